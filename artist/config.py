@@ -263,6 +263,11 @@ def load_scenario(path: Path | None, flags: Mapping[str, Any], sets: Sequence[st
             raise ConfigError(
                 f"--set {shortened(assignment)}: expected KEY=VALUE, e.g. policy.lease_s=1800"
             )
+        if text.strip().startswith("+"):
+            raise ConfigError(
+                f"--set {shortened(assignment)}: relative values are for --vary and sweeps; give "
+                "the value itself"
+            )
         _, value = parse_yaml(text, f"--set {shortened(assignment)}")
         base = assign(base, key, value)
     return validate(base, Scenario, "scenario")

@@ -96,8 +96,11 @@ def run_all(
     workers: int,
     *,
     on_death: Callable[[Task, str], Outcome] | None = None,
+    go_on: Callable[[], bool] = lambda: True,
 ) -> Iterator[tuple[int, Outcome]]:
     """Yield `(index, outcome)` of each task when it is done; with one worker in order.
+
+    Once `go_on` says no, no other task is begun; those that run come to their end.
 
     Workers are fresh processes that share nothing with this one. So `work` must be importable by
     name, and its arguments and outcomes picklable. They end when this process ends, also when it is
@@ -112,14 +115,18 @@ def run_all(
     """
     if workers <= 1 or len(tasks) <= 1:
         for index, task in enumerate(tasks):
+            if not go_on():
+                return
             yield index, work(task)
         return
     waiting = dict(enumerate(tasks))
-    for index, outcome in _in_pool(work, waiting, workers):
+    for index, outcome in _in_pool(work, waiting, workers, go_on):
         del waiting[index]
         yield index, outcome
     for index, task in waiting.items():
-        outcomes = list(_in_pool(work, {index: task}, 1))
+        if not go_on():
+            return
+        outcomes = list(_in_pool(work, {index: task}, 1, go_on))
         yield from outcomes or [
             (index, outcome_of_death(on_death, task, "its worker process was killed"))
         ]
@@ -139,11 +146,11 @@ def outcome_of_death(
 
 
 def _in_pool(
-    work: Callable[[Task], Outcome], tasks: dict[int, Task], workers: int
+    work: Callable[[Task], Outcome], tasks: dict[int, Task], workers: int, go_on: Callable[[], bool]
 ) -> Iterator[tuple[int, Outcome]]:
     """Yield the outcomes from fresh processes until all are done or one process dies."""
     import multiprocessing
-    from concurrent.futures import ProcessPoolExecutor, as_completed
+    from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
     from concurrent.futures.process import BrokenProcessPool
 
     context = multiprocessing.get_context("spawn")
@@ -151,12 +158,26 @@ def _in_pool(
         pool = ProcessPoolExecutor(
             min(workers, len(tasks)), mp_context=context, initializer=end_with_parent
         )
-    try:
+    pending: dict[Future[Outcome], int] = {}
+    to_come = iter(list(tasks.items()))
+
+    def submit() -> None:
+        """Give each worker a task; a task that was submitted could not be taken back."""
         with signals_kept_from_children():
-            pending = {pool.submit(work, task): index for index, task in tasks.items()}
-        for future in as_completed(pending):
-            with contextlib.suppress(BrokenProcessPool):
-                yield pending[future], future.result()
+            while len(pending) < workers and go_on():
+                index, task = next(to_come, (None, None))
+                if index is None or task is None:
+                    return
+                pending[pool.submit(work, task)] = index
+
+    try:
+        submit()
+        while pending:
+            for future in wait(pending, return_when=FIRST_COMPLETED).done:
+                index = pending.pop(future)
+                with contextlib.suppress(BrokenProcessPool):
+                    yield index, future.result()
+            submit()
     except BrokenProcessPool:  # a process died while tasks were still submitted
         return
     except BaseException:

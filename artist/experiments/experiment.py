@@ -20,6 +20,7 @@ from pydantic import Field
 from artist.config import Scenario, assign
 from artist.errors import ConfigError
 from artist.experiments.faults import faults
+from artist.experiments.relative_values import is_relative, scenario_at
 from artist.io.documents import Document, line_in, load_yaml, validate
 
 # A sweep of more runs would take days; such a grid is a mistake.
@@ -35,7 +36,8 @@ class Experiment(Document):
     base: dict[str, Any] = Field(default_factory=dict, description="scenario settings of all runs")
     grid: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(
         default_factory=dict,
-        description="setting -> values, in any spelling of --set; all combinations are run",
+        description="setting -> values, in any spelling of --set, or relative (x2, +2); all "
+        "combinations are run",
     )
 
 
@@ -62,7 +64,8 @@ def load_experiment(path: Path) -> Experiment:
         try:
             # Keys of the base are settings by their plain names, those of the grid as in --set.
             settings = {key: value} if section == "base" else assign({}, key, value)
-            validate(settings, Scenario, section)
+            if section == "base" or not is_relative(value):
+                validate(settings, Scenario, section)
         except ConfigError as cause:
             reason = str(cause).removeprefix(f"{section}: ")
             line = line_in(path, location)
@@ -118,10 +121,7 @@ def _cells(experiment: Experiment) -> Iterator[Run]:
     where = f"experiment {experiment.name!r}"
     for values in itertools.product(*experiment.grid.values()):
         point = tuple(zip(experiment.grid, values, strict=True))
-        settings: dict[str, Any] = dict(experiment.base)
-        for key, value in point:
-            settings = assign(settings, key, value)
-        scenario = validate(settings, Scenario, where)
+        scenario = scenario_at(experiment.base, point, where)
         yield Run(_run_id(point, scenario), point, scenario)
 
 

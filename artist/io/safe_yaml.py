@@ -23,6 +23,7 @@ MAX_DIGITS = 100
 
 _INTEGER = "tag:yaml.org,2002:int"
 _NUMBERS = (_INTEGER, "tag:yaml.org,2002:float")
+_TEXT = "tag:yaml.org,2002:str"
 # YAML 1.1 reads 1:30 as ninety and 010 as eight, which nobody means.
 _MISREAD = re.compile(r"[-+]?(0[0-9_]+|.*:.*)")
 _MERGE = "tag:yaml.org,2002:merge"
@@ -95,6 +96,8 @@ class _Census:
                 raise self._error(
                     node, f"{value} is no decimal number; write it as one, or quote it"
                 )
+            if self._typed and node.tag in _NUMBERS and node.value.startswith("+"):
+                node.tag = _TEXT  # +2 is two more where values may be relative
             return 1, 1
         if id(node) in self._counted:
             return self._counted[id(node)]

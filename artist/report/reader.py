@@ -154,7 +154,7 @@ def _outside_grids(folders: Sequence[Path]) -> Mapping[Path, list[Path]]:
     """
     if not any(folder.parent.name == "runs" for folder in folders):
         return {}
-    from artist.experiments.sweep import EXPERIMENT  # most reports are of single runs
+    from artist.experiments.run_folder import EXPERIMENT  # most reports are of single runs
 
     of_sweeps: dict[Path, list[Path]] = {}
     for folder in folders:

@@ -7,11 +7,14 @@ from pathlib import Path
 import pytest
 
 from artist.cli.comparison_text import print_comparison
-from artist.config import Scenario
+from artist.config import Scenario, load_scenario
 from artist.errors import ConfigError
 from artist.experiments.comparison.compare import compare
 from artist.experiments.comparison.rows import comparison_rows
-from artist.experiments.comparison.variants import of_setting, parse_vary
+from artist.experiments.comparison.variants import AS_GIVEN, of_settings, parse_vary
+from artist.experiments.experiment import load_experiment, runs
+from artist.experiments.relative_values import scenario_at
+from artist.run import build_fabric
 
 SMALL = Scenario(racks=1, trace="tiny-batch", backend="none")
 ONE_JOB = "job_id,arrival_s,gpus,model,iterations,compute_s\na,0,2,vgg16,100,0.001\n"
@@ -109,7 +112,7 @@ def test_what_is_no_assignment_is_refused(text: str) -> None:
 @pytest.mark.parametrize(
     ("key", "values", "words"),
     [
-        ("rack", [1, 2], r"--vary rack: unknown setting 'rack' \(did you mean 'racks'"),
+        ("rack", [1, 2], r"--vary rack=1: unknown setting 'rack' \(did you mean 'racks'"),
         ("racks", [1], "at least two values"),
         ("racks", "12", "at least two values"),
         ("racks", [1, 1], "racks=1 and racks=1 are the same scenario"),
@@ -119,26 +122,124 @@ def test_what_is_no_assignment_is_refused(text: str) -> None:
         ("calibration", ["none", "nobody"], "nobody"),
         ("fabric.netwrk.latency", ["1us", "2us"], "did you mean 'network'"),
         ("seed", [1, 2], "choose how many with --seeds and --permutations"),
+        ("racks", ["x1.01"], "racks=x1.01: of 16, that is no whole number"),
+        ("policy", ["las", "x2"], "policy is 'las', and only a number"),
+        ("restart_s", ["x2"], "restart_s is not set, and only a number can be changed by so much"),
+        ("fabric.network.latency", ["+5"], r"the number needs a unit, such as \+2us"),
+        ("fabric.network.bandwidth", ["x2Gbit/s"], "expected x2, \\+2 or a value without sign"),
+        ("calibration", ["+1"], "calibration is 'auto', and only a number"),
+        ("racks", ["+2", "x1.125"], r"racks=\+2 and racks=x1.125 are the same scenario"),
+        ("racks", ["+0"], "as given and racks=\\+0 are the same scenario"),
+        ("rack", ["+1"], "unknown setting 'rack'"),
     ],
 )
 def test_values_that_cannot_be_compared_are_refused_before_a_run(
     key: str, values: list[object], words: str
 ) -> None:
     with pytest.raises(ConfigError, match=words):
-        of_setting(Scenario(policy="las"), key, values)
+        of_settings(Scenario(policy="las"), {key: values})
+
+
+def test_a_policy_that_stands_twice_is_refused() -> None:
+    with pytest.raises(ConfigError, match="the policies stand twice"):
+        compare(SMALL, ["fifo"], vary={"policy": ["las", "srtf"]}, seeds=1, permutations=1)
+
+
+# -- several settings, and relative values -------------------------------------------------
+
+
+def test_several_settings_are_all_their_combinations() -> None:
+    vary = {"racks": [1, 2], "policy": ["las", "fifo"]}
+    variants = of_settings(SMALL, vary)
+    assert [one.label for one in variants] == [
+        "racks=1, las", "racks=1, fifo", "racks=2, las", "racks=2, fifo",
+    ]  # fmt: skip
+    assert [(one.scenario.racks, one.scenario.policy) for one in variants] == [
+        (1, "las"), (1, "fifo"), (2, "las"), (2, "fifo"),
+    ]  # fmt: skip
+    assert variants[1].point == {"racks": "1", "policy": "fifo"}
+
+
+def test_policies_and_settings_make_a_grid() -> None:
+    made = compare(SMALL, ["fifo", "las"], vary={"racks": [1, 2]}, seeds=1, permutations=1)
+    assert made.setting == "settings"
+    assert made.variants == ("fifo, racks=1", "fifo, racks=2", "las, racks=1", "las, racks=2")
+    assert made.gpus["las, racks=2"] == 128
+
+
+def test_two_questions_at_once_are_one_comparison_with_the_scenario_as_given() -> None:
+    vary = {"racks": ["+2"], "fabric.network.bandwidth": ["x2"]}
+    given, faster, larger, both = of_settings(Scenario(racks=3, policy="las"), vary)
+    assert [one.label for one in (given, faster, larger, both)] == [
+        AS_GIVEN, "bandwidth=x2", "racks=+2", "racks=+2, bandwidth=x2",
+    ]  # fmt: skip
+    assert given.scenario == Scenario(racks=3, policy="las")
+    assert [one.scenario.racks for one in (given, faster, larger, both)] == [3, 3, 5, 5]
+    speeds = [
+        build_fabric(one.scenario).levels[-1].bandwidth_gib_per_s for one in (given, faster, both)
+    ]
+    assert speeds == [400, 800, 800]
+
+
+def test_keys_with_one_last_part_are_told_whole() -> None:
+    vary = {"fabric.rack.bandwidth": ["x2"], "fabric.network.bandwidth": ["x2"]}
+    labels = [one.label for one in of_settings(Scenario(policy="las"), vary)]
+    assert labels[1:3] == ["fabric.network.bandwidth=x2", "fabric.rack.bandwidth=x2"]
 
 
 @pytest.mark.parametrize(
-    ("policies", "vary"),
+    ("base", "key", "text", "expected"),
     [
-        (["fifo", "las"], {"racks": [1, 2]}),
-        (["fifo"], {"policy": ["las", "srtf"]}),
-        ([], {"racks": [1, 2], "jobs": [1, 2]}),
+        ({}, "racks", "x0.5", {"racks": 8}),
+        ({"restart_s": 30}, "restart_s", "+15", {"restart_s": 45}),
+        ({"arrivals": "poisson:10"}, "arrivals", "x1.2", {"arrivals": "poisson:12"}),
+        ({"policy": "las"}, "policy.lease_s", "x2", {"policy_options": {"lease_s": 7200}}),
+        ({"trace": "tiny-batch"}, "jobs", "x0.5", {"jobs": 10}),
+        (
+            {"policy": "las", "policy_options": {"lease_s": 60}}, "policy.lease_s", "+60",
+            {"policy_options": {"lease_s": 120}},
+        ),
+        (
+            {"checkpoint": {"interval_s": 600, "cost_s": 10}}, "checkpoint.cost_s", "x3",
+            {"checkpoint": {"interval_s": 600, "cost_s": 30}},
+        ),
+        (
+            {"fabric": "leaf-spine"}, "fabric.rack.oversubscription", "x2",
+            {"fabric_options": {"rack": {"oversubscription": 4}}},
+        ),
+        (
+            {"fabric_options": {"network": {"latency": "5us"}}}, "fabric.network.latency", "+2us",
+            {"fabric_options": {"network": {"latency": "7us"}}},
+        ),
+        ({}, "racks", "+0", {}),
+        ({}, "fabric.network.bandwidth", "x1", {}),
     ],
-)
-def test_two_questions_at_once_are_refused(policies, vary) -> None:
-    with pytest.raises(ConfigError, match="at a time"):
-        compare(SMALL, policies, vary=vary, seeds=1, permutations=1)
+)  # fmt: skip
+def test_relative_values_are_relative_to_what_the_scenario_has(base, key, text, expected) -> None:
+    assert scenario_at(base, [(key, text)], "here") == Scenario.model_validate({**base, **expected})
+
+
+def test_a_relative_value_follows_the_other_settings_of_its_point() -> None:
+    """Twice the bandwidth of each fabric, whichever setting stands first."""
+    point = [("fabric", "t4"), ("fabric.rack.bandwidth", "x2")]
+    for order in (point, point[::-1]):
+        made = build_fabric(scenario_at({}, order, "here"))
+        assert made.levels[1].bandwidth_gib_per_s == pytest.approx(2 * 0.598)
+
+
+def test_a_sweep_takes_relative_values(tmp_path: Path) -> None:
+    file = tmp_path / "e.yaml"
+    grid = "grid:\n  racks: [x1, +2]\n  fabric.network.bandwidth: [x1, x2]\n"
+    file.write_text(f"name: e\nversion: 1\nbase: {{racks: 2, policy: las}}\n{grid}")
+    made = runs(load_experiment(file))
+    assert [run.scenario.racks for run in made] == [2, 2, 4, 4]
+    assert made[1].scenario.fabric_options["network"].bandwidth_gib_per_s == 800
+    assert made[0].scenario == Scenario(racks=2, policy="las")
+
+
+def test_a_relative_value_of_set_is_refused() -> None:
+    with pytest.raises(ConfigError, match=r"--set 'racks=\+2': relative values are for --vary"):
+        load_scenario(None, {}, ["racks=+2"])
 
 
 def test_seeds_must_draw_something_for_every_trace() -> None:

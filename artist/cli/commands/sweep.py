@@ -49,7 +49,7 @@ def sweep(
     from artist.experiments.experiment import load_experiment, runs
     from artist.experiments.ray_cluster import check_ray
     from artist.experiments.ray_worker import on_ray
-    from artist.experiments.sweep import RESULTS
+    from artist.experiments.run_folder import RESULTS
     from artist.experiments.sweep import sweep as run
     from artist.experiments.task import locally
 

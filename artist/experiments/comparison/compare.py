@@ -31,16 +31,21 @@ from typing import Any
 
 from artist.config import ABOUT_THE_TRACE, Scenario
 from artist.errors import ConfigError
-from artist.experiments.comparison.comparison_result import Comparison, Replicate, Values, compared
-from artist.experiments.comparison.metrics import BOUND, check_metrics
+from artist.experiments.comparison.comparison_result import Comparison, compared
+from artist.experiments.comparison.metrics import check_metrics
+from artist.experiments.comparison.runs import Runner, Runs, in_memory
 from artist.experiments.comparison.until import BUDGET, FIRST_LOOK, next_count
-from artist.experiments.comparison.variants import POLICY, Variant, of_policies, of_setting
-from artist.experiments.executors import run_all
+from artist.experiments.comparison.variants import (
+    POLICY,
+    SETTINGS,
+    Variant,
+    of_policies,
+    of_settings,
+)
 from artist.experiments.experiment import MAX_RUNS
-from artist.results.caveats import preempts_freely
 from artist.results.statistics.compare_values import EQUIVALENCE
-from artist.results.terms.chief_metrics import COMPARED, PARTS
-from artist.run import OnTrace, build_cluster, build_fabric, build_trace, simulate
+from artist.results.terms.chief_metrics import COMPARED
+from artist.run import OnTrace, build_cluster, build_fabric, build_trace
 from artist.trace.named import is_trace_file
 
 
@@ -58,11 +63,14 @@ def compare(
     workers: int = 1,
     on_done: Callable[[int, int], None] | None = None,
     on_trace: OnTrace | None = None,
+    runner: Runner | None = None,
 ) -> Comparison:
     """Run every variant on every replicate. The first variant is the baseline.
 
     `policies` are the variants. With `vary`, such as `{"racks": [2, 4]}`, the variants are the
-    values of that one setting, under the scenario's policy or the only one of `policies`.
+    values of that setting, or all combinations of several. They run under the scenario's policy, or
+    under each of `policies`. Values may be relative: `{"racks": ["+2"]}` compares two more racks
+    with the scenario as given.
 
     The verdicts on all `metrics` hold together, so fewer metrics need fewer replicates.
 
@@ -75,15 +83,16 @@ def compare(
     seeds, and else permutations. It begins with 8 of them at least (`until.FIRST_LOOK`).
 
     `on_done(done, all)` is called after each run, with numbers of runs. `on_trace` is told a trace
-    that is read from a file, of the first seed, before anything is simulated.
+    that is read from a file, of the first seed, before anything is simulated. `runner` makes the
+    runs in place of `workers` processes. It may end before all are done (`time_budget.py`). Then
+    the replicates count that every variant has.
 
     Raises:
         UnknownNameError: a metric is not known.
-        ConfigError: fewer than two variants, a variant or a metric twice, several policies and
-            `vary`, several settings in `vary`, an unknown setting or bad value of it, a metric that
-            the runs do not have, no replicate, too many runs, several seeds for a trace of which no
-            seed draws anything, a share out of bounds, or a budget below the replicates to begin
-            with.
+        ConfigError: fewer than two variants, a variant or a metric twice, an unknown setting or bad
+            value of it, a metric that the runs do not have, no replicate, too many runs, several
+            seeds for a trace of which no seed draws anything, a share out of bounds, a budget below
+            the replicates to begin with, or no replicate done when the time was over.
     """
     _check_sizes(seeds, permutations)
     check_metrics(metrics)
@@ -95,7 +104,7 @@ def compare(
     if until is not None:
         begin = _grown(begin, max(FIRST_LOOK, _independent(begin)))
         _check_until(until, budget, _independent(begin))
-    setting, variants = _variants(scenario, policies, vary)
+    setting, variants = variants_of(scenario, policies, vary)
     _check_count(len(variants), *(begin if until is None else _grown(begin, budget)))
     drawn = seeds > 1
     for one in _of_each_trace(variants):
@@ -105,14 +114,14 @@ def compare(
             drawn = drawn or is_drawn(one)
         if on_trace is not None and is_trace_file(one.trace):
             on_trace(build_trace(one, build_cluster(one, build_fabric(one))))
-    runs = Runs(variants, metrics, workers, on_done)
+    runs = Runs(variants, metrics, runner or in_memory(workers), on_done)
     while True:
-        comparison = compared(
-            setting, runs.values(*begin), runs.replicates(*begin), equivalence, until
-        )
-        comparison = replace(comparison, drawn=drawn)
-        count = _independent(begin)
-        if until is None:
+        done = runs.complete(runs.replicates(*begin))
+        asked = len(runs.replicates(*begin))
+        comparison = compared(setting, runs.values(done), done, equivalence, until)
+        comparison = replace(comparison, drawn=drawn, replicates_asked=asked)
+        count = comparison.independent
+        if until is None or len(done) < asked:
             return runs.with_parts(comparison)
         wanted = next_count(count, comparison.widest.half_width, until, budget)
         if wanted == count:
@@ -120,26 +129,26 @@ def compare(
         begin = _grown(begin, wanted)
 
 
-def _variants(
+def variants_of(
     scenario: Scenario, policies: Sequence[str], vary: Mapping[str, Sequence[Any]]
 ) -> tuple[str, list[Variant]]:
-    """The setting that varies, and the variants."""
+    """What varies, and the variants.
+
+    Raises:
+        ConfigError: as `compare`.
+    """
     if not vary:
         return POLICY, of_policies(scenario, policies)
-    if len(vary) > 1:
+    if policies and POLICY in vary:
         raise ConfigError(
-            f"--vary {', '.join(vary)}: one setting at a time; run a grid of settings with artist "
-            "sweep"
+            f"--policies {','.join(policies)} --vary {POLICY}: the policies stand twice; leave one "
+            "of the two out"
         )
-    ((setting, values),) = vary.items()
-    if len(policies) > 1 or (policies and setting == POLICY):
-        raise ConfigError(
-            f"--policies {','.join(policies)} --vary {setting}: one question at a time; give one "
-            "policy and --vary SETTING=A,B, or several policies without --vary"
-        )
-    if policies:
+    if len(policies) > 1:
+        vary = {POLICY: policies, **vary}
+    elif policies:
         scenario = scenario.model_copy(update={POLICY: policies[0]})
-    return setting, of_setting(scenario, setting, values)
+    return (SETTINGS if len(vary) > 1 else next(iter(vary))), of_settings(scenario, vary)
 
 
 def _of_each_trace(variants: Sequence[Variant]) -> list[Scenario]:
@@ -200,92 +209,3 @@ def _check_seeds(scenario: Scenario, seeds: int) -> None:
             f"--seeds {seeds}: trace {scenario.trace!r} is the same for every seed; vary "
             "--permutations, or draw arrivals with --arrivals poisson:JOBS_PER_HOUR"
         )
-
-
-class Runs:
-    """The runs of a comparison. Replicates are added, and no run is made twice."""
-
-    def __init__(
-        self,
-        variants: Sequence[Variant],
-        metrics: Sequence[str],
-        workers: int,
-        on_done: Callable[[int, int], None] | None,
-    ) -> None:
-        self._scenarios = dict(variants)
-        self._metrics = tuple(metrics)
-        self._workers = workers
-        self._on_done = on_done
-        self._summaries: dict[tuple[str, Replicate], Mapping[str, Any]] = {}
-
-    def replicates(self, seeds: int, permutations: int) -> tuple[Replicate, ...]:
-        """Seed by seed, from those of the scenarios on; one permutation each where one is asked."""
-        base = next(iter(self._scenarios.values()))
-        if permutations == 1:
-            return tuple((base.seed + step, base.permutation + step) for step in range(seeds))
-        return tuple(
-            (base.seed + seed, base.permutation + permutation)
-            for seed in range(seeds)
-            for permutation in range(permutations)
-        )
-
-    def values(self, seeds: int, permutations: int) -> Values:
-        """The metrics on so many seeds and permutations; runs what is missing.
-
-        Raises:
-            ConfigError: the runs do not have one of the metrics.
-        """
-        replicates = self.replicates(seeds, permutations)
-        self._run(replicates)
-        return {
-            label: {metric: self._column(label, metric, replicates) for metric in self._metrics}
-            for label in self._scenarios
-        }
-
-    def with_parts(self, comparison: Comparison) -> Comparison:
-        """The comparison with what its runs report besides the metrics."""
-        replicates = comparison.replicates
-        parts = {
-            label: {part: self._column(label, name, replicates) for part, name in PARTS.items()}
-            for label in self._scenarios
-        }
-        bounds_s = {label: self._column(label, BOUND, replicates) for label in self._scenarios}
-        freely = preempts_freely(
-            self._summaries[label, one] for label in self._scenarios for one in replicates
-        )
-        return replace(comparison, parts=parts, bounds_s=bounds_s, preempts_freely=freely)
-
-    def _column(
-        self, label: str, metric: str, replicates: Sequence[Replicate]
-    ) -> tuple[float, ...]:
-        return tuple(self._summaries[label, one][metric] for one in replicates)
-
-    def _run(self, replicates: Sequence[Replicate]) -> None:
-        missing = [
-            (label, replicate)
-            for replicate in replicates
-            for label in self._scenarios
-            if (label, replicate) not in self._summaries
-        ]
-        tasks = [
-            self._scenarios[label].model_copy(update={"seed": seed, "permutation": order})
-            for label, (seed, order) in missing
-        ]
-        total = len(self._summaries) + len(tasks)
-        for index, summary in run_all(_summary, tasks, self._workers):
-            _check_has(summary, self._metrics)
-            self._summaries[missing[index]] = summary
-            if self._on_done:
-                self._on_done(len(self._summaries), total)
-
-
-def _summary(scenario: Scenario) -> Mapping[str, Any]:
-    return simulate(scenario).summary
-
-
-def _check_has(summary: Mapping[str, Any], metrics: Sequence[str]) -> None:
-    for metric in metrics:
-        if metric not in summary:
-            raise ConfigError(
-                f"--metrics {metric}: runs on this cluster and backend do not have it; leave it out"
-            )

@@ -76,11 +76,23 @@ class Comparison:
     equivalence: float = EQUIVALENCE
     """Differences within this share are called none."""
     setting: str = POLICY
-    """What varies, as `--set` spells it: `policy`, `racks`, `fabric.network.bandwidth`."""
+    """What varies, as `--set` spells it: `policy`, `racks`; `settings` if several do."""
     preempts_freely: bool = False
     """Jobs were preempted or moved, and no run paid for it (`caveats.preempts_freely`)."""
     drawn: bool = False
     """Another seed would draw another trace."""
+    replicates_asked: int = 0
+    """How many replicates were to be run. A time budget may end before."""
+    contention_idle: bool = False
+    """Jobs were to slow each other down on links, and none ever did."""
+    points: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Variant -> setting -> its value as it was told; empty for the scenario as given."""
+    gpus: Mapping[str, int] = field(default_factory=dict)
+    """Variant -> GPUs of its cluster."""
+    jobs: Mapping[str, int] = field(default_factory=dict)
+    traces: Mapping[str, str] = field(default_factory=dict)
+    held_gpu_h: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    """Variant -> GPU-hours that jobs held, on each replicate."""
 
     @property
     def metrics(self) -> tuple[str, ...]:

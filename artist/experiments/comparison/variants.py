@@ -6,18 +6,30 @@ settings are equal, so a difference between two variants comes from that setting
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Sequence
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from artist.config import Scenario, assign
+from artist.config import Scenario
 from artist.errors import ConfigError, shortened
-from artist.io.documents import validate
+from artist.experiments.experiment import MAX_RUNS
+from artist.experiments.faults import faults
+from artist.experiments.relative_values import is_relative, scenario_at
 from artist.io.safe_yaml import parse_yaml
-from artist.run import build_calibration, build_cluster, build_fabric, build_policy
+from artist.run import build_cluster, build_fabric, build_policy
 
 POLICY = "policy"
+SETTINGS = "settings"
+"""What varies where several settings do."""
 _REPLICATES = ("seed", "permutation")
+
+
+AS_GIVEN = "as given"
+"""The label of a variant that changes nothing."""
 
 
 class Variant(NamedTuple):
@@ -25,6 +37,8 @@ class Variant(NamedTuple):
 
     label: str
     scenario: Scenario
+    point: Mapping[str, str] = MappingProxyType({})
+    """Setting -> its value as it was told, of the settings that the variant changes."""
 
 
 def of_policies(scenario: Scenario, policies: Sequence[str]) -> list[Variant]:
@@ -39,44 +53,83 @@ def of_policies(scenario: Scenario, policies: Sequence[str]) -> list[Variant]:
             f"--policies {','.join(policies)}: give at least two different policies, "
             "the first is the baseline; or one policy and --vary SETTING=A,B"
         )
-    variants = [Variant(name, scenario.model_copy(update={POLICY: name})) for name in policies]
+    variants = [
+        Variant(name, scenario.model_copy(update={POLICY: name}), {POLICY: name})
+        for name in policies
+    ]
     for one in variants:
         build_policy(one.scenario)
     return variants
 
 
-def of_setting(scenario: Scenario, key: str, values: Sequence[Any]) -> list[Variant]:
-    """The scenario with each value of one setting; `key` is spelled as in `--set`.
+def of_settings(scenario: Scenario, vary: Mapping[str, Sequence[Any]]) -> list[Variant]:
+    """The scenario with each combination of values; keys are spelled as in `--set`.
 
-    The label is the last part of the key and the value: `bandwidth=100Gbit/s`. Each variant's
-    fabric, cluster, policy and calibration are made once here, so that a bad value of the last
-    variant is told before the first one runs.
+    The values of the last setting change fastest. Where all values of a setting are relative
+    (`racks=+2`), the scenario as given comes first. The label has the last part of each key and the
+    value: `bandwidth=100Gbit/s`. Each variant's fabric, cluster, policy and calibration are made
+    once here, so that a bad value of the last variant is told before the first one runs.
 
     Raises:
-        ConfigError: an unknown setting, a bad value, fewer than two values, two values that are one
-            setting, or a setting that replicates vary.
+        ConfigError: an unknown setting, a bad value, fewer than two values, two combinations that
+            are one scenario, or a setting that replicates vary.
     """
+    where = f"--vary {' --vary '.join(vary)}"
+    choices = [_choices(key, values) for key, values in vary.items()]
+    if (count := math.prod(map(len, choices))) > MAX_RUNS:
+        raise ConfigError(f"{where}: {count} variants, at most {MAX_RUNS}")
+    short = _short_names(vary)
+    settings = scenario.model_dump(exclude_unset=True)
+    variants: list[Variant] = []
+    seen: dict[str, str] = {}
+    for values in itertools.product(*choices):
+        point = [pair for pair in zip(vary, values, strict=True) if pair[1] is not AS_GIVEN]
+        told = {key: _told(value) for key, value in point}
+        label = ", ".join(
+            value if key == POLICY else f"{short[key]}={value}" for key, value in told.items()
+        )
+        made = scenario_at(
+            settings, point, f"--vary {', '.join(f'{k}={v}' for k, v in told.items())}"
+        )
+        variants.append(Variant(label or AS_GIVEN, made, told))
+        same = seen.setdefault(made.model_dump_json(), variants[-1].label)
+        if same != variants[-1].label or len({one.label for one in variants}) < len(variants):
+            raise ConfigError(
+                f"{where}: {same} and {variants[-1].label} are the same scenario; give each value "
+                "once"
+            )
+    checked: set[str] = set()
+    for one in variants:
+        _check(one.scenario, checked)
+    return variants
+
+
+def _choices(key: str, values: Sequence[Any]) -> list[Any]:
+    """The values of a setting; before relative ones alone, the scenario's own."""
     where = f"--vary {key}"
     if key in _REPLICATES:
         raise ConfigError(
             f"{where}: seeds and permutations are the replicates of a comparison; "
             "choose how many with --seeds and --permutations"
         )
+    if not isinstance(values, str) and values and all(map(is_relative, values)):
+        return [AS_GIVEN, *values]
     if isinstance(values, str) or len(values) < 2:
         raise ConfigError(
             f"{where}: give at least two values, such as {key}=A,B; the first is the baseline"
         )
-    variants = [_with_value(scenario, key, value) for value in values]
-    for index, one in enumerate(variants):
-        for earlier in variants[:index]:
-            if one.label == earlier.label or one.scenario == earlier.scenario:
-                raise ConfigError(
-                    f"{where}: {earlier.label} and {one.label} are the same scenario; give each "
-                    "value once"
-                )
-    for one in variants:
-        _check(one.scenario)
-    return variants
+    return list(values)
+
+
+def _short_names(keys: Iterable[str]) -> dict[str, str]:
+    """The last part of each key; the whole key where that is the last part of two."""
+    last = {key: key.rpartition(".")[2] for key in keys}
+    counts = Counter(last.values())
+    return {key: name if counts[name] == 1 else key for key, name in last.items()}
+
+
+def _told(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
 def parse_vary(text: str) -> tuple[str, list[Any]]:
@@ -93,18 +146,12 @@ def parse_vary(text: str) -> tuple[str, list[Any]]:
     return key.strip(), parsed
 
 
-def _with_value(scenario: Scenario, key: str, value: Any) -> Variant:
-    told = value if isinstance(value, str) else json.dumps(value, default=str)
-    label = told if key == POLICY else f"{key.rpartition('.')[2]}={told}"
-    try:
-        settings = assign(scenario.model_dump(exclude_unset=True), key, value)
-    except ConfigError as cause:
-        raise ConfigError(f"--vary {key}: {cause}") from cause
-    return Variant(label, validate(settings, Scenario, f"--vary {key}={told}"))
+def _check(scenario: Scenario, checked: set[str]) -> None:
+    """Make the scenario's parts, or refuse it.
 
-
-def _check(scenario: Scenario) -> None:
-    fabric = build_fabric(scenario)
-    build_cluster(scenario, fabric)
-    build_policy(scenario)
-    build_calibration(scenario, fabric)
+    Raises:
+        ConfigError: a part is not known or does not fit the others.
+    """
+    for fault in faults(scenario, checked):
+        raise fault.cause
+    build_cluster(scenario, build_fabric(scenario))

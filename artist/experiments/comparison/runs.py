@@ -1,0 +1,153 @@
+"""The runs of a comparison. Replicates are added, and no run is made twice.
+
+A **runner** makes runs of scenarios: in this process or in workers (`in_memory`), or in a folder
+that keeps them (`kept_runs.py`). It may end early when a time budget is over (`time_budget.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
+
+from artist.config import Scenario
+from artist.errors import ConfigError
+from artist.experiments.comparison.comparison_result import Comparison, Replicate, Values
+from artist.experiments.comparison.metrics import BOUND
+from artist.experiments.comparison.variants import Variant
+from artist.experiments.executors import run_all
+from artist.results.caveats import preempts_freely
+from artist.results.terms.chief_metrics import PARTS
+from artist.run import simulate
+
+Summary: TypeAlias = Mapping[str, Any]
+Runner: TypeAlias = Callable[[Sequence[Scenario]], Iterator[tuple[int, Summary]]]
+"""Yields position and summary of each scenario's run when it is done."""
+
+
+def in_memory(workers: int, go_on: Callable[[], bool] = lambda: True) -> Runner:
+    """Makes runs in so many processes, and keeps nothing. Once `go_on` says no, it begins none."""
+    return lambda scenarios: run_all(_summary, scenarios, workers, go_on=go_on)
+
+
+def _summary(scenario: Scenario) -> Summary:
+    return simulate(scenario).summary
+
+
+class Runs:
+    """The summaries of a comparison's runs."""
+
+    def __init__(
+        self,
+        variants: Sequence[Variant],
+        metrics: Sequence[str],
+        runner: Runner,
+        on_done: Callable[[int, int], None] | None,
+    ) -> None:
+        self._variants = tuple(variants)
+        self._labels = [one.label for one in variants]
+        self._metrics = tuple(metrics)
+        self._runner = runner
+        self._on_done = on_done
+        self._summaries: dict[tuple[str, Replicate], Summary] = {}
+
+    def replicates(self, seeds: int, permutations: int) -> tuple[Replicate, ...]:
+        """Seed by seed, from those of the scenarios on; one permutation each where one is asked."""
+        base = self._variants[0].scenario
+        if permutations == 1:
+            return tuple((base.seed + step, base.permutation + step) for step in range(seeds))
+        return tuple(
+            (base.seed + seed, base.permutation + permutation)
+            for seed in range(seeds)
+            for permutation in range(permutations)
+        )
+
+    def complete(self, replicates: Sequence[Replicate]) -> tuple[Replicate, ...]:
+        """Make the runs of these replicates; those that every variant has when the runner ends.
+
+        Raises:
+            ConfigError: there is none, or the runs do not have one of the metrics.
+        """
+        self._run(replicates)
+        done = tuple(
+            one
+            for one in replicates
+            if all((label, one) in self._summaries for label in self._labels)
+        )
+        if not done:
+            raise ConfigError(
+                "the time budget ended before one replicate of all variants was done "
+                f"({len(self._summaries)} of {len(self._labels)} runs); give it more time, or "
+                "compare fewer variants"
+            )
+        return done
+
+    def values(self, replicates: Sequence[Replicate]) -> Values:
+        """The metrics of each variant on these replicates."""
+        return {
+            label: {metric: self._column(label, metric, replicates) for metric in self._metrics}
+            for label in self._labels
+        }
+
+    def with_parts(self, comparison: Comparison) -> Comparison:
+        """The comparison with what its runs report besides the metrics."""
+        replicates, labels = comparison.replicates, self._labels
+        ran = [self._summaries[label, one] for label in labels for one in replicates]
+        first = {label: self._summaries[label, replicates[0]] for label in labels}
+        return replace(
+            comparison,
+            parts={
+                label: {part: self._column(label, name, replicates) for part, name in PARTS.items()}
+                for label in labels
+            },
+            bounds_s={label: self._column(label, BOUND, replicates) for label in labels},
+            preempts_freely=preempts_freely(ran),
+            contention_idle="contention" in ran[0]
+            and not any(one.get("contention_lost_job_h") for one in ran),
+            points={one.label: one.point for one in self._variants},
+            gpus={label: int(one["gpus"]) for label, one in first.items()},
+            jobs={label: int(one["jobs_total"]) for label, one in first.items()},
+            traces={label: str(one["trace"]) for label, one in first.items()},
+            held_gpu_h={
+                label: tuple(_held_gpu_h(self._summaries[label, one]) for one in replicates)
+                for label in labels
+            },
+        )
+
+    def _column(
+        self, label: str, metric: str, replicates: Sequence[Replicate]
+    ) -> tuple[float, ...]:
+        return tuple(self._summaries[label, one][metric] for one in replicates)
+
+    def _run(self, replicates: Sequence[Replicate]) -> None:
+        """Make what is missing, replicate by replicate, so that whole ones are done early."""
+        missing = [
+            (one, replicate)
+            for replicate in replicates
+            for one in self._variants
+            if (one.label, replicate) not in self._summaries
+        ]
+        tasks = [
+            one.scenario.model_copy(update={"seed": seed, "permutation": order})
+            for one, (seed, order) in missing
+        ]
+        total = len(self._summaries) + len(tasks)
+        for index, summary in self._runner(tasks):
+            self._check_has(summary)
+            one, replicate = missing[index]
+            self._summaries[one.label, replicate] = summary
+            if self._on_done:
+                self._on_done(len(self._summaries), total)
+
+    def _check_has(self, summary: Summary) -> None:
+        for metric in self._metrics:
+            if metric not in summary:
+                raise ConfigError(
+                    f"--metrics {metric}: runs on this cluster and backend do not have it; leave "
+                    "it out"
+                )
+
+
+def _held_gpu_h(summary: Summary) -> float:
+    """GPU time that jobs held, in hours."""
+    return float(summary["gpu_allocated_share"] * summary["gpus"] * summary["makespan_s"] / 3600)

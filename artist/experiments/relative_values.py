@@ -1,0 +1,137 @@
+"""Values of a setting relative to the one that a scenario has: `x2`, `+2`, `+100Gbit/s`.
+
+`racks=+2` means two more racks, `fabric.network.bandwidth=x2` twice the bandwidth, whatever they
+are. `x1` and `+0` mean the setting as it is. In a grid a value is relative to what the other
+settings of the point make of it: twice the bandwidth of each fabric, say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from artist.cluster.fabric_options import level_of
+from artist.cluster.links import oversubscription
+from artist.cluster.with_units import QUANTITIES, read_quantity
+from artist.config import ARRIVALS, GROUPS, Scenario, assign
+from artist.errors import ConfigError, shortened
+from artist.io.documents import validate
+from artist.policies.own_file import entry_in_file, is_in_a_file
+from artist.policies.table import POLICIES
+from artist.run import asked_fabric, build_cluster, build_fabric, build_trace
+
+_RELATIVE = re.compile(r"(x|\+) *(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(.*)")
+
+
+def is_relative(value: object) -> bool:
+    """Whether a value is written as `x2` or `+2`."""
+    return isinstance(value, str) and _RELATIVE.fullmatch(value) is not None
+
+
+def scenario_at(
+    settings: Mapping[str, Any], point: Sequence[tuple[str, Any]], where: str
+) -> Scenario:
+    """The scenario of these settings with the values of a point of a grid.
+
+    Raises:
+        ConfigError: an unknown setting, a bad value, or a relative one of a setting that is no
+            number. The message starts with `where`.
+    """
+    try:
+        changed = dict(settings)
+        for key, value in point:
+            if not is_relative(value):
+                changed = assign(changed, key, value)
+        relative = [(key, value) for key, value in point if is_relative(value)]
+        if relative:
+            scenario = validate(changed, Scenario, where)
+            for key, text in relative:
+                for own_key, value in _absolute(scenario, key, text).items():
+                    changed = assign(changed, own_key, value)
+    except ConfigError as cause:
+        raise ConfigError(f"{where}: {str(cause).removeprefix(f'{where}: ')}") from cause
+    return validate(changed, Scenario, where)
+
+
+def _absolute(scenario: Scenario, key: str, text: str) -> Mapping[str, Any]:
+    """The setting with its absolute value; empty where the text leaves it as it is.
+
+    A level's bandwidth and latency have their plain keys, since the sum has no unit.
+    """
+    match = _RELATIVE.fullmatch(text)
+    assert match is not None
+    sign, number, unit = match[1], float(match[2]), match[3].strip()
+    name, where = key.rpartition(".")[2], f"{key}={shortened(text)[1:-1]}"
+    if unit and (sign == "x" or name not in QUANTITIES):
+        raise ConfigError(f"{where}: expected x2, +2 or a value without sign")
+    if number == (1.0 if sign == "x" else 0.0):
+        return {}
+    if unit:
+        number = read_quantity(f"{match[2]}{unit}", name)
+    elif sign == "+" and name in QUANTITIES:
+        example = QUANTITIES[name].example
+        raise ConfigError(f"{where}: the number needs a unit, such as +{example}")
+    now = _present(scenario, key)
+    prefix = ""
+    if key == "arrivals":
+        rate = ARRIVALS.fullmatch(str(now))
+        prefix, now = ("poisson:", float(rate[1])) if rate and rate[1] else ("", now)
+    if isinstance(now, bool) or not isinstance(now, int | float):
+        is_now = "is not set" if now is None else f"is {shortened(now)}"
+        raise ConfigError(f"{where}: {key} {is_now}, and only a number can be changed by so much")
+    value: Any = now * number if sign == "x" else now + number
+    if isinstance(now, int):
+        if value != int(value):
+            raise ConfigError(f"{where}: of {now}, that is no whole number")
+        value = int(value)
+    if name in QUANTITIES:
+        key = key.removesuffix(name) + QUANTITIES[name].own_unit
+    return {key: f"{prefix}{value:.12g}" if prefix else value}
+
+
+def _present(scenario: Scenario, key: str) -> Any:
+    """The value of a setting in a scenario; None if it has none.
+
+    Raises:
+        ConfigError: no such setting.
+    """
+    assign({}, key, None)  # is it known?
+    group, _, option = key.partition(".")
+    if key == "jobs" and scenario.jobs is None:
+        return len(build_trace(scenario, build_cluster(scenario, build_fabric(scenario))).jobs)
+    if not option:
+        return getattr(scenario, key)
+    chosen = getattr(scenario, GROUPS[group])
+    if group == "fabric":
+        return _of_level(scenario, *option.split(".", 1))
+    if group == "checkpoint":
+        return getattr(chosen, option, None)
+    if group == "policy":
+        chosen = {**_policy_defaults(scenario.policy), **chosen}
+    if group == "system" and option not in chosen:
+        return getattr(asked_fabric(scenario, build_fabric(scenario)).system, option, None)
+    for part in option.split("."):
+        chosen = chosen.get(part) if isinstance(chosen, Mapping) else None
+    return chosen
+
+
+def _of_level(scenario: Scenario, name: str, key: str = "") -> Any:
+    """A setting of a level of the fabric, as it is with the scenario's changes."""
+    fabric = build_fabric(scenario)
+    level = level_of(fabric, name)
+    if key == "oversubscription":
+        index = fabric.level_names.index(name)
+        return oversubscription(build_cluster(scenario, fabric), fabric, index, 0)
+    if key == "eta":
+        return level.uplink.eta if level.uplink is not None else None
+    own_key = QUANTITIES[key].own_unit if key in QUANTITIES else key
+    return getattr(level, own_key, None)
+
+
+def _policy_defaults(name: str) -> dict[str, Any]:
+    """The options of a policy that a scenario need not give."""
+    outer = name.partition("(")[0].strip()
+    entry = entry_in_file(name) if is_in_a_file(outer) else POLICIES[outer]
+    fields = getattr(getattr(entry.load(), "Options", None), "model_fields", {})
+    return {key: field.get_default() for key, field in fields.items()} | dict(entry.preset)

@@ -1,0 +1,196 @@
+"""A folder of finished runs. They survive any interruption, and another command goes on with them.
+
+    experiment.json                   what the folder is for, to recognise it on a resume
+    runs/ID/                          one run directory per run
+    results.csv, results.parquet      one row per run, written at the end
+
+A run is done when its directory exists, and the directory appears by one rename. So whatever kills
+a command, the next one makes the runs that are missing. Sweeps and comparisons use such folders.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from artist.errors import ConfigError, TraceError
+from artist.experiments.experiment import Experiment
+from artist.io.partials import is_partial, partial_path, partials, remove
+from artist.io.reading import read_text
+from artist.io.writing import special_kind, write_whole
+from artist.results.run_directory import MANIFEST, RUN_DIRECTORY, SUMMARY, changed_file
+
+EXPERIMENT = "experiment.json"
+RESULTS = "results.csv"
+RESULTS_PARQUET = "results.parquet"
+LOCK = ".lock"
+
+
+@contextmanager
+def claimed(experiment: Experiment, out: Path, resume: bool, overwrite: bool) -> Iterator[None]:
+    """Lock the folder for this sweep and mark it as this experiment's.
+
+    The operating system releases the lock when the process ends, also when it is killed.
+    """
+    import fcntl
+
+    # Refuse before anything is written there.
+    if kind := special_kind(out):
+        raise ConfigError(f"--out {out}: is {kind}; give the name of a folder")
+    if out.exists() and not (out / EXPERIMENT).is_file() and _holds_other_files(out):
+        raise ConfigError(f"--out {out}: exists and holds no experiment; choose another folder")
+    out.mkdir(parents=True, exist_ok=True)
+    with (out / LOCK).open("a") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ConfigError(f"--out {out}: another sweep is writing there; wait for it") from None
+        if overwrite:
+            _remove_runs(out)
+        _mark(experiment, out, resume)
+        yield
+
+
+def _holds_other_files(out: Path) -> bool:
+    """Whether `out` holds more than a sweep leaves that was killed before its marker was there."""
+    ours = [out / LOCK, *partials(out / EXPERIMENT)]
+    return not out.is_dir() or any(path not in ours for path in out.iterdir())
+
+
+def _mark(experiment: Experiment, out: Path, resume: bool) -> None:
+    """Write the experiment into the folder, or compare it with the one that is there.
+
+    An experiment without a finished run, as after a typing mistake, does not block another one.
+    """
+    text = experiment.model_dump_json(indent=2) + "\n"
+    marker = out / EXPERIMENT
+    if not marker.is_file() or not any((out / "runs").glob(f"*/{MANIFEST}")):
+        write_whole(marker, text)
+        return
+    former = read_text(marker)
+    if former == text and not resume:
+        raise ConfigError(
+            f"--out {out}: holds this experiment already; add --resume to go on, or --overwrite to "
+            "begin again"
+        )
+    if former != text:
+        _check_extends(former, experiment, out, resume)
+        write_whole(marker, text)
+
+
+def _check_extends(former: str, experiment: Experiment, out: Path, resume: bool) -> None:
+    """Refuse to go on with runs of another experiment; its grid and base may have changed."""
+    try:
+        earlier = Experiment.model_validate_json(former)
+    except ValueError:
+        earlier = None
+    if earlier is None or (earlier.name, earlier.version) != (experiment.name, experiment.version):
+        raise ConfigError(
+            f"--out {out}: holds another experiment or version of it; choose another folder, or "
+            "replace it with --overwrite"
+        )
+    if not resume:
+        raise ConfigError(
+            f"--out {out}: holds this experiment with another grid or base; add --resume to keep "
+            "its runs and make those that are new, or --overwrite to begin again"
+        )
+
+
+def _refuse_foreign(out: Path) -> None:
+    """Refuse to remove what no sweep wrote.
+
+    Raises:
+        ConfigError: the mark or a run is not artist's, or the folder of runs is elsewhere.
+    """
+    folder, marker = out / "runs", out / EXPERIMENT
+    other: Path | None = None
+    if folder.is_symlink():
+        other = folder
+    elif marker.is_file() and not _is_experiment(marker):
+        other = marker
+    else:
+        runs_there = [manifest.parent for manifest in sorted(folder.glob(f"*/{MANIFEST}"))]
+        links = [run for run in runs_there if run.is_symlink()]
+        other = next(iter(links), None) or next(
+            filter(None, map(RUN_DIRECTORY.foreign, runs_there)), None
+        )
+    if other is not None:
+        raise ConfigError(
+            f"--out {out}: --overwrite would remove {other.relative_to(out)}, which artist did not "
+            "write; choose another folder or move it away"
+        )
+
+
+def _is_experiment(marker: Path) -> bool:
+    try:
+        Experiment.model_validate_json(read_text(marker))
+    except ValueError:
+        return False
+    return True
+
+
+def _remove_runs(out: Path) -> None:
+    """Remove an earlier sweep: its runs, its results and, at last, its mark. Other files stay.
+
+    Raises:
+        ConfigError: something there is not a sweep's; then nothing is removed.
+    """
+    _refuse_foreign(out)
+    remove_leftovers(out)
+    for manifest in sorted((out / "runs").glob(f"*/{MANIFEST}")):
+        doomed = partial_path(manifest.parent)
+        manifest.parent.rename(doomed)  # no half a run, whatever happens now
+        remove(doomed)
+    for name in (RESULTS, RESULTS_PARQUET, EXPERIMENT):
+        remove(out / name)
+
+
+def remove_leftovers(out: Path) -> None:
+    """Remove what a killed sweep left half-written: its temporary files and `write_run`'s folders.
+
+    Called under the lock only: no other sweep is writing, so nothing of it is in use, whichever
+    machine wrote it.
+    """
+    for name in (EXPERIMENT, RESULTS, RESULTS_PARQUET):
+        for partial in partials(out / name):
+            remove(partial)
+    folder = out / "runs"
+    folder.mkdir(exist_ok=True)
+    for scratch in folder.glob(".*"):
+        if is_partial(scratch):
+            remove(scratch)
+
+
+def run_summary(folder: Path) -> dict[str, Any]:
+    """What `summary.json` of a run that is done holds.
+
+    Raises:
+        TraceError: the file is gone or was changed by somebody else: runs are written whole.
+    """
+    path = folder / SUMMARY
+    try:
+        summary = json.loads(read_text(path))
+    except (ConfigError, ValueError, RecursionError):
+        summary = None
+    if not isinstance(summary, dict) or "wall_s" not in summary:
+        raise TraceError(
+            f"{path}: is missing or damaged; remove the folder {folder} and add --resume, to run "
+            "it again"
+        )
+    return summary
+
+
+def check_unchanged(folder: Path) -> None:
+    """Refuse a finished run of which a file is not as it was written.
+
+    Raises:
+        TraceError: names the file.
+    """
+    if (path := changed_file(folder)) is not None:
+        raise TraceError(
+            f"{path}: is not as the run wrote it; remove the folder {folder} and add --resume, to "
+            "run it again"
+        )
