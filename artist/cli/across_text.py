@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from math import isnan
 from typing import Any
 
-from artist.cli.comparison_text import as_json
+from artist.cli.comparison_json import as_json
+from artist.cli.comparison_text import MOST_ROWS, interval_text
 from artist.cli.output import print_table, print_text
-from artist.experiments.comparison.across import Domain, domains
+from artist.experiments.comparison.across import Across, Domain, domains
 from artist.experiments.comparison.assumptions import AS_GIVEN, Effect, effects
 from artist.experiments.comparison.comparison_result import Comparison
 from artist.results.statistics.compare_values import Verdict
-from artist.results.terms.number_text import counted
+from artist.results.terms.number_text import counted, listed
 
 _WORDS = {Verdict.LESS: "lower", Verdict.MORE: "higher"}
 
 
-def print_across(comparisons: Mapping[str, Comparison]) -> None:
-    """Print a row per metric and variant: the difference in each world, and where it holds."""
+def print_across(made: Across) -> None:
+    """Print where verdicts hold, then a row per metric and variant with each world's difference."""
+    comparisons = made.comparisons
     first = next(iter(comparisons.values()))
     found = domains(comparisons)
+    baseline = first.variants[0]
+    for sentence in _sentences(found, baseline):
+        print_text(sentence)
     rows = [
         (
             one.metric,
@@ -33,25 +38,42 @@ def print_across(comparisons: Mapping[str, Comparison]) -> None:
         )
         for one in found
     ]
-    baseline = first.variants[0]
     print_table(
         f"against {baseline} in {counted(len(comparisons), 'world')}: {first.design}, paired",
         ("metric", first.setting, *comparisons, "where"),
         rows,
     )
-    for sentence in _sentences(found, baseline):
-        print_text(sentence)
+    over = "orders of machines"
+    if first.kind != "permutations":
+        over += " and draws of the trace"
     print_text(
-        "Sure means: over orders of machines"
-        + ("" if first.kind == "permutations" else " and draws of the trace")
-        + ", in that world. A verdict that holds in all of them is wrong in at most 5 % of cases."
+        f"Sure means: over {over}, in that world. A verdict that holds in all of them is wrong in "
+        f"at most 5 % of cases; of {len(comparisons)} worlds, "
+        f"{0.05 * len(comparisons):.2g} at most have a false one on average."
     )
+    _print_not_tried(made)
 
 
-def across_json(comparisons: Mapping[str, Comparison]) -> dict[str, Any]:
+def _print_not_tried(made: Across) -> None:
+    """Print what the time budget left out."""
+    for world, one in made.comparisons.items():
+        if len(one.replicates) < one.replicates_asked:
+            print_text(
+                f"{world}: {len(one.replicates)} of {one.replicates_asked} replicates; the time "
+                "budget ended."
+            )
+    if made.not_tried:
+        print_text(
+            f"Not tried, since the time budget ended: {', '.join(made.not_tried)}. Keep runs with "
+            "--out DIR, and go on with --resume."
+        )
+
+
+def across_json(made: Across) -> dict[str, Any]:
     """All comparisons, and for each metric and variant the worlds by verdict."""
     return {
-        "worlds": {world: as_json(each) for world, each in comparisons.items()},
+        "worlds": {world: as_json(each) for world, each in made.comparisons.items()},
+        "not_tried": list(made.not_tried),
         "domains": [
             {
                 "metric": one.metric,
@@ -60,15 +82,20 @@ def across_json(comparisons: Mapping[str, Comparison]) -> dict[str, Any]:
                 "flips": one.flips,
                 "worlds": {str(verdict): one.worlds(verdict) for verdict in Verdict},
             }
-            for one in domains(comparisons)
+            for one in domains(made.comparisons)
         ],
     }
 
 
-def print_assumptions(comparisons: Mapping[str, Comparison]) -> None:
-    """Print how far each assumption moves each difference, the largest first, and what flips."""
+def print_assumptions(made: Across, *, all_: bool) -> None:
+    """Print what decides, then how far each assumption moves each difference."""
+    comparisons = made.comparisons
     first = comparisons[AS_GIVEN]
     found = effects(comparisons)
+    for sentence in _what_decides(first, found):
+        print_text(sentence)
+    ranked = sorted(found, key=_by_weight)
+    shown = ranked if all_ else ranked[:MOST_ROWS]
     rows = [
         (
             one.domain.metric,
@@ -76,23 +103,38 @@ def print_assumptions(comparisons: Mapping[str, Comparison]) -> None:
             one.assumption,
             _cell(_ratio(first, one.domain), one.given),
             _cell(_ratio(comparisons[one.assumption], one.domain), one.there),
+            "" if one.moved is None else interval_text(one.domain.metric, one.moved),
             _effect_words(one),
         )
-        for one in found
+        for one in shown
     ]
+    left = f"; the first {len(shown)} of {len(found)} rows, --all has them" if (
+        len(shown) < len(found)
+    ) else ""  # fmt: skip
     print_table(
-        f"one assumption changed at a time: {first.design}, paired",
-        ("metric", first.setting, "assumption", AS_GIVEN, "changed", "verdict"),
+        f"one assumption changed at a time: {first.design}, paired{left}",
+        ("metric", first.setting, "assumption", AS_GIVEN, "changed", "moved by", "verdict"),
         rows,
     )
-    for domain in domains(comparisons):
-        print_text(_what_decides(domain, [one for one in found if one.domain == domain]))
+    print_text(
+        "Moved by: the change of the ratio to "
+        f"{first.variants[0]}, replicate by replicate; sure where all {len(found)} together say so "
+        f"(Holm). Each of the {len(comparisons)} worlds is judged for itself: "
+        f"{0.05 * len(comparisons):.2g} at most have a false verdict on average."
+    )
+    _print_not_tried(made)
 
 
-def assumptions_json(comparisons: Mapping[str, Comparison]) -> dict[str, Any]:
-    """All comparisons, and the effects in the order of the table."""
+def _by_weight(effect: Effect) -> tuple[bool, bool, bool, float]:
+    """Sorting key: what decides first, then what surely moves, the farthest first."""
+    return not effect.decides, not effect.surely_moves, isnan(effect.shift), -effect.shift
+
+
+def assumptions_json(made: Across) -> dict[str, Any]:
+    """All comparisons, and the effects: of each metric and variant the largest first."""
     return {
-        "worlds": {world: as_json(each) for world, each in comparisons.items()},
+        "worlds": {world: as_json(each) for world, each in made.comparisons.items()},
+        "not_tried": list(made.not_tried),
         "effects": [
             {
                 "metric": one.domain.metric,
@@ -101,29 +143,41 @@ def assumptions_json(comparisons: Mapping[str, Comparison]) -> dict[str, Any]:
                 "given": str(one.given),
                 "there": str(one.there),
                 "shift": None if isnan(one.shift) else one.shift,
+                "surely_moves": one.surely_moves,
+                "decides": one.decides,
                 "flips": one.flips,
             }
-            for one in effects(comparisons)
+            for one in effects(made.comparisons)
         ],
     }
 
 
-def _what_decides(domain: Domain, found: list[Effect]) -> str:
-    """What decides a difference, as a sentence."""
-    deciding = [
-        f"{one.assumption} ({_effect_words(one)})" for one in found if one.given != one.there
-    ]
-    what = f"{domain.metric} of {domain.variant}"
-    if not deciding:
-        return f"No assumption changes the verdict on {what}."
-    return f"What decides {what}: {', '.join(deciding)}."
+def _what_decides(first: Comparison, found: list[Effect]) -> Iterator[str]:
+    """What decides each difference, and what no assumption changes: a sentence per metric."""
+    for metric in first.metrics:
+        of_metric = [one for one in found if one.domain.metric == metric]
+        variants = list(dict.fromkeys(one.domain.variant for one in of_metric))
+        steady = []
+        for variant in variants:
+            deciding = [
+                f"{one.assumption} ({_effect_words(one)})"
+                for one in of_metric
+                if one.domain.variant == variant and one.decides
+            ]
+            if deciding:
+                yield f"What decides {metric} of {variant}: {', '.join(deciding)}."
+            else:
+                steady.append(variant)
+        if steady:
+            yield f"No assumption surely changes the verdict on {metric} of {listed(steady)}."
 
 
 def _effect_words(effect: Effect) -> str:
     if effect.given == effect.there:
         return "stays"
     there = _WORDS.get(effect.there, str(effect.there))
-    return f"flips: {there}" if effect.flips else f"becomes {there}"
+    words = f"flips: {there}" if effect.flips else f"becomes {there}"
+    return words if effect.decides else f"{words}, may be noise"
 
 
 def _ratio(comparison: Comparison, domain: Domain) -> float:

@@ -17,6 +17,8 @@ from artist.cli.progress_lines import LEAST_DONE, RunsDone, WorkDone, duration, 
 from artist.units import TICKS_PER_S
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from rich.progress import Progress, TaskID
 
     from artist.engine.simulator import Simulator
@@ -149,10 +151,12 @@ def bar_of_runs(*, quiet: bool, what: str = "runs") -> Iterator[Callable[[int, i
 
 
 @contextmanager
-def counting(show: Callable[[int, int], None]) -> Iterator[Callable[[int, int], None]]:
+def counting(
+    show: Callable[[int, int], None], out: Path | None = None
+) -> Iterator[Callable[[int, int], None]]:
     """A function `show(done, total)` that also counts, for the message of an interruption.
 
-    For commands that keep nothing of finished runs.
+    `out` is the folder that keeps finished runs; None if they are lost.
     """
     latest = (0, 0)
 
@@ -167,7 +171,8 @@ def counting(show: Callable[[int, int], None]) -> Iterator[Callable[[int, int], 
     except Interrupted as interrupted:
         done, total = latest
         far = f"with {done:,} of {total:,} runs done" if done else "before the first run was done"
-        interrupted.how_far = f"{far}; nothing was written"
+        kept = f"they are in {out}; add --resume to go on" if out else "nothing was written"
+        interrupted.how_far = f"{far}; {kept}"
         raise
 
 

@@ -3,6 +3,8 @@
     experiment.json                   what the folder is for, to recognise it on a resume
     runs/ID/                          one run directory per run
     results.csv, results.parquet      one row per run, written at the end
+    comparison.json                   of comparisons: what `--format json` prints
+    decides.json                      of comparisons in several worlds: a figure of the report
 
 A run is done when its directory exists, and the directory appears by one rename. So whatever kills
 a command, the next one makes the runs that are missing. Sweeps and comparisons use such folders.
@@ -26,6 +28,11 @@ from artist.results.run_directory import MANIFEST, RUN_DIRECTORY, SUMMARY, chang
 EXPERIMENT = "experiment.json"
 RESULTS = "results.csv"
 RESULTS_PARQUET = "results.parquet"
+COMPARISON = "comparison.json"
+DECIDES = "decides.json"
+WRITTEN = (RESULTS, RESULTS_PARQUET, COMPARISON, DECIDES)
+"""What a command writes beside the runs at its end."""
+
 LOCK = ".lock"
 
 
@@ -133,7 +140,7 @@ def _is_experiment(marker: Path) -> bool:
 
 
 def _remove_runs(out: Path) -> None:
-    """Remove an earlier sweep: its runs, its results and, at last, its mark. Other files stay.
+    """Remove earlier runs, the results and, at last, the mark. Other files stay.
 
     Raises:
         ConfigError: something there is not a sweep's; then nothing is removed.
@@ -144,7 +151,7 @@ def _remove_runs(out: Path) -> None:
         doomed = partial_path(manifest.parent)
         manifest.parent.rename(doomed)  # no half a run, whatever happens now
         remove(doomed)
-    for name in (RESULTS, RESULTS_PARQUET, EXPERIMENT):
+    for name in (*WRITTEN, EXPERIMENT):
         remove(out / name)
 
 
@@ -154,7 +161,7 @@ def remove_leftovers(out: Path) -> None:
     Called under the lock only: no other sweep is writing, so nothing of it is in use, whichever
     machine wrote it.
     """
-    for name in (EXPERIMENT, RESULTS, RESULTS_PARQUET):
+    for name in (EXPERIMENT, *WRITTEN):
         for partial in partials(out / name):
             remove(partial)
     folder = out / "runs"

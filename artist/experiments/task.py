@@ -49,9 +49,14 @@ class HasId(Protocol):
         ...
 
 
-def locally(tasks: Sequence[Task], workers: int | None) -> Generator[Outcome]:
-    """Run tasks in processes of this machine (default: one per core)."""
-    for _, outcome in run_all(perform, tasks, workers or cores(), on_death=lost):
+def locally(
+    tasks: Sequence[Task], workers: int | None, go_on: Callable[[], bool] = lambda: True
+) -> Generator[Outcome]:
+    """Run tasks in processes of this machine (default: one per core).
+
+    Once `go_on` says no, no other task is begun.
+    """
+    for _, outcome in run_all(perform, tasks, workers or cores(), on_death=lost, go_on=go_on):
         yield outcome
 
 

@@ -33,6 +33,7 @@ POLICIES = Registry(
             "Dally with fixed timers of 12 h and 24 h",
             f"{DALLY}, section V-C",
             {"timers": "manual"},
+            everyday=False,
         ),
         Entry(
             "dally-no-wait",
@@ -40,6 +41,7 @@ POLICIES = Registry(
             "Dally that takes whatever level is free",
             f"{DALLY}, section V-C",
             {"timers": "none"},
+            everyday=False,
         ),
         Entry(
             "dally-fully-consolidated",
@@ -47,6 +49,7 @@ POLICIES = Registry(
             "Dally that waits as long as needed for the best level",
             f"{DALLY}, section V-C",
             {"timers": "unbounded"},
+            everyday=False,
         ),
         Entry(
             "dally-within-level",
@@ -54,6 +57,7 @@ POLICIES = Registry(
             "Dally whose jobs also move to a better shape inside their level",
             f"after {DALLY}; why: studies/dally-paper",
             {"moves_for": "shape"},
+            everyday=False,
         ),
         Entry(
             "fifo",

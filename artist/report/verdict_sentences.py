@@ -148,7 +148,11 @@ def sentences(
     Then come those of which no permutation changes the difference, `exact`. Those of any other
     verdict share a sentence.
     """
-    common = {"metric": metric_name(metric), "baseline": baseline, "within": _share(equivalence)}
+    common = {
+        "metric": metric_name(metric),
+        "baseline": baseline,
+        "within": share_text(equivalence),
+    }
     sure = [policy for policy, one in compared.items() if one.verdict in (LESS, MORE)]
     for policy in sorted(sure, key=lambda policy: _size(compared[policy])):
         one = compared[policy]
@@ -163,7 +167,7 @@ def sentences(
         by, *_ = _amounts(metric, compared[policy])
         difference = _difference(metric, by, baseline, compared[policy])
         if _is_next_to_none(compared[policy]):
-            difference = _NEXT_TO_NONE.format(by=_share(_LEAST_TOLD), baseline=baseline)
+            difference = _NEXT_TO_NONE.format(by=share_text(_LEAST_TOLD), baseline=baseline)
         yield Sentence(Side.EXACT, _EXACT.format(**common, policy=policy, difference=difference))
     others: dict[Verdict, list[str]] = {}
     for policy, one in compared.items():
@@ -217,7 +221,8 @@ def _amounts(metric: str, compared: ComparedValues) -> tuple[str, str, str]:
     return f"{percent(middle)} %", low, f"{high} %"
 
 
-def _share(share: float) -> str:
+def share_text(share: float) -> str:
+    """A share in percent: `2 %`."""
     return f"{100 * share:g} %"
 
 
@@ -245,11 +250,11 @@ def _certainty(best: Best, equivalence: float) -> Iterator[str]:
     """What the verdicts of the pairs say, as parts of a sentence."""
     if surely := best.with_verdict(MORE):
         near = [policy for policy in surely if sure_but_within(best.others[policy], equivalence)]
-        by = f", but by less than {_share(equivalence)}" if near else ""
+        by = f", but by less than {share_text(equivalence)}" if near else ""
         than = f" than {listed(near)}" if near and len(near) < len(surely) else ""
         yield f"surely lower than {'all others' if best.surely else listed(surely)}{by}{than}"
     if equal := best.with_verdict(NO_DIFFERENCE):
-        yield f"no difference beyond {_share(equivalence)} from {listed(equal)}"
+        yield f"no difference beyond {share_text(equivalence)} from {listed(equal)}"
     # `less` beside a lower mean: geometric and arithmetic means rank the two differently.
     if open_ := best.with_verdict(UNDECIDED, LESS):
         # Each needs a number of its own; the pair that is decided first is the one to say.

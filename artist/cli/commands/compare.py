@@ -1,10 +1,14 @@
-"""`artist compare`: compares policies or values of a setting; tells differences from noise."""
+"""`artist compare`: compares policies or values of settings; tells differences from noise."""
 
 from __future__ import annotations
 
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -13,13 +17,22 @@ from artist.cli.output import Format, note, print_heading, print_json, print_tex
 from artist.cli.progress_bar import bar_of_runs, counting, forecast
 from artist.cli.query_options import fitted_before
 from artist.cli.remarks import ABOUT, remarks
+from artist.cli.slow_settings import slow_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Mapping, Sequence
 
     from artist.config import Scenario
-    from artist.experiments.comparison.across import World
+    from artist.experiments.comparison.across import Across, World
     from artist.experiments.comparison.comparison_result import Comparison
+    from artist.experiments.comparison.runs import Runner
+
+PERMUTATIONS = 8
+"""By default, for one seed. With five replicates a difference of one standard deviation is sure in
+40 % of cases, with eight in 68 %, before it is judged together with others."""
+
+MOST_PERMUTATIONS = 16
+"""By default, where something is undecided with eight."""
 
 
 def compare(
@@ -29,13 +42,14 @@ def compare(
         str | None,
         typer.Option(
             metavar="A,B,...",
-            help="Names, or FILE.py:CLASS; the first is the baseline (default: all policies).",
+            help="Names, or FILE.py:CLASS; the first is the baseline (default: ten policies).",
         ),
     ] = None,
     vary: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="SETTING=A,B,...", help="Compare values of one setting; keys as in --set."
+            metavar="SETTING=A,B,...",
+            help="Compare values of a setting, also x2 or +2; given twice, all combinations.",
         ),
     ] = None,
     across: Annotated[
@@ -50,19 +64,26 @@ def compare(
     metrics: Annotated[
         str | None, typer.Option(metavar="A,B,...", help="See: artist list metrics.")
     ] = None,
-    seeds: Annotated[
-        int,
-        typer.Option(help="Seeds of drawn traces; with --permutations 1 each has its own order."),
-    ] = 1,
+    seeds: Annotated[int, typer.Option(help="Seeds of drawn traces.")] = 1,
     permutations: Annotated[
-        int, typer.Option(help="Orders in which machines and simultaneous arrivals are visited.")
-    ] = 5,
+        int | None,
+        typer.Option(
+            help="Orders in which machines and simultaneous arrivals are visited (default 8, or 16 "
+            "where 8 leave something undecided; with several seeds 1, and each has its own)."
+        ),
+    ] = None,
     until: Annotated[
         str | None,
-        typer.Option(metavar="SHARE", help="Add replicates until intervals are so narrow: 2%."),
+        typer.Option(
+            metavar="SHARE|decided",
+            help="Add replicates until intervals are so narrow (2%), or nothing is undecided.",
+        ),
     ] = None,
     budget: Annotated[
-        int | None, typer.Option(help="With --until: replicates at most (default 100).")
+        str | None,
+        typer.Option(
+            metavar="TIME|N", help="Begin no run after this time: 10min; with --until also 100."
+        ),
     ] = None,
     equivalence: Annotated[
         str, typer.Option(metavar="SHARE", help="Differences within it are no difference.")
@@ -91,34 +112,48 @@ def compare(
         Path | None,
         typer.Option("--output", "-o", metavar="FILE", help="Also write a .csv or .parquet."),
     ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file of -o.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Keep all runs in a folder, for --resume and for reports.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Keep the runs that are done.")] = False,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace what -o and --out wrote before.")
+    ] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Print everything.")] = False,
     format_: options.FormatOption = Format.TABLE,
     quiet: options.Quiet = False,
 ) -> None:
-    """Compare policies, or values of a setting; says which differences are more than noise."""
+    """Compare policies, or values of settings; says which differences are more than noise."""
     chosen = options.scenario_of(context.params)
-    from artist.cli.comparison_text import as_json, print_comparison
-    from artist.errors import ConfigError
+    from artist.experiments.comparison.across import World, compare_across
     from artist.experiments.comparison.compare import compare as run
+    from artist.experiments.comparison.compare import variants_of
     from artist.experiments.comparison.metrics import check_metrics, everyday_policies
-    from artist.experiments.comparison.rows import comparison_rows
-    from artist.experiments.comparison.until import BUDGET
+    from artist.experiments.comparison.until import BUDGET, DECIDED, FIRST_LOOK
     from artist.experiments.executors import cores
-    from artist.results.table_files import check_table_file, write_table
-    from artist.results.terms.chief_metrics import COMPARED, IN_WORDS
+    from artist.results.table_files import check_table_file
+    from artist.results.terms.chief_metrics import COMPARED
 
-    if budget is not None and until is None:
-        raise ConfigError(f"--budget {budget}: needs --until SHARE, which it ends")
     if output is not None:
         check_table_file(output, "-o", overwrite=overwrite)
+    most, go_on = _budget(budget, until)
+    if permutations is None and seeds == 1 and until is None and not (across or assumptions):
+        until, most = DECIDED, MOST_PERMUTATIONS if budget is None else BUDGET
     varied = _varied(vary or [])
     unasked = policies is None and not varied
     names = everyday_policies() if unasked else _listed(policies or "")
     asked = COMPARED if metrics is None else _listed(metrics)
     check_metrics(asked)
-    if unasked and not quiet:
-        note(f"comparing all {len(names)} policies that need no training: {', '.join(names)}")
-    compare_one = partial(
+    if permutations is None:
+        permutations = PERMUTATIONS if seeds == 1 else 1
+    _, variants = variants_of(chosen, names, varied)
+    worlds = _worlds(chosen, across, names, assumptions=assumptions)
+    if not quiet:
+        runs = [len(variants) * seeds * permutations]
+        if until is not None:
+            runs = [len(variants) * FIRST_LOOK, len(variants) * (most or BUDGET)]
+        _announce(runs, [one.scenario for one in variants], names if unasked else [], worlds)
+    make = partial(
         run,
         policies=names,
         vary=varied,
@@ -126,107 +161,203 @@ def compare(
         permutations=permutations,
         metrics=asked,
         equivalence=options.share_of("--equivalence", equivalence),
-        until=None if until is None else options.share_of("--until", until),
-        budget=BUDGET if budget is None else budget,
-        workers=workers or cores(),
+        until=_limit(until),
+        budget=most or BUDGET,
         on_trace=partial(options.say_what_was_read, quiet=quiet),
     )
-    with bar_of_runs(quiet=quiet) as bar, counting(bar) as show:
-        on_done = show if quiet else forecast(show, workers or cores())
-        if across is not None or assumptions:
-            worlds = _worlds(chosen, across, assumptions=assumptions)
-            variants = len(next(iter(varied.values()), names))
-            runs = len(worlds) * variants * seeds * permutations
-            least = "" if until is None else "at least "
-            listed = ", ".join(one.label for one in worlds)
-            note(f"{least}{runs:,} runs in {len(worlds)} worlds: {listed}")
-            _compare_across(worlds, compare_one, on_done, output, format_, assumptions=assumptions)
-            return
-        comparison = compare_one(chosen, on_done=on_done)
+    with (
+        bar_of_runs(quiet=quiet) as bar,
+        counting(bar, out) as show,
+        _runner(out, workers or cores(), go_on, resume=resume, overwrite=overwrite) as runner,
+    ):
+        made = compare_across(
+            worlds or [World("", chosen)],
+            lambda one, count: make(one, on_done=count, runner=runner),
+            show if quiet else forecast(show, workers or cores()),
+            go_on,
+        )
+        told = _told(made, worlds, assumptions=assumptions)
+        if out is not None:
+            _keep(out, told, made, worlds)
     if output is not None:
-        write_table(comparison_rows(comparison), output)
+        _write_rows(made, output, worlds)
     if format_ is Format.JSON:
-        print_json(as_json(comparison))
+        print_json(told)
+    elif worlds:
+        _print_across(made, worlds, assumptions=assumptions, all_=all_)
     else:
-        if comparison.setting not in ABOUT:
-            from artist.run.world import world
-
-            print_heading(world(chosen))
-        print_comparison(comparison, IN_WORDS if metrics is None else asked)
-        if varied and comparison.setting != "policy":
-            policy = names[0] if names else chosen.policy
-            print_text(f"Every run has policy {policy}; only {comparison.setting} differs.")
-        _print_changes(chosen, comparison.setting)
-        if comparison.setting not in ABOUT:
-            for remark in remarks(chosen):
-                print_text(remark)
+        _print(made.comparisons[""], chosen, named=metrics is not None, all_=all_)
 
 
-def _worlds(scenario: Scenario, across: str | None, *, assumptions: bool) -> list[World]:
-    """The worlds of `--across` or `--assumptions`."""
+def _budget(text: str | None, until: str | None) -> tuple[int | None, Callable[[], bool]]:
+    """The replicates at most, and whether another run may begin."""
+    from artist.errors import ConfigError
+    from artist.experiments.time_budget import TimeBudget
+
+    if text is None or not text.isdigit():
+        return None, (lambda: True) if text is None else TimeBudget(text)
+    if until is None:
+        raise ConfigError(
+            f"--budget {text}: a number of replicates needs --until SHARE, which it ends; a time "
+            "has a unit (10min)"
+        )
+    return int(text), lambda: True
+
+
+def _limit(until: str | None) -> float | Literal["decided"] | None:
+    """What `--until` says: a share or a word."""
+    if until is None:
+        return None
+    return "decided" if until == "decided" else options.share_of("--until", until)
+
+
+def _announce(
+    runs: Sequence[int],
+    scenarios: Sequence[Scenario],
+    unasked: Sequence[str],
+    worlds: Sequence[World],
+) -> None:
+    """Say on stderr what will be compared, and how many runs that takes."""
+    if unasked:
+        note(f"comparing {len(unasked)} policies: {', '.join(unasked)}")
+    each = " to ".join(f"{one:,}" for one in runs)
+    if worlds:
+        whole = " to ".join(f"{one * len(worlds):,}" for one in runs)
+        listed = "; ".join(one.label for one in worlds)
+        note(f"{whole} runs: {each} in each of {len(worlds)} worlds: {listed}")
+    else:
+        note(f"{each} runs")
+    for sentence in slow_settings(scenarios):
+        note(sentence)
+
+
+@contextmanager
+def _runner(
+    out: Path | None, workers: int, go_on: Callable[[], bool], *, resume: bool, overwrite: bool
+) -> Iterator[Runner]:
+    """Who makes the runs: processes, or a folder that keeps them."""
+    from artist.errors import ConfigError
+    from artist.experiments.comparison.runs import in_memory
+
+    if out is None:
+        if resume:
+            raise ConfigError("--resume: which runs? Name their folder with --out DIR")
+        yield in_memory(workers, go_on)
+        return
+    from artist.experiments.comparison.kept_runs import kept_runs
+
+    with kept_runs(out, sys.argv, workers, go_on, resume=resume, overwrite=overwrite) as kept:
+        yield kept
+        kept.write_results()
+        if kept.reused:
+            note(f"{kept.reused:,} runs were in {out} already")
+
+
+def _worlds(
+    scenario: Scenario, across: str | None, policies: Sequence[str], *, assumptions: bool
+) -> list[World]:
+    """The worlds of `--across` or `--assumptions`; none if neither is given."""
     from artist.errors import ConfigError
     from artist.experiments.comparison.across import worlds_of
     from artist.experiments.comparison.assumptions import assumptions_of
 
     if across is None:
-        return assumptions_of(scenario)
+        return assumptions_of(scenario, policies) if assumptions else []
     if assumptions:
         raise ConfigError("--across and --assumptions: one question at a time; leave one out")
     return worlds_of(scenario, _listed(across))
 
 
-def _compare_across(
-    worlds: list[World],
-    compare_one: Callable[..., Comparison],
-    on_done: Callable[[int, int], None],
-    output: Path | None,
-    format_: Format,
-    *,
-    assumptions: bool,
-) -> None:
-    """Make the comparison in each world, and print where its verdicts hold, or what decides."""
+def _told(made: Across, worlds: Sequence[World], *, assumptions: bool) -> dict[str, Any]:
+    """What `--format json` prints."""
     from artist.cli import across_text
-    from artist.experiments.comparison.across import compare_across
+    from artist.cli.comparison_json import as_json
+
+    if not worlds:
+        return as_json(made.comparisons[""])
+    return across_text.assumptions_json(made) if assumptions else across_text.across_json(made)
+
+
+def _keep(out: Path, told: Mapping[str, Any], made: Across, worlds: Sequence[World]) -> None:
+    """Write what the comparison says beside its runs."""
+    from artist.experiments.run_folder import COMPARISON, DECIDES
+    from artist.io.writing import write_whole
+
+    write_whole(out / COMPARISON, json.dumps(told, indent=2) + "\n")
+    if worlds:
+        from artist.experiments.comparison.decides import decides
+
+        write_whole(out / DECIDES, json.dumps(decides(made), indent=2) + "\n")
+
+
+def _write_rows(made: Across, output: Path, worlds: Sequence[World]) -> None:
+    """Write a row per metric and variant; of several worlds, each with its name."""
     from artist.experiments.comparison.rows import comparison_rows
     from artist.results.table_files import write_table
+
+    rows = [
+        {"world": label, **row} if worlds else row
+        for label, comparison in made.comparisons.items()
+        for row in comparison_rows(comparison)
+    ]
+    write_table(rows, output)
+
+
+def _print(comparison: Comparison, scenario: Scenario, *, named: bool, all_: bool) -> None:
+    """Print the world, the answer, the table and what a reader should know."""
+    from artist.cli.comparison_details import print_details
+    from artist.cli.comparison_text import REST, print_comparison, scope
+    from artist.results.terms.chief_metrics import IN_WORDS
     from artist.run.world import world
 
-    comparisons = compare_across(
-        worlds, lambda one, count: compare_one(one, on_done=count), on_done
-    )
-    if output is not None:
-        rows = [
-            {"world": label, **row}
-            for label, comparison in comparisons.items()
-            for row in comparison_rows(comparison)
-        ]
-        write_table(rows, output)
-    if format_ is Format.JSON:
-        as_json = across_text.assumptions_json if assumptions else across_text.across_json
-        print_json(as_json(comparisons))
-    elif assumptions:
-        print_heading(world(worlds[0].scenario))
-        across_text.print_assumptions(comparisons)
+    varied = _settings(comparison)
+    about = [] if varied & {"fabric", "cluster", "backend", "calibration"} else [world(scenario)]
+    print_heading("; ".join([*about, scope(comparison)]))
+    print_comparison(comparison)
+    if "policy" not in varied:
+        print_text(f"Every run has policy {comparison.policy}.")
+    _print_changes(scenario, comparison)
+    for remark in () if varied & {*ABOUT} else remarks(scenario):
+        print_text(remark)
+    if all_:
+        print_details(comparison, comparison.metrics if named else IN_WORDS)
     else:
-        for one in worlds:
-            print_heading(f"{one.label}: {world(one.scenario)}")
-        across_text.print_across(comparisons)
+        print_text(REST)
 
 
-def _varied(texts: list[str]) -> dict[str, list[Any]]:
+def _settings(comparison: Comparison) -> set[str]:
+    """The settings that differ between variants."""
+    return {key for point in comparison.points.values() for key in point}
+
+
+def _print_across(made: Across, worlds: Sequence[World], *, assumptions: bool, all_: bool) -> None:
+    """Print where verdicts hold, or what decides."""
+    from artist.cli import across_text
+    from artist.run.world import world
+
+    if assumptions:
+        print_heading(world(worlds[0].scenario))
+        across_text.print_assumptions(made, all_=all_)
+        return
+    for one in worlds:
+        print_heading(f"{one.label}: {world(one.scenario)}")
+    across_text.print_across(made)
+
+
+def _varied(texts: Sequence[str]) -> dict[str, list[Any]]:
     """Setting -> values of `--vary`."""
     from artist.errors import ConfigError
     from artist.experiments.comparison.variants import parse_vary
 
-    if len(texts) > 1:
-        raise ConfigError(
-            f"--vary {' --vary '.join(texts)}: one setting at a time; run a grid of settings with "
-            "artist sweep"
-        )
-    return dict(parse_vary(text) for text in texts)
+    varied: dict[str, list[Any]] = {}
+    for key, values in map(parse_vary, texts):
+        if key in varied:
+            raise ConfigError(f"--vary {key} is given twice; give all values at once: {key}=A,B")
+        varied[key] = values
+    return varied
 
 
-def _print_changes(scenario: Scenario, setting: str) -> None:
+def _print_changes(scenario: Scenario, comparison: Comparison) -> None:
     """Say below the table what was changed of the fabric, and by which fit its models run."""
     from artist.cluster.fabric_options import changes_text
     from artist.run import build_calibration, build_fabric
@@ -234,8 +365,8 @@ def _print_changes(scenario: Scenario, setting: str) -> None:
     changes = changes_text(scenario.fabric_options)
     if changes:
         print_text(f"Fabric {scenario.fabric} is changed: {changes}.")
-    if setting.startswith("fabric."):
-        changes = ", ".join(filter(None, [changes, setting]))
+    varied = sorted(key for key in _settings(comparison) if key.startswith("fabric."))
+    changes = ", ".join(filter(None, [changes, *varied]))
     fabric = build_fabric(scenario)
     if sentence := fitted_before(build_calibration(scenario, fabric), fabric, changes):
         print_text(sentence)

@@ -116,13 +116,13 @@ def sweep(
 
 def _print_results(experiment: Experiment, result: SweepResult, results: Path) -> None:
     """The grid's settings and the chief metrics of each run; a long grid's first runs."""
-    from artist.results.terms.chief_metrics import COMPARED
+    from artist.results.terms.chief_metrics import OF_A_SWEEP
     from artist.results.terms.glossary import find
 
     if not result.rows:
         return
     columns = [*experiment.grid] or ["run"]
-    metrics = [name for name in COMPARED if name in result.rows[0] and name not in columns]
+    metrics = [name for name in OF_A_SWEEP if name in result.rows[0] and name not in columns]
     units = {term.name: term.unit for name in metrics if (term := find(name))}
     headings = [f"{name.removesuffix('_s')} ({units[name]})" for name in metrics]
     rows = [[_cell(row.get(name)) for name in (*columns, *metrics)] for row in result.rows]

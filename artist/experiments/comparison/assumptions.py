@@ -8,7 +8,7 @@ load of a trace whose arrivals are recorded.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,8 @@ from artist.estimates.calibration import fitted_as_asked
 from artist.experiments.comparison.across import Domain, World, domains
 from artist.experiments.comparison.compare import is_drawn
 from artist.experiments.comparison.comparison_result import Comparison
-from artist.results.statistics.compare_values import Verdict
+from artist.results.statistics.compare_values import LESS, MORE, ComparedValues, Verdict
+from artist.results.statistics.holm import Pair, compare_together
 from artist.run import asked_fabric, build_calibration, build_fabric
 
 AS_GIVEN = "as given"
@@ -43,6 +44,8 @@ class Effect:
     domain: Domain
     shift: float
     """|log(ratio there / ratio as given)|; NaN where a value is 0."""
+    moved: ComparedValues | None
+    """The ratios there against those as given, replicate by replicate; None where a value is 0."""
 
     @property
     def given(self) -> Verdict:
@@ -59,9 +62,22 @@ class Effect:
         """Whether the sign of a sure difference changes."""
         return {self.given, self.there} == {Verdict.LESS, Verdict.MORE}
 
+    @property
+    def surely_moves(self) -> bool:
+        """Whether the difference is surely another one than as given."""
+        return self.moved is not None and self.moved.verdict in (LESS, MORE)
 
-def assumptions_of(scenario: Scenario) -> list[World]:
-    """The scenario as given, and with each of its assumptions changed."""
+    @property
+    def decides(self) -> bool:
+        """Whether the verdict is another one, and not by noise."""
+        return self.given != self.there and (self.surely_moves or self.flips)
+
+
+def assumptions_of(scenario: Scenario, policies: Sequence[str] = ()) -> list[World]:
+    """The scenario as given, and with each of its assumptions changed.
+
+    `policies` are those that are compared, where that is not the scenario's.
+    """
     worlds = [World(AS_GIVEN, scenario)]
     for label, changes in _changes(scenario):
         worlds.append(World(label, scenario.model_copy(update=changes)))
@@ -69,21 +85,60 @@ def assumptions_of(scenario: Scenario) -> list[World]:
 
 
 def effects(comparisons: Mapping[str, Comparison]) -> list[Effect]:
-    """For each metric and variant the effects of all assumptions, the largest first."""
-    found = []
-    for domain in domains(comparisons):
-        ratios = {
-            world: each.differences[domain.variant][domain.metric].ratio
-            for world, each in comparisons.items()
-        }
+    """For each metric and variant the effects of all assumptions, the largest first.
+
+    A verdict may change by noise alone. So the differences themselves are compared, on the same
+    replicates; all of these comparisons are one family (Holm).
+    """
+    found = domains(comparisons)
+    pairs = {
+        (place, world): pair
+        for place, domain in enumerate(found)
+        for world in comparisons
+        if world != AS_GIVEN
+        and (pair := _pair(comparisons[AS_GIVEN], comparisons[world], domain)) is not None
+    }
+    moved = compare_together(pairs)
+    ranked = []
+    for place, domain in enumerate(found):
         of_domain = [
-            Effect(world, domain, abs(math.log(ratio / ratios[AS_GIVEN])))
-            for world, ratio in ratios.items()
+            _effect(world, domain, comparisons, moved.get((place, world)))
+            for world in comparisons
             if world != AS_GIVEN
         ]
         of_domain.sort(key=lambda effect: (math.isnan(effect.shift), -effect.shift))
-        found += of_domain
-    return found
+        ranked += of_domain
+    return ranked
+
+
+def _effect(
+    world: str,
+    domain: Domain,
+    comparisons: Mapping[str, Comparison],
+    moved: ComparedValues | None,
+) -> Effect:
+    ratio, given = (
+        comparisons[one].differences[domain.variant][domain.metric].ratio
+        for one in (world, AS_GIVEN)
+    )
+    return Effect(world, domain, abs(math.log(ratio / given)), moved)
+
+
+def _pair(given: Comparison, there: Comparison, domain: Domain) -> Pair | None:
+    """The variant's ratios to the baseline in both worlds; None where a value is not positive."""
+    count = min(len(given.replicates), len(there.replicates))
+    ratios = [_ratios(one, domain)[:count] for one in (given, there)]
+    return Pair(ratios[0], ratios[1], given.replicates[:count]) if all(ratios) else None
+
+
+def _ratios(comparison: Comparison, domain: Domain) -> list[float]:
+    """The variant's value over the baseline's on each replicate; empty if one is not positive."""
+    base, other = (
+        comparison.values[name][domain.metric] for name in (comparison.variants[0], domain.variant)
+    )
+    if min(*base, *other) <= 0:
+        return []
+    return [value / by for by, value in zip(base, other, strict=True)]
 
 
 def _changes(scenario: Scenario) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -26,15 +26,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from artist.config import ABOUT_THE_TRACE, Scenario
 from artist.errors import ConfigError
 from artist.experiments.comparison.comparison_result import Comparison, compared
 from artist.experiments.comparison.metrics import check_metrics
 from artist.experiments.comparison.runs import Runner, Runs, in_memory
-from artist.experiments.comparison.until import BUDGET, FIRST_LOOK, next_count
+from artist.experiments.comparison.until import (
+    BUDGET,
+    DECIDED,
+    FIRST_LOOK,
+    level_of,
+    looks,
+    may_decide,
+    next_count,
+)
 from artist.experiments.comparison.variants import (
     POLICY,
     SETTINGS,
@@ -58,7 +67,7 @@ def compare(
     permutations: int,
     metrics: Sequence[str] = COMPARED,
     equivalence: float = EQUIVALENCE,
-    until: float | None = None,
+    until: float | Literal["decided"] | None = None,
     budget: int = BUDGET,
     workers: int = 1,
     on_done: Callable[[int, int], None] | None = None,
@@ -78,9 +87,10 @@ def compare(
 
     With several seeds and one permutation, replicate i has seed i and permutation i.
 
-    `until` adds replicates until the half-width of every interval is at most that share, or there
-    are `budget` independent ones. It adds seeds, each with all permutations, if there are several
-    seeds, and else permutations. It begins with 8 of them at least (`until.FIRST_LOOK`).
+    `until` adds replicates until the half-width of every interval is at most that share, or until
+    no pair is undecided (`"decided"`), or there are `budget` independent ones. It adds seeds, each
+    with all permutations, if there are several seeds, and else permutations. It begins with 8 of
+    them at least (`until.FIRST_LOOK`).
 
     `on_done(done, all)` is called after each run, with numbers of runs. `on_trace` is told a trace
     that is read from a file, of the first seed, before anything is simulated. `runner` makes the
@@ -115,18 +125,41 @@ def compare(
         if on_trace is not None and is_trace_file(one.trace):
             on_trace(build_trace(one, build_cluster(one, build_fabric(one))))
     runs = Runs(variants, metrics, runner or in_memory(workers), on_done)
+    counts = looks(_independent(begin), budget) if until == DECIDED else []
+    judge = partial(
+        compared,
+        setting,
+        equivalence=equivalence,
+        until=None if isinstance(until, str) else until,
+        level=level_of(counts) if counts else 0.95,
+    )
     while True:
-        done = runs.complete(runs.replicates(*begin))
-        asked = len(runs.replicates(*begin))
-        comparison = compared(setting, runs.values(done), done, equivalence, until)
-        comparison = replace(comparison, drawn=drawn, replicates_asked=asked)
-        count = comparison.independent
-        if until is None or len(done) < asked:
-            return runs.with_parts(comparison)
-        wanted = next_count(count, comparison.widest.half_width, until, budget)
-        if wanted == count:
+        asked = runs.replicates(*begin)
+        done = runs.complete(asked)
+        comparison = replace(
+            judge(values=runs.values(done), replicates=done),
+            drawn=drawn,
+            replicates_asked=len(asked),
+        )
+        wanted = _next(comparison, until, counts, budget)
+        if wanted is None or len(done) < len(asked):
             return runs.with_parts(comparison)
         begin = _grown(begin, wanted)
+
+
+def _next(
+    comparison: Comparison, until: float | str | None, counts: Sequence[int], budget: int
+) -> int | None:
+    """How many independent replicates to look at next; None: these are enough."""
+    now = comparison.independent
+    if isinstance(until, str):
+        every = [one for metrics in comparison.differences.values() for one in metrics.values()]
+        wanted = next((count for count in counts if count > now), now)
+        return wanted if wanted > now and may_decide(every, budget) else None
+    if until is None:
+        return None
+    wanted = next_count(now, comparison.widest.half_width, until, budget)
+    return wanted if wanted > now else None
 
 
 def variants_of(
@@ -185,9 +218,11 @@ def _check_sizes(seeds: int, permutations: int) -> None:
         raise ConfigError(f"--seeds {seeds} --permutations {permutations}: at least 1 of each")
 
 
-def _check_until(until: float, budget: int, least: int) -> None:
-    if not 0 < until < 1:
-        raise ConfigError(f"--until {until:g}: expected a share between 0 and 1, such as 2%")
+def _check_until(until: float | str, budget: int, least: int) -> None:
+    if (until != DECIDED) if isinstance(until, str) else not 0 < until < 1:
+        raise ConfigError(
+            f"--until {until}: expected a share between 0 and 1, such as 2%, or {DECIDED}"
+        )
     if budget < least:
         raise ConfigError(f"--budget {budget}: expected at least {least}, to begin with")
 

@@ -68,13 +68,15 @@ class Comparison:
     independent: int
     """Independent replicates: seeds if there are several, else permutations."""
     until: float | None = None
-    """The half-width that was asked for."""
+    """The half-width that was asked for; None if none was."""
     parts: Values = field(default_factory=dict)
     """Variant -> part of the mean JCT (`chief_metrics.PARTS`) -> seconds on each replicate."""
     bounds_s: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """Variant -> makespan that no policy can beat, on each replicate."""
     equivalence: float = EQUIVALENCE
     """Differences within this share are called none."""
+    level: float = 0.95
+    """Of intervals and verdicts. Higher where one looked several times (`until.py`)."""
     setting: str = POLICY
     """What varies, as `--set` spells it: `policy`, `racks`; `settings` if several do."""
     preempts_freely: bool = False
@@ -87,6 +89,8 @@ class Comparison:
     """Jobs were to slow each other down on links, and none ever did."""
     points: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Variant -> setting -> its value as it was told; empty for the scenario as given."""
+    policy: str = ""
+    """The policy of the first variant."""
     gpus: Mapping[str, int] = field(default_factory=dict)
     """Variant -> GPUs of its cluster."""
     jobs: Mapping[str, int] = field(default_factory=dict)
@@ -180,7 +184,7 @@ class Comparison:
             for metric in HEADLINES
             if metric in self.values[self.variants[0]]
         ]
-        return bests(measured, self.equivalence)
+        return bests(measured, self.equivalence, self.level)
 
     @property
     def without_interval(self) -> int:
@@ -195,6 +199,7 @@ def compared(
     replicates: tuple[Replicate, ...],
     equivalence: float,
     until: float | None,
+    level: float = 0.95,
 ) -> Comparison:
     """Judge the values of all variants; the first one is the baseline."""
     baseline, *others = values
@@ -205,7 +210,7 @@ def compared(
         for label in others
         for metric in metrics
     }
-    verdicts = compare_together(pairs, equivalence)
+    verdicts = compare_together(pairs, equivalence, level)
     widest = max(
         (
             Widest(*key, half_width(values[baseline][key[1]], values[key[0]][key[1]], one))
@@ -219,5 +224,5 @@ def compared(
     independent = len(set(clusters)) if clusters else len(replicates)
     return Comparison(
         tuple(values), replicates, values, differences, widest, independent, until,
-        equivalence=equivalence, setting=setting,
+        equivalence=equivalence, setting=setting, level=level,
     )  # fmt: skip

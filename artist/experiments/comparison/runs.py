@@ -34,6 +34,10 @@ def _summary(scenario: Scenario) -> Summary:
     return simulate(scenario).summary
 
 
+class BudgetEndedError(ConfigError):
+    """The time budget ended before one replicate of all variants was done."""
+
+
 class Runs:
     """The summaries of a comparison's runs."""
 
@@ -66,7 +70,8 @@ class Runs:
         """Make the runs of these replicates; those that every variant has when the runner ends.
 
         Raises:
-            ConfigError: there is none, or the runs do not have one of the metrics.
+            BudgetEndedError: there is none.
+            ConfigError: the runs do not have one of the metrics.
         """
         self._run(replicates)
         done = tuple(
@@ -75,7 +80,7 @@ class Runs:
             if all((label, one) in self._summaries for label in self._labels)
         )
         if not done:
-            raise ConfigError(
+            raise BudgetEndedError(
                 "the time budget ended before one replicate of all variants was done "
                 f"({len(self._summaries)} of {len(self._labels)} runs); give it more time, or "
                 "compare fewer variants"
@@ -104,6 +109,7 @@ class Runs:
             preempts_freely=preempts_freely(ran),
             contention_idle="contention" in ran[0]
             and not any(one.get("contention_lost_job_h") for one in ran),
+            policy=self._variants[0].scenario.policy,
             points={one.label: one.point for one in self._variants},
             gpus={label: int(one["gpus"]) for label, one in first.items()},
             jobs={label: int(one["jobs_total"]) for label, one in first.items()},

@@ -1,4 +1,12 @@
-"""When has a comparison enough replicates? When its intervals are narrow, or a budget ends.
+"""When has a comparison enough replicates? When intervals are narrow, or it is decided.
+
+**Decided** is a comparison without an undecided pair. Whoever looks several times at the verdicts,
+and stops when one is sure, finds a difference in the end, even where there is none. So the looks
+are fixed beforehand (`looks`), and share the error: each of n looks judges with .05 / n
+(Bonferroni). Looks that cannot decide anything any more, as far as the deviations tell, are left
+out; that costs no error.
+
+**Narrow** are intervals of a half-width that was asked for. A budget may end before.
 
 The **half-width** of an interval says how far its ends are from its middle:
 
@@ -20,11 +28,12 @@ and the verdicts' joint level. On nulls of five metrics false verdicts then stay
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from artist.results.statistics.compare_values import (
     IDENTICAL,
     MOST_REPLICATES,
+    UNDECIDED,
     ComparedValues,
     middle_and_reach,
 )
@@ -43,6 +52,31 @@ LONGEST_REACH = 700.0
 
 LEAST_GROWTH, MOST_GROWTH = 1.25, 2.0
 """From look to look. At most twofold: a deviation of few replicates foretells no more."""
+
+
+DECIDED = "decided"
+"""The word for it, in place of a half-width."""
+
+
+def looks(first: int, budget: int) -> list[int]:
+    """After how many independent replicates one looks: each time at twice as many."""
+    counts = [first]
+    while counts[-1] < budget:
+        counts.append(min(2 * counts[-1], budget))
+    return counts
+
+
+def level_of(looks: Sequence[int]) -> float:
+    """The level of each look, so that all of them together err in 5 % of cases."""
+    return 1 - 0.05 / len(looks)
+
+
+def may_decide(differences: Iterable[ComparedValues], budget: int) -> bool:
+    """Whether so many replicates would decide a pair that is undecided now."""
+    return any(
+        one.verdict == UNDECIDED and one.enough is not None and one.enough <= budget
+        for one in differences
+    )
 
 
 def half_width(

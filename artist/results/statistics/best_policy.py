@@ -7,6 +7,7 @@ in all settings, and the verdicts hold together (Holm).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -76,14 +77,16 @@ class Best:
         return bool(self.others) and len(self.with_verdict(MORE)) == len(self.others)
 
 
-def bests(measured: Sequence[Measured], equivalence: float = EQUIVALENCE) -> list[Best]:
+def bests(
+    measured: Sequence[Measured], equivalence: float = EQUIVALENCE, level: float = 0.95
+) -> list[Best]:
     """The best policies of each, in the same order; all pairs of all of them are one family."""
     pairs = {
         (index, base, other): Pair(one.values[base], one.values[other], one.replicates)
         for index, one in enumerate(measured)
         for base, other in combinations(one.values, 2)
     }
-    verdicts = compare_together(pairs, equivalence)
+    verdicts = compare_together(pairs, equivalence, level)
     family = judged_together(verdicts.values())
     return [_best(one, index, verdicts, family) for index, one in enumerate(measured)]
 
@@ -114,5 +117,24 @@ def _best(
 
 
 def _turned(one: ComparedValues) -> ComparedValues:
-    """The same comparison with the two policies exchanged: only its verdict is used."""
-    return replace(one, verdict={LESS: MORE, MORE: LESS}.get(one.verdict, one.verdict))
+    """The same comparison with the two policies exchanged."""
+    turn = _negative if math.isnan(one.ratio) else _inverse
+    return replace(
+        one,
+        ratio=_inverse(one.ratio),
+        difference=-one.difference,
+        low=turn(one.high),
+        high=turn(one.low),
+        joint_low=turn(one.joint_high),
+        joint_high=turn(one.joint_low),
+        verdict={LESS: MORE, MORE: LESS}.get(one.verdict, one.verdict),
+    )
+
+
+def _negative(value: float) -> float:
+    return -value
+
+
+def _inverse(value: float) -> float:
+    """1 / value; of the ends of a very wide interval, 0 and infinity."""
+    return 1 / value if value else math.inf

@@ -104,6 +104,8 @@ class ComparedValues:
     """Lower end of the interval that agrees with a verdict given together with others (`holm.py`).
     NaN where there is no verdict, or none was given so."""
     joint_high: float = math.nan
+    level: float = 0.95
+    """That of the interval and of the verdict."""
 
 
 def compare_values(
@@ -132,7 +134,9 @@ def compare_values(
     if np.allclose(base, values, rtol=ROUNDING, atol=0.0):
         bound = 1.0 if has_ratio else 0.0
         equal_ratio = 1.0 if has_ratio else math.nan
-        return ComparedValues(equal_ratio, 0.0, bound, bound, IDENTICAL, len(steps), 1.0, None)
+        return ComparedValues(
+            equal_ratio, 0.0, bound, bound, IDENTICAL, len(steps), 1.0, None, level=level
+        )
     copies = all(do_not_vary(per_cluster(column, clusters)) for column in (base, values))
     # Rounding moves a logarithm by a share of 1, and a difference by a share of the values.
     size = 1.0 if has_ratio else float(max(np.abs(base).max(), np.abs(values).max()))
@@ -146,7 +150,9 @@ def compare_values(
     ratio = _exp(sample.mean) if has_ratio else math.nan
     if has_ratio:
         low, high = _exp(low), _exp(high)
-    compared = ComparedValues(ratio, difference, low, high, verdict, sample.size, p_value, None)
+    compared = ComparedValues(
+        ratio, difference, low, high, verdict, sample.size, p_value, None, level=level
+    )
     return with_enough(compared, level, level, equivalence) if verdict == UNDECIDED else compared
 
 
@@ -165,12 +171,12 @@ def kind_of(replicates: Sequence[tuple[int, int]]) -> str:
     return PERMUTATIONS if clusters_of(replicates) is None else "seeds"
 
 
-def sure_but_within(compared: ComparedValues, equivalence: float, level: float = 0.95) -> bool:
+def sure_but_within(compared: ComparedValues, equivalence: float) -> bool:
     """Whether a verdict is `less` or `more`, and the difference surely smaller than `equivalence`.
 
     Then both are to be said: which one has less, and that it hardly matters.
     """
-    return compared.verdict in (LESS, MORE) and is_within(compared, level, equivalence)
+    return compared.verdict in (LESS, MORE) and is_within(compared, compared.level, equivalence)
 
 
 def is_exact(compared: ComparedValues, kind: str, count: int) -> bool:

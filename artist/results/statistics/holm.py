@@ -39,7 +39,7 @@ class Pair(NamedTuple):
 
 
 def compare_together(
-    pairs: Mapping[K, Pair], equivalence: float = EQUIVALENCE
+    pairs: Mapping[K, Pair], equivalence: float = EQUIVALENCE, level: float = 0.95
 ) -> dict[K, ComparedValues]:
     """All comparisons of one **family**: each pair alone, and then all verdicts together (`holm`).
 
@@ -47,10 +47,10 @@ def compare_together(
     baseline on all metrics, the best policy about all pairs. Each output says what its family is.
     """
     single = [
-        compare_values(*pair[:2], clusters_of(pair.replicates), equivalence=equivalence)
+        compare_values(*pair[:2], clusters_of(pair.replicates), level, equivalence=equivalence)
         for pair in pairs.values()
     ]
-    return dict(zip(pairs, holm(single, equivalence=equivalence), strict=True))
+    return dict(zip(pairs, holm(single, level, equivalence), strict=True))
 
 
 def holm(

@@ -1,0 +1,146 @@
+"""Sentences that help to judge a comparison: caveats, oracles, what would decide."""
+
+from __future__ import annotations
+
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from artist.report.answer import value_text
+from artist.results.caveats import more_is_worse
+from artist.results.terms.number_text import listed, short
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from artist.experiments.comparison.comparison_result import Comparison
+    from artist.results.statistics.best_policy import Best
+
+
+def notes(comparison: Comparison) -> Iterator[str]:
+    """The sentences that apply."""
+    best_variants = comparison.best_variants()
+    for one in (_oracles, _beaten_oracles):
+        if sentence := one(comparison, best_variants):
+            yield sentence
+    yield from _catastrophe(comparison)
+    yield from _more_is_worse(comparison)
+    yield from _contention_idle(comparison)
+    yield from _of_which_traces(comparison)
+
+
+def _contention_idle(comparison: Comparison) -> Iterator[str]:
+    if comparison.contention_idle:
+        yield (
+            "Jobs lost nothing to each other on links in any run, so contention had no effect; "
+            "artist sim with the same settings says why."
+        )
+
+
+_MOST_PROPOSED = 1000
+"""A suggestion never asks for more replicates than this."""
+
+
+def what_would_decide(comparison: Comparison, best_variants: Sequence[Best]) -> str:
+    """The options that would decide between the best variants and their open competitors.
+
+    The number of replicates is that of the pair that needs most.
+    """
+    from artist.results.statistics.compare_values import LESS, UNDECIDED
+
+    verdicts = (UNDECIDED, LESS)
+    open_ = [best for best in best_variants if best.with_verdict(*verdicts)]
+    enough = [best.others[one].enough for best in open_ for one in best.with_verdict(*verdicts)]
+    counts = [count for count in enough if count is not None and count <= _MOST_PROPOSED]
+    if not counts:
+        return ""
+    asked = {one for best in open_ for one in (*best.policies, *best.with_verdict(*verdicts))}
+    names = ",".join(one for one in comparison.variants if one in asked)
+    policies = f"--policies {names} " if comparison.setting == "policy" else ""
+    return (
+        f"To decide what is undecided among the best: {policies}--{comparison.kind} {max(counts)}, "
+        "or --until 2%."
+    )
+
+
+def _oracles(comparison: Comparison, best_variants: Sequence[Best]) -> str:
+    """Name the best policies that know run times, and the best policy that does not."""
+    if comparison.setting != "policy":
+        return ""
+    from artist.policies.run_times import KNOWS, knows_run_times
+
+    oracles = [policy for policy in comparison.variants if knows_run_times(policy)]
+    best = [one for one in oracles if any(one in each.policies for each in best_variants)]
+    if not best:
+        return ""
+    told = f"{listed(best)} {'knows' if len(best) == 1 else 'know'} the {KNOWS}, as no real "
+    told += "scheduler does"
+    others = [policy for policy in comparison.variants if policy not in oracles]
+    if not others or "jct_mean_s" not in comparison.metrics:
+        return f"{told}."
+    means = {policy: fmean(comparison.values[policy]["jct_mean_s"]) for policy in others}
+    lowest = min(means, key=lambda policy: means[policy])
+    value = value_text("jct_mean_s", means[lowest])
+    return f"{told}; of the others {lowest} has the lowest average JCT, {value}."
+
+
+def _beaten_oracles(comparison: Comparison, best_variants: Sequence[Best]) -> str:
+    """Name the policies that know run times, and surely have a longer mean JCT than one that does
+    not."""
+    if comparison.setting != "policy":
+        return ""
+    from artist.policies.run_times import KNOWS, knows_run_times
+    from artist.results.statistics.compare_values import MORE
+
+    for best in best_variants:
+        if best.metric != "jct_mean_s" or any(map(knows_run_times, best.policies)):
+            continue
+        beaten = [one for one in best.with_verdict(MORE) if knows_run_times(one)]
+        if beaten:
+            know, have = ("knows", "has") if len(beaten) == 1 else ("know", "have")
+            return (
+                f"{listed(beaten)} {know} the {KNOWS} and {have} a longer average JCT than "
+                f"{listed(best.policies)}: here it matters more where jobs run than in which "
+                "order; --set policy.placement=consolidate-or-wait keeps them together."
+            )
+    return ""
+
+
+def _catastrophe(comparison: Comparison) -> Iterator[str]:
+    """The replicate that lies farthest above the others of its variant, if it is far off."""
+    from artist.report.verdict_sentences import metric_name
+
+    for one in comparison.catastrophes()[:1]:
+        yield (
+            f"{one.variant} with seed {one.seed} and permutation {one.permutation} has a "
+            f"{metric_name(one.metric)} {short(one.factor)} times its median: few replicates judge "
+            f"such rare catastrophes badly, so take more (--{comparison.kind} 20), and look at "
+            f"this run (--set permutation={one.permutation} --seed {one.seed} --out RUN)."
+        )
+
+
+def _more_is_worse(comparison: Comparison) -> Iterator[str]:
+    """Where more GPUs, faster links or fewer jobs made things much worse."""
+    for metric, name in (("makespan_s", "makespan"), ("jct_mean_s", "mean JCT")):
+        means = {
+            label.partition("=")[2]: fmean(comparison.values[label].get(metric, (0.0,)))
+            for label in comparison.variants
+        }
+        if sentence := more_is_worse(comparison.setting, name, means):
+            yield sentence
+            return
+
+
+def _of_which_traces(comparison: Comparison) -> Iterator[str]:
+    """Sentences on whether the verdicts hold for this trace only, and how to ask about others."""
+    if any(map(comparison.exact, comparison.metrics)):
+        yield (
+            "Exact: the same under all permutations, so it is no effect of the order. It holds for "
+            "this trace."
+        )
+        if not comparison.drawn:
+            yield (
+                "For others, draw arrivals with --arrivals poisson:JOBS_PER_HOUR --seeds 8, or run "
+                "it on several traces."
+            )
+    if comparison.one_draw:
+        yield "All of this is about one draw of the trace; --seeds 8 asks about other draws."

@@ -1,0 +1,132 @@
+"""The answer of a comparison in two sentences: what is best and by how much, and how sure that is.
+
+    las has the lowest average JCT, 26.9 h, 12 % below the next, tiresias [8 .. 16 %].
+    Surely lower than fifo, srtf and 3 more; no difference beyond 2 % from dally; undecided
+    against tiresias (about 5 more permutations would decide).
+
+The sentences are about the first of the headline metrics that was compared. All pairs of variants
+are judged together, since the best one is picked from the data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from statistics import fmean
+
+from artist.experiments.comparison.comparison_result import Comparison
+from artist.report.verdict_sentences import metric_name, share_text, what_would_decide
+from artist.results.statistics.best_policy import Best
+from artist.results.statistics.compare_values import (
+    LEAST_REPLICATES,
+    LESS,
+    MORE,
+    NO_DIFFERENCE,
+    TOO_FEW,
+    UNDECIDED,
+    ComparedValues,
+    sure_but_within,
+)
+from artist.results.terms.glossary import find
+from artist.results.terms.number_text import DisplayUnit, listed, percent, short, time_text
+
+_MOST_NAMES = 5
+"""More variants are counted, not named."""
+
+_LEAST_TOLD = 0.0005
+"""A smaller share has no percentage that a reader could use."""
+
+
+def answer(comparison: Comparison) -> list[str]:
+    """Two sentences; none where no headline metric was compared."""
+    bests = comparison.best_variants()
+    if not bests:
+        return []
+    best, *_ = bests
+    return [_what(best, comparison), _how_sure(best, comparison)]
+
+
+def value_text(metric: str, value: float, unit: DisplayUnit | None = None) -> str:
+    """A metric with the unit that suits it: `26.9 h`, `14.0 %`. Times may be given a unit."""
+    term = find(metric)
+    if metric.endswith("_share"):
+        return f"{100 * value:.1f} %"
+    if term is not None and term.unit == "s":
+        return time_text(value, unit)
+    return short(value)
+
+
+def _what(best: Best, comparison: Comparison) -> str:
+    """Which variant is best, and how far below the next policy, or the setting to begin with."""
+    name, value = metric_name(best.metric), value_text(best.metric, best.value)
+    if not best.others:
+        return f"Nothing differs: the {name} is {value} under all {len(best.policies)}."
+    have = "has" if len(best.policies) == 1 else "have"
+    baseline = comparison.variants[0]
+    other, words = best.next_policies[0], f"the next, {listed(best.next_policies)}"
+    above = best.next_value
+    if comparison.setting != "policy" and baseline not in best.policies:
+        other = words = baseline
+        above = fmean(comparison.values[baseline][best.metric])
+    below = 1 - best.value / above if above > 0 else 0.0
+    gap = f"{percent(below)} %" if below > _LEAST_TOLD else "next to nothing"
+    interval = _below(best.others[other])
+    return (
+        f"{listed(best.policies)} {have} the lowest {name}, {value}, {gap} below {words}{interval}."
+    )
+
+
+def _below(compared: ComparedValues) -> str:
+    """How far the best one is below another, as an interval; empty if there is none."""
+    if math.isnan(compared.ratio) or math.isnan(compared.low) or not compared.low > 0:
+        return ""
+    low, high = (100 * (1 - 1 / ratio) for ratio in (compared.low, compared.high))
+    if compared.verdict == UNDECIDED and compared.joint_low > 0:
+        low, high = (100 * (1 - 1 / ratio) for ratio in (compared.joint_low, compared.joint_high))
+    return f" [{_digits(low)} .. {_digits(high)} %]"
+
+
+def _digits(value: float) -> str:
+    return f"{value:.0f}" if abs(value) >= 10 else f"{value:.2g}"
+
+
+def _how_sure(best: Best, comparison: Comparison) -> str:
+    parts = list(_certainty(best, comparison))
+    text = "; ".join(parts)
+    return f"{text[:1].upper()}{text[1:]}." if text else "All variants are identical."
+
+
+def _certainty(best: Best, comparison: Comparison) -> Iterator[str]:
+    """What the verdicts of the pairs say, as parts of a sentence."""
+    if surely := best.with_verdict(MORE):
+        near = [one for one in surely if sure_but_within(best.others[one], comparison.equivalence)]
+        than = "all others" if best.surely else _named(surely)
+        within = share_text(comparison.equivalence)
+        by = f" (by less than {within} than {_named(near)})" if near else ""
+        yield f"surely lower than {than}{by}"
+    if equal := best.with_verdict(NO_DIFFERENCE):
+        yield f"no difference beyond {share_text(comparison.equivalence)} from {_named(equal)}"
+    # `less` beside a lower mean: geometric and arithmetic means rank the two differently.
+    if open_ := best.with_verdict(UNDECIDED, LESS):
+        nearest = min(open_, key=lambda one: best.others[one].enough or math.inf)
+        more = what_would_decide(best.others[nearest], best.kind)
+        where = f" against {nearest}" if len(open_) > 1 else ""
+        yield f"undecided against {_named(open_)}" + (f" ({more}{where})" if more else "")
+    exact = best.exactly
+    if exact:
+        every = "" if len(exact) == len(best.others) else f" against {_named(exact)}"
+        yield f"exact on this trace{every}: no order of machines changes it"
+    few = [one for one in best.with_verdict(TOO_FEW) if one not in exact]
+    if few:
+        every = "" if len(few) == len(best.others) else f" against {_named(few)}"
+        yield (
+            f"may be noise{every}: a verdict needs {LEAST_REPLICATES} independent replicates, "
+            f"there {'is' if comparison.independent == 1 else 'are'} {comparison.independent}"
+        )
+
+
+def _named(names: Sequence[str]) -> str:
+    """The names, or the first of them and how many more there are."""
+    if len(names) <= _MOST_NAMES:
+        return listed(names)
+    return f"{', '.join(names[: _MOST_NAMES - 1])} and {len(names) - _MOST_NAMES + 1} more"
