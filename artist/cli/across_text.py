@@ -64,7 +64,7 @@ def _print_not_tried(made: Across) -> None:
             )
     if made.not_tried:
         print_text(
-            f"Not tried, since the time budget ended: {', '.join(made.not_tried)}. Keep runs with "
+            f"Not tried, since the time budget ended: {'; '.join(made.not_tried)}. Keep runs with "
             "--out DIR, and go on with --resume."
         )
 
@@ -165,7 +165,7 @@ def _what_decides(first: Comparison, found: list[Effect]) -> Iterator[str]:
                 if one.domain.variant == variant and one.decides
             ]
             if deciding:
-                yield f"What decides {metric} of {variant}: {', '.join(deciding)}."
+                yield f"What decides {metric} of {variant}: {'; '.join(deciding)}."
             else:
                 steady.append(variant)
         if steady:

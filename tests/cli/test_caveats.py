@@ -8,7 +8,9 @@ import re
 import numpy as np
 import pytest
 
-from artist.cli.comparison_text import as_json, print_comparison
+from artist.cli.comparison_details import print_details
+from artist.cli.comparison_json import as_json
+from artist.cli.comparison_text import print_comparison
 from artist.config import Scenario
 from artist.experiments.comparison.compare import compare
 from artist.experiments.comparison.comparison_result import compared
@@ -26,7 +28,9 @@ TINY = {"trace": "tiny-batch", "racks": 1, "machines_per_rack": 2, "backend": "n
 
 def shown(capsys: pytest.CaptureFixture[str], policies: list[str], permutations: int = 1, **more):
     scenario = Scenario(**{**TINY, **more})
-    print_comparison(compare(scenario, policies, seeds=1, permutations=permutations))
+    made = compare(scenario, policies, seeds=1, permutations=permutations)
+    print_comparison(made)
+    print_details(made)
     return capsys.readouterr().out
 
 
@@ -116,7 +120,7 @@ def test_surely_says_what_so_few_runs_may_not_show(capsys) -> None:
     values = {"fifo": {"makespan_s": times}, "las": {"makespan_s": tuple(2 * x for x in times)}}
     replicates = tuple((0, permutation) for permutation in range(5))
     print_comparison(compared("policy", values, replicates, 0.02, None))
-    told = "What happens in up to 45 % of runs may not have shown in these 5."
+    told = "What happens in up to 45 % of runs may not show in 5."
     assert told in capsys.readouterr().out.replace("\n", " ")
 
 

@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from artist.cli.comparison_text import _how_narrow, _interval, _spread, _verdict
+from artist.cli.comparison_details import _how_narrow, _spread, _verdict
+from artist.cli.comparison_text import interval_text
 from artist.cli.output import print_facts, print_table
 from artist.config import Scenario
 from artist.experiments.comparison.compare import compare
@@ -68,17 +69,17 @@ def test_a_cell_of_the_report_says_both() -> None:
     ("metric", "shown"),
     [
         ("preemptions", "+3 [+2 .. +4]"),
-        ("comm_time_mean_s", "+3 s [+2 s .. +4 s]"),
-        ("iteration_time_mean_s", "+3 s [+2 s .. +4 s]"),
+        ("comm_time_mean_s", "+3 s [+2 .. +4]"),
+        ("iteration_time_mean_s", "+3 s [+2 .. +4]"),
     ],
 )
 def test_a_difference_without_a_ratio_has_the_unit_of_its_metric(metric: str, shown: str) -> None:
-    assert _interval(metric, compared("more", math.nan, 3.0, 2.0, 4.0)) == shown
+    assert interval_text(metric, compared("more", math.nan, 3.0, 2.0, 4.0)) == shown
 
 
 def test_a_difference_of_shares_is_not_rounded_to_nothing() -> None:
     one = compared("less", math.nan, -0.034, -0.04, 0.03)
-    assert _interval("comm_time_share", one) == "-0.034 [-0.04 .. +0.03]"
+    assert interval_text("comm_time_share", one) == "-0.034 [-0.04 .. +0.03]"
 
 
 def test_copies_have_no_interval_that_could_be_narrow() -> None:

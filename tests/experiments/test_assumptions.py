@@ -83,6 +83,43 @@ def made(factor: float) -> Comparison:
     return compared("policy", values, replicates, 0.02, None)
 
 
+def drawn(rng: np.random.Generator, shared: np.ndarray, effect: float = 0.0) -> Comparison:
+    """A world whose noise is nearly that of the others: b has exp(effect) times as much as a."""
+    base, other = shared * rng.lognormal(0, 0.05, shared.shape)
+    values = {"a": {"m": tuple(base)}, "b": {"m": tuple(other * np.exp(effect))}}
+    replicates = tuple((0, order) for order in range(shared.shape[1]))
+    return compared("policy", values, replicates, 0.02, None)
+
+
+def test_where_nothing_differs_hardly_any_assumption_decides_or_verdict_holds() -> None:
+    """A/A: equal variants in all worlds. Each of the two claims may be wrong in 5 %."""
+    rng = np.random.default_rng(2)
+    deciding = everywhere = 0
+    for _ in range(400):
+        shared = rng.lognormal(0, 0.3, (2, 8))
+        labels = [AS_GIVEN, *(f"assumption {n}" for n in range(6))]
+        worlds = {label: drawn(rng, shared) for label in labels}
+        found = effects(worlds)
+        deciding += any(one.decides for one in found)
+        everywhere += found[0].domain.holds_everywhere
+    assert deciding <= 0.05 * 400
+    assert everywhere <= 0.05 * 400
+
+
+def test_an_assumption_that_moves_nothing_is_called_noise_where_the_verdict_changes() -> None:
+    """`less` by a hair as given and not quite there: both have the same difference."""
+    rng = np.random.default_rng(8)
+    changed = deciding = 0
+    for _ in range(400):
+        shared = rng.lognormal(0, 0.1, (2, 8))
+        worlds = {AS_GIVEN: drawn(rng, shared, -0.12), "same": drawn(rng, shared, -0.12)}
+        (one,) = effects(worlds)
+        changed += one.given != one.there
+        deciding += one.decides
+    assert changed > 40
+    assert deciding <= 0.05 * 400
+
+
 def test_the_assumption_that_moves_a_ratio_most_comes_first_and_flips_are_named() -> None:
     worlds = {AS_GIVEN: made(1.2), "little": made(1.25), "much": made(0.6)}
     first, second = effects(worlds)

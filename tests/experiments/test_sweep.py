@@ -93,7 +93,9 @@ def test_options_that_are_no_mapping_are_named(options: object) -> None:
     experiment = Experiment(
         name="e", version=1, base={"policy_options": options}, grid={"policy.lease_s": [600]}
     )
-    with pytest.raises(ConfigError, match=r"^policy_options is .*, expected options as KEY: VALUE"):
+    with pytest.raises(
+        ConfigError, match=r"^experiment 'e': policy_options is .*, expected options as KEY: VALUE"
+    ):
         runs(experiment)
 
 

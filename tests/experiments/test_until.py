@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,8 +11,21 @@ import pytest
 from artist.config import Scenario
 from artist.errors import ConfigError
 from artist.experiments.comparison.compare import compare
-from artist.experiments.comparison.until import FIRST_LOOK, enough_for, half_width, next_count
-from artist.results.statistics.compare_values import ComparedValues, compare_values
+from artist.experiments.comparison.until import (
+    FIRST_LOOK,
+    enough_for,
+    half_width,
+    level_of,
+    looks,
+    may_decide,
+    next_count,
+)
+from artist.results.statistics.compare_values import (
+    MORE,
+    UNDECIDED,
+    ComparedValues,
+    compare_values,
+)
 from artist.results.statistics.holm import holm
 
 DRAWN = Scenario(racks=1, jobs=40, backend="none")
@@ -103,6 +117,7 @@ def test_values_do_not_depend_on_how_replicates_were_added() -> None:
     ("options", "words"),
     [
         ({"until": 0.0}, "expected a share between 0 and 1"),
+        ({"until": "soon"}, "--until soon: expected a share between 0 and 1, such as 2%, or dec"),
         ({"until": 0.02, "budget": 7}, "at least 8"),
         ({"until": 0.02, "budget": 10, "permutations": 20}, "at least 20"),
         ({"equivalence": -0.1}, "equivalence"),
@@ -111,6 +126,52 @@ def test_values_do_not_depend_on_how_replicates_were_added() -> None:
 def test_senseless_limits_are_refused(options: dict[str, float], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         compare(DRAWN, ["fifo", "srtf"], **{"seeds": 1, "permutations": 1, **options})
+
+
+# -- until it is decided -------------------------------------------------------------------
+
+
+def test_looks_double_up_to_the_budget_and_share_the_error() -> None:
+    assert looks(8, 100) == [8, 16, 32, 64, 100]
+    assert looks(8, 8) == [8]
+    assert level_of([8]) == 0.95
+    assert level_of(looks(8, 100)) == 0.99
+
+
+def test_it_ends_when_nothing_is_undecided() -> None:
+    size = {"seeds": 2, "permutations": 1, "until": "decided", "budget": 16}
+    made = compare(DRAWN, ["fifo", "srtf"], **size, metrics=["jct_mean_s"])
+    one = made.differences["srtf"]["jct_mean_s"]
+    assert (made.independent, one.verdict) == (FIRST_LOOK, "less")
+    assert made.level == one.level == 0.975
+
+
+def test_a_look_that_can_decide_nothing_is_left_out() -> None:
+    open_ = ComparedValues(1.0, 0.0, 0.9, 1.1, UNDECIDED, 8, 0.9, 500)
+    assert not may_decide([open_], 100)
+    assert may_decide([open_, replace(open_, enough=12)], 100)
+    assert not may_decide([replace(open_, verdict=MORE, enough=12)], 100)
+
+
+def test_looking_often_gives_no_more_false_verdicts() -> None:
+    """Five metrics of a policy against itself, with looks at 8, 16, 32 and 64 replicates."""
+    rng, false, families, counts = np.random.default_rng(11), 0, 1000, looks(8, 64)
+    for _ in range(families):
+        logs = rng.standard_normal((5, 64))
+        for count in counts:
+            judged = holm(
+                [
+                    compare_values(np.ones(count), np.exp(one[:count]), None, level_of(counts))
+                    for one in logs
+                ],
+                level_of(counts),
+            )
+            if any(one.verdict in ("less", "more") for one in judged):
+                false += 1
+                break
+            if not may_decide(judged, 64):
+                break
+    assert false <= 0.06 * families
 
 
 # -- a policy against itself, with replicates added ---------------------------------------

@@ -173,7 +173,7 @@ def compare(
         made = compare_across(
             worlds or [World("", chosen)],
             lambda one, count: make(one, on_done=count, runner=runner),
-            show if quiet else forecast(show, workers or cores()),
+            _without_reused(show if quiet else forecast(show, workers or cores()), runner),
             go_on,
         )
         told = _told(made, worlds, assumptions=assumptions)
@@ -251,6 +251,16 @@ def _runner(
         kept.write_results()
         if kept.reused:
             note(f"{kept.reused:,} runs were in {out} already")
+
+
+def _without_reused(show: Callable[[int, int], None], runner: Runner) -> Callable[[int, int], None]:
+    """The same for the runs that are made: those that were there already take no time."""
+
+    def on_done(done: int, total: int) -> None:
+        reused = getattr(runner, "reused", 0)
+        show(done - reused, total - reused)
+
+    return on_done
 
 
 def _worlds(

@@ -1,0 +1,202 @@
+"""Does `artist compare` answer first: what is best, by how much, how sure, in which world?"""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from artist.cli.comparison_text import MOST_ROWS, interval_text, print_comparison
+from artist.experiments.comparison.comparison_result import Comparison, compared
+from artist.policies.table import POLICIES
+from artist.report.answer import answer
+
+NOISE = np.exp(np.random.default_rng(1).normal(0, 0.02, (20, 8)))
+ORDERS = tuple((0, order) for order in range(8))
+
+
+def made(setting: str = "policy", **means: float) -> Comparison:
+    """Variants with these mean JCTs in hours, each with its own noise of 2 %."""
+    values = {
+        name.replace("_", "-"): {"jct_mean_s": tuple(3600 * hours * NOISE[place])}
+        for place, (name, hours) in enumerate(means.items())
+    }
+    return compared(setting, values, ORDERS, 0.02, None)
+
+
+def table(shown: str) -> list[list[str]]:
+    """The rows of the table, with its heading."""
+    return [line.split("\t") for line in shown.splitlines() if "\t" in line]
+
+
+# -- the sentences -------------------------------------------------------------------------
+
+
+def test_the_best_is_named_with_how_far_it_is_below_the_next() -> None:
+    best, sure = answer(made(fifo=20, las=10, srtf=12))
+    assert best.startswith(
+        "las has the lowest JCT mean, 10 h, 17 % below the next, srtf [15 .. 18 %]."
+    )
+    assert sure == "Surely lower than all others."
+
+
+def test_what_is_open_is_told_with_what_would_decide_it() -> None:
+    _, sure = answer(made(fifo=20, las=10, srtf=10.1))
+    assert sure.startswith("Surely lower than fifo; undecided against srtf (about ")
+    assert sure.endswith(" more permutations would decide).")
+
+
+def test_many_names_are_counted() -> None:
+    _, sure = answer(made(best=1, open=1.001, **{f"p{i}": 2.0 for i in range(9)}))
+    assert sure.startswith("Surely lower than p0, p1, p2, p3 and 5 more; ")
+
+
+def test_a_setting_is_told_against_the_one_to_begin_with() -> None:
+    """Not against the next one, which may be nearly the same."""
+    best, sure = answer(made("settings", as_given=20, racks=10.01, both=10))
+    assert best.startswith("both has the lowest JCT mean, 10 h, 50 % below as-given [")
+    assert "no difference beyond 2 % from racks" in sure or "undecided against racks" in sure
+
+
+def test_too_few_replicates_say_how_many_a_verdict_needs() -> None:
+    values = {"a": {"jct_mean_s": (1.0, 1.1)}, "b": {"jct_mean_s": (2.0, 2.1)}}
+    _, sure = answer(compared("policy", values, ORDERS[:2], 0.02, None))
+    assert sure == "May be noise: a verdict needs 5 independent replicates, there are 2."
+
+
+def test_what_no_order_changes_is_exact() -> None:
+    values = {"a": {"jct_mean_s": (1.0,) * 5}, "b": {"jct_mean_s": (2.0,) * 5}}
+    _, sure = answer(compared("policy", values, ORDERS[:5], 0.02, None))
+    assert sure == "Exact on this trace: no order of machines changes it."
+
+
+def test_nothing_differs() -> None:
+    values = {name: {"jct_mean_s": (1.0, 2.0)} for name in "ab"}
+    first, _ = answer(compared("policy", values, ORDERS[:2], 0.02, None))
+    assert first == "Nothing differs: the JCT mean is 1.5 s under all 2."
+
+
+def test_without_a_headline_metric_there_is_no_best() -> None:
+    values = {name: {"preemptions": (1.0, 2.0)} for name in "ab"}
+    assert answer(compared("policy", values, ORDERS[:2], 0.02, None)) == []
+
+
+# -- the table -----------------------------------------------------------------------------
+
+
+def test_the_table_has_a_dozen_rows_and_says_what_it_leaves_out(capsys) -> None:
+    print_comparison(made("racks", baseline=99, **{f"p{i}": 10.0 + i for i in range(15)}))
+    shown = capsys.readouterr().out
+    heading, *rows = table(shown)
+    assert heading[:3] == ["racks", "JCT mean", "against baseline, 95 %"]
+    assert len(rows) == MOST_ROWS
+    assert "; 12 of 16 variants\n" in shown
+
+
+def test_policies_stand_by_their_mean_and_the_baseline_is_kept(capsys) -> None:
+    names = [entry.id for entry in POLICIES if not entry.wraps]
+    values = {
+        name: {"jct_mean_s": tuple((99.0 if name == names[0] else 10.0 + place) * NOISE[0])}
+        for place, name in enumerate(names)
+    }
+    print_comparison(compared("policy", values, ORDERS, 0.02, None))
+    _, *rows = table(capsys.readouterr().out)
+    assert [row[0] for row in rows] == [*names[1:MOST_ROWS], names[0]]
+
+
+def test_settings_stand_in_their_order(capsys) -> None:
+    print_comparison(made("racks", two=3, four=2, eight=1))
+    assert [row[0] for row in table(capsys.readouterr().out)] == ["racks", "two", "four", "eight"]
+
+
+def test_a_column_has_one_unit(capsys) -> None:
+    print_comparison(made("racks", short=5, long=500))
+    assert [row[1] for row in table(capsys.readouterr().out)[1:]] == ["5.02 h", "501 h"]
+
+
+def test_an_interval_beside_undecided_never_excludes_no_difference() -> None:
+    """Among many, a difference that is sure alone is not; then the joint interval is shown."""
+    rng, joint = np.random.default_rng(3), 0
+    for _ in range(40):
+        values = {
+            name: {"jct_mean_s": tuple(np.exp(rng.normal(effect, 0.1, 6)))}
+            for name, effect in zip(
+                "abcdefgh", (0, 0, 0.05, 0.1, 0.12, 0.15, 0.2, 0.3), strict=True
+            )
+        }
+        comparison = compared("policy", values, ORDERS[:6], 0.02, None)
+        for metrics in comparison.differences.values():
+            one = metrics["jct_mean_s"]
+            text = interval_text("jct_mean_s", one)
+            low, high = (
+                float(x) for x in text.split("[")[1].split(" jointly")[0].strip("]").split(" .. ")
+            )
+            joint += "jointly" in text
+            if one.verdict == "undecided":
+                assert low <= 0 <= high, text
+            else:
+                assert "jointly" not in text
+    assert joint > 10
+
+
+def test_one_line_says_what_is_judged_together_and_what_may_not_show(capsys) -> None:
+    print_comparison(made(fifo=20, las=10, srtf=12))
+    shown = capsys.readouterr().out
+    assert (
+        "Less and more hold for all 2 comparisons of the table together, surely for all 3 pairs "
+        "(Holm). What happens in up to 31 % of runs may not show in 8.\n"
+    ) in shown
+
+
+# -- the command ---------------------------------------------------------------------------
+
+ASKED = ("compare", "--trace", "tiny-batch", "--racks", "1", "--policies", "fifo,las")
+
+
+def test_three_lines_could_be_sent_and_the_rest_is_behind_all(artist) -> None:
+    ran = artist(*ASKED)
+    world, best, sure, *_ = ran.stdout.splitlines()
+    assert world.startswith("# fabric a100, measured: ")
+    assert world.endswith("; 20 jobs of tiny-batch, 64 GPUs, 8 permutations")
+    assert best.startswith("las has the lowest JCT mean, ")
+    assert "fifo" in sure
+    assert len(ran.stdout.splitlines()) < 14
+    assert "More: --all" in ran.stdout
+    more = artist(*ASKED, "--all").stdout
+    assert more.startswith(ran.stdout.partition("More: --all")[0])
+    assert "what the difference to las is made of" in more or "made of" in more
+    assert json.loads(artist(*ASKED, "--format", "json").stdout)["answer"] == [best, sure]
+
+
+def test_where_eight_orders_leave_something_undecided_there_are_sixteen(artist) -> None:
+    """And the intervals are wider, since one looked twice."""
+    told = json.loads(artist(*ASKED[:3], *ASKED[3:], "--format", "json").stdout)
+    assert (len(told["replicates"]), told["level"]) == (8, 0.975)
+    noisy = ("compare", "--racks", "1", "--jobs", "60", "--policies", "dally,las,fifo-backfill")
+    ran = artist(*noisy, "--format", "json")
+    assert ran.stderr.startswith("24 to 48 runs\n")
+    assert len(json.loads(ran.stdout)["replicates"]) == 16
+
+
+@pytest.mark.parametrize(
+    ("arguments", "count"), [(("--seeds", "5"), 5), (("--permutations", "6"), 6)]
+)
+def test_a_number_that_is_asked_for_is_run(artist, arguments: tuple[str, ...], count: int) -> None:
+    asked = ("compare", "--racks", "1", "--jobs", "20", "--policies", "fifo,las", *arguments)
+    told = json.loads(artist(*asked, "--format", "json").stdout)
+    assert (len(told["replicates"]), told["level"]) == (count, 0.95)
+
+
+def test_two_questions_at_once(artist) -> None:
+    vary = ("--vary", "racks=+1", "--vary", "fabric.network.latency=x2")
+    ran = artist("compare", "--jobs", "20", "--racks", "1", "--policies", "las", *vary)
+    assert ran.returncode == 0, ran.stderr
+    rows = table(ran.stdout)
+    assert [row[0] for row in rows] == [
+        "settings", "as given", "latency=x2", "racks=+1", "racks=+1, latency=x2",
+    ]  # fmt: skip
+    assert "64 to 128 GPUs" in ran.stdout.splitlines()[0]
+    assert "Every run has policy las." in ran.stdout
+    twice = artist("compare", "--racks", "1", "--vary", "racks=1,2", "--vary", "racks=3,4")
+    assert "--vary racks is given twice; give all values at once" in twice.stderr
