@@ -42,9 +42,9 @@ REST = (
 )
 
 
-def print_comparison(comparison: Comparison) -> None:
-    """Print the answer, the table, what its verdicts mean, and caveats."""
-    for sentence in answer(comparison):
+def print_comparison(comparison: Comparison, also: Sequence[str] = ()) -> None:
+    """Print the answer and other sentences, the table, what its verdicts mean, and caveats."""
+    for sentence in (*answer(comparison), *also):
         print_text(sentence)
     _print_table(comparison)
     print_text(_what_verdicts_mean(comparison))

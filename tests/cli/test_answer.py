@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -200,3 +201,30 @@ def test_two_questions_at_once(artist) -> None:
     assert "Every run has policy las." in ran.stdout
     twice = artist("compare", "--racks", "1", "--vary", "racks=1,2", "--vary", "racks=3,4")
     assert "--vary racks is given twice; give all values at once" in twice.stderr
+
+
+def test_two_more_racks_or_twice_the_bandwidth_is_one_command_with_one_answer(
+    artist, tmp_path: Path
+) -> None:
+    (tmp_path / "prices.yaml").write_text(
+        "currency: EUR\ngpu_hour: 2.00\n"
+        "settings:\n  fabric.network.bandwidth=x2: {gpu_hour: 0.15}\n"
+    )
+    asked = ("compare", "--racks", "2", "--jobs", "40", "--policies", "dally", "--costs")
+    vary = ("--vary", "racks=+2", "--vary", "fabric.network.bandwidth=x2")
+    ran = artist(*asked, "prices.yaml", *vary, "--permutations", "5")
+    assert ran.returncode == 0, ran.stderr
+    _, best, _, cheapest, *_ = ran.stdout.splitlines()
+    assert "the lowest JCT mean" in best
+    assert cheapest.startswith("Cheapest GPU time: racks=+2, ")
+    assert cheapest.endswith("; a GPU-hour costs 2 EUR.")
+    told = json.loads(
+        artist(*asked, "prices.yaml", *vary, "--permutations", "5", "--format", "json").stdout
+    )
+    assert [one["variant"] for one in told["costs"]] == list(told["variants"])
+    wrong = artist(*asked, "prices.yaml", "--vary", "fabric.network.bandwidth=x3")
+    assert (wrong.returncode, "no price of fabric.network.bandwidth=x3" in wrong.stderr) == (
+        2,
+        True,
+    )
+    assert "runs" not in wrong.stderr

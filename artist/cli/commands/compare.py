@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from artist.config import Scenario
     from artist.experiments.comparison.across import Across, World
     from artist.experiments.comparison.comparison_result import Comparison
+    from artist.experiments.comparison.costs import Costs
     from artist.experiments.comparison.runs import Runner
 
 PERMUTATIONS = 8
@@ -85,6 +86,10 @@ def compare(
             metavar="TIME|N", help="Begin no run after this time: 10min; with --until also 100."
         ),
     ] = None,
+    costs: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Prices; says what a GPU-hour gained costs."),
+    ] = None,
     equivalence: Annotated[
         str, typer.Option(metavar="SHARE", help="Differences within it are no difference.")
     ] = "2%",
@@ -128,6 +133,7 @@ def compare(
     from artist.experiments.comparison.across import World, compare_across
     from artist.experiments.comparison.compare import compare as run
     from artist.experiments.comparison.compare import variants_of
+    from artist.experiments.comparison.costs import check_prices
     from artist.experiments.comparison.metrics import check_metrics, everyday_policies
     from artist.experiments.comparison.until import BUDGET, DECIDED, FIRST_LOOK
     from artist.experiments.executors import cores
@@ -136,6 +142,7 @@ def compare(
 
     if output is not None:
         check_table_file(output, "-o", overwrite=overwrite)
+    prices = None if costs is None else _prices(costs, across, assumptions=assumptions)
     most, go_on = _budget(budget, until)
     if permutations is None and seeds == 1 and until is None and not (across or assumptions):
         until, most = DECIDED, MOST_PERMUTATIONS if budget is None else BUDGET
@@ -147,6 +154,8 @@ def compare(
     if permutations is None:
         permutations = PERMUTATIONS if seeds == 1 else 1
     _, variants = variants_of(chosen, names, varied)
+    if prices is not None:
+        check_prices([one.point for one in variants], prices)
     worlds = _worlds(chosen, across, names, assumptions=assumptions)
     if not quiet:
         runs = [len(variants) * seeds * permutations]
@@ -176,7 +185,7 @@ def compare(
             _without_reused(show if quiet else forecast(show, workers or cores()), runner),
             go_on,
         )
-        told = _told(made, worlds, assumptions=assumptions)
+        told = _told(made, worlds, prices, assumptions=assumptions)
         if out is not None:
             _keep(out, told, made, worlds)
     if output is not None:
@@ -186,7 +195,7 @@ def compare(
     elif worlds:
         _print_across(made, worlds, assumptions=assumptions, all_=all_)
     else:
-        _print(made.comparisons[""], chosen, named=metrics is not None, all_=all_)
+        _print(made.comparisons[""], chosen, prices, named=metrics is not None, all_=all_)
 
 
 def _budget(text: str | None, until: str | None) -> tuple[int | None, Callable[[], bool]]:
@@ -278,13 +287,31 @@ def _worlds(
     return worlds_of(scenario, _listed(across))
 
 
-def _told(made: Across, worlds: Sequence[World], *, assumptions: bool) -> dict[str, Any]:
+def _prices(path: Path, across: str | None, *, assumptions: bool) -> Costs:
+    """The price file."""
+    from artist.errors import ConfigError
+    from artist.experiments.comparison.costs import load_costs
+
+    if across or assumptions:
+        raise ConfigError("--costs: prices are of one world; leave --across or --assumptions out")
+    return load_costs(path)
+
+
+def _told(
+    made: Across, worlds: Sequence[World], costs: Costs | None, *, assumptions: bool
+) -> dict[str, Any]:
     """What `--format json` prints."""
     from artist.cli import across_text
     from artist.cli.comparison_json import as_json
 
     if not worlds:
-        return as_json(made.comparisons[""])
+        comparison = made.comparisons[""]
+        if costs is None:
+            return as_json(comparison)
+        from artist.cli.costs_text import costs_json
+        from artist.experiments.comparison.costs import priced
+
+        return {**as_json(comparison), "costs": costs_json(priced(comparison, costs))}
     return across_text.assumptions_json(made) if assumptions else across_text.across_json(made)
 
 
@@ -313,17 +340,24 @@ def _write_rows(made: Across, output: Path, worlds: Sequence[World]) -> None:
     write_table(rows, output)
 
 
-def _print(comparison: Comparison, scenario: Scenario, *, named: bool, all_: bool) -> None:
+def _print(
+    comparison: Comparison, scenario: Scenario, costs: Costs | None, *, named: bool, all_: bool
+) -> None:
     """Print the world, the answer, the table and what a reader should know."""
     from artist.cli.comparison_details import print_details
     from artist.cli.comparison_text import REST, print_comparison, scope
+    from artist.cli.costs_text import cheapest, print_costs
+    from artist.experiments.comparison.costs import priced
     from artist.results.terms.chief_metrics import IN_WORDS
     from artist.run.world import world
 
     varied = _settings(comparison)
     about = [] if varied & {"fabric", "cluster", "backend", "calibration"} else [world(scenario)]
     print_heading("; ".join([*about, scope(comparison)]))
-    print_comparison(comparison)
+    found = [] if costs is None else priced(comparison, costs)
+    print_comparison(comparison, [cheapest(found, costs)] if costs is not None else [])
+    if costs is not None:
+        print_costs(found, costs, comparison.setting)
     if "policy" not in varied:
         print_text(f"Every run has policy {comparison.policy}.")
     _print_changes(scenario, comparison)

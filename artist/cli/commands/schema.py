@@ -19,6 +19,7 @@ class Schema(StrEnum):
     CLUSTER = "cluster"
     CALIBRATION = "calibration"
     COLUMNS = "columns"
+    COSTS = "costs"
     WAREHOUSE = "warehouse"
 
 
@@ -30,6 +31,7 @@ def schema(of: Annotated[Schema, typer.Argument(help="Kind of file.")]) -> None:
     from artist.cluster.fabric import Fabric
     from artist.config import Scenario
     from artist.estimates.calibration import Calibration
+    from artist.experiments.comparison.costs import Costs
     from artist.experiments.experiment import Experiment
     from artist.trace.native.mapping import TraceMapping
     from artist.warehouse.warehouse_schema import Warehouse
@@ -41,6 +43,7 @@ def schema(of: Annotated[Schema, typer.Argument(help="Kind of file.")]) -> None:
         Schema.CLUSTER: ClusterFile,
         Schema.CALIBRATION: Calibration,
         Schema.COLUMNS: TraceMapping,
+        Schema.COSTS: Costs,
         Schema.WAREHOUSE: Warehouse,
     }
     print_json(models[of].model_json_schema())

@@ -97,6 +97,7 @@ class Comparison:
     traces: Mapping[str, str] = field(default_factory=dict)
     held_gpu_h: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """Variant -> GPU-hours that jobs held, on each replicate."""
+    makespan_h: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
 
     @property
     def metrics(self) -> tuple[str, ...]:

@@ -114,6 +114,10 @@ class Runs:
             gpus={label: int(one["gpus"]) for label, one in first.items()},
             jobs={label: int(one["jobs_total"]) for label, one in first.items()},
             traces={label: str(one["trace"]) for label, one in first.items()},
+            makespan_h={
+                label: tuple(x / 3600 for x in self._column(label, "makespan_s", replicates))
+                for label in labels
+            },
             held_gpu_h={
                 label: tuple(_held_gpu_h(self._summaries[label, one]) for one in replicates)
                 for label in labels

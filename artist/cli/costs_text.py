@@ -1,0 +1,86 @@
+"""Prints what variants of a comparison cost, and the price of each GPU-hour that they gain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+from artist.cli.output import print_table, print_text
+from artist.results.terms.number_text import short
+
+if TYPE_CHECKING:
+    from artist.experiments.comparison.costs import Costs, Priced
+
+
+def print_costs(found: Sequence[Priced], costs: Costs, setting: str) -> None:
+    """Print a row per variant."""
+    unit = f" {costs.currency}".rstrip()
+    rows = [
+        (
+            one.variant,
+            short(one.per_hour),
+            f"+{short(one.more_per_hour)}" if one.more_per_hour > 0 else short(one.more_per_hour),
+            _gained(one),
+            _price(one),
+        )
+        for one in found
+    ]
+    columns = ("price per hour", "more per hour", "GPUs gained", "per GPU-hour gained")
+    print_table(f"costs{f' in{unit}' if unit else ''}", (setting, *columns), rows)
+    print_text(
+        "GPUs gained: GPUs that are added, and the time of GPUs that jobs hold less, over the time "
+        f"in which {found[0].variant} finishes all jobs. It counts whether or not jobs use it."
+    )
+
+
+def costs_json(found: Sequence[Priced]) -> list[dict[str, Any]]:
+    """A record per variant; what is no number is null."""
+    return [
+        {
+            "variant": one.variant,
+            "per_hour": one.per_hour,
+            "more_per_hour": one.more_per_hour,
+            "gained_gpus": one.gained_gpus,
+            "gained_gpus_low": _number(one.low),
+            "gained_gpus_high": _number(one.high),
+            "per_gpu_hour_gained": _number(one.price),
+        }
+        for one in found
+    ]
+
+
+def cheapest(found: Sequence[Priced], costs: Costs) -> str:
+    """The cheapest way to gain GPU time, and what the others cost."""
+    unit = f" {costs.currency}".rstrip()
+    rent = f"a GPU-hour costs {short(costs.gpu_hour)}{unit}"
+    gaining = sorted((one for one in found[1:] if one.sure), key=lambda one: one.price)
+    if not gaining:
+        return f"No variant surely gains GPU time; {rent}."
+    best, *others = gaining
+    told = f"Cheapest GPU time: {best.variant}, {_price(best)}{unit} per GPU-hour gained"
+    if others:
+        told += "; " + ", ".join(f"{one.variant} {_price(one)}" for one in others)
+    return f"{told}; {rent}."
+
+
+def _gained(one: Priced) -> str:
+    interval = (
+        "" if isnan(one.low) or one.low == one.high else f" [{one.low:.3g} .. {one.high:.3g}]"
+    )
+    return f"{one.gained_gpus:.3g}{interval}"
+
+
+def _price(one: Priced) -> str:
+    if isnan(one.price):
+        return "nothing gained" if one.more_per_hour else ""
+    if not one.sure:
+        return f"{short(one.price)}, not sure"
+    low, high = one.prices
+    return (
+        short(one.price) if low == high else f"{short(one.price)} [{short(low)} .. {short(high)}]"
+    )
+
+
+def _number(value: float) -> float | None:
+    return None if isnan(value) else value

@@ -1,0 +1,159 @@
+"""What the variants of a comparison cost, and the price of each GPU-hour that they gain.
+
+A **price file** says what a GPU costs for an hour, and what each setting costs on top:
+
+    currency: EUR
+    gpu_hour: 2.00
+    settings:
+      fabric.network.bandwidth=x2: {gpu_hour: 0.15}
+      restart_s=5: {once: 200000, years: 4}
+
+A variant **gains GPU time** in two ways: its cluster has more GPUs, or its jobs hold GPUs for less
+time, since they communicate, restart or lose less. In the time T in which the first variant
+finishes all jobs, with G GPUs and H GPU-hours held,
+
+    gained GPUs = G - G_first + (H_first - H) / T
+    price of a GPU-hour gained = (price per hour - price per hour of the first) / gained GPUs
+
+So both ways are on one scale, that of `gpu_hour`. Gained GPU time counts whether or not jobs use
+it; whether they need it, their waiting says.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from artist.config import SIZES
+from artist.errors import ConfigError
+from artist.experiments.comparison.comparison_result import Comparison
+from artist.io.documents import Document, NonNegative, Positive, load_yaml
+from artist.results.statistics.compare_values import clusters_of, mean_interval
+from artist.results.statistics.paired_input import do_not_vary
+
+_HOURS_PER_YEAR = 8766.0
+
+_FREE = ("policy", *SIZES, "tree", "cluster", "arrivals", "jobs", "trace")
+"""Settings without a price of their own: software, work, and what the price of a GPU covers."""
+
+
+class Price(Document):
+    """What a setting costs; parts that are not given are 0."""
+
+    gpu_hour: NonNegative = Field(default=0.0, description="for each GPU of the cluster, an hour")
+    hour: NonNegative = Field(default=0.0, description="for the whole cluster, an hour")
+    once: NonNegative = Field(default=0.0, description="once, for the whole cluster")
+    years: Positive | None = Field(default=None, description="how long what is paid once serves")
+
+    @model_validator(mode="after")
+    def _lifetime(self) -> Price:
+        if self.once and self.years is None:
+            raise ValueError("once needs years: for how long does it serve?")
+        return self
+
+    def per_hour(self, gpus: int) -> float:
+        """For a cluster of so many GPUs, an hour."""
+        lasting = self.once / (self.years * _HOURS_PER_YEAR) if self.years else 0.0
+        return self.gpu_hour * gpus + self.hour + lasting
+
+
+class Costs(Document):
+    """A price file."""
+
+    currency: str = Field(default="", max_length=10, description="for tables, such as EUR")
+    gpu_hour: NonNegative = Field(description="a GPU with its share of the machine, for an hour")
+    settings: dict[str, Price] = Field(
+        default_factory=dict,
+        description="SETTING=VALUE, as in --vary -> what that value costs on top",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """What a variant costs, beside the first one."""
+
+    variant: str
+    per_hour: float
+    more_per_hour: float
+    gained_gpus: float
+    """Mean over replicates; with `low` and `high`, Student's interval (NaN with fewer than two)."""
+    low: float
+    high: float
+
+    @property
+    def price(self) -> float:
+        """Of a GPU-hour gained; NaN where none is gained."""
+        return self.more_per_hour / self.gained_gpus if self.gained_gpus > 0 else math.nan
+
+    @property
+    def sure(self) -> bool:
+        """Whether GPU time is surely gained."""
+        return self.low > 0
+
+    @property
+    def prices(self) -> tuple[float, float]:
+        """The interval of the price; only where the gain is sure."""
+        ends = self.more_per_hour / self.high, self.more_per_hour / self.low
+        return min(ends), max(ends)
+
+
+def load_costs(path: Path) -> Costs:
+    """Read a price file.
+
+    Raises:
+        ConfigError: unreadable, unknown key or bad value; names file and line.
+    """
+    return load_yaml(path, Costs)
+
+
+def check_prices(points: Sequence[Mapping[str, str]], costs: Costs) -> None:
+    """Refuse price files that lack what a variant's settings cost; the first one's need no price.
+
+    Raises:
+        ConfigError: names the first setting without a price.
+    """
+    for point in points[1:]:
+        for key, value in point.items():
+            setting = f"{key}={value}"
+            if setting not in costs.settings and key.partition(".")[0] not in _FREE:
+                raise ConfigError(
+                    f"--costs: no price of {setting}; add it under settings, as {{}} if it costs "
+                    "nothing"
+                )
+
+
+def priced(comparison: Comparison, costs: Costs) -> list[Priced]:
+    """What each variant costs and gains; the first one comes first and gains nothing."""
+    first = comparison.variants[0]
+    prices = {variant: _per_hour(comparison, variant, costs) for variant in comparison.variants}
+    found = []
+    for variant in comparison.variants:
+        gained = [
+            comparison.gpus[variant] - comparison.gpus[first] + (before - now) / hours
+            for before, now, hours in zip(
+                comparison.held_gpu_h[first],
+                comparison.held_gpu_h[variant],
+                comparison.makespan_h[first],
+                strict=True,
+            )
+        ]
+        mean = math.fsum(gained) / len(gained)
+        low, high = mean_interval(gained, clusters_of(comparison.replicates), comparison.level)
+        if len(gained) > 1 and do_not_vary(np.array(gained)):
+            low = high = mean
+        found.append(
+            Priced(variant, prices[variant], prices[variant] - prices[first], mean, low, high)
+        )
+    return found
+
+
+def _per_hour(comparison: Comparison, variant: str, costs: Costs) -> float:
+    gpus = comparison.gpus[variant]
+    told = [f"{key}={value}" for key, value in comparison.points[variant].items()]
+    extra = [costs.settings[one].per_hour(gpus) for one in told if one in costs.settings]
+    return costs.gpu_hour * gpus + sum(extra)

@@ -1,0 +1,98 @@
+"""What does a variant cost, and is the price of a GPU-hour gained right where it is known?"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from artist.config import Scenario
+from artist.errors import ConfigError
+from artist.experiments.comparison.compare import compare
+from artist.experiments.comparison.costs import Costs, Price, check_prices, load_costs, priced
+
+# Four jobs of one GPU, 1,000 s each: one GPU needs 4,000 s, two need 2,000 s.
+FOUR = "job_id,arrival_s,gpus,model,iterations,compute_s\n" + "".join(
+    f"{i},0,1,vgg16,1000,1.0\n" for i in range(4)
+)
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Scenario:
+    (tmp_path / "four.csv").write_text(FOUR)
+    sizes = {"racks": 1, "machines_per_rack": 1, "gpus_per_machine": 1}
+    return Scenario(trace=str(tmp_path / "four.csv"), backend="none", policy="fifo", **sizes)
+
+
+def test_a_gpu_more_costs_what_a_gpu_costs(scenario: Scenario) -> None:
+    """It is gained whole, and jobs hold as much as before."""
+    made = compare(scenario, vary={"racks": ["+1"]}, seeds=1, permutations=2)
+    given, more = priced(made, Costs(gpu_hour=2.0))
+    assert (given.per_hour, given.more_per_hour, given.gained_gpus) == (2.0, 0.0, 0.0)
+    assert (more.per_hour, more.more_per_hour) == (4.0, 2.0)
+    assert more.gained_gpus == pytest.approx(1.0)
+    assert more.sure and more.price == pytest.approx(2.0)
+    assert more.prices == pytest.approx((2.0, 2.0))
+
+
+def test_time_that_jobs_hold_less_is_gained(tmp_path: Path) -> None:
+    """One job holds both GPUs all the time: what it runs shorter is gained twice."""
+    job = "job_id,arrival_s,gpus,model,iterations,compute_s\na,0,2,vgg16,1000,0.01\n"
+    (tmp_path / "one.csv").write_text(job)
+    scenario = Scenario(
+        racks=2, machines_per_rack=1, gpus_per_machine=1, trace=str(tmp_path / "one.csv"),
+        fabric="dally2025", calibration="none", policy="fifo",
+        fabric_options={"network": {"bandwidth": "1Gbit/s"}},
+    )  # fmt: skip
+    vary = {"fabric.network.bandwidth": ["x2"]}
+    made = compare(scenario, vary=vary, seeds=1, permutations=2)
+    costs = Costs(gpu_hour=2.0, settings={"fabric.network.bandwidth=x2": Price(gpu_hour=0.3)})
+    _, faster = priced(made, costs)
+    before, after = (made.values[one]["makespan_s"][0] for one in made.variants)
+    assert after < 0.7 * before
+    assert faster.gained_gpus == pytest.approx(2 * (1 - after / before))
+    assert faster.price == pytest.approx(0.6 / faster.gained_gpus)
+
+
+@pytest.mark.parametrize(
+    ("price", "per_hour"),
+    [
+        ({"gpu_hour": 0.5}, 4.0),
+        ({"hour": 7.0}, 7.0),
+        ({"once": 8766.0, "years": 2.0}, 0.5),
+        ({"gpu_hour": 0.5, "hour": 7.0, "once": 8766.0, "years": 2.0}, 11.5),
+        ({}, 0.0),
+    ],
+)
+def test_a_price_is_per_gpu_per_hour_or_once(price: dict[str, float], per_hour: float) -> None:
+    assert Price(**price).per_hour(8) == pytest.approx(per_hour)
+
+
+def test_what_varies_too_much_is_not_sure(scenario: Scenario) -> None:
+    made = compare(scenario, vary={"racks": ["+1"]}, seeds=1, permutations=1)
+    _, one_run = priced(made, Costs(gpu_hour=2.0))
+    assert not one_run.sure and math.isnan(one_run.low)
+
+
+def test_a_setting_without_a_price_is_refused_before_any_run() -> None:
+    points = [{"restart_s": "30"}, {"restart_s": "5"}]
+    with pytest.raises(ConfigError, match=r"no price of restart_s=5; add it under settings, as {}"):
+        check_prices(points, Costs(gpu_hour=1))
+    check_prices(points, Costs(gpu_hour=1, settings={"restart_s=5": Price()}))
+    check_prices([{}, {"racks": "+2", "policy": "las", "policy.lease_s": "60"}], Costs(gpu_hour=1))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("currency: EUR\n", "setting 'gpu_hour' is missing"),
+        ("gpu_hour: -1\n", "p.yaml:1: 'gpu_hour' is -1"),
+        ("gpu_hour: 1\nsettings: {a=b: {once: 5}}\n", "once needs years"),
+        ("gpu_hour: 1\nsetting: {}\n", "did you mean 'settings'"),
+    ],
+)
+def test_a_bad_price_file_is_named(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "p.yaml").write_text(text)
+    with pytest.raises(ConfigError, match=words):
+        load_costs(tmp_path / "p.yaml")
