@@ -88,19 +88,20 @@ def test_steps_of_a_waterfall_lead_to_its_sum(browser, report: Path) -> None:
     browser.open(report, 1280, 900, dark=False)
     bars = browser.run(
         "return [...document.querySelectorAll('[id^=fig-jct-difference] rect.bar')].map(b =>"
-        "[b.dataset.part, +b.getAttribute('x'), +b.getAttribute('x') + +b.getAttribute('width')])"
+        "[+b.getAttribute('x'), +b.getAttribute('x') + +b.getAttribute('width')])"
     )
-    assert len(bars) == 4 * 5
+    # In each panel a line at 0, then one from each step to the next.
+    lines = browser.run(
+        "return [...document.querySelectorAll('[id^=fig-jct-difference] line.axis')].map("
+        "line => +line.getAttribute('x1'))"
+    )
+    assert len(bars) == len(lines) == 4 * 5
     for first in range(0, len(bars), 5):
-        *steps, (name, low, high) = bars[first : first + 5]
-        assert name == "difference"
-        zero = min((low, high), key=lambda end: min(abs(end - x) for x in steps[0][1:]))
-        at = zero
-        for _, left, right in steps:
-            # A step begins where the last one ended; one pixel is the least width of a bar.
-            assert min(abs(left - at), abs(right - at)) < 1.1
-            at = right if abs(left - at) < abs(right - at) else left
-        assert at == pytest.approx(low if zero == high else high, abs=1.6)
+        zero, *ends = lines[first : first + 5]
+        starts = [zero, *ends[:-1], zero]
+        for bar, *step in zip(bars[first : first + 5], starts, [*ends, ends[-1]], strict=True):
+            # One pixel is the least width of a bar.
+            assert bar == pytest.approx([min(step), max(*step, min(step) + 1)], abs=0.01)
     browser.run(
         "const c = document.querySelector('[id^=fig-jct-difference] svg'); c.focus();"
         "c.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowDown', bubbles: true}))"
