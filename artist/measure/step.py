@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
+from artist.workload.architectures.operators import Operator, OperatorKind
 from artist.workload.gpus import Precision
-from artist.workload.operators import Operator, OperatorKind
 
 WARMUP = 2
 

@@ -3,8 +3,7 @@
 From the name of a model to its iteration:
 
 - `models.py` finds a model by name, with the settings of `settings.py`, in `catalogue.py`.
-- `convnets.py`, `transformers.py` and `sparse_inputs.py` list the operators of each network,
-  made of the parts in `operators.py`.
+- `architectures/` lists the operators of each network.
 - `parallelism.py` divides the operators among GPUs, with compute times from `gpus.py`. The result
   is a `Workload` (`layers.py`).
 - `iteration_graph.py` orders the workload: what waits for what. `astra_text.py` reads and writes

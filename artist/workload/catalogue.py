@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from artist.workload import convnets, sparse_inputs
-from artist.workload.operators import Operator
+from artist.workload.architectures import convnets, sparse_inputs
+from artist.workload.architectures.operators import Operator
+from artist.workload.architectures.transformers import ENCODERS, GPTS, LLAMA, transformer_xl
 from artist.workload.settings import Settings
-from artist.workload.transformers import ENCODERS, GPTS, LLAMA, transformer_xl
 
 
 @dataclass(frozen=True, slots=True)

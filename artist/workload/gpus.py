@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
 
-from artist.workload.operators import Operator, OperatorKind
+from artist.workload.architectures.operators import Operator, OperatorKind
 
 
 class Precision(StrEnum):

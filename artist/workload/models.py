@@ -14,10 +14,10 @@ from functools import cache
 from types import MappingProxyType
 
 from artist.registry import UnknownNameError
+from artist.workload.architectures.operators import Operator, Role
 from artist.workload.catalogue import ROWS, Model
 from artist.workload.gpus import Precision, gpu
 from artist.workload.layers import Degrees, Workload
-from artist.workload.operators import Operator, Role
 from artist.workload.parallelism import Division, data_parallel, divided, fully_sharded
 from artist.workload.settings import Settings, parse, refuse, text_of
 

@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from artist.errors import ConfigError
+from artist.workload.architectures.operators import Operator, Role
 from artist.workload.gpus import Gpu
 from artist.workload.layers import (
     Collective,
@@ -35,7 +36,6 @@ from artist.workload.layers import (
     Scope,
     Workload,
 )
-from artist.workload.operators import Operator, Role
 
 # The operators of one transformer block have names that begin alike: `h3.qkv`, `layer3.query`.
 _BLOCK = re.compile(r"(h|layer)\d+(?=\.)")

@@ -119,7 +119,7 @@ def test_the_command_says_it_on_stdout_and_scripts_get_no_noise(tmp_path: Path) 
         rf"{told}(\S+) to (\S+) times as much", table.stdout.replace("\n", " ")
     ).groups()
     assert 1 < float(low) < float(high.replace(",", ""))
-    assert "% is communication that computing does not hide" in table.stdout
+    assert "% went into communication that computing does not hide" in table.stdout
     assert "gpt2" not in table.stderr
     assert scripted.stderr == ""
     assert json.loads(scripted.stdout)["models_not_calibrated"] == "gpt2"

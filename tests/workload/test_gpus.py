@@ -2,9 +2,9 @@
 
 import pytest
 
+from artist.workload.architectures.operators import Conv, Image, OperatorKind, linear, lookup
 from artist.workload.gpus import GPU_NAMES, Precision, gpu
 from artist.workload.models import workload
-from artist.workload.operators import Conv, Image, OperatorKind, linear, lookup
 
 A100 = gpu("a100", Precision.TF32, roofline=True)
 

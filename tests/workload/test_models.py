@@ -3,10 +3,10 @@
 import pytest
 
 from artist.errors import ConfigError
+from artist.workload.architectures.operators import Conv, Image, OperatorKind, linear
 from artist.workload.gpus import Precision, gpu
 from artist.workload.layers import Collective, Parallelism, quantised
 from artist.workload.models import canonical, catalogue, model_names, parameters, summary, workload
-from artist.workload.operators import Conv, Image, OperatorKind, linear
 
 A100 = gpu("a100", Precision.TF32, roofline=False)
 

@@ -21,10 +21,10 @@ from artist.experiments.experiment import load_experiment, runs
 from artist.report.drawing import draw, style
 from artist.report.grouping import group
 from artist.report.page import figures
-from artist.report.quantities import DAY, HOUR
 from artist.report.reader import read_runs
 from artist.results.run_directory import write_run
 from artist.results.statistics.compare_values import LESS, MORE, ComparedValues
+from artist.results.terms.number_text import DAY, HOUR
 from artist.run import simulate
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from artist.workload.operators import Operator, linear, lookup
+from artist.workload.architectures.operators import Operator, linear, lookup
 
 # Distinct values of the 26 categorical features of the Criteo Kaggle data set
 # (arXiv:1906.00091, its released preprocessing).

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from artist.workload.operators import Conv, Image, Operator, linear
+from artist.workload.architectures.operators import Conv, Image, Operator, linear
 
 _INPUT = Image(channels=3, side=224)
 _CLASSES = 1000

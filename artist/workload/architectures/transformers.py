@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from artist.workload.operators import Operator, OperatorKind, Role, linear, lookup
+from artist.workload.architectures.operators import Operator, OperatorKind, Role, linear, lookup
 
 
 @dataclass(frozen=True, slots=True)
