@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -60,11 +59,3 @@ def disk(tmp_path: Path) -> Iterator[Callable[[str], Path]]:
     yield mount
     for folder in mounted:
         subprocess.run(["umount", "-l", str(folder)], check=True)
-
-
-@contextmanager
-def nothing_left(folder: Path) -> Iterator[None]:
-    """Whatever happens inside, the folder holds the same names afterwards."""
-    before = sorted(path.name for path in folder.iterdir())
-    yield
-    assert sorted(path.name for path in folder.iterdir()) == before

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from conftest import nothing_left
 
 SIM = ("sim", "--trace", "tiny-batch", "--racks", "1", "--quiet")
 LARGER = ("sim", "--trace", "sensetime-batch-500", "--racks", "2", "--quiet")
@@ -22,6 +23,14 @@ def ended(process, code: int, *words: str) -> str:
     for word in words:
         assert word in errors
     return output or ""
+
+
+@contextmanager
+def nothing_left(folder: Path) -> Iterator[None]:
+    """Whatever happens inside, the folder holds the same names afterwards."""
+    before = sorted(path.name for path in folder.iterdir())
+    yield
+    assert sorted(path.name for path in folder.iterdir()) == before
 
 
 @pytest.fixture
