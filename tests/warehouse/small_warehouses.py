@@ -72,7 +72,8 @@ def oracle(x: Instance, options: PlanOptions, home: list[int]) -> tuple[float, b
                     continue
                 mine = sum(x.gpu_h[j] for j in here if x.priority[j] == p)
                 weight = options.w_urgent if p < options.urgent else options.w_other
-                uneven = (mine / whole - supply / x.supply[:, k].sum()) ** 2
+                everywhere = x.supply[:, k].sum() or 1.0  # no region may have the kind
+                uneven = (mine / whole - supply / everywhere) ** 2
                 cost += options.w_gpu * weight * uneven / (1 + math.exp(-over))
         urgent = [j for j in jobs if x.kind[j] >= 0 and x.priority[j] < options.urgent]
         ratio = sum(x.gpu_h[j] for j in urgent if place[j] == r) / x.supply[r].sum()

@@ -71,26 +71,35 @@ def test_sums_after_moves_are_those_of_a_new_count() -> None:
     ]
 
 
-def share_within_2_percent(seeds: range) -> float:
-    near = 0
-    for seed in seeds:
-        x = instance(seed)
-        climbed = place(x, BARE).facts()["objective_after"]
-        best = place(x, BARE, Solver.HIGHS).facts()["objective_after"]
-        assert climbed >= best - 1e-9
-        near += climbed <= 1.02 * best
-    return near / len(seeds)
+def excess(seed: int, *sizes: int, **options: float) -> float:
+    """How far climbing ends above the optimum, a share of it."""
+    bare, x = BARE.model_copy(update=options), instance(seed, *sizes)
+    climbed = place(x, bare).facts()["objective_after"]
+    best = place(x, bare, Solver.HIGHS).facts()["objective_after"]
+    assert climbed >= best - 1e-9
+    return climbed / best - 1
 
 
-def test_a_few_small_warehouses_are_near_the_optimum() -> None:
+def test_a_few_small_warehouses_end_at_the_optimum() -> None:
     pytest.importorskip("scipy")
-    assert share_within_2_percent(range(1000, 1010)) >= 0.9
+    assert max(excess(seed) for seed in range(1000, 1008)) < 1e-6
 
 
 @pytest.mark.slow
-def test_95_of_100_small_warehouses_are_within_2_percent_of_the_optimum() -> None:
+def test_199_of_200_small_warehouses_end_at_the_optimum() -> None:
     pytest.importorskip("scipy")
-    assert share_within_2_percent(range(200)) >= 0.95
+    assert sum(excess(seed) < 1e-6 for seed in range(200)) >= 199
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("seed", "sizes", "quota"),
+    [(16, (11, 8, 56), 0.2), (9, (12, 7, 53), 1), (13, (11, 8, 39), 0.2), (38, (4, 5, 20), 1)],
+)
+def test_warehouses_that_trap_single_moves_end_at_the_optimum(seed, sizes, quota) -> None:
+    """Descents with one or two tables ended 7 to 30 % above it."""
+    pytest.importorskip("scipy")
+    assert excess(seed, *sizes, quota=quota, days=1) < 1e-3
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -135,6 +144,8 @@ def test_the_papers_start_ends_at_its_v1(seed: int, tmp_path: Path) -> None:
 def test_prices_for_hours_at_home_free_tables_that_they_hold(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("artist.warehouse.climb.is_small", lambda state: False)
+
     def objectives() -> float:
         seeds = range(4)
         return sum(place(instance(x, 40, 4, 80), BARE).facts()["objective_after"] for x in seeds)
@@ -149,12 +160,18 @@ def test_prices_for_hours_at_home_free_tables_that_they_hold(
     st.integers(0, 10**6),
     st.sampled_from([(6, 3, 10), (40, 4, 80)]),
     st.sampled_from([0.05, 0.2, 1.0]),
+    st.booleans(),
 )
-def test_no_limit_is_ever_broken(seed: int, sizes: tuple[int, int, int], quota: float) -> None:
+def test_no_limit_is_ever_broken(
+    seed: int, sizes: tuple[int, int, int], quota: float, small: bool
+) -> None:
     tables, regions, jobs = sizes
     x = instance(seed, tables, regions, jobs)
     options = PlanOptions(quota=quota, days=4)
-    plan = place(x, options)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("artist.warehouse.climb.is_small", lambda state: small)
+        patch.setattr("artist.warehouse.optimum.STEPS", 100)
+        plan = place(x, options)
     home = plan.after.home.tolist()
     cost, fits = oracle(x, options, home)
     before, _ = oracle(x, options, x.home.tolist())
