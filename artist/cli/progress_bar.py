@@ -187,7 +187,7 @@ def forecast(show: Callable[[int, int], None], workers: int) -> Callable[[int, i
     def on_done(done: int, total: int) -> None:
         nonlocal told
         show(done, total)
-        if not told and done >= min(total, max(2 * workers, LEAST_DONE * total)):
+        if not told and done > 0 and done >= min(total, max(2 * workers, LEAST_DONE * total)):
             told = True
             whole_s = (time.monotonic() - begun) / done * total
             note(f"{total:,} runs on {workers} workers, about {duration(whole_s)} in all")

@@ -155,13 +155,15 @@ def search(state: State, start: Ints, quota: int) -> Ints:
     for temperature in scale * np.geomspace(HOT, COLD, STEPS):
         changed = _changed(homes, groups, len(state.used), rng)
         new, broken = judge.costs(changed)
-        kept = np.flatnonzero(broken <= 0)
-        if len(kept) and new[first := kept[new[kept].argmin()]] < best_cost - LEAST_GAIN:
+        allowed = np.where(broken <= 0, new, np.inf)
+        first = int(allowed.argmin())
+        if allowed[first] < best_cost - LEAST_GAIN:
             best, best_cost = changed[first].copy(), float(new[first])
-        rise = np.maximum(0.0, new + PRICE * broken - cost)
-        accepted = rng.random(CHAINS) < np.exp(-rise / temperature)
+        priced = new + PRICE * broken
+        rise = np.maximum(0.0, priced - cost)
+        accepted: Bools = rng.random(CHAINS) < np.exp(-rise / temperature)
         homes[accepted] = changed[accepted]
-        cost = np.where(accepted, new + PRICE * broken, cost)
+        cost = np.where(accepted, priced, cost)
     return best
 
 
@@ -170,15 +172,17 @@ def _changed(homes: Ints, groups: Bools, regions: int, rng: np.random.Generator)
 
     The first T groups are the tables alone; half of all moves are theirs.
     """
-    chains, tables = homes.shape
+    chains, tables = len(homes), homes.shape[1]
     every = np.arange(chains)
     count = np.where(rng.random(chains) < 0.5, tables, len(groups))
-    group = rng.integers(count)
+    group = rng.integers(count, size=chains)
     moved = np.where(groups[group], rng.integers(regions, size=chains)[:, None], homes)
     one, other = rng.integers(tables, size=(2, chains))
     exchanged = homes.copy()
     exchanged[every, one], exchanged[every, other] = homes[every, other], homes[every, one]
-    return np.where((rng.random(chains) < EXCHANGES)[:, None], exchanged, moved)
+    exchanges = rng.random(chains) < EXCHANGES
+    changed: Ints = np.where(exchanges[:, None], exchanged, moved)
+    return changed
 
 
 class _Judge:

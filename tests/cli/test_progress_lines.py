@@ -9,6 +9,7 @@ import time
 import pytest
 
 from artist.cli import progress_lines
+from artist.cli.progress_bar import forecast
 from artist.cli.progress_lines import RunsDone, WorkDone, duration, speaking, time_left
 from artist.cli.slow_settings import slow_settings
 from artist.config import Scenario
@@ -112,3 +113,13 @@ def test_what_takes_a_hundred_times_as_long_is_told_once(settings: dict, words: 
 )
 def test_durations_are_rough(seconds: float, words: str) -> None:
     assert duration(seconds) == words
+
+
+def test_no_time_is_told_while_nothing_is_done(capsys) -> None:
+    """All runs so far were there already."""
+    shown: list[tuple[int, int]] = []
+    told = forecast(lambda *both: shown.append(both), workers=1)
+    told(0, 0)
+    told(0, 4)
+    assert shown == [(0, 0), (0, 4)]
+    assert capsys.readouterr().err == ""
