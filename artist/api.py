@@ -73,12 +73,14 @@ def latency(
     calibration: str = "none",
     fabric_options: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     system: Mapping[str, Any] = MappingProxyType({}),
+    gpus_per_machine: int | None = None,
 ) -> Estimate:
     """One training iteration of a model on a placement such as `8,8/2`, as `artist latency`.
 
     `fabric` is a name or a file; `calibration` is `auto` (the fabric's own), `none`, a name or a
     file; `fabric_options` replaces settings of the fabric's levels, e.g. `{"network": {"bandwidth":
-    "100Gbit/s"}}`; `system` replaces ASTRA-sim settings, e.g. `{"scheduling_policy": "FIFO"}`. The
+    "100Gbit/s"}}`; `system` replaces ASTRA-sim settings, e.g. `{"scheduling_policy": "FIFO"}`;
+    `gpus_per_machine` is by default that of the machines that the fabric describes, else 8. The
     answer is in nanoseconds. Its `comm_ratio` is what a run with the same calibration uses.
 
     Raises:
@@ -89,6 +91,7 @@ def latency(
     settings = {"fabric": fabric, "fabric_options": fabric_options}
     on_fabric = run.build_fabric(validate(settings, Scenario, "latency"))
     models = CalibratedModels(choose_calibration(calibration, on_fabric))
-    question = on_placement(models.workload(model), placement, on_fabric, changes)
+    machine = run.machine_gpus(on_fabric, gpus_per_machine)
+    question = on_placement(models.workload(model), placement, on_fabric, changes, machine)
     answer = question.answer(run.open_backend(backend))
     return models.complete(model, question.asked[answer.index].query, answer.estimate)

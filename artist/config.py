@@ -30,7 +30,7 @@ from artist.io.documents import Document, NonNegative, explain, load_yaml, valid
 from artist.io.safe_yaml import parse_yaml
 from artist.workload.tenants import Tenant
 
-ARRIVALS = re.compile(r"trace|batch|poisson:(\d+(\.\d+)?([eE][+-]?\d+)?)")
+ARRIVALS = re.compile(r"trace|batch|poisson:(\d+(\.\d+)?([eE][+-]?\d+)?)", re.ASCII)
 
 # How `--set` names the settings that are mappings: `policy.KEY` is in `policy_options`.
 # `fabric.LEVEL.KEY` is the key of a level.

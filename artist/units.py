@@ -98,7 +98,8 @@ SIZE_UNITS: Mapping[str, Fraction] = MappingProxyType(
 """Unit of an amount of data -> bytes."""
 
 _QUANTITY = re.compile(
-    r"\s*(\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE]([+-]?\d{1,2}))?\s*([^\d\s]*)\s*"
+    r"\s*(\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE]([+-]?\d{1,2}))?\s*([^\d\s]*)\s*",
+    re.ASCII,
 )
 
 

@@ -31,7 +31,7 @@ OPERATIONS = {
     "alltoall": Collective.ALL_TO_ALL,
 }
 
-_RANK = re.compile(r"#\s+Rank\s+(\d+)\s.*?\bon\s+(\S+)\s+device\s+(\d+)")
+_RANK = re.compile(r"#\s+Rank\s+([0-9]+)\s.*?\bon\s+(\S+)\s+device\s+([0-9]+)")
 _NAMED = re.compile(
     r"\b(all_reduce|all_gather|reduce_scatter|alltoallv?|broadcast|reduce|sendrecv|scatter|gather"
     r"|hypercube)_perf\b"

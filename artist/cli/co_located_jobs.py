@@ -37,8 +37,10 @@ class CoLocatedJobs:
     sizes: Mapping[str, int | None]
     """`racks`, `machines_per_rack` and `gpus_per_machine`; None is the default of runs."""
 
-    def check(self, *, elsewhere: bool) -> None:
+    def check(self, *, placed: bool, elsewhere: bool) -> None:
         """Refuse options that mean nothing without `--beside`, and `--beside` elsewhere.
+
+        `placed`: there is a placement, which `gpus_per_machine` is about too.
 
         Raises:
             ConfigError: one of them.
@@ -46,6 +48,8 @@ class CoLocatedJobs:
         if not self.texts:
             given = [name for name, size in self.sizes.items() if size is not None]
             given += ["offset"] if self.offset is not None else []
+            if placed and "gpus_per_machine" in given:
+                given.remove("gpus_per_machine")
             if given:
                 flag = given[0].replace("_", "-")
                 raise ConfigError(f"--{flag}: only --beside MODEL:PLACEMENT needs it")

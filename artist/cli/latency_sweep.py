@@ -124,7 +124,7 @@ def _points(sweep: SettingSweep, asked: PlacedQuestion, workload: Workload) -> l
     system = parse_system(list(asked.system))
 
     def question_on(fabric: Fabric, placement: str) -> Question:
-        return on_placement(workload, placement, fabric, system)
+        return on_placement(workload, placement, fabric, system, asked.gpus_per_machine)
 
     complete = partial(_completed, asked)
     with open_store() as store:

@@ -21,7 +21,7 @@ MOST_GBPS = 1e6
 LEAST_LINK_GBPS = 0.001
 
 _GBIT = 1e9 / 8 / GIB  # in GiB/s
-_JOB = re.compile(r"([^:]+):(\d{1,9})(?:,|$)")
+_JOB = re.compile(r"([^:]+):([0-9]{1,9})(?:,|$)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,12 +113,12 @@ def share_of(name: str, text: str) -> float:
         ConfigError: not a number.
     """
     from artist.errors import ConfigError, shortened
+    from artist.io.reading import as_float
 
     percent = text.strip().endswith("%")
-    try:
-        value = float(text.strip().removesuffix("%"))
-    except ValueError:
-        raise ConfigError(f"{name} {shortened(text)}: expected a share, such as 2%") from None
+    value = as_float(text.strip().removesuffix("%"))
+    if value != value:  # NaN
+        raise ConfigError(f"{name} {shortened(text)}: expected a share, such as 2%")
     return value / 100 if percent else value
 
 

@@ -56,6 +56,7 @@ class PlacedQuestion:
     workload: Path | None
     placements: Sequence[str]
     fabric: Fabric
+    gpus_per_machine: int
     changes: str
     """The fabric's changes by `--set`, in words."""
     models: CalibratedModels
@@ -156,6 +157,7 @@ def query_of(
     columns: dict[str, Any],
     system: list[str],
     models: CalibratedModels,
+    gpus_per_machine: int | None = None,
 ) -> Question:
     """What the options ask: a workload on a placement or on dimensions.
 
@@ -166,6 +168,7 @@ def query_of(
         ConfigError: options that exclude each other, or a bad value.
     """
     from artist.estimates.query_from_text import on_dimensions, on_placement, parse_system
+    from artist.run import machine_gpus
 
     if (placement is None) == all(value is None for value in columns.values()):
         raise ConfigError(
@@ -174,7 +177,8 @@ def query_of(
     chosen = workload_of(model, workload, models)
     changes = parse_system(system)
     if placement is not None and fabric is not None:
-        return on_placement(chosen, placement, fabric, changes)
+        machine = machine_gpus(fabric, gpus_per_machine)
+        return on_placement(chosen, placement, fabric, changes, machine)
     return on_dimensions(chosen, columns, changes)
 
 

@@ -53,7 +53,10 @@ def signature(tree: ClusterTree, placement: Placement) -> str:
 
 
 def parse_signature(
-    text: str, level_names: tuple[str, ...], gpus_per_socket: int | None = None
+    text: str,
+    level_names: tuple[str, ...],
+    gpus_per_socket: int | None = None,
+    gpus_per_machine: int | None = None,
 ) -> Shape:
     """Read a signature written by hand; the inverse of `signature`.
 
@@ -85,10 +88,23 @@ def parse_signature(
         raise ConfigError(
             f"placement {text!r}: {most} GPUs in a socket, and this fabric's have {gpus_per_socket}"
         )
+    most = max(_gpus_of_machines(parsed, level_names.index("machine")))
+    if gpus_per_machine is not None and most > gpus_per_machine:
+        raise ConfigError(
+            f"placement {text!r}: {most} GPUs in a machine, and machines have {gpus_per_machine}; "
+            "write several machines with ',', or give --gpus-per-machine"
+        )
     # A shape starts at the smallest unit that holds the whole placement.
     while not isinstance(parsed, int) and len(parsed) == 1:
         parsed = parsed[0]
     return parsed
+
+
+def _gpus_of_machines(shape: Shape, levels_inside: int) -> list[int]:
+    """GPUs of each machine, of which every one has so many levels inside."""
+    if isinstance(shape, int) or depth(shape) <= levels_inside:
+        return [gpus_of(shape)]
+    return [gpus for part in shape for gpus in _gpus_of_machines(part, levels_inside)]
 
 
 @lru_cache(maxsize=4096)

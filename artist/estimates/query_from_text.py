@@ -61,11 +61,16 @@ class Question:
 
 
 def on_placement(
-    workload: Workload, placement: str, fabric: Fabric, system: Mapping[str, Any]
+    workload: Workload,
+    placement: str,
+    fabric: Fabric,
+    system: Mapping[str, Any],
+    gpus_per_machine: int | None = None,
 ) -> Question:
     """What is asked about a placement such as `4+4,8/2` on a fabric.
 
-    `system` replaces settings of ASTRA-sim's system layer and of the fabric's system.
+    `system` replaces settings of ASTRA-sim's system layer and of the fabric's system. Without
+    `gpus_per_machine`, a machine may have any number of GPUs.
 
     Raises:
         ConfigError: the text is not a placement on that fabric, or a setting is bad.
@@ -75,7 +80,7 @@ def on_placement(
     if any(level.shared_by for level in fabric.levels):  # then it decides what may be asked
         of_fabric |= {key: system[key] for key in ("collective_optimization",) if key in system}
     fabric = with_system(fabric, of_fabric)
-    shape = parse_signature(placement, fabric.level_names, fabric.gpus_per_socket)
+    shape = parse_signature(placement, fabric.level_names, fabric.gpus_per_socket, gpus_per_machine)
     sent = quantised(as_sent(workload, fabric.system))
     asked = []
     for one in asked_shapes(shape, fabric):
@@ -181,6 +186,6 @@ def _topology(text: str) -> Topology:
 
 def _number(name: str, text: str, number_type: type[N]) -> N:
     try:
-        return number_type(text)
+        return number_type(text.encode("ascii"))
     except ValueError:
         raise ConfigError(f"--{name} {text!r}: expected a number") from None

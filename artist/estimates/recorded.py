@@ -10,14 +10,13 @@ with one of `SOURCES` count. In our recordings the other rows were made with alt
 
 from __future__ import annotations
 
-import math
 from pathlib import Path
 
 from artist.errors import BackendError, ConfigError, TraceError, shortened
 from artist.estimates.query import Dimension, Estimate, LatencyBackend, LatencyQuery
 from artist.io.csv_rows import csv_rows
 from artist.io.digests import PREFIX, sha256
-from artist.io.reading import decode, read_bytes
+from artist.io.reading import as_float, decode, read_bytes
 from artist.workload.models import canonical_if_known
 
 KEY_COLUMNS = ("model", "topologies", "dim_types", "units", "bw_GBps", "latency_ns")
@@ -114,10 +113,7 @@ def _nanoseconds(row: dict[str, str], column: str, where: str) -> int:
 
 
 def _number(text: str, column: str, where: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
+    value = as_float(text)
     if not 0 <= value <= _MOST:
         raise TraceError(
             f"{where}: {column} is {shortened(text)}, expected a number from 0 to {_MOST:.0e}"

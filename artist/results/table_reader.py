@@ -49,6 +49,8 @@ def read_table(folder: Path, name: str, reader: str, *, contended: bool = False)
         ) from cause
     for term in wanted:
         _check(table[term.name], term, path)
+    if {"start_s", "end_s"} <= set(table.column_names):
+        _check_order(table["start_s"].to_numpy(), table["end_s"].to_numpy(), path)
     return table
 
 
@@ -80,7 +82,7 @@ def _check(column: Any, term: ColumnTerm, path: Path) -> None:
 def _check_numbers(values: Any, term: ColumnTerm, path: Path) -> None:
     if term.may_miss:
         values = values[~np.isnan(values)]
-    bad = ~np.isfinite(values)
+    bad = ~(np.abs(values) < _MOST)
     if bad.any():
         row = int(np.argmax(bad))
         raise TraceError(f"{path}: the column {term.name!r} has no number in row {row}")
@@ -96,6 +98,15 @@ def _check_numbers(values: Any, term: ColumnTerm, path: Path) -> None:
         )
 
 
+def _check_order(start_s: Any, end_s: Any, path: Path) -> None:
+    bad = start_s > end_s
+    if len(bad) and bad.any():
+        row = int(np.argmax(bad))
+        raise TraceError(
+            f"{path}: row {row} starts at {start_s[row]:g} s, after its end at {end_s[row]:g} s"
+        )
+
+
 def _is_number(kind: Any) -> bool:
     from pyarrow import types
 
@@ -107,6 +118,9 @@ def _is_texts(kind: Any) -> bool:
 
     return bool(types.is_list(kind) and is_text(kind.value_type))
 
+
+_MOST = 2.0**63
+"""Beyond all times and counts, and what fits a whole number."""
 
 _CONTENTS = {"text": "text", "texts": "lists of text"}
 _FITS: Mapping[str, Callable[[Any], bool]] = {

@@ -38,7 +38,7 @@ W1 = 0.3
 """Weight of contention in `paper` if none is given: branch A of the paper (section VI)."""
 
 _TERM = re.compile(
-    r"(?:(?P<weight>[-+.\deE]+)\s*\*\s*)?(?P<name>[a-z-]+)(?::(?P<argument>[.\d]+))?"
+    r"(?:(?P<weight>[-+.0-9eE]+)\s*\*\s*)?(?P<name>[a-z-]+)(?::(?P<argument>[.0-9]+))?"
 )
 
 

@@ -24,6 +24,7 @@ from artist.run.hardware import (
     build_fabric,
     build_latency,
     cluster_of,
+    machine_gpus,
     open_backend,
 )
 from artist.run.policies import build_policy, open_policy
@@ -51,6 +52,7 @@ __all__ = [
     "collect",
     "drive",
     "link_digests",
+    "machine_gpus",
     "open_backend",
     "open_policy",
     "permuted",

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 
 import numpy as np
 
 from artist.errors import ConfigError
+from artist.io.reading import as_float
 from artist.rng import stream
 from artist.trace.native.trace import Trace
 from artist.units import MAX_TIME_S
@@ -44,10 +44,7 @@ def with_arrivals(trace: Trace, spec: str, seed: int) -> Trace:
 def _jobs_per_hour(spec: str) -> float:
     """The rate in `poisson:R`."""
     kind, _, rate = spec.partition(":")
-    try:
-        jobs_per_hour = float(rate)
-    except ValueError:
-        jobs_per_hour = math.nan
+    jobs_per_hour = as_float(rate)
     # At least one job in a million hours: then a mean gap, 3.6e9 s, is below MAX_TIME_S, 4e9 s.
     if kind != "poisson" or not 1e-6 <= jobs_per_hour <= 1e9:
         raise ConfigError(

@@ -180,7 +180,7 @@ def test_a_compared_row_that_is_missed_is_named_unless_it_has_a_note(
     rows = ["bert-large,8,6,fit,", 'bert-large,"8,8",15,compare,']
     done = artist("calibrate", "--all", "--measured", written(tmp_path, *rows), "--fabric", "a100")
     assert done.returncode == 0, done.stderr
-    deviation = re.search(r"bert-large\t8,8\tpredicted\t.* \(([-+]\d+)\.\d\)", done.stdout)
+    deviation = re.search(r"bert-large\t8,8\tpredicted\t.*\t([-+]\d+)\.\d", done.stdout)
     assert abs(int(deviation[1])) > 20
     assert "missed by more than 20 %: bert-large on 8,8 (" in done.stderr
     rows[1] += "another network"

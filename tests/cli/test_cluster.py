@@ -68,7 +68,7 @@ def test_two_descriptions_of_a_cluster_are_refused(
 def test_show_prints_the_tree_and_its_links(artist) -> None:
     shown = artist("cluster", "show", "three-regions").stdout
     assert "|- region east: 96 GPUs, storage 400 TB" in shown
-    assert "network\t400 Gbit/s\t15 ms\tregion" in shown
+    assert "network\t400 Gbit/s\t30 ms\tregion" in shown  # as in the file
 
 
 def test_show_without_a_file_is_about_the_flags(artist) -> None:

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from artist import latency
 from artist.cli.commands.explain import explain
 from artist.cli.commands.list import Kind, list_
 from artist.cli.output import Format
 from artist.config import Scenario, assign
+from artist.errors import ConfigError
 from artist.policies.table import POLICIES
 from artist.registry import Entry, UnknownNameError
 from artist.results.terms.glossary import METRICS, TERMS
@@ -117,6 +119,21 @@ def test_latency_of_a_placement_and_of_bare_dimensions_agree(artist) -> None:
         *("finish_cycles", "exposed_comm_cycles", "compute_cycles", "comm_ratio", "iteration_ms"),
         *("constant_share", "calibration", "source", "signature", "asked", "slowest", "wall_s"),
     }
+
+
+@pytest.mark.parametrize(
+    ("placement", "fabric", "most"), [("9", "a100", 8), ("8", "t4", 4), ("4+4+4", "dally2025", 8)]
+)
+def test_latency_refuses_more_gpus_than_a_machine_has(
+    artist, placement: str, fabric: str, most: int
+) -> None:
+    asked = ("latency", "--model", "vgg11", "--placement", placement, "--fabric", fabric)
+    refused = artist(*asked)
+    assert refused.returncode == 2
+    assert f"machines have {most}" in refused.stderr
+    assert artist(*asked, "--gpus-per-machine", "16").returncode == 0
+    with pytest.raises(ConfigError, match=f"machines have {most}"):
+        latency("vgg11", placement, fabric=fabric)
 
 
 def test_latency_of_one_gpu_is_compute_alone(artist) -> None:

@@ -197,3 +197,11 @@ def test_a_socket_holds_no_more_than_those_of_the_fabric() -> None:
         parse_signature("9+9", names, 4)
     assert parse_signature("4+4", names, 4) == (4, 4)
     assert parse_signature("9+9", names) == (9, 9)
+
+
+@pytest.mark.parametrize(("text", "most"), [("9", 9), ("8/9", 9), ("4+4+1,8", 9), ("9,9/2", 9)])
+def test_a_machine_holds_no_more_than_the_machines_do(text: str, most: int) -> None:
+    names = ("socket", "machine", "rack", "network") if "+" in text else LEVELS
+    with pytest.raises(ConfigError, match=f"{most} GPUs in a machine, and machines have 8"):
+        parse_signature(text, names, gpus_per_machine=8)
+    assert parse_signature(text, names, gpus_per_machine=most)

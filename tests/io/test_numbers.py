@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from artist.cli.options import share_of
 from artist.config import Scenario, load_scenario
 from artist.errors import ConfigError, TraceError
 from artist.io.csv_rows import csv_rows
@@ -14,6 +15,7 @@ from artist.io.reading import as_float
 from artist.trace.arrivals import with_arrivals
 from artist.trace.read import read_trace
 from artist.trace.synthetic.generate import synth, synth_jobs
+from artist.units import LATENCY_UNITS, quantity
 
 
 @pytest.mark.parametrize(
@@ -45,6 +47,14 @@ def test_other_numbers_and_texts_stay(tmp_path: Path) -> None:
 @pytest.mark.parametrize("cell", ["\u0663", "\uff11", "1_000", True, "\u00bd"])
 def test_digits_of_other_scripts_are_no_digits(cell: object) -> None:
     assert math.isnan(as_float(cell))
+
+
+def test_nor_are_they_in_options() -> None:
+    assert quantity("\uff11us", LATENCY_UNITS) is None
+    with pytest.raises(ConfigError, match="expected trace, batch or poisson"):
+        Scenario(arrivals="poisson:\u0663")
+    with pytest.raises(ConfigError, match="expected a share"):
+        share_of("--margin", "\u0662%")
 
 
 def test_a_json_key_that_is_given_twice_is_refused(tmp_path: Path) -> None:

@@ -54,6 +54,13 @@ DAMAGES = {
     "infinite": (
         lambda run: damage(run, "timeline", replace("time_s", first(float("inf")))), "row 0",
     ),
+    "astronomic": (
+        lambda run: damage(run, "timeline", replace("time_s", first(1e300))), "row 0",
+    ),
+    "backwards": (
+        lambda run: damage(run, "placements", replace("start_s", first(1e9))),
+        "row 0 starts at 1e+09 s, after its end at",
+    ),
     "empty": (lambda run: damage(run, "jobs", lambda t: t.slice(0, 0)), "nothing to plot"),
     "place": (
         lambda run: damage(run, "placements", replace("placement", first("0:x"))), "'0:x'",

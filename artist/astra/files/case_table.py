@@ -19,7 +19,7 @@ from typing import TypeVar
 from artist.astra.model.analytical import AnalyticalBackend
 from artist.errors import BackendSettingError, TraceError
 from artist.estimates.query import Dimension, LatencyQuery, SystemSettings, Topology
-from artist.io.reading import decode, read_bytes
+from artist.io.reading import as_float, decode, read_bytes
 from artist.io.writing import whole_file
 from artist.workload.astra_text import read_text
 
@@ -163,7 +163,7 @@ def _whole(text: str) -> int:
 
 
 def _finite(text: str) -> float:
-    value = float(text)
+    value = as_float(text)
     if not math.isfinite(value):
         raise ValueError(text)
     return value

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from artist.cli.options import FormatOption
-from artist.cli.output import Format, note, print_facts, print_json, print_table
+from artist.cli.output import Format, note, print_facts, print_json, print_table, print_text
 from artist.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -307,35 +307,32 @@ def _print(name: str, fitted: list[FittedModel], kind: str) -> None:
             f"{one.calibration.comm_scale:.6g}",
             f"{100 * one.calibration.constant_share:.6g}",
             f"{100 * one.error:.3f}",
-            f"{100 * one.quantisation:.3f}",
         )
         for one in fitted
     ]
-    columns = "model", "compute scale", "comm scale", "constant %", "error %"
-    print_table(f"calibration {name}", (*columns, "whole microseconds %"), scales)
-    theirs = "the paper's" if kind == "paper" else "the measured"
+    columns = "model", "compute times x", "bytes x", "constant, % of compute"
+    print_table(f"calibration {name}", (*columns, "largest error of the fit, %"), scales)
     shares = [
         (
             one.model,
             level.placement,
             level.role,
             f"{level.measured_percent:g}",
-            _share_cell(level.uncalibrated_percent, level.uncalibrated_deviation),
-            _share_cell(level.one_level_percent, level.one_level_deviation),
-            _share_cell(level.simulated_percent, level.deviation),
+            f"{level.uncalibrated_percent:.4g}",
+            f"{level.simulated_percent:.4g}",
+            "" if level.deviation is None else f"{100 * level.deviation:+.1f}",
             level.note,
         )
         for one in fitted
         for level in one.levels
     ]
-    stages = "not calibrated", "one level fitted", "as written"
+    simulated = "without the calibration", "with it", "with it off by, %"
     print_table(
-        f"communication, % of compute (and % above {theirs}): before, and after the fit",
-        ("model", "placement", "role", kind, *stages, "known causes"),
+        "exposed communication, % of compute",
+        ("model", "placement", "role", kind, *simulated, "known causes"),
         shares,
     )
-
-
-def _share_cell(percent: float, deviation: float | None) -> str:
-    """A simulated share, and how far it is from the measured one."""
-    return f"{percent:.4g}" + ("" if deviation is None else f" ({100 * deviation:+.1f})")
+    print_text(
+        "The factors multiply the model's compute times and bytes; the constant is added to what "
+        "ASTRA-sim answers. Predicted rows test the fit."
+    )

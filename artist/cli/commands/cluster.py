@@ -73,7 +73,10 @@ _COLUMNS = ("level", "bandwidth", "latency", "shared_by", "uplink")
 
 
 def _links(fabric: Fabric) -> list[dict[str, Any]]:
-    """Per level, outermost first: what joins the units inside one, and what leads out of it."""
+    """Per level, outermost first: what joins the units inside one, and what leads out of it.
+
+    The latency is that from one unit to the next, which takes two hops through a switch.
+    """
     from artist.units import bandwidth_texts, latency_text, ratio_text
 
     rows = []
@@ -84,7 +87,7 @@ def _links(fabric: Fabric) -> list[dict[str, Any]]:
         elif uplink is not None and uplink.links_gib_per_s is not None:
             text = bandwidth_texts(uplink.links_gib_per_s)[0]
         bandwidth = bandwidth_texts(level.bandwidth_gib_per_s)[0]
-        latency = latency_text(level.latency_ns)
+        latency = latency_text(level.latency_ns * (2 if level.topology == "Switch" else 1))
         values = (level.name, bandwidth, latency, level.shared_by or "", text)
         rows.append(dict(zip(_COLUMNS, values, strict=True)))
     return rows

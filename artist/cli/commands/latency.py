@@ -74,7 +74,9 @@ def latency(
         "gpus_per_machine": gpus_per_machine,
     }
     neighbours = CoLocatedJobs(beside or [], contention, offset, sizes)
-    neighbours.check(elsewhere=bool(cases or sweep) or len(placement or []) != 1)
+    neighbours.check(
+        placed=bool(placement), elsewhere=bool(cases or sweep) or len(placement or []) != 1
+    )
     if cases is not None:
         _answer_cases(cases, workloads, out, overwrite=overwrite)
         return
@@ -89,9 +91,12 @@ def latency(
     models = query.models_of(workload, on_fabric, calibration)
     chosen = NetworkSweep(sweep, points, plot, format_, overwrite)
     chosen.check(len(placements))
+    from artist.run import machine_gpus, open_backend
+
     if on_fabric is not None and (sweep is not None or neighbours.texts):
+        machine = machine_gpus(on_fabric, gpus_per_machine)
         question = query.PlacedQuestion(
-            model, workload, placements, on_fabric, changes, models, system or [], backend
+            model, workload, placements, on_fabric, machine, changes, models, system or [], backend
         )
         if sweep is not None:
             chosen.run(question)
@@ -99,10 +104,10 @@ def latency(
             answer_beside(question, neighbours, Format(format_))
             _say_calibration(format_, model, on_fabric, changes, models)
         return
-    from artist.run import open_backend
-
     columns = {"topology": topology, "npus": npus, "bandwidth": bandwidth, "latency": latency_}
-    asked = query.query_of(model, workload, one, on_fabric, columns, system or [], models)
+    asked = query.query_of(
+        model, workload, one, on_fabric, columns, system or [], models, gpus_per_machine
+    )
     started = time.perf_counter()
     answer = asked.answer(open_backend(backend))
     estimate, slowest = answer.estimate, asked.asked[answer.index]

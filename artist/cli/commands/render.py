@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from artist.cli import options
 from artist.cli import query_options as query
 from artist.cli.interruption import raise_if_lost
-from artist.cli.options import Overwrite
 from artist.cli.output import note
 from artist.cluster.default_fabric import MEASURED_FABRIC
 
@@ -31,8 +31,9 @@ def render(
     latency_: query.Latencies = None,
     sets: query.FabricSets = None,
     system: query.Systems = None,
+    gpus_per_machine: options.GpusPerMachine = None,
     dialect: Annotated[str, typer.Option(help="astra2 or astra1.")] = "astra2",
-    overwrite: Overwrite = False,
+    overwrite: options.Overwrite = False,
 ) -> None:
     """Write the files that ASTRA-sim gets. A divided model gets one folder per collective."""
     from artist.astra.files.rendered_folder import foreign
@@ -45,7 +46,9 @@ def render(
     columns = {"topology": topology, "npus": npus, "bandwidth": bandwidth, "latency": latency_}
     on_fabric, _ = query.fabric_of(fabric, sets, placed=placement is not None)
     models = query.models_of(workload, on_fabric, calibration)
-    question = query.query_of(model, workload, placement, on_fabric, columns, system or [], models)
+    question = query.query_of(
+        model, workload, placement, on_fabric, columns, system or [], models, gpus_per_machine
+    )
     with whole_folder(out, overwrite=overwrite) as scratch:
         written = _render_all(question.asked, scratch, dialect)
         raise_if_lost()

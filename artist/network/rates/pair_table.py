@@ -20,7 +20,7 @@ from artist.contract import JobView, Moves, Options, PatternsUnknown, Rate, Slow
 from artist.errors import ConfigError, TraceError, shortened
 from artist.io.csv_rows import csv_rows
 from artist.io.documents import validate
-from artist.io.reading import decode, read_bytes
+from artist.io.reading import as_float, decode, read_bytes
 from artist.network.rates.network_of_run import NetworkOfRun
 from artist.network.rates.uplinks import crossed
 from artist.units import Tick
@@ -188,10 +188,7 @@ def _read(path: Path) -> dict[tuple[str, str], float]:
 
 
 def _slowdown(text: str, where: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
+    value = as_float(text)
     if not 1.0 <= value <= _MOST:
         raise TraceError(
             f"{where}: slowdown {shortened(text)}, expected a number from 1 (time next to the "

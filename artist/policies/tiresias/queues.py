@@ -43,7 +43,7 @@ from pathlib import Path
 from artist.contract import JobView
 from artist.errors import ConfigError, did_you_mean
 from artist.io.documents import MOST_GPU_S
-from artist.io.reading import read_text
+from artist.io.reading import as_float, read_text
 from artist.policies.shared.ranking import Rank
 from artist.policies.shared.ratios import ZERO, ExactKey, exact_key
 from artist.units import Tick, ticks
@@ -187,10 +187,7 @@ def read_services(path: Path, column: str) -> list[float]:
 
 def _service(path: Path, line: int, column: str, text: str | None) -> float:
     """A service in GPU-seconds; the error names file and line."""
-    try:
-        value = float(text or "")
-    except ValueError:
-        value = math.nan
+    value = as_float(text)
     if not 0 < value <= MOST_GPU_S:
         raise ConfigError(
             f"{path}:{line}: {column} is {text!r}, expected GPU-seconds above 0 and at most "
