@@ -26,8 +26,6 @@ from artist.report.timeline_lanes import machines, strips_of
 from artist.results.waiting.job_story import cause_words, ended_words
 from artist.results.waiting.waits import LEFT_FREE
 
-_LARGEST = 1e300
-
 STEPS = 2**18
 """Times in the timeline are rounded to one of at most this many equal steps of the run."""
 
@@ -53,9 +51,7 @@ def coded(values: Iterable[Any]) -> tuple[list[Any], list[int]]:
 
 def short(values: Iterable[float], digits: int = 5) -> list[float | int]:
     """The values with some significant digits, whole numbers as integers."""
-    # Sums of damaged numbers may be infinite, which JSON cannot hold.
-    finite = (min(max(value, -_LARGEST), _LARGEST) for value in values)
-    return [int(v) if v == int(v) else v for v in (float(f"{v:.{digits}g}") for v in finite)]
+    return [int(v) if v == int(v) else v for v in (float(f"{v:.{digits}g}") for v in values)]
 
 
 def step_s(length_s: float) -> float:
