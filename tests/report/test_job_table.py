@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from page_reading import embedded, unpack
-from run_making import damage, make_run, replace
+from run_making import damage, make_competing, make_run, replace
 
 from artist.errors import TraceError
 from artist.report import page as page_module
@@ -40,8 +40,11 @@ def test_the_table_has_the_columns_of_jobs(busy: Path) -> None:
     assert restarts.sum() > 0
 
 
-def test_a_stay_is_time_on_one_placement(busy: Path) -> None:
-    run, rows = read_run(busy), pd.read_parquet(busy / "placements.parquet")
+@pytest.mark.parametrize("kind", ["busy", "competing"])
+def test_a_stay_is_time_on_one_placement(kind: str, busy: Path, tmp_path: Path) -> None:
+    """Jobs that compete on links also have intervals at several speeds in one stay."""
+    folder = busy if kind == "busy" else make_competing(tmp_path, "run")
+    run, rows = read_run(folder), pd.read_parquet(folder / "placements.parquet")
     table = unpack(pack_jobs(run))
     for number, (name, there) in enumerate(rows.groupby("job_id", sort=False)):
         number = run.jobs.text["job_id"].index(name)
