@@ -254,7 +254,7 @@ def test_a_network_learns_to_prefer_short_jobs(tmp_path: Path) -> None:
     rows = [f"{i},0,1,resnet50,{int(n)},1" for i, n in enumerate(rng.integers(10, 1000, 24))]
     trace = tmp_path / "t.csv"
     trace.write_text("job_id,arrival_s,gpus,model,iterations,compute_s\n" + "\n".join(rows))
-    one = Scenario(tree=[[[1]]], trace=str(trace), backend="none")
+    one = Scenario(tree=[[1]], trace=str(trace), backend="none")
     hyper = {"environments": 4, "rollout": 64, "batch": 64, "learning_rate": 3e-3}
     chosen = settings(4096, network="shared", task={"order": "arrival"}, hyperparameters=hyper)
     weights = train(one, chosen, tmp_path / "out").weights
