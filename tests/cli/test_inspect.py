@@ -36,6 +36,14 @@ def test_list(artist, what: str, expected: str) -> None:
     assert expected in {row["id"] for row in rows}
 
 
+def test_the_health_check_of_the_image_is_answered(artist) -> None:
+    # The tests in the image need an engine; a default that moves must be noticed without one.
+    lines = (Path(__file__).parents[2] / "docker" / "Dockerfile").read_text()
+    program, *arguments = json.loads(re.findall(r"HEALTHCHECK.*\\\n +CMD (.*)", lines)[0])
+    assert program == "artist"
+    assert json.loads(artist(*arguments).stdout)["iteration_ms"] > 0
+
+
 def test_a_policy_that_takes_another_one_is_listed_with_it(monkeypatch, capsys) -> None:
     wrapper = Entry("outer", "nowhere:Outer", "takes a policy inside", wraps=True)
     monkeypatch.setitem(POLICIES._entries, "outer", wrapper)

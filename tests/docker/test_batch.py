@@ -177,7 +177,7 @@ def test_on_astra_sims_image_the_program_answers_natively(tmp_path: Path) -> Non
     done = subprocess.run(build, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     alone = ("run", "--rm", "--network", "none", "--read-only", "--tmpfs", "/tmp")  # noqa: S108  (in the container)
-    case = ("--model", "resnet50", "--placement", "4+4", "--format", "json")
+    case = ("--model", "resnet50", "--placement", "4,4", "--format", "json")
     answer, expected = (
         json.loads(docker(*alone, "artist-on-astra:test", "latency", *case, "--backend", backend))
         for backend in (f"astra-binary:{ASTRA}", "analytical")
