@@ -220,6 +220,17 @@ class FreeGpus:
         """
         return self._visited(level, self._with_room(level, gpus) & ~self.idle(level))
 
+    def tightest(self, level: int, gpus: int) -> Iterator[int]:
+        """The units of a level (machine or outer) with at least `gpus` free, fewest free first.
+
+        Units with equally many come in visiting order.
+        """
+        if level == self.tree.root:
+            yield from self._visited(level, self._with_room(level, gpus))
+            return
+        for turns in self._levels[level].buckets[gpus:]:
+            yield from self._visited(level, turns)
+
     def turn(self, level: int, unit: int) -> int:
         """The turn of a unit in the visiting order of its level; ties go to the smallest turn."""
         return self._levels[level].turns[unit]

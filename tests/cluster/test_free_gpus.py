@@ -90,6 +90,8 @@ class AgainstCounting(RuleBasedStateMachine):
                 room = [unit for unit in self.visits.units[level] if counted[unit] >= gpus]
                 fullest = min(room, key=counted.__getitem__, default=None)
                 assert list(self.free.at_least(level, gpus)) == room
+                tightest = sorted(room, key=counted.__getitem__)
+                assert list(self.free.tightest(level, gpus)) == tightest
                 assert self.free.fits_one(level, gpus) == bool(room)
                 assert self.free.best_fit(level, gpus) == fullest
                 assert self.free.first_fit(level, gpus) == next(iter(room), None)

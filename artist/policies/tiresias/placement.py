@@ -12,8 +12,9 @@ message carries both. The other jobs take the first free GPUs (`FirstFreePlacer`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
 from functools import cache
+from itertools import accumulate
 from operator import truediv
 
 from artist.cluster.free_gpus import FreeGpus
@@ -48,6 +49,11 @@ class FewestMachines(Placer):
       Among such units, the job gets the one with the fewest free GPUs; the first among equals.
     """
 
+    def __init__(self) -> None:
+        # Per GPU demand: on how few machines of this cluster it fits.
+        self._tree: ClusterTree | None = None
+        self._fewest: dict[int, int] = {}
+
     def widest(self, tree: ClusterTree, gpus: int) -> int:
         """The innermost level that could hold the job."""
         return best_level(tree, gpus)
@@ -58,40 +64,49 @@ class FewestMachines(Placer):
         level = best_level(tree, gpus)
         if level == tree.machine:
             return pack_in_level(free, level, gpus)
-        sizes = tree.levels[tree.machine].gpus
-        units = [
-            tree.units_inside(level, unit, tree.machine) for unit in range(len(tree.levels[level]))
-        ]
-        needed = [_machines(free, sizes, machines, gpus) for machines in units]
-        fewest = min(len(machines) for machines in needed if machines)
-        counts = free.counts(tree.machine).tolist()
-        best: tuple[int, list[int]] | None = None
-        for unit in free.at_least(level, gpus):
-            room = free.of(level, unit)
-            if best is None or room < best[0]:
-                machines = _machines(free, counts, units[unit], gpus)
-                if len(machines) == fewest:
-                    best = room, machines
-        return None if best is None else _take(free, best[1], gpus)
+        if tree is not self._tree:
+            self._tree, self._fewest = tree, {}
+        if gpus not in self._fewest:
+            self._fewest[gpus] = _fewest(tree, level, gpus)
+        for unit in free.tightest(level, gpus):
+            machines = _machines(free, tree.units_inside(level, unit, tree.machine), gpus)
+            if len(machines) == self._fewest[gpus]:
+                return _take(free, machines, gpus)
+        return None
 
 
-def _machines(free: FreeGpus, counts: Sequence[int], among: range, gpus: int) -> list[int]:
-    """The fewest of these machines that together have `gpus` GPUs; empty if all have too few.
+def _fewest(tree: ClusterTree, level: int, gpus: int) -> int:
+    """The fewest machines of one unit that hold a job; some unit of the level can hold it."""
+    sizes = tree.levels[tree.machine].gpus
+    fewest = len(sizes)
+    for unit in range(len(tree.levels[level])):
+        inside = tree.units_inside(level, unit, tree.machine)
+        largest_first = sorted(sizes[inside.start : inside.stop], reverse=True)
+        together = list(accumulate(largest_first))
+        if together[-1] >= gpus:
+            fewest = min(fewest, bisect_left(together, gpus) + 1)
+    return fewest
 
-    `counts` says how many GPUs each machine of the cluster has. Machines with most GPUs are taken
-    first, equal ones in visiting order. The last machine is the one with the fewest GPUs that
-    hold the rest.
+
+def _machines(free: FreeGpus, among: range, gpus: int) -> list[int]:
+    """The fewest of these machines that together have `gpus` free GPUs; there are enough.
+
+    Machines with most free GPUs are taken first, equal ones in visiting order. The last machine is
+    the one with the fewest free GPUs that hold the rest.
     """
+    level = free.tree.machine
+    rooms = [(free.of(level, unit), free.turn(level, unit), unit) for unit in among]
+    rooms.sort(key=lambda entry: (-entry[0], entry[1]))
     chosen: list[int] = []
-    turns = {machine: free.turn(free.tree.machine, machine) for machine in among}
-    ranked = sorted(among, key=lambda machine: (-counts[machine], turns[machine]))
-    for position, machine in enumerate(ranked):
-        if counts[machine] >= gpus:
-            enough = [other for other in ranked[position:] if counts[other] >= gpus]
-            return [*chosen, min(enough, key=lambda other: (counts[other], turns[other]))]
-        chosen.append(machine)
-        gpus -= counts[machine]
-    return []
+    position = 0
+    while rooms[position][0] < gpus:
+        room, _, unit = rooms[position]
+        chosen.append(unit)
+        gpus -= room
+        position += 1
+    # The smallest entry: of the machines with the fewest free GPUs, the first one visited.
+    _, _, last = min(entry for entry in rooms[position:] if entry[0] >= gpus)
+    return [*chosen, last]
 
 
 def _take(free: FreeGpus, machines: list[int], gpus: int) -> Placement:
