@@ -81,7 +81,9 @@ Units = Annotated[
 ]
 Models = Annotated[
     list[str] | None,
-    typer.Option(metavar="'ResNet 18=resnet18',...", help="The file's model=artist's model."),
+    typer.Option(
+        metavar="'ResNet-50*=resnet50',...", help="The file's model (* is any text)=artist's model."
+    ),
 ]
 ModelRule = Annotated[
     str | None,

@@ -67,7 +67,15 @@ def open_table(
     if mapping is not None and mapping.columns:
         return _open_mapped(path, data, forced, mapping, place)
     table, format_ = _open_plain(path, data, forced)
-    return in_seconds(table, mapping, place) if mapping else table, format_, ()
+    table, left_out = known_columns(table, format_)
+    return in_seconds(table, mapping, place) if mapping else table, format_, left_out
+
+
+def known_columns(table: Table, format_: Format) -> tuple[Table, tuple[str, ...]]:
+    """The table without the columns that a closed format lacks, and the names of these."""
+    if isinstance(format_, OwnFormat) and format_.closed:
+        return without_others(table, format_)
+    return table, ()
 
 
 def _open_mapped(
@@ -113,7 +121,7 @@ def recognise(table: Table, forced: Format | None) -> Format:
     """The format of a table, judged by its columns.
 
     Raises:
-        TraceError: no format fits, or more than one does; a column is missing or unknown.
+        TraceError: no format fits, or more than one does; a column is missing or misspelt.
     """
     names = set(table.columns)
     candidates = (forced,) if forced else tuple(FORMATS.values())

@@ -23,12 +23,13 @@ from typing import Any
 from artist.errors import ConfigError, TraceError
 from artist.io.documents import validate
 from artist.io.reading import is_file
-from artist.trace.detect import Format, format_named, open_table, recognise
+from artist.trace.detect import Format, format_named, known_columns, open_table, recognise
 from artist.trace.foreign.formats import ForeignFormat
 from artist.trace.native.assemble import assemble_own
 from artist.trace.native.choices import Rules
 from artist.trace.native.formats import OwnFormat
 from artist.trace.native.mapping import TraceMapping, in_words, mapping_for, mapping_path
+from artist.trace.native.model_words import says_more
 from artist.trace.native.plain_csv import plain_table
 from artist.trace.native.read_table import read_data
 from artist.trace.native.trace import Trace, content_digest
@@ -62,8 +63,9 @@ def read_trace(
         check_rules(rules)
     forced = format_named(format_) if format_ else None
     trace = _read(path, forced, rules, mapping, mapping_place)
-    if mapping is None:
+    if mapping is None and not trace.mapped:
         return trace
+    mapping = mapping or TraceMapping()
     mapped = in_words(mapping, mapping_place, trace.mapped)
     return replace(trace, mapped=mapped, units=dict(mapping.units))
 
@@ -71,7 +73,7 @@ def read_trace(
 def _read(
     path: Path, forced: Format | None, rules: Rules, mapping: TraceMapping | None, place: str
 ) -> Trace:
-    """The trace; its `mapped` are the columns that a mapping left out."""
+    """The trace; its `mapped` are the columns that are not read."""
     data = read_data(path)
     digest = content_digest(data)
     changed = mapping is not None and (mapping.columns or mapping.units)
@@ -81,7 +83,9 @@ def _read(
             plain_format = recognise(plain, forced)
             if isinstance(plain_format, OwnFormat):
                 del data  # frees its memory before the jobs take theirs
-                return _with_models(assemble_own(plain, plain_format, digest), rules)
+                plain, left_out = known_columns(plain, plain_format)
+                trace = _with_models(assemble_own(plain, plain_format, digest), rules)
+                return replace(trace, mapped=left_out)
         except TraceError:
             pass
         data = read_data(path)  # the careful reader below reads again and words the error
@@ -96,8 +100,9 @@ def _read(
 
 
 def _with_models(trace: Trace, rules: Rules) -> Trace:
-    """As `fill.with_models`, but only a rule loads the catalogue of models."""
-    if rules.model is None and not rules.models:
+    """As `fill.with_models`. Only rules and names that say more load the catalogue of models."""
+    names = {job.model for job in trace.jobs}
+    if rules.model is None and not rules.models and not any(map(says_more, names)):
         return trace
     from artist.trace.foreign.fill import with_models
 

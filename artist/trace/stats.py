@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from artist.trace.foreign.fill import known_model
+from artist.trace.foreign.model_names import known_model
 from artist.trace.native.formats import OWN_FORMATS, TIMES
 from artist.trace.native.mapping import SAME
 from artist.trace.native.trace import Trace

@@ -12,14 +12,14 @@ from artist.trace.named import Given, open_trace
 
 OWN = """\
 id,submitted,n_gpus,run_hours,network
-a,0,8,0.5,ResNet-18 (batch size 32)
+a,0,8,0.5,Inception (batch size 32)
 b,60,4,0.2,"VGG, the old one"
 """
 FLAGS = (
     "--columns", "job_id=id,arrival_s=submitted,gpus=n_gpus", "--columns", "duration=run_hours",
     "--columns", "model=network", "--units", "duration=h",
 )  # fmt: skip
-MODELS = ("--models", "ResNet-18 (batch size 32)=resnet18,VGG, the old one=vgg11")
+MODELS = ("--models", "Inception (batch size 32)=resnet18,VGG, the old one=vgg11")
 SIM = ("sim", "--trace", "jobs.csv", "--racks", "1")
 
 
@@ -98,7 +98,7 @@ def test_flags_that_are_no_pairs(artist, flags: tuple[str, ...], words: str) -> 
 def test_a_models_settings_may_hold_commas(artist) -> None:
     ran = artist(
         *SIM, *FLAGS, "--models", "VGG, the old one=vgg11@batch=64,gpu=A100", "--models",
-        "ResNet-18 (batch size 32)=resnet18",
+        "Inception (batch size 32)=resnet18",
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
 
@@ -106,14 +106,14 @@ def test_a_models_settings_may_hold_commas(artist) -> None:
 def test_an_unknown_model_names_the_flags(artist) -> None:
     ran = artist(*SIM, *FLAGS)
     assert ran.returncode == 3
-    assert "--models 'ResNet-18 (batch size 32)=MODEL'" in ran.stderr
+    assert "--models 'Inception (batch size 32)=MODEL'" in ran.stderr
     assert "--model-rule MODEL" in ran.stderr
 
 
 @pytest.mark.parametrize("command", ["sim", "compare", "sweep"])
 def test_models_drawn_at_random_are_reported_first_whatever_follows(artist, own, command) -> None:
     """The note is there before the command ends, well or not."""
-    note = "trace jobs: models are drawn at random: model that the catalogue lacks (ResNet-18"
+    note = "trace jobs: models are drawn at random: model that the catalogue lacks (Inception"
     flags = (*FLAGS, "--model-rule", "uniform", "--quiet")
     if command == "sweep":
         artist("trace", "columns", "jobs.csv", *FLAGS, "--model-rule", "uniform")
@@ -193,10 +193,10 @@ def test_sim_compares_run_times_with_recorded_ones(artist, own: Path) -> None:
     ran = artist(*SIM, *FLAGS, *MODELS)
     assert "\nJobs run 1 x their recorded time" in ran.stdout
     assert "warning" not in ran.stderr
-    dlrm = ("--models", "ResNet-18 (batch size 32)=dlrm,VGG, the old one=vgg11")
+    dlrm = ("--models", "Inception (batch size 32)=dlrm,VGG, the old one=vgg11")
     ran = artist(*SIM, *FLAGS, *dlrm, "--quiet", "--format", "json")
     assert "warning: Jobs run " in ran.stderr
-    assert "x at most (job 'a', 'dlrm')" in ran.stderr
+    assert "x at most (job 'a', 'dlrm@batch=32')" in ran.stderr
 
 
 def test_only_recorded_run_times_are_compared(artist) -> None:
@@ -211,12 +211,30 @@ def test_stats_and_sim_name_all_unknown_models_as_spelt(artist, own: Path) -> No
     refused = artist(*SIM, *FLAGS)
     assert refused.returncode == 3
     for words in (
-        "unknown model 'ResNet-18 (batch size 32)' (artist list models); "
+        "unknown model 'Inception (batch size 32)' (artist list models); "
         "unknown as well: 'VGG, the old one'; say which models they are",
-        "--models 'ResNet-18 (batch size 32)=MODEL',...",
+        "--models 'Inception (batch size 32)=MODEL',...",
     ):
         assert words in ran.stderr
         assert words in refused.stderr
+
+
+def test_columns_that_are_not_read_are_a_note_and_misspelt_ones_an_error(artist, own: Path) -> None:
+    (own / "o.csv").write_text(
+        "job_id,submit_time,num_gpus,duration,model,colour\n"
+        "a,0,8,60,ResNet-50 (batch size 64),red\nb,0,8,60,bert-large-uncased,red\n"
+    )
+    ran = artist("sim", "--trace", "o.csv", "--racks", "1")
+    assert ran.returncode == 0, ran.stderr
+    assert "trace o: columns that are not read: colour\n" in ran.stderr
+    assert (
+        "filled in model recognised by its name ('ResNet-50 (batch size 64)' is "
+        "resnet50@batch=64: 1 jobs; 'bert-large-uncased' is bert-large: 1 jobs)\n"
+    ) in ran.stderr
+    (own / "o.csv").write_text("job_id,submit_time,num_gpus,duration,gpu_min\na,0,8,60,4\n")
+    ran = artist("sim", "--trace", "o.csv", "--racks", "1")
+    assert ran.returncode == 3
+    assert "unknown column 'gpu_min': did you mean 'gpus_min'? write --columns " in ran.stderr
 
 
 @pytest.mark.parametrize(("sign", "shown"), [(";", "';'"), ("\t", "'\\t'"), ("|", "'|'")])

@@ -83,14 +83,16 @@ def test_the_places_are_the_lines(tmp_path: Path) -> None:
 @pytest.mark.parametrize("rows", [samples.GAVEL7, samples.GAVEL9])
 def test_older_gavel_layouts(tmp_path: Path, rows: list[str]) -> None:
     (job,) = read_trace(put(tmp_path, "t.trace", "\n".join(rows)), rules=KEEP).jobs
-    assert (job.model, job.gpus, job.iterations, job.arrival_s) == ("LM", 1, 1092, 7.0)
+    assert (job.model, job.gpus, job.iterations, job.arrival_s) == (
+        "LM (batch size 5)", 1, 1092, 7.0,
+    )  # fmt: skip
     assert job.ideal_s == pytest.approx(10.0)
 
 
 def test_gangs_share_the_steps(tmp_path: Path) -> None:
     trace = read_trace(sample(tmp_path, "shockwave"))
     assert [job.iterations for job in trace.jobs] == [51, 500]
-    assert [job.model for job in trace.jobs] == ["ResNet-18", "ResNet-50"]
+    assert [job.model for job in trace.jobs] == ["resnet18", "resnet50@batch=64"]
 
 
 def test_sia_draws_run_times_in_the_class_of_the_application(tmp_path: Path) -> None:

@@ -22,16 +22,16 @@ from artist.workload.job import Job
 
 OWN = """\
 id,submitted,n_gpus,run_hours,network,team
-a,0,8,2,ResNet-18 (batch size 32),red
+a,0,8,2,Inception (batch size 32),red
 b,10,4,1.1,VGG-Net,blue
-c,10,2,0.5,ResNet-18 (batch size 32),red
+c,10,2,0.5,Inception (batch size 32),red
 """
 COLUMNS = {
     "job_id": "id", "arrival_s": "submitted", "gpus": "n_gpus", "duration": "run_hours",
     "model": "network",
 }  # fmt: skip
 HOURS = {"duration": "h"}
-MODELS = {"ResNet-18 (batch size 32)": "resnet18", "VGG-Net": "vgg11"}
+MODELS = {"Inception (batch size 32)": "resnet18", "VGG-Net": "vgg11"}
 SIMPLE = """\
 job_id,submit_time,num_gpus,duration,model
 a,0,8,7200,resnet18
@@ -218,7 +218,7 @@ def test_the_file_beside_the_trace_is_read_and_named(own: Path, tmp_path: Path) 
         "columns that are not read: team",
     )
     assert trace.filled[0] == (
-        "model ('ResNet-18 (batch size 32)' is resnet18: 2 jobs; 'VGG-Net' is vgg11: 1 jobs)"
+        "model ('Inception (batch size 32)' is resnet18: 2 jobs; 'VGG-Net' is vgg11: 1 jobs)"
     )
 
 
@@ -283,7 +283,7 @@ def test_an_unknown_model_is_named_with_the_flags_that_help(own: Path) -> None:
     trace = read(own, columns=COLUMNS, units=HOURS)
     with pytest.raises(TraceError) as caught:
         check_models(trace)
-    assert "--models 'ResNet-18 (batch size 32)=MODEL'" in str(caught.value)
+    assert "--models 'Inception (batch size 32)=MODEL'" in str(caught.value)
     assert "--model-rule MODEL" in str(caught.value)
     without = {key: value for key, value in COLUMNS.items() if key != "model"}
     with pytest.raises(TraceError, match=r"job 'a' has no model; .*--columns model=COLUMN.*-rule"):
@@ -297,10 +297,57 @@ def test_named_models_go_before_the_rule_and_only_the_rest_is_drawn(own: Path) -
     trace = read(own, **given, model_rule="uniform")
     assert trace.jobs[1].model == "vgg19"
     assert len(trace.drawn) == 1
-    assert "ResNet-18 (batch size 32) by " in trace.drawn[0]
+    assert "Inception by " in trace.drawn[0]
     assert trace.drawn[0].endswith("seed 0): 2 jobs")
     assert read(own, **given, model_rule="resnet50").drawn == ()
     assert read(own, **given, rules=Rules(model="resnet50")).jobs[0].model == "resnet50"
+
+
+def test_a_pattern_names_many_models_and_keeps_their_batch_sizes(tmp_path: Path) -> None:
+    rows = ["Inception-v3 (batch size 64)", "Inception-v4 bs16", "inception", "", "VGG-Net"]
+    lines = (f"{n},0,1,60,{name}\n" for n, name in enumerate(rows))
+    path = put(tmp_path, "t.csv", f"job_id,submit_time,num_gpus,duration,model\n{''.join(lines)}")
+    models = {"Inception*": "resnet50", "*": "vgg19", "Inception-v4": "resnet101@batch=8"}
+    trace = read(path, models=models)
+    assert [job.model for job in trace.jobs] == [
+        "resnet50@batch=64", "resnet101@batch=8", "resnet50", "unknown", "vgg19",
+    ]  # fmt: skip
+    assert "'Inception-v3 (batch size 64)' is resnet50@batch=64: 1 jobs" in trace.filled[0]
+    with pytest.raises(ConfigError, match=r"no job has the model 'Incaption\*'; did you mean"):
+        read(path, models={"Incaption*": "resnet50"})
+    with pytest.raises(
+        ConfigError, match=r"'Inception\*=gpt3-175b': the job's model is 'Incep.*64"
+    ):
+        read(path, models={"Inception*": "gpt3-175b"})
+
+
+def test_a_pattern_given_by_a_flag_goes_before_those_of_the_file(own: Path) -> None:
+    mapping_path(own).write_text(json.dumps({"columns": COLUMNS, "models": {"*": "alexnet"}}))
+    trace = read(own, units=HOURS, models={"Incep*": "vgg19"})
+    assert [job.model for job in trace.jobs] == ["vgg19", "alexnet", "vgg19"]
+
+
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        ("ResNet-50 (batch size 64)", "resnet50@batch=64"),
+        ("resnet50_bs64", "resnet50@batch=64"),
+        ("torchvision/resnet_50, ImageNet, batch=32", "resnet50"),
+        ("meta-llama/Llama-2-7b-hf", "llama2-7b"),
+        ("BERT-large (SQuAD)", "bert-large"),
+        ("VGG-Net (ImageNet)", "vgg11"),
+        ("MobileNetV3-Small", None),
+        ("ResNet-50 v2", None),
+        ("resnet50 (global batch size 512)", None),
+        ("jobs64", None),
+        ("gpt3-175b (batch size 7)", None),
+    ],
+)
+def test_a_name_that_says_its_model_is_never_drawn(tmp_path: Path, name, model) -> None:
+    path = put(tmp_path, "t.csv", f'job_id,submit_time,num_gpus,duration,model\na,0,1,9,"{name}"\n')
+    assert read(path).jobs[0].model == (model or name)
+    drawn = read(path, model_rule="uniform")
+    assert (drawn.drawn == ()) == bool(model)
 
 
 def test_a_name_that_no_job_has_is_refused_unless_a_mapping_file_has_it(own: Path) -> None:
@@ -310,7 +357,7 @@ def test_a_name_that_no_job_has_is_refused_unless_a_mapping_file_has_it(own: Pat
             refused()
         assert str(caught.value) == (
             "--models 'VGGNet=vgg11': no job has the model 'VGGNet'; did you mean 'VGG-Net'?; the "
-            "models of the trace are: 'ResNet-18 (batch size 32)', 'VGG-Net'"
+            "models of the trace are: 'Inception (batch size 32)', 'VGG-Net'"
         )
     mapping_path(own).write_text(json.dumps(given))
     assert "'VGGNet' is vgg11: 0 jobs" in read(own).filled[0]

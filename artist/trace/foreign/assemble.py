@@ -47,16 +47,16 @@ def assemble_foreign(table: Table, format_: ForeignFormat, rules: Rules, digest:
             f"{table.path}: the trace has no jobs that ran on GPUs ({reasons}); give another file"
         )
     first_s = min(job.submit_s for job in kept) if format_.dated else 0.0
-    models, filled, drawn = fill_models([x.model for x in kept], [x.gpus for x in kept], rules)
+    filled = fill_models([x.model for x in kept], [x.gpus for x in kept], rules)
     with many_objects():
-        jobs = [_job(table, *x, first_s) for x in zip(kept, models, strict=True)]
+        jobs = [_job(table, *x, first_s) for x in zip(kept, filled.models, strict=True)]
     numbers = [table.numbers[job.row] for job in kept]
     arrivals_s = np.array([job.arrival_s for job in jobs])
     return replace(
         ordered_trace(table, format_.id, digest, jobs, numbers, arrivals_s),
-        filled=(*_fillings(kept, format_, rules), *filled),
+        filled=(*_fillings(kept, format_, rules), *filled.named, *filled.notes),
         dropped=dict(dropped),
-        drawn=drawn,
+        drawn=filled.drawn,
         recorded=not format_.run_time,
     )
 

@@ -1,7 +1,8 @@
 """Filling in the models and steps that a trace lacks.
 
 Every rule is stated in the trace, and random draws depend on the seed alone. A rule says which
-model a job gets if it has none, or if the catalogue lacks the model's name:
+model a job gets if it has none, or if the catalogue lacks the model's name and the name does not
+say what it means (`model_names.py`):
 
 | rule | model |
 |---|---|
@@ -11,8 +12,9 @@ model a job gets if it has none, or if the catalogue lacks the model's name:
 | a model's name | that model |
 
 With `uniform` and `mix`, each job without a model gets a draw of its own. A name that the
-catalogue lacks gets one draw for all its jobs, uniformly from the six. Draws use these six and
-not the whole catalogue, so that a seed gives the same trace when the catalogue grows.
+catalogue lacks gets one draw for all its jobs, whatever their batch sizes, uniformly from the six.
+Draws use these six and not the whole catalogue, so that a seed gives the same trace when the
+catalogue grows.
 
 A run time without iterations becomes steps. A step is as long as the steps of that model in
 Dally's workloads (the geometric mean of the ends of their range), or 1 s for other models. The
@@ -33,7 +35,9 @@ import numpy as np
 from artist.errors import ConfigError, nearest, shortened
 from artist.registry import UnknownNameError
 from artist.rng import stream
+from artist.trace.foreign.model_names import known_model, meant, none_left, recognised
 from artist.trace.native.choices import Rules
+from artist.trace.native.model_words import without_batch
 from artist.trace.native.trace import UNKNOWN_MODEL, Trace
 from artist.trace.synthetic.families import BATCH, COMPUTE_S, Floats
 from artist.workload.models import canonical, catalogue
@@ -65,26 +69,39 @@ def check_rules(rules: Rules) -> None:
 
 
 class Filled(NamedTuple):
-    """A model for each job, and in words what was filled in; `drawn` are notes on random draws."""
+    """A model for each job, and in words what was filled in.
+
+    `named` are notes on what the names in the file mean, `drawn` those of `notes` on random draws.
+    """
 
     models: list[str]
+    named: tuple[str, ...]
     notes: tuple[str, ...]
-    drawn: tuple[str, ...]
+    drawn: tuple[str, ...] = ()
 
 
 def with_models(trace: Trace, rules: Rules) -> Trace:
     """A trace of one of artist's own formats, with the models that the rules give its jobs."""
     rule = rules.model or KEEP
-    models, gpus = [job.model for job in trace.jobs], [job.gpus for job in trace.jobs]
-    filled = fill_models(models, gpus, replace(rules, model=rule))
-    jobs = (replace(job, model=model) for job, model in zip(trace.jobs, filled.models, strict=True))
-    notes, warnings = filled.notes, trace.warnings
-    if rule == KEEP:
-        # The reader of an own format has already reported which jobs need --backend none.
-        notes = notes[: bool(rules.models)]
-    else:
+    models = [job.model for job in trace.jobs]
+    if rule == KEEP and not rules.models and all(map(known_model, {*models})):
+        return trace
+    filled = fill_models(models, [job.gpus for job in trace.jobs], replace(rules, model=rule))
+    jobs = (
+        job if model == job.model else replace(job, model=model)
+        for job, model in zip(trace.jobs, filled.models, strict=True)
+    )
+    # The reader of an own format has already reported which jobs need --backend none.
+    notes, warnings = () if rule == KEEP else filled.notes, trace.warnings
+    if rule != KEEP:
         warnings = tuple(text for text in warnings if "without a model" not in text)
-    return replace(trace, jobs=tuple(jobs), filled=notes, drawn=filled.drawn, warnings=warnings)
+    return replace(
+        trace,
+        jobs=tuple(jobs),
+        filled=(*filled.named, *notes),
+        drawn=filled.drawn,
+        warnings=warnings,
+    )
 
 
 def fill_models(models: Sequence[str], gpus: Sequence[int], rules: Rules) -> Filled:
@@ -94,32 +111,41 @@ def fill_models(models: Sequence[str], gpus: Sequence[int], rules: Rules) -> Fil
     rule it is `uniform`.
 
     Raises:
-        ConfigError: a name that no job has although the rules require it.
+        ConfigError: a name that no job has although the rules require it, or a batch size in a
+            name with which its model cannot be trained.
     """
     rule, seed = rules.model or UNIFORM, rules.seed
-    _check_named(models, rules)
-    named = _named_by_hand(Counter(models), rules.models)
-    renamed = (rules.models.get(name, name) for name in models)
-    filled = ["" if name == UNKNOWN_MODEL else name for name in renamed]
+    jobs = Counter(models)
+    _check_named(jobs, rules)
+    by_hand = {name: spec for name in jobs if (spec := meant(name, rules.models))}
+    by_name = {
+        name: spec
+        for name in jobs
+        if name not in by_hand and not known_model(name) and (spec := recognised(name))
+    }
+    named = (*_named_by_hand(jobs, by_hand, rules.models), *_recognised(jobs, by_name))
+    specs = {UNKNOWN_MODEL: "", **by_name, **by_hand}
+    filled = [specs.get(name, name) for name in models]
     empty = [index for index, name in enumerate(filled) if not name]
-    lacking = Counter(name for name in filled if name and not known_model(name))
     if rule == KEEP:
         kept = [name or UNKNOWN_MODEL for name in filled]
-        if empty:
-            named = (*named, f"model (none, needs --backend none): {len(empty)} jobs")
-        return Filled(kept, named, ())
+        none = (f"model (none, needs --backend none): {len(empty)} jobs",) if empty else ()
+        return Filled(kept, named, none)
     for index, model in zip(empty, _draws(empty, gpus, rule, seed), strict=True):
         filled[index] = model
-    stand_ins = {name: _stand_in(name, rule, seed) for name in sorted(lacking)}
-    notes = _notes(rule, seed, len(empty), lacking, stand_ins)
+    lacking = {name: without_batch(name) for name in {*filled} if not known_model(name)}
+    stand_ins = {name: _stand_in(base, rule, seed) for name, base in lacking.items()}
+    replaced = Counter(lacking[name] for name in filled if name in lacking)
+    by_base = {base: stand_ins[name] for name, base in lacking.items()}
+    notes = _notes(rule, seed, len(empty), replaced, by_base)
     chosen = [stand_ins.get(name, name) for name in filled]
-    return Filled(chosen, (*named, *notes), notes if rule in (UNIFORM, MIX) else ())
+    return Filled(chosen, named, notes, notes if rule in (UNIFORM, MIX) else ())
 
 
-def _check_named(models: Sequence[str], rules: Rules) -> None:
+def _check_named(jobs: Counter[str], rules: Rules) -> None:
     """Refuse a name of a model that is required and that no job has."""
-    names = [name for name in Counter(models) if name]
-    lacking = sorted(rules.required.difference(names))
+    names = [name for name in jobs if name]
+    lacking = none_left(sorted(rules.required), names)
     if lacking:
         name = lacking[0]
         known = ", ".join(map(shortened, names[:_MOST_NAMED])) or "none"
@@ -132,26 +158,28 @@ def _check_named(models: Sequence[str], rules: Rules) -> None:
         )
 
 
-def _named_by_hand(jobs: Counter[str], models: Mapping[str, str]) -> tuple[str, ...]:
+def _named_by_hand(
+    jobs: Counter[str], by_hand: Mapping[str, str], models: Mapping[str, str]
+) -> tuple[str, ...]:
     """What `--models` did, in words: nothing, or one note, also about names that no job has."""
-    pairs = [f"{shortened(name)} is {model}: {jobs[name]} jobs" for name, model in models.items()]
+    unused = {key: models[key] for key in none_left(models, jobs)}
+    return _pairs("model", jobs, {**by_hand, **unused})
+
+
+def _recognised(jobs: Counter[str], by_name: Mapping[str, str]) -> tuple[str, ...]:
+    """Which names were recognised, in words: nothing, or one note."""
+    return _pairs("model recognised by its name", jobs, by_name)
+
+
+def _pairs(what: str, jobs: Counter[str], specs: Mapping[str, str]) -> tuple[str, ...]:
+    pairs = [f"{shortened(name)} is {spec}: {jobs[name]} jobs" for name, spec in specs.items()]
     more = f"; and {len(pairs) - _MOST_NAMED} more" if len(pairs) > _MOST_NAMED else ""
-    return (f"model ({'; '.join(pairs[:_MOST_NAMED])}{more})",) if pairs else ()
+    return (f"{what} ({'; '.join(pairs[:_MOST_NAMED])}{more})",) if pairs else ()
 
 
 def steps(run_s: float, model: str) -> int:
     """The number of iterations of the model that comes closest to a run time, at least one."""
     return max(1, round(run_s / _step_s(model)))
-
-
-@cache
-def known_model(name: str) -> bool:
-    """Whether the catalogue has a model, in any spelling."""
-    try:
-        canonical(name)
-    except UnknownNameError:
-        return False
-    return True
 
 
 @cache

@@ -3,7 +3,7 @@
 Source: https://github.com/stanford-futuredata/gavel, scheduler/traces and utils.py. There are
 three versions, with 7, 9 and 10 columns and no header. Columns that are read:
 
-- job_type: the model with its batch size;
+- job_type: the model with its batch size per GPU (`model_names.py` reads it);
 - total_steps: mini-batches of all GPUs together;
 - scale_factor: number of GPUs (0 and 1 both mean one);
 - arrival_time, in seconds.
@@ -21,8 +21,6 @@ of the batch size during the run (column mode) are not followed.
 """
 
 from __future__ import annotations
-
-import re
 
 from artist.trace.foreign.rows import ForeignJob, JobOrReason, TraceRow
 
@@ -43,8 +41,6 @@ LAYOUTS = (
 )
 
 UNKNOWN_TYPE = "a job type that Gavel never measured"
-
-_BATCH_SIZE = re.compile(r" \(batch size \d+\)$")
 
 V100_STEPS_PER_S: dict[str, dict[int, float]] = {
     "ResNet-18 (batch size 16)": {1: 32.35, 2: 100.1, 4: 123.9, 8: 382.6},
@@ -109,7 +105,7 @@ def _job(row: TraceRow, run_s: float) -> ForeignJob:
         gpus=gpus,
         run_s=run_s,
         iterations=-(-row.count("total_steps", 1) // gpus),
-        model=_BATCH_SIZE.sub("", row.text("job_type")),
+        model=row.text("job_type"),
     )
 
 

@@ -6,6 +6,7 @@ fields of jobs.
 
 from __future__ import annotations
 
+import difflib
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from artist.errors import TraceError, nearest, one_line, shortened
+from artist.errors import TraceError, one_line, shortened
 from artist.io.reading import as_float
 from artist.trace.native.alike import alike, unit_in
 from artist.trace.native.table import HINT_PREFIX, MAX_GPUS, Table
@@ -42,7 +43,7 @@ class Work(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OwnFormat:
-    """One own format. `closed` refuses columns that are neither required nor optional."""
+    """One own format. `closed`: a column that is neither required nor optional is noted."""
 
     id: str
     title: str
@@ -52,21 +53,32 @@ class OwnFormat:
     closed: bool = True
 
     def check_extra(self, table: Table) -> None:
-        """Refuse a table that has a column which a closed format does not know.
+        """Refuse a table that has a misspelt column of a closed format.
+
+        Other unknown columns are left out, and a note names them.
 
         Raises:
-            TraceError: names the column, and a known name that is close to it.
+            TraceError: names the column, and the known name that is close to it.
         """
-        known = {*self.required, *self.optional}
-        extra = [n for n in table.columns if n not in known and not n.startswith(HINT_PREFIX)]
-        if self.closed and extra:
-            near = nearest(extra[0], known)
-            hint = HINT_PREFIX + re.sub(r"\W+", "_", extra[0])[:40]
-            raise TraceError(
-                f"{table.header_place()}: unknown column {shortened(extra[0])}"
-                f"{f': did you mean {near!r}?' if near else ''}; remove it, or hand it to policies "
-                f"with --columns {shlex.quote(f'{hint}={extra[0]}')}"
-            )
+        free = [name for name in (*self.required, *self.optional) if name not in table.columns]
+        for name in table.columns if self.closed else ():
+            if name in self.required or name in self.optional or name.startswith(HINT_PREFIX):
+                continue
+            near = difflib.get_close_matches(name[:_LONGEST], free, n=1, cutoff=_MISSPELT)
+            if near:
+                hint = HINT_PREFIX + re.sub(r"\W+", "_", name)[:40]
+                raise TraceError(
+                    f"{table.header_place()}: unknown column {shortened(name)}: did you mean "
+                    f"{near[0]!r}? write --columns {shlex.quote(f'{near[0]}={name}')}, or hand it "
+                    f"to policies with --columns {shlex.quote(f'{hint}={name}')}"
+                )
+
+
+# A column of which at least this share of letters is that of a known one is taken as misspelt.
+_MISSPELT = 0.8
+
+# Comparing texts takes a time that grows with the product of their lengths.
+_LONGEST = 60
 
 
 def check_columns(

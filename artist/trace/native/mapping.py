@@ -68,7 +68,8 @@ class TraceMapping(Document):
         default_factory=dict, description="artist's column: unit of its times, if not seconds"
     )
     models: dict[str, str] = Field(
-        default_factory=dict, description="the file's name of a model: artist's model"
+        default_factory=dict,
+        description="the file's name of a model, or a pattern with *: artist's model",
     )
     model_rule: str | None = Field(
         default=None, description="for jobs without a known model: uniform, mix, keep or a model"
@@ -128,7 +129,10 @@ def mapping_for(
     given = {"columns": None if isinstance(columns, str) else columns, **flags}
     for key, value in given.items():
         if value is not None:
-            base[key] = {**base.get(key, {}), **value} if isinstance(value, Mapping) else value
+            # Given pairs stand first, as the first pattern that fits a model's name counts.
+            base[key] = (
+                {**value, **base.get(key, {}), **value} if isinstance(value, Mapping) else value
+            )
             places.append(f"--{key.replace('_', '-')}")
     return validate(base, TraceMapping, "mapping of a trace"), ", ".join(places)
 

@@ -1,0 +1,102 @@
+"""Which models the names in a file mean: by the user's pairs, or because a name says so itself.
+
+A name says it itself if nothing is left of it but a model of the catalogue, once the words that do
+not change the model (`native/model_words.py`) are left out: `torchvision/resnet50` and `BERT-large
+(SQuAD)`. A batch size in a name, as in `ResNet-50 (batch size 64)`, is the batch per GPU, as in
+Gavel's job types.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
+
+from artist.errors import ConfigError, shortened
+from artist.registry import UnknownNameError
+from artist.trace.native.model_words import batch_in, core, without_batch
+from artist.trace.native.trace import UNKNOWN_MODEL
+from artist.workload.models import canonical
+
+
+@cache
+def known_model(name: str) -> bool:
+    """Whether the catalogue has a model, in any spelling."""
+    try:
+        canonical(name)
+    except UnknownNameError:
+        return False
+    return True
+
+
+@cache
+def recognised(name: str) -> str | None:
+    """The model of the catalogue that a name obviously means, with its batch size; None if none.
+
+    >>> recognised("ResNet-50 (batch size 64)"), recognised("hf/bert_large_uncased")
+    ('resnet50@batch=64', 'bert-large')
+    """
+    for spelling in (without_batch(name), core(name)):
+        spec = _with_batch(spelling, name)
+        if known_model(spec):
+            return canonical(spec)
+    return None
+
+
+def meant(name: str, models: Mapping[str, str]) -> str | None:
+    """The model that the user's pairs give to a name; None if they say nothing about it.
+
+    A pair for exactly this name goes first, then one for the name without its batch size, then the
+    first pattern that fits. The batch size in the name counts, unless the pair states one.
+
+    Raises:
+        ConfigError: the model cannot be trained with the batch size in the name.
+    """
+    key = next((key for key in (name, without_batch(name)) if key in models), None)
+    key = key or next((key for key in models if fits(key, name)), None)
+    if key is None:
+        return None
+    spec = _with_batch(models[key], name)
+    try:
+        return canonical(spec)
+    except UnknownNameError as cause:
+        raise ConfigError(
+            f"--models {shortened(f'{key}={models[key]}')}: the job's model is {shortened(name)}, "
+            f"but {cause}; give another after the model: @batch=SIZE"
+        ) from cause
+
+
+def fits(key: str, name: str) -> bool:
+    """Whether a pair is about a name: the name itself, or a pattern in which `*` is any text.
+
+    >>> fits("ResNet-50*", "resnet-50 (batch size 64)"), fits("ResNet", "ResNet-50")
+    (True, False)
+    """
+    if key in (name, without_batch(name)):
+        return True
+    if "*" not in key or name in ("", UNKNOWN_MODEL):
+        return False
+    first, *middle, last = key.casefold().split("*")
+    text = name.casefold()
+    if not (text.startswith(first) and text.removeprefix(first).endswith(last)):
+        return False
+    rest = text[len(first) : len(text) - len(last)]
+    for part in filter(None, middle):
+        _, found, rest = rest.partition(part)
+        if not found:
+            return False
+    return True
+
+
+def none_left(keys: Iterable[str], names: Iterable[str]) -> list[str]:
+    """The keys of pairs that are about none of these names."""
+    names = list(names)
+    return [key for key in keys if not any(fits(key, name) for name in names)]
+
+
+def _with_batch(spec: str, name: str) -> str:
+    """A model with the batch size that is in a name, unless the model states one."""
+    batch = batch_in(name)
+    if batch is None or re.search(r"[@,]\s*batch\s*=", spec):
+        return spec
+    return f"{spec}{',' if '@' in spec else '@'}batch={batch}"
