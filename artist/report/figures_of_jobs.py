@@ -253,7 +253,7 @@ def _mean_by_model(runs: Sequence[RecordedRun]) -> Mapping[str, float]:
 def _levels(study: Study, setting: Setting) -> Iterator[Figure]:
     """Two figures: placements per level, and GPU time per level."""
     levels = level_names(setting)
-    for key, of_run in (("placements", _level_counts), ("gpu-time", _level_hours)):
+    for key, of_run in (("placements", _level_counts), ("gpu-time", gpu_hours_by_level)):
         values = {p: [of_run(run) for run in runs.values()] for p, runs in setting.runs.items()}
         series = [
             Series(level, f"l{i}", rounded(np.array([_mean(v, level) for v in values.values()])))
@@ -279,7 +279,8 @@ def _level_counts(run: RecordedRun) -> Mapping[str, float]:
     return {key.removeprefix(prefix): run.metric(key) for key in keys}
 
 
-def _level_hours(run: RecordedRun) -> Mapping[str, float]:
+def gpu_hours_by_level(run: RecordedRun) -> Mapping[str, float]:
+    """GPU-hours that jobs held on placements of each level."""
     rows = run.placements
     hours = rows["gpus"] * (rows["end_s"] - rows["start_s"]) / HOUR
     totals: dict[str, float] = {}

@@ -15,7 +15,6 @@ import base64
 import json
 import math
 import zlib
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -24,16 +23,12 @@ import numpy as np
 from artist.report.reader import FileColumns, RecordedRun
 from artist.report.timeline_lanes import machines, strips_of
 from artist.results.waiting.job_story import cause_words, ended_words
-from artist.results.waiting.waits import LEFT_FREE
 
 STEPS = 2**18
 """Times in the timeline are rounded to one of at most this many equal steps of the run."""
 
 SHAPES_NAMED = 4
 """The table names the shapes of this many stays of a job; the opened row lists all stays."""
-
-REST = "too few GPUs in the rest of waits in which some were left free"
-"""What a wait is due to while not enough GPUs are left free."""
 
 
 def packed(data: Any) -> str:
@@ -245,19 +240,3 @@ def _longest_causes(run: RecordedRun) -> list[str]:
             if length > longest.get(job, (0.0, ""))[0]:
                 longest[job] = (length, cause_words(cause))
     return [longest.get(job, (0.0, ""))[1] for job in run.jobs.text["job_id"]]
-
-
-def waited_by_cause(run: RecordedRun) -> Counter[str]:
-    """Seconds that jobs waited, by cause.
-
-    A wait is due to GPUs that were left free for as long as enough of them were, its
-    `left_free_s`. The rest of it is summed separately.
-    """
-    waited: Counter[str] = Counter()
-    if run.waits is not None:
-        columns = (run.waits.text["cause"], run.waits["wait_s"], run.waits["left_free_s"])
-        for cause, length, left_free in zip(*columns, strict=True):
-            due = min(left_free, length) if cause == LEFT_FREE else length
-            waited[cause_words(cause)] += due
-            waited[REST] += length - due
-    return waited

@@ -13,6 +13,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from artist import __version__
+from artist.report.explanation import explanation
 from artist.report.figure import Figure, FigureKind, script_json
 from artist.report.figures_across_settings import overview
 from artist.report.figures_of_circles import on_circles
@@ -92,6 +93,7 @@ def _body(study: Study, name: str, shown: Sequence[Figure]) -> Markup:
         lede=lede(study),
         warnings=list(warnings(study)),
         verdict=verdict_section(study),
+        explained=explanation(study),
         headlines=headlines(study),
         drawn={figure.section for figure in shown if figure.setting is not None},
         links=links_section(study) if contended else "",

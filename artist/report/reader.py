@@ -74,6 +74,8 @@ class RecordedRun:
     data_balance: FileColumns | None = None
     data_days: FileColumns | None = None
     data_moves: FileColumns | None = None
+    wait_causes: FileColumns | None = None
+    """None: the policy told of no wait why a job waited."""
 
     @property
     def contended(self) -> bool:

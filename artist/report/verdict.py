@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from artist.report.grouping import Replicate, Setting, Study
-from artist.report.packing import alone_column, slowdowns, waited_by_cause
+from artist.report.packing import alone_column, slowdowns
 from artist.report.quantities import Quantity, in_words
 from artist.report.reader import RecordedRun
 from artist.report.templating import section
 from artist.report.verdict_sentences import best_sentence, family_words
+from artist.report.wait_causes import causes_in_words, half_of_the_waiting
 from artist.results.caveats import is_most_of_the_makespan, times_as_long
 from artist.results.statistics.best_policy import Best, Measured, bests
 from artist.results.statistics.compare_values import LEAST_REPLICATES, MORE, NO_DIFFERENCE, TOO_FEW
@@ -155,7 +156,8 @@ def _one_run(study: Study, run: RecordedRun) -> dict[str, Any]:
             "jobs": int(np.count_nonzero(waits > 0)),
             "mean_s": float(waits.mean()),
             "jct_s": float(run.jobs["jct_s"].mean()),
-            "causes": _causes(run),
+            "causes": causes_in_words(run),
+            "few": half_of_the_waiting(run),
         },
         "worst": _worst(study, run),
     }
@@ -168,15 +170,6 @@ def _last(run: RecordedRun) -> dict[str, Any]:
     times = times_as_long(ran_s / float(run.jobs[alone_column(run)][row]))
     share = ran_s / makespan_s if is_most_of_the_makespan(ran_s, makespan_s) else 0.0
     return {"row": row, "ran_s": ran_s, "times": times, "share": share}
-
-
-def _causes(run: RecordedRun) -> list[tuple[str, float]]:
-    """The shares of the time waited, the largest first, without those that would be 0 %."""
-    causes = waited_by_cause(run)
-    total = sum(causes.values())
-    return [
-        (cause, value / total) for cause, value in causes.most_common() if value >= total / 200 > 0
-    ]
 
 
 def _worst(study: Study, run: RecordedRun) -> dict[str, Any] | None:

@@ -65,6 +65,8 @@ class Result:
     """How many rows of the trace were left out, by reason."""
     trace_mapped: Sequence[str] = ()
     """What a mapping of the trace's columns and models did, and where it is from."""
+    world: str = ""
+    """The fabric and where its figures come from, and the calibration, in half a sentence."""
 
     def __repr__(self) -> str:
         """One line: what ran, and what came out."""

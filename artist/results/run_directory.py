@@ -128,6 +128,7 @@ def _manifest(result: Result, command: Sequence[str]) -> dict[str, Any]:
         "scenario": result.scenario.model_dump(),
         "seed": result.scenario.seed,
         "inputs": dict(result.inputs),
+        "world": result.world,
         "trace": {
             "mapped": list(result.trace_mapped),
             "filled": list(result.trace_filled),

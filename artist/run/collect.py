@@ -22,6 +22,7 @@ from artist.results.terms.columns import Table
 from artist.results.waiting.stays import WaitInputs, wait_inputs
 from artist.run.hardware import build_calibration, build_fabric
 from artist.run.prepare import Prepared
+from artist.run.world import world_of
 from artist.workload.tenants import load_tenants
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
         trace_filled=trace.filled,
         trace_dropped=trace.dropped,
         trace_mapped=trace.mapped,
+        world=world_of(scenario, prepared.fabric, calibration),
     )
 
 

@@ -9,8 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from artist.cluster.fabric import Fabric
     from artist.config import Scenario
+    from artist.estimates.calibration import Calibration
     from artist.results.terms.columns import Table
+
+_NO_NETWORK = "no network: communication takes no time"
 
 
 def world(scenario: Scenario) -> str:
@@ -19,14 +23,21 @@ def world(scenario: Scenario) -> str:
     Raises:
         ConfigError: the scenario names a fabric or calibration that is not there.
     """
-    from artist.cluster.fabric_options import changes_text
     from artist.run.hardware import build_calibration, build_fabric
 
     if scenario.backend == "none":
-        return "no network: communication takes no time"
+        return _NO_NETWORK
     fabric = build_fabric(scenario)
+    return world_of(scenario, fabric, build_calibration(scenario, fabric))
+
+
+def world_of(scenario: Scenario, fabric: Fabric, calibration: Calibration | None) -> str:
+    """The same, of a fabric and a calibration that are read already."""
+    from artist.cluster.fabric_options import changes_text
+
+    if scenario.backend == "none":
+        return _NO_NETWORK
     changed = " (changed)" if changes_text(scenario.fabric_options) else ""
-    calibration = build_calibration(scenario, fabric)
     fitted = "no" if calibration is None else calibration.origin_words
     return f"fabric {fabric.name}{changed}, {fabric.origin_words}; calibration: {fitted}"
 

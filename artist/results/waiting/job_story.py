@@ -69,7 +69,7 @@ def job_story(run: Path, job: str) -> Row:
     stays.sort(key=_start)
     waits = sorted(_of_job(_table(run, "waits"), job), key=_start)
     told = read_table(run, "wait_causes", "why")
-    _split(waits, [] if told is None else _of_job(told, job))
+    split_by_cause(waits, [] if told is None else _of_job(told, job))
     return {
         **totals,
         "slowdown": _slowdown(totals["jct_s"], alone_s, 1),
@@ -87,12 +87,12 @@ def waited_by_cause(run: Path) -> dict[str, float]:
     """
     waits: list[Row] = _table(run, "waits").to_pylist()
     told = read_table(run, "wait_causes", "why")
-    _split(waits, [] if told is None else told.to_pylist())
+    split_by_cause(waits, [] if told is None else told.to_pylist())
     return _summed(waits)
 
 
-def _split(waits: Sequence[Row], told: Sequence[Row]) -> None:
-    """Give each wait its seconds by cause, from rows of `wait_causes.parquet` if it has any."""
+def split_by_cause(waits: Sequence[Row], told: Sequence[Row]) -> None:
+    """Give each wait its seconds by cause, `causes`, from rows of `wait_causes.parquet` if any."""
     by_wait: dict[tuple[str, float], list[tuple[str, float]]] = {}
     for row in told:
         by_wait.setdefault((row["job_id"], row["start_s"]), []).append(

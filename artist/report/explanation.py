@@ -1,0 +1,181 @@
+"""Why the runs of a setting came out as they did, in a few sentences after the verdict.
+
+They name the world, the share of communication, and what makes most of the difference between the
+policies with the highest and the lowest average JCT: the cause of waiting, or the level of
+placements, in which the two differ most. The sentences are in `templates/explanation.html.j2`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from artist.report.figures_of_jobs import difference, gpu_hours_by_level
+from artist.report.grouping import Setting, Study
+from artist.report.quantities import Quantity
+from artist.report.reader import RecordedRun
+from artist.report.templating import section
+from artist.report.wait_causes import half_of_the_waiting, waited
+from artist.results.terms.chief_metrics import PARTS
+from artist.results.terms.number_text import time_text
+from artist.results.waiting.job_story import cause_words
+from artist.run.world import busiest_model
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+_LEAST = 0.005
+"""Policies whose average JCT differs by less are not compared."""
+_TOLD = 0.05
+"""A part that makes less of the difference is not told."""
+_EXPLAINED = 1 / 3
+"""A part that makes so much of the difference is explained."""
+_MOST_POLICIES = 4
+"""Of more policies, only the two that communicate least and most are named."""
+
+
+def explanation(study: Study) -> Markup:
+    """A paragraph per setting; the page's script shows that of the chosen setting."""
+    return section(
+        "explanation.html",
+        settings=[_of_setting(study, setting) for setting in study.settings],
+        several=len(study.settings) > 1,
+    )
+
+
+def _of_setting(study: Study, setting: Setting) -> dict[str, Any]:
+    runs = [run for replicates in setting.runs.values() for run in replicates.values()]
+    shares = {policy: _communication(list(some.values())) for policy, some in setting.runs.items()}
+    if len(shares) > _MOST_POLICIES:
+        ends = (min(shares, key=lambda one: shares[one]), max(shares, key=lambda one: shares[one]))
+        shares = {policy: shares[policy] for policy in ends}
+    return {
+        "setting": setting,
+        "worlds": list(dict.fromkeys(_world(run) for run in runs)),
+        "shares": list(shares.items()),
+        "all_named": len(shares) == len(setting.runs),
+        "busiest": _busiest(runs),
+        "contrast": _contrast(study, setting),
+    }
+
+
+def _world(run: RecordedRun) -> str:
+    """What the run says of its fabric and calibration, and whether jobs compete on links."""
+    known = run.manifest.get("world")
+    words = known if isinstance(known, str) and known else f"fabric {run.scenario.get('fabric')}"
+    contention = run.scenario.get("contention", "none")
+    compete = f"jobs compete on links ({contention})" if run.contended else ""
+    return f"{words}; {compete or 'jobs do not compete on links'}"
+
+
+def _communication(runs: Sequence[RecordedRun]) -> float:
+    """The share of the GPU time that jobs held which communication took, mean over runs."""
+    shares = [
+        run.metric("gpu_communicating_share") / (run.metric("gpu_allocated_share") or 1.0)
+        for run in runs
+    ]
+    return float(np.mean(shares))
+
+
+def _busiest(runs: Sequence[RecordedRun]) -> str:
+    """Which model makes most of the communication of all runs."""
+    return busiest_model({
+        "model": [model for run in runs for model in run.jobs.text["model"]],
+        **{key: np.concatenate([run.jobs[key] for run in runs]) for key in ("comm_s", "gpus")},
+    })  # fmt: skip
+
+
+# -- the lowest and the highest average JCT -------------------------------------------
+
+
+def _contrast(study: Study, setting: Setting) -> dict[str, Any] | None:
+    """What lies between the policies with the lowest and the highest average JCT.
+
+    None if fewer than two share a replicate, or if nothing lies between them.
+    """
+    groups = setting.comparable()
+    if not groups:
+        return None
+    shared = setting.shared_by(groups[0])
+    runs = {policy: [setting.runs[policy][key] for key in shared] for policy in groups[0]}
+    means = {p: float(np.mean([run.metric("jct_mean_s") for run in r])) for p, r in runs.items()}
+    low, high = (choose(means, key=lambda policy: means[policy]) for choose in (min, max))
+    gap_s = means[high] - means[low]
+    if not gap_s > _LEAST * means[high]:
+        return None
+    seconds = dict(zip(PARTS, difference(runs[high], runs[low]), strict=True))
+    parts = sorted(seconds, key=lambda part: -abs(seconds[part]))
+    unit = study.units[Quantity.JCT]
+    return {
+        "low": low,
+        "high": high,
+        "gap": time_text(gap_s, unit),
+        "parts": [
+            (part, time_text(abs(seconds[part]), unit), seconds[part] > 0)
+            for part in parts
+            if abs(seconds[part]) >= _TOLD * gap_s
+        ],
+        "facts": [
+            fact
+            for part in parts
+            if seconds[part] >= _EXPLAINED * gap_s
+            for fact in _FACTS.get(part, _no_fact)(study, runs[low], runs[high])
+        ],
+    }
+
+
+def _waiting(
+    study: Study, low: Sequence[RecordedRun], high: Sequence[RecordedRun]
+) -> Iterator[dict[str, Any]]:
+    """The cause that the waits differ in most, per job, and how few jobs waited most."""
+    ours, theirs = _per_job(high), _per_job(low)
+    if not ours:
+        return
+    cause = max(ours, key=lambda one: ours[one] - theirs.get(one, 0.0))
+    unit = study.units[Quantity.JCT]
+    yield {
+        "kind": "waiting",
+        "cause": cause_words(cause),
+        "times": [time_text(of.get(cause, 0.0), unit) for of in (ours, theirs)],
+        "few": half_of_the_waiting(high[0]),
+    }
+
+
+def _per_job(runs: Sequence[RecordedRun]) -> Mapping[str, float]:
+    """Seconds by cause, mean over the jobs of all runs."""
+    total: Counter[str] = Counter()
+    for run in runs:
+        total.update(waited(run).by_cause)
+    jobs = sum(run.jobs.count for run in runs)
+    return {cause: length_s / jobs for cause, length_s in total.items()}
+
+
+def _communicating(
+    study: Study, low: Sequence[RecordedRun], high: Sequence[RecordedRun]
+) -> Iterator[dict[str, Any]]:
+    """The level of placements on which jobs spent more of their GPU time than under the other."""
+    ours, theirs = _by_level(high), _by_level(low)
+    level = max(ours, key=lambda one: ours[one] - theirs.get(one, 0.0))
+    shares = [of.get(level, 0.0) for of in (ours, theirs)]
+    if shares[0] - shares[1] >= _TOLD:
+        yield {"kind": "level", "level": level, "shares": shares}
+
+
+def _by_level(runs: Sequence[RecordedRun]) -> Mapping[str, float]:
+    """The share of each level in the GPU time of all runs."""
+    hours: Counter[str] = Counter()
+    for run in runs:
+        hours.update(gpu_hours_by_level(run))
+    total = sum(hours.values())
+    return {level: value / total for level, value in hours.items()}
+
+
+def _no_fact(*_: object) -> Iterator[dict[str, Any]]:
+    return iter(())
+
+
+_FACTS = {"waiting": _waiting, "communication": _communicating}
+"""Part of a completion time -> what explains that it differs."""
