@@ -45,15 +45,17 @@ class Episode:
         self.done = False
         self.actions: list[int] = []
         """All actions so far: with the scenario they are the episode."""
-        self._advance()
+        # Jobs may wait before anything can be chosen. The first action has the reward of that time.
+        self._before = self._advance()
 
     def act(self, action: int) -> float:
         """Do an action that `lawful` has passed; the reward of the time that it lets pass."""
         self.actions.append(action)
+        before, self._before = self._before, 0.0
         if self.task.act(action):
-            return 0.0
+            return before
         self._answer()
-        return self._advance()
+        return before + self._advance()
 
     def mask(self) -> Mask:
         """Which actions are allowed."""
@@ -101,19 +103,26 @@ SMALL = Scenario(
 """The scenario of an environment that is made without one: 24 jobs, four machines."""
 
 
+_MADE_ANEW = ("_setup", "episode")
+"""Attributes of an environment that follow from the others and the actions."""
+
+
 class ClusterEnv(gymnasium.Env[Any, np.int64]):
     """A scenario, run after run. `reset(seed=S)` runs the scenario with seed S, to the byte.
 
     Later resets without a seed run seeds that follow from S. An episode ends when all jobs have
     finished. Several actions make a round; only the last one of a round lets time pass, so only it
-    has a reward. An action that `action_masks` forbids counts as none, or as the first allowed one
-    where none is forbidden.
+    has a reward. (The first action also has that of the time before it.) An action that
+    `action_masks` forbids counts as none, or as the first allowed one where none is forbidden.
 
     The facts (gymnasium's `info`) of every step tell `time_s`, `jobs_waiting` and `gpus_free`,
     without the starts of the round that is still open; at the end also `jct_mean_s`.
 
     `scenario` is a file, a `Scenario` or a mapping of settings; its policy is not asked. `reward`
-    is a text of `artist.rl.rewards`. `options` are those of `TaskOptions` but `task`.
+    is a text of `artist.rl.rewards`. `options` are those of `TaskOptions` but `task`. Nothing is
+    drawn: `render_mode` is accepted since stable-baselines3 gives one to every environment.
+
+    Pickling and copying keep what `state` tells, and repeat the actions of the episode.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
@@ -124,6 +133,7 @@ class ClusterEnv(gymnasium.Env[Any, np.int64]):
         scenario: Scenario | Mapping[str, Any] | str | Path | None = None,
         *,
         reward: str = DEFAULT_REWARD,
+        render_mode: str | None = None,
         **options: Any,
     ) -> None:
         if options.get("task", self.task) != self.task:
@@ -177,9 +187,22 @@ class ClusterEnv(gymnasium.Env[Any, np.int64]):
         """Go to a state by repeating its actions; the observation there."""
         self._first, self._number, actions = state
         self._start()
+        seen = self._observed()
         for action in actions:
             self.episode.act(action)
-        return self._observed()
+            # Each is observed, as it was then: `grid` keeps the slots that it once drew.
+            seen = self._nothing() if self.episode.done else self._observed()
+        return seen
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = {name: value for name, value in vars(self).items() if name not in _MADE_ANEW}
+        return {**kept, "state": self.state()}
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        state = kept.pop("state")
+        self.__dict__.update(kept)
+        self._setup = ScenarioSetup(self.scenario)
+        self.restore(state)
 
     # -- parts -------------------------------------------------------------------
 

@@ -26,6 +26,17 @@ SMALL = Scenario(
     fabric_options={"rack": {"oversubscription": 16.0}},
     seed=4,
 )
+FEW = SMALL.model_copy(update={"jobs": 20})
+IDS = ("artist/Schedule-v0", "artist/Place-v0")
+
+
+def made(name: str = IDS[0], scenario: Any = FEW, **options: Any) -> Any:
+    """An environment without gymnasium's wrappers."""
+    import gymnasium
+
+    import artist.rl  # noqa: F401 - it registers the names
+
+    return gymnasium.make(name, scenario=scenario, **options).unwrapped
 
 
 def tree_of(scenario: Scenario) -> ClusterTree:

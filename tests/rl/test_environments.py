@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from learned import SMALL
+from learned import FEW, IDS, SMALL, made
 
 from artist.config import Scenario
 from artist.engine.rows import Rows
@@ -18,15 +20,6 @@ from artist.units import TICKS_PER_S
 
 pytestmark = pytest.mark.rl
 gymnasium = pytest.importorskip("gymnasium", exc_type=ImportError)
-
-IDS = ("artist/Schedule-v0", "artist/Place-v0")
-FEW = SMALL.model_copy(update={"jobs": 20})
-
-
-def made(name: str = IDS[0], scenario: Any = FEW, **options: Any) -> Any:
-    import artist.rl  # noqa: F401 - it registers the names
-
-    return gymnasium.make(name, scenario=scenario, **options).unwrapped
 
 
 def played(env: Any, seed: int, choose: Any) -> tuple[list[Any], list[float], list[bool]]:
@@ -157,6 +150,27 @@ def test_rewards_of_an_episode_sum_up_to_its_completion_times(name: str, reward:
     assert total == pytest.approx(-jct_s / sum(row.job.ideal_s for row in rows), rel=1e-9)
 
 
+@pytest.mark.parametrize("reward", ["jobs-in-system", "jct"])
+def test_time_before_the_first_candidate_counts(reward: str, tmp_path: Path) -> None:
+    """Of two GPUs one is away for 1000 s. The job of two GPUs waits for it: no agent has a choice.
+
+    It waits for 900 s and runs for 300 s. Its ideal run time is 300 s.
+    """
+    (tmp_path / "away.yaml").write_text(
+        "outages: [{kind: machine, unit: 0, at_s: 0, duration_s: 1000}]\n"
+    )
+    (tmp_path / "one.csv").write_text(
+        "job_id,arrival_s,gpus,model,iterations,compute_s\na,100,2,resnet50,300,1\n"
+    )
+    changes = {"trace": str(tmp_path / "one.csv"), "failures": str(tmp_path / "away.yaml")}
+    env = made(scenario=scenario_of_two().model_copy(update=changes), reward=reward)
+    assert env.reset(seed=0)[1]["time_s"] == 1000.0
+    _, total, end, _, facts = env.step(0)
+    assert end
+    assert facts["jct_mean_s"] == 1200.0
+    assert total == pytest.approx(-1200.0 / 300.0, rel=1e-9)
+
+
 def test_equation_2_worked_out_by_hand() -> None:
     """Two jobs of one GPU in a cluster of two, one after the other; nobody meets on a link.
 
@@ -252,6 +266,65 @@ def test_an_environment_is_brought_back_by_its_actions() -> None:
     assert other.restore(env.state()).tobytes() == seen.tobytes()
     assert env.step(0)[1:] == other.step(0)[1:]
     assert env.reset()[1] == other.reset()[1]
+
+
+@pytest.mark.parametrize("observation", ["sensitivity", "grid", "graph"])
+@pytest.mark.parametrize("name", IDS)
+def test_copies_of_an_environment_go_on_as_it_does(name: str, observation: str) -> None:
+    """At the start of an episode, within it, and at its end."""
+    import artist.rl  # noqa: F401 - it registers the names
+
+    env = gymnasium.make(name, scenario=FEW, observation=observation)
+    env.reset(seed=8)
+    rng = np.random.default_rng(0)
+    for steps in (0, 20, 1000):
+        while steps and not env.unwrapped.episode.done:
+            env.step(at_random(env.unwrapped.action_masks(), rng))
+            steps -= 1
+        unpickled = pickle.loads(pickle.dumps(env))  # noqa: S301 - our own
+        for twin in (copy.deepcopy(env), unpickled):
+            inner, other = copy.deepcopy(env).unwrapped, twin.unwrapped
+            assert rows_of(other).placements == rows_of(inner).placements
+            while not inner.episode.done:
+                action = int(inner.action_masks().argmax())
+                seen, again = inner.step(action), other.step(action)
+                assert again[1:] == seen[1:]
+                arrays = (seen[0], again[0]) if observation == "graph" else ([seen[0]], [again[0]])
+                assert all((a == b).all() for a, b in zip(*arrays, strict=True))
+            assert rows_of(other).placements == rows_of(inner).placements
+            assert other.reset()[1] == inner.reset()[1]
+
+
+def test_the_grid_of_a_copy_has_every_job_on_its_slots() -> None:
+    """Which slots are free depends on all that was drawn before."""
+    env = made(observation="grid")
+    seen, _ = env.reset(seed=3)
+    while not env.episode.done:
+        assert copy.deepcopy(env)._observed().tobytes() == seen.tobytes()
+        seen = env.step(the_first(env.action_masks(), None))[0]
+
+
+@pytest.mark.parametrize("render_mode", [None, "rgb_array"])
+def test_a_render_mode_is_accepted_although_nothing_is_drawn(render_mode: str | None) -> None:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*render_mode='rgb_array' that is not in")
+        assert made(render_mode=render_mode).reset(seed=1)[1]["jobs"] == 20
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_stable_baselines3_makes_vectors_of_environments(name: str) -> None:
+    from stable_baselines3.common.env_util import make_vec_env
+
+    from artist.rl import ScheduleEnv
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*render_mode='rgb_array' that is not in")
+        vector = make_vec_env(name, n_envs=2, seed=1, env_kwargs={"scenario": FEW})
+    # stable-baselines3 calls a class with render_mode=None.
+    same = make_vec_env(ScheduleEnv, n_envs=2, seed=1, env_kwargs={"scenario": FEW})
+    for one in (vector, same):
+        assert one.reset().shape[0] == 2
+        assert one.step([0, 0])[1].shape == (2,)
 
 
 def test_environments_in_processes_are_those_of_one_process() -> None:

@@ -150,6 +150,24 @@ def test_the_grid_shows_slots_of_jobs_and_shapes_of_candidates() -> None:
     assert not grid.update(task)[:, :8].any()
 
 
+def test_a_job_whose_gpus_were_taken_is_no_longer_shown() -> None:
+    """A job of all 32 GPUs runs. One of 8 GPUs and less work displaces it: 24 GPUs become free."""
+    options = {"preemption": "at-once", "observation": "grid"}
+    large, small = job("a", 32, 100), job("b", 8, 10, arrival_s=1.0)
+    task, simulator = at_first_question(options, large, small)
+    grid = Grid(task.options, FOUR)
+    task.act(0)
+    assert (grid.update(task)[:, :8] == 0.75).all()
+    simulator.answer(task.decisions())
+    view = simulator.next_question()
+    assert view is not None and task.begin(view)
+    assert (grid.update(task)[:, :8] == 0.75).all()  # nothing is chosen: it would go on
+    task.act(0)
+    assert [*task.outcome().placed] == [1] and task.outcome().free.total == 24
+    assert (grid.update(task)[:, :8] == 0.5).sum(axis=1).tolist() == [8, 0, 0, 0]
+    assert len(task.decisions()) == 2  # the start, and what was only tried before: preemption
+
+
 def test_slots_that_a_machine_lacks_are_marked() -> None:
     tree = cluster([8, 4])
     grid = Grid(TaskOptions(), tree)

@@ -33,7 +33,7 @@ from artist.policies.learned.observation_sensitivity import (
     Sensitivity,
     loss,
 )
-from artist.policies.learned.task import AgentTask
+from artist.policies.learned.task import AgentTask, RoundOutcome
 from artist.policies.learned.task_options import TaskOptions
 
 KINDS = ("candidate", "cluster", "running job", "uplink")
@@ -72,25 +72,27 @@ class Graph:
             if placement is not None:
                 crossings += self._crossed(index, placement)
         nodes.append(_node(1, of_cluster.tolist()))
-        for handle, (_, placement) in task.placed().items():
+        outcome = task.outcome()
+        for handle, (_, placement) in outcome.placed.items():
             crossings += self._crossed(len(nodes), placement)
             job = task.view.running.get(handle) or task.view.waiting[handle]
             nodes.append(_node(2, self._of_running(task, job)))
-        return self._joined(task, nodes, crossings)
+        return self._joined(task, outcome, nodes, crossings)
 
     def _joined(
         self,
         task: AgentTask,
+        outcome: RoundOutcome,
         nodes: list[tuple[float, ...]],
         crossings: list[tuple[int, Uplink, float]],
     ) -> GraphValues:
         numbers: dict[Uplink, int] = {}
         for _, uplink, _ in crossings:
             numbers.setdefault(uplink, len(nodes) + len(numbers))
-        busy = task.sharing.busy() if task.view.links is not NO_SHARED_LINKS else {}
+        busy = outcome.sharing.busy() if task.view.links is not NO_SHARED_LINKS else {}
         for level, unit in numbers:
             inside = self._tree.levels[level].gpus[unit]
-            free = task.contest.free.of(level, unit) / inside
+            free = outcome.free.of(level, unit) / inside
             wanted = busy.get((level, unit), 0.0)
             nodes.append(_node(3, [level / self._tree.root, loss(wanted), free]))
         links = [(job, numbers[uplink]) for job, uplink, _ in crossings]

@@ -62,9 +62,9 @@ class Grid:
         return self.values
 
     def _draw_running(self, task: AgentTask) -> None:
-        placed = task.placed()
+        placed = task.outcome().placed
         for handle in [*self._drawn]:
-            if handle not in placed or placed[handle][1] is not self._drawn[handle][0]:
+            if handle not in placed or placed[handle][1] != self._drawn[handle][0]:
                 self._left[self._drawn.pop(handle)[1]] = 0.0
         for handle, (job, placement) in placed.items():
             if handle not in self._drawn:

@@ -7,6 +7,9 @@ cluster, so weights that were trained on a small cluster can be used on a large 
 The contention sensitivity of a job is CS = time of an iteration beside others / time alone (Ryu
 and Eo, eq. 1). Here it is asked of the run's rate function (`ClusterView.links`), so it is of the
 model of contention of the run: a table of pairs or shared links.
+
+With preemption at once, a candidate is shown as if it were the next to come forward. Running jobs
+before it in order may keep or take the GPUs that it would lie on.
 """
 
 from __future__ import annotations
@@ -216,7 +219,7 @@ class Sensitivity:
             left = first.job.iterations - first.iterations_done(view.now)
             area_s = left * first.job.compute_s * wanted
         return (
-            contest.free.total / gpus,
+            task.outcome().free.total / gpus,
             contest.pool.total / gpus,
             min(1.0, math.log1p(len(view.running)) / _MANY),
             min(1.0, math.log1p(task.waiting) / _MANY),

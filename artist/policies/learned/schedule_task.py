@@ -16,7 +16,7 @@ from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
 from artist.contract import ClusterView, JobView, Start
-from artist.policies.learned.task import AgentTask, Mask
+from artist.policies.learned.task import AgentTask, Mask, RoundOutcome
 from artist.policies.learned.task_options import TaskOptions
 from artist.policies.shared.contest import Contest
 from artist.policies.shared.placers import placer
@@ -109,10 +109,30 @@ class ScheduleTask(AgentTask):
             self._queue.remove(job.handle)
         return job
 
+    @property
+    def _some_lose_gpus(self) -> bool:
+        """Whether a job that has yet to come forward finds GPUs of its own taken."""
+        return bool(self._to_come) and not self.contest.leaves_all
+
+    def _offer_others(self, contest: Contest) -> None:
+        for rank, job in reversed(self._to_come):
+            contest.offer(rank, job)
+
+    def outcome(self) -> RoundOutcome:
+        """Running jobs that lose GPUs have moved or wait: this is tried on a copy."""
+        if not self._some_lose_gpus:
+            return super().outcome()
+        contest, sharing = self.contest, self.sharing
+        tried = contest.copy()
+        self._go_on_with(tried)  # the placer asks for the links after its decisions
+        self._offer_others(tried)
+        outcome = self._outcome(tried, self.sharing)
+        self._contest, self._sharing = contest, sharing
+        return outcome
+
     def _end(self, contest: Contest) -> None:
-        if self._to_come and not contest.leaves_all:
-            for rank, job in reversed(self._to_come):
-                contest.offer(rank, job)
+        if self._some_lose_gpus:
+            self._offer_others(contest)
         self._to_come = []
         if self._last is not None:
             view = self.view

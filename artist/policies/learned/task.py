@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,15 @@ from artist.policies.shared.sharing import Sharing
 from artist.workload.job import Job
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
+
+
+class RoundOutcome(NamedTuple):
+    """What the cluster would be if the round ended now."""
+
+    placed: dict[int, tuple[Job, Placement]]
+    """By handle: the jobs that would have GPUs."""
+    free: FreeGpus
+    sharing: Sharing
 
 
 class AgentTask(ABC):
@@ -58,10 +67,8 @@ class AgentTask(ABC):
             self._queue.add(job, self._rank(job, view.now))
         self._passed.clear()
         self._view = view
-        self._sharing = Sharing(view)
-        self._contest = Contest(view.free, (), self._place)
-        self._sharing.decisions = self._contest.decisions
-        self._join(self._contest)
+        self._go_on_with(Contest(view.free, (), self._place))
+        self._join(self.contest)
         self._choose()
         return bool(self.candidates)
 
@@ -93,6 +100,10 @@ class AgentTask(ABC):
         mask[-1] = self.options.may_wait and a_job_runs
         return mask
 
+    def _go_on_with(self, contest: Contest) -> None:
+        self._contest, self._sharing = contest, Sharing(self.view)
+        self._sharing.decisions = contest.decisions
+
     # -- what a round shows --------------------------------------------------------
 
     @property
@@ -118,21 +129,24 @@ class AgentTask(ABC):
         """Jobs that wait and have not been picked."""
         return len(self._queue)
 
-    def placed(self) -> dict[int, tuple[Job, Placement]]:
-        """By handle: the jobs that have GPUs after the decisions so far."""
+    def outcome(self) -> RoundOutcome:
+        """What the cluster would be if the round ended now, with the answer none."""
+        return self._outcome(self.contest, self.sharing)
+
+    def _outcome(self, contest: Contest, sharing: Sharing) -> RoundOutcome:
         view = self.view
         placed = {
             handle: (job.job, job.placement)
             for handle, job in view.running.items()
             if job.placement is not None
         }
-        for decision in self.contest.decisions:
+        for decision in contest.decisions:
             if isinstance(decision, Start | Migrate):
                 job = view.waiting.get(decision.handle) or view.running[decision.handle]
                 placed[decision.handle] = (job.job, decision.placement)
             elif isinstance(decision, Preempt):
                 del placed[decision.handle]
-        return placed
+        return RoundOutcome(placed, contest.free, sharing)
 
     def first_waiting(self) -> JobView | None:
         """The first job in order that waits, whether or not it can be picked."""

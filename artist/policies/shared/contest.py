@@ -26,6 +26,7 @@ to another leaf: the pool still has 2, and both are free.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from copy import copy
 from typing import TypeAlias
 
 from artist.cluster.free_gpus import FreeGpus
@@ -127,6 +128,17 @@ class Contest:
         if self._unclaimed is not None:
             self._settle(self._unclaimed)
         return self._pool
+
+    def copy(self) -> Contest:
+        """A contest in the same state, which goes on without changing this one."""
+        free, pool = self.free, self.pool
+        other = copy(self)
+        other.decisions, other.refused = [*self.decisions], [*self.refused]
+        other.claims, other._reserved = [*self.claims], {**self._reserved}
+        other._free = free.copy()
+        other._pool = other._free if pool is free else pool.copy()
+        other._owned = True
+        return other
 
     def offer(self, rank: Rank, job: JobView) -> bool:
         """A job comes forward. Returns whether it has GPUs afterwards."""
