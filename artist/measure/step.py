@@ -213,7 +213,7 @@ def _module(operator: Operator, batch: int) -> tuple[Any, Any]:
             groups=conv.groups,
             bias=conv.bias,
         )
-        inputs = torch.randn(batch, image.channels, image.side, image.side)
+        inputs = torch.randn(batch * operator.rows, image.channels, image.side, image.side)
         return module, inputs
     width = operator.outputs // operator.rows
     if operator.kind is OperatorKind.LOOKUP:

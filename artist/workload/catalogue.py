@@ -1,6 +1,6 @@
 """The catalogue of models: one row for each, with its network, its paper and how it is trained.
 
-The operators of the networks stand in `convnets.py`, `transformers.py` and `sparse_inputs.py`.
+The operators of the networks stand in `architectures/`.
 `models.py` finds a row by name.
 
 Sources of the batch sizes: those of image models are from torchvision's published recipes
@@ -14,9 +14,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from artist.workload.architectures import convnets, sparse_inputs
+from artist.workload.architectures import convnets, generators, recurrent, sparse_inputs
 from artist.workload.architectures.operators import Operator
-from artist.workload.architectures.transformers import ENCODERS, GPTS, LLAMA, transformer_xl
+from artist.workload.architectures.transformers import (
+    ENCODERS,
+    GPTS,
+    LLAMA,
+    transformer,
+    transformer_xl,
+)
 from artist.workload.settings import Settings
 
 
@@ -244,5 +250,40 @@ ROWS = (
         sparse_inputs.graphsage,
         Settings(batch=512),
         ("gnn",),
+    ),
+    # The four below are Gavel's (arXiv:2008.09213, table 2), and Shockwave has them from there.
+    # Batch sizes and lengths are the defaults of its scripts (github.com/stanford-futuredata/gavel,
+    # workloads/pytorch), whose job types give batch sizes of their own. Sentences have at most 50
+    # words, a beginning and an end.
+    Model(
+        "transformer",
+        "Transformer base, Multi30k",
+        "arXiv:1706.03762",
+        transformer,
+        Settings(batch=64, sequence=52),
+        ("transformer-base",),
+    ),
+    Model(
+        "lstm",
+        "LSTM language model, WikiText-2",
+        "arXiv:1609.07843",
+        recurrent.lstm,
+        Settings(batch=20, sequence=35),
+        ("lm", "lstm-lm"),
+    ),
+    Model(
+        "recoder",
+        "Recoder autoencoder, MovieLens-20M",
+        "arXiv:1802.05814",
+        sparse_inputs.recoder,
+        Settings(batch=2048),
+        ("recommendation",),
+    ),
+    Model(
+        "cyclegan",
+        "CycleGAN, images of 256 x 256",
+        "arXiv:1703.10593",
+        generators.cyclegan,
+        Settings(batch=1),
     ),
 )

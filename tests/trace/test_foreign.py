@@ -84,7 +84,7 @@ def test_the_places_are_the_lines(tmp_path: Path) -> None:
 def test_older_gavel_layouts(tmp_path: Path, rows: list[str]) -> None:
     (job,) = read_trace(put(tmp_path, "t.trace", "\n".join(rows)), rules=KEEP).jobs
     assert (job.model, job.gpus, job.iterations, job.arrival_s) == (
-        "LM (batch size 5)", 1, 1092, 7.0,
+        "lstm@batch=5", 1, 1092, 7.0,
     )  # fmt: skip
     assert job.ideal_s == pytest.approx(10.0)
 

@@ -51,7 +51,7 @@ class Operator:
     role: Role = Role.WHOLE
     experts: int = 1
     rows: int = 1
-    """Number of positions of a sample to which it is applied (1 for a convolution)."""
+    """Number of positions of a sample to which it is applied; for a convolution, of images."""
     conv: tuple[Conv, Image] | None = None
     """For a convolution: its sizes and the shape of its input."""
 

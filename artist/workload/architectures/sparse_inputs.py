@@ -1,4 +1,6 @@
-"""Models with sparse inputs, layer by layer: DLRM (categories) and GraphSAGE (a graph)."""
+"""Models with sparse inputs, layer by layer: DLRM (categories), GraphSAGE (a graph) and Recoder
+(the items that users chose).
+"""
 
 from __future__ import annotations
 
@@ -49,6 +51,17 @@ def graphsage() -> tuple[Operator, ...]:
         linear("layer2.neighbours", hidden, classes),
         linear("layer2.self", hidden, classes, bias=False),
     )
+
+
+def recoder() -> tuple[Operator, ...]:
+    """Recoder's autoencoder for MovieLens-20M, the model of Gavel's recommendation jobs.
+
+    One layer of 200 between inputs and outputs, with dense gradients (Gavel's script). 20,108 items
+    (arXiv:1802.05814, table 1). A sample is one user. With the hundreds of users of a batch nearly
+    every item occurs, so all items are computed.
+    """
+    items, hidden = 20_108, 200
+    return (linear("encoder", items, hidden), linear("decoder", hidden, items))
 
 
 def _perceptron(name: str, widths: tuple[int, ...]) -> list[Operator]:

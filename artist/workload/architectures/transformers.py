@@ -1,5 +1,5 @@
-"""Transformers, layer by layer: the encoders BERT, RoBERTa, CamemBERT and XLM, and the decoders
-Transformer-XL, GPT-1, GPT-2, GPT-3, GPTs with experts, and Llama.
+"""Transformers, layer by layer: the original one, the encoders BERT, RoBERTa, CamemBERT and XLM,
+and the decoders Transformer-XL, GPT-1, GPT-2, GPT-3, GPTs with experts, and Llama.
 
 Parameter counts are those of the released models. A sample is one sequence. The attention scores
 and their product with the values, 2 sequence^2 hidden MACs, are counted with the output layer of
@@ -52,6 +52,27 @@ ENCODERS = {
     # 100 languages, 200,000 word pieces (arXiv:1901.07291; sizes arXiv:1911.02116).
     "xlm": Encoder(16, 1280, vocabulary=200_000, positions=512, segments=0, pooler=False),
 }
+
+
+def transformer(sequence: int) -> tuple[Operator, ...]:
+    """The base Transformer (arXiv:1706.03762, table 3), translating Multi30k as Gavel's jobs do.
+
+    The vocabularies are those of words that occur more than five times: 2,911 English and 3,149
+    German ones (logs of the recipe, github.com/jadore801120/attention-is-all-you-need-pytorch). The
+    output layer shares the German table. A sample is a pair of sentences, each of `sequence` words.
+    """
+    hidden = 512
+    operators = [lookup("source", 2911, hidden, rows=sequence)]
+    for number in range(6):
+        operators += _encoder_layer(f"encoder{number}", hidden, sequence)
+    operators.append(lookup("target", 3149, hidden, rows=sequence))
+    for number in range(6):
+        name = f"decoder{number}"
+        # The first four layers are the attention: to the sentence itself, then to the source.
+        operators += _encoder_layer(f"{name}.self", hidden, sequence)[:4]
+        operators += _encoder_layer(f"{name}", hidden, sequence)
+    operators.append(_head(0, hidden, 3149, sequence))
+    return tuple(operators)
 
 
 def _encoder_layer(name: str, hidden: int, sequence: int) -> list[Operator]:
