@@ -165,7 +165,7 @@ class Scenario(_Explained):
     )
     failures: str = Field(
         default="none",
-        description="what fails: a model of `artist list failures`, a file, or none",
+        description="what fails: a model of `artist list failures`, a file (.csv: a log), or none",
     )
     checkpoint: CheckpointOptions | None = Field(
         default=None,

@@ -53,7 +53,10 @@ Contention = Annotated[
 ]
 FailuresName = Annotated[
     str | None,
-    typer.Option(metavar="NAME|FILE|none", help="See: artist list failures (default none)."),
+    typer.Option(
+        metavar="NAME|FILE|none",
+        help="See: artist list failures (default none). FILE.csv is a log: unit, from, until.",
+    ),
 ]
 DataName = Annotated[
     str | None,

@@ -1,5 +1,7 @@
 """The file that says what fails: kinds of units at random, and outages at known times.
 
+A file that ends in `.csv` is a log of outages (`outage_log.py`).
+
 machine: {distribution: exponential, mtbf_s: 5.0e5, repair_s: 600}
 link: {level: rack, distribution: weibull, shape: 0.7, mtbf_s: 4.0e6, repair_s: 3600}
 outages:
@@ -10,7 +12,7 @@ maintenance:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -20,9 +22,11 @@ from pydantic import Field, model_validator
 from artist.cluster.tree import MACHINE
 from artist.errors import ConfigError
 from artist.failures.checkpoints import CheckpointOptions
+from artist.failures.outage_log import read_outage_log
 from artist.io.documents import Document, Duration, NonNegative, line_in, load_yaml
 from artist.io.shipped import document_names, document_path
 from artist.registry import UnknownNameError
+from artist.units import ticks
 
 NONE = "none"
 """The name that means: nothing fails."""
@@ -134,13 +138,18 @@ def failure_names() -> list[str]:
     return document_names(FOLDER)
 
 
+def is_log(path: Path) -> bool:
+    """Whether a file of failures is a log of outages."""
+    return path.suffix == ".csv"
+
+
 def failure_file(name: str) -> Path:
     """The file of a failure model, by name or path.
 
     Raises:
         ConfigError: no model of this name.
     """
-    path = document_path(FOLDER, name)
+    path = Path(name) if is_log(Path(name)) else document_path(FOLDER, name)
     if path is None:
         raise UnknownNameError(
             "failure model", name, [NONE, *failure_names()], "artist list failures"
@@ -154,9 +163,13 @@ class FailureFile:
 
     path: Path
     model: FailureModel
+    places: Sequence[str] = ()
+    """Of a log: file and line of each outage."""
 
     def place(self, *location: int | str) -> str:
         """The file and line of a part of it, as messages name it."""
+        if self.places:
+            return self.places[int(location[1])]
         return f"{self.path}:{line_in(self.path, location)}"
 
     @property
@@ -168,15 +181,25 @@ class FailureFile:
 
 
 def load_failures(name: str) -> FailureFile:
-    """A failure model by name or file.
+    """A failure model by name or file, or a log of outages.
 
     Raises:
         ConfigError: unknown name, or a file that is none; names file and line.
+        TraceError: a bad log; names file and line.
     """
     path = failure_file(name)
-    file = FailureFile(path, load_yaml(path, FailureModel))
+    file = _of_log(path) if is_log(path) else FailureFile(path, load_yaml(path, FailureModel))
     _check_overlaps(file)
     return file
+
+
+def _of_log(path: Path) -> FailureFile:
+    logged = read_outage_log(path)
+    outages = tuple(
+        PlannedOutage(kind=x.kind, unit=x.unit, at_s=x.from_s, duration_s=x.until_s - x.from_s)
+        for x in logged
+    )
+    return FailureFile(path, FailureModel(outages=outages), [x.place for x in logged])
 
 
 def _check_overlaps(file: FailureFile) -> None:
@@ -184,7 +207,7 @@ def _check_overlaps(file: FailureFile) -> None:
     last: dict[tuple[str, str, int], PlannedOutage] = {}
     for section, index, one in sorted(file.planned, key=lambda planned: planned[2].at_s):
         key = (one.kind, one.level if one.kind == LINK else "", one.unit)
-        if key in last and one.at_s < last[key].end_s:
+        if key in last and ticks(one.at_s) < ticks(last[key].end_s):
             raise ConfigError(
                 f"{file.place(section, index)}: {one.kind} {one.unit} leaves service at "
                 f"{one.at_s:g} s, but is away from {last[key].at_s:g} s to {last[key].end_s:g} s; "
