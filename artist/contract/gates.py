@@ -1,26 +1,40 @@
-"""What becomes of an answer of which a gate between policy and engine turns a part down.
+"""What becomes of an answer of which a gate or a wrapper turns a part down.
 
-Gates keep policies, which need not know of them, to rules about where jobs may be: beside their
-data (`data/gate.py`), and not on units that will leave service (`failures/notice_gate.py`).
+Gates stand between policy and engine. They keep policies, which need not know of them, to rules
+about where jobs may be: beside their data (`data/gate.py`), and not on units that will leave
+service (`failures/notice_gate.py`). `quota(HOST)` turns down starts that quotas forbid.
 
 - A job that would start waits. To the policy it has started and lost its GPUs at once.
 - A job that would move stays where it is. If other decisions of the same answer need the GPUs that
   it would have left, it loses them, as in an outage.
+- With `spare`, a job that would lose its GPUs, or leave them, only to what is turned down keeps
+  them. To the policy nothing has happened to it: it is among the running jobs of the next view, and
+  has not entered the queue.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from artist.contract import ClusterView, Decision, Hold, Migrate, Preempt, Start
+from artist.cluster.placement import Placement
+from artist.contract import ClusterView, Decision, Hold, Migrate, Preempt, Start, Wait
+
+_OF_A_STAY = (Preempt, Migrate, Hold, Wait)
+"""Decisions that are void once their job keeps its GPUs."""
 
 
 def without(
-    decisions: Sequence[Decision], refused: Collection[int], view: ClusterView, reason: str
+    decisions: Sequence[Decision],
+    refused: Collection[int],
+    view: ClusterView,
+    reason: str,
+    *,
+    spare: bool = False,
 ) -> tuple[list[Decision], list[int]]:
     """The decisions without starts and moves of some jobs; and the jobs that do not start.
 
-    `reason` is that of preemptions which this makes necessary.
+    `reason` is that of preemptions which this makes necessary. With `spare`, preemptions and moves
+    that served only what is refused fall with it.
     """
     kept = [
         decision
@@ -29,21 +43,57 @@ def without(
     ]
     stay = [x.handle for x in decisions if isinstance(x, Migrate) and x.handle in refused]
     if stay:
-        left = _left(kept, view)
+        left = gpus_left(kept, view)
         for handle in stay:
             state = view.running.get(handle)
             if state is None or state.placement is None:
                 continue  # the engine says what is wrong with it
-            held = dict(zip(state.placement.leaves, state.placement.counts, strict=True))
+            held = counts_of(state.placement)
             if any(left.get(leaf, 0) < 0 for leaf in held):
                 kept.append(Preempt(handle, reason))
                 for leaf, count in held.items():
                     left[leaf] = left.get(leaf, 0) + count
     put_off = [x.handle for x in decisions if isinstance(x, Start) and x.handle in refused]
+    spared = _spared(decisions, kept, view) if spare else ()
+    if spared:
+        kept = [x for x in kept if not (isinstance(x, _OF_A_STAY) and x.handle in spared)]
     return kept, put_off
 
 
-def _left(decisions: Sequence[Decision], view: ClusterView) -> dict[int, int]:
+def _spared(decisions: Sequence[Decision], kept: Sequence[Decision], view: ClusterView) -> set[int]:
+    """Jobs whose GPUs only the refused starts and moves would have taken.
+
+    As many as can stay. The last decided comes first: an answer names the most urgent job first.
+    """
+    if not any(isinstance(x, Preempt | Migrate) for x in kept):
+        return set()
+    spared: set[int] = set()
+    before, left = gpus_left(decisions, view), gpus_left(kept, view)
+    for x in reversed(kept):
+        if not isinstance(x, Preempt | Migrate) or x.handle not in view.running:
+            continue
+        placement = view.running[x.handle].placement
+        if placement is None:
+            continue
+        change = counts_of(placement)
+        if all(before[leaf] >= count for leaf, count in change.items()):
+            continue  # nobody was to get its GPUs
+        if isinstance(x, Migrate):
+            for leaf, count in counts_of(x.placement).items():
+                change[leaf] = change.get(leaf, 0) - count
+        if all(left.get(leaf, 0) >= count for leaf, count in change.items()):
+            spared.add(x.handle)
+            for leaf, count in change.items():
+                left[leaf] = left.get(leaf, 0) - count
+    return spared
+
+
+def counts_of(placement: Placement) -> dict[int, int]:
+    """Leaf -> GPUs."""
+    return dict(zip(placement.leaves, placement.counts, strict=True))
+
+
+def gpus_left(decisions: Sequence[Decision], view: ClusterView) -> dict[int, int]:
     """By leaf: free GPUs once decisions are applied; below 0 where they claim too many."""
     left: dict[int, int] = {}
     free = view.free.leaves

@@ -65,6 +65,9 @@ class BasePolicy:
     """Whether it keeps books of its own of who has which GPUs. Then no wrapper may give a job other
     GPUs than it does."""
 
+    has_quotas = False
+    """Whether it keeps to quotas. Then no other wrapper need do so."""
+
     reads_gpu_kinds = False
     """Whether it gives jobs GPUs of the kinds that they accept only (`Job.gpu_kinds`)."""
 
@@ -84,6 +87,7 @@ class WrapperPolicy:
         self.host = host
         self.lease = host.lease
         self.remembers_placements = getattr(host, "remembers_placements", False)
+        self.has_quotas = getattr(host, "has_quotas", False)
 
     @property
     def called(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -101,11 +101,14 @@ class DataView(Protocol):
 class WhatIf(Protocol):
     """Tries an answer on a copy of the run, in which no job arrives any more and nothing fails."""
 
-    def __call__(self, answer: Sequence[Decision], policy: Policy) -> Mapping[int, Tick]:
+    def __call__(
+        self, answer: Sequence[Decision], policy: Policy, hidden: Collection[int] = ()
+    ) -> Mapping[int, Tick]:
         """When each job in the system would finish, by handle.
 
         The copy is given the answer, and from then on asks a copy of `policy`. Neither the run nor
-        the policy changes.
+        the policy changes. The copy lacks the waiting jobs in `hidden`: a wrapper names those that
+        the policy does not see.
 
         Raises:
             PolicyError: the answer is unlawful, or jobs are left over.
@@ -113,7 +116,9 @@ class WhatIf(Protocol):
         ...
 
 
-def nothing_to_try(answer: Sequence[Decision], policy: Policy) -> Mapping[int, Tick]:
+def nothing_to_try(
+    answer: Sequence[Decision], policy: Policy, hidden: Collection[int] = ()
+) -> Mapping[int, Tick]:
     """`what_if` of a view that was made by hand and belongs to no run."""
     raise InvariantError("this view belongs to no run, so nothing can be tried")
 
@@ -150,13 +155,20 @@ class ClusterView(NamedTuple):
     """Leaves that will leave service, and when. Jobs there may stay until then, or leave. None of
     these GPUs is free, and none becomes free: no job may start on them or move to them."""
 
+    kept: Collection[int] = ()
+    """Handles of running jobs that keep their GPUs at this question. A wrapper says so."""
+
     @property
     def cluster(self) -> ClusterTree:
         """The tree of levels."""
         return self.free.tree
 
     def frees(self, job: JobView) -> bool:
-        """Whether others could get the GPUs of a running job: none of them is on notice."""
+        """Whether others could get the GPUs of a running job: it need not keep them, and none of
+        them is on notice.
+        """
+        if job.handle in self.kept:
+            return False
         if not self.on_notice or job.placement is None:
             return True
         return not any(leaf in self.on_notice for leaf in job.placement.leaves)

@@ -16,7 +16,7 @@ simulator can be copied or pickled. Continuing the copy gives the same rows.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -211,9 +211,11 @@ class Simulator:
             MappingProxyType(on_notice) if on_notice else NOBODY_ON_NOTICE,
         )
 
-    def _what_if(self, answer: Sequence[Decision], policy: Policy) -> Mapping[int, Tick]:
+    def _what_if(
+        self, answer: Sequence[Decision], policy: Policy, hidden: Collection[int] = ()
+    ) -> Mapping[int, Tick]:
         """`ClusterView.what_if` of the question."""
-        return finishes(self.without_future(), answer, policy)
+        return finishes(self.without_future(), answer, policy, hidden)
 
     def answer(self, decisions: Sequence[Decision], policy: str = "the driver") -> None:
         """Apply the answer to the question of `next_question`.
@@ -277,6 +279,11 @@ class Simulator:
     def forget_notices(self) -> None:
         """Nothing leaves service any more; what does not is lost to the jobs of this run."""
         self._holdings.on_notice.clear()
+
+    def forget_waiting(self, handles: Collection[int]) -> None:
+        """Some waiting jobs have never come."""
+        for handle in handles:
+            del self._holdings.waiting[handle]
 
     @property
     def jobs(self) -> Sequence[Job]:

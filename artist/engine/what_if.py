@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from artist.contract import Decision, Policy
@@ -20,15 +20,21 @@ if TYPE_CHECKING:
 
 
 def finishes(
-    simulator: Simulator, answer: Sequence[Decision], policy: Policy
+    simulator: Simulator,
+    answer: Sequence[Decision],
+    policy: Policy,
+    hidden: Collection[int] = (),
 ) -> Mapping[int, Tick]:
     """When each job in the system of a copy would finish, by handle; `simulator` has no future.
+
+    The copy has no `hidden` jobs, which wait and which the policy does not see.
 
     Raises:
         PolicyError: the answer is unlawful, or jobs are left over.
     """
     trial, policy = copied(simulator, policy)
     trial.forget_notices()
+    trial.forget_waiting(hidden)
     trial.answer(answer, type(policy).__name__)
     return {row.handle: row.finish for row in trial.run(policy).jobs}
 

@@ -150,7 +150,7 @@ class Classic(BasePolicy):
             first = self._queue.first(view.cluster.gpus)
             assert first is not None  # a job waits, and every job fits the cluster
             ranked = self._last.behind(first, view.running, lambda job: self._rank(job, view.now))
-        if view.on_notice:
+        if view.on_notice or view.kept:
             return [(rank, job) for rank, job in ranked if view.frees(job)]
         return ranked
 

@@ -53,6 +53,8 @@ class Mast(BasePolicy):
     """One queue, plans by region, preemption by priority."""
 
     Options: ClassVar = MastOptions
+    has_quotas = True
+    remembers_placements = True
     reads_gpu_kinds = True
 
     def __init__(

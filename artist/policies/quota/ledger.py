@@ -8,7 +8,9 @@ The global scheduler of MAST (GMS, section 4.2):
 A pass sorts the waiting jobs by credit. In this order each is charged to its tenant's quota, on
 top of what the tenant's running jobs hold. A job that fits is *within quota* and has its own
 priority; another one has the lowest *class*, `LAST_CLASS`. Then jobs come forward by class, among
-equals by credit, among equals in order of arrival.
+equals by credit, among equals in order of arrival. "Workloads from a tenant that has not exhausted
+its quota are assigned the tenant's priority": so in `quota(HOST)` a running job that started above
+quota has its own class once the quota covers it (`Ledger.cover`).
 
 **Our choices.** Without a priority, a job within quota comes behind all that have one, and before
 those above quota; the paper calls both the lowest. So quotas hold where no job has a priority. A
@@ -170,6 +172,7 @@ class Ledger:
         else:
             entry.kind = kind if entry.tenant in self._by_kind else ""
             self._count(entry, entry.gpus)
+            self._freed.add(entry.tenant)  # its quota may cover it
         if entry.tenant is not None:
             self._windows[entry.tenant].change(now, entry.gpus)
         return entry
@@ -182,6 +185,40 @@ class Ledger:
         if entry.tenant is not None:
             self._windows[entry.tenant].change(now, -entry.gpus)
         return entry
+
+    def cover(self, *, waiting: bool = False) -> list[int]:
+        """Give running jobs above quota their own class where the quota covers them by now.
+
+        They come in the order of their starts, on top of the tenant's running jobs within quota;
+        with `waiting`, on top of those that wait within it too. Returns those that it covers. The
+        others would be above quota again if they lost their GPUs, so none of them could take back
+        what it lost.
+        """
+        above = {x: entry for x, entry in self.running.items() if not entry.within}
+        if not above:
+            return []
+        covered: dict[tuple[str | None, str], int] = {}
+        for entry in (*self.running.values(), *(self.waiting.values() if waiting else ())):
+            if entry.within:
+                key = entry.tenant, entry.kind
+                covered[key] = covered.get(key, 0) + entry.gpus
+        fit = []
+        for handle, entry in above.items():
+            key = entry.tenant, entry.kind
+            gpus = covered.get(key, 0) + entry.gpus
+            if gpus <= self._quota_of(entry):
+                covered[key] = gpus
+                entry.within, entry.rank = True, entry.priority
+                fit.append(handle)
+        return fit
+
+    def _quota_of(self, entry: LedgerEntry) -> int:
+        """The quota to which a running job is charged."""
+        if entry.tenant is None:
+            return 0
+        if entry.kind:
+            return self._by_kind[entry.tenant].get(entry.kind, 0)
+        return self._quota[entry.tenant]
 
     def rank_all(self, now: Tick) -> list[tuple[float, int, LedgerEntry]]:
         """A pass. Returns (minus credit, handle, entry) of all waiting jobs, most credit first."""
@@ -205,6 +242,7 @@ class Ledger:
         """Give quota that became free since the last look to waiting jobs of its tenant."""
         if not self._freed:
             return
+        self.cover(waiting=True)
         above = [
             (-entry.credit, handle, entry)
             for handle, entry in self.waiting.items()

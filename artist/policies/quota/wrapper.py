@@ -10,21 +10,27 @@ applies among jobs that may compete.
    goes to the waiting jobs of its tenant.
 2. It sees a job above its quota only while that many GPUs are free beyond those that the jobs it
    sees could take.
-3. If a job within quota still waits after the host's answer, and too few GPUs are free, then
+3. The host may preempt jobs, but not one of an earlier class for one of a later class. Such a start
+   falls, with the preemptions that serve it alone (`contract/gates.py`). A nanosecond later the
+   host is asked again, and the jobs of earlier classes keep their GPUs then (`ClusterView.kept`).
+4. If a job within quota still waits after the host's answer, and too few GPUs are free, then
    running jobs of later classes are preempted. The last class comes first, and in it the job that
    has run longest, until enough GPUs are free. Of these, only the largest are taken (MAST, section
    4.3).
    The host is asked again a nanosecond later, as after every preemption. Until then these GPUs are
-   reserved for the waiting job.
-4. A host may let that job wait although enough GPUs are free now. Then no other job is preempted
+   reserved for the waiting job. After that, what is left of them is offered to all others at once.
+   A job that got GPUs at one of these questions keeps them at the others.
+5. A host may let that job wait although enough GPUs are free now. Then no other job is preempted
    for it until the next pass.
 
-To the host, a job that was preempted in 3 is a job whose GPUs left service.
+To the host, a job that was preempted in 4 is a job whose GPUs left service. Copies of the run that
+the host tries answers on have only the jobs that it sees.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -40,7 +46,10 @@ from artist.contract import (
     Wait,
     Wake,
     WrapperPolicy,
+    policy_name,
 )
+from artist.contract.gates import counts_of, gpus_left, without
+from artist.errors import ConfigError
 from artist.policies.options import QueueOptions
 from artist.policies.quota.host_answers import usable
 from artist.policies.quota.ledger import Ledger, fewest, queue_table
@@ -49,6 +58,7 @@ from artist.rng import FIRST_DRAWS, Draws
 from artist.units import Tick, ticks
 from artist.workload.tenants import NO_TENANTS, Tenant
 
+_CLASSES = "for a job of an earlier class"
 _ABOVE = "it was above its tenant's quota, so it could take no GPUs from jobs of later classes"
 
 
@@ -56,6 +66,7 @@ class QuotaWrapper(WrapperPolicy):
     """A host policy whose jobs have quotas and priorities."""
 
     Options: ClassVar = QueueOptions
+    has_quotas: bool
 
     def __init__(
         self,
@@ -65,6 +76,12 @@ class QuotaWrapper(WrapperPolicy):
         tenants: Mapping[str, Tenant] | None = None,
     ) -> None:
         super().__init__(host)
+        if self.has_quotas:
+            raise ConfigError(
+                f"quota: {policy_name(host)} has quotas and priorities already; leave the outer "
+                "quota(...) away"
+            )
+        self.has_quotas = True
         self.options = options
         period = ticks(options.pass_s)
         self._clock = PeriodClock(period, (draws or FIRST_DRAWS).phase(period))
@@ -79,6 +96,12 @@ class QuotaWrapper(WrapperPolicy):
         # wasted since the last pass, because the host let them wait all the same.
         self._reserved_for: set[int] = set()
         self._wasted_on: set[int] = set()
+        # The first of the questions that follow each other within nanoseconds, and the last one.
+        # Jobs that started since the first keep their GPUs.
+        self._instant: Tick = -1
+        self._asked: Tick = -2
+        # Running jobs that the host wanted to preempt in this instant for jobs of later classes.
+        self._kept: set[int] = set()
         # Held back jobs of which it was said that they wait because of the quota.
         self._told: set[int] = set()
 
@@ -87,23 +110,37 @@ class QuotaWrapper(WrapperPolicy):
         self._clock.asked(view)
         self._observe(view)
         self._rank_anew(view.now)
+        if view.now > self._asked + 1:
+            self._instant = view.now
+            self._kept.clear()
+        self._asked = view.now
         entered = self._admit(view.free.total)
-        shown = view._replace(waiting=MappingProxyType(self._admitted), entered=entered)
+        shown = view._replace(
+            waiting=MappingProxyType(self._admitted),
+            entered=entered,
+            what_if=partial(view.what_if, hidden=list(self._held_back)),
+            kept=self._keep(view),
+        )
         # GPUs that were freed at the last question belong to these jobs at this one only.
         reserved_for, self._reserved_for = self._reserved_for, set()
-        decisions = list(self.host.decide(shown))
-        if decisions and not usable(decisions, view):
-            return decisions  # the engine says what is wrong
-        free = self._free_after(view, decisions)
-        self._note_choices(decisions, free, reserved_for)
-        cancelled, preemptions = self._preempt_for_waiting(view, decisions, free, reserved_for)
-        decisions = [x for x in decisions if isinstance(x, Wake) or x.handle not in cancelled]
+        answer = list(self.host.decide(shown))
+        if answer and not usable(answer, view):
+            return answer  # the engine says what is wrong
+        decisions, fallen, lost_to = self._in_order_of_class(view, answer)
+        self._note_choices(decisions, fallen, self._free_after(view, decisions), reserved_for)
+        decisions, cancelled, preemptions = self._preempt_for_waiting(
+            view, decisions, fallen, reserved_for
+        )
         decisions += preemptions
-        self._apply(view, decisions, cancelled)
-        settled = not preemptions and not reserved_for
+        free = self._free_after(view, decisions)
+        self._apply(view, decisions, fallen | cancelled)
+        again = not lost_to <= self._kept
+        self._kept |= lost_to
+        settled = not preemptions and not reserved_for and not again
         # The host has the last word, so these reasons come first.
         decisions = [*self._waits(view, decisions, free if settled else None), *decisions]
-        if self._reserved_for or any(isinstance(x, Preempt) for x in decisions):
+        preempted = any(isinstance(x, Preempt) for x in decisions)
+        if again or self._reserved_for or preempted or self._would_admit(free, fallen):
             decisions.append(Wake(view.now + 1))
         if self._held_back or self._admitted:
             strike = self._next_pass = self._clock.after(view.now)
@@ -135,14 +172,34 @@ class QuotaWrapper(WrapperPolicy):
             self._wasted_on.clear()
             self._next_pass = None
 
-    def _admit(self, free: int) -> list[JobView]:
-        """The jobs that enter the host's queue now, because they may run."""
+    def _keep(self, view: ClusterView) -> Collection[int]:
+        """The running jobs that keep their GPUs at this question."""
+        if view.now == self._instant:
+            return view.kept
+        fresh = [x for x, job in view.running.items() if job.started >= self._instant]
+        return self._kept.union(view.kept, fresh)
+
+    def _spare(self, free: int) -> int:
+        """Of the free GPUs, those that the jobs which the host sees could not take."""
         waiting = self._ledger.waiting
-        spare = free - sum(
+        return free - sum(
             waiting[handle].gpus
             for handle in self._admitted
             if handle not in self._declined and waiting[handle].gpus <= free
         )
+
+    def _would_admit(self, free: int, fallen: Collection[int]) -> bool:
+        """Whether the host should see a job at once that it has not seen at this question."""
+        hidden = [self._ledger.waiting[x] for x in self._held_back if x not in fallen]
+        if not hidden:
+            return False
+        spare = self._spare(free)
+        return any(entry.within or entry.gpus <= spare for entry in hidden)
+
+    def _admit(self, free: int) -> list[JobView]:
+        """The jobs that enter the host's queue now, because they may run."""
+        waiting = self._ledger.waiting
+        spare = self._spare(free)
         entered = []
         for handle in sorted(self._held_back, key=self._key):
             entry = waiting[handle]
@@ -189,11 +246,67 @@ class QuotaWrapper(WrapperPolicy):
 
     # -- after the host ----------------------------------------------------------------
 
+    def _in_order_of_class(
+        self, view: ClusterView, decisions: Sequence[Decision]
+    ) -> tuple[list[Decision], set[int], set[int]]:
+        """The decisions without those that take GPUs from an earlier class for a later one.
+
+        And the jobs that do not start, and those that would have lost their GPUs.
+        """
+        kept, fallen, lost_to = list(decisions), set[int](), set[int]()
+        while True:
+            refused, losers = self._inversions(view, kept)
+            if not refused:
+                return kept, fallen, lost_to
+            kept, put_off = without(kept, refused, view, _CLASSES, spare=True)
+            fallen.update(put_off)
+            lost_to |= losers
+
+    def _inversions(
+        self, view: ClusterView, decisions: Sequence[Decision]
+    ) -> tuple[set[int], set[int]]:
+        """Starts and moves without which a job of an earlier class keeps its GPUs; and such jobs.
+
+        The last classes are refused first, for the most urgent job first.
+        """
+        refused, losers = set[int](), set[int]()
+        preempted = [x.handle for x in decisions if isinstance(x, Preempt)]
+        if not preempted:
+            return refused, losers
+        takers = [x for x in decisions if isinstance(x, Start | Migrate)]
+        takers.sort(key=lambda x: (self._rank(x.handle), x.handle), reverse=True)
+        left = gpus_left(decisions, view)
+        for handle in sorted(preempted, key=lambda x: (self._rank(x), x)):
+            held = view.running[handle].placement
+            assert held is not None  # running jobs have GPUs
+            short = {leaf: count - left[leaf] for leaf, count in counts_of(held).items()}
+            chosen = []
+            for taker in takers:
+                if self._rank(taker.handle) <= self._rank(handle) or max(short.values()) <= 0:
+                    break
+                gives = counts_of(taker.placement)
+                if taker.handle not in refused and any(short.get(x, 0) > 0 for x in gives):
+                    chosen.append(taker.handle)
+                    short = {leaf: lacks - gives.get(leaf, 0) for leaf, lacks in short.items()}
+            if chosen and max(short.values()) <= 0:
+                refused.update(chosen)
+                losers.add(handle)
+        return refused, losers
+
+    def _rank(self, handle: int) -> int:
+        """The class of a job."""
+        ledger = self._ledger
+        return (ledger.waiting.get(handle) or ledger.running[handle]).rank
+
     def _note_choices(
-        self, decisions: Sequence[Decision], free: int, reserved_for: set[int]
+        self,
+        decisions: Sequence[Decision],
+        fallen: Collection[int],
+        free: int,
+        reserved_for: set[int],
     ) -> None:
         """Remember which jobs the host lets wait although enough GPUs are free."""
-        started = {x.handle for x in decisions if isinstance(x, Start)}
+        started = {x.handle for x in decisions if isinstance(x, Start)}.union(fallen)
         waiting = self._ledger.waiting
         declined = {x for x in self._admitted if x not in started and waiting[x].gpus <= free}
         self._declined |= declined
@@ -220,12 +333,16 @@ class QuotaWrapper(WrapperPolicy):
         return free
 
     def _preempt_for_waiting(
-        self, view: ClusterView, decisions: Sequence[Decision], free: int, reserved_for: set[int]
-    ) -> tuple[set[int], list[Decision]]:
+        self,
+        view: ClusterView,
+        decisions: list[Decision],
+        fallen: Collection[int],
+        reserved_for: set[int],
+    ) -> tuple[list[Decision], set[int], list[Decision]]:
         """Find GPUs for waiting jobs within quota.
 
-        Returns the jobs whose starts are cancelled, and the preemptions. A cancelled start costs no
-        work, so it comes before a preemption.
+        Returns the decisions that stand, the jobs whose starts are cancelled, and the preemptions.
+        A cancelled start costs no work, so it comes before a preemption.
         """
         waiting, running = self._ledger.waiting, self._ledger.running
         starts = [x.handle for x in decisions if isinstance(x, Start)]
@@ -235,33 +352,55 @@ class QuotaWrapper(WrapperPolicy):
             for handle in (*self._admitted, *self._held_back)
             if waiting[handle].within and handle not in self._wasted_on and handle not in starts
         ]
-        if not wanting:
-            return set(), []
-        decided = {x.handle for x in decisions if isinstance(x, Preempt | Migrate | Hold)}
-        order = sorted(
-            (x for x in running if x not in decided and view.frees(view.running[x])),
-            key=lambda x: (-running[x].rank, view.running[x].started, x),
-        )
         cancelled: set[int] = set()
         preemptions: list[Decision] = []
+        wanted = 0
         for handle in sorted(wanting, key=self._key):
             entry = waiting[handle]
+            gained = sum(running[x.handle].gpus for x in preemptions if isinstance(x, Preempt))
+            free = self._free_after(view, decisions) + gained - wanted
             if entry.gpus > free:
                 refused = self._refused(handle, starts, entry.gpus - free, reserved_for)
-                gained = sum(waiting[x].gpus for x in refused)
-                later = [(x, running[x].gpus) for x in order if running[x].rank > entry.rank]
-                lacking = entry.gpus - free - gained
-                victims = fewest(later, lacking) if lacking > 0 else ()
+                standing = (
+                    without(decisions, refused, view, _CLASSES, spare=True)[0]
+                    if refused
+                    else decisions
+                )
+                lacking = entry.gpus - (self._free_after(view, standing) + gained - wanted)
+                victims = (
+                    fewest(self._later(view, [*standing, *preemptions], entry.rank), lacking)
+                    if lacking > 0
+                    else ()
+                )
                 if victims is None:
                     continue
                 self._reserved_for.add(handle)
+                decisions = standing
                 cancelled.update(refused)
                 starts = [x for x in starts if x not in refused]
-                free += gained + sum(running[x].gpus for x in victims)
-                order = [x for x in order if x not in victims]
                 preemptions += [Preempt(x, f"for a job of class {entry.rank}") for x in victims]
-            free -= entry.gpus
-        return cancelled, preemptions
+            wanted += entry.gpus
+        return decisions, cancelled, preemptions
+
+    def _later(
+        self, view: ClusterView, decisions: Sequence[Decision], rank: int
+    ) -> list[tuple[int, int]]:
+        """(Handle, GPUs) of running jobs of later classes, in the order in which they would lose
+        their GPUs: the last class first, in it the job that has run longest.
+
+        Not those that a decision names, or that got their GPUs in this instant.
+        """
+        running = self._ledger.running
+        decided = {x.handle for x in decisions if isinstance(x, Preempt | Migrate | Hold)}
+        order = [
+            (-entry.rank, view.running[x].started, x)
+            for x, entry in running.items()
+            if entry.rank > rank
+            and x not in decided
+            and view.frees(view.running[x])
+            and not self._instant <= view.running[x].started < view.now
+        ]
+        return [(x, running[x].gpus) for _, _, x in sorted(order)]
 
     def _refused(
         self, handle: int, starts: Sequence[int], lacking: int, reserved_for: set[int]

@@ -90,6 +90,8 @@ class Tiresias(BasePolicy):
         self._waiting = {True: RankedQueue(), False: RankedQueue()}
         self._refusals = {skewed: Refusals(queue) for skewed, queue in self._waiting.items()}
         self._wake: Tick = 0
+        # Jobs that the last answer was to preempt. A gate may have let them keep their GPUs.
+        self._preempted: list[int] = []
         chosen = None if options.placement == "skew" else placer(options.placement)
         self._placers: dict[bool, Placer] = {
             True: chosen or FewestMachines(),
@@ -98,6 +100,10 @@ class Tiresias(BasePolicy):
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Serve the waiting jobs in rank order."""
+        for handle in self._preempted:
+            if handle not in view.waiting:
+                self._ranks.stays(handle)
+        self._preempted.clear()
         for handle in view.finished:
             self._ranks.forget(handle)
         for job in view.entered:
@@ -119,6 +125,7 @@ class Tiresias(BasePolicy):
             elif isinstance(decision, Preempt):
                 # Its wait begins now, although the next question is the first to name it.
                 self._ranks.entered(view.running[decision.handle], view.now)
+                self._preempted.append(decision.handle)
         waits = self._waits(view, contest, sharing)
         return [*decisions, *waits, *self._next_wake(view.now)]
 

@@ -93,6 +93,10 @@ class ServiceQueues:
         self._starts.setdefault(handle, now)
         del self._views[handle]
 
+    def stays(self, handle: int) -> None:
+        """A job that was to lose its GPUs kept them after all."""
+        self._views.pop(handle, None)
+
     def forget(self, handle: int) -> None:
         """A job finished."""
         self._starts.pop(handle, None)

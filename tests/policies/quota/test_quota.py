@@ -21,7 +21,7 @@ from artist.contract import (
     Wait,
 )
 from artist.engine.simulator import Simulator
-from artist.errors import PolicyError
+from artist.errors import ConfigError, PolicyError
 from artist.policies.quota.wrapper import QuotaWrapper
 from artist.rng import FIRST_DRAWS
 from artist.run import open_policy
@@ -168,3 +168,69 @@ def test_the_engine_says_what_is_wrong_with_a_hosts_answer(decisions) -> None:
             Simulator(tree, [job("one", 1)], LevelRates(tree)).run(policy)
         said.append(str(caught.value).replace("QuotaWrapper", "Answers"))
     assert said[0] == said[1]
+
+
+@pytest.mark.parametrize("host", ["srsf", "srtf"])
+@pytest.mark.parametrize("restart_s", [0.0, 250.0, 400.0])
+def test_a_host_preempts_no_job_for_one_of_a_later_class(host, restart_s) -> None:
+    """It would, for shorter jobs, and the quota took the GPUs back a nanosecond later."""
+    made = [
+        job("urgent", 8, 300, priority=3, restart_s=restart_s),
+        *(
+            job(f"short{x}", 8, 5, arrival_s=10.0 * x, priority=4, restart_s=restart_s)
+            for x in (1, 2, 3)
+        ),
+    ]
+    begun = starts(f"quota({host})", made, {})
+    assert begun["urgent"] == [0.0]
+    assert begun["short1"] == [300.0]
+
+
+def test_a_host_preempts_for_jobs_of_the_same_class() -> None:
+    made = [job("long", 8, 300, priority=3), job("short", 8, 5, arrival_s=10.0, priority=3)]
+    assert starts("quota(srsf)", made, {}) == {"long": [0.0, 15.0], "short": [10.0]}
+
+
+@pytest.mark.parametrize("host", ["quota(fifo)", "mast", "random-placement(quota(las))"])
+def test_quotas_hold_once(host) -> None:
+    with pytest.raises(ConfigError, match=r"^quota: \w+ has quotas and priorities already; leave"):
+        open_policy(f"quota({host})", {}, FIRST_DRAWS, TENANTS)
+
+
+class Tries(BasePolicy):
+    """Starts all jobs that fit, and tries at every question what comes of none."""
+
+    def __init__(self) -> None:
+        self.host = open_policy("fifo", {})
+        self.tried: list[tuple[set[int], set[int]]] = []
+
+    def decide(self, view: ClusterView) -> Sequence[Decision]:
+        answer = self.host.decide(view)
+        seen = {*view.waiting, *view.running}
+        self.tried.append((seen, set(view.what_if(answer, self.host))))
+        return answer
+
+
+def test_trials_of_a_host_have_the_jobs_that_it_sees() -> None:
+    host = Tries()
+    made = [job("a", 4, 10, tenant="ads"), job("b", 8, 10, tenant="ads"), job("c", 4, 10)]
+    tree = cluster([8])
+    Simulator(tree, made, LevelRates(tree)).run(
+        QuotaWrapper(QuotaWrapper.Options(), host, tenants={"ads": Tenant(quota=4)})
+    )
+    assert all(seen == tried for seen, tried in host.tried)
+    assert host.tried[0][0] == {0, 2}
+
+
+def test_a_running_job_above_quota_has_its_own_class_once_the_quota_covers_it() -> None:
+    """The first job has ended when `other`, of a later class than `second`, wants its GPUs."""
+    tenants = {"ads": Tenant(quota=4), "web": Tenant(quota=4)}
+    made = [
+        job("first", 4, 10, tenant="ads", priority=2),
+        job("second", 4, 300, tenant="ads", priority=2),
+        job("third", 4, 300, arrival_s=11.0),
+        job("other", 4, 100, arrival_s=20.0, tenant="web", priority=5),
+    ]
+    begun = starts("quota(fifo)", made, tenants)
+    assert begun["second"] == [0.0]
+    assert begun["other"] == pytest.approx([20.0], abs=1e-8)
