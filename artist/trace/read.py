@@ -15,9 +15,10 @@ foreign formats. Times are seconds. A name of a model stays as the file has it;
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from artist.errors import ConfigError, TraceError
@@ -110,12 +111,19 @@ def _with_models(trace: Trace, rules: Rules) -> Trace:
 
 
 def write_mapping(
-    trace: Path, format_: str | None, given: Mapping[str, Any], *, overwrite: bool = False
+    trace: Path,
+    format_: str | None,
+    given: Mapping[str, Any],
+    *,
+    overwrite: bool = False,
+    comments: Mapping[tuple[str, str], str] = MappingProxyType({}),
+    remarks: Sequence[str] = (),
 ) -> Path:
     """Write `FILE.columns.yaml` next to a trace (`artist trace columns`), if it reads the trace.
 
     `given` are the entries of the mapping (`native.mapping.TraceMapping`); `columns` may name a
-    mapping file, whose other entries stay. Returns the path.
+    mapping file, whose other entries stay. `comments` are about single entries, by section and
+    name, and `remarks` stand below all. Returns the path.
 
     Raises:
         ConfigError: nothing given, a bad entry, or a file that is not to be overwritten.
@@ -134,10 +142,26 @@ def write_mapping(
         raise ConfigError(f"{path}: nothing to write; give --columns, --units, --models or --from")
     required = frozenset(given.get("models") or ())
     read_trace(trace, rules=Rules(required=required), mapping=mapping)
-    import yaml
-
     from artist.io.writing import write_whole
 
-    entries = mapping.model_dump(exclude_defaults=True)
-    write_whole(path, yaml.safe_dump(entries, sort_keys=False, allow_unicode=True))
+    text = _yaml(mapping.model_dump(exclude_defaults=True), comments)
+    write_whole(path, text + "".join(f"# {line}\n" for line in remarks))
     return path
+
+
+def _yaml(entries: Mapping[str, Any], comments: Mapping[tuple[str, str], str]) -> str:
+    """The entries of a mapping, one a line, each with its comment."""
+    import yaml
+
+    lines = []
+    for part, value in entries.items():
+        section = yaml.safe_dump({part: value}, sort_keys=False, allow_unicode=True, width=10**6)
+        keys = ["", *value] if isinstance(value, dict) else [""]
+        some = section.removesuffix("\n").split("\n")
+        if len(some) != len(keys):  # a name of several lines: no place for comments
+            lines += some
+            continue
+        for key, line in zip(keys, some, strict=True):
+            words = comments.get((part, key))
+            lines.append(f"{line}  # {words}" if words else line)
+    return "".join(f"{line}\n" for line in lines)

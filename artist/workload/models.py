@@ -7,6 +7,7 @@ times (`gpus.py`) and collectives (`parallelism.py`).
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,6 +33,13 @@ def _normalised(name: str) -> str:
 _SPELLINGS = {_normalised(name): row.id for row in ROWS for name in (row.id, *row.aliases)}
 
 
+# Comparing texts takes a time that grows with the product of their lengths.
+_LONGEST = 60
+
+# At least this share of the letters of two near names is the same.
+_NEAR = 0.75
+
+
 def model_names() -> list[str]:
     """The ids of all models, in the order of the catalogue."""
     return list(catalogue)
@@ -54,6 +62,17 @@ def canonical_if_known(name: str) -> str:
         return canonical(name)
     except UnknownNameError:
         return name
+
+
+def nearest_model(name: str) -> str | None:
+    """The model of the catalogue whose spelling is nearest to a name; None if none is near.
+
+    >>> nearest_model("ResNet-53"), nearest_model("yolov3")
+    ('resnet50', None)
+    """
+    plain = _normalised(name[:_LONGEST])
+    near = difflib.get_close_matches(plain, _SPELLINGS, n=1, cutoff=_NEAR)
+    return _SPELLINGS[near[0]] if near else None
 
 
 def workload(name: str) -> Workload:

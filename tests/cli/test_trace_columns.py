@@ -219,6 +219,25 @@ def test_stats_and_sim_name_all_unknown_models_as_spelt(artist, own: Path) -> No
         assert words in refused.stderr
 
 
+def test_a_whole_mapping_is_proposed_and_accepted_with_one_flag(artist, own: Path) -> None:
+    shown = artist("trace", "columns", "jobs.csv")
+    assert shown.returncode == 0, shown.stderr
+    assert "columns\tduration\trun_hours\tsure\ta usual name, and its cells fit\n" in shown.stdout
+    assert "units\tduration\th\tsure\tthe column's name ends in it\n" in shown.stdout
+    assert "write it with artist trace columns jobs.csv --accept" in shown.stderr
+    assert "no model of the catalogue is near Inception (batch size 32), VGG" in shown.stderr
+    assert not (own / "jobs.csv.columns.yaml").exists()
+    told = json.loads(artist("trace", "columns", "jobs.csv", "--format", "json").stdout)
+    assert told["entries"][0]["confidence"] == "sure"
+    wrote = artist("trace", "columns", "jobs.csv", "--accept", *MODELS)
+    assert wrote.returncode == 0, wrote.stderr
+    ran = artist(*SIM, "--format", "json")
+    assert json.loads(ran.stdout)["makespan_s"] > 1800, ran.stderr
+    again = artist("trace", "columns", "jobs.csv", "--accept")
+    assert (again.returncode, again.stdout) == (0, "")
+    assert "nothing to propose; it is read as it is (simple)" in again.stderr
+
+
 def test_columns_that_are_not_read_are_a_note_and_misspelt_ones_an_error(artist, own: Path) -> None:
     (own / "o.csv").write_text(
         "job_id,submit_time,num_gpus,duration,model,colour\n"

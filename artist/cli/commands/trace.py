@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from artist.cli import options
-from artist.cli.output import Format, note, print_facts
-from artist.errors import ConfigError
+from artist.cli.output import Format, note, print_facts, print_json, print_table
+from artist.errors import ConfigError, one_line
 from artist.trace.native.choices import ArrivalKind, Fractional, Rules, Shape
 
 if TYPE_CHECKING:
     from artist.trace.native.trace import Trace
+    from artist.trace.proposal import Proposal
 
 app = typer.Typer(
     name="trace", help="Check, describe, convert and generate traces.", no_args_is_help=True
@@ -128,15 +130,44 @@ def columns(
     units: options.Units = None,
     models: options.Models = None,
     model_rule: options.ModelRule = None,
+    accept: Annotated[
+        bool, typer.Option("--accept", help="Write what is proposed, and the flags given.")
+    ] = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an existing mapping file.")
     ] = False,
+    format_: options.FormatOption = Format.TABLE,
 ) -> None:
-    """Write the mapping that the flags give to FILE.columns.yaml, which is then read with FILE."""
+    """Propose what FILE's columns, units and models mean; write it to FILE.columns.yaml.
+
+    Without flags the proposal is printed. With --accept it is written; flags go before it. Flags
+    alone are written as they are. FILE.columns.yaml is read with FILE.
+    """
+    from artist.trace.native.mapping import mapping_for
+    from artist.trace.proposal import accepted, propose
     from artist.trace.read import write_mapping
 
     given = options.given_of(context.params)
-    path = write_mapping(source, from_, given, overwrite=overwrite)
+    if not accept and (given or from_):
+        path = write_mapping(source, from_, given, overwrite=overwrite)
+    else:
+        mapping, _ = mapping_for(source, **given)
+        proposal = propose(source, mapping, from_ or mapping.format)
+        _print_proposal(source, proposal, format_, accept=accept)
+        if not accept or not proposal.entries:
+            return
+        whole, format_id, comments, remarks = accepted(proposal, mapping)
+        if not whole and format_id is None:
+            note("all of it is guessed, so nothing is written; name the models with --models")
+            return
+        path = write_mapping(
+            source,
+            from_ or format_id,
+            whole,
+            overwrite=overwrite,
+            comments=comments,
+            remarks=remarks,
+        )
     trace = _open({"source": str(source), "from_": None}, Rules())
     _print_facts(str(path), {"jobs": len(trace.jobs), "mapped": list(trace.mapped)}, Format.TABLE)
 
@@ -271,6 +302,28 @@ def _open(parameters: Mapping[str, Any], rules: Rules) -> Trace:
     # stdout has the rest.
     options.say_what_was_read(trace, quiet=True)
     return trace
+
+
+def _print_proposal(source: Path, proposal: Proposal, format_: Format, *, accept: bool) -> None:
+    """Print what is proposed, and note on stderr what is not and what to do next."""
+    if format_ is Format.JSON:
+        print_json({**proposal._asdict(), "entries": [x._asdict() for x in proposal.entries]})
+    elif proposal.entries:
+        columns = ("section", "name", "value", "confidence", "why")
+        print_table(f"{source} ({proposal.format})", columns, proposal.entries)
+    if not proposal.entries:
+        note(f"{source}: nothing to propose; it is read as it is ({proposal.format})")
+    elif not accept:
+        command = f"artist trace columns {shlex.quote(str(source))} --accept"
+        note(f"write it with {command}; flags given with it go first")
+    if proposal.unread:
+        note(f"columns that are not read: {one_line(', '.join(proposal.unread), most=400)}")
+    if proposal.unknown:
+        names = one_line(", ".join(proposal.unknown), most=400)
+        note(
+            f"no model of the catalogue is near {names}; say which they are with --models "
+            "NAME=MODEL, or give all one with --model-rule MODEL"
+        )
 
 
 def _note_unknown_models(trace: Trace) -> None:

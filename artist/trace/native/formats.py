@@ -64,14 +64,20 @@ class OwnFormat:
         for name in table.columns if self.closed else ():
             if name in self.required or name in self.optional or name.startswith(HINT_PREFIX):
                 continue
-            near = difflib.get_close_matches(name[:_LONGEST], free, n=1, cutoff=_MISSPELT)
-            if near:
+            near = misspelt(name, free)
+            if near is not None:
                 hint = HINT_PREFIX + re.sub(r"\W+", "_", name)[:40]
                 raise TraceError(
                     f"{table.header_place()}: unknown column {shortened(name)}: did you mean "
-                    f"{near[0]!r}? write --columns {shlex.quote(f'{near[0]}={name}')}, or hand it "
+                    f"{near!r}? write --columns {shlex.quote(f'{near}={name}')}, or hand it "
                     f"to policies with --columns {shlex.quote(f'{hint}={name}')}"
                 )
+
+
+def misspelt(name: str, known: Sequence[str]) -> str | None:
+    """The known column that a name misspells; None if it is another word."""
+    near = difflib.get_close_matches(name[:_LONGEST], known, n=1, cutoff=_MISSPELT)
+    return near[0] if near else None
 
 
 # A column of which at least this share of letters is that of a known one is taken as misspelt.
@@ -100,7 +106,7 @@ def check_columns(
     others = [name for name in extra if name not in near.values()]
     model = alike(["model"] * (format_ == "simple"), others, spelled=True)
     others = [name for name in others if name not in model.values()]
-    near |= _last_left(table, missing, near, others)
+    near |= last_left(table, missing, near, others)
     names = ", ".join(map(repr, missing))
     one = len(missing) == 1
     guesses = ", ".join(map(shortened, near.values()))
@@ -129,10 +135,11 @@ def _what_to_type(
     if format_ not in _MAPPED:
         path = shlex.quote(str(table.path))
         flags = f"artist trace columns {path} --from {format_} {flags}"
-    return f"name {'them' if len(missing) > 1 else 'it'} with {flags}"
+    proposal = f"take a proposal with artist trace columns {shlex.quote(str(table.path))}, or "
+    return f"{proposal if near else ''}name {'them' if len(missing) > 1 else 'it'} with {flags}"
 
 
-def _last_left(
+def last_left(
     table: Table, missing: Sequence[str], near: Mapping[str, str], others: Sequence[str]
 ) -> dict[str, str]:
     """The one time or count still missing and the one column left, where that holds a number."""

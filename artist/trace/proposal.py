@@ -1,0 +1,262 @@
+"""A mapping proposed for a trace in columns of its own: columns, units and models, each with the
+confidence in it and the reason.
+
+    columns  num_gpus  n_gpus     sure    a usual name, and its cells fit
+    units    duration  h          sure    the column's name ends in it
+    models   vgg_net   vgg11      sure    the name says so
+    models   vgg13     vgg16      guess   the nearest name
+
+`artist trace columns FILE` prints it, and with `--accept` writes it. A guessed model is written as
+a comment, as a wrong one would not be noticed; its jobs are refused until someone decides.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from artist.errors import TraceError, shortened
+from artist.io.reading import as_float
+from artist.trace.detect import Format, closest, format_named, open_table
+from artist.trace.foreign.model_names import known_model, meant, recognised
+from artist.trace.native.alike import alike
+from artist.trace.native.formats import TIMES, OwnFormat, last_left, misspelt, unit_of
+from artist.trace.native.mapping import SAME, TraceMapping
+from artist.trace.native.model_words import core
+from artist.trace.native.read_table import read_data, read_table
+from artist.trace.native.table import HINT_PREFIX, Table
+from artist.trace.native.time_units import ARRIVALS, DATE, is_date
+from artist.trace.native.trace import UNKNOWN_MODEL
+from artist.workload.models import nearest_model
+
+
+class Confidence(StrEnum):
+    """How much speaks for an entry."""
+
+    SURE = "sure"
+    LIKELY = "likely"
+    GUESS = "guess"
+
+
+class Entry(NamedTuple):
+    """One entry of a mapping: in the section `part`, `name: value`."""
+
+    part: str
+    name: str
+    value: str
+    confidence: Confidence
+    why: str
+
+
+class Proposal(NamedTuple):
+    """The entries, the columns that nobody reads, and names of models for which there is none."""
+
+    entries: tuple[Entry, ...]
+    unread: tuple[str, ...]
+    unknown: tuple[str, ...]
+    format: str
+
+
+OWN_IDS = ("native", "simple")
+"""The formats that a mapping is for unless it names another."""
+
+_OPTIONAL = ("model", "iterations", "user", "tenant", "priority", "gpus_min", "gpus_max")
+"""Columns without which a trace can be read, but which may well be there by another name."""
+
+_ROWS = 1000
+"""Rows whose cells are looked at."""
+
+_MS_FROM, _US_FROM = 1e11, 1e14
+"""No trace has arrivals this many seconds after 1970, but today is later in ms and in us."""
+
+_SHORT_S = 10.0
+"""A median job shorter than this is more likely in other units: public traces have minutes."""
+
+
+def propose(path: Path, mapping: TraceMapping, format_: str | None = None) -> Proposal:
+    """What the columns, units and models of a trace file most likely are.
+
+    `mapping` has entries that the user states: for these nothing is proposed.
+
+    Raises:
+        TraceError: the file cannot be read as a table, or could be of several formats.
+    """
+    data = read_data(path)
+    forced = format_named(format_) if format_ else None
+    columns = dict(mapping.columns)
+    entries: list[Entry] = []
+    found: Format
+    refused: TraceError | None = None
+    try:
+        table, found, _ = open_table(path, data, forced, mapping, "given")
+    except TraceError as refusal:
+        refused, table = refusal, read_table(path, data)
+        found = forced or closest(table.names)
+    unread: tuple[str, ...] = ()
+    if refused or isinstance(found, OwnFormat):
+        table = read_table(path, data)
+        entries += _columns(table, found, columns)
+        columns |= {one.name: one.value for one in entries}
+        if refused and not columns:
+            raise refused
+    if isinstance(found, OwnFormat):
+        known = {*found.required, *found.optional, *SAME.values()}
+        held = {name: name for name in table.columns if name in known} | columns
+        entries += _units(table, held, mapping.units)
+        read = {*known, *columns.values()}
+        others = [x for x in table.names if x not in read and not x.startswith(HINT_PREFIX)]
+        unread = tuple(others) if found.closed else ()
+    models, unknown = _models(table, columns.get("model", "model"), mapping.models)
+    return Proposal((*entries, *models), unread, unknown, found.id)
+
+
+class Accepted(NamedTuple):
+    """A whole mapping, its format if that is none of artist's own, and what to write beside it.
+
+    `comments` are those of single entries. `remarks` are lines below them.
+    """
+
+    mapping: dict[str, Any]
+    format: str | None
+    comments: dict[tuple[str, str], str]
+    remarks: tuple[str, ...]
+
+
+def accepted(proposal: Proposal, mapping: TraceMapping) -> Accepted:
+    """The mapping with the proposed entries, but for models that are guessed."""
+    whole: dict[str, Any] = mapping.model_dump(exclude_unset=True, exclude={"format"})
+    comments, guessed = {}, []
+    for one in proposal.entries:
+        if one.part == "models" and one.confidence is Confidence.GUESS:
+            guessed.append(f"  {shortened(one.name)}: {one.value}")
+        else:
+            whole.setdefault(one.part, {})[one.name] = one.value
+            comments[one.part, one.name] = f"{one.confidence}: {one.why}"
+    if guessed:
+        guessed.insert(0, "Guessed, so not in force. Move under models: what is right.")
+    columns = any(one.part == "columns" for one in proposal.entries)
+    foreign = proposal.format if columns and proposal.format not in OWN_IDS else None
+    return Accepted(whole, mapping.format or foreign, comments, tuple(guessed))
+
+
+def _columns(table: Table, format_: Format, given: Mapping[str, str]) -> Iterator[Entry]:
+    """Which columns hold what the format calls otherwise."""
+    required = format_.required
+    plain = {SAME.get(name, name) for name in (*given, *table.columns)}
+    missing = [name for name in required if SAME.get(name, name) not in plain]
+    known = {*required, *format_.optional, *SAME.values(), *given.values()}
+    others = [name for name in table.columns if name not in known]
+    spelled = alike(missing, others, spelled=True)
+    near = alike(missing, [name for name in others if name not in spelled.values()])
+    pairs = {**near, **spelled}
+    rest = [name for name in others if name not in pairs.values()]
+    optional = [x for x in _OPTIONAL if x in format_.optional and x not in plain]
+    extra = {
+        name: one
+        for name, one in alike(optional, rest, spelled=True).items()
+        if _odd(table, name, one) is None
+    }
+    for one in rest:
+        meant_by = misspelt(one, [name for name in optional if name not in extra])
+        if meant_by is not None and one not in extra.values():
+            pairs[meant_by] = one
+    rest = [name for name in rest if name not in (*extra.values(), *pairs.values())]
+    last = last_left(table, missing, pairs, rest)
+    found = {**pairs, **extra, **last}
+    for name in (name for name in (*missing, *optional) if name in found):
+        one = found[name]
+        odd = _odd(table, name, one)
+        if odd is not None:
+            yield Entry("columns", name, one, Confidence.GUESS, f"but {odd}")
+        elif name in last:
+            yield Entry("columns", name, one, Confidence.GUESS, "the one column that is left")
+        elif name in spelled or name in extra:
+            yield Entry("columns", name, one, Confidence.SURE, "a usual name, and its cells fit")
+        else:
+            yield Entry("columns", name, one, Confidence.LIKELY, "a similar name, its cells fit")
+
+
+def _odd(table: Table, name: str, source: str) -> str | None:
+    """What in the cells of a column speaks against its being this column of artist; else None."""
+    cells = [str(cell).strip() for cell in table.columns[source][:_ROWS]]
+    if name == "job_id":
+        return None if len({*cells}) == len(cells) else "ids are repeated"
+    fits = _KINDS.get(name, _is_text)
+    odd = next((cell for cell in cells if not fits(cell)), None)
+    return None if odd is None else f"a cell is {shortened(odd)}"
+
+
+def _is_whole(cell: str) -> bool:
+    return as_float(cell).is_integer() and _is_length(cell)
+
+
+def _is_length(cell: str) -> bool:
+    return as_float(cell) >= 0
+
+
+def _is_arrival(cell: str) -> bool:
+    return _is_length(cell) or is_date(cell)
+
+
+def _is_text(cell: str) -> bool:
+    return True
+
+
+_KINDS: Mapping[str, Callable[[str], bool]] = {
+    **dict.fromkeys(TIMES, _is_length),
+    **dict.fromkeys(ARRIVALS, _is_arrival),
+    **dict.fromkeys(
+        ("gpus", "num_gpus", "iterations", "gpus_min", "gpus_max", "priority"), _is_whole
+    ),
+}
+
+
+def _units(table: Table, columns: Mapping[str, str], given: Collection[str]) -> Iterator[Entry]:
+    """The unit of each column of times."""
+    plain = {SAME.get(name, name) for name in given}
+    for name, source in columns.items():
+        if name not in TIMES or source not in table.columns or SAME.get(name, name) in plain:
+            continue
+        unit = unit_of(table, name, source, dates=True)
+        numbers = [as_float(cell) for cell in table.columns[source][:_ROWS]]
+        middle = float(np.median(numbers)) if numbers else 0.0
+        if unit == DATE:
+            yield Entry("units", name, DATE, Confidence.SURE, "its cells are dates")
+        elif unit is not None:
+            yield Entry("units", name, unit, Confidence.SURE, "the column's name ends in it")
+        elif name in ARRIVALS and middle >= _MS_FROM:
+            scale = "us" if middle >= _US_FROM else "ms"
+            why = f"a time since 1970, half of them after {middle:.3g}"
+            yield Entry("units", name, scale, Confidence.LIKELY, why)
+        elif name != source:
+            short = name == "duration" and middle < _SHORT_S
+            why = (
+                f"but half of the jobs take at most {middle:.3g}" if short else "no other is named"
+            )
+            yield Entry("units", name, "s", Confidence.GUESS if short else Confidence.LIKELY, why)
+
+
+def _models(
+    table: Table, column: str, given: Mapping[str, str]
+) -> tuple[list[Entry], tuple[str, ...]]:
+    """What the names of models mean, and the names for which nothing is near."""
+    entries, unknown = [], []
+    cells = table.columns.get(column, ())
+    names = Counter(str(cell).strip() for cell in cells if cell is not None)
+    for name, jobs in names.most_common():
+        if name in ("", UNKNOWN_MODEL) or known_model(name) or meant(name, given):
+            continue
+        said = recognised(name)
+        near = said or nearest_model(core(name))
+        if near is None:
+            unknown.append(name)
+        else:
+            confidence = Confidence.SURE if said else Confidence.GUESS
+            why = "the name says so" if said else "the nearest name"
+            entries.append(Entry("models", name, near, confidence, f"{why}: {jobs} jobs"))
+    return entries, tuple(unknown)

@@ -1,0 +1,129 @@
+"""Is the mapping that is proposed for a foreign table the one that a person would write?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from foreign_samples import put
+
+from artist.errors import TraceError
+from artist.trace.named import Given, open_trace
+from artist.trace.native.mapping import TraceMapping, mapping_path
+from artist.trace.proposal import Confidence, Proposal, accepted, propose
+from artist.trace.read import write_mapping
+
+TRACES = Path(__file__).parents[3] / "shared" / "traces"
+SURE, LIKELY, GUESS = Confidence
+
+OWN = """\
+id,submitted,n_gpus,run_hours,network,team
+a,2025-03-01 08:00:00,8,2,ResNet-18 (batch size 64),vision
+b,2025-03-01 08:10:00,4,1.1,VGG13,vision
+c,2025-03-01 08:15:00,16,0.5,BERT,language
+d,2025-03-01 08:15:00,16,0.5,YOLOv3,language
+"""
+
+
+def proposed(path: Path, **given: Any) -> Proposal:
+    return propose(path, TraceMapping(**given))
+
+
+def entries(proposal: Proposal) -> dict[tuple[str, str], tuple[str, Confidence]]:
+    return {(one.part, one.name): (one.value, one.confidence) for one in proposal.entries}
+
+
+def test_columns_units_and_models_are_proposed_with_confidence(tmp_path: Path) -> None:
+    proposal = proposed(put(tmp_path, "t.csv", OWN))
+    assert entries(proposal) == {
+        ("columns", "job_id"): ("id", SURE),
+        ("columns", "submit_time"): ("submitted", SURE),
+        ("columns", "num_gpus"): ("n_gpus", SURE),
+        ("columns", "duration"): ("run_hours", SURE),
+        ("columns", "model"): ("network", SURE),
+        ("units", "submit_time"): ("date", SURE),
+        ("units", "duration"): ("h", SURE),
+        ("models", "ResNet-18 (batch size 64)"): ("resnet18@batch=64", SURE),
+        ("models", "VGG13"): ("vgg19", GUESS),
+    }
+    assert (proposal.unread, proposal.unknown) == (("team",), ("YOLOv3",))
+
+
+def test_what_is_accepted_reads_the_trace_and_guessed_models_wait(tmp_path: Path) -> None:
+    path = put(tmp_path, "t.csv", OWN)
+    mapping = TraceMapping(units={"duration": "d"})
+    given, format_, comments, remarks = accepted(propose(path, mapping), mapping)
+    write_mapping(path, format_, given, comments=comments, remarks=remarks)
+    text = mapping_path(path).read_text()
+    assert "  job_id: id  # sure: a usual name, and its cells fit\n" in text
+    assert "  duration: d\n" in text
+    assert text.endswith(
+        "# Guessed, so not in force. Move under models: what is right.\n#   'VGG13': vgg19\n"
+    )
+    jobs = open_trace(str(path)).jobs
+    assert [job.model for job in jobs] == ["resnet18@batch=64", "VGG13", "BERT", "YOLOv3"]
+    assert (jobs[0].ideal_s, jobs[1].arrival_s) == (2 * 86400, 600)
+    assert [one.name for one in proposed(path, **given).entries] == ["VGG13"]
+
+
+def test_what_the_user_states_is_not_proposed_otherwise(tmp_path: Path) -> None:
+    path = put(tmp_path, "t.csv", OWN)
+    told = entries(proposed(path, columns={"gpus": "run_hours"}, models={"VGG*": "vgg16"}))
+    assert ("columns", "num_gpus") not in told
+    assert ("columns", "duration") not in told
+    assert ("models", "VGG13") not in told
+
+
+@pytest.mark.parametrize(
+    ("text", "entry"),
+    [
+        ("JobID,created_at,GPUs,hours\na,1700000000000,8,3\n",
+         {("units", "submit_time"): ("ms", LIKELY)}),
+        ("JobID,created_at,GPUs,runtime\na,5,8,3\n", {("units", "duration"): ("s", GUESS)}),
+        ("JobID,created_at,GPUs,runtime\na,5,8,3000\n", {("units", "duration"): ("s", LIKELY)}),
+        ("JobID,created_at,GPUs,runtime\na,5,half,3000\n",
+         {("columns", "num_gpus"): ("GPUs", GUESS)}),
+        ("JobID,created_at,GPUs,durashun\na,5,8,3000\n",
+         {("columns", "duration"): ("durashun", LIKELY)}),
+        ("id,submitted,n_gpus,busy\na,0,8,300\n", {("columns", "duration"): ("busy", GUESS)}),
+        ("job_id,submit_time,num_gpus,duration,gpu_min\na,0,8,60,4\n",
+         {("columns", "gpus_min"): ("gpu_min", LIKELY)}),
+        ("job_id,submit_time,num_gpus,duration\na,2025-03-01,8,60\n",
+         {("units", "submit_time"): ("date", SURE)}),
+    ],
+)  # fmt: skip
+def test_cells_decide_with_names(tmp_path: Path, text: str, entry: dict[Any, Any]) -> None:
+    assert entry.items() <= entries(proposed(put(tmp_path, "t.csv", text))).items()
+
+
+def test_a_table_that_looks_like_no_trace_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match="are missing; the file has 'x, y'; name them with"):
+        proposed(put(tmp_path, "t.csv", "x,y\n1,2\n"))
+
+
+def test_a_name_of_several_lines_is_written_without_comments(tmp_path: Path) -> None:
+    path = put(
+        tmp_path, "t.csv", 'job_id,submit_time,num_gpus,duration,net\na,0,1,9,"VGG\n\nNet"\n'
+    )
+    mapping = TraceMapping()
+    given, format_, comments, remarks = accepted(propose(path, mapping), mapping)
+    write_mapping(path, format_, given, comments=comments, remarks=remarks)
+    assert open_trace(str(path), given=Given()).jobs[0].model == "vgg11"
+
+
+@pytest.mark.parametrize(
+    ("name", "unknown"),
+    [
+        ("tiresias_480job.csv", {"inception3", "inception4", "googlenet"}),
+        ("alibaba_openb_pods.csv", set()),
+        ("sensetime_344_april.json", set()),
+        ("philly_82k.csv", set()),
+    ],
+)
+def test_published_traces_need_no_mapping(name: str, unknown: set[str]) -> None:
+    path = TRACES / name
+    if not path.is_file():
+        pytest.skip(f"{path} is not there")
+    proposal = proposed(path)
+    assert (proposal.entries, set(proposal.unknown)) == ((), unknown)
