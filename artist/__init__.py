@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         compare,
         compare_values,
         latency,
+        load,
         load_scenario,
         simulate,
     )
@@ -38,7 +39,7 @@ __version__ = "0.1.0"
 __all__ = [
     "ArtistError", "BackendError", "ComparedValues", "Comparison", "ConfigError", "Estimate",
     "InvariantError", "PolicyError", "Result", "Scenario", "TraceError", "UnknownNameError",
-    "compare", "compare_values", "latency", "load_scenario", "simulate",
+    "compare", "compare_values", "latency", "load", "load_scenario", "simulate",
 ]  # fmt: skip
 
 

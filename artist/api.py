@@ -31,11 +31,12 @@ from artist.io.documents import validate
 from artist.registry import UnknownNameError
 from artist.results.result import Result
 from artist.results.statistics.compare_values import ComparedValues, compare_values
+from artist.run.load_run import load_run
 
 __all__ = [
     "ArtistError", "BackendError", "ComparedValues", "Comparison", "ConfigError", "Estimate",
     "InvariantError", "PolicyError", "Result", "Scenario", "TraceError", "UnknownNameError",
-    "compare", "compare_values", "latency", "load_scenario", "simulate",
+    "compare", "compare_values", "latency", "load", "load_scenario", "simulate",
 ]  # fmt: skip
 
 
@@ -46,6 +47,16 @@ def load_scenario(path: str | Path, **changes: Any) -> Scenario:
         ConfigError: unreadable file, unknown setting or bad value; names file and line.
     """
     return config.load_scenario(Path(path), changes, ())
+
+
+def load(run: str | Path) -> Result:
+    """A run directory of `artist sim --out` or `Result.save`, as the result that was written.
+
+    Raises:
+        ConfigError: no run directory.
+        TraceError: its manifest or summary is damaged; later, a table of it is.
+    """
+    return load_run(Path(run))
 
 
 def simulate(

@@ -16,6 +16,8 @@ from artist.results.terms.columns import Table
 if TYPE_CHECKING:
     import pandas as pd
 
+    from artist.results.plots import Plots
+
 
 class LazyTables(Mapping[str, Table]):
     """Tables by name: those that are there, then those that are still to be computed."""
@@ -75,6 +77,13 @@ class Result:
     def _repr_html_(self) -> str:
         """What a notebook shows: a small table of the summary, below the run's setting."""
         return _html_table(self)
+
+    @property
+    def plot(self) -> Plots:
+        """Its plots on matplotlib axes: `plot.jct_cdf()`, `.timeline()`, `.compare(other)`."""
+        from artist.results.plots import Plots
+
+        return Plots(self)
 
     @cached_property
     def jobs(self) -> pd.DataFrame:

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import fmean
-from typing import NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from artist.experiments.comparison.shown import (
+    comparison_frame,
+    comparison_html,
+    comparison_text,
+)
 from artist.experiments.comparison.until import enough_for, half_width
 from artist.experiments.comparison.variants import POLICY
 from artist.results.statistics.best_policy import Best, Measured, bests
@@ -23,6 +28,9 @@ from artist.results.statistics.compare_values import (
 from artist.results.statistics.holm import Pair, compare_together, judged_together
 from artist.results.terms.chief_metrics import HEADLINES, PARTS
 from artist.results.terms.number_text import counted
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Replicate: TypeAlias = tuple[int, int]
 """Seed and permutation."""
@@ -52,7 +60,7 @@ class Catastrophe(NamedTuple):
     """Its value over the median."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Comparison:
     """The metrics of all variants on all replicates, and the differences to the first one."""
 
@@ -98,6 +106,22 @@ class Comparison:
     held_gpu_h: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """Variant -> GPU-hours that jobs held, on each replicate."""
     makespan_h: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """What was compared, and a line for each metric and variant."""
+        return comparison_text(self)
+
+    def _repr_html_(self) -> str:
+        """The same as a table for notebooks."""
+        return comparison_html(self)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """A row for each metric and variant: its mean, its difference to the baseline, a verdict.
+
+        `low` and `high` are the interval of `ratio`; where that is NaN, of `difference`.
+        """
+        return comparison_frame(self)
 
     @property
     def metrics(self) -> tuple[str, ...]:

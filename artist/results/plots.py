@@ -1,0 +1,98 @@
+"""Plots of runs for notebooks, `result.plot`: each draws on matplotlib `Axes` and returns them.
+
+Colours and sizes are those that the notebook has set (`rcParams`). Times are hours.
+`docs/decisions/0031-axes-in-notebooks.md` says why matplotlib. Needs the extra `plot`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from artist.errors import ConfigError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from artist.results.result import Result
+
+_S_PER_HOUR = 3600
+
+
+class Plots:
+    """The plots of a run. Without `ax`, new axes are made, which a notebook shows."""
+
+    def __init__(self, result: Result) -> None:
+        self._result = result
+
+    def jct_cdf(self, ax: Axes | None = None) -> Axes:
+        """The share of jobs that took at most so long from arrival to end."""
+        return self.compare(ax=ax)
+
+    def timeline(self, ax: Axes | None = None) -> Axes:
+        """GPUs that jobs held, of these those that computed, and the number of waiting jobs."""
+        ax = _axes(ax)
+        rows, gpus = self._result.timeline, self._result.summary["gpus"]
+        hours = rows.time_s / _S_PER_HOUR
+        ax.fill_between(hours, rows.gpus_held, step="post", alpha=0.3, label="GPUs held")
+        ax.step(hours, rows.gpus_computing, where="post", label="GPUs computing")
+        ax.step(hours, rows.jobs_waiting, where="post", linestyle=":", label="jobs waiting")
+        ax.axhline(gpus, color="gray", linewidth=0.8, label=f"{gpus:,} GPUs")
+        ax.set(xlabel="time [h]", ylabel="GPUs, jobs", title=_name(self._result))
+        ax.set_ylim(bottom=0)
+        ax.legend()
+        return ax
+
+    def compare(self, *others: Result, ax: Axes | None = None) -> Axes:
+        """The completion times of this run's jobs and of other runs', as shares of the jobs.
+
+        The legend has the mean of each. A difference between two single runs may be chance:
+        `artist.compare` gives intervals.
+        """
+        ax = _axes(ax)
+        runs = (self._result, *others)
+        for run, label in zip(runs, labels(runs), strict=True):
+            hours = np.sort(run.jobs.jct_s.dropna().to_numpy()) / _S_PER_HOUR
+            shares = np.arange(1, len(hours) + 1) / len(hours)
+            ax.step(hours, shares, where="post", label=f"{label}: mean {hours.mean():.3g} h")
+        title = _name(self._result) if not others else f"{len(runs)} runs"
+        ax.set(xlabel="completion time [h]", ylabel="share of jobs", title=title, ylim=(0, 1.02))
+        ax.legend()
+        return ax
+
+
+def labels(runs: Sequence[Result]) -> list[str]:
+    """What tells runs apart: their policies, and the other settings that differ."""
+    settings = [run.scenario.model_dump() for run in runs]
+    differing = [
+        name
+        for name in dict.fromkeys(name for each in settings for name in each)
+        if name != "policy" and len({repr(each.get(name)) for each in settings}) > 1
+    ]
+    return [
+        ", ".join([each["policy"], *(f"{name} {each.get(name)}" for name in differing)])
+        for each in settings
+    ]
+
+
+def _name(run: Result) -> str:
+    return f"{run.summary['policy']} on {run.summary['trace']}"
+
+
+def _axes(ax: Axes | None) -> Axes:
+    """The axes given, or new ones.
+
+    Raises:
+        ConfigError: matplotlib is missing.
+    """
+    if ax is not None:
+        return ax
+    try:
+        from matplotlib import pyplot
+    except ImportError as cause:
+        raise ConfigError(
+            "plots need matplotlib; install it with: pip install 'artist-sim[plot]'"
+        ) from cause
+    return pyplot.subplots(layout="constrained")[1]
