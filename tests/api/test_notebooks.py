@@ -10,6 +10,8 @@ import pandas as pd
 import pytest
 
 import artist
+from artist.experiments.comparison.comparison_result import Comparison, Widest
+from artist.results.statistics.compare_values import ComparedValues
 
 pyplot = pytest.importorskip("matplotlib.pyplot")
 
@@ -104,6 +106,18 @@ def test_the_timeline_has_what_was_held_and_computed(runs) -> None:
     assert np.array_equal(waiting.get_ydata(), rows.jobs_waiting)
     assert gpus.get_ydata() == [64, 64]
     assert computing.get_xdata()[-1] == pytest.approx(rows.time_s.iloc[-1] / 3600)
+
+
+def test_an_interval_beside_undecided_holds_no_difference() -> None:
+    """Of what is undecided only since many are judged together, the joint interval is shown."""
+    alone = ComparedValues(0.9, -1.0, 0.82, 0.99, "undecided", 6, 0.03, 9, 0.75, 1.08)
+    values = {name: {"jct_mean_s": (10.0, 9.0)} for name in ("fifo", "las")}
+    told = Comparison(
+        ("fifo", "las"), ((0, 0), (1, 0)), values, {"las": {"jct_mean_s": alone}},
+        Widest("las", "jct_mean_s", 0.2), 2,
+    )  # fmt: skip
+    assert "-10.0 % [-25.0 .. +8.0]  undecided" in repr(told)
+    assert (told.frame.low[1], told.frame.high[1]) == (0.75, 1.08)
 
 
 def test_a_comparison_shows_itself() -> None:

@@ -119,7 +119,8 @@ class Comparison:
     def frame(self) -> pd.DataFrame:
         """A row for each metric and variant: its mean, its difference to the baseline, a verdict.
 
-        `low` and `high` are the interval of `ratio`; where that is NaN, of `difference`.
+        `low` and `high` are the interval of `ratio`; where that is NaN, of `difference`. They are
+        the joint one where the verdict is undecided only since many are judged together.
         """
         return comparison_frame(self)
 

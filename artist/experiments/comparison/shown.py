@@ -8,6 +8,8 @@ from math import isnan, nan
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
+from artist.results.statistics.compare_values import IDENTICAL
+from artist.results.statistics.holm import undecided_together
 from artist.results.terms.glossary import find
 from artist.results.terms.number_text import counted, plain
 
@@ -18,7 +20,11 @@ if TYPE_CHECKING:
 
 
 class ShownRow(NamedTuple):
-    """A variant on one metric. `low` and `high` are of `ratio`; without it, of `difference`."""
+    """A variant on one metric.
+
+    `low` and `high` are the interval of `ratio`; without a ratio, of `difference`. They are the
+    joint one where the verdict is undecided only since many are judged together.
+    """
 
     metric: str
     variant: str
@@ -39,12 +45,14 @@ def shown_rows(comparison: Comparison) -> Iterator[ShownRow]:
         for variant in comparison.variants:
             mean = fmean(comparison.values[variant][metric])
             told = comparison.differences.get(variant, {}).get(metric)
-            against = (
-                (nan, nan, nan, nan, "baseline")
-                if told is None
-                else (told.difference, told.ratio, told.low, told.high, str(told.verdict))
-            )
-            yield ShownRow(metric, variant, mean, unit, *against)
+            if told is None:
+                yield ShownRow(metric, variant, mean, unit, nan, nan, nan, nan, "baseline")
+                continue
+            ends = told.low, told.high
+            if undecided_together(told) and not isnan(told.joint_low):
+                ends = told.joint_low, told.joint_high
+            verdict = str(told.verdict)
+            yield ShownRow(metric, variant, mean, unit, told.difference, told.ratio, *ends, verdict)
 
 
 def comparison_frame(comparison: Comparison) -> pd.DataFrame:
@@ -95,7 +103,7 @@ def _cells(row: ShownRow) -> tuple[str, ...]:
 
 def _interval(row: ShownRow) -> str:
     """The difference with its interval: in percent, or in the metric's unit without a ratio."""
-    if row.verdict == "baseline":
+    if row.verdict in ("baseline", IDENTICAL):
         return ""
     numbers = [row.difference if isnan(row.ratio) else row.ratio, row.low, row.high]
     if isnan(row.ratio):
