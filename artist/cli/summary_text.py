@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from artist.cli.output import print_facts, print_text
 from artist.results.terms.chief_metrics import FIRST_OF_A_RUN, GROUPS_OF_A_RUN
 from artist.results.terms.glossary import find
-from artist.results.terms.number_text import HOUR, DisplayUnit, time_text, time_unit
+from artist.results.terms.number_text import FEW_DAYS, HOUR, DisplayUnit, time_text, time_unit
 
 if TYPE_CHECKING:
     from artist.config import Scenario
@@ -32,7 +32,7 @@ def print_summary(summary: Mapping[str, Any]) -> None:
     if "contention" not in summary:
         figures.pop("iteration_slowdown_mean", None)  # no job slows another down: it says nothing
     figures["communication"] = communicating_share(summary)
-    unit = time_unit(summary["jct_p95_s"])
+    unit = time_unit(summary["jct_p95_s"], days=FEW_DAYS)
     title = f"{summary['policy']} on {summary['trace']}, {summary['gpus']} GPUs"
     print_facts(title, _rows({name: figures.pop(name) for name in FIRST_OF_A_RUN}, unit))
     for heading, group in _groups(figures):

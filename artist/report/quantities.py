@@ -13,7 +13,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from artist.report.reader import Numbers, RecordedRun
-from artist.results.terms.number_text import HOUR, DisplayUnit, plain, time_text, time_unit
+from artist.results.terms.number_text import (
+    FEW_DAYS,
+    HOUR,
+    DisplayUnit,
+    plain,
+    time_text,
+    time_unit,
+)
 
 if TYPE_CHECKING:
     from artist.report.grouping import Study
@@ -59,7 +66,10 @@ def units_of(runs: Sequence[RecordedRun]) -> Mapping[Quantity, DisplayUnit]:
             if run.autotuner is not None and run.autotuner.count
         ),
     }
-    return {quantity: time_unit(value) for quantity, value in largest.items()}
+    return {
+        quantity: time_unit(value) if quantity is Quantity.TIME else time_unit(value, days=FEW_DAYS)
+        for quantity, value in largest.items()
+    }
 
 
 def metric_unit(study: Study, metric: str, written: str) -> DisplayUnit:

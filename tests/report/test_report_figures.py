@@ -202,7 +202,9 @@ def test_no_axis_has_a_unit_of_its_own(runs: Path) -> None:
 def test_the_unit_suits_the_largest_value_of_all_runs(one: Path, tmp_path: Path) -> None:
     other = make_run(tmp_path / "fifo", policy="fifo")
     edit_delay(one, 1.0)
-    for longest_s, unit in ((7200.0, (60.0, "min")), (3 * 86400.0, (86400.0, "d"))):
+    for longest_s, unit in (
+        (7200.0, (60.0, "min")), (9 * 86400.0, (3600.0, "h")), (10 * 86400.0, (86400.0, "d")),
+    ):  # fmt: skip
         edit_delay(other, longest_s)
         assert group(read_runs([one, other])).units[Quantity.WAITING] == unit
 

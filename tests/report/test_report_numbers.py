@@ -24,7 +24,7 @@ from artist.report.perfetto import perfetto_trace
 from artist.report.reader import read_run, read_runs
 from artist.report.timeline_lanes import machines, parse_placement, strips_of
 from artist.results.statistics.compare_values import compare_values
-from artist.results.terms.number_text import time_unit
+from artist.results.terms.number_text import FEW_DAYS, time_unit
 from artist.results.waiting.job_story import ended_words
 
 
@@ -246,3 +246,5 @@ def test_thinned_keeps_the_ends(count: int, most: int) -> None:
 
 def test_units_suit_the_size() -> None:
     assert [time_unit(s)[1] for s in (1, 200, 20_000, 900_000)] == ["s", "min", "h", "d"]
+    # The largest of many times: 9 days are 216 hours, and a mean of 0.7 days is 17 hours.
+    assert [time_unit(d * 86_400.0, days=FEW_DAYS).name for d in (9, 10)] == ["h", "d"]

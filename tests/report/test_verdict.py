@@ -219,7 +219,7 @@ def test_one_run_names_the_job_that_finished_last(busy: Path, tmp_path: Path) ->
 
 @pytest.mark.parametrize(
     ("value", "told"),
-    [(5780.0, "1.61 h"), (8641.0, "0.1 d"), (86_400.0, "1 d"), (0.02, "20 ms"), (0.0, "0 d")],
+    [(5780.0, "1.61 h"), (64_368.0, "17.9 h"), (86_400.0, "1 d"), (0.02, "20 ms"), (0.0, "0 d")],
 )
 def test_a_short_time_has_a_short_unit(value: float, told: str) -> None:
     study = dataclasses.replace(

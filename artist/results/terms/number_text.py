@@ -23,20 +23,23 @@ _TIMES = (
     DisplayUnit(1.0, "s"),
 )
 _MILLISECONDS = DisplayUnit(1e-3, "ms")
+FEW_DAYS = 10.0
+"""Times of jobs are in hours if the longest is shorter: in days, most would be fractions."""
 
 
-def time_unit(largest_s: float) -> DisplayUnit:
-    """A unit that suits times up to `largest_s`: at least 3 of it, except for seconds."""
-    return next((unit for unit in _TIMES if largest_s >= 3 * unit.seconds), _TIMES[-1])
+def time_unit(largest_s: float, *, days: float = 3.0) -> DisplayUnit:
+    """A unit that suits times up to `largest_s`: at least `days` days, or 3 hours or minutes."""
+    least_s = {"d": days * DAY, "h": 3 * HOUR, "min": 180.0, "s": 0.0}
+    return next((unit for unit in _TIMES if largest_s >= least_s[unit.name]), _TIMES[-1])
 
 
 def time_text(value_s: float, unit: DisplayUnit | None = None) -> str:
     """A time with its unit, e.g. `3.5 h`: the unit given, or else one that suits it.
 
-    A time that is less than a tenth of the unit has a smaller one: 1.6 h, not 0.067 d.
+    Less than a day, or a tenth of another unit, has a smaller one: 17.9 h, not 0.745 d.
     """
     seconds, name = time_unit(value_s) if unit is None else unit
-    if 0 < value_s < 0.1 * seconds:
+    if 0 < value_s < (1.0 if name == "d" else 0.1) * seconds:
         seconds, name = next((unit for unit in _TIMES if unit.seconds <= value_s), _MILLISECONDS)
     return f"{short(value_s / seconds)} {name}"
 
