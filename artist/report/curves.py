@@ -57,10 +57,10 @@ def pool(setting: Setting, column: str) -> Mapping[str, Numbers]:
     }
 
 
-def cumulative(policy: str, tone: str, values: Numbers) -> Series:
-    """The share of jobs, in percent, with at most a value."""
+def cumulative(policy: str, tone: str, values: Numbers, points: int = _POINTS) -> Series:
+    """The share of jobs, in percent, with at most a value, at that many places."""
     ordered = np.sort(values)
-    kept = thinned(len(ordered), _POINTS)
+    kept = thinned(len(ordered), points)
     share = 100.0 * (kept + 1) / len(ordered)
     # The first point lies at 0 %, so that the curve begins with a vertical step.
     x = np.concatenate([ordered[:1], ordered[kept]])

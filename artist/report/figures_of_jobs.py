@@ -96,7 +96,7 @@ def jct_by_size(study: Study, setting: Setting) -> Figure:
     present = sorted(set(np.concatenate(list(classes.values())).tolist()))
     scale = study.units[Quantity.JCT].seconds
     series = [
-        _quantiles(policy, study.tone(policy), values / scale, classes[policy], present)
+        quantiles(policy, study.tone(policy), values / scale, classes[policy], present)
         for policy, values in jct.items()
     ]
     categories = [_class_name(one, list(classes.values())) for one in present]
@@ -122,9 +122,10 @@ def _class_name(one: float, classes: Sequence[Numbers]) -> str:
     return f"{size} · {count} {'job' if count == 1 else 'jobs'}"
 
 
-def _quantiles(
+def quantiles(
     policy: str, tone: str, jct: Numbers, classes: Numbers, present: Sequence[float]
 ) -> Series:
+    """The median, and the 10th and 90th percentile, of the jobs of each class that is present."""
     nothing = np.full(len(_QUANTILES), np.nan)
     low, middle, high = np.array([
         np.percentile(jct[classes == one], _QUANTILES) if (classes == one).any() else nothing

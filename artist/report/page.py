@@ -16,6 +16,7 @@ from artist import __version__
 from artist.report.explanation import explanation
 from artist.report.figure import Figure, FigureKind, script_json
 from artist.report.figures_across_settings import overview
+from artist.report.figures_by_group import by_group
 from artist.report.figures_of_circles import on_circles
 from artist.report.figures_of_jobs import distributions
 from artist.report.figures_of_links import on_links
@@ -34,6 +35,7 @@ from artist.report.page_facts import (
     versions,
     warnings,
 )  # fmt: skip
+from artist.report.same_jobs import of_same_jobs, same_jobs_section
 from artist.report.sections import data_section, failures_section, links_section
 from artist.report.templating import document, section
 from artist.report.verdict import verdict_section
@@ -57,6 +59,8 @@ def figures(study: Study) -> list[Figure]:
     drawn = list(overview(study))
     for setting in study.settings:
         drawn += distributions(study, setting)
+        drawn += by_group(study, setting)
+        drawn += of_same_jobs(study, setting)
         drawn += over_time(study, setting)
         for policy in setting.runs:
             drawn += of_one_run(study, setting, policy)
@@ -96,6 +100,7 @@ def _body(study: Study, name: str, shown: Sequence[Figure]) -> Markup:
         explained=explanation(study),
         headlines=headlines(study),
         drawn={figure.section for figure in shown if figure.setting is not None},
+        same_jobs=same_jobs_section(study),
         links=links_section(study) if contended else "",
         failures=failures_section(study) if failing else "",
         data_texts=data_section(study) if with_data else "",
@@ -118,11 +123,15 @@ def _script(more: Sequence[str]) -> str:
 
 
 def _style(more: Sequence[str]) -> str:
-    """The style sheet, with the dark colours twice: for the system's and the reader's choice."""
+    """The style sheet, with the dark colours twice: for the system's and the reader's choice.
+
+    Paper is light.
+    """
     dark = _asset("dark.css")
     rules = (
-        f"@media (prefers-color-scheme: dark) {{ :root:not([data-theme=light]) {{\n{dark}}} }}\n"
-        f":root[data-theme=dark] {{\n{dark}}}"
+        "@media screen and (prefers-color-scheme: dark) { "
+        f":root:not([data-theme=light]) {{\n{dark}}} }}\n"
+        f"@media screen {{ :root[data-theme=dark] {{\n{dark}}} }}"
     )
     page_css = _asset("page.css").replace("/*dark*/", rules)
     return page_css + "".join(_asset(f"{name}.css") for name in more)

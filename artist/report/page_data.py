@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from artist.report.figure import Figure, figure_data, script_json
 from artist.report.figures_of_jobs import level_names
-from artist.report.grouping import Study
+from artist.report.grouping import Setting, Study
 from artist.report.packing import pack_jobs, pack_timeline, pack_waits, pack_work, packed
 from artist.report.reader import RecordedRun
 
@@ -55,7 +55,11 @@ def page_data(study: Study, shown: Sequence[Figure], budget: int) -> Mapping[str
     data: dict[str, Any] = {
         "policies": list(study.policies),
         "settings": [
-            {"label": s.label, "policies": [study.policies.index(p) for p in s.runs]}
+            {
+                "label": s.label,
+                "policies": [study.policies.index(p) for p in s.runs],
+                "fastest": [study.policies.index(p) for p in _fastest_first(s)],
+            }
             for s in study.settings
         ],
         "levels": list(levels),
@@ -72,6 +76,12 @@ def page_data(study: Study, shown: Sequence[Figure], budget: int) -> Mapping[str
         ],
     }  # fmt: skip
     return {**data, **_parcels(list(places(study)), budget - len(script_json(data)))}
+
+
+def _fastest_first(setting: Setting) -> list[str]:
+    """Policies by the average JCT of the replicate that timelines show."""
+    firsts = setting.firsts
+    return sorted(firsts, key=lambda policy: firsts[policy].metric("jct_mean_s"))
 
 
 def _parcels(runs: Sequence[PlacedRun], budget: int) -> Mapping[str, Any]:

@@ -48,6 +48,35 @@ def test_texts_stay_inside_their_charts(browser, report: Path) -> None:
         assert browser.run(OUTSIDE) == []
 
 
+ALONE = """
+return [...document.querySelectorAll(".tiles, .cards")].flatMap((grid) => {
+  const tops = [...grid.children].filter((e) => !e.matches(".wide")).map((e) => e.offsetTop);
+  return tops.filter((top) => tops.filter((other) => other === top).length === 1);
+});
+"""
+"""Where a tile, or a card that is not as wide as the page, stands alone in its row."""
+
+
+def test_no_tile_stands_alone(browser, report: Path, one: Path, tmp_path: Path) -> None:
+    tiles = tmp_path / "one.html"
+    tiles.write_bytes(page(group(read_runs([one]))))
+    for size in (DESKTOP, TABLET, PHONE):
+        browser.open(tiles, *size, dark=False)
+        alone = "return document.querySelector('.tiles').children.length"
+        assert browser.run(alone) == 8
+        if size != PHONE:  # there all cards stand below each other
+            assert browser.run(ALONE) == []
+    browser.open(report, *DESKTOP, dark=False)
+    assert browser.run(ALONE) == []
+
+
+def test_the_text_is_as_wide_as_the_figures(browser, report: Path) -> None:
+    browser.open(report, 1600, 900, dark=False)
+    for part in (".short", ".lede", "#overview + p", ".cards"):
+        width = f"return document.querySelector('{part}').getBoundingClientRect().width"
+        assert browser.run(width) == 1132
+
+
 def test_setting_policy_colours_and_zoom(browser, report: Path) -> None:
     browser.open(report, *DESKTOP, dark=False)
     shown = "return [...document.querySelectorAll('figure.card')].map(f => f.id).join()"
@@ -120,13 +149,75 @@ def test_markup_in_names_is_harmless(browser, evil: Path, tmp_path: Path) -> Non
     assert browser.run("return document.scripts.length") == 2
 
 
-def _pixels(browser: Browser) -> int:
-    """How many colours the cluster timeline shows."""
+READ = (
+    "const c = document.querySelector('#timeline canvas');"
+    "const p = new OffscreenCanvas(c.width, c.height).getContext('2d', "
+    "{willReadFrequently: true}); p.drawImage(c, 0, 0);"
+)
+"""A copy of a timeline's canvas, which can be read."""
+
+
+def test_paper_is_light_and_has_no_controls(browser, report: Path) -> None:
+    browser.open(report, *DESKTOP, dark=True)
+    colour = "return getComputedStyle(document.body).backgroundColor"
+    idle = READ + "return Math.max(...p.getImageData(c.width - 8, 8, 1, 1).data.slice(0, 3))"
+    dark, before = browser.run(colour), browser.run(idle)
+    browser.devtools("Emulation.setEmulatedMedia", {"media": "print"})
+    time.sleep(0.3)
+    assert browser.run(colour) != dark
+    assert browser.run(idle) > before  # the canvas is drawn anew
+    shown = "return [...document.querySelectorAll('.pickers')].some(e => e.checkVisibility())"
+    assert not browser.run(shown)
+    assert browser.run("return document.querySelector('.panel table').checkVisibility()")
+    browser.devtools("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def _edge(browser: Browser, timeline: str) -> bool:
+    """Whether something ran at the right end of a timeline."""
+    colours = browser.run(
+        f"{READ.replace('#timeline', timeline)}"
+        "const d = p.getImageData(c.width - 8, 10, 1, c.height - 60).data;"
+        "const s = new Set(); for (let i = 0; i < d.length; i += 4)"
+        " s.add(d[i] * 65536 + d[i + 1] * 256 + d[i + 2]); return s.size"
+    )
+    return bool(colours > 1)
+
+
+def test_two_policies_have_their_timelines_on_one_axis(browser, report: Path) -> None:
+    browser.open(report, *DESKTOP, dark=False)
+    both = ("#timeline", "#timeline-beside")
+    names = "return [...document.querySelectorAll('p.policy')].map(p => p.textContent)"
+    assert browser.run(names) == ["dally", "gandiva"]
+    # The axis ends with the run that takes longer.
+    assert sorted(_edge(browser, timeline) for timeline in both) == [False, True]
+    before = [_pixels(browser, timeline) for timeline in both]
+    assert min(before) > 2
+    picture = "return document.querySelector('#timeline-beside canvas').toDataURL()"
+    whole = browser.run(picture)
+    browser.run("document.querySelector('[data-act=\"zoom 2\"]').click()")
+    assert browser.run(picture) != whole  # one moves with the other
+    browser.run("document.querySelector('[data-act=reset]').click()")
+    assert browser.run(picture) == whole
+    browser.run(
+        "const s = document.getElementById('beside'); s.value = -1;"
+        "s.dispatchEvent(new Event('change'))"
+    )
+    assert browser.run("return document.getElementById('timeline-beside').hidden")
+    assert browser.run(names) == ["", ""]
+    assert browser.errors() == []
+
+
+def test_the_timeline_opens_coloured_by_level(browser, report: Path) -> None:
+    browser.open(report, *DESKTOP, dark=False)
+    shown = "return document.getElementById('timeline-legend').textContent"
+    assert browser.run(shown).startswith("machinerack")
+
+
+def _pixels(browser: Browser, timeline: str = "#timeline") -> int:
+    """How many colours a cluster timeline shows."""
     return int(
         browser.run(
-            "const c = document.querySelector('#timeline canvas');"
-            "const p = new OffscreenCanvas(c.width, c.height).getContext('2d', "
-            "{willReadFrequently: true}); p.drawImage(c, 0, 0);"
+            f"{READ.replace('#timeline', timeline)}"
             "const d = p.getImageData(0, 0, c.width, c.height).data;"
             "const s = new Set(); for (let i = 0; i < d.length; i += 4)"
             " s.add(d[i] * 65536 + d[i + 1] * 256 + d[i + 2]); return s.size"

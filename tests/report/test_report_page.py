@@ -20,6 +20,7 @@ from artist.report import paper_figures
 from artist.report.figure import figure_data, script_json
 from artist.report.grouping import group
 from artist.report.page import figures, page
+from artist.report.page_data import places
 from artist.report.paper_figures import check_folder, write_figures
 from artist.report.reader import RecordedRun, read_runs
 
@@ -72,6 +73,11 @@ def test_names_are_never_markup(evil: Path) -> None:
 def test_every_setting_and_policy_has_its_timeline(runs: Path) -> None:
     data = embedded(page(group(read_runs([runs]))))
     assert set(data["packs"]) == {"0-0", "0-1", "1-0", "1-1"}
+    (first, *_), jct_s = data["settings"], {}
+    for place in places(group(read_runs([runs]))):
+        if place.setting == 0 and place.first:
+            jct_s[place.policy] = place.run.metric("jct_mean_s")
+    assert first["fastest"] == sorted(jct_s, key=lambda policy: jct_s[policy])
     assert {figure["kind"] for figure in data["figures"]} == {
         "bars", "stack", "lines", "rows", "ranges", "waterfall",
     }  # fmt: skip

@@ -129,6 +129,34 @@ def check_sizes(source: Source, figure: Figure, series: Series) -> None:
             assert close(value * SECONDS[figure.y.unit], there["jct_s"].quantile(quantile))
 
 
+def check_groups(source: Source, figure: Figure, series: Series, column: str) -> None:
+    jobs = source.pooled("jobs")
+    assert len(figure.categories) == jobs[column].nunique()
+    for category, *shown in zip(figure.categories, series.low, series.y, series.high, strict=True):
+        there = jobs[jobs[column] == category.split(" · ")[0]]
+        for quantile, value in zip((0.1, 0.5, 0.9), shown, strict=True):
+            assert close(value * SECONDS[figure.y.unit], there["jct_s"].quantile(quantile))
+
+
+def check_same_jobs(folder: Path, figure: Figure, series: Series) -> None:
+    """Each point is a job's time over its time under the baseline, in the same replicate."""
+    assert figure.setting is not None
+    ours, theirs = (Source(folder, figure.setting, p).runs for p in (series.name, "dally"))
+    ratios = []
+    for our, their in zip(ours, theirs, strict=True):
+        both = [
+            pd.read_parquet(run / "jobs.parquet").set_index("job_id")["jct_s"]
+            for run in (our, their)
+        ]
+        ratios += (both[0] / both[1]).tolist()
+    values = np.array(ratios)
+    assert (series.y[0], series.y[-1]) == (0, 100)
+    for x, y in points(series)[1:]:
+        assert np.isclose(values, x, rtol=2e-4).any()
+        assert 100 * np.mean(values < x * 0.9995) - 1e-2 <= y
+        assert y <= 100 * np.mean(values <= x * 1.0005) + 1e-2
+
+
 def check_difference(folder: Path, figure: Figure, series: Series) -> None:
     """The metrics of the runs, mean over them; their sum is the difference of the mean JCTs."""
     assert figure.setting is not None
@@ -187,6 +215,10 @@ def check(folder: Path, figure: Figure) -> None:
             check_times(source, figure, series, columns)
         elif figure.kind is FigureKind.WATERFALL:
             check_difference(folder, figure, series)
+        elif columns == "jct_s of the same job_id":
+            check_same_jobs(folder, figure, series)
+        elif columns == "jct_s by model":
+            check_groups(source, figure, series, "model")
         elif figure.kind is FigureKind.RANGES:
             check_sizes(source, figure, series)
         elif columns == "finish_time_fairness above 1, 2, 5, 10":

@@ -1,6 +1,7 @@
 // Puts the page together: which setting and policy are looked at, cards, tables, the timeline.
 
-const chosen = { setting: 0, policy: 0 };
+// `beside`: the policy of the second timeline; -1: none, undefined: not chosen yet.
+const chosen = { setting: 0, policy: 0, beside: undefined };
 
 const matches = (figure) =>
   (figure.setting === undefined || figure.setting === chosen.setting)
@@ -75,6 +76,17 @@ async function figuresHere() {
     : DATA.figures;
 }
 
+// Cards stand in pairs; one that would stand alone becomes as wide as a pair.
+function widened(cards) {
+  let alone = null;
+  for (const one of [...cards, null]) {
+    const wide = !one || one.classList.contains("wide");
+    if (wide && alone) alone.classList.add("wide");
+    alone = wide || alone ? null : one;
+  }
+  return cards;
+}
+
 async function fill() {
   const wanted = chosen.setting;
   const here = await figuresHere();
@@ -84,7 +96,7 @@ async function fill() {
       && (slot.dataset.scope === "all") === (f.setting === undefined) && matches(f));
     const small = found.find((f) => f.kind === "rows");
     const beside = small && innerWidth > 760 ? rowsLayout(small.series.length).height : 0;
-    slot.replaceChildren(...found.map((figure) => card(figure, beside)));
+    slot.replaceChildren(...widened(found.map((figure) => card(figure, beside))));
   }
   for (const element of document.querySelectorAll("[data-setting]")) {
     element.hidden = Number(element.dataset.setting) !== chosen.setting;
@@ -92,24 +104,32 @@ async function fill() {
 }
 
 function startPickers(changed) {
-  const setting = document.getElementById("setting");
-  const policy = document.getElementById("policy");
-  const policies = () => {
-    const here = DATA.settings[chosen.setting].policies;
-    if (!here.includes(chosen.policy)) chosen.policy = here[0];
-    policy.replaceChildren(...here.map((index) => {
-      const option = html("option", { value: index }, DATA.policies[index]);
-      option.selected = index === chosen.policy;
+  const [setting, policy, beside] = ["setting", "policy", "beside"].map((id) =>
+    document.getElementById(id));
+  const offer = (select, values, value) => {
+    select.replaceChildren(...values.map((index) => {
+      const option = html("option", { value: index }, index < 0 ? "none" : DATA.policies[index]);
+      option.selected = index === value;
       return option;
     }));
-    policy.parentElement.hidden = here.length < 2;
+    select.parentElement.hidden = values.length < 2;
   };
-  setting.addEventListener("change", () => {
-    chosen.setting = Number(setting.value);
+  const policies = () => {
+    const { policies: here, fastest } = DATA.settings[chosen.setting];
+    if (!here.includes(chosen.policy)) chosen.policy = here[0];
+    const others = fastest.filter((index) => index !== chosen.policy);
+    if (chosen.beside !== -1 && !others.includes(chosen.beside)) chosen.beside = others[0] ?? -1;
+    offer(policy, here, chosen.policy);
+    offer(beside, [...others, -1], chosen.beside);
+  };
+  const listen = (select, key) => select.addEventListener("change", () => {
+    chosen[key] = Number(select.value);
     policies();
     changed();
   });
-  policy.addEventListener("change", () => { chosen.policy = Number(policy.value); changed(); });
+  listen(setting, "setting");
+  listen(policy, "policy");
+  listen(beside, "beside");
   chosen.setting = Number(setting.value);
   policies();
 }
@@ -122,67 +142,79 @@ function levelLegend(names, prefix) {
   });
 }
 
-function startTimeline() {
-  const host = document.getElementById("timeline");
+function startTimelines() {
+  const hosts = ["timeline", "timeline-beside"].map((id) => document.getElementById(id));
   const message = document.getElementById("timeline-message");
   const legend = document.getElementById("timeline-legend");
   const table = document.getElementById("timeline-table");
-  const timeline = new ClusterTimeline(host);
+  const timelines = hosts.map((host) => new ClusterTimeline(host.lastElementChild));
+  const [first, second] = timelines;
+  [first.beside, second.beside] = [second, first];
+  const shown = () => timelines.filter((one) => one.run);
   const describe = () => {
-    const { run, colour } = timeline;
-    if (!run) return;
-    const shown = { level: levelLegend(DATA.levels, "l"), model: levelLegend(run.models, "j") };
-    legend.replaceChildren(...(shown[colour]
+    const one = shown()[0];
+    if (!one) return;
+    const names = { level: levelLegend(DATA.levels, "l"), model: levelLegend(one.run.models, "j") };
+    legend.replaceChildren(...(names[one.colour]
       || [html("li", {}, "Neighbouring jobs have different colours; point at one to see all of it.")]));
   };
-  const rows = () => {
-    const { run, view } = timeline;
-    const inView = run.job.map((_, i) => i)
-      .filter((i) => run.ends[i] > view.t0 && run.ends[i] - run.length[i] < view.t1);
-    const body = inView.slice(0, 200).map((i) => run.factsOf(i)).map((f) => [String(f.row),
-      f.job, f.model, String(f.gpus), f.level, f.placement, inUnit(f.start, "time"),
-      inUnit(f.length, "time")]);
-    table.replaceChildren(table.firstElementChild,
-      html("p", { class: "note" }, `${number(inView.length)} placements in view`
-        + (inView.length > 200 ? ", the first 200 of them. Zoom in for the others." : ".")),
-      dataTable(["row", "job", "model", "GPUs", "level", "machine:GPUs", `from (${unitOf("time")})`,
-        `for (${unitOf("time")})`], body));
-  };
-  table.addEventListener("toggle", () => { if (table.open && timeline.run) rows(); });
+  const rows = () => table.replaceChildren(table.firstElementChild,
+    ...shown().flatMap((one) => placementTable(one)));
+  table.addEventListener("toggle", () => { if (table.open) rows(); });
   for (const button of document.querySelectorAll("[data-act]")) {
     button.addEventListener("click", () => {
       const [name, ...values] = button.dataset.act.split(" ");
-      if (timeline.run) timeline[name](...values.map(Number));
+      if (shown().length) shown()[0][name](...values.map(Number));
       if (table.open) rows();
     });
   }
   for (const input of document.querySelectorAll("[name=colour]")) {
     input.addEventListener("change", () => {
-      timeline.colour = input.value;
+      for (const one of timelines) { one.colour = input.value; one.draw(); }
       describe();
-      timeline.draw();
     });
   }
   const show = async () => {
-    const key = `${chosen.setting}-${chosen.policy}`;
-    const packed = DATA.packs[key];
+    const { setting, policy, beside } = chosen;
+    const wanted = [policy, beside];
+    const packs = wanted.map((index) => DATA.packs[`${setting}-${index}`]);
     table.open = false;
-    host.hidden = !packed;
-    message.hidden = Boolean(packed);
-    if (!packed) { timeline.run = null; return; }
-    const run = await inflate(packed);
-    if (key !== `${chosen.setting}-${chosen.policy}`) return;
-    timeline.show(run, DATA.policies[chosen.policy]);
+    message.hidden = Boolean(packs[0] && (packs[1] || !(beside >= 0)));
+    const runs = await Promise.all(packs.map((packed) => packed && inflate(packed)));
+    if (setting !== chosen.setting || policy !== chosen.policy || beside !== chosen.beside) return;
+    const end_s = Math.max(...runs.map((run) => (run ? run.total * run.step : 0)));
+    timelines.forEach((one, i) => {
+      one.run = runs[i] || null;
+      hosts[i].hidden = !runs[i];
+      hosts[i].firstElementChild.textContent = beside >= 0 ? DATA.policies[wanted[i]] ?? "" : "";
+    });
+    timelines.forEach((one, i) => { if (runs[i]) one.show(runs[i], DATA.policies[wanted[i]], end_s); });
     describe();
   };
-  return { show, draw: () => timeline.draw() };
+  return { show, draw: () => timelines.forEach((one) => one.draw()) };
+}
+
+// The placements that a timeline shows, as a table.
+function placementTable({ run, view, label }) {
+  const inView = run.job.map((_, i) => i)
+    .filter((i) => run.ends[i] > view.t0 && run.ends[i] - run.length[i] < view.t1);
+  const body = inView.slice(0, 200).map((i) => run.factsOf(i)).map((f) => [String(f.row),
+    f.job, f.model, String(f.gpus), f.level, f.placement, inUnit(f.start, "time"),
+    inUnit(f.length, "time")]);
+  return [
+    html("p", { class: "note" }, `${label}: ${number(inView.length)} placements in view`
+      + (inView.length > 200 ? ", the first 200 of them. Zoom in for the others." : ".")),
+    dataTable(["row", "job", "model", "GPUs", "level", "machine:GPUs", `from (${unitOf("time")})`,
+      `for (${unitOf("time")})`], body),
+  ];
 }
 
 document.body.append(tooltip, spoken);
-const timeline = startTimeline();
+const timeline = startTimelines();
 const jobTable = new JobTable();
 const showChosen = () => { fill(); timeline.show(); jobTable.show(); };
 startPickers(showChosen);
 showChosen();
 startTheme(document.getElementById("theme"), () => timeline.draw());
+matchMedia("print").addEventListener("change", () => timeline.draw());
 addEventListener("scroll", hideTooltip, { passive: true });

@@ -1,4 +1,5 @@
 // The cluster timeline: machines downwards, time to the right, a rectangle per job placement.
+// Two of them, one policy each, show the same time and machines, and point out the same job.
 
 async function inflateJson(packed) {
   const bytes = Uint8Array.from(atob(packed), (c) => c.charCodeAt(0));
@@ -50,29 +51,46 @@ class ClusterTimeline {
     this.canvas = html("canvas", { tabindex: 0, role: "img", "aria-describedby": "timeline-help" });
     this.host = host;
     host.append(this.canvas);
-    this.colour = "job";
+    this.colour = "level";
     this.run = null;
+    this.beside = null; // the other timeline
     startGestures(this);
     new ResizeObserver(() => this.draw()).observe(host);
   }
 
-  show(run, label) {
+  // `end_s`: the end of the axis.
+  show(run, label, end_s) {
     this.run = run;
+    this.label = label;
+    this.until = end_s / run.step;
     this.canvas.setAttribute("aria-label", `Cluster timeline of ${label}: ${run.machines} machines,`
       + ` ${run.job.length} placements, ${withUnit(run.total * run.step, "time")}`);
     this.reset();
   }
 
   reset() {
-    this.view = { t0: 0, t1: this.run.total, m0: 0, m1: Math.min(this.run.machines, 160) };
+    this.view = { t0: 0, t1: this.until, m0: 0, m1: Math.min(this.run.machines, 160) };
     this.held = null;
+    this.#redraw();
+  }
+
+  // Draws both timelines: what is shown here is shown beside, too.
+  #redraw() {
     this.draw();
+    const other = this.beside;
+    if (!other || !other.run) return;
+    const scale = this.run.step / other.run.step;
+    const { t0, t1, m0, m1 } = this.view;
+    other.view = { t0: t0 * scale, t1: t1 * scale, m0, m1 };
+    other.held = this.held !== null && other.run.jobs[this.held] === this.run.jobs[this.held]
+      ? this.held : null;
+    other.draw();
   }
 
   // Zooms about a place in the picture, 0 to 1.
   zoom(factor, at = 0.5) {
     const { t0, t1 } = this.view;
-    const span = Math.min(this.run.total, Math.max(20, (t1 - t0) / factor));
+    const span = Math.min(this.until, Math.max(20, (t1 - t0) / factor));
     this.#moveTo(t0 + (t1 - t0 - span) * at, span);
   }
 
@@ -82,24 +100,25 @@ class ClusterTimeline {
     const shift = Math.max(-m0, Math.min(this.run.machines - m1, down * (m1 - m0)));
     this.view.m0 += shift;
     this.view.m1 += shift;
-    this.draw();
+    this.#redraw();
   }
 
   #moveTo(start, span) {
-    const t0 = Math.max(0, Math.min(this.run.total - span, start));
+    const t0 = Math.max(0, Math.min(this.until - span, start));
     Object.assign(this.view, { t0, t1: t0 + span });
-    this.draw();
+    this.#redraw();
   }
 
   #layout() {
     const width = this.host.clientWidth;
     const shown = this.view.m1 - this.view.m0;
-    const tall = Math.max(220, Math.min(640, shown * (width < 600 ? 14 : 22)));
+    const share = this.beside && this.beside.run ? 0.55 : 1;
+    const tall = Math.max(220 * share, Math.min(640, shown * (width < 600 ? 14 : 22)) * share);
     return { width, height: tall + 30, left: 44, right: width - 4, top: 4, bottom: tall + 4 };
   }
 
   draw() {
-    if (!this.run || !this.host.clientWidth) return;
+    if (!this.run || !this.view || !this.host.clientWidth) return;
     const box = (this.box = this.#layout());
     const ratio = devicePixelRatio || 1;
     this.canvas.width = Math.round(box.width * ratio);
@@ -168,21 +187,24 @@ class ClusterTimeline {
     const x = linear(view.t0 * run.step, view.t1 * run.step, box.left, box.right);
     const [from, to] = [view.t0 * run.step / unit[0], view.t1 * run.step / unit[0]];
     const step = niceTicks(to - from, Math.max(2, (box.right - box.left) / 90))[1];
+    const title = `Time (${unit[1]})`;
+    const room = pen.measureText(title).width + 18;
     pen.textAlign = "center";
     for (let v = Math.ceil(from / step) * step; v <= to; v += step) {
       const at = x(v * unit[0]);
+      if (at > box.right - room) break; // no tick without a label
       pen.fillRect(at, box.bottom, 1, 4);
-      if (at < box.right - 90) pen.fillText(number(Number(v.toPrecision(10))), at, box.bottom + 17);
+      pen.fillText(number(Number(v.toPrecision(10))), at, box.bottom + 17);
     }
     pen.textAlign = "right";
-    pen.fillText(`Time (${unit[1]})`, box.right, box.bottom + 17);
+    pen.fillText(title, box.right, box.bottom + 17);
   }
 
   release() {
     hideTooltip();
     if (this.held === null) return;
     this.held = null;
-    this.draw();
+    this.#redraw();
   }
 
   // The row under the pointer.
@@ -210,7 +232,7 @@ class ClusterTimeline {
   tell(event) {
     const i = this.find(event);
     const job = i < 0 ? null : this.run.job[i];
-    if (job !== this.held) { this.held = job; this.draw(); }
+    if (job !== this.held) { this.held = job; this.#redraw(); }
     if (i < 0) { hideTooltip(); return; }
     const f = this.run.factsOf(i);
     const where = f.placement.length > 36 ? f.placement.slice(0, 35) + "…" : f.placement;

@@ -15,6 +15,7 @@ NAMES: Mapping[str, str] = {
     "comm_time_mean_s": "Communication per job",
     "gpu_allocated_share": "GPU time allocated",
     "gpu_computing_share": "GPU time computing",
+    "gpu_communicating_share": "GPU time communicating",
     "preemptions": "Preemptions",
 }
 """The metrics of the first lines of a report's page, and their names as headings."""
