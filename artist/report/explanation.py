@@ -169,7 +169,7 @@ def _by_level(runs: Sequence[RecordedRun]) -> Mapping[str, float]:
     hours: Counter[str] = Counter()
     for run in runs:
         hours.update(gpu_hours_by_level(run))
-    total = sum(hours.values())
+    total = sum(hours.values()) or 1.0  # no stay takes any time in damaged runs
     return {level: value / total for level, value in hours.items()}
 
 

@@ -55,10 +55,10 @@ def _rows(table: FileColumns, texts: tuple[str, ...], numbers: tuple[str, ...]) 
 def causes_in_words(run: RecordedRun) -> list[str]:
     """`other jobs came first, 97 % (64 % of it after a job lost its GPUs)`: longest first."""
     by_cause, after_start_s = waited(run)
-    total_s = sum(by_cause.values())
+    total_s = sum(max(0.0, length_s) for length_s in by_cause.values())  # damaged runs
     texts = []
     for cause, length_s in by_cause.most_common():
-        if length_s < _LEAST * total_s or not length_s:
+        if length_s <= 0 or length_s < _LEAST * total_s:
             continue
         text = f"{cause_words(cause)}, {100 * length_s / total_s:.0f} %"
         if cause == ORDER and after_start_s >= _LEAST * length_s > 0:

@@ -183,6 +183,23 @@ def test_few_jobs_may_do_half_of_the_waiting(waits_s: list[float], told: str) ->
     assert half_of_the_waiting(run) == told
 
 
+def test_waits_shorter_than_what_was_left_free_are_told_without_a_crash(one: Path) -> None:
+    damage(one, "waits", replace("cause", lambda values: ["left-free"] * len(values)))
+    damage(one, "waits", replace("wait_s", lambda values: [0.0] * len(values)))
+    damage(one, "waits", replace("left_free_s", lambda values: [30.0] * len(values)))
+    assert causes_in_words(read_run(one)) == ["GPUs were left free, 100 %"]
+
+
+def test_stays_that_take_no_time_have_no_level(one: Path) -> None:
+    ends = read_run(one).placements["end_s"].tolist()
+    damage(one, "placements", replace("start_s", lambda _: ends))
+    run = read_run(one)
+    slow = dataclasses.replace(run, summary={**run.summary, "jct_mean_s": 1e9})
+    more = {"comm_kept_mean_s": 1e9}
+    slow = dataclasses.replace(slow, summary={**slow.summary, **more})
+    assert compared(slow=slow, fast=run)
+
+
 def test_waits_without_a_table_of_causes_have_one_cause_each(timed: Path) -> None:
     (timed / "wait_causes.parquet").unlink()
     damage(timed, "waits", replace("cause", lambda values: ["timer"] * len(values)))
