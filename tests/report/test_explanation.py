@@ -118,6 +118,11 @@ def test_communication_is_a_share_of_the_gpu_time_that_jobs_held() -> None:
     )
 
 
+def test_a_small_share_is_not_called_none() -> None:
+    text = compared(one=run_with(gpu_communicating_share=0.001), other=run_with())[0]
+    assert text.startswith("Communication took 0.2 % of the GPU time that jobs held under one and")
+
+
 def test_of_many_policies_the_least_and_the_most_communicating_are_named() -> None:
     shares = {f"p{n}": run_with(gpu_communicating_share=0.05 * n) for n in range(1, 7)}
     text = next(one for one in compared(**shares) if one.startswith("Communication"))
