@@ -15,11 +15,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from artist.workload.architectures import convnets, generators, recurrent, sparse_inputs
+from artist.workload.architectures.decoders import DECODERS
 from artist.workload.architectures.operators import Operator
 from artist.workload.architectures.transformers import (
     ENCODERS,
     GPTS,
-    LLAMA,
     transformer,
     transformer_xl,
 )
@@ -57,7 +57,7 @@ _PLAIN = Settings(batch=32, timing="arithmetic")
 _IMAGE = Settings(batch=32)
 _TEXT = Settings(batch=8, sequence=512)
 _GPT = Settings(batch=8, sequence=1024)
-_LLAMA = Settings(batch=1, sequence=4096, precision="bf16", parallel="fsdp")
+_SHARDED = Settings(batch=1, sequence=4096, precision="bf16", parallel="fsdp")
 
 ROWS = (
     Model("alexnet", "AlexNet, images", "arXiv:1404.5997", convnets.alexnet, _PLAIN),
@@ -221,17 +221,45 @@ ROWS = (
     *(
         Model(
             name,
-            f"Llama {size}, sharded (batch assumed)",
+            f"{size}, sharded (batch assumed)",
             paper,
-            LLAMA[name].build,
-            _LLAMA,
+            DECODERS[name].build,
+            _SHARDED,
             aliases,
         )
         for name, size, paper, aliases in (
-            ("llama2-7b", "2 7B", "arXiv:2307.09288", ("llama",)),
-            ("llama2-13b", "2 13B", "arXiv:2307.09288", ()),
-            ("llama2-70b", "2 70B", "arXiv:2307.09288", ()),
-            ("llama3-8b", "3 8B", "arXiv:2407.21783", ()),
+            ("llama2-7b", "Llama 2 7B", "arXiv:2307.09288", ("llama",)),
+            ("llama2-13b", "Llama 2 13B", "arXiv:2307.09288", ()),
+            ("llama2-70b", "Llama 2 70B", "arXiv:2307.09288", ()),
+            ("llama3-8b", "Llama 3 8B", "arXiv:2407.21783", ()),
+            ("llama3-70b", "Llama 3 70B", "arXiv:2407.21783", ()),
+            ("qwen3-8b", "Qwen3 8B", "arXiv:2505.09388", ()),
+            ("qwen3-32b", "Qwen3 32B", "arXiv:2505.09388", ()),
+        )
+    ),
+    # A replica takes 112 GPUs and 32 sequences (arXiv:2407.21783, table 4, row 1). The paper has 16
+    # stages, of which the first and the last hold a block less. Stages are equal here: 14 divide
+    # 126 blocks.
+    Model(
+        "llama3-405b",
+        "Llama 3 405B over tensor groups of 8 and 14 pipeline stages",
+        "arXiv:2407.21783",
+        DECODERS["llama3-405b"].build,
+        Settings(32, 8192, precision="bf16", tensor=8, stages=14, microbatches=32),
+    ),
+    *(
+        Model(
+            name,
+            f"{size}, {experts} experts of which a token passes {active} (batch assumed)",
+            paper,
+            DECODERS[name].build,
+            Settings(batch=1, sequence=4096, precision="bf16", experts=experts),
+        )
+        for name, size, experts, active, paper in (
+            ("mixtral-8x7b", "Mixtral 8x7B", 8, 2, "arXiv:2401.04088"),
+            ("qwen3-30b-a3b", "Qwen3 30B-A3B", 128, 8, "arXiv:2505.09388"),
+            ("qwen3-235b-a22b", "Qwen3 235B-A22B", 128, 8, "arXiv:2505.09388"),
+            ("deepseek-v3", "DeepSeek-V3", 256, 8, "arXiv:2412.19437"),
         )
     ),
     # The mini-batch in the authors' benchmark script for this data set.

@@ -129,7 +129,7 @@ def _layers(operator: Operator, share: float, division: Division, gpu: Gpu) -> l
     compute_us = share * gpu.compute_us(_sliced(operator, tensor), division.batch)
     held = operator.parameters / tensor * share
     scope = Scope.DATA
-    if operator.role is Role.EXPERT:
+    if operator.experts > 1:
         # If the job has a GPU for every expert, a GPU holds one expert, and reduces its gradient
         # among the replicas of that expert. A smaller job has no replicas of an expert.
         held, scope = held / operator.experts, Scope.REPLICA
@@ -140,17 +140,15 @@ def _layers(operator: Operator, share: float, division: Division, gpu: Gpu) -> l
     if operator.role is Role.COLUMN and tensor > 1:
         backward = _summed(compute_us, operator.inputs, division, gpu)
     layer = Layer(operator.name, forward, backward, gradient)
-    if operator.role is not Role.EXPERT:
-        return [layer]
-    # An expert has two matrices. Samples are sent to it before the first one, which is the one
-    # that widens them, and are sent back after the second one.
-    if operator.outputs > operator.inputs:
+    if operator.role is Role.FIRST_OF_EXPERT:
         return [_all_to_all(f"{operator.name}.dispatch", operator.inputs, division, gpu), layer]
-    return [layer, _all_to_all(f"{operator.name}.combine", operator.outputs, division, gpu)]
+    if operator.role is Role.LAST_OF_EXPERT:
+        return [layer, _all_to_all(f"{operator.name}.combine", operator.outputs, division, gpu)]
+    return [layer]
 
 
 def _sliced(operator: Operator, tensor: int) -> Operator:
-    """The part of an operator that one of `tensor` GPUs computes; of an EXPERT, one expert."""
+    """The part of an operator that one of `tensor` GPUs computes; of experts, one."""
     return replace(
         operator,
         parameters=operator.parameters // tensor // operator.experts,

@@ -8,13 +8,23 @@ from artist.trace.stats import step_s
 from artist.workload.architectures.operators import Conv, Image, OperatorKind, linear
 from artist.workload.gpus import Precision, gpu
 from artist.workload.layers import Collective, Parallelism, quantised
-from artist.workload.models import canonical, catalogue, model_names, parameters, summary, workload
+from artist.workload.models import (
+    canonical,
+    catalogue,
+    model_names,
+    operators,
+    parameters,
+    settings,
+    summary,
+    workload,
+)
 
 A100 = gpu("a100", Precision.TF32, roofline=False)
 
 # Published totals. Image models: torchvision's documentation. Exact counts of released
 # models: BERT-large, RoBERTa, CamemBERT (encoder, embeddings and pooler), GPT-2, Llama;
-# Transformer-XL: its released training log.
+# Qwen3, Mixtral, DeepSeek-V3 (without its
+# second prediction); Transformer-XL: its released training log.
 PUBLISHED_PARAMETERS = {
     "alexnet": 61_100_840,
     "vgg11": 132_863_336,
@@ -41,6 +51,23 @@ PUBLISHED_PARAMETERS = {
     "llama2-13b": 13_015_864_320,
     "llama2-70b": 68_976_648_192,
     "llama3-8b": 8_030_261_248,
+    "llama3-70b": 70_553_706_496,
+    "llama3-405b": 405_853_388_800,
+    "qwen3-8b": 8_190_735_360,
+    "qwen3-32b": 32_762_123_264,
+    "qwen3-30b-a3b": 30_532_122_624,
+    "qwen3-235b-a22b": 235_093_634_560,
+    "mixtral-8x7b": 46_702_792_704,
+    "deepseek-v3": 671_026_404_352,
+}
+
+# Billions of parameters that a token passes, as the models' papers and cards say, and the number
+# of experts among them. Qwen3-30B-A3B has 3.3 billion, Qwen3-235B-A22B 22 billion.
+ACTIVE = {
+    "mixtral-8x7b": (12.9, 2),
+    "qwen3-30b-a3b": (3.35, 8),
+    "qwen3-235b-a22b": (22, 8),
+    "deepseek-v3": (37, 8),
 }
 
 # No count is published of these models for these data sets: from their papers and scripts, by hand.
@@ -130,9 +157,48 @@ def test_steps_are_shorter_than_on_gavels_v100_but_of_its_order(job_type, model,
 @pytest.mark.parametrize(("name", "published"), PUBLISHED_PARAMETERS.items())
 def test_parameters_equal_the_published_count(name: str, published: int) -> None:
     assert parameters(name) == summary(name).parameters == published
-    iteration = workload(f"{name}@parallel=data") if name.startswith("llama") else workload(name)
-    width = 2 if name.startswith("llama") else 4
-    assert sum(layer.weight_grad.comm_bytes for layer in iteration.layers) == width * published
+    chosen = settings(name)
+    if chosen.experts is None:
+        undivided = "parallel=data" if chosen.parallel == "fsdp" else "tensor=1,stages=1"
+        iteration = workload(f"{name}@{undivided}")
+        width = Precision(chosen.precision).width
+        assert sum(layer.weight_grad.comm_bytes for layer in iteration.layers) == width * published
+
+
+@pytest.mark.parametrize(("name", "billions", "active"), [(k, *v) for k, v in ACTIVE.items()])
+def test_a_token_passes_the_published_number_of_parameters(name, billions, active) -> None:
+    passed = sum(
+        operator.parameters * active // operator.experts
+        if operator.experts > 1
+        else operator.parameters
+        for operator in operators(name)
+    )
+    assert passed / 1e9 == pytest.approx(billions, rel=0.02)
+    # A layer of a token has as many MACs as weights; scores of attention come on top.
+    arithmetic = sum(operator.macs for operator in operators(f"{name}@sequence=1"))
+    assert arithmetic == pytest.approx(passed - parameters_of_tables(name), rel=0.01)
+
+
+def parameters_of_tables(name: str) -> int:
+    """Parameters that only are looked up."""
+    tables = [x.parameters for x in operators(name) if x.kind is OperatorKind.LOOKUP]
+    return sum(tables)
+
+
+@pytest.mark.parametrize("name", ACTIVE)
+def test_tokens_are_sent_to_all_their_experts_and_back(name: str) -> None:
+    """Also where experts are narrower than the model, as those of Qwen3 and DeepSeek-V3 are."""
+    hidden = {"mixtral-8x7b": 4096, "qwen3-30b-a3b": 2048, "qwen3-235b-a22b": 4096}.get(name, 7168)
+    layers = [x for x in workload(name).layers if ".experts." in x.name]
+    assert [x.name.rpartition(".")[2] for x in layers[:4]] == [
+        "dispatch",
+        "gate_up",
+        "down",
+        "combine",
+    ]
+    for layer in (layers[0], layers[3]):
+        assert layer.forward.collective is layer.input_grad.collective is Collective.ALL_TO_ALL
+        assert layer.forward.comm_bytes == 2 * 4096 * hidden * ACTIVE[name][1]
 
 
 @pytest.mark.parametrize(("name", "published"), PUBLISHED_ROUNDED.items())

@@ -1,5 +1,4 @@
-"""The operators of each network: `convnets.py`, `generators.py`, `transformers.py`, `recurrent.py`
-and `sparse_inputs.py`.
+"""The operators of each network, from convolutional networks to today's decoders.
 
 They are made of the parts in `operators.py`.
 """

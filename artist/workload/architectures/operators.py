@@ -31,8 +31,10 @@ class Role(Enum):
     """Tensor parallel by outputs: the input gradient is summed over the tensor group."""
     ROW = auto()
     """Tensor parallel by inputs: the output is summed over the tensor group."""
-    EXPERT = auto()
-    """One of many experts, which are spread over GPUs: samples are sent to them and back."""
+    FIRST_OF_EXPERT = auto()
+    """The first layer of experts, which are spread over GPUs: samples are sent to it."""
+    LAST_OF_EXPERT = auto()
+    """The last layer of experts: samples are sent back from it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ class Operator:
     name: str
     kind: OperatorKind
     parameters: int
-    """Trainable parameters. For an EXPERT, those of all `experts` together."""
+    """Trainable parameters. Of experts, those of all `experts` together."""
     macs: int
     inputs: int = 0
     """Elements of the input."""

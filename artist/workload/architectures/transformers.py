@@ -1,5 +1,6 @@
 """Transformers, layer by layer: the original one, the encoders BERT, RoBERTa, CamemBERT and XLM,
-and the decoders Transformer-XL, GPT-1, GPT-2, GPT-3, GPTs with experts, and Llama.
+and the decoders Transformer-XL, GPT-1, GPT-2, GPT-3 and GPTs with experts. Later ones stand in
+`decoders.py`.
 
 Parameter counts are those of the released models. A sample is one sequence. The attention scores
 and their product with the values, 2 sequence^2 hidden MACs, are counted with the output layer of
@@ -71,7 +72,7 @@ def transformer(sequence: int) -> tuple[Operator, ...]:
         # The first four layers are the attention: to the sentence itself, then to the source.
         operators += _encoder_layer(f"{name}.self", hidden, sequence)[:4]
         operators += _encoder_layer(f"{name}", hidden, sequence)
-    operators.append(_head(0, hidden, 3149, sequence))
+    operators.append(head(0, hidden, 3149, sequence))
     return tuple(operators)
 
 
@@ -118,39 +119,7 @@ class Gpt:
             else:
                 operators += _feed_forward(f"h{number}", hidden, sequence)
         weights = 2 * hidden if self.final_norm else 0
-        operators.append(_head(weights, hidden, self.vocabulary, sequence))
-        return tuple(operators)
-
-
-@dataclass(frozen=True, slots=True)
-class Llama:
-    """Sizes of a Llama. It has no biases. `inner` is the width of its gated feed-forward layer."""
-
-    layers: int
-    hidden: int
-    inner: int
-    vocabulary: int
-    heads_per_key: int = 1
-    """Number of query heads that share one head of keys and values."""
-
-    def build(self, sequence: int) -> tuple[Operator, ...]:
-        """The embeddings, the blocks and the head, which has a table of its own."""
-        hidden, keys = self.hidden, self.hidden // self.heads_per_key
-        table = replace(lookup("embeddings", self.vocabulary, hidden, rows=sequence), role=Role.ROW)
-        operators = [table]
-        for number in range(self.layers):
-            name = f"h{number}"
-            qkv = _no_bias(f"{name}.qkv", hidden, hidden + 2 * keys, sequence, Role.COLUMN, hidden)
-            output = _no_bias(f"{name}.attention.output", hidden, hidden, sequence, Role.ROW)
-            macs = output.macs + 2 * sequence**2 * hidden
-            operators += [
-                qkv,
-                replace(output, macs=macs),
-                _no_bias(f"{name}.gate_up", hidden, 2 * self.inner, sequence, Role.COLUMN, hidden),
-                _no_bias(f"{name}.down", self.inner, hidden, sequence, Role.ROW),
-            ]
-        weights = hidden + hidden * self.vocabulary
-        operators.append(_head(weights, hidden, self.vocabulary, sequence))
+        operators.append(head(weights, hidden, self.vocabulary, sequence))
         return tuple(operators)
 
 
@@ -190,14 +159,6 @@ GPTS = {
     # arXiv:2005.14165, table 2.1, with GPT-2's vocabulary.
     "gpt3-xl": Gpt(24, 2048, positions=2048),
     "gpt3-175b": Gpt(96, 12_288, positions=2048),
-}
-
-# Llama 2 (arXiv:2307.09288) and 3 (arXiv:2407.21783), with the sizes of the released models.
-LLAMA = {
-    "llama2-7b": Llama(32, 4096, 11_008, 32_000),
-    "llama2-13b": Llama(40, 5120, 13_824, 32_000),
-    "llama2-70b": Llama(80, 8192, 28_672, 32_000, heads_per_key=8),
-    "llama3-8b": Llama(32, 4096, 14_336, 128_256, heads_per_key=4),
 }
 
 
@@ -241,23 +202,16 @@ def _feed_forward(name: str, hidden: int, sequence: int) -> list[Operator]:
 def _experts(name: str, hidden: int, sequence: int, experts: int) -> list[Operator]:
     """A router with the normalisation before it, then `experts` feed-forward parts."""
     router = linear(f"{name}.router", hidden, experts, rows=sequence, bias=False)
+    first, last = Role.FIRST_OF_EXPERT, Role.LAST_OF_EXPERT
     one = [
-        linear(f"{name}.experts.up", hidden, 4 * hidden, rows=sequence, role=Role.EXPERT),
-        linear(f"{name}.experts.down", 4 * hidden, hidden, rows=sequence, role=Role.EXPERT),
+        linear(f"{name}.experts.up", hidden, 4 * hidden, rows=sequence, role=first),
+        linear(f"{name}.experts.down", 4 * hidden, hidden, rows=sequence, role=last),
     ]
     many = [replace(x, parameters=experts * x.parameters, experts=experts) for x in one]
     return [replace(router, parameters=router.parameters + 2 * hidden), *many]
 
 
-def _no_bias(
-    name: str, inputs: int, outputs: int, sequence: int, role: Role, extra: int = 0
-) -> Operator:
-    """A linear layer without biases; `extra` parameters are of the normalisation before it."""
-    layer = linear(name, inputs, outputs, rows=sequence, bias=False, role=role)
-    return replace(layer, parameters=layer.parameters + extra)
-
-
-def _head(parameters: int, hidden: int, vocabulary: int, sequence: int) -> Operator:
+def head(parameters: int, hidden: int, vocabulary: int, sequence: int) -> Operator:
     """The last normalisation and the output layer."""
     macs = sequence * hidden * vocabulary
     sizes = (sequence * hidden, sequence * vocabulary)
