@@ -62,6 +62,12 @@ DataName = Annotated[
     str | None,
     typer.Option("--data", metavar="FILE", help="The tables that jobs read, and their regions."),
 ]
+Estimates = Annotated[
+    str | None,
+    typer.Option(
+        metavar="exact|limit|factor:F", help="Expected run times, under easy and conservative."
+    ),
+]
 Seed = Annotated[int | None, typer.Option(help="Seed of everything drawn (default 0).")]
 Sets = Annotated[
     list[str] | None,
@@ -108,7 +114,10 @@ def scenario_of(parameters: Mapping[str, Any]) -> Scenario:
 
     flags = {name: value for name, value in parameters.items() if name in Scenario.model_fields}
     flags |= dict.fromkeys(("columns", "units", "models", "model_rule")) | given_of(parameters)
-    return load_scenario(parameters["scenario"], flags, parameters["sets"] or [])
+    sets = list(parameters["sets"] or [])
+    if (estimates := parameters.get("estimates")) is not None:
+        sets.append(f"policy.estimates={estimates}")
+    return load_scenario(parameters["scenario"], flags, sets)
 
 
 def share_of(name: str, text: str) -> float:

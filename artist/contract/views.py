@@ -78,6 +78,11 @@ class JobView(Protocol):
         """How fast it has run since the last question; None while it waits."""
 
     @property
+    def finish(self) -> Tick:
+        """When it would finish at its present rate: an oracle's fact. Without meaning for a waiting
+        job."""
+
+    @property
     def productive_from(self) -> Tick:
         """When its last restart or hold ends: before, it stands still."""
 

@@ -15,6 +15,7 @@ first. The keys are in `shared/ranking.py`.
 | `remaining` | ideal time of the iterations that are left | `srtf` |
 | `area` | ideal time of the iterations that are left x GPUs | `srsf` |
 | `service` | GPUs x time for which the job has held GPUs | `las` |
+| `sensitivity` | Dally's `Nw_sens`: ideal time of the iterations done / time with GPUs | |
 
 **Rules.** Simulators mean four different things by FIFO, so the rules are exact.
 
@@ -65,8 +66,10 @@ class Classic(BasePolicy):
         self._placer = placer(options.placement)
         self._queue = RankedQueue()
         self._refusals = Refusals(self._queue) if self._placer.consolidates else None
-        # `LastRanked` needs ranks that never rise while a job runs. Attained service rises.
-        never_rises = options.preemption == "at-once" and options.order != "service"
+        # `LastRanked` needs ranks that never rise while a job runs. Attained service rises, and
+        # sensitivity may.
+        rises = options.order in ("service", "sensitivity")
+        never_rises = options.preemption == "at-once" and not rises
         self._last = LastRanked() if never_rises else None
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from artist.contract import Options
+from artist.errors import shortened
 from artist.io.documents import Duration, GpuSeconds, Lease, NonNegative, Positive
+from artist.io.reading import as_float
 from artist.policies.shared.placers import PlacerName
 from artist.policies.shared.ranking import OrderName
 
@@ -50,6 +52,45 @@ class ClassicOptions(LeaseOptions, SharingOptions):
         default=False, description="whether a job that does not fit blocks the jobs behind it"
     )
     placement: PlacerName = Field(default="pack", description="where GPUs are taken")
+
+
+def estimate_factor(text: str) -> float:
+    """By how much an option `estimates` multiplies exact run times; 1 for other rules.
+
+    Raises:
+        ValueError: it is no rule.
+    """
+    rule, colon, factor = text.partition(":")
+    if text in ("exact", "limit"):
+        return 1.0
+    number = as_float(factor)
+    if rule != "factor" or not colon or not 1e-3 <= number <= 1e6:
+        raise ValueError(
+            f"got {shortened(text)}, expected exact, limit or factor:F with F from 0.001 to 1e6"
+        )
+    return number
+
+
+class BackfillOptions(Options):
+    """Options of backfilling with reservations."""
+
+    order: OrderName = Field(
+        default="arrival", description="key by which jobs come forward, the smallest first"
+    )
+    estimates: str = Field(
+        default="exact",
+        description="expected run times: exact; limit (the column hint_time_limit_s); or factor:F, "
+        "F times exact",
+    )
+    placement: Literal["any", "pack", "consolidate-or-wait"] = Field(
+        default="pack", description="where GPUs are taken"
+    )
+
+    @field_validator("estimates")
+    @classmethod
+    def _is_a_rule(cls, text: str) -> str:
+        estimate_factor(text)
+        return text
 
 
 class DallyOptions(LeaseOptions, SharingOptions):

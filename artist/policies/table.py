@@ -8,6 +8,7 @@ A policy in a file of the user needs no row (`own_file.py`).
 from artist.registry import Entry, Registry
 
 DALLY = "Sharma et al., Dally, IEEE Big Data 2025"
+BACKFILL = "Mu'alem and Feitelson, Utilization and predictability with backfilling, TPDS 2001"
 TIRESIAS = "Gu et al., Tiresias, NSDI 2019"
 CASSINI = "Rajasekaran et al., CASSINI, NSDI 2024"
 MAST = "Choudhury et al., MAST, OSDI 2024"
@@ -72,6 +73,22 @@ POLICIES = Registry(
             "first come, first served; a job that does not fit is passed, without reservation",
             "",
             {"order": "arrival"},
+        ),
+        Entry(
+            "easy",
+            "artist.policies.backfill.easy:Easy",
+            "the first job that does not fit has a reservation, which no later job delays",
+            f"{BACKFILL}, section 2",
+            everyday=False,
+            knows_run_times=True,
+        ),
+        Entry(
+            "conservative",
+            "artist.policies.backfill.conservative:Conservative",
+            "every job has a reservation, which no later job delays",
+            f"{BACKFILL}, section 2",
+            everyday=False,
+            knows_run_times=True,
         ),
         Entry(
             "sjf",

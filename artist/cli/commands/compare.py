@@ -111,6 +111,7 @@ def compare(
     contention: options.Contention = None,
     failures: options.FailuresName = None,
     data: options.DataName = None,
+    estimates: options.Estimates = None,
     sets: options.Sets = None,
     seed: options.Seed = None,
     output: Annotated[

@@ -49,6 +49,7 @@ def sim(
     contention: options.Contention = None,
     failures: options.FailuresName = None,
     data: options.DataName = None,
+    estimates: options.Estimates = None,
     sets: options.Sets = None,
     seed: options.Seed = None,
     out: Annotated[Path | None, typer.Option(help="Write a run directory.")] = None,

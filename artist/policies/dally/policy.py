@@ -5,7 +5,7 @@ learning*, IEEE Big Data 2025.
 
 **What is where.**
 
-- Section IV-B1, network-sensitive priority `Nw_sens`: `sensitivity`.
+- Section IV-B1, network-sensitive priority `Nw_sens`: `sensitivity` in `shared/ranking.py`.
 - Section IV-B2 and Algorithm 1, on resource offer: `Dally._accept`.
 - Section IV-B2, delay timers, and Algorithm 2, get tuned timers: `timers.py`.
 - Section V-C, the baselines Dally-manual, -noWait and -fullyConsolidated: option `timers`.
@@ -63,27 +63,11 @@ from artist.policies.dally.timers import DelayTimers
 from artist.policies.options import DallyOptions
 from artist.policies.shared.contest import Contest, run_contest
 from artist.policies.shared.packing import best_level, pack_in_level
-from artist.policies.shared.ranking import Rank, RankedQueue, behind, gpus_held
-from artist.policies.shared.ratios import ONE, ZERO, ExactKey, exact_key
+from artist.policies.shared.ranking import Rank, RankedQueue, behind, gpus_held, sensitivity
+from artist.policies.shared.ratios import ONE, ZERO
 from artist.policies.shared.refusals import Refusals
 from artist.policies.shared.sharing import Busy, Sharing, nothing_busy, pack_least_contended
-from artist.units import Tick, exact_ticks, seconds_text, ticks
-
-
-def sensitivity(job: JobView, now: Tick, never_ran: ExactKey = ZERO) -> ExactKey:
-    """Network-sensitive priority (section IV-B1). The smaller it is, the more a job was slowed.
-
-        Nw_sens = W_compl / T_norm = (I_compl / I_total) / (T_run / T_total-ideal-run)
-                = I_compl x compute time of an iteration / T_run
-
-    A sorting key, so that no rounding tells equal jobs apart. For a job that never ran the paper
-    has 0 / 0, and this is `never_ran`.
-    """
-    run = job.run_ticks(now)
-    if not run:
-        return never_ran
-    num, den = exact_ticks(job.job.compute_s)
-    return exact_key(job.iterations_done(now) * num, run * den)
+from artist.units import Tick, seconds_text, ticks
 
 
 def spread(tree: ClusterTree, placement: Placement) -> tuple[int, bool]:

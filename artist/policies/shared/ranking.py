@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Literal, TypeAlias
 
 from artist.contract import JobView
-from artist.policies.shared.ratios import Ratio, exact_key
+from artist.policies.shared.ratios import ZERO, ExactKey, Ratio, exact_key
 from artist.units import Tick, exact_ticks
 
 Rank: TypeAlias = "tuple[int | float | Ratio, ...]"
@@ -169,7 +169,23 @@ class LastRanked:
         heapq.heappush(self._heap, (tuple(-value for value in rank), handle))
 
 
-OrderName: TypeAlias = Literal["arrival", "length", "remaining", "area", "service"]
+def sensitivity(job: JobView, now: Tick, never_ran: ExactKey = ZERO) -> ExactKey:
+    """Dally's network-sensitive priority (its section IV-B1). Jobs slowed most have the smallest.
+
+        Nw_sens = W_compl / T_norm = (I_compl / I_total) / (T_run / T_total-ideal-run)
+                = I_compl x compute time of an iteration / T_run
+
+    A sorting key, so that no rounding tells equal jobs apart. For a job that never ran the paper
+    has 0 / 0, and this is `never_ran`.
+    """
+    run = job.run_ticks(now)
+    if not run:
+        return never_ran
+    num, den = exact_ticks(job.job.compute_s)
+    return exact_key(job.iterations_done(now) * num, run * den)
+
+
+OrderName: TypeAlias = Literal["arrival", "length", "remaining", "area", "service", "sensitivity"]
 
 
 def _by_arrival(job: JobView, now: Tick) -> Rank:
@@ -200,11 +216,16 @@ def _by_service(job: JobView, now: Tick) -> Rank:
     return (job.service_gpu_ticks(now),)
 
 
+def _by_sensitivity(job: JobView, now: Tick) -> Rank:
+    return *sensitivity(job, now), job.entered
+
+
 ORDERS: Mapping[OrderName, Callable[[JobView, Tick], Rank]] = {
     "arrival": _by_arrival,
     "length": _by_length,
     "remaining": _by_remaining,
     "area": _by_area,
     "service": _by_service,
+    "sensitivity": _by_sensitivity,
 }
 """By name: the key of a job at a tick."""

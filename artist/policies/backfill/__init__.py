@@ -1,0 +1,1 @@
+"""Backfilling with reservations, `easy` and `conservative`, as clean baselines."""

@@ -1,0 +1,141 @@
+"""EASY backfilling: only the first job that does not fit has a reservation.
+
+Sources: Lifka, *The ANL/IBM SP scheduling system* (JSSPP 1995); Mu'alem and Feitelson,
+*Utilization, predictability, workloads, and user runtime estimates* (TPDS 2001), section 2.
+
+1. Waiting jobs come forward in the policy's order (option `order`). Each starts on the GPUs that
+   its placer finds, until one finds none: the *head*.
+2. The head's reservation is the earliest time at which its placer would find GPUs if every running
+   job left when it is expected to (`estimates.py`).
+3. A later job starts if it is expected to leave by then, or if its placer would still find GPUs
+   for the head at that time beside it and the other jobs started so.
+
+No job is ever preempted. Jobs on GPUs that are about to leave service give none back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+from artist.cluster.free_gpus import FreeGpus
+from artist.cluster.placement import Placement
+from artist.contract import BasePolicy, ClusterView, Decision, JobView, Start, Wait
+from artist.policies.backfill.estimates import RunEstimates
+from artist.policies.options import BackfillOptions
+from artist.policies.shared.placers import Placer, placer
+from artist.policies.shared.ranking import ORDERS, RankedQueue
+from artist.policies.shared.refusals import one_unit
+from artist.units import Tick
+
+
+class Easy(BasePolicy):
+    """EASY backfilling under any order."""
+
+    Options: ClassVar = BackfillOptions
+
+    def __init__(self, options: BackfillOptions) -> None:
+        self.options = options
+        self._rank = ORDERS[options.order]
+        self._placer = placer(options.placement)
+        self._estimates = RunEstimates(options.estimates)
+        self._queue = RankedQueue()
+        # Why a job waits, as was said last: it waits for GPUs closer together, or for this head.
+        self._told: dict[int, int | None] = {}
+
+    def decide(self, view: ClusterView) -> Sequence[Decision]:
+        """Start jobs in order, and behind the head those that do not delay it."""
+        for job in view.entered:
+            self._queue.add(job, self._rank(job, view.now))
+            self._told.pop(job.handle, None)
+        if self._queue.first(view.free.total) is None:
+            return ()  # every waiting job wants more GPUs than are free
+        free = view.free.copy()
+        starts: dict[int, Placement] = {}
+        waits: list[Decision] = []
+        head: _Head | None = None
+
+        def possible(gpus: int) -> bool:
+            return head is None or free.total >= gpus
+
+        for _, job in self._queue.walk(possible):
+            placement = self._placer.place(free, job.job.gpus)
+            if placement is None:
+                if free.total >= job.job.gpus:
+                    waits += self._tell(view, job, None)
+                if head is None:
+                    head = self._reserve(view, job, free, starts)
+            elif head is None or head.permits(self._expected_end(view, job, placement), placement):
+                free.claim(placement)
+                starts[job.handle] = placement
+            else:
+                waits += self._tell(view, job, head)
+        for handle in starts:
+            self._queue.remove(handle)
+            self._told.pop(handle, None)
+        return [*waits, *(Start(handle, placement) for handle, placement in starts.items())]
+
+    def _expected_end(self, view: ClusterView, job: JobView, placement: Placement) -> Tick:
+        return view.now + self._estimates.duration(view, job, placement)
+
+    def _reserve(
+        self, view: ClusterView, job: JobView, free: FreeGpus, starts: dict[int, Placement]
+    ) -> _Head:
+        """The first job that does not fit gets its reservation."""
+        ends = [
+            (self._expected_end(view, view.waiting[handle], placement), handle, placement)
+            for handle, placement in starts.items()
+        ]
+        for handle, running in view.running.items():
+            if running.placement is not None and view.frees(running):
+                ends.append((self._estimates.end(running, view.now), handle, running.placement))
+        return _Head(job, self._placer, free.copy(), sorted(ends))
+
+    def _tell(self, view: ClusterView, job: JobView, head: _Head | None) -> list[Decision]:
+        """Say why a job waits although GPUs are free, unless that was said before."""
+        why = None if head is None else head.job.handle
+        if self._told.get(job.handle, -1) == why:
+            return []
+        self._told[job.handle] = why
+        if head is None:
+            return [one_unit(self._placer.widest, view.cluster, job.handle, job.job.gpus)]
+        return [Wait(job.handle, "it would have delayed a job before it that has a reservation")]
+
+
+class _Head:
+    """The first job that does not fit, and its reservation.
+
+    `ends` are the jobs that hold GPUs: when each leaves, its handle and its GPUs, ascending.
+    """
+
+    def __init__(
+        self,
+        job: JobView,
+        place: Placer,
+        free: FreeGpus,
+        ends: Sequence[tuple[Tick, int, Placement]],
+    ) -> None:
+        self.job, self._placer = job, place
+        # The GPUs that are free at the reservation.
+        self._free = free
+        # None: GPUs that are out of service keep it waiting, and no other job can delay it.
+        self.at: Tick | None = None
+        for index, (end, _, placement) in enumerate(ends):
+            free.release(placement)
+            last_of_its_tick = index + 1 == len(ends) or ends[index + 1][0] > end
+            if last_of_its_tick and self._fits():
+                self.at = end
+                break
+
+    def permits(self, end: Tick, placement: Placement) -> bool:
+        """Whether a job that starts now may have these GPUs until `end`. If so, it gets them."""
+        if self.at is None or end <= self.at:
+            return True
+        self._free.claim(placement)
+        if self._fits():
+            return True
+        self._free.release(placement)
+        return False
+
+    def _fits(self) -> bool:
+        return self._placer.place(self._free, self.job.job.gpus) is not None

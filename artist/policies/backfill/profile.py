@@ -1,0 +1,135 @@
+"""Free GPUs over time, by what is expected: the profile into which reservations are put.
+
+The profile is a step function of time. It begins with the GPUs that are free now; at the ticks of
+`_changes` jobs leave and reservations begin and end.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Callable
+from typing import NamedTuple
+
+from artist.cluster.free_gpus import FreeGpus
+from artist.cluster.placement import Placement
+from artist.units import Tick
+
+
+class Reservation(NamedTuple):
+    """GPUs that a waiting job is to hold from `start` until `end`."""
+
+    start: Tick
+    end: Tick
+    placement: Placement
+
+
+class Profile:
+    """Free GPUs from `now` on."""
+
+    def __init__(self, now: Tick, free: FreeGpus) -> None:
+        self._now, self._free = now, free
+        self._ticks: list[Tick] = [now]
+        # Per tick: leaf -> by how many its free GPUs change.
+        self._changes: dict[Tick, dict[int, int]] = {now: {}}
+        self._totals: dict[Tick, int] = {now: 0}
+
+    def leaves(self, end: Tick, placement: Placement) -> None:
+        """A running job gives its GPUs back at `end`."""
+        self._change(end, placement, +1)
+
+    def add(self, reservation: Reservation) -> None:
+        """Put a reservation in."""
+        self._change(reservation.start, reservation.placement, -1)
+        self._change(reservation.end, reservation.placement, +1)
+
+    def remove(self, reservation: Reservation) -> None:
+        """Take a reservation out."""
+        self._change(reservation.start, reservation.placement, +1)
+        self._change(reservation.end, reservation.placement, -1)
+
+    def earliest(
+        self,
+        gpus: int,
+        place: Callable[[FreeGpus], Placement | None],
+        duration: Callable[[Placement], Tick],
+        before: Tick | None = None,
+    ) -> Reservation | None:
+        """The earliest reservation that meets no other; None if there is none (before a tick).
+
+        It begins at a tick at which something changes. `place` chooses among the GPUs that are free
+        from there to the end. How long the job takes may depend on its GPUs, so that the end is
+        found step by step.
+        """
+        free, total = self._free, self._free.total
+        # Changes that `free` lacks: it is brought up to date only where the job could start.
+        lacking: dict[int, int] = {}
+        for index, start in enumerate(self._ticks):
+            if before is not None and start >= before:
+                break
+            total += self._totals[start]
+            for leaf, count in self._changes[start].items():
+                lacking[leaf] = lacking.get(leaf, 0) + count
+            if total < gpus:
+                continue
+            free, lacking = _changed(free, lacking), {}
+            placement = place(free)
+            covered = start
+            while placement is not None:
+                end = start + duration(placement)
+                if end <= covered:
+                    return Reservation(start, end, placement)
+                covered = end
+                lowest = self._lowest(index, end, total - gpus)
+                placement = None if lowest is None else place(_changed(free, lowest))
+        return None
+
+    def _lowest(self, index: int, end: Tick, spare: int) -> dict[int, int] | None:
+        """By leaf, by how many the free GPUs fall between a tick and `end` at most.
+
+        None if they all together fall by more than `spare` meanwhile.
+        """
+        change: dict[int, int] = {}
+        lowest: dict[int, int] = {}
+        for later in range(index + 1, len(self._ticks)):
+            tick = self._ticks[later]
+            if tick >= end:
+                break
+            spare += self._totals[tick]
+            if spare < 0:
+                return None
+            for leaf, count in self._changes[tick].items():
+                change[leaf] = fallen = change.get(leaf, 0) + count
+                if fallen < lowest.get(leaf, 0):
+                    lowest[leaf] = fallen
+        return lowest
+
+    def _change(self, at: Tick, placement: Placement, sign: int) -> None:
+        changes = self._changes.get(at)
+        if changes is None:
+            insort(self._ticks, at)
+            changes = self._changes[at] = {}
+            self._totals[at] = 0
+        self._totals[at] += sign * placement.gpus
+        for leaf, count in zip(placement.leaves, placement.counts, strict=True):
+            changed = changes.get(leaf, 0) + sign * count
+            if changed:
+                changes[leaf] = changed
+            else:
+                del changes[leaf]
+        if at != self._now and not changes:
+            del self._changes[at], self._totals[at]
+            del self._ticks[bisect_left(self._ticks, at)]
+
+
+def _changed(free: FreeGpus, changes: dict[int, int]) -> FreeGpus:
+    """A copy of the free GPUs with changes by leaf."""
+    freed = {leaf: count for leaf, count in changes.items() if count > 0}
+    taken = {leaf: -count for leaf, count in changes.items() if count < 0}
+    if not freed and not taken:
+        return free
+    free = free.copy()
+    if freed:
+        free.release(Placement.of(freed))
+    if taken:
+        free.claim(Placement.of(taken))
+    return free

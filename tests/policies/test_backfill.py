@@ -1,0 +1,97 @@
+"""EASY and conservative backfilling by hand, and what they do beside the textbook."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support import Outage, cluster, finishes, job, make_policy, run, simulator
+
+from artist.cluster.placement import Placement
+from artist.contract import Restore, Withdraw
+from artist.errors import ConfigError, TraceError
+from artist.testing import check_policy
+from artist.units import seconds, ticks
+from artist.workload.job import Job
+
+ONE = cluster([4])
+"""A machine with four GPUs."""
+
+# `long` leaves one GPU. `head` waits until it ends at 10 s, and `wide` until the head ends. `thin`
+# would use the GPU until 12 s. EASY lets it, since the head fits beside it. But then `wide` starts
+# at 12 s instead of 11 s.
+TEXTBOOK = [
+    job("long", 3, 10),
+    job("head", 3, 1, arrival_s=1.0),
+    job("wide", 4, 1, arrival_s=1.0),
+    job("thin", 1, 11, arrival_s=1.0),
+]
+
+
+def starts(policy: str, jobs: list[Job], **options: Any) -> dict[str, float]:
+    rows = run(ONE, jobs, make_policy(policy, **options))
+    return {row.job.id: seconds(row.start) for row in rows.jobs}
+
+
+def test_easy_may_delay_a_job_behind_the_head() -> None:
+    assert starts("easy", TEXTBOOK) == {"long": 0, "head": 10, "thin": 1, "wide": 12}
+
+
+def test_conservative_delays_no_job() -> None:
+    assert starts("conservative", TEXTBOOK) == {"long": 0, "head": 10, "wide": 11, "thin": 12}
+
+
+def test_a_long_estimate_keeps_a_job_from_the_hole_that_it_fits() -> None:
+    def jobs(*limits_s: float) -> list[Job]:
+        hints = [{"hint_time_limit_s": limit_s} for limit_s in limits_s]
+        return [
+            job("long", 3, 10, hints=hints[0]),
+            job("head", 4, 1, arrival_s=1.0, hints=hints[1]),
+            job("fits", 1, 5, arrival_s=1.0, hints=hints[2]),
+        ]
+
+    assert starts("easy", jobs(10, 1, 9), estimates="limit")["fits"] == 1
+    assert starts("easy", jobs(10, 1, 10), estimates="limit")["fits"] == 11
+
+
+@pytest.mark.parametrize("limit", [None, "", "soon", "-5", "nan"])
+def test_a_job_without_a_limit_is_named(limit: object) -> None:
+    hints = {} if limit is None else {"hint_time_limit_s": limit}
+    jobs = [job("a", 4, 5, hints=hints), job("b", 1, 1, hints=hints)]
+    with pytest.raises(TraceError, match=r"job 'a': hint_time_limit_s is .* time limit of every"):
+        run(ONE, jobs, make_policy("easy", estimates="limit"))
+
+
+@pytest.mark.parametrize("rule", ["", "Exact", "factor", "factor:", "factor:0", "factor:nan"])
+def test_a_rule_that_is_none_is_refused(rule: str) -> None:
+    with pytest.raises(ConfigError, match="expected exact, limit or factor:F"):
+        make_policy("conservative", estimates=rule)
+
+
+@pytest.mark.parametrize("policy", ["easy", "conservative"])
+def test_gpus_that_leave_service_void_reservations(policy: str) -> None:
+    jobs = [job("long", 4, 10), job("short", 4, 5), job("next", 4, 1, arrival_s=1.0)]
+    tree = cluster([4], [4])
+    second = Placement((1,), (4,))
+    events = Outage(Withdraw(ticks(3), second), Restore(ticks(30), second))
+    rows = simulator(tree, jobs, events=events).run(make_policy(policy))
+    # The short job has two seconds left, and comes first again.
+    assert finishes(rows) == {"long": 10, "short": 12, "next": 13}
+
+
+@pytest.mark.parametrize("policy", ["easy", "conservative"])
+@pytest.mark.parametrize("estimates", ["factor:0.3", "factor:3"])
+def test_the_contract_is_kept(policy: str, estimates: str) -> None:
+    options = {"placement": "consolidate-or-wait", "order": "sensitivity", "estimates": estimates}
+    check_policy(lambda: make_policy(policy, **options))
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [("easy", "it would have delayed a job before it"), ("conservative", "it would have run into")],
+)
+def test_why_a_job_waits_beside_free_gpus_is_said_once(policy: str, words: str) -> None:
+    jobs = [job("a", 3, 10), job("b", 4, 1, arrival_s=1.0), job("c", 1, 30, arrival_s=1.0)]
+    rows = run(ONE, [*jobs, job("d", 4, 1, arrival_s=2.0)], make_policy(policy))
+    said = [(row.handle, seconds(row.tick)) for row in rows.wait_reasons if words in row.reason]
+    assert said == [(2, 1.0)]
