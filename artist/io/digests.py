@@ -11,3 +11,14 @@ def sha256(content: bytes | str) -> str:
     """The digest of bytes, or of a text encoded as UTF-8."""
     data = content.encode() if isinstance(content, str) else content
     return PREFIX + hashlib.sha256(data).hexdigest()
+
+
+def pseudonym(name: str) -> str:
+    """What a user is called instead of their name: the same in every file.
+
+    It keeps names from readers. Whoever has a list of the users can find out which is whose.
+
+    >>> pseudonym("ann")
+    'user-4201c49a'
+    """
+    return f"user-{sha256(f'artist user {name}').removeprefix(PREFIX)[:8]}"

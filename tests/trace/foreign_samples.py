@@ -126,6 +126,29 @@ SWF = [
     "7 65 -1 -1 1 -1 -1 1 -1 -1 0 -1 1 -1 1 1 -1 -1",
 ]
 
+SACCT = [
+    "State|JobID|User|Submit|Eligible|Start|End|ElapsedRaw|TimelimitRaw|Partition|ReqTRES|AllocTRES",
+    "COMPLETED|7|ann|2026-03-01T10:00:00|2026-03-01T10:00:00|2026-03-01T10:00:05"
+    "|2026-03-01T10:01:05|60|30|main|cpu=1,gres/gpu=8|cpu=1,gres/gpu=8,node=1",
+    "COMPLETED|7.batch||2026-03-01T10:00:00|2026-03-01T10:00:00|2026-03-01T10:00:05"
+    "|2026-03-01T10:01:05|60|||cpu=1|cpu=1",
+    "PREEMPTED|8_0|ben|2026-03-01T10:00:10|2026-03-01T10:00:10|2026-03-01T10:00:11"
+    "|2026-03-01T10:00:31|20|5|low|gres/gpu:a100=2|gres/gpu:a100=2",
+    "CANCELLED by 1001|9|ann|2026-03-01T10:00:20|Unknown|None"
+    "|2026-03-01T10:00:30|0|5|main|gres/gpu=4|",
+    "RUNNING|10|ann|2026-03-01T10:00:20|2026-03-01T10:00:20|2026-03-01T10:00:20"
+    "|Unknown|99|UNLIMITED|main|gres/gpu=4|gres/gpu=4",
+    "COMPLETED|11|ann|2026-03-01T10:00:20|2026-03-01T10:00:20|2026-03-01T10:00:20"
+    "|2026-03-01T10:00:30|10|5|main|cpu=4|cpu=4",
+    "PENDING|12_[3-9%2]|ann|2026-03-01T10:00:20|Unknown|Unknown|Unknown|0|5|main|gres/gpu=1|",
+    "TIMEOUT|8_0|ben|2026-03-01T10:00:31|2026-03-01T10:02:31|2026-03-01T10:02:40"
+    "|2026-03-01T10:07:40|300|5|low|gres/gpu:a100=2|gres/gpu:a100=2",
+    "COMPLETED|13|cem|2026-03-01T10:00:40|2026-03-01T10:03:00|2026-03-01T10:03:01"
+    "|2026-03-01T10:03:11|10|UNLIMITED|main|gres/gpu=1|gres/gpu=1",
+    "COMPLETED|14+0|cem|2026-03-01T10:00:40|2026-03-01T10:03:00|2026-03-01T10:03:01"
+    "|2026-03-01T10:03:11|10|5|main|gres/gpu=1|gres/gpu=1",
+]
+
 NATIVE = [
     "job_id,arrival_s,gpus,model,iterations,compute_s,user,gpus_min,gpus_max,restart_s,hint_x",
     "a,0,4,BERT,100,0.25,ann,2,8,30,1",
@@ -155,6 +178,7 @@ FILES = {
     "shockwave": ("dynamic.trace", _lines(SHOCKWAVE)),
     "tiresias": ("60_job.csv", _lines(TIRESIAS)),
     "swf": ("log.swf", _lines(SWF)),
+    "sacct": ("sacct.txt", _lines(SACCT)),
 }
 
 

@@ -45,6 +45,13 @@ EXPECTED = {
     ),
     "shockwave": ([("1", 5.0, 2, 1418.0, ""), ("2", 9.0, 1, 720.0, "")], []),
     "tiresias": ([("0", 0.0, 1, 164.0, ""), ("1", 30.0, 8, 147.0, "")], ["CPU only"]),
+    "sacct": (
+        [("7", 0.0, 8, 60.0, "user-4201c49a"), ("8_0", 10.0, 2, 300.0, "user-9a067389"),
+         ("13", 180.0, 1, 10.0, "user-51c10100")],
+        ["step of a job", "never started", "still running at the end", "CPU only",
+         "tasks of an array that never started",
+         "earlier run of a requeued job", "part of a heterogeneous job"],
+    ),
     "swf": (
         [("1", 0.0, 16, 3600.0, "3"), ("4", 62.0, 4, 100.0, "")],
         ["zero duration", "never started", "part of a job that has its own line", "CPU only",

@@ -31,6 +31,13 @@ From = Annotated[
     ),
 ]
 Parts = Annotated[Fractional, typer.Option(help="What to do with jobs that use part of a GPU.")]
+KeepNames = Annotated[
+    bool, typer.Option("--keep-names", help="Keep the names of a Slurm log's users.")
+]
+TimeZone = Annotated[
+    str | None,
+    typer.Option(metavar="AREA/CITY", help="Zone of a Slurm log's times (default: none)."),
+]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the file of --out.")]
 JobTable = Annotated[
     Path | None, typer.Option(help="PAI's pai_job_table.csv: users and submission times.")
@@ -97,6 +104,8 @@ def convert(
     model_rule: options.ModelRule = None,
     fractional: Parts = Fractional.ERROR,
     job_table: JobTable = None,
+    keep_names: KeepNames = False,
+    time_zone: TimeZone = None,
     overwrite: Overwrite = False,
     format_: options.FormatOption = Format.TABLE,
 ) -> None:
@@ -106,7 +115,8 @@ def convert(
 
     chosen = output_format(out, to)
     check_new_file(out, "--out", overwrite=overwrite)
-    trace = _open(context.params, Rules(seed, None, fractional, job_table))
+    rules = Rules(seed, None, fractional, job_table, keep_names=keep_names, time_zone=time_zone)
+    trace = _open(context.params, rules)
     lost = write_trace(trace, out, chosen)
     facts = {
         "from": trace.format,

@@ -124,6 +124,8 @@ def _job(table: Table, job: ForeignJob, model: str, first_s: float) -> Job:
         iterations=iterations,
         compute_s=job.run_s / iterations,
         user=job.user,
+        tenant=job.tenant,
+        hints=job.hints,
     )
 
 

@@ -10,7 +10,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from artist.trace.foreign import gavel, helios, openb, pai, philly, sia, swf, tiresias
+from artist.trace.foreign import (
+    gavel,
+    helios,
+    openb,
+    pai,
+    philly,
+    sacct,
+    sia,
+    swf,
+    tiresias,
+)
 from artist.trace.foreign.rows import Reader, by_row
 
 
@@ -114,6 +124,14 @@ FOREIGN_FORMATS = (
         source="https://github.com/SymbioticLab/Tiresias",
         required=tiresias.COLUMNS,
         read=by_row(tiresias.job),
+    ),
+    ForeignFormat(
+        id="sacct",
+        title="Slurm, sacct -a -P",
+        source="https://slurm.schedmd.com/sacct.html",
+        required=sacct.COLUMNS,
+        read=sacct.read,
+        dated=True,
     ),
     ForeignFormat(
         id="swf",

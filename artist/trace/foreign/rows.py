@@ -8,8 +8,9 @@ is not a job it yields a short reason why the row is dropped. For a malformed ro
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple, TypeAlias
 
 from artist.errors import TraceError
@@ -37,7 +38,8 @@ class ForeignJob(NamedTuple):
     """A job of a foreign trace. `row` is the index of its row in the table; times are seconds.
 
     `iterations` is 0 and `model` is empty if the format does not state them. `shared` means
-    that the job asked for parts of GPUs, and that `gpus` is rounded up to whole ones.
+    that the job asked for parts of GPUs, and that `gpus` is rounded up to whole ones. All jobs of a
+    trace have the same `hints`.
     """
 
     row: int
@@ -49,6 +51,8 @@ class ForeignJob(NamedTuple):
     model: str = ""
     user: str = ""
     shared: bool = False
+    tenant: str | None = None
+    hints: Mapping[str, object] = MappingProxyType({})
 
 
 JobOrReason: TypeAlias = ForeignJob | str

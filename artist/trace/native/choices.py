@@ -27,6 +27,7 @@ class Rules:
     them). None means `uniform` for foreign formats and `keep` for artist's own. `seed` is the seed
     of all random draws. `job_table` is the second file of a PAI trace. `models` names the model
     that a name in the file stands for; of these names, the file must have those `required`.
+    `keep_names` and `time_zone` are for logs of Slurm (`foreign/sacct.py`).
     """
 
     seed: int = 0
@@ -35,6 +36,8 @@ class Rules:
     job_table: Path | None = None
     models: Mapping[str, str] = field(default_factory=dict)
     required: frozenset[str] = frozenset()
+    keep_names: bool = False
+    time_zone: str | None = None
 
 
 class Shape(StrEnum):

@@ -73,11 +73,20 @@ def read_table(path: Path, data: bytes) -> Table:
         return _parquet(path, data)
     if is_json(path, data):
         return _json(path, decode(path, data))
-    return read_csv(path, data)
+    of_slurm = _OF_SLURM in first_line(data).split("|")
+    return read_csv(path, data, delimiter="|" if of_slurm else ",")
 
 
-def read_csv(path: Path, data: bytes, header: Sequence[str] | None = None) -> Table:
+# Slurm's programs write `|` between cells, without quotes. `sacct` has this column.
+_OF_SLURM = "JobID"
+
+
+def read_csv(
+    path: Path, data: bytes, header: Sequence[str] | None = None, delimiter: str = ","
+) -> Table:
     """The cells of comma-separated text. The first row names the columns, unless `header` does.
+
+    Between other delimiters than commas, quotes mean nothing.
 
     Raises:
         TraceError: not UTF-8, a quote left open, or a line with too many or too few cells.
@@ -85,7 +94,10 @@ def read_csv(path: Path, data: bytes, header: Sequence[str] | None = None) -> Ta
     decode(path, data)  # only to refuse what is not UTF-8, with its line
     # A stream over the bytes saves memory: `io.StringIO` takes four bytes for each character.
     text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="")
-    reader = csv.reader(text, strict=True)
+    if delimiter == ",":
+        reader = csv.reader(text, strict=True)
+    else:
+        reader = csv.reader(text, strict=True, delimiter=delimiter, quoting=csv.QUOTE_NONE)
     lines: list[int] = []
     try:
         names = list(header or ())

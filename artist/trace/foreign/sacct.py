@@ -1,0 +1,216 @@
+"""What Slurm's `sacct -a -P` prints, with any columns in any order (`--format=ALL`).
+
+Source: sacct(1) of Slurm 22.05, and sessions recorded from it. Cells stand between `|`, without
+quotes.
+
+Rules:
+
+- A job that ran counts, whatever its final state, because it occupied its GPUs. Its run time is
+  `ElapsedRaw`, else `Elapsed`, else `End` minus `Start`.
+- It arrives when it could first have started, `Eligible` (begin times, dependencies, holds), else
+  at `Submit`.
+- Rows of steps (`7.batch`) belong to a job that has a row of its own.
+- Of a job that was requeued (rows of one `JobID`, with `-D`), the last run counts, since the others
+  were lost. It arrives as the first run did.
+- Its GPUs are `gres/gpu` of `AllocTRES`, else of `ReqTRES`, or the sum over kinds
+  (`gres/gpu:a100`). Slices of MIG are parts of GPUs.
+- Account becomes tenant. Time limit, partition, QOS, reservation and kind of GPU become hints.
+- Users get pseudonyms (`artist/io/digests.py`), unless `Rules.keep_names`.
+- `JobName` counts as the name of a model if it means one (`model_names.py`).
+- Times without a zone are local to `Rules.time_zone`; without that, every day has 24 hours.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from artist.errors import ConfigError, TraceError, shortened
+from artist.io.digests import pseudonym
+from artist.trace.foreign.model_names import meant, recognised
+from artist.trace.foreign.rows import (
+    CPU_ONLY,
+    STILL_RUNNING,
+    ForeignJob,
+    JobOrReason,
+    TraceRow,
+    never_ran,
+    rows,
+)
+from artist.trace.native.choices import Rules
+from artist.trace.native.table import MAX_GPUS, Table
+from artist.trace.native.time_units import moment_s, zoned_s
+
+COLUMNS = ("JobID", "Submit", "Start", "State")
+
+STEP = "step of a job"
+EARLIER_RUN = "earlier run of a requeued job"
+WAITING_TASKS = "tasks of an array that never started"
+PART_OF_A_HETEROGENEOUS_JOB = "part of a heterogeneous job"
+
+_RUN_TIMES = ("ElapsedRaw", "Elapsed", "End")
+_TRES = ("AllocTRES", "ReqTRES")
+# States of runs after which Slurm may queue a job again.
+_REQUEUED = ("REQUEUED", "PREEMPTED", "NODE_FAIL", "FAILED", "CANCELLED", "TIMEOUT", "BOOT_FAIL")
+_UNKNOWN = ("", "unknown", "none", "invalid")
+_NO_LIMIT = (*_UNKNOWN, "unlimited", "partition_limit")
+_LENGTH = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d\d)(?:\.\d+)?", re.ASCII)
+_SLICE = re.compile(r"(^|[_:])\d+g\.\d+gb", re.ASCII)
+_TIME = "a time as in 2026-11-23T16:09:35, with or without a zone, or seconds since 1970"
+
+
+def read(table: Table, rules: Rules) -> Iterator[JobOrReason]:
+    """The jobs of a log, and why each other row is dropped."""
+    for one_of in (_RUN_TIMES, _TRES):
+        if not any(name in table.columns for name in one_of):
+            raise TraceError(
+                f"{table.path}: the log has none of the columns {', '.join(one_of)}; print one, or "
+                "use sacct -a -P --format=ALL"
+            )
+    reader = _Reader(rules)
+    runs: dict[str, tuple[TraceRow, TraceRow]] = {}
+    for row in rows(table):
+        id_ = row.text("JobID")
+        if "." in id_:
+            yield STEP
+        elif "+" in id_:
+            yield PART_OF_A_HETEROGENEOUS_JOB
+        elif "[" in id_:
+            yield WAITING_TASKS
+        elif id_ not in runs:
+            runs[id_] = row, row
+        else:
+            first, last = runs[id_]
+            if _state(last) not in _REQUEUED:
+                raise last.error(
+                    "State", "a state after which a job is queued again: its id recurs"
+                )
+            yield EARLIER_RUN
+            runs[id_] = first, row
+    for id_, (first, last) in runs.items():
+        yield reader.job(id_, first, last)
+
+
+class _Reader:
+    """The jobs of one log."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self._zone = None if rules.time_zone is None else _zone(rules.time_zone)
+
+    def job(self, id_: str, first: TraceRow, last: TraceRow) -> JobOrReason:
+        """A job whose first and last runs have these rows, or why it is dropped."""
+        gpus, kind = _gpus(last)
+        if not gpus:
+            return CPU_ONLY
+        start_s = self._moment(last, "Start")
+        run_s = None if start_s is None else self._run_s(last, start_s)
+        if start_s is None or (not run_s and _state(last) == "CANCELLED"):
+            return never_ran(failed=_state(last) in ("FAILED", "NODE_FAIL", "BOOT_FAIL"))
+        if run_s is None:
+            return STILL_RUNNING
+        submit_s, eligible_s = self._moment(first, "Submit"), self._moment(first, "Eligible")
+        if submit_s is None:
+            raise first.error("Submit", _TIME)
+        name, user = last.text("JobName"), last.text("User")
+        return ForeignJob(
+            row=first.index,
+            id=id_,
+            submit_s=submit_s if eligible_s is None else max(submit_s, eligible_s),
+            gpus=gpus,
+            run_s=run_s,
+            model=name if meant(name, self._rules.models) or recognised(name) else "",
+            user=user if self._rules.keep_names or not user else pseudonym(user),
+            shared=_SLICE.search(kind) is not None,
+            tenant=last.text("Account") or None,
+            hints={
+                "hint_time_limit_s": _limit(last),
+                "hint_partition": last.text("Partition"),
+                "hint_qos": last.text("QOS"),
+                "hint_reservation": last.text("Reservation"),
+                "hint_gpu_kind": kind,
+            },
+        )
+
+    def _run_s(self, row: TraceRow, start_s: float) -> float | None:
+        """How long a job ran; None if it still runs."""
+        end_s = self._moment(row, "End") if "End" in row.table.columns else None
+        if ("End" in row.table.columns and end_s is None) or _state(row) in _RUNNING:
+            return None
+        if row.has("ElapsedRaw"):
+            return row.seconds("ElapsedRaw")
+        if row.has("Elapsed"):
+            return float(_seconds(row, "Elapsed"))
+        if end_s is None or end_s < start_s:
+            raise row.error("End", "a time after Start")
+        return end_s - start_s
+
+    def _moment(self, row: TraceRow, name: str) -> float | None:
+        """Seconds since 1970; None where Slurm does not know the time."""
+        text = row.text(name)
+        if text.casefold() in _UNKNOWN:
+            return None
+        if text.isdecimal() and len(text) < 12:
+            return float(text)
+        moment = moment_s(text)
+        if moment is not None and self._zone is not None:
+            return datetime.fromisoformat(text).replace(tzinfo=self._zone).timestamp()
+        moment = zoned_s(text) if moment is None else moment
+        if moment is None:
+            raise row.error(name, _TIME)
+        return moment
+
+
+_RUNNING = ("RUNNING", "SUSPENDED", "RESIZING", "COMPLETING", "STOPPED", "REQUEUE_HOLD")
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError) as cause:
+        raise ConfigError(
+            f"--time-zone {shortened(name)}: no such zone, expected one as in Europe/Berlin"
+        ) from cause
+
+
+def _state(row: TraceRow) -> str:
+    """The state without who caused it: `CANCELLED by 1001` is `CANCELLED`."""
+    return row.text("State").partition(" ")[0].upper()
+
+
+def _gpus(row: TraceRow) -> tuple[int, str]:
+    """How many GPUs a job held or, if it never did, asked for; and their kind, if it is told."""
+    name = next((name for name in _TRES if row.has(name)), None)
+    if name is None:
+        return 0, ""
+    total, by_kind = None, dict[str, int]()
+    for part in row.text(name).split(","):
+        what, _, count = part.partition("=")
+        if what == "gres/gpu" or what.startswith("gres/gpu:"):
+            if not count.isdecimal() or len(count) > 9 or int(count) > MAX_GPUS:
+                raise row.error(name, f"gres/gpu as a whole number up to {MAX_GPUS}")
+            if what == "gres/gpu":
+                total = int(count)
+            else:
+                by_kind[what.removeprefix("gres/gpu:")] = int(count)
+    return sum(by_kind.values()) if total is None else total, "+".join(sorted(by_kind))
+
+
+def _limit(row: TraceRow) -> str:
+    """The time limit in seconds, in words; empty if there is none."""
+    if row.has("TimelimitRaw") and row.text("TimelimitRaw").casefold() not in _NO_LIMIT:
+        return str(60 * row.count("TimelimitRaw"))
+    if row.text("Timelimit").casefold() in _NO_LIMIT:
+        return ""
+    return str(_seconds(row, "Timelimit"))
+
+
+def _seconds(row: TraceRow, name: str) -> int:
+    """Seconds of a length of time as in `1-02:03:04`."""
+    match = _LENGTH.fullmatch(row.text(name))
+    if match is None:
+        raise row.error(name, "a length of time as in 1-02:03:04")
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds

@@ -1,0 +1,175 @@
+"""What `sacct -a -P` prints becomes jobs by the rules of `foreign/sacct.py`."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import itertools
+from pathlib import Path
+from random import Random
+
+import pytest
+from foreign_samples import SACCT, put
+
+from artist.errors import ConfigError, TraceError
+from artist.io.digests import pseudonym
+from artist.trace.native.choices import Fractional, Rules
+from artist.trace.read import read_trace
+from artist.workload.job import Job
+
+RECORDED = Path(__file__).parents[3] / "shared" / "groundwork" / "slurm"
+SESSIONS = ["fifo-backfill", "preemption", "shares", "topology"]
+needs_recorded = pytest.mark.skipif(
+    not RECORDED.is_dir(), reason="the recorded sessions of Slurm are not here"
+)
+KEEP = Rules(model="keep", keep_names=True)
+
+
+def jobs(folder: Path, *lines: str, rules: Rules = KEEP) -> tuple[Job, ...]:
+    return read_trace(put(folder, "log.txt", "\n".join(lines) + "\n"), rules=rules).jobs
+
+
+def one(folder: Path, rules: Rules = KEEP, **cells: str) -> Job:
+    """The job in a log of one row with these cells beside the usual ones."""
+    usual = {
+        "JobID": "5", "State": "COMPLETED", "Submit": "2026-03-01T10:00:00",
+        "Start": "2026-03-01T10:00:05", "End": "2026-03-01T10:01:05", "AllocTRES": "gres/gpu=4",
+    }  # fmt: skip
+    row = {**usual, **cells}
+    (job,) = jobs(folder, "|".join(row), "|".join(row.values()), rules=rules)
+    return job
+
+
+def test_columns_may_have_any_order(tmp_path: Path) -> None:
+    cells = [line.split("|") for line in SACCT]
+    for seed in range(5):
+        order = Random(seed).sample(range(len(cells[0])), len(cells[0]))
+        turned = ["|".join(row[i] for i in order) for row in cells]
+        assert jobs(tmp_path, *turned) == jobs(tmp_path, *SACCT)
+
+
+def test_people_get_pseudonyms_unless_names_are_to_be_kept(tmp_path: Path) -> None:
+    people = [job.user for job in jobs(tmp_path, *SACCT, rules=Rules(model="keep"))]
+    assert people == [pseudonym(name) for name in ("ann", "ben", "cem")]
+    assert [job.user for job in jobs(tmp_path, *SACCT)] == ["ann", "ben", "cem"]
+
+
+def test_limits_partitions_and_accounts_go_along(tmp_path: Path) -> None:
+    hints = [job.hints for job in jobs(tmp_path, *SACCT)]
+    assert [x["hint_time_limit_s"] for x in hints] == ["1800", "300", ""]
+    assert [x["hint_partition"] for x in hints] == ["main", "low", "main"]
+    assert [x["hint_gpu_kind"] for x in hints] == ["", "a100", ""]
+    job = one(tmp_path, Account="vision", QOS="high", Reservation="night", Timelimit="1-02:03:04")
+    assert job.tenant == "vision"
+    assert (job.hints["hint_qos"], job.hints["hint_reservation"]) == ("high", "night")
+    assert job.hints["hint_time_limit_s"] == "93784"
+    assert one(tmp_path, Timelimit="Partition_Limit").hints["hint_time_limit_s"] == ""
+
+
+@pytest.mark.parametrize(
+    ("tres", "gpus", "kind"),
+    [
+        ("billing=4,cpu=1,gres/gpu=4,node=1", 4, ""),
+        ("gres/gpu:a100=3,gres/gpu=3", 3, "a100"),
+        ("gres/gpu:h100=2,gres/gpu:a100=3", 5, "a100+h100"),
+    ],
+)
+def test_gpus_are_counted_once(tmp_path: Path, tres: str, gpus: int, kind: str) -> None:
+    job = one(tmp_path, AllocTRES=tres)
+    assert (job.gpus, job.hints["hint_gpu_kind"]) == (gpus, kind)
+    assert one(tmp_path, AllocTRES="", ReqTRES=tres).gpus == gpus
+
+
+def test_slices_are_parts_of_gpus(tmp_path: Path) -> None:
+    tres = "gres/gpu=1,gres/gpu:a100_1g.5gb=1"
+    with pytest.raises(TraceError, match="asks for part of a GPU"):
+        one(tmp_path, AllocTRES=tres)
+    rules = Rules(model="keep", fractional=Fractional.ROUND_UP)
+    assert one(tmp_path, rules, AllocTRES=tres).gpus == 1
+
+
+def test_run_times_come_from_what_is_printed(tmp_path: Path) -> None:
+    assert one(tmp_path).ideal_s == 60
+    assert one(tmp_path, Elapsed="00:00:40").ideal_s == 40
+    assert one(tmp_path, Elapsed="00:00:40", ElapsedRaw="41").ideal_s == 41
+
+
+def test_zones(tmp_path: Path) -> None:
+    night = {"Start": "2026-03-29T01:30:00", "End": "2026-03-29T03:30:00"}
+    assert one(tmp_path, **night).ideal_s == 7200
+    berlin = Rules(model="keep", time_zone="Europe/Berlin")
+    assert one(tmp_path, berlin, **night).ideal_s == 3600
+    zoned = {"Start": "2026-03-29T01:30:00+0100", "End": "2026-03-29T03:30:00+0200"}
+    assert one(tmp_path, **zoned).ideal_s == 3600
+    assert one(tmp_path, Submit="1774740000", Start="1774740000", End="1774740050").ideal_s == 50
+    with pytest.raises(ConfigError, match="no such zone"):
+        one(tmp_path, Rules(time_zone="Europe/Nowhere"), **night)
+
+
+def test_models_are_named_by_job_names(tmp_path: Path) -> None:
+    rules = Rules(model="keep", models={"nightly-*": "bert-large"})
+    assert one(tmp_path, rules, JobName="nightly-7").model == "bert-large"
+    assert one(tmp_path, JobName="resnet50").model == "resnet50"
+    assert one(tmp_path, JobName="ann-test").model == one(tmp_path).model == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [
+        ({"AllocTRES": "gres/gpu=four"}, "'AllocTRES' is 'gres/gpu=four'"),
+        ({"Start": "yesterday"}, "'Start' is 'yesterday', expected a time"),
+        ({"Submit": "Unknown"}, "'Submit' is 'Unknown'"),
+        ({"Elapsed": "1 hour"}, "expected a length of time as in 1-02:03:04"),
+        ({"Timelimit": "soon"}, "expected a length of time"),
+        ({"End": "2026-03-01T09:00:00"}, "expected a time after Start"),
+        ({"ElapsedRaw": "-3"}, "'ElapsedRaw' is '-3'"),
+    ],
+)
+def test_a_broken_cell_is_named(tmp_path: Path, cells: dict[str, str], words: str) -> None:
+    with pytest.raises(TraceError) as caught:
+        one(tmp_path, **cells)
+    assert str(caught.value).startswith(f"{tmp_path / 'log.txt'}:2: ")
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_id_that_recurs_without_a_requeue_is_refused(tmp_path: Path) -> None:
+    again = [*SACCT, SACCT[1]]
+    with pytest.raises(TraceError, match="its id recurs"):
+        jobs(tmp_path, *again)
+
+
+@pytest.mark.parametrize("missing", ["AllocTRES", "End"])
+def test_missing_columns_are_named(tmp_path: Path, missing: str) -> None:
+    lines = ["JobID|State|Submit|Start|Eligible", "1|COMPLETED|1|2|3"]
+    extra = {"AllocTRES": ("End", "5"), "End": ("AllocTRES", "gres/gpu=1")}[missing]
+    with pytest.raises(TraceError, match=f"none of the columns .*{missing}"):
+        jobs(tmp_path, f"{lines[0]}|{extra[0]}", f"{lines[1]}|{extra[1]}")
+
+
+@needs_recorded
+@pytest.mark.parametrize("session", SESSIONS)
+def test_recorded_sessions_become_what_was_submitted(tmp_path: Path, session: str) -> None:
+    folder = RECORDED / session
+    log = gzip.decompress((folder / "sacct.txt.gz").read_bytes())
+    full = put(tmp_path, "all.txt", log.decode())
+    trace = read_trace(full, rules=KEEP)
+    assert trace.jobs == read_trace(folder / "sacct_short.txt", rules=KEEP).jobs
+    read = {
+        of: list(group) for of, group in itertools.groupby(trace.jobs, lambda x: x.id.split("_")[0])
+    }
+    ids = {row["n"]: row["job_id"] for row in _rows(folder / "ids.csv")}
+    for asked in _rows(folder / "submitted.csv"):
+        for job in read[ids[asked["n"]]]:
+            assert job.gpus == int(asked["gpus"])
+            assert (job.user, job.tenant) == (asked["user"], asked["account"])
+            assert job.hints["hint_time_limit_s"] == str(60 * int(asked["limit_min"]))
+            assert job.hints["hint_partition"] == asked["partition"]
+            assert job.hints["hint_qos"] == asked["qos"]
+            if not asked["extra"] and session != "preemption":
+                assert abs(job.ideal_s - float(asked["duration_s"])) <= 2
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
