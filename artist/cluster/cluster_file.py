@@ -37,9 +37,10 @@ from artist.cluster.with_units import (
     with_unit,
 )
 from artist.errors import ConfigError, did_you_mean, shortened
-from artist.io.documents import Document, explain, line_in, load_yaml
+from artist.io.documents import Document, explain, line_in, load_yaml, validate
 from artist.io.shipped import document_names, document_path
 from artist.registry import UnknownNameError
+from artist.slurm.facts import SlurmFacts
 
 FOLDER = "clusters"
 """Where cluster files are: `astra_configs/clusters`."""
@@ -92,6 +93,10 @@ class ClusterFile(Document):
     )
     tree: Any = Field(description="the units of the outermost level, and what is inside them")
     source: str = Field(default="", description="where the sizes come from")
+    slurm: SlurmFacts | None = Field(
+        default=None,
+        description="what artist cluster import --slurm found; no run reads it yet",
+    )
 
     @field_validator("levels")
     @classmethod
@@ -181,6 +186,18 @@ def load_cluster(name: str) -> Cluster:
     except _MisfitError as misfit:
         line = line_in(path, misfit.location)
         raise ConfigError(f"{path}:{line}: {misfit}") from misfit.__cause__
+
+
+def cluster_from(document: Mapping[str, Any], where: str) -> Cluster:
+    """A cluster by the content of its file, which need not be written.
+
+    Raises:
+        ConfigError: the content is bad; begins with `where`.
+    """
+    try:
+        return _UnitsReader(validate(document, ClusterFile, where)).cluster()
+    except _MisfitError as misfit:
+        raise ConfigError(f"{where}: {misfit}") from misfit.__cause__
 
 
 class _MisfitError(Exception):

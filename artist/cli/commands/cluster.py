@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from artist.cli import options
-from artist.cli.output import Format, note, print_json, print_table, print_text
+from artist.cli.output import Format, note, print_facts, print_json, print_table, print_text
 
 if TYPE_CHECKING:
     from artist.cluster.fabric import Fabric
@@ -67,6 +67,42 @@ def show(
     print_text("\n".join(lines(whole)))
     rows = [list(row.values()) for row in _links(links)]
     print_table(f"links of cluster {name}, fabric {links.name}", _COLUMNS, rows)
+
+
+@app.command("import")
+def import_(
+    slurm: Annotated[
+        Path,
+        typer.Option(metavar="DIR", help="Texts of scontrol show and sacctmgr -P show, by name."),
+    ],
+    out: Annotated[Path, typer.Option(help="Cluster file to write: FILE.yaml.")],
+    keep_names: Annotated[
+        bool, typer.Option("--keep-names", help="Keep the names of users.")
+    ] = False,
+    overwrite: options.OverwriteFiles = False,
+    format_: options.FormatOption = Format.TABLE,
+) -> None:
+    """Write a cluster file from what Slurm says of a cluster; lists what it does not understand."""
+    import yaml
+
+    from artist.cluster.cluster_file import cluster_from
+    from artist.io.writing import check_new_file, write_whole
+    from artist.slurm.cluster_import import cluster_document
+
+    check_new_file(out, "--out", overwrite=overwrite)
+    document = cluster_document(slurm, keep_names=keep_names)
+    cluster = cluster_from(document, f"{slurm}: the imported cluster")
+    write_whole(out, yaml.safe_dump(document, sort_keys=False, default_flow_style=None, width=100))
+    facts = {
+        "cluster": cluster.file.name,
+        "gpus": cluster.gpus,
+        "machines": len(cluster.kinds),
+        **{key: len(document["slurm"][key]) for key in ("partitions", "qos", "accounts")},
+        "not_understood": document["slurm"]["not_understood"],
+    }
+    if format_ is Format.TABLE:
+        facts["not_understood"] = "\n".join(document["slurm"]["not_understood"])
+    print_facts(str(out), facts, format_)
 
 
 _COLUMNS = ("level", "bandwidth", "latency", "shared_by", "uplink")

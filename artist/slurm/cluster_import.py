@@ -1,0 +1,279 @@
+"""From the texts of a Slurm cluster to a cluster file.
+
+| text | what prints it | |
+| --- | --- | --- |
+| `nodes.txt` | `scontrol show nodes` | must be there: machines with their GPUs and kinds |
+| `topology.txt` or `topology.conf` | `scontrol show topology`, or the file | racks: leaf switches |
+| `partitions.txt` | `scontrol show partitions` | partitions |
+| `qos.txt`, `assoc.txt` | `sacctmgr -P show qos`, `... assoc` | QOS; accounts, users, shares |
+| `config.txt` | `scontrol show config` | settings of scheduling |
+| `reservations.txt` | `scontrol show reservations` | only listed |
+
+Nothing is guessed: what has no place in a cluster file is listed. CPUs and memory have none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from artist.errors import ConfigError, shortened
+from artist.io.digests import pseudonym
+from artist.io.reading import is_file
+from artist.slurm.texts import Record, hosts, records, settings, table
+
+TEXTS = ("nodes", "topology", "partitions", "qos", "assoc", "config", "reservations")
+LEVELS = ("rack", "pod", "zone", "hall")
+"""What units of switches are called, from leaf switches outwards."""
+
+_GPU = re.compile(r"gpu(?::([A-Za-z0-9._-]+))?:(\d+)(?:\(.*\))?")
+_LENGTH = re.compile(r"(?:(\d+)-)?(\d+):(\d\d):(\d\d)")
+_IN_SERVICE = {"IDLE", "MIXED", "ALLOCATED", "COMPLETING"}
+_SETTINGS = re.compile(r"Priority|Preempt|Scheduler|Sched|Select|Topology|OverTimeLimit|KillWait")
+
+# Keys of partitions that change nothing here, or do not where they have these values.
+_PARTITION_DEFAULTS = {
+    "AllowGroups": "ALL", "AllowAccounts": "ALL", "AllowQos": "ALL", "AllocNodes": "ALL",
+    "QoS": "", "DefaultTime": "", "DisableRootJobs": None, "ExclusiveUser": "NO", "GraceTime": "0",
+    "Hidden": None, "MaxNodes": "UNLIMITED", "MinNodes": None, "LLN": "NO",
+    "MaxCPUsPerNode": None, "RootOnly": "NO", "ReqResv": "NO", "OverSubscribe": "NO",
+    "OverTimeLimit": "", "State": "UP", "TotalCPUs": None, "TotalNodes": None,
+    "SelectTypeParameters": "", "JobDefaults": "", "DefMemPerNode": None, "MaxMemPerNode": None,
+    "DefMemPerCPU": None, "MaxMemPerCPU": None, "TRES": None, "PartitionName": None, "Nodes": None,
+    "Default": None, "MaxTime": None, "PriorityTier": None, "PriorityJobFactor": None,
+    "PreemptMode": None, "MaxCPUsPerSocket": None,
+}  # fmt: skip
+_NODE_DEFAULTS = {"AvailableFeatures": "", "Weight": "1", "Owner": "", "MCS_label": ""}
+_QOS_KEYS = ("Name", "Priority", "Preempt", "PreemptMode")
+_ASSOC_KEYS = ("Cluster", "Account", "User", "Share", "ParentName", "Par Name", "QOS", "Def QOS")
+_ZEROS = ("", "0", "00:00:00", "1.000000", "0.000000")
+
+
+def cluster_document(folder: Path, *, keep_names: bool = False) -> dict[str, Any]:
+    """The content of a cluster file, from the texts in a folder.
+
+    Raises:
+        ConfigError: no nodes, or a text that is broken; names file and line.
+    """
+    return _Import(folder, keep_names).document()
+
+
+class _Import:
+    def __init__(self, folder: Path, keep_names: bool) -> None:
+        self._folder = folder
+        self._people: Callable[[str], str] = str if keep_names else pseudonym
+        self._missing: Counter[str] = Counter()
+
+    def document(self) -> dict[str, Any]:
+        """The content of the cluster file."""
+        config = settings(path) if (path := self._text("config")) else {}
+        levels, tree = self._tree(self._machines())
+        name = re.sub(r"[^A-Za-z0-9._-]", "-", config.get("ClusterName", "")).lstrip("._-")
+        slurm = {
+            "partitions": [
+                self._partition(x) for x in self._records("partitions", "PartitionName")
+            ],
+            "qos": [self._qos(record) for record in self._table("qos", ("Name", "Priority"))],
+            "accounts": self._accounts(config.get("ClusterName")),
+            "settings": {x: config[x] for x in sorted(config) if _SETTINGS.match(x)},
+        }
+        for record in self._records("reservations", "ReservationName"):
+            self._miss(f"reservation {record.text('ReservationName')} of {record.text('Nodes')}")
+        missing = [f"{words} ({n} times)" if n > 1 else words for words, n in self._missing.items()]
+        return {
+            "name": name or "slurm",
+            "summary": f"imported from Slurm ({self._folder.resolve().name})",
+            "levels": levels,
+            "tree": tree,
+            "source": "scontrol and sacctmgr",
+            "slurm": {**slurm, "not_understood": missing},
+        }
+
+    # -- texts -----------------------------------------------------------------------
+
+    def _text(self, name: str) -> Path | None:
+        path = self._folder / f"{name}.txt"
+        return path if is_file(path) else None
+
+    def _records(self, name: str, first: str) -> list[Record]:
+        path = self._text(name)
+        return records(path, first) if path else []
+
+    def _table(self, name: str, needed: tuple[str, ...]) -> list[Record]:
+        path = self._text(name)
+        return table(path, needed) if path else []
+
+    def _miss(self, words: str) -> None:
+        self._missing[words] += 1
+
+    def _others(self, thing: str, record: Record, usual: Mapping[str, str | None]) -> None:
+        """List what a record says beside the usual."""
+        for key, value in record.values.items():
+            if key in usual and usual[key] is not None and record.text(key) != usual[key]:
+                self._miss(f"{thing}: {key}={value}")
+
+    # -- machines --------------------------------------------------------------------
+
+    def _machines(self) -> dict[str, dict[str, Any]]:
+        """The machines with GPUs, by name."""
+        if self._text("nodes") is None:
+            raise ConfigError(
+                f"{self._folder}: no nodes.txt; write it with: scontrol show nodes > nodes.txt"
+            )
+        machines = {}
+        for record in self._records("nodes", "NodeName"):
+            name = record.needed("NodeName")
+            gpus, kinds = self._gpus(name, record)
+            self._others("machines", record, _NODE_DEFAULTS)
+            states = set(re.split(r"[+*~#$@^!%-]+", record.text("State"))) - {""}
+            if states - _IN_SERVICE:
+                self._miss(f"machine {name} is {record.text('State')}, and counts as in service")
+            if not gpus:
+                self._miss("a machine without GPUs is left out")
+                continue
+            machines[name] = {"name": name, "gpus": gpus}
+            if len(kinds) == 1:
+                machines[name]["kind"] = kinds[0]
+            elif kinds:
+                self._miss(f"machine {name} has GPUs of several kinds: {', '.join(kinds)}")
+        if not machines:
+            raise ConfigError(f"{self._folder / 'nodes.txt'}: no node has GPUs (Gres=gpu:...)")
+        return machines
+
+    def _gpus(self, name: str, record: Record) -> tuple[int, list[str]]:
+        total, kinds = 0, []
+        for gres in re.split(r",(?![^(]*\))", record.text("Gres")):
+            match = _GPU.fullmatch(gres)
+            if match is not None:
+                total += int(match[2])
+                kinds += [match[1]] if match[1] else []
+            elif gres:
+                self._miss(f"machine {name}: Gres={gres}")
+        return total, kinds
+
+    def _tree(self, machines: Mapping[str, dict[str, Any]]) -> tuple[list[str], Any]:
+        """Levels from the outermost on, and the units: switches become racks, pods and so on."""
+        conf = self._folder / "topology.conf"
+        path = self._text("topology") or (conf if is_file(conf) else None)
+        found = records(path, "SwitchName") if path else []
+        inside = {
+            x.needed("SwitchName"): hosts(x.text("Switches"), x.place)
+            for x in found
+            if x.text("Switches")
+        }
+        leaves = {
+            x.needed("SwitchName"): [
+                machines[name] for name in hosts(x.text("Nodes"), x.place) if name in machines
+            ]
+            for x in found
+            if not x.text("Switches")
+        }
+        switched = {machine["name"] for rack in leaves.values() for machine in rack}
+        lonely = [machine for name, machine in machines.items() if name not in switched]
+        if found and lonely:
+            self._miss(f"{len(lonely)} machines that no switch joins get a rack of their own")
+            leaves["no-switch"] = lonely
+        if not found:
+            return ["machine"], list(machines.values())
+        tops = [name for name in (*inside, *leaves) if not any(name in x for x in inside.values())]
+        depths = {self._depth(name, inside, ()) for name in tops if name != "no-switch"}
+        if not depths:
+            raise ConfigError(f"{path}: every switch is inside another one; print it again")
+        depth = max(depths)
+        if len(tops) == 1 and depth:  # the top switch is the network
+            tops, depth = inside[tops[0]], depth - 1
+            depths = {self._depth(name, inside, ()) for name in tops}
+        if len(depths) > 1 or depth >= len(LEVELS):
+            raise ConfigError(
+                f"{path}: switches lie {sorted(depths)} levels deep, expected one depth of at most "
+                f"{len(LEVELS)}; give a topology.txt without the others"
+            )
+        tree = [self._unit(name, depth, inside, leaves) for name in tops]
+        return [*reversed(LEVELS[: depth + 1]), "machine"], [unit for unit in tree if unit]
+
+    def _depth(self, name: str, inside: Mapping[str, list[str]], above: tuple[str, ...]) -> int:
+        if name in above:
+            raise ConfigError(f"{self._folder}: switch {shortened(name)} is inside itself")
+        return max(
+            (1 + self._depth(x, inside, (*above, name)) for x in inside.get(name, ())), default=0
+        )
+
+    def _unit(
+        self,
+        name: str,
+        depth: int,
+        inside: Mapping[str, list[str]],
+        leaves: Mapping[str, list[dict[str, Any]]],
+    ) -> dict[str, Any] | None:
+        """A switch as a unit; None if no machine with GPUs hangs on it."""
+        if not depth:
+            machines = leaves.get(name)
+            return {"name": name, "machine": machines} if machines else None
+        units = [self._unit(x, depth - 1, inside, leaves) for x in inside.get(name, ())]
+        full = [unit for unit in units if unit]
+        return {"name": name, LEVELS[depth - 1]: full} if full else None
+
+    # -- partitions, QOS, accounts -----------------------------------------------------
+
+    def _partition(self, record: Record) -> dict[str, Any]:
+        name = record.needed("PartitionName")
+        for key in record.values.keys() - _PARTITION_DEFAULTS.keys():
+            self._miss(f"partition {name}: {key}={record.values[key]}")
+        self._others(f"partition {name}", record, _PARTITION_DEFAULTS)
+        return {
+            "name": name,
+            "nodes": record.text("Nodes"),
+            "default": record.text("Default") == "YES",
+            "max_time_s": _seconds(record, "MaxTime"),
+            "priority_tier": record.count("PriorityTier", 1),
+            "priority_job_factor": record.count("PriorityJobFactor", 1),
+            "preempt_mode": record.text("PreemptMode") or "OFF",
+        }
+
+    def _qos(self, record: Record) -> dict[str, Any]:
+        name = record.needed("Name")
+        self._limits(f"QOS {name}", record, _QOS_KEYS)
+        return {
+            "name": name,
+            "priority": record.count("Priority"),
+            "preempts": [x for x in record.text("Preempt").split(",") if x],
+            "preempt_mode": record.text("PreemptMode") or "cluster",
+        }
+
+    def _accounts(self, cluster: str | None) -> list[dict[str, Any]]:
+        accounts: dict[str, dict[str, Any]] = {}
+        for record in self._table("assoc", ("Account", "User", "Share")):
+            if cluster and record.text("Cluster") not in ("", cluster):
+                continue
+            name, user = record.needed("Account"), record.text("User")
+            whose = f"account {name}" + (f", user {self._people(user)}" if user else "")
+            self._limits(whose, record, _ASSOC_KEYS)
+            shares = "parent" if record.text("Share") == "parent" else record.count("Share", 1)
+            account = accounts.setdefault(name, {"name": name, "shares": 1, "users": {}})
+            if user:
+                account["users"][self._people(user)] = shares
+            else:
+                account["shares"] = shares
+                if parent := record.text("ParentName") or record.text("Par Name"):
+                    account["parent"] = parent
+        return list(accounts.values())
+
+    def _limits(self, whose: str, record: Record, known: Sequence[str]) -> None:
+        for key, value in record.values.items():
+            if key not in known and value not in _ZEROS:
+                self._miss(f"{whose}: {key}={value}")
+
+
+def _seconds(record: Record, key: str) -> float | None:
+    """A length of time in seconds; None for ever."""
+    text = record.text(key)
+    if not text or text == "UNLIMITED":
+        return None
+    match = _LENGTH.fullmatch(text)
+    if match is None:
+        raise record.error(key, "a time as in 1-02:03:04 or UNLIMITED")
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)

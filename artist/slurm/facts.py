@@ -1,0 +1,53 @@
+"""What a cluster file keeps of Slurm: partitions, QOS, accounts and their shares."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from artist.io.documents import Document, NonNegative
+
+
+class Partition(Document):
+    """A set of machines with limits and priorities of its own."""
+
+    name: str
+    nodes: str = Field(description="names of machines, as a host list such as n[01-16]")
+    default: bool = Field(default=False, description="whether jobs go here unless they say where")
+    max_time_s: NonNegative | None = Field(
+        default=None, description="longest time limit; none: any"
+    )
+    priority_tier: int = Field(default=1, description="partitions of higher tiers go first")
+    priority_job_factor: int = Field(default=1, description="for the priority of its jobs")
+    preempt_mode: str = Field(default="OFF", description="what becomes of jobs that are preempted")
+
+
+class Qos(Document):
+    """A quality of service."""
+
+    name: str
+    priority: int = 0
+    preempts: tuple[str, ...] = Field(default=(), description="QOS whose jobs it may preempt")
+    preempt_mode: str = Field(default="cluster", description="cluster: as the cluster does")
+
+
+class Account(Document):
+    """An account: a team, and its users."""
+
+    name: str
+    parent: str | None = None
+    shares: int | str = Field(default=1, description="among its siblings, or 'parent'")
+    users: dict[str, int | str] = Field(default_factory=dict, description="shares of its users")
+
+
+class SlurmFacts(Document):
+    """What `artist cluster import --slurm` has found."""
+
+    partitions: tuple[Partition, ...] = ()
+    qos: tuple[Qos, ...] = ()
+    accounts: tuple[Account, ...] = ()
+    settings: dict[str, str] = Field(
+        default_factory=dict, description="of scheduling and priority, as Slurm spells them"
+    )
+    not_understood: tuple[str, ...] = Field(
+        default=(), description="what Slurm said that has no place here"
+    )

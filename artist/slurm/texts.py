@@ -1,0 +1,163 @@
+"""The texts that Slurm's programs print: records of `scontrol show`, tables of `sacctmgr -P`.
+
+Source: scontrol(1) and sacctmgr(1) of Slurm 22.05, and outputs recorded from it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from artist.errors import ConfigError, shortened
+from artist.io.reading import read_text
+
+_KEY = re.compile(r"([A-Za-z][A-Za-z0-9_/:-]*)=(.*)", re.DOTALL)
+_SETTING = re.compile(r"(\S+)\s+=\s*(.*)")
+_RANGES = re.compile(r"([^\[\]]*)\[([\d,-]+)\](.*)")
+_MOST_HOSTS = 1_000_000
+
+NOTHING = ("", "(null)", "N/A", "NONE", "None", "n/a")
+
+
+@dataclass(frozen=True)
+class Record:
+    """Keys and values of one thing, such as a node, and where they stand."""
+
+    place: str
+    values: Mapping[str, str]
+
+    def text(self, key: str) -> str:
+        """The value; empty where there is none."""
+        value = self.values.get(key, "")
+        return "" if value in NOTHING else value
+
+    def needed(self, key: str) -> str:
+        """A value that must be there.
+
+        Raises:
+            ConfigError: it is not.
+        """
+        if not (value := self.text(key)):
+            raise ConfigError(f"{self.place}: no {key}; print the text again, whole")
+        return value
+
+    def count(self, key: str, default: int = 0) -> int:
+        """A whole number, zero or more.
+
+        Raises:
+            ConfigError: the value is something else.
+        """
+        value = self.text(key)
+        if not value:
+            return default
+        if not value.isdecimal() or len(value) > 12:
+            raise self.error(key, "a whole number")
+        return int(value)
+
+    def error(self, key: str, expected: str) -> ConfigError:
+        """An error about one value."""
+        got = shortened(self.values.get(key))
+        return ConfigError(f"{self.place}: {key} is {got}, expected {expected}; print it again")
+
+
+def records(path: Path, first: str) -> list[Record]:
+    """What `scontrol show` prints, also with `-o`: a record begins with the key `first`.
+
+    Raises:
+        ConfigError: the file cannot be read, or something else stands before the first record.
+    """
+    found: list[Record] = []
+    values: dict[str, str] = {}
+    key = ""
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
+        if line.lstrip().startswith("#"):
+            continue
+        for word in line.split():
+            match = _KEY.fullmatch(word)
+            if match is not None and match[1] == first:
+                values, key = {}, ""
+                found.append(Record(f"{path}:{number}", values))
+            if not found:
+                raise ConfigError(
+                    f"{path}:{number}: begins with {shortened(word)}, expected {first}=...; give "
+                    "what Slurm prints"
+                )
+            if match is not None and match[1] not in values:
+                key = match[1]
+                values[key] = match[2]
+            elif key:  # a value with spaces in it
+                values[key] += f" {word}"
+    return found
+
+
+def settings(path: Path) -> dict[str, str]:
+    """What `scontrol show config` prints: `KEY = VALUE`, one a line."""
+    matches = (_SETTING.fullmatch(line.strip()) for line in read_text(path).splitlines())
+    return {match[1]: match[2] for match in matches if match and match[2] not in NOTHING}
+
+
+def table(path: Path, needed: tuple[str, ...]) -> list[Record]:
+    """What `sacctmgr -P` prints: a header, and cells between bars.
+
+    Raises:
+        ConfigError: a column or a cell is missing.
+    """
+    lines = read_text(path).splitlines()
+    names = [name.strip() for name in lines[0].split("|")] if lines else []
+    for name in needed:
+        if name not in names:
+            raise ConfigError(
+                f"{path}:1: no column {name}, expected those of sacctmgr -P ({', '.join(needed)})"
+            )
+    found = []
+    for number, line in enumerate(lines[1:], start=2):
+        cells = line.split("|")
+        if len(cells) != len(names):
+            raise ConfigError(
+                f"{path}:{number}: {len(cells)} cells, expected {len(names)}; print it again"
+            )
+        found.append(Record(f"{path}:{number}", dict(zip(names, cells, strict=True))))
+    return found
+
+
+def hosts(text: str, place: str) -> list[str]:
+    """The names in a host list.
+
+    >>> hosts("n[08-10,12],login1", "here")
+    ['n08', 'n09', 'n10', 'n12', 'login1']
+
+    Raises:
+        ConfigError: a range is broken, or the list is too long.
+    """
+    names = [name for part in _split(text) for name in _expanded(part, place)]
+    if len(names) > _MOST_HOSTS:
+        raise ConfigError(f"{place}: a list of more than {_MOST_HOSTS} hosts")
+    return names
+
+
+def _split(text: str) -> Iterator[str]:
+    """Split at the commas outside of brackets."""
+    yield from filter(None, re.split(r",(?![^\[]*\])", text))
+
+
+def _expanded(part: str, place: str) -> Iterator[str]:
+    match = _RANGES.fullmatch(part)
+    if match is None:
+        if "[" in part or "]" in part:
+            raise ConfigError(f"{place}: {shortened(part)} is no list of hosts, such as n[01-16]")
+        yield part
+        return
+    before, ranges, after = match.groups()
+    for one in ranges.split(","):
+        low, dash, high = one.partition("-")
+        high = high if dash else low
+        if (
+            not low.isdecimal()
+            or not high.isdecimal()
+            or not 0 <= int(high) - int(low) < _MOST_HOSTS
+        ):
+            raise ConfigError(f"{place}: {shortened(part)} is no list of hosts, such as n[01-16]")
+        for number in range(int(low), int(high) + 1):
+            yield from _expanded(f"{before}{number:0{len(low)}d}{after}", place)

@@ -1,0 +1,194 @@
+"""What Slurm says of a cluster becomes a cluster file, and what has no place in one is listed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from artist.cluster.cluster_file import cluster_from
+from artist.errors import ConfigError
+from artist.io.digests import pseudonym
+from artist.slurm.cluster_import import cluster_document
+from artist.slurm.texts import hosts, records
+
+RECORDED = Path(__file__).parents[3] / "shared" / "groundwork" / "slurm"
+needs_recorded = pytest.mark.skipif(
+    not RECORDED.is_dir(), reason="the recorded sessions of Slurm are not here"
+)
+
+TEXTS = {
+    "nodes": """\
+NodeName=g1 Arch=x86_64 CoresPerSocket=64
+   Gres=gpu:a100:8(S:0-1) OS=Linux 6.1 #1 SMP
+   State=IDLE Weight=1 Owner=N/A
+
+NodeName=g2 Arch=x86_64 CoresPerSocket=64
+   Gres=gpu:h100:4 OS=Linux 6.1 #1 SMP
+   State=DOWN*+DRAIN Weight=5 Owner=N/A
+
+NodeName=cpu1 Gres=(null) State=IDLE
+""",
+    "topology": """\
+SwitchName=leaf1 Level=0 LinkSpeed=1 Nodes=g[1,3]
+SwitchName=leaf2 Level=0 LinkSpeed=1 Nodes=g2,cpu1
+SwitchName=spine Level=1 LinkSpeed=1 Nodes=g[1-3],cpu1 Switches=leaf[1-2]
+""",
+    "partitions": """\
+PartitionName=long
+   AllowGroups=ALL AllowAccounts=vision QoS=N/A Default=YES
+   MaxTime=2-00:00:00 Nodes=g[1-2] PriorityJobFactor=10 PriorityTier=3 PreemptMode=REQUEUE
+PartitionName=any MaxTime=UNLIMITED Nodes=g1 Default=NO PowerDownOnIdle=YES
+""",
+    "qos": "Name|Priority|Preempt|GrpTRES\nhigh|100|low|gres/gpu=16\nlow|10||\n",
+    "assoc": """\
+Cluster|Account|User|Share|ParentName|MaxJobs
+mine|root||1||
+mine|vision||50|root|
+mine|vision|ann|2||5
+mine|vision|ben|parent||
+other|vision|eve|7||
+""",
+    "config": "Configuration data as of now\nClusterName = mine\nPriorityWeightAge = 1000\n",
+    "reservations": "ReservationName=night StartTime=now\n   Nodes=g[1-2] Users=root\n",
+}
+
+
+def put(folder: Path, **texts: str) -> Path:
+    for name, text in {**TEXTS, **texts}.items():
+        (folder / f"{name}.txt").write_text(text)
+    return folder
+
+
+def imported(folder: Path, **texts: str) -> dict[str, Any]:
+    document = cluster_document(put(folder, **texts), keep_names=True)
+    cluster_from(document, "here")
+    return document
+
+
+def test_leaf_switches_become_racks_of_machines(tmp_path: Path) -> None:
+    document = imported(tmp_path)
+    assert (document["name"], document["levels"]) == ("mine", ["rack", "machine"])
+    assert document["tree"] == [
+        {"name": "leaf1", "machine": [{"name": "g1", "gpus": 8, "kind": "a100"}]},
+        {"name": "leaf2", "machine": [{"name": "g2", "gpus": 4, "kind": "h100"}]},
+    ]
+
+
+def test_partitions_qos_accounts_and_settings_are_kept(tmp_path: Path) -> None:
+    slurm = imported(tmp_path)["slurm"]
+    long, any_ = slurm["partitions"]
+    assert (long["max_time_s"], any_["max_time_s"]) == (172800.0, None)
+    assert (long["priority_tier"], long["priority_job_factor"], long["default"]) == (3, 10, True)
+    assert (long["preempt_mode"], any_["preempt_mode"]) == ("REQUEUE", "OFF")
+    assert [(x["name"], x["priority"], x["preempts"]) for x in slurm["qos"]] == [
+        ("high", 100, ["low"]), ("low", 10, []),
+    ]  # fmt: skip
+    assert slurm["accounts"] == [
+        {"name": "root", "shares": 1, "users": {}},
+        {"name": "vision", "shares": 50, "parent": "root", "users": {"ann": 2, "ben": "parent"}},
+    ]
+    assert slurm["settings"] == {"PriorityWeightAge": "1000"}
+
+
+def test_what_has_no_place_is_listed(tmp_path: Path) -> None:
+    assert sorted(imported(tmp_path)["slurm"]["not_understood"]) == [
+        "QOS high: GrpTRES=gres/gpu=16",
+        "a machine without GPUs is left out",
+        "account vision, user ann: MaxJobs=5",
+        "machine g2 is DOWN*+DRAIN, and counts as in service",
+        "machines: Weight=5",
+        "partition any: PowerDownOnIdle=YES",
+        "partition long: AllowAccounts=vision",
+        "reservation night of g[1-2]",
+    ]
+
+
+def test_people_get_the_pseudonyms_that_traces_give_them(tmp_path: Path) -> None:
+    (_, vision) = cluster_document(put(tmp_path))["slurm"]["accounts"]
+    assert list(vision["users"]) == [pseudonym("ann"), pseudonym("ben")]
+
+
+def test_nodes_alone_suffice(tmp_path: Path) -> None:
+    (tmp_path / "nodes.txt").write_text(TEXTS["nodes"])
+    document = cluster_document(tmp_path)
+    assert (document["levels"], len(document["tree"])) == (["machine"], 2)
+    assert cluster_from(document, "here").gpus == 12
+
+
+def test_more_levels_of_switches(tmp_path: Path) -> None:
+    topology = (
+        "SwitchName=a Nodes=g1\nSwitchName=b Nodes=g2\nSwitchName=p Switches=a\n"
+        "SwitchName=q Switches=b\nSwitchName=top Switches=p,q\n"
+    )
+    document = imported(tmp_path, topology=topology)
+    assert document["levels"] == ["pod", "rack", "machine"]
+    assert [unit["name"] for unit in document["tree"]] == ["p", "q"]
+
+
+def test_machines_that_no_switch_joins(tmp_path: Path) -> None:
+    document = imported(tmp_path, topology="SwitchName=a Nodes=g1\n")
+    assert [unit["name"] for unit in document["tree"]] == ["a", "no-switch"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "words"),
+    [
+        ({"nodes": "Something else\n"}, "nodes.txt:1: begins with 'Something', expected NodeName"),
+        ({"nodes": "NodeName=a State=IDLE\n"}, "no node has GPUs"),
+        ({"topology": "SwitchName=a Nodes=g[1-\n"}, "topology.txt:1: 'g[1-' is no list of hosts"),
+        ({"topology": "SwitchName=a Nodes=g[9-1]\n"}, "no list of hosts"),
+        ({"topology": "SwitchName=a Switches=b\nSwitchName=b Switches=a\n"}, "every switch is"),
+        ({"topology": "SwitchName=t Switches=a\nSwitchName=a Switches=a\n"}, "inside itself"),
+        ({"topology": "SwitchName=a Nodes=g1\nSwitchName=b Switches=c\nSwitchName=c Nodes=g2\n"},
+         "levels deep"),
+        ({"partitions": "PartitionName=p MaxTime=soon\n"}, "partitions.txt:1: MaxTime is 'soon'"),
+        ({"partitions": "PartitionName=p PriorityTier=-1\n"}, "PriorityTier is '-1'"),
+        ({"qos": "Name|Preempt\nhigh|\n"}, "qos.txt:1: no column Priority"),
+        ({"qos": "Name|Priority\nhigh\n"}, "qos.txt:2: 1 cells, expected 2"),
+        ({"qos": ""}, "qos.txt:1: no column Name"),
+        ({"assoc": "Account|User|Share\n|ann|1\n"}, "assoc.txt:2: no Account"),
+        ({"assoc": "Account|User|Share\nvision|ann|many\n"}, "Share is 'many', expected a whole"),
+    ],
+)  # fmt: skip
+def test_a_broken_text_is_named_with_its_line(tmp_path: Path, texts, words: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        imported(tmp_path, **texts)
+    assert words in str(caught.value)
+    assert str(tmp_path) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_folder_without_nodes_says_how_to_write_them(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"scontrol show nodes > nodes\.txt"):
+        cluster_document(tmp_path)
+
+
+def test_host_lists() -> None:
+    assert hosts("n[08-10,12],login1", "here") == ["n08", "n09", "n10", "n12", "login1"]
+    assert hosts("r[1-2]n[1-2]", "here") == ["r1n1", "r1n2", "r2n1", "r2n2"]
+    assert hosts("", "here") == []
+
+
+def test_values_may_have_spaces_and_records_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "nodes.txt"
+    path.write_text("# a comment\nNodeName=a OS=Linux 6.1 #1 Reason=Not responding [root@now]\n")
+    (record,) = records(path, "NodeName")
+    assert record.values["OS"] == "Linux 6.1 #1"
+    assert record.values["Reason"] == "Not responding [root@now]"
+    assert record.place == f"{path}:2"
+
+
+@needs_recorded
+@pytest.mark.parametrize("session", ["fifo-backfill", "preemption", "shares", "topology"])
+def test_recorded_clusters(session: str) -> None:
+    document = cluster_document(RECORDED / session, keep_names=True)
+    cluster = cluster_from(document, session)
+    assert (cluster.gpus, len(cluster.kinds), set(cluster.kinds)) == (128, 16, {"a100"})
+    shares = {x["name"]: (x["shares"], x["users"]) for x in document["slurm"]["accounts"]}
+    assert shares["language"] == (30, {"u3": 2, "u4": 1})
+    assert len(document["levels"]) == (2 if session == "topology" else 1)
+    missing = " ".join(document["slurm"]["not_understood"])
+    assert ("reservation maint" in missing) == (session == "preemption")
+    assert ("TRESBillingWeights" in missing) == (session == "shares")
