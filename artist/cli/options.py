@@ -65,7 +65,8 @@ DataName = Annotated[
 Estimates = Annotated[
     str | None,
     typer.Option(
-        metavar="exact|limit|factor:F", help="Expected run times, under easy and conservative."
+        metavar="exact|limit|factor:F|learned",
+        help="Expected run times, under easy and conservative.",
     ),
 ]
 Seed = Annotated[int | None, typer.Option(help="Seed of everything drawn (default 0).")]

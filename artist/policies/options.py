@@ -61,12 +61,13 @@ def estimate_factor(text: str) -> float:
         ValueError: it is no rule.
     """
     rule, colon, factor = text.partition(":")
-    if text in ("exact", "limit"):
+    if text in ("exact", "limit", "learned"):
         return 1.0
     number = as_float(factor)
     if rule != "factor" or not colon or not 1e-3 <= number <= 1e6:
         raise ValueError(
-            f"got {shortened(text)}, expected exact, limit or factor:F with F from 0.001 to 1e6"
+            f"got {shortened(text)}, expected exact, limit, learned or factor:F with F from "
+            "0.001 to 1e6"
         )
     return number
 
@@ -79,8 +80,8 @@ class BackfillOptions(Options):
     )
     estimates: str = Field(
         default="exact",
-        description="expected run times: exact; limit (the column hint_time_limit_s); or factor:F, "
-        "F times exact",
+        description="expected run times: exact; limit (the column hint_time_limit_s); factor:F, F "
+        "times exact; or learned, from the user's last two jobs",
     )
     placement: Literal["any", "pack", "consolidate-or-wait"] = Field(
         default="pack", description="where GPUs are taken"

@@ -64,7 +64,7 @@ def test_a_job_without_a_limit_is_named(limit: object) -> None:
 
 @pytest.mark.parametrize("rule", ["", "Exact", "factor", "factor:", "factor:0", "factor:nan"])
 def test_a_rule_that_is_none_is_refused(rule: str) -> None:
-    with pytest.raises(ConfigError, match="expected exact, limit or factor:F"):
+    with pytest.raises(ConfigError, match="expected exact, limit, learned or factor:F"):
         make_policy("conservative", estimates=rule)
 
 

@@ -46,6 +46,9 @@ class Simulation(naive.Simulation):
 
     def run(self) -> list[list[naive.Stay]]:
         self.memory, self.promised = Memory(), dict[int, int]()
+        # Of finished jobs, in order: user and run time. Of running jobs: the expected run time.
+        self.finished: list[tuple[str, int]] = []
+        self.expected: dict[int, int] = {}
         return super().run()
 
     def times(self, here: list[naive.State]) -> list[int]:
@@ -66,7 +69,22 @@ class Simulation(naive.Simulation):
 
     # -- estimates -----------------------------------------------------------------
 
+    def leave(self, state: naive.State, now: int, how: str) -> None:
+        self.finished.append((state.job.user, now - state.start))
+        super().leave(state, now, how)
+
+    def learned(self, state: naive.State) -> int:
+        limit = state.job.hints.get("hint_time_limit_s")
+        last = [run for user, run in self.finished if user == state.job.user][-2:]
+        if not last and limit:
+            last = [naive.ticks(float(str(limit)))]
+        last = last or [run for _, run in self.finished[-2:]] or [naive.ticks(3600)]
+        mean = sum(last) // len(last)
+        return min(mean, naive.ticks(float(str(limit)))) if limit else mean
+
     def estimate(self, state: naive.State, exact: int) -> int:
+        if self.rules.estimates == "learned":
+            return self.expected[state.handle] if state.gpus else self.learned(state)
         if self.rules.estimates == "limit":
             return naive.ticks(float(str(state.job.hints["hint_time_limit_s"])))
         factor = self.rules.estimates.removeprefix("factor:").replace("exact", "1")
@@ -117,6 +135,7 @@ class Simulation(naive.Simulation):
                 continue
             self.happened["backfilled"] += head is not None
             given[state.handle] = gpus
+            self.expected[state.handle] = held.end - now
             holding.append(held)
         return given
 
@@ -145,6 +164,7 @@ class Simulation(naive.Simulation):
             memory.reserved[state.handle] = new
             self.promised.setdefault(state.handle, new.start)
         due = {x: held for x, held in memory.reserved.items() if held.start <= now}
+        self.expected |= {x: held.end - now for x, held in due.items()}
         memory.reserved = {x: held for x, held in memory.reserved.items() if x not in due}
         memory.leaving = leaving | {x: held.end for x, held in due.items()}
         return {x: held.gpus for x, held in due.items()}

@@ -20,18 +20,29 @@ from test_naive_classics import Case, cases, naive_cluster, simulated, slowdown
 POLICIES = ["easy", "conservative"]
 OPTIONS = {
     "order": ["arrival", "length", "remaining", "area", "service"],
-    "estimates": ["exact", "factor:0.4", "factor:1", "factor:2.5", "limit"],
+    "estimates": ["exact", "factor:0.4", "factor:1", "factor:2.5", "limit", "learned"],
     "placement": ["pack", "any", "consolidate-or-wait"],
 }
 
 
 def with_limits(case: Case, rng: Random) -> Case:
-    """Time limits in whole seconds, some of them too short."""
+    """Three users, and time limits in whole seconds, some of them too short."""
     return case._replace(
         jobs=[
-            replace(job, hints={"hint_time_limit_s": str(rng.choice([1, 2, 5, 5, 10, 30]))})
+            replace(
+                job,
+                user=rng.choice("abc"),
+                hints={"hint_time_limit_s": str(rng.choice([1, 2, 5, 5, 10, 30]))},
+            )
             for job in case.jobs
         ]
+    )
+
+
+def without_some(case: Case, rng: Random) -> Case:
+    """Some jobs without a limit."""
+    return case._replace(
+        jobs=[replace(job, hints={}) if rng.random() < 0.3 else job for job in case.jobs]
     )
 
 
@@ -50,6 +61,8 @@ def compare_seeds(policy: str, seeds: range, most_gpus: int, most_jobs: int) -> 
         rng = Random(f"backfill {seed}")
         case = with_limits(random_case(rng, most_gpus, most_jobs), rng)
         options = {name: rng.choice(values) for name, values in OPTIONS.items()}
+        if options["estimates"] == "learned":
+            case = without_some(case, rng)
         naive, stays = naively(case, policy, options)
         assert simulated(case, policy, options) == stays, (seed, options)
         for what, times in naive.happened.items():

@@ -55,6 +55,7 @@ class Conservative(BasePolicy):
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Reserve GPUs for the jobs that entered, and start the jobs whose reservation begins."""
+        self._estimates.learn(view)
         ends = {x: self._estimates.end(job, view.now) for x, job in view.running.items()}
         void = self._is_void(view, ends)
         compress = self._left_early(view, ends)
@@ -69,7 +70,8 @@ class Conservative(BasePolicy):
             self._plan(view, ends, to_plan)
         starts = self._start(view.now)
         for start in starts:
-            ends[start.handle] = self.reservations.pop(start.handle).end
+            end = ends[start.handle] = self.reservations.pop(start.handle).end
+            self._estimates.starts(view.waiting[start.handle], view.now, end - view.now)
         self._expected = ends
         return [*self._tell(view, to_plan, starts), *starts, *self._next_wake()]
 

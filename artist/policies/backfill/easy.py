@@ -45,6 +45,7 @@ class Easy(BasePolicy):
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Start jobs in order, and behind the head those that do not delay it."""
+        self._estimates.learn(view)
         for job in view.entered:
             self._queue.add(job, self._rank(job, view.now))
             self._told.pop(job.handle, None)
@@ -70,7 +71,9 @@ class Easy(BasePolicy):
                 starts[job.handle] = placement
             else:
                 waits += self._tell(view, job, head)
-        for handle in starts:
+        for handle, placement in starts.items():
+            job = view.waiting[handle]
+            self._estimates.starts(job, view.now, self._estimates.duration(view, job, placement))
             self._queue.remove(handle)
             self._told.pop(handle, None)
         return [*waits, *(Start(handle, placement) for handle, placement in starts.items())]
