@@ -124,9 +124,13 @@ def _models(model: type[BaseModel]) -> str:
 
 
 def _inner(model: type[BaseModel], name: str) -> type[BaseModel]:
-    inner = getattr(sys.modules[model.__module__], name)
-    assert issubclass(inner, BaseModel)
-    return inner
+    """A model inside another, which may come from another module of artist."""
+    others = [module for at, module in sorted(sys.modules.items()) if at.startswith("artist.")]
+    for module in (sys.modules[model.__module__], *others):
+        inner = vars(module).get(name)
+        if isinstance(inner, type) and issubclass(inner, BaseModel):
+            return inner
+    raise LookupError(f"no model {name}")
 
 
 def _fields(model: type[BaseModel], schema: Mapping[str, Any]) -> str:
