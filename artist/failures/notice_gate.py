@@ -2,7 +2,8 @@
 
 The engine refuses such decisions. A policy that reads `ClusterView.on_notice` makes none. One that
 does not may give a job the GPUs of another job there, in one answer. Then a job that would start
-waits, and enters the queue again at the next question (`artist/contract/gates.py`).
+waits, and enters the queue again at the next question. Jobs that would have lost their GPUs only to
+it keep them (`artist/contract/gates.py`).
 
 Leases of jobs on such units are renewed without a question: no job could get these GPUs.
 """
@@ -74,7 +75,7 @@ class NoticeGate(WrapperPolicy):
         }
         if not refused:
             return decisions
-        kept, self._put_off = without(decisions, refused, view, TOLD)
+        kept, self._put_off = without(decisions, refused, view, TOLD, spare=True)
         put_off = set(self._put_off)
         for x in decisions:
             if isinstance(x, Start) and x.handle in put_off:

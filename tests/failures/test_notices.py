@@ -10,11 +10,12 @@ from support import Outage, S, Script, cluster, finishes, intervals, job, make_p
 
 import artist
 from artist.config import Scenario
-from artist.contract import Migrate, Notice, Restore, Start, Withdraw
+from artist.contract import Migrate, Notice, Preempt, Restore, Start, Withdraw
 from artist.contract import Outage as Cause
 from artist.engine.rows import EndReason
 from artist.errors import ConfigError, PolicyError
 from artist.failures.model_file import load_failures
+from artist.failures.notice_gate import NoticeGate
 from artist.results.failure_tables import outage_table
 
 WORK = Cause("machine", 0, 30 * S, failed=False)
@@ -76,6 +77,21 @@ def test_the_engine_places_nobody_on_gpus_on_notice_whoever_gives_them_back() ->
     assert dict(view.on_notice) == {0: 20 * S}
     with pytest.raises(PolicyError, match="machine 0, which leaves service at tick 20000000000"):
         engine.answer([Migrate(0, on({0: 8}))])
+
+
+def test_nobody_loses_gpus_for_a_start_on_gpus_on_notice() -> None:
+    """`big` would take both machines, of which one is on notice; `a` and `b` run on."""
+    events = Outage(Notice(10 * S, (0,), 30 * S, WORK))
+    start = [Start(0, on({0: 4})), Start(1, on({1: 4}))]
+    takes = [Preempt(0), Preempt(1), Start(2, on({0: 4, 1: 4}))]
+    script = Script({0: start, 12: takes, 25: [Start(2, on({0: 4, 1: 4}))]})
+    jobs = [job("a", 4, 15), job("b", 4, 25), job("big", 8, 5, arrival_s=12.0)]
+    engine = simulator(cluster([4, 4]), jobs, events=events)
+    policy = NoticeGate(script)
+    while (view := engine.next_question(policy)) is not None and view.now < 25 * S:
+        engine.answer(policy.decide(view))
+    assert finishes(engine.rows) == {"a": 15.0, "b": 25.0}
+    assert [row.preemptions for row in engine.rows.jobs] == [0, 0]
 
 
 def test_a_unit_that_fails_while_it_is_on_notice_comes_back_for_nobody() -> None:
