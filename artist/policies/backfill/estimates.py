@@ -50,7 +50,8 @@ class RunEstimates:
 
     def learn(self, view: ClusterView) -> None:
         """Note how long the jobs ran that finished. Call it first at each question."""
-        for handle in view.finished if self._learns else ():
+        # Of jobs that finish at one instant, the one that arrived last counts as the last.
+        for handle in sorted(view.finished) if self._learns else ():
             user, start, _ = self._running.pop(handle)
             for whose in (user, None):
                 self._last.setdefault(whose, deque(maxlen=2)).append(view.now - start)
