@@ -26,7 +26,7 @@ from artist.cluster.fabric_options import LevelOptions, normal_form
 from artist.cluster.with_units import other_spelling
 from artist.errors import ConfigError, did_you_mean, shortened
 from artist.failures.checkpoints import CheckpointOptions
-from artist.io.documents import Document, NonNegative, explain, load_yaml, validate
+from artist.io.documents import Document, Duration, NonNegative, explain, load_yaml, validate
 from artist.io.safe_yaml import parse_yaml
 from artist.workload.tenants import Tenant
 
@@ -51,6 +51,7 @@ ABOUT_THE_TRACE = ("columns", "units", "models", "model_rule")
 
 UNUSED: tuple[tuple[str, Any], ...] = (
     *((name, None) for name in (*ABOUT_THE_TRACE, "tenants", "checkpoint", "cluster", "data")),
+    *((name, None) for name in ("measure_from_s", "measure_until_s")),
     *((name, {}) for name in ("fabric_options", "contention_options", "data_options")),
     *((name, "none") for name in ("contention", "failures")),
 )
@@ -177,6 +178,14 @@ class Scenario(_Explained):
         description="tenant -> quota in GPUs, or {quota, weight}; or a file with that under "
         "`tenants` (docs/mast.md)",
     )
+    measure_from_s: NonNegative | None = Field(
+        default=None,
+        description="leave out the warm-up: figures of jobs are those of jobs that arrive from "
+        "then on, in seconds, and GPU time counts from then on",
+    )
+    measure_until_s: Duration | None = Field(
+        default=None, description="the same at the end: jobs that arrive before, GPU time up to it"
+    )
     permutation: int = Field(
         default=0,
         ge=0,
@@ -221,6 +230,15 @@ class Scenario(_Explained):
             raise ValueError(
                 f"tree {shortened(self.tree)} describes the whole cluster and contradicts "
                 f"{', '.join(given)}; leave one of the two out"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _window_of_time(self) -> Self:
+        start_s, end_s = self.measure_from_s or 0.0, self.measure_until_s
+        if end_s is not None and end_s <= start_s:
+            raise ValueError(
+                f"measure_until_s={end_s:g} is not after measure_from_s={start_s:g}; raise it"
             )
         return self
 

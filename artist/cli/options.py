@@ -58,6 +58,16 @@ FailuresName = Annotated[
         help="See: artist list failures (default none). FILE.csv is a log: unit, from, until.",
     ),
 ]
+MeasureFrom = Annotated[
+    float | None,
+    typer.Option(
+        "--measure-from", metavar="SECONDS", help="Figures without jobs and GPU time before."
+    ),
+]
+MeasureUntil = Annotated[
+    float | None,
+    typer.Option("--measure-until", metavar="SECONDS", help="The same, from then on."),
+]
 DataName = Annotated[
     str | None,
     typer.Option("--data", metavar="FILE", help="The tables that jobs read, and their regions."),

@@ -106,6 +106,8 @@ def print_sentences(summary: Mapping[str, Any], scenario: Scenario) -> None:
         )
     if "contention" in summary:
         print_text(_contention_sentence(summary, scenario))
+    if "jobs_measured" in summary:
+        print_text(_measured_sentence(summary))
     if "training_time_ratio_mean" in summary:
         print_text(_failures_sentence(summary))
     if lacking := summary["models_not_calibrated"]:
@@ -126,6 +128,16 @@ def _contention_sentence(summary: Mapping[str, Any], scenario: Scenario) -> str:
         f"{100 * summary['contention_slowdown_mean']:.2f} % of a job's running time on "
         f"average, {100 * summary['contention_slowdown_p95']:.2f} % at the 95th percentile "
         f"(contention {summary['contention']})."
+    )
+
+
+def _measured_sentence(summary: Mapping[str, Any]) -> str:
+    """Which part of the run the figures are about."""
+    start, end = (time_text(summary[f"measured_{edge}_s"]) for edge in ("from", "until"))
+    return (
+        f"Measured from {start} to {end}: the {summary['jobs_measured']:,} jobs that arrive then, "
+        "and GPU time up to the end of it. Makespan, failures and tenants are those of the whole "
+        "run."
     )
 
 

@@ -15,13 +15,20 @@ from artist.garbage_collector import many_objects
 from artist.io.digests import sha256
 from artist.policies.lease_and_tables import tables_of
 from artist.results.isolated_run_time import isolated_seconds
-from artist.results.metrics import Additions, job_table, placement_table, summarise, timeline_table
+from artist.results.metrics import (
+    Additions,
+    job_table,
+    placement_table,
+    summarise,
+    timeline_table,
+)
 from artist.results.result import LazyTables, Result
+from artist.results.statistics.measured_window import summarise_measured
 from artist.results.tenant_tables import tenant_additions
 from artist.results.terms.columns import Table
 from artist.results.waiting.stays import WaitInputs, wait_inputs
 from artist.run.hardware import build_calibration, build_fabric
-from artist.run.prepare import Prepared
+from artist.run.prepare import Prepared, measured_window
 from artist.run.world import world_of
 from artist.workload.tenants import load_tenants
 
@@ -67,6 +74,9 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
     queue = own_tables.get("queue", {})
     accounts = tenant_additions(rows, trace.jobs, jobs, tree.gpus, tenants, queue)
     jobs |= accounts.job_columns
+    of_run = summarise(rows, tree, jobs, timeline, len(trace.jobs), estimates.constant_share)
+    if (window := measured_window(scenario)) is not None:
+        of_run = summarise_measured(rows, tree, jobs, timeline, of_run, window)
     summary = {
         "policy": scenario.policy,
         "trace": trace.name,
@@ -74,7 +84,7 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
         "models_not_calibrated": " ".join(_models_not_calibrated(prepared)),
         **_fabric_changes(scenario),
         **({"contention": scenario.contention} if contended else {}),
-        **summarise(rows, tree, jobs, timeline, len(trace.jobs), estimates.constant_share),
+        **of_run,
         **failures.summary,
         **accounts.summary,
         **({} if prepared.gate is None else prepared.gate.summary()),

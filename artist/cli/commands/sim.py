@@ -48,6 +48,8 @@ def sim(
     calibration: options.CalibrationName = None,
     contention: options.Contention = None,
     failures: options.FailuresName = None,
+    measure_from_s: options.MeasureFrom = None,
+    measure_until_s: options.MeasureUntil = None,
     data: options.DataName = None,
     estimates: options.Estimates = None,
     sets: options.Sets = None,
