@@ -67,6 +67,26 @@ def tenant_additions(
     return Additions(metrics, columns, tables=tables)
 
 
+def class_column(rows: Rows, classes: Mapping[str, Sequence[Any]]) -> Table:
+    """The class with which the job of each interval got its GPUs; nothing without `classes`.
+
+    `classes` is the table `starts_by_class` of a policy that knows quotas: tick, job and class of
+    every start. A job that moves keeps its class.
+    """
+    if not classes:
+        return {}
+    starts = zip(classes["tick"], classes["job"], classes["class"], strict=True)
+    at_start = {(tick, job): number for tick, job, number in starts}
+    column = np.zeros(len(rows.placements), np.int32)
+    of_job: dict[int, int] = {}
+    for index in sorted(range(len(column)), key=lambda index: rows.placements[index].start):
+        row = rows.placements[index]
+        column[index] = of_job[row.handle] = at_start.get(
+            (row.start, row.handle), of_job.get(row.handle, 0)
+        )
+    return {"class": column}
+
+
 def _tenants(
     tenant: Sequence[Any],
     jobs: Table,

@@ -24,7 +24,7 @@ from artist.results.metrics import (
 )
 from artist.results.result import LazyTables, Result
 from artist.results.statistics.measured_window import summarise_measured
-from artist.results.tenant_tables import tenant_additions
+from artist.results.tenant_tables import class_column, tenant_additions
 from artist.results.terms.columns import Table
 from artist.results.waiting.stays import WaitInputs, wait_inputs
 from artist.run.hardware import build_calibration, build_fabric
@@ -69,7 +69,8 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
 
         failures = failure_additions(rows, prepared.failures.hazard, job_ids)
     jobs |= failures.job_columns
-    own_tables = tables_of(prepared.policy, scenario.policy)
+    own_tables = dict(tables_of(prepared.policy, scenario.policy))
+    classes = class_column(rows, own_tables.pop("starts_by_class", {}))
     tenants = load_tenants(scenario.tenants)
     queue = own_tables.get("queue", {})
     accounts = tenant_additions(rows, trace.jobs, jobs, tree.gpus, tenants, queue)
@@ -95,7 +96,11 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
     }
     tables: dict[str, Table] = {
         "jobs": jobs,
-        "placements": {**placement_table(rows, tree, job_ids), **failures.placement_columns},
+        "placements": {
+            **placement_table(rows, tree, job_ids),
+            **failures.placement_columns,
+            **classes,
+        },
         "timeline": timeline,
     }
     tables.update(accounts.tables)

@@ -39,6 +39,7 @@ def test_every_column_and_every_key_is_explained() -> None:
     for name in (name for name in TABLES if name.startswith("data_")):
         tables[name] = [term.name for term in TABLES[name]]  # tests/warehouse/test_measured.py
     tables["jobs"] += ["tenant", "priority"]
+    tables["placements"] += ["class"]
     assert {name: [term.name for term in terms] for name, terms in TABLES.items()} == tables
     told = {"policy", "trace", "cluster", "gpus", "seed"}
     assert {key for key in result.summary if glossary.find(key) is None} == told

@@ -112,3 +112,32 @@ def test_the_report_draws_them(tmp_path: Path) -> None:
     assert list(waits.categories) == ["1", "3", "none"]
     assert [series.name for series in use.series] == ["ads", "web"]
     assert max(use.series[0].y) == pytest.approx(200.0)  # both jobs, of a quota of one
+
+
+@pytest.mark.parametrize("policy", ["quota(fifo)", "mast"])
+def test_placements_tell_the_class_with_which_a_job_got_its_gpus(
+    policy: str, tmp_path: Path
+) -> None:
+    """Of the quota of 8 GPUs a takes all, so b is above it; web has 4, and d has no tenant."""
+    result = simulate(scenario(tmp_path, tenants={"ads": 8, "web": 4}, policy=policy))
+    placements = result.tables["placements"]
+    classes: dict[str, set[int]] = {}
+    for name, number in zip(placements["job_id"], placements["class"], strict=True):
+        classes.setdefault(name, set()).add(int(number))
+    assert classes == {"a": {3}, "b": {9}, "c": {9}, "d": {9}}
+    assert "starts_by_class" not in result.tables
+    run = write_run(result, tmp_path / "run", ["test"])
+    assert read_runs([tmp_path / "run"]) and run is None
+
+
+def test_a_job_that_goes_on_at_another_speed_keeps_its_class() -> None:
+    from types import SimpleNamespace
+
+    from artist.results.tenant_tables import class_column
+
+    rows = [(0, 1), (5, 0), (7, 1), (7, 0), (9, 1)]
+    placements = [SimpleNamespace(start=start, handle=handle) for start, handle in rows]
+    starts = {"tick": [0, 5, 9], "job": [1, 0, 1], "class": [9, 2, 3]}
+    column = class_column(SimpleNamespace(placements=placements), starts)["class"]  # type: ignore[arg-type]
+    assert list(column) == [9, 2, 9, 2, 3]
+    assert class_column(SimpleNamespace(placements=placements), {}) == {}  # type: ignore[arg-type]

@@ -146,6 +146,8 @@ class Ledger:
         self.waiting: dict[int, LedgerEntry] = {}
         self.running: dict[int, LedgerEntry] = {}
         self.waited: list[Waited] = []
+        # Classes with which jobs got GPUs: (tick, handle, class).
+        self.classes: list[tuple[Tick, int, int]] = []
         for name in tenants:
             self._window(name)
 
@@ -167,6 +169,7 @@ class Ledger:
     def start(self, handle: int, now: Tick, kind: str = "") -> LedgerEntry:
         """A waiting job gets GPUs; of which kind counts where its tenant has a quota by kind."""
         entry = self.running[handle] = self.waiting.pop(handle)
+        self.classes.append((now, handle, entry.rank))
         if entry.within:
             self._note(entry, handle, now, started=True)
         else:
@@ -319,7 +322,10 @@ class Ledger:
 
 
 def queue_table(ledger: Ledger, options: QueueOptions) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-    """`queue`: a row for every wait within quota that ended; none where there are no quotas."""
+    """`queue`: a row for every wait within quota that ended; none where there are no quotas.
+
+    `starts_by_class`: a row for every start. It becomes the column `class` of placements.
+    """
     late = ticks(options.slo_s)
     rows = [
         {
@@ -332,7 +338,8 @@ def queue_table(ledger: Ledger, options: QueueOptions) -> Mapping[str, Sequence[
         }
         for row in ledger.waited
     ]
-    return {"queue": rows} if rows else {}
+    classes = [{"tick": at, "job": handle, "class": rank} for at, handle, rank in ledger.classes]
+    return {name: rows for name, rows in (("queue", rows), ("starts_by_class", classes)) if rows}
 
 
 def fewest(jobs: Iterable[tuple[int, int]], lacking: int) -> tuple[int, ...] | None:
