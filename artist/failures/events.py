@@ -4,6 +4,9 @@ A unit is in service for a random time, fails, is repaired for `repair_s`, and s
 follow from the seed and its place in the cluster alone. So the same failures hit every policy, and
 another kind of failure or a larger cluster does not move them.
 
+A spare may take the place of a unit that failed. Then the unit's repair gives back a spare. It
+takes none where all GPUs of the unit are away already, or where the repair is as quick.
+
 Planned work may be announced (`Notice`): from then on no job is placed there.
 
 A GPU is in service while no unit around it is away. So outages of a rack and of a machine in it may
@@ -24,8 +27,8 @@ from artist.failures.model_file import UnitFailures
 from artist.rng import uniform
 from artist.units import LAST_TICK, Tick, ticks
 
-# At one tick, units come back before others leave, and are put on notice last.
-_BACK, _AWAY, _ANNOUNCED = 0, 1, 2
+# At one tick, units are repaired and come back before others leave, and are put on notice last.
+_REPAIRED, _BACK, _AWAY, _ANNOUNCED = 0, 1, 2, 3
 
 
 class _Event(NamedTuple):
@@ -48,6 +51,7 @@ class FailureEvents:
         self._seed = seed
         self._away: dict[int, dict[int, int]] = {}
         """Leaf -> position of a GPU in it -> how many units around it are away."""
+        self._spares = 0 if units.spares is None else units.spares.count
         self._heap = [*self._first_failures(), *self._first_planned()]
         heapify(self._heap)
 
@@ -57,7 +61,8 @@ class FailureEvents:
             event = heappop(self._heap)
             if event.at > LAST_TICK:
                 return None
-            change = (self._back, self._leave, self._notice)[event.what](event)
+            handlers = (self._repaired, self._back, self._leave, self._notice)
+            change = handlers[event.what](event)
             if change is not None:
                 return change
         return None
@@ -91,7 +96,6 @@ class FailureEvents:
             planned = self._units.planned[index - len(kinds)]
             name, level, failed = planned.name, planned.level, planned.failed
             until = ticks(planned.outage.end_s)
-        heappush(self._heap, _Event(until, _BACK, index, unit, number))
         gone: dict[int, int] = {}
         position = None
         for leaf, slot in self._units.slots(level, unit):
@@ -100,6 +104,9 @@ class FailureEvents:
                 gone[leaf] = gone.get(leaf, 0) + 1
                 position = slot - sum(1 for other in away if other < slot)
             away[slot] = away.get(slot, 0) + 1
+        if gone and failed:
+            until = self._replaced(event, name, until)
+        heappush(self._heap, _Event(until, _BACK, index, unit, number))
         if not gone:
             return None
         return Withdraw(
@@ -108,6 +115,22 @@ class FailureEvents:
             Outage(name, unit, until, failed),
             position if level == OF_A_GPU else None,
         )
+
+    def _replaced(self, event: _Event, name: str, repaired: Tick) -> Tick:
+        """When the place of a failed unit is filled again: by a spare, or by its own repair."""
+        spares = self._units.spares
+        if spares is None or name != spares.level or not self._spares:
+            return repaired
+        swapped = event.at + ticks(spares.swap_s)
+        if swapped >= repaired:
+            return repaired
+        self._spares -= 1
+        heappush(self._heap, event._replace(at=repaired, what=_REPAIRED))
+        return swapped
+
+    def _repaired(self, _: _Event) -> OutsideEvent | None:
+        self._spares += 1
+        return None
 
     def _notice(self, event: _Event) -> Notice:
         planned = self._units.planned[event.kind - len(self._units.kinds)]

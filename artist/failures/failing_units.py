@@ -60,6 +60,9 @@ class FailingUnits:
         self._first_gpu = (0, *accumulate(tree.levels[0].gpus))
         self.kinds: Sequence[FailureKind] = tuple(self._kinds(file))
         self.planned: Sequence[PlannedUnitOutage] = tuple(self._planned(file))
+        self.spares = file.model.spares
+        if self.spares is not None:
+            self._level(self.spares.level, file, ("spares", "level"))
 
     def count(self, level: int) -> int:
         """How many units a level has."""

@@ -101,6 +101,17 @@ class Maintenance(PlannedOutage):
         return self
 
 
+class Spares(Document):
+    """Units that stand by, outside the cluster, and take the places of units that fail.
+
+    A unit that was replaced is a spare once it is repaired.
+    """
+
+    count: Annotated[int, Field(ge=1)] = Field(description="how many stand by at the start")
+    swap_s: NonNegative = Field(description="how long a place is empty until a spare is in it")
+    level: str = Field(default=MACHINE, description="machine, rack or another level")
+
+
 class FailureModel(Document):
     """What fails in a cluster."""
 
@@ -120,6 +131,7 @@ class FailureModel(Document):
         description="planned work: jobs save before their GPUs leave; notice_s before it nobody "
         "starts there",
     )
+    spares: Spares | None = Field(default=None, description="units that replace failed ones")
     checkpoint: CheckpointOptions | None = Field(
         default=None, description="for jobs, unless they or the scenario say otherwise"
     )
