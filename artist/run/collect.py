@@ -23,12 +23,12 @@ from artist.results.metrics import (
     timeline_table,
 )
 from artist.results.result import LazyTables, Result
-from artist.results.statistics.measured_window import summarise_measured
 from artist.results.tenant_tables import class_column, tenant_additions
 from artist.results.terms.columns import Table
 from artist.results.waiting.stays import WaitInputs, wait_inputs
 from artist.run.hardware import build_calibration, build_fabric
-from artist.run.prepare import Prepared, measured_window
+from artist.run.measured import measured_window, summarise_measured
+from artist.run.prepare import Prepared
 from artist.run.world import world_of
 from artist.workload.tenants import load_tenants
 

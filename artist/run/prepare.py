@@ -17,7 +17,6 @@ from artist.estimates.backends import NoCommunication
 from artist.network.rates.network_of_run import NetworkOfRun
 from artist.network.rates.rate_functions import open_contention
 from artist.results.named_files import file_digests
-from artist.results.statistics.measured_window import MeasuredWindow
 from artist.run.hardware import (
     build_calibration,
     build_cluster,
@@ -25,10 +24,10 @@ from artist.run.hardware import (
     build_latency,
     cluster_of,
 )
+from artist.run.measured import check_measured
 from artist.run.policies import build_policy
 from artist.run.traces import build_trace, check_gpu_kinds
 from artist.trace.native.trace import Trace
-from artist.units import LAST_TICK, ticks
 
 if TYPE_CHECKING:
     from artist.data.data_of_run import Data
@@ -82,7 +81,7 @@ def prepare(
     policy = build_policy(scenario)
     calibration = build_calibration(scenario, fabric)
     trace = build_trace(scenario, tree)
-    _check_measured(scenario, trace)
+    check_measured(scenario, trace)
     check_gpu_kinds(scenario, tree, policy, trace)
     estimates = build_latency(scenario, fabric, calibration, store)
     network = NetworkOfRun(tree, fabric, estimates, scenario.seed)
@@ -119,31 +118,6 @@ def prepare(
         failures=failures,
         gate=gate,
         data=data,
-    )
-
-
-def measured_window(scenario: Scenario) -> MeasuredWindow | None:
-    """The part of the run that is measured; None if it is all of it."""
-    start_s, end_s = scenario.measure_from_s, scenario.measure_until_s
-    if start_s is None and end_s is None:
-        return None
-    return MeasuredWindow(ticks(start_s or 0.0), LAST_TICK if end_s is None else ticks(end_s))
-
-
-def _check_measured(scenario: Scenario, trace: Trace) -> None:
-    """Refuse a window in which no job arrives."""
-    window = measured_window(scenario)
-    if window is None or any(window.has(ticks(job.arrival_s)) for job in trace.jobs):
-        return
-    given = " and ".join(
-        f"{name}={value:g}"
-        for name in ("measure_from_s", "measure_until_s")
-        if (value := getattr(scenario, name)) is not None
-    )
-    arrivals_s = [job.arrival_s for job in trace.jobs]
-    raise ConfigError(
-        f"{given}: no job arrives then, but from {min(arrivals_s):g} to {max(arrivals_s):g} s; "
-        "choose a window among these"
     )
 
 

@@ -10,13 +10,11 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import compress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from artist.cluster.tree import ClusterTree
 from artist.engine.rows import Rows
-from artist.results.metrics import summarise
 from artist.results.terms.columns import Column, Table
 from artist.units import TICKS_PER_S, Tick
 
@@ -36,34 +34,7 @@ class MeasuredWindow(NamedTuple):
         return MeasuredWindow(self.start, min(self.end, end))
 
 
-def summarise_measured(
-    rows: Rows,
-    tree: ClusterTree,
-    jobs: Table,
-    timeline: Table,
-    summary: Mapping[str, Any],
-    window: MeasuredWindow,
-) -> dict[str, Any]:
-    """The statistics of a run, with those of a window in the place of those of all jobs and times.
-
-    `summary` has those of the whole run. Its makespan, bound, counts of jobs and events stay.
-    """
-    window = window.before(max(row.finish for row in rows.jobs))
-    measured = _jobs(rows, jobs, window)
-    seen = _timeline(timeline, window)
-    within = summarise(_rows(rows, window), tree, measured, seen, 0)
-    whole = ("jobs_total", "jobs_finished", "makespan_s", "makespan_bound_s", "events")
-    return {
-        **within,
-        **_shares(seen, tree.gpus),
-        **{name: summary[name] for name in whole},
-        "jobs_measured": len(measured["arrival_s"]),
-        "measured_from_s": window.start / TICKS_PER_S,
-        "measured_until_s": window.end / TICKS_PER_S,
-    }
-
-
-def _rows(rows: Rows, window: MeasuredWindow) -> Rows:
+def measured_rows(rows: Rows, window: MeasuredWindow) -> Rows:
     """The rows of the measured jobs."""
     jobs = [row for row in rows.jobs if window.has(row.arrival)]
     handles = {row.handle for row in jobs}
@@ -71,7 +42,7 @@ def _rows(rows: Rows, window: MeasuredWindow) -> Rows:
     return replace(rows, jobs=jobs, placements=placements)
 
 
-def _jobs(rows: Rows, jobs: Table, window: MeasuredWindow) -> Table:
+def measured_jobs(rows: Rows, jobs: Table, window: MeasuredWindow) -> Table:
     """The rows of the measured jobs in the table of jobs, which is in the order of arrival."""
     arrivals = [row.arrival for row in sorted(rows.jobs, key=lambda row: row.handle)]
     mask = np.array([window.has(arrival) for arrival in arrivals])
@@ -82,7 +53,7 @@ def _jobs(rows: Rows, jobs: Table, window: MeasuredWindow) -> Table:
     return {name: measured(column) for name, column in jobs.items()}
 
 
-def _timeline(timeline: Table, window: MeasuredWindow) -> Table:
+def measured_timeline(timeline: Table, window: MeasuredWindow) -> Table:
     """The timeline from the start of the window to its end, which is the last row."""
     time_s = np.asarray(timeline["time_s"])
     start_s, end_s = window.start / TICKS_PER_S, window.end / TICKS_PER_S
@@ -94,7 +65,7 @@ def _timeline(timeline: Table, window: MeasuredWindow) -> Table:
     return {**clipped, "time_s": times}
 
 
-def _shares(timeline: Table, gpus: int) -> Mapping[str, float]:
+def measured_shares(timeline: Table, gpus: int) -> Mapping[str, float]:
     """What the GPU time of a cluster was used for in a timeline."""
     length_s = np.diff(np.asarray(timeline["time_s"]))
     available_gpu_s = gpus * float(length_s.sum())
