@@ -133,6 +133,7 @@ def test_the_switch_overrides_the_system(browser, report: Path) -> None:
     assert browser.run(colour) != before
     browser.run("document.getElementById('theme').click()")
     assert browser.run(colour) == before
+    browser.run("localStorage.clear()")  # it outlives the page, and other tests follow the system
 
 
 def test_markup_in_names_is_harmless(browser, evil: Path, tmp_path: Path) -> None:
