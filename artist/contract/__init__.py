@@ -18,6 +18,7 @@ from artist.contract.decisions import (
     LONGEST_REASON,
     WAIT_CAUSES,
     Decision,
+    Fetch,
     Hold,
     Migrate,
     Preempt,
@@ -68,9 +69,9 @@ from artist.contract.views import (
 __all__ = [
     "CORE_TABLES", "LONGEST_REASON", "NOBODY_ON_NOTICE", "NO_CHECKPOINT", "NO_SHARED_LINKS",
     "WAIT_CAUSES", "BasePolicy", "Checkpoint", "CheckpointRule", "ClusterView", "DataView",
-    "Decision", "EventSource", "Hold", "JobView", "LinkPattern", "LinksNow", "Migrate", "Moves",
-    "NoSharedLinks", "Notice", "Options", "Outage", "OutsideEvent", "PatternsUnknown", "Policy",
-    "Preempt", "Rate", "RateFunction", "Restore", "SharedLinks", "Slowdowns", "Start", "Turn",
-    "UpPhase", "Uplink", "Wait", "WaitCause", "Wake", "WhatIf", "Withdraw", "WrapperPolicy",
-    "nothing_to_try", "policy_name",
+    "Decision", "EventSource", "Fetch", "Hold", "JobView", "LinkPattern", "LinksNow", "Migrate",
+    "Moves", "NoSharedLinks", "Notice", "Options", "Outage", "OutsideEvent", "PatternsUnknown",
+    "Policy", "Preempt", "Rate", "RateFunction", "Restore", "SharedLinks", "Slowdowns", "Start",
+    "Turn", "UpPhase", "Uplink", "Wait", "WaitCause", "Wake", "WhatIf", "Withdraw",
+    "WrapperPolicy", "nothing_to_try", "policy_name",
 ]  # fmt: skip

@@ -1,4 +1,6 @@
-"""What a policy may answer: start, preempt, migrate or hold a job, wake up later, give a reason."""
+"""What a policy may answer: start, preempt, migrate or hold a job, fetch its tables, wake up later,
+give a reason.
+"""
 
 from __future__ import annotations
 
@@ -113,4 +115,17 @@ class Wait:
     until: Tick | None = None
 
 
-Decision: TypeAlias = Start | Preempt | Migrate | Hold | Wake | Wait
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """Copy the tables of a waiting job to one of these regions. It changes nothing else.
+
+    It is the region that lacks the fewest bytes, among those that are large enough and have room.
+    While tables of the job are on the way, nothing is copied for it. Only in runs that copy data
+    (`DataView.copied`).
+    """
+
+    handle: int
+    regions: tuple[int, ...]
+
+
+Decision: TypeAlias = Start | Preempt | Migrate | Hold | Wake | Wait | Fetch

@@ -7,9 +7,9 @@ service (`failures/notice_gate.py`). `quota(HOST)` turns down starts that quotas
 - A job that would start waits. To the policy it has started and lost its GPUs at once.
 - A job that would move stays where it is. If other decisions of the same answer need the GPUs that
   it would have left, it loses them, as in an outage.
-- With `spare`, a job that would lose its GPUs, or leave them, only to what is turned down keeps
-  them. To the policy nothing has happened to it: it is among the running jobs of the next view, and
-  has not entered the queue.
+- A job that would lose its GPUs, or leave them, only to what is turned down keeps them. To the
+  policy nothing has happened to it: it is among the running jobs of the next view, and has not
+  entered the queue.
 """
 
 from __future__ import annotations
@@ -28,13 +28,11 @@ def without(
     refused: Collection[int],
     view: ClusterView,
     reason: str,
-    *,
-    spare: bool = False,
 ) -> tuple[list[Decision], list[int]]:
-    """The decisions without starts and moves of some jobs; and the jobs that do not start.
+    """The decisions without starts and moves of some jobs, and without what served only these; and
+    the jobs that do not start.
 
-    `reason` is that of preemptions which this makes necessary. With `spare`, preemptions and moves
-    that served only what is refused fall with it.
+    `reason` is that of preemptions which this makes necessary.
     """
     kept = [
         decision
@@ -54,7 +52,7 @@ def without(
                 for leaf, count in held.items():
                     left[leaf] = left.get(leaf, 0) + count
     put_off = [x.handle for x in decisions if isinstance(x, Start) and x.handle in refused]
-    spared = _spared(decisions, kept, view) if spare else ()
+    spared = _spared(decisions, kept, view)
     if spared:
         kept = [x for x in kept if not (isinstance(x, _OF_A_STAY) and x.handle in spared)]
     return kept, put_off

@@ -14,6 +14,7 @@ from artist.contract import (
     LONGEST_REASON,
     WAIT_CAUSES,
     Decision,
+    Fetch,
     Hold,
     Migrate,
     Preempt,
@@ -24,7 +25,7 @@ from artist.contract import (
 )
 from artist.errors import PolicyError, shortened
 
-_DECISIONS = (Start, Preempt, Migrate, Hold, Wait, Wake)
+_DECISIONS = (Start, Preempt, Migrate, Hold, Wait, Wake, Fetch)
 _ON_GPUS = (Start, Migrate)
 
 
@@ -51,7 +52,9 @@ def readable(answer: Any, name: Callable[[int], str]) -> Sequence[Decision]:
             raise PolicyError(f"{shortened(decision)} names no job, expected a handle")
         if issubclass(kind, _ON_GPUS) and (wrong := placement_flaw(decision.placement)):
             raise PolicyError(f"{name(decision.handle)}: {decision.placement} {wrong}")
-        if not issubclass(kind, Start):
+        if issubclass(kind, Fetch):
+            _check_regions(decision, name)
+        elif not issubclass(kind, Start):
             _check_words(decision, kind, name)
     return decisions
 
@@ -62,6 +65,14 @@ def _listed(answer: Any) -> list[Any]:
     except TypeError:
         raise PolicyError(f"{shortened(answer)} is not a list of decisions") from None
     return list(each)
+
+
+def _check_regions(fetch: Any, name: Callable[[int], str]) -> None:
+    if type(fetch.regions) is not tuple or any(type(x) is not int for x in fetch.regions):
+        raise PolicyError(
+            f"{name(fetch.handle)}: tables fetched to {shortened(fetch.regions)}, expected a tuple "
+            "of regions"
+        )
 
 
 def _check_words(decision: Any, kind: type, name: Callable[[int], str]) -> None:

@@ -94,12 +94,20 @@ class JobView(Protocol):
 class DataView(Protocol):
     """Which tables are where, as a policy may know it. Regions are units of the level `region`."""
 
+    @property
+    def copied(self) -> bool:
+        """Whether tables are copied to regions that lack them (`Fetch`)."""
+
     def regions_holding(self, job: Job) -> tuple[int, ...]:
         """The regions that hold every table of a job, ascending; all if it names no table."""
         ...
 
     def missing_bytes(self, job: Job, region: int) -> int:
         """Bytes of the job's tables that a region does not hold yet."""
+        ...
+
+    def has_room_for(self, job: Job, region: int) -> bool:
+        """Whether a region can store those tables of the job that it lacks."""
         ...
 
 

@@ -76,7 +76,7 @@ def open_data(
             f"data {shortened(file)}: cluster {cluster.file.name!r} states no wide_area, so no "
             "data can move; state it, or set data.replicate=never"
         )
-    store = Store(catalogue, tree, level, copied=copies)
+    store = Store(catalogue, tree, level, copied=copies and chosen.remote == "refuse")
     _check_tables(jobs, store, file)
     if chosen.remote == "refuse":
         for job in jobs:

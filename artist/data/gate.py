@@ -5,11 +5,13 @@ copied and the job waits until it is there, without GPUs. So
 
 - a job that enters the queue and whose tables no region holds together has them copied to the
   region that lacks the fewest bytes, among those that are large enough and have room;
-- a start that the policy answers in a region without the data is put off. With
-  `replicate: on-demand` the tables are copied there, unless they are on the way to another region.
+- a start that the policy answers in a region without the data is put off, and no job loses GPUs
+  for it. With `replicate: on-demand` the tables are copied there, unless they are on the way to
+  another region.
 
-A policy that reads `ClusterView.data` meets neither rule by mistake. For one that does not, the job
-has started and lost its GPUs at once: it enters the queue again at the next question.
+A policy that reads `ClusterView.data` meets neither rule by mistake: it asks for copies (`Fetch`).
+For one that does not, the job has started and lost its GPUs at once: it enters the queue again at
+the next question.
 
 `DataOptions` says what happens to a job in a region without its data: `--set data.KEY=VALUE`.
 """
@@ -24,6 +26,7 @@ from pydantic import Field
 from artist.contract import (
     ClusterView,
     Decision,
+    Fetch,
     JobView,
     Migrate,
     Options,
@@ -88,7 +91,7 @@ class DataGate(WrapperPolicy):
         # As after any loss of GPUs, policies keep books of who waits.
         again = [view.waiting[handle] for handle in self._put_off]
         shown = view._replace(entered=[*again, *view.entered], data=self._store)
-        decisions, self._put_off = self.host.decide(shown), []
+        decisions, self._put_off = self._copy_as_asked(self.host.decide(shown), view, reasons), []
         if self._options.remote == "refuse":
             decisions, refused = self._lawful(decisions, view)
             reasons |= refused
@@ -167,20 +170,48 @@ class DataGate(WrapperPolicy):
             self._refused[state.handle] = None
             self._store.check(state.job)
             target = self._best_region(state.job, view)
-            reasons[state.handle] = (
-                "no region that is large enough has room for its tables"
-                if target is None
-                else self._fetch(state, target, view.now)
-            )
+            reasons[state.handle] = self._why_it_waits(state, target, view.now)
         return reasons
 
+    def _copy_as_asked(
+        self, decisions: Sequence[Decision], view: ClusterView, reasons: dict[int, str]
+    ) -> Sequence[Decision]:
+        """Copy what the policy fetches, and add why the jobs wait; the other decisions."""
+        asked = [x for x in decisions if isinstance(x, Fetch)]
+        if not asked or self._copies is None:
+            return decisions  # without copies the engine says what is wrong
+        for fetch in asked:
+            state = view.waiting.get(fetch.handle)
+            if state is None:
+                return decisions  # as above
+            if fetch.handle in reasons:
+                continue
+            self._refused[fetch.handle] = None
+            target = self._best_of(fetch.regions, state.job, view)
+            if target is None:
+                self._store.check(state.job)
+            reasons[fetch.handle] = self._why_it_waits(state, target, view.now)
+        return [x for x in decisions if not isinstance(x, Fetch)]
+
+    def _why_it_waits(self, state: JobView, target: int | None, now: Tick) -> str:
+        """Copy the tables of a job to a region, if there is one with room."""
+        if target is None:
+            return "no region that is large enough has room for its tables"
+        return self._fetch(state, target, now)
+
     def _best_region(self, job: Job, view: ClusterView) -> int | None:
-        """The region that lacks the fewest bytes; then that with the most free GPUs."""
+        """Of the regions that are large enough, the one to which tables are copied."""
+        gpus = self._store.gpus(job)
+        large = [region for region, count in enumerate(gpus) if count >= job.gpus]
+        return self._best_of(large, job, view)
+
+    def _best_of(self, regions: Sequence[int], job: Job, view: ClusterView) -> int | None:
+        """The region with room that lacks the fewest bytes; then that with the most free GPUs."""
         store = self._store
         choices = [
             (store.missing_bytes(job, region), -view.free.of(store.level, region), region)
-            for region, gpus in enumerate(store.gpus(job))
-            if gpus >= job.gpus and store.has_room(store.to_copy(job, region), region)
+            for region in regions
+            if store.has_room_for(job, region)
         ]
         return min(choices)[2] if choices else None
 

@@ -31,7 +31,7 @@ class Store:
         self, catalogue: Catalogue, tree: ClusterTree, level: int, *, copied: bool
     ) -> None:
         self.catalogue, self.level = catalogue, level
-        self._tree, self._copied = tree, copied
+        self._tree, self.copied = tree, copied
         self._held = [sum(1 << region for region in x.regions) for x in catalogue.pieces]
         """Of each piece the regions that hold it, as a bit set."""
         self._coming = [0] * len(catalogue.pieces)
@@ -71,6 +71,10 @@ class Store:
     def to_copy(self, job: Job, region: int) -> tuple[int, ...]:
         """Of the missing pieces those that are not on the way to the region."""
         return tuple(x for x in self.missing(job, region) if not self._coming[x] >> region & 1)
+
+    def has_room_for(self, job: Job, region: int) -> bool:
+        """Whether a region can store what it lacks of a job's tables."""
+        return self.has_room(self.to_copy(job, region), region)
 
     def has_room(self, pieces: Sequence[int], region: int) -> bool:
         """Whether a region can store pieces in addition to what it holds and what is on the way."""
@@ -140,7 +144,7 @@ class Store:
 
     def _may_hold(self, job: Job, region: int) -> bool:
         wanted = self.to_copy(job, region)
-        if not self._copied:
+        if not self.copied:
             return not self.missing(job, region)
         return not wanted or self.has_room(wanted, region)
 
@@ -162,7 +166,7 @@ class Store:
         apart = " or " if large else " and "
         large = large or [x for x in range(len(names)) if x not in holding]
         where = apart.join(f"region {names[x]}" for x in large[:3])
-        if not self._copied:
+        if not self.copied:
             return (
                 f"{asks} and data.replicate=never, so it can never run; place the tables in "
                 f"{where}, or let data move with data.replicate=on-demand"

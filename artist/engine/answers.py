@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
-from artist.contract import Decision, Hold, Migrate, Preempt, Start, Wait, Wake
+from artist.contract import Decision, Fetch, Hold, Migrate, Preempt, Start, Wait, Wake
 from artist.engine.holdings import Holdings
 from artist.engine.job_state import JobState
 from artist.errors import PolicyError
@@ -75,6 +75,11 @@ def checked(decisions: Sequence[Decision], holdings: Holdings, now: Tick) -> Che
             case Wait():
                 waits.append(decision)
                 continue
+            case Fetch(handle):
+                raise PolicyError(
+                    f"tables of {holdings.name(handle)} are fetched, and this run copies none; "
+                    "look at view.data.copied"
+                )
         if handle in decided:
             raise PolicyError(f"{holdings.name(handle)} is decided upon twice")
         decided.add(handle)

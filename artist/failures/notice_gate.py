@@ -75,7 +75,7 @@ class NoticeGate(WrapperPolicy):
         }
         if not refused:
             return decisions
-        kept, self._put_off = without(decisions, refused, view, TOLD, spare=True)
+        kept, self._put_off = without(decisions, refused, view, TOLD)
         put_off = set(self._put_off)
         for x in decisions:
             if isinstance(x, Start) and x.handle in put_off:

@@ -227,4 +227,20 @@ def test_tables_in_too_small_a_region_come_also_if_the_job_finds_no_room_at_firs
     result = run(*rows, policy="mast", data=DATA + "small,,1GB,north\n")
     start = times(result, "start_s")
     assert start["west"] == 0
-    assert 500 < start["late"] <= 500 + 300 + 1  # at most a pass later, and a second for a gigabyte
+    assert start["late"] == 500  # they were asked for when it came, not when there was room
+
+
+def test_a_gang_over_regions_takes_no_gpus_while_its_tables_are_on_the_way(
+    run: Run, tmp_path: Path
+) -> None:
+    """12 GPUs span all three regions: 10 s for a copy to north, and then 10 s for one to west."""
+    trace = tmp_path / "urgent.csv"
+    trace.write_text(
+        "job_id,arrival_s,gpus,model,iterations,compute_s,tables,priority\n"
+        "small,0,8,any,300,1.0,,5\ngang,10,12,any,20,1.0,ads,1\n"
+    )
+    result = run(policy="mast", trace=str(trace), without=("trace",))
+    start, finish = times(result, "start_s"), times(result, "finish_s")
+    assert start["gang"] == pytest.approx(30)
+    assert finish["small"] == pytest.approx(300 + 20)  # it did not stop before
+    assert result.summary["preemptions"] == 1

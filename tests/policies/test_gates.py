@@ -44,4 +44,4 @@ BOTH = [Preempt(FIRST), Preempt(SECOND), Start(BIG, on({0: 4}))]
 def test_what_served_only_a_refused_start_falls_with_it(
     view: ClusterView, answer: list[Decision], kept: list[Decision]
 ) -> None:
-    assert without(answer, {BIG}, view, "", spare=True) == (kept, [BIG])
+    assert without(answer, {BIG}, view, "") == (kept, [BIG])

@@ -136,6 +136,19 @@ class Books:
             self._change(cluster, rank, -gpus)
         return job
 
+    def rerank(self, handle: int, rank: int) -> None:
+        """A running job has another class."""
+        self.resume(handle, self.stop(handle)._replace(rank=rank))
+
+    def resume(self, handle: int, job: Running) -> None:
+        """A job that was stopped runs on, among others of its class in the order of starts."""
+        self.running[handle] = job
+        for cluster, gpus in job.parts:
+            jobs = self._jobs[cluster][job.rank] | {handle: gpus}
+            order = sorted(jobs, key=lambda x: self.running[x].started)
+            self._jobs[cluster][job.rank] = {x: jobs[x] for x in order}
+            self._change(cluster, job.rank, -gpus)
+
     def stop(self, handle: int) -> Running:
         """A job has no GPUs any more."""
         job = self.running.pop(handle)

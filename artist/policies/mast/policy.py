@@ -18,12 +18,17 @@ Datacenters at Hyperscale*, OSDI 2024, section 4.
 2. At every question, jobs come forward by class, then credit. Each region that holds the job's
    data plans; the best plan wins. A job without a plan waits, and later ones may overtake it.
 3. A plan may preempt jobs of later classes. They lose their iteration in progress and wait anew;
-   they are in the queue a nanosecond later.
+   they are in the queue a nanosecond later, in the last class until the next pass if that was
+   theirs.
+4. If no region may plan for it, because its tables are elsewhere, they are copied (`Fetch`), and it
+   waits without GPUs.
 
 **Our choices.** A gang that no cluster can hold spans the clusters of one region; one that no
-region can hold spans regions. A running job keeps the class with which it started. GPUs that a
-victim leaves over go to the jobs behind. CPU machines, and clusters that grow and shrink, are left
-out. Preemption takes no time of its own: give jobs a restart cost (`restart_s`).
+region can hold spans regions, and waits until all of them hold its tables, as far as they have
+room. A running job keeps the class with which it started, but for the last class: a pass gives it
+its own once its tenant's quota covers it (`Ledger.cover`). There are passes while jobs wait. GPUs
+that a victim leaves over go to the jobs behind. CPU machines, and clusters that grow and shrink,
+are left out. Preemption takes no time of its own: give jobs a restart cost (`restart_s`).
 """
 
 from __future__ import annotations
@@ -34,14 +39,24 @@ from functools import partial
 from typing import Any, ClassVar
 
 from artist.cluster.free_gpus import FreeGpus
-from artist.contract import BasePolicy, ClusterView, Decision, JobView, Preempt, Start, Wake
+from artist.contract import (
+    BasePolicy,
+    ClusterView,
+    DataView,
+    Decision,
+    Fetch,
+    JobView,
+    Preempt,
+    Start,
+    Wake,
+)
 from artist.errors import ConfigError, PolicyError
-from artist.policies.mast.books import Books
+from artist.policies.mast.books import Books, Running
 from artist.policies.mast.cells import Cells
 from artist.policies.mast.plans import GangPlan, placed
 from artist.policies.mast.queue import WaitingQueue, Where
 from artist.policies.options import FederatedOptions, MastOptions
-from artist.policies.quota.ledger import LAST_CLASS, Ledger, queue_table
+from artist.policies.quota.ledger import LAST_CLASS, Ledger, LedgerEntry, queue_table
 from artist.policies.shared.clock import PeriodClock
 from artist.rng import FIRST_DRAWS, Draws
 from artist.units import Tick, seconds, ticks
@@ -71,11 +86,13 @@ class Mast(BasePolicy):
         self._ledger = Ledger(tenants or NO_TENANTS, options)
         self._queue = WaitingQueue()
         self._where: dict[int, Where] = {}
-        # Jobs that were sent to a region without their tables: the start was put off, and their
-        # tables are copied there now. So they wait for these copies, not for another region.
+        # Jobs that were sent to a region without their tables, so that the start was put off.
         self._sent_away: set[int] = set()
-        # Waiting jobs whose tables no region holds together.
-        self._without_region: set[int] = set()
+        # Waiting jobs for which no region may plan, as their tables are elsewhere; and the regions
+        # that held these when they were last asked for.
+        self._without_region: dict[int, tuple[int, ...] | None] = {}
+        # What the last answer preempted. A gate or a wrapper may have let these jobs run on.
+        self._preempted: dict[int, tuple[Running, LedgerEntry]] = {}
         if self._ledger.tells_kinds_apart and options.cell in (1, 5):
             raise ConfigError(
                 f"tenants: quotas by kind of GPUs under policy.cell={options.cell}: a job is bound "
@@ -98,8 +115,7 @@ class Mast(BasePolicy):
         books.spared = _spared(view) if view.on_notice else frozenset()
         for job in view.entered:
             self._enter(view, job, cells)
-        if self._without_region:
-            self._find_regions(view, cells)
+        fetches = self._find_regions(view, cells) if self._without_region else []
         full = self._rank_anew(view, cells)
         before = len(self._queue)
         decisions = self._sweep(view, books, cells)
@@ -109,6 +125,7 @@ class Mast(BasePolicy):
         if preempted:
             # The victims enter the queue at the next question, so it comes at once.
             decisions.append(Wake(view.now + 1))
+        decisions += fetches
         if len(self._queue) or preempted:
             strike = self._clock.after(view.now)
             self._next_pass = strike
@@ -132,7 +149,12 @@ class Mast(BasePolicy):
         return self._books, self._cells
 
     def _note_losses(self, view: ClusterView, books: Books, cells: Cells) -> None:
-        """Jobs that finished, or lost their GPUs to an outage."""
+        """Jobs that finished, or lost their GPUs to an outage; and those that kept them."""
+        entered = {x.handle for x in view.entered}
+        for handle in sorted(self._preempted.keys() - entered):
+            running, entry = self._preempted.pop(handle)
+            books.resume(handle, running)
+            self._ledger.resume(handle, entry, view.now)
         put_off = [x.handle for x in view.entered if x.handle in books.running]
         self._sent_away.update(put_off)
         gone = [*view.finished, *put_off]
@@ -149,12 +171,16 @@ class Mast(BasePolicy):
 
     def _enter(self, view: ClusterView, job: JobView, cells: Cells) -> None:
         """A job enters the queue with its class, its credit and the places where it may go."""
-        entry = self._ledger.enter(job.handle, job.job, view.now)
+        fell = self._preempted.pop(job.handle, None)
+        # A victim above quota stays above it until the next pass. Else it could take back what it
+        # lost a nanosecond ago, since its own GPUs do not count against its quota any more.
+        ranked = fell is None or fell[1].within
+        entry = self._ledger.enter(job.handle, job.job, view.now, ranked=ranked)
         regions = self._regions(view, job.handle, job.job)
         where = cells.where(view.free, job.handle, job.job.gpus, regions, entry.kinds)
         self._where[job.handle] = where
         if not regions:
-            self._without_region.add(job.handle)
+            self._without_region[job.handle] = None
         self._queue.add(job.handle, entry.rank, where, entry.gpus, entry.credit)
         self._fresh.add(where)
 
@@ -175,30 +201,46 @@ class Mast(BasePolicy):
             return everywhere
         region = books.scopes.region
         sizes = view.cluster.levels[region].gpus
-        if job.gpus > max(sizes):
-            return everywhere  # it needs several regions
+        wait = self.options.without_data == "wait"
+        if job.gpus > max(sizes):  # it needs several regions
+            return () if wait and self._lacking(view.data, job, everywhere) else everywhere
         holding = view.data.regions_holding(job)
         enough = tuple(x for x in holding if x in able)
         if enough:
             return enough
-        if self.options.without_data == "wait" and (not holding or handle in self._sent_away):
+        if wait and (not holding or view.data.copied or handle in self._sent_away):
             return ()
         # Only regions that are too small hold them: start where the fewest bytes are missing.
         return (min(able, key=partial(view.data.missing_bytes, job)),)
 
-    def _find_regions(self, view: ClusterView, cells: Cells) -> None:
-        """Let jobs come forward whose tables have reached a region."""
-        for handle in list(self._without_region):
+    def _lacking(self, data: DataView, job: Job, regions: Sequence[int]) -> tuple[int, ...]:
+        """Those of some regions to which tables of a job can be copied, as they lack some."""
+        if not data.copied:
+            return ()
+        return tuple(x for x in regions if data.missing_bytes(job, x) and data.has_room_for(job, x))
+
+    def _find_regions(self, view: ClusterView, cells: Cells) -> list[Decision]:
+        """Let jobs come forward whose tables have reached a region; fetch those of others."""
+        fetches: list[Decision] = []
+        books, data = self._learn(view)[0], view.data
+        for handle, asked in list(self._without_region.items()):
             job = view.waiting[handle].job
             regions = self._regions(view, handle, job)
-            if regions:
-                self._without_region.remove(handle)
+            if not regions and data is not None and data.copied:
+                holding = data.regions_holding(job)
+                if holding != asked:
+                    self._without_region[handle] = holding
+                    able = books.regions_with(job.gpu_kinds, job.gpus) or cells.everywhere
+                    fetches.append(Fetch(handle, self._lacking(data, job, able)))
+            elif regions:
+                del self._without_region[handle]
                 entry = self._ledger.waiting[handle]
                 self._queue.remove(handle)
                 where = cells.where(view.free, handle, job.gpus, regions, entry.kinds)
                 self._where[handle] = where
                 self._queue.add(handle, entry.rank, where, entry.gpus, entry.credit)
                 self._fresh.add(where)
+        return fetches
 
     def _rank_anew(self, view: ClusterView, cells: Cells) -> bool:
         """Rank all waiting jobs anew, if it is time; whether it was."""
@@ -218,6 +260,9 @@ class Mast(BasePolicy):
     def rank_all(self, now: Tick) -> None:
         """Give all waiting jobs new classes and credits (GMS-scan pass, section 4.2)."""
         where = self._where
+        for handle in self._ledger.cover():
+            if self._books is not None:
+                self._books.rerank(handle, self._ledger.running[handle].rank)
         ranked = self._ledger.rank_all(now)
         if self._ledger.tells_kinds_apart:  # a pass may charge a job to another kind
             for _, handle, entry in ranked:
@@ -252,7 +297,7 @@ class Mast(BasePolicy):
         decisions: list[Decision] = []
         if len(self._queue) and (stale or fresh):
             sweep = QueueSweep(view, books, cells, self._ledger, self._queue, stale, self._joint)
-            decisions = sweep.decisions
+            decisions, self._preempted = sweep.decisions, sweep.preempted
             anywhere = cells.looks_at_load
             for rank, groups in enumerate(self._queue.groups):
                 if groups:
@@ -282,6 +327,7 @@ class QueueSweep:
     ) -> None:
         self._joint = joint
         self.decisions: list[Decision] = []
+        self.preempted: dict[int, tuple[Running, LedgerEntry]] = {}
         self._view, self._books, self._cells = view, books, cells
         self._ledger, self._queue, self._stale = ledger, queue, stale
         self._free: FreeGpus = view.free
@@ -343,7 +389,7 @@ class QueueSweep:
         assert held is not None  # running jobs have GPUs
         self._free.release(held)
         job = self._books.stop(victim)
-        self._ledger.stop(victim, self._view.now)
+        self.preempted[victim] = job, self._ledger.stop(victim, self._view.now)
         self._stale.update(self._books.region_of[cluster] for cluster, _ in job.parts)
         self.decisions.append(Preempt(victim, _REASONS[rank]))
 

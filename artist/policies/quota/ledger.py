@@ -9,8 +9,8 @@ A pass sorts the waiting jobs by credit. In this order each is charged to its te
 top of what the tenant's running jobs hold. A job that fits is *within quota* and has its own
 priority; another one has the lowest *class*, `LAST_CLASS`. Then jobs come forward by class, among
 equals by credit, among equals in order of arrival. "Workloads from a tenant that has not exhausted
-its quota are assigned the tenant's priority": so in `quota(HOST)` a running job that started above
-quota has its own class once the quota covers it (`Ledger.cover`).
+its quota are assigned the tenant's priority": so a running job that started above quota has its own
+class once the quota covers it (`Ledger.cover`): in `quota(HOST)` at once, in MAST at a pass.
 
 **Our choices.** Without a priority, a job within quota comes behind all that have one, and before
 those above quota; the paper calls both the lowest. So quotas hold where no job has a priority. A
@@ -151,11 +151,12 @@ class Ledger:
         for name in tenants:
             self._window(name)
 
-    def enter(self, handle: int, job: Job, now: Tick) -> LedgerEntry:
-        """A job enters the queue and is ranked."""
+    def enter(self, handle: int, job: Job, now: Tick, *, ranked: bool = True) -> LedgerEntry:
+        """A job enters the queue and is ranked; or it has the last class until the next pass."""
         entry = self.waiting[handle] = LedgerEntry(job, now)
         self._window(entry.tenant)
-        self._charge(entry, handle, now)
+        if ranked:
+            self._charge(entry, handle, now)
         if self._fair_at is None or now - self._fair_at >= self._pass:
             self._fair(now)
         entry.credit = self._fairness.get(entry.tenant, self._options.fair_weight)
@@ -188,6 +189,13 @@ class Ledger:
         if entry.tenant is not None:
             self._windows[entry.tenant].change(now, -entry.gpus)
         return entry
+
+    def resume(self, handle: int, entry: LedgerEntry, now: Tick) -> None:
+        """A job that was stopped at the last question kept its GPUs after all."""
+        self.running[handle] = entry
+        self._count(entry, entry.gpus)
+        if entry.tenant is not None:
+            self._windows[entry.tenant].change(now, entry.gpus)
 
     def cover(self, *, waiting: bool = False) -> list[int]:
         """Give running jobs above quota their own class where the quota covers them by now.

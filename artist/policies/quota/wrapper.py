@@ -258,7 +258,7 @@ class QuotaWrapper(WrapperPolicy):
             refused, losers = self._inversions(view, kept)
             if not refused:
                 return kept, fallen, lost_to
-            kept, put_off = without(kept, refused, view, _CLASSES, spare=True)
+            kept, put_off = without(kept, refused, view, _CLASSES)
             fallen.update(put_off)
             lost_to |= losers
 
@@ -361,11 +361,7 @@ class QuotaWrapper(WrapperPolicy):
             free = self._free_after(view, decisions) + gained - wanted
             if entry.gpus > free:
                 refused = self._refused(handle, starts, entry.gpus - free, reserved_for)
-                standing = (
-                    without(decisions, refused, view, _CLASSES, spare=True)[0]
-                    if refused
-                    else decisions
-                )
+                standing = without(decisions, refused, view, _CLASSES)[0] if refused else decisions
                 lacking = entry.gpus - (self._free_after(view, standing) + gained - wanted)
                 victims = (
                     fewest(self._later(view, [*standing, *preemptions], entry.rank), lacking)

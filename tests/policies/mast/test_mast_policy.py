@@ -40,6 +40,8 @@ TWO_REGIONS = world([[RACK, RACK], [RACK]], [[RACK], [RACK, RACK]])
 class Held:
     """Which regions hold a job's tables, as the tables' names say: `0` or `0,1`."""
 
+    copied = False
+
     def regions_holding(self, one: Job) -> tuple[int, ...]:
         """The regions in the name."""
         return tuple(int(x) for x in one.tables[0].split(",")) if one.tables else (0, 1)

@@ -51,9 +51,11 @@ def test_no_job_within_quota_waits_for_gpus_held_above_quota(host, priorities) -
 def test_the_same_holds_for_mast_right_after_a_pass(cell) -> None:
     """Between passes, jobs keep their classes (section 4.2). One cluster, so all cells agree."""
     waits = 0
+    # Quotas of more than the cluster, so that jobs within them wait.
+    tenants = {"ads": Tenant(quota=12), "web": Tenant(quota=10), "lab": Tenant(quota=0)}
     for seed in range(12):
-        watch = Watch(TENANTS)
-        policy = open_policy("mast", {"cell": cell}, FIRST_DRAWS, TENANTS)
+        watch = Watch(tenants)
+        policy = open_policy("mast", {"cell": cell}, FIRST_DRAWS, tenants)
 
         def after_passes(running: Simulator, policy=policy, watch=watch) -> None:
             passes = policy.tables().get("passes", [])
