@@ -23,13 +23,12 @@ Rules:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
 from artist.errors import ConfigError, TraceError, shortened
 from artist.io.digests import pseudonym
-from artist.trace.foreign.model_names import meant, recognised
 from artist.trace.foreign.rows import (
     CPU_ONLY,
     STILL_RUNNING,
@@ -121,7 +120,7 @@ class _Reader:
             submit_s=submit_s if eligible_s is None else max(submit_s, eligible_s),
             gpus=gpus,
             run_s=run_s,
-            model=name if meant(name, self._rules.models) or recognised(name) else "",
+            model=_model(name, self._rules.models),
             user=user if self._rules.keep_names or not user else pseudonym(user),
             shared=_SLICE.search(kind) is not None,
             tenant=last.text("Account") or None,
@@ -164,6 +163,14 @@ class _Reader:
 
 
 _RUNNING = ("RUNNING", "SUSPENDED", "RESIZING", "COMPLETING", "STOPPED", "REQUEUE_HOLD")
+
+
+def _model(name: str, models: Mapping[str, str]) -> str:
+    """The name of a job if it means a model; else nothing, as most names of jobs do not."""
+    # Other runs do without the catalogue, which this loads.
+    from artist.trace.foreign.model_names import meant, recognised
+
+    return name if meant(name, models) or recognised(name) else ""
 
 
 def _zone(name: str) -> ZoneInfo:
