@@ -72,7 +72,7 @@ def finished(run: Run, folder: Path, policy: str, seed: int) -> int:
     return int(result.summary["jobs_finished"])
 
 
-@pytest.mark.parametrize("policy", ["dally", "srsf", "gandiva", "rl-hybrid"])
+@pytest.mark.parametrize("policy", ["dally", "srsf", "gandiva", "rl-hybrid", "quota(srsf)"])
 def test_policies_that_move_jobs_finish_them_on_data_under_failures_and_notices(
     run: Run, tmp_path: Path, policy: str
 ) -> None:

@@ -102,6 +102,9 @@ class QuotaWrapper(WrapperPolicy):
         self._asked: Tick = -2
         # Running jobs that the host wanted to preempt in this instant for jobs of later classes.
         self._kept: set[int] = set()
+        # Jobs that were to lose their GPUs in this instant. Where a gate turns
+        # a start down, they keep them, and the host would be asked again without end.
+        self._preempted: set[int] = set()
         # Held back jobs of which it was said that they wait because of the quota.
         self._told: set[int] = set()
 
@@ -113,6 +116,7 @@ class QuotaWrapper(WrapperPolicy):
         if view.now > self._asked + 1:
             self._instant = view.now
             self._kept.clear()
+            self._preempted.clear()
         self._asked = view.now
         entered = self._admit(view.free.total)
         shown = view._replace(
@@ -139,7 +143,8 @@ class QuotaWrapper(WrapperPolicy):
         settled = not preemptions and not reserved_for and not again
         # The host has the last word, so these reasons come first.
         decisions = [*self._waits(view, decisions, free if settled else None), *decisions]
-        preempted = any(isinstance(x, Preempt) for x in decisions)
+        preempted = {x.handle for x in decisions if isinstance(x, Preempt)} - self._preempted
+        self._preempted |= preempted
         if again or self._reserved_for or preempted or self._would_admit(free, fallen):
             decisions.append(Wake(view.now + 1))
         if self._held_back or self._admitted:
