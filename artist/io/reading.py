@@ -7,11 +7,13 @@
 from __future__ import annotations
 
 import errno
+import json
 import math
 import os
 import stat
+from collections.abc import Mapping
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from artist.errors import ArtistError, ConfigError, TraceError
 
@@ -72,6 +74,21 @@ def read_text(path: Path, error: type[ArtistError] = ConfigError) -> str:
     except UnicodeDecodeError as cause:
         line = data.count(b"\n", 0, cause.start) + 1
         raise error(f"{path}:{line}: not UTF-8 text (byte {cause.start})") from cause
+
+
+def read_json(path: Path) -> Mapping[str, Any]:
+    """The object in a JSON file that artist wrote beside the tables of a run.
+
+    Raises:
+        TraceError: the file cannot be read, or holds no JSON object; names the file.
+    """
+    try:
+        data = json.loads(read_text(path, TraceError))
+    except (ValueError, RecursionError) as cause:
+        raise TraceError(f"{path}: is not valid JSON ({cause})") from cause
+    if not isinstance(data, dict):
+        raise TraceError(f"{path}: expected a JSON object, got {type(data).__name__}")
+    return data
 
 
 def read_bytes(path: Path) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,7 @@ import numpy.typing as npt
 from artist.config import SIZES, Scenario
 from artist.errors import ConfigError, TraceError, shortened
 from artist.io.documents import validate
-from artist.io.reading import read_text
+from artist.io.reading import read_json, read_text
 from artist.results.run_directory import MANIFEST
 from artist.results.table_reader import read_table
 from artist.results.terms.columns import TABLE_TERMS, TABLES
@@ -188,7 +187,7 @@ def read_run(path: Path) -> RecordedRun:
     Raises:
         TraceError: a file is missing or damaged, or there is nothing to show.
     """
-    manifest = _read_json(path / MANIFEST)
+    manifest = read_json(path / MANIFEST)
     scenario = manifest.get("scenario")
     if not isinstance(scenario, dict) or "policy" not in scenario:
         raise TraceError(f"{path / MANIFEST}: has no scenario with a policy")
@@ -206,7 +205,7 @@ def read_run(path: Path) -> RecordedRun:
         and name not in _ALWAYS
         and (contended or term.when != "contention")
     }
-    summary = _read_json(path / "summary.json")
+    summary = read_json(path / "summary.json")
     run = RecordedRun(
         str(path), scenario, manifest, summary, jobs, placements, timeline, **sometimes
     )
@@ -239,16 +238,6 @@ def _is_run(path: Path) -> bool:
 def _hidden(parts: Iterable[str]) -> bool:
     """Whether a folder's name begins with a dot, as the names of half-written runs do."""
     return any(part.startswith(".") for part in parts)
-
-
-def _read_json(path: Path) -> Mapping[str, Any]:
-    try:
-        data = json.loads(read_text(path, TraceError))
-    except (ValueError, RecursionError) as cause:
-        raise TraceError(f"{path}: is not valid JSON ({cause})") from cause
-    if not isinstance(data, dict):
-        raise TraceError(f"{path}: expected a JSON object, got {type(data).__name__}")
-    return data
 
 
 def _rows(folder: Path, name: str, *, contended: bool) -> FileColumns | None:

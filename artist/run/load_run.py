@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
@@ -12,7 +11,7 @@ from artist.config import SIZES, Scenario
 from artist.errors import ConfigError, TraceError, one_line
 from artist.io.documents import validate
 from artist.io.parquet import read_parquet
-from artist.io.reading import is_file, read_text
+from artist.io.reading import is_file, read_json
 from artist.results.result import LazyTables, Result
 from artist.results.run_directory import MANIFEST, SUMMARY
 from artist.results.terms.columns import Column, Table
@@ -38,7 +37,7 @@ def load_run(folder: Path) -> Result:
         raise ConfigError(
             f"{folder}: no run directory (no {MANIFEST}); make one with artist sim --out DIR"
         )
-    manifest, summary = _read(folder / MANIFEST), _read(folder / SUMMARY)
+    manifest, summary = read_json(folder / MANIFEST), read_json(folder / SUMMARY)
     if lacking := [name for name in _SHOWN if name not in summary]:
         raise TraceError(f"{folder / SUMMARY}: lacks {lacking[0]}; simulate the run again")
     trace, volatile = (_part(manifest, name) for name in ("trace", "volatile"))
@@ -78,16 +77,6 @@ def _scenario(settings: Mapping[str, Any], path: Path) -> Scenario:
 def _part(manifest: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     part = manifest.get(name, {})
     return part if isinstance(part, dict) else {}
-
-
-def _read(path: Path) -> Mapping[str, Any]:
-    try:
-        data = json.loads(read_text(path, TraceError))
-    except (ValueError, RecursionError) as cause:
-        raise TraceError(f"{path}: is not valid JSON ({cause})") from cause
-    if not isinstance(data, dict):
-        raise TraceError(f"{path}: expected a JSON object, got {type(data).__name__}")
-    return data
 
 
 def _table(folder: Path, name: str) -> Table:
