@@ -4,8 +4,13 @@
     Surely lower than fifo, srtf and 3 more; no difference beyond 2 % from dally; undecided
     against tiresias (about 5 more permutations would decide).
 
-The sentences are about the first of the headline metrics that was compared. All pairs of variants
-are judged together, since the best one is picked from the data.
+The sentences are about the first of the headline metrics that was compared. Where nothing is sure
+about it, the first sentence begins with that, and the second names the metric that is sure:
+
+    No policy is surely best: las has the lowest average JCT, 26.9 h, 2 % below the next, dally.
+    Undecided against dally; but las has the lowest makespan, 11 d, 19 % below the next, dally.
+
+All pairs of variants are judged together, since the best one is picked from the data.
 """
 
 from __future__ import annotations
@@ -28,7 +33,7 @@ from artist.results.statistics.compare_values import (
     sure_but_within,
 )
 from artist.results.terms.glossary import find
-from artist.results.terms.number_text import DisplayUnit, listed, percent, short, time_text
+from artist.results.terms.number_text import DisplayUnit, counted, listed, percent, short, time_text
 
 _MOST_NAMES = 5
 """More variants are counted, not named."""
@@ -42,8 +47,13 @@ def answer(comparison: Comparison) -> list[str]:
     bests = comparison.best_variants()
     if not bests:
         return []
-    best, *_ = bests
-    return [_what(best, comparison), _how_sure(best, comparison)]
+    best, *others = bests
+    what, parts = _what(best, comparison), [*_certainty(best, comparison)]
+    if not _sure(best):
+        what = _not_sure(best, others, comparison) + what
+        parts += [f"but {_what(one, comparison)}" for one in others if _all_sure(one)][:1]
+    sure = "; ".join(parts)
+    return [f"{what}.", f"{sure[0].upper()}{sure[1:]}."]
 
 
 def value_text(metric: str, value: float, unit: DisplayUnit | None = None) -> str:
@@ -60,7 +70,7 @@ def _what(best: Best, comparison: Comparison) -> str:
     """Which variant is best, and how far below the next policy, or the setting to begin with."""
     name, value = metric_name(best.metric), value_text(best.metric, best.value)
     if not best.others:
-        return f"Nothing differs: the {name} is {value} under all {len(best.policies)}."
+        return f"the {name} is {value} under all {len(best.policies)}"
     have = "has" if len(best.policies) == 1 else "have"
     baseline = comparison.variants[0]
     other, words = best.next_policies[0], f"the next, {listed(best.next_policies)}"
@@ -72,7 +82,7 @@ def _what(best: Best, comparison: Comparison) -> str:
     gap = f"{percent(below)} %" if below > _LEAST_TOLD else "next to nothing"
     interval = _below(best.others[other])
     return (
-        f"{listed(best.policies)} {have} the lowest {name}, {value}, {gap} below {words}{interval}."
+        f"{listed(best.policies)} {have} the lowest {name}, {value}, {gap} below {words}{interval}"
     )
 
 
@@ -90,14 +100,34 @@ def _digits(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 10 else f"{value:.2g}"
 
 
-def _how_sure(best: Best, comparison: Comparison) -> str:
-    parts = list(_certainty(best, comparison))
-    text = "; ".join(parts)
-    return f"{text[:1].upper()}{text[1:]}." if text else "All variants are identical."
+def _sure(best: Best) -> bool:
+    """Whether any variant surely has more of the metric than the best one."""
+    return bool(best.with_verdict(MORE) or best.exactly)
+
+
+def _all_sure(best: Best) -> bool:
+    """Whether every other variant surely has more."""
+    return bool(best.others) and {*best.with_verdict(MORE), *best.exactly} == {*best.others}
+
+
+def _not_sure(best: Best, others: Sequence[Best], comparison: Comparison) -> str:
+    """How a sentence begins that might else be taken for a result."""
+    if not best.others:
+        return (
+            f"{'Only another metric' if any(one.others for one in others) else 'Nothing'} differs: "
+        )
+    if len(best.with_verdict(NO_DIFFERENCE)) == len(best.others):
+        return f"No difference beyond {share_text(comparison.equivalence)}: "
+    return f"No {'policy' if comparison.setting == 'policy' else 'setting'} is surely best: "
 
 
 def _certainty(best: Best, comparison: Comparison) -> Iterator[str]:
     """What the verdicts of the pairs say, as parts of a sentence."""
+    if not best.others:
+        yield f"equal on {counted(best.replicates, 'replicate')}"
+        waits = [parts["waiting"] for parts in comparison.parts.values()]
+        if waits and not any(map(any, waits)):
+            yield "no job waited for GPUs, so fewer GPUs or more jobs would tell more"
     if surely := best.with_verdict(MORE):
         near = [one for one in surely if sure_but_within(best.others[one], comparison.equivalence)]
         than = "all others" if best.surely else _named(surely)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -74,8 +75,61 @@ def test_what_no_order_changes_is_exact() -> None:
 
 def test_nothing_differs() -> None:
     values = {name: {"jct_mean_s": (1.0, 2.0)} for name in "ab"}
-    first, _ = answer(compared("policy", values, ORDERS[:2], 0.02, None))
+    first, sure = answer(compared("policy", values, ORDERS[:2], 0.02, None))
     assert first == "Nothing differs: the JCT mean is 1.5 s under all 2."
+    assert sure == "Equal on 2 replicates."
+
+
+def test_nothing_differs_where_no_job_waited(artist) -> None:
+    asked = ("--trace", "tiny-poisson", "--racks", "16", "--policies", "fifo,las")
+    told = artist("compare", *asked, "--permutations", "2", "--format", "json").stdout
+    assert json.loads(told)["answer"][1] == (
+        "Equal on 2 replicates; no job waited for GPUs, so fewer GPUs or more jobs would tell more."
+    )
+
+
+def test_an_open_answer_begins_with_that_and_tells_which_metric_is_sure() -> None:
+    comparison = two_metrics(dally=(10, 5), las=(10.1, 4), srtf=(10.1, 6))
+    first, sure = answer(comparison)
+    assert first.startswith("No policy is surely best: dally has the lowest JCT mean, 10 h, ")
+    assert sure.startswith("Undecided against las and srtf (")
+    assert "; but las has the lowest makespan, 4.01 h, 19 % below the next, dally [" in sure
+    first, _ = answer(replace(comparison, setting="racks"))
+    assert first.startswith("No setting is surely best: ")
+
+
+def test_a_metric_that_is_open_too_is_not_told() -> None:
+    _, sure = answer(two_metrics(dally=(10, 5), las=(10.1, 5.02), srtf=(10.1, 6)))
+    assert "makespan" not in sure
+
+
+def test_what_differs_is_told_where_the_first_metric_is_the_same() -> None:
+    same, more = (1.0,) * 6, tuple(NOISE[3][:6])
+    values = {name: {"jct_mean_s": same, "makespan_s": more} for name in "ab"}
+    values["b"]["makespan_s"] = tuple(2 * NOISE[4][:6])
+    first, sure = answer(compared("policy", values, ORDERS[:6], 0.02, None))
+    assert first == "Only another metric differs: the JCT mean is 1 s under all 2."
+    assert sure.startswith("Equal on 6 replicates; but a has the lowest makespan, ")
+
+
+def test_equivalent_policies_are_no_result() -> None:
+    narrow = np.exp(np.random.default_rng(2).normal(0, 0.002, (2, 8)))
+    values = {name: {"jct_mean_s": tuple(row)} for name, row in zip("ab", narrow, strict=True)}
+    first, sure = answer(compared("policy", values, ORDERS, 0.02, None))
+    assert first.startswith("No difference beyond 2 %: ")
+    assert sure.startswith("No difference beyond 2 % from ")
+
+
+def two_metrics(**means: tuple[float, float]) -> Comparison:
+    """Variants with these mean JCTs and makespans in hours, each with noise of 2 %."""
+    values = {
+        name: {
+            "jct_mean_s": tuple(3600 * jct * NOISE[place]),
+            "makespan_s": tuple(3600 * makespan * NOISE[place + 3]),
+        }
+        for place, (name, (jct, makespan)) in enumerate(means.items())
+    }
+    return compared("policy", values, ORDERS, 0.02, None)
 
 
 def test_without_a_headline_metric_there_is_no_best() -> None:
@@ -160,7 +214,7 @@ def test_three_lines_could_be_sent_and_the_rest_is_behind_all(artist) -> None:
     world, best, sure, *_ = ran.stdout.splitlines()
     assert world.startswith("# fabric a100, measured: ")
     assert world.endswith("; 20 jobs of tiny-batch, 64 GPUs, 8 permutations")
-    assert best.startswith("las has the lowest JCT mean, ")
+    assert best.startswith("No difference beyond 2 %: las has the lowest JCT mean, ")
     assert "fifo" in sure
     assert len(ran.stdout.splitlines()) < 14
     assert "More: --all" in ran.stdout

@@ -65,7 +65,7 @@ def test_chosen_metrics_have_table_and_words(artist) -> None:
 def test_a_comparison_is_written(artist, tmp_path: Path, suffix: str) -> None:
     asked = ("compare", *SMALL, "--policies", "fifo,las", "--permutations", "1")
     file = tmp_path / f"c.{suffix}"
-    assert artist(*asked, "-o", file).returncode == 0
+    assert artist(*asked, "--values", file).returncode == 0
     rows = (
         list(csv.DictReader(file.read_text().splitlines()))
         if suffix == "csv"
@@ -75,9 +75,9 @@ def test_a_comparison_is_written(artist, tmp_path: Path, suffix: str) -> None:
 
 
 def test_a_file_of_another_kind_is_refused_before_any_run(artist) -> None:
-    result = artist("compare", *SMALL, "-o", "c.xlsx")
+    result = artist("compare", *SMALL, "--values", "c.xlsx")
     assert result.stderr == (
-        "artist: error: -o c.xlsx: expected a name that ends in .csv or .parquet\n"
+        "artist: error: --values c.xlsx: expected a name that ends in .csv or .parquet\n"
     )
 
 

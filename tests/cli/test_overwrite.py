@@ -20,8 +20,8 @@ RANGE = ("--sweep", "fabric.network.latency=1us..2us", "--points", "2")
 # A command that writes, and the file that it writes; RUN is a run directory.
 WRITES = {
     "sim --out": (("sim", *SMALL, "--out", "run"), "run/summary.json"),
-    "compare -o": (
-        ("compare", *SMALL, "--policies", "fifo,las", "--permutations", "1", "-o", "c.csv"),
+    "compare --values": (
+        ("compare", *SMALL, "--policies", "fifo,las", "--permutations", "1", "--values", "c.csv"),
         "c.csv",
     ),
     "sweep --out": (("sweep", "e.yaml", "--out", "swept", "--quiet"), "swept/results.csv"),
@@ -33,9 +33,9 @@ WRITES = {
         "astra_configs/calibrations/mine.yaml",
     ),
     "report": (("report", "RUN"), "report.html"),
-    "report -o": (("report", "RUN", "-o", "page.html"), "page.html"),
+    "report --out": (("report", "RUN", "--out", "page.html"), "page.html"),
     "report --figures": (("report", "RUN", "--figures", "figures"), "figures"),
-    "export -o": (("export", "RUN", "-o", "t.json"), "t.json"),
+    "export --out": (("export", "RUN", "--out", "t.json"), "t.json"),
     "latency --plot": ((*NETWORK, *RANGE, "--plot", "p.svg"), "p.svg"),
     "latency --plot without an ending": ((*NETWORK, *RANGE, "--plot", "p"), "p.png"),
     "cluster --plot": (("cluster", "show", "--racks", "1", "--plot", "p.svg"), "p.svg"),
@@ -120,7 +120,7 @@ def test_every_command_that_can_write_has_the_option() -> None:
     assert tested | READERS | OTHERS == set(COMMANDS)
     for name, command in _all(get_command(application()), ()):
         options = {one for parameter in command.params for one in parameter.opts}
-        if options & {"--out", "--output", "--plot", "--figures"}:
+        if options & {"--out", "--values", "--plot", "--figures"}:
             assert "--overwrite" in options, name
 
 

@@ -43,7 +43,7 @@ def test_a_full_disk(start, disk, run: Path, tmp_path: Path) -> None:
     full = disk("size=64k")
     for command in (
         (*LARGER, "--out", full / "run"),
-        ("report", run, "-o", full / "r.html"),
+        ("report", run, "--out", full / "r.html"),
         (*SYNTH, "5000", "--out", full / "t.csv"),
     ):
         with nothing_left(full):
@@ -75,7 +75,7 @@ def test_a_read_only_disk(start, disk, run: Path, tmp_path: Path) -> None:
     fixed = disk("ro")
     for command in (
         (*SIM, "--out", fixed / "run"),
-        ("report", run, "-o", fixed / "r.html"),
+        ("report", run, "--out", fixed / "r.html"),
         ("report", run, "--figures", fixed / "figures"),
         ("sweep", "e.yaml", "--out", fixed / "out"),
         (*SYNTH, "5", "--out", fixed / "t.csv"),

@@ -100,7 +100,7 @@ def test_installed_alone_it_does_its_work(installed: Environment) -> None:
     sim = ("sim", "--trace", "tiny-batch", "--racks", "1", "--format", "json")
     summary = json.loads(artist(*sim, "--out", "run", "--calibration", "dally2025-table1"))
     assert summary["jobs_finished"] == 20
-    artist("report", "run", "-o", "report.html")
+    artist("report", "run", "--out", "report.html")
     assert (installed.home / "report.html").read_bytes().startswith(b"<!DOCTYPE html>")
     artist("render", "--model", "resnet18", "--placement", "4,4", "--out", "files")
     assert any((installed.home / "files").rglob("*.yml"))

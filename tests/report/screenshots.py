@@ -1,7 +1,7 @@
 """Takes the pictures of docs/report.md from a page of the Dally paper's sweep.
 
 artist sweep studies/dally-paper/experiment.yaml --out runs/paper
-artist report runs/paper -o paper.html --title "The Dally paper's experiments"
+artist report runs/paper --out paper.html --title "The Dally paper's experiments"
 python tests/report/screenshots.py paper.html
 """
 

@@ -209,9 +209,10 @@ def test_the_commands_say_what_they_wrote(artist, one: Path, tmp_path: Path) -> 
     assert "1 run, 0." in artist("report", one).stderr
     assert (here / "report.html").read_bytes().startswith(b"<!DOCTYPE html>")
     assert (
-        artist("report", one, "-o", "other.html", "--title", "A <b> title", "--quiet").stderr == ""
+        artist("report", one, "--out", "other.html", "--title", "A <b> title", "--quiet").stderr
+        == ""
     )
     assert "<h1>A &lt;b&gt; title</h1>" in (here / "other.html").read_text()
-    assert artist("export", one, "--format", "perfetto", "-o", "t.json").returncode == 0
+    assert artist("export", one, "--format", "perfetto", "--out", "t.json").returncode == 0
     assert json.loads((here / "t.json").read_text())["traceEvents"]
     assert sorted(path.name for path in here.iterdir()) == ["other.html", "report.html", "t.json"]

@@ -116,16 +116,16 @@ def compare(
     estimates: options.Estimates = None,
     sets: options.Sets = None,
     seed: options.Seed = None,
-    output: Annotated[
+    values: Annotated[
         Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Also write a .csv or .parquet."),
+        typer.Option(metavar="FILE", help="Write every value to a .csv or .parquet too."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Keep all runs in a folder, for --resume and for reports.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Keep the runs that are done.")] = False,
     overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace what -o and --out wrote before.")
+        bool, typer.Option("--overwrite", help="Replace what --values and --out wrote before.")
     ] = False,
     all_: Annotated[bool, typer.Option("--all", help="Print everything.")] = False,
     format_: options.FormatOption = Format.TABLE,
@@ -143,8 +143,8 @@ def compare(
     from artist.results.table_files import check_table_file
     from artist.results.terms.chief_metrics import COMPARED
 
-    if output is not None:
-        check_table_file(output, "-o", overwrite=overwrite)
+    if values is not None:
+        check_table_file(values, "--values", overwrite=overwrite)
     prices = None if costs is None else _prices(costs, across, assumptions=assumptions)
     most, go_on = _budget(budget, until)
     if permutations is None and seeds == 1 and until is None and not (across or assumptions):
@@ -191,8 +191,8 @@ def compare(
         told = _told(made, worlds, prices, assumptions=assumptions)
         if out is not None:
             _keep(out, told, made, worlds)
-    if output is not None:
-        _write_rows(made, output, worlds)
+    if values is not None:
+        _write_rows(made, values, worlds)
     if format_ is Format.JSON:
         print_json(told)
     elif worlds:
@@ -330,7 +330,7 @@ def _keep(out: Path, told: Mapping[str, Any], made: Across, worlds: Sequence[Wor
         write_whole(out / DECIDES, json.dumps(decides(made), indent=2) + "\n")
 
 
-def _write_rows(made: Across, output: Path, worlds: Sequence[World]) -> None:
+def _write_rows(made: Across, file: Path, worlds: Sequence[World]) -> None:
     """Write a row per metric and variant; of several worlds, each with its name."""
     from artist.experiments.comparison.rows import comparison_rows
     from artist.results.table_files import write_table
@@ -340,7 +340,7 @@ def _write_rows(made: Across, output: Path, worlds: Sequence[World]) -> None:
         for label, comparison in made.comparisons.items()
         for row in comparison_rows(comparison)
     ]
-    write_table(rows, output)
+    write_table(rows, file)
 
 
 def _print(

@@ -21,9 +21,7 @@ class ExportFormat(StrEnum):
 
 def export(
     run: Annotated[Path, typer.Argument(metavar="DIR", help="A run directory.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The file to write.")] = Path(
-        "trace.json"
-    ),
+    out: Annotated[Path, typer.Option(help="The file to write.")] = Path("trace.json"),
     format_: Annotated[ExportFormat, typer.Option("--format")] = ExportFormat.PERFETTO,
     overwrite: OverwriteFiles = False,
     quiet: NoHints = False,
@@ -33,11 +31,11 @@ def export(
     from artist.report.perfetto import perfetto_trace
     from artist.report.reader import read_runs
 
-    check_new_file(output, "-o", overwrite=overwrite)
+    check_new_file(out, "--out", overwrite=overwrite)
     runs = read_runs([run])
     if len(runs) > 1:
         raise ConfigError(f"{run}: holds {len(runs)} runs; name one of them, e.g. {runs[0].name}")
     content = perfetto_trace(runs[0])
-    write_whole(output, content)
+    write_whole(out, content)
     if not quiet:
-        note(f"{output}: {len(content) / 1e6:.1f} MB, in {format_.value} format")
+        note(f"{out}: {len(content) / 1e6:.1f} MB, in {format_.value} format")

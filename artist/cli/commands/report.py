@@ -25,9 +25,7 @@ def report(
     runs: Annotated[
         list[Path], typer.Argument(metavar="DIR...", help="Run directories, or folders of them.")
     ],
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The page (default report.html).")
-    ] = None,
+    out: Annotated[Path | None, typer.Option(help="The page (default report.html).")] = None,
     figures: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Write every figure for papers instead.")
     ] = None,
@@ -48,9 +46,9 @@ def report(
     from artist.report.paper_figures import check_folder, write_figures
     from artist.report.reader import read_runs
 
-    target = output or (None if figures else Path("report.html"))
+    target = out or (None if figures else Path("report.html"))
     if target:
-        check_new_file(target, "-o", overwrite=overwrite)
+        check_new_file(target, "--out", overwrite=overwrite)
     if figures:
         check_folder(figures, overwrite=overwrite)
     study = group(read_runs(runs, None if quiet else _say_left_out), baseline)
