@@ -7,7 +7,7 @@ choice first; of equal scores the first wins.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from artist.policies.cassini.affinity import (
@@ -18,8 +18,9 @@ from artist.policies.cassini.affinity import (
     tightest,
     unique_shifts,
 )
+from artist.policies.cassini.pace import groups
 from artist.policies.cassini.solver import LinkPatterns, LinkSolver
-from artist.units import Tick, seconds, ticks
+from artist.units import Tick, ticks
 
 MOST_CANDIDATES = 10
 """Up to so many are scored (CASSINI, section 5.1)."""
@@ -35,6 +36,7 @@ class Chosen:
     score: float
     """Mean over the links with more than one job; 1 if there are none."""
     shifts: dict[int, Tick] = field(default_factory=dict)
+    """At the pace of the jobs that links join (`pace`)."""
     cycles: int = 0
     """Independent loops of its affinity graph, before links were dropped."""
     dropped: tuple[int, ...] = ()
@@ -126,31 +128,32 @@ class _ScoredCandidate:
         links = tuple(self._vertices)
         if self.cycles:
             links = kept(self._uses, self._edges, links, self._solver)
-        shifts = unique_shifts([self._weighted(index) for index in links], self._periods())
-        scores = [self._score(index, links, shifts) for index in self._uses]
+        periods_s = {
+            job: period_s
+            for group in groups([self._uses[index] for index in links], self._solver)
+            for job, period_s in group.periods_s.items()
+        }
+        periods = {job: ticks(period_s) for job, period_s in periods_s.items()}
+        shifts = unique_shifts([self._weighted(index, periods_s) for index in links], periods)
+        turns = {job: shift / periods[job] for job, shift in shifts.items()}
+        scores = [self._score(index, links, turns) for index in self._uses]
         dropped = tuple(index for index in self._vertices if index not in links)
         return _Solved(_mean(scores), shifts, dropped, links)
 
-    def _weighted(self, index: int) -> AffinityLink:
+    def _weighted(self, index: int, periods_s: Mapping[int, float]) -> AffinityLink:
+        """The link's time-shifts, at the pace of the jobs."""
         use, jobs = self._uses[index], self._edges[index]
-        shifts_s = dict(zip(use.jobs, self._solver.solve(use).shifts_s, strict=True))
-        return AffinityLink(jobs, tuple(ticks(shifts_s[job]) for job in jobs))
+        turns = self._solver.turns(use)
+        return AffinityLink(jobs, tuple(ticks(turns[job] * periods_s[job]) for job in jobs))
 
-    def _periods(self) -> dict[int, Tick]:
-        return {
-            job: ticks(circle.period_s)
-            for use in self._uses.values()
-            for job, circle in zip(use.jobs, use.circles, strict=True)
-        }
-
-    def _score(self, index: int, links: tuple[int, ...], shifts: dict[int, Tick]) -> float:
+    def _score(self, index: int, links: tuple[int, ...], turns: Mapping[int, float]) -> float:
         """The solved score; of a link that was merged or dropped, that at its jobs' shifts."""
         use = self._uses[index]
         if index not in self._in_graph and len(self._edges[index]) > 1:
             return self._solver.expected(use)
         if index in links:
             return self._solver.solve(use).score
-        return self._solver.score_at(use, [seconds(shifts.get(job, 0)) for job in use.jobs])
+        return self._solver.score_at(use, turns)
 
 
 def _mean(scores: Sequence[float]) -> float:

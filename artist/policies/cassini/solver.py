@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from artist.contract import Uplink
@@ -59,8 +59,22 @@ class LinkSolver:
             self._places[periods_s] = unify(periods_s, options.periods, options.angle_deg).jobs
         return tuple(use.jobs[place] for place in self._places[periods_s])
 
-    def score_at(self, use: LinkPatterns, shifts_s: Sequence[float]) -> float:
-        """The score of a link at given time-shifts."""
+    def turns(self, use: LinkPatterns) -> dict[int, float]:
+        """By job: its best time-shift on the link, as a part of its iteration on the circle."""
+        solution = self.solve(use)
+        return {
+            job: shift_s / period_s
+            for job, shift_s, period_s in zip(
+                use.jobs, solution.shifts_s, solution.periods_s, strict=True
+            )
+        }
+
+    def score_at(self, use: LinkPatterns, turns: Mapping[int, float]) -> float:
+        """The score of a link at given time-shifts, as parts of an iteration; 0 of other jobs."""
+        shifts_s = [
+            turns.get(job, 0.0) * circle.period_s
+            for job, circle in zip(use.jobs, use.circles, strict=True)
+        ]
         return score_at(use.circles, use.capacity, shifts_s, self._options(use))
 
     def expected(self, use: LinkPatterns) -> float:

@@ -9,62 +9,14 @@ an iteration start. Which instant counts as 0 is free; it is chosen so that leas
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from artist.contract import Hold, JobView, Turn, Uplink
-from artist.policies.cassini.solver import LinkPatterns, LinkSolver
+from artist.policies.cassini.pace import TurnGroup
+from artist.policies.cassini.solver import LinkSolver
 from artist.units import Tick, seconds, ticks
-
-
-@dataclass(frozen=True, slots=True)
-class TurnGroup:
-    """Jobs that links join, with their periods on the circle: in whole ratios, in seconds."""
-
-    periods_s: Mapping[int, float]
-    uses: tuple[LinkPatterns, ...]
-
-    @property
-    def jobs(self) -> frozenset[int]:
-        """Handles."""
-        return frozenset(self.periods_s)
-
-
-def groups(uses: Sequence[LinkPatterns], solver: LinkSolver) -> list[TurnGroup]:
-    """The connected jobs of links without loops, by first job.
-
-    Periods are snapped link by link. From the first job on they are carried over, so that those of
-    the jobs of any link have the ratios of its circle.
-    """
-    of_job: dict[int, list[LinkPatterns]] = {}
-    for use in uses:
-        for handle in solver.phased(use):
-            of_job.setdefault(handle, []).append(use)
-    joined: list[TurnGroup] = []
-    seen: set[int] = set()
-    for root in sorted(of_job):
-        if root in seen:
-            continue
-        first = of_job[root][0]
-        periods_s = {root: first.circles[first.jobs.index(root)].period_s}
-        front = [root]
-        links: list[LinkPatterns] = []
-        while front:
-            handle = front.pop(0)
-            for use in of_job[handle]:
-                if any(use is other for other in links):
-                    continue
-                links.append(use)
-                snapped = dict(zip(use.jobs, solver.solve(use).periods_s, strict=True))
-                for other in solver.phased(use):
-                    if other not in periods_s:
-                        ratio = snapped[other] / snapped[handle]
-                        periods_s[other] = periods_s[handle] * ratio
-                        front.append(other)
-        seen |= periods_s.keys()
-        joined.append(TurnGroup(periods_s, tuple(links)))
-    return joined
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,26 +90,26 @@ def circle_rows(
 ) -> list[dict[str, Any]]:
     """What the links of a group look like on their circles: a row for every job of every link.
 
-    The Up phase ends with the iteration, which starts at `shift_s` on the circle.
+    The Up phase ends with the iteration, which starts at `shift_s` on the circle. The circle turns
+    at the pace of the group.
     """
     rows: list[dict[str, Any]] = []
     for use in group.uses:
         solution = solver.solve(use)
+        phased = solver.phased(use)
         of_link = {
             "link": link_name(use.uplink),
-            "turn_s": solution.period_s,
+            "turn_s": solution.period_s * group.stretch(use, solution),
             "capacity_bytes_per_s": use.capacity,
             "score": solution.score,
             "score_at_random": solver.expected(use),
         }
-        on_circle_s = dict(zip(use.jobs, solution.periods_s, strict=True))
-        phased = solver.phased(use)
         for handle, circle in zip(use.jobs, use.circles, strict=True):
             if handle in phased:
                 of_job = {
                     "job_id": job_ids[handle],
                     "iteration_s": circle.period_s,
-                    "on_circle_s": on_circle_s[handle],
+                    "on_circle_s": group.periods_s[handle],
                     "up_s": math.fsum(arc.length_s for arc in circle.arcs),
                     "bytes_per_s": circle.peak,
                     "shift_s": seconds(shifts[handle]),

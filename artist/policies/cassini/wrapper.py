@@ -44,10 +44,11 @@ from artist.policies.cassini.affinity import Loops
 from artist.policies.cassini.candidates import MOST_CANDIDATES, Chosen, choose
 from artist.policies.cassini.jobs_on_links import JobsOnLinks
 from artist.policies.cassini.link_circle import ANGLE_DEG, DRIFT, Choice, Periods
+from artist.policies.cassini.pace import TurnGroup, groups
 from artist.policies.cassini.same_shape import other_joint_placements
 from artist.policies.cassini.solver import LinkPatterns, LinkSolver
 from artist.policies.cassini.time_shifts import SolverOptions
-from artist.policies.cassini.turns import TurnGroup, circle_rows, groups, held, holds, turns
+from artist.policies.cassini.turns import circle_rows, held, holds, turns
 from artist.rng import FIRST_DRAWS, Draws
 from artist.units import Tick, seconds, ticks
 
@@ -253,14 +254,13 @@ class Cassini(WrapperPolicy):
         """Whether the group is aligned as well as it can be: at most, jobs have left it."""
         if any(handle in placed for handle in group.jobs):
             return False
-        own = {handle: view.running[handle].turn for handle in group.jobs}
-        if len({turn and turn.group for turn in own.values()}) != 1 or None in own.values():
+        own = [(handle, view.running[handle].turn) for handle in sorted(group.jobs)]
+        kept = {handle: turn for handle, turn in own if turn is not None}
+        if len(kept) < len(own) or len({turn.group for turn in kept.values()}) > 1:
             return False
-        starts_s = {handle: seconds(turn.start) for handle, turn in own.items() if turn}
-        now = sum(
-            self._solver.score_at(use, [starts_s.get(job, 0.0) for job in use.jobs])
-            for use in group.uses
-        )
+        first = min(turn.start for turn in kept.values())
+        parts = {x: (turn.start - first) % turn.period / turn.period for x, turn in kept.items()}
+        now = sum(self._solver.score_at(use, parts) for use in group.uses)
         return now >= sum(self._solver.solve(use).score for use in group.uses) - _SAME
 
     def _align(

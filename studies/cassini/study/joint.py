@@ -17,9 +17,9 @@ from artist.policies.cassini.affinity import JoinedJobs
 from artist.policies.cassini.candidates import Chosen, choose
 from artist.policies.cassini.job_circle import Circle
 from artist.policies.cassini.link_circle import Choice
+from artist.policies.cassini.pace import groups
 from artist.policies.cassini.solver import LinkPatterns, LinkSolver
 from artist.policies.cassini.time_shifts import SolverOptions
-from artist.policies.cassini.turns import groups
 from artist.policies.cassini.wrapper import CassiniOptions
 from artist.rng import stream
 from artist.units import seconds

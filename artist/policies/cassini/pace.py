@@ -1,0 +1,77 @@
+"""The pace of jobs that links join: that of the slowest, in the ratios of their circles.
+
+No job can make up for lost time, so jobs in turn go as fast as the one that needs most time for its
+place on the circle. On a circle of 309 ms, jobs of 301.6 and of 316.4 ms all take 316.4 ms, and a
+time-shift that was found there grows as much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from artist.policies.cassini.solver import LinkPatterns, LinkSolver
+from artist.policies.cassini.time_shifts import Solution
+
+
+@dataclass(frozen=True, slots=True)
+class TurnGroup:
+    """Jobs that links join, and how long an iteration of each takes at their pace, in seconds."""
+
+    periods_s: Mapping[int, float]
+    uses: tuple[LinkPatterns, ...]
+
+    @property
+    def jobs(self) -> frozenset[int]:
+        """Handles."""
+        return frozenset(self.periods_s)
+
+    def stretch(self, use: LinkPatterns, solution: Solution) -> float:
+        """Time at the pace of the group over time on the circle of one of its links."""
+        job = next(job for job in use.jobs if job in self.periods_s)
+        return self.periods_s[job] / solution.periods_s[use.jobs.index(job)]
+
+
+def groups(uses: Sequence[LinkPatterns], solver: LinkSolver) -> list[TurnGroup]:
+    """The connected jobs of links without loops, by first job.
+
+    Periods are snapped link by link. From the first job on they are carried over, so that those of
+    the jobs of any link have the ratios of its circle.
+    """
+    of_job: dict[int, list[LinkPatterns]] = {}
+    for use in uses:
+        for handle in solver.phased(use):
+            of_job.setdefault(handle, []).append(use)
+    joined: list[TurnGroup] = []
+    seen: set[int] = set()
+    for root in sorted(of_job):
+        if root in seen:
+            continue
+        ratios = {root: 1.0}
+        front = [root]
+        links: list[LinkPatterns] = []
+        while front:
+            handle = front.pop(0)
+            for use in of_job[handle]:
+                if any(use is other for other in links):
+                    continue
+                links.append(use)
+                snapped = dict(zip(use.jobs, solver.solve(use).periods_s, strict=True))
+                for other in solver.phased(use):
+                    if other not in ratios:
+                        ratios[other] = ratios[handle] * snapped[other] / snapped[handle]
+                        front.append(other)
+        seen |= ratios.keys()
+        joined.append(TurnGroup(_at_the_slowest(ratios, links), tuple(links)))
+    return joined
+
+
+def _at_the_slowest(ratios: Mapping[int, float], uses: Sequence[LinkPatterns]) -> dict[int, float]:
+    """Periods in these ratios, of which none is shorter than the job's iteration."""
+    unit_s = max(
+        circle.period_s / ratios[job]
+        for use in uses
+        for job, circle in zip(use.jobs, use.circles, strict=True)
+        if job in ratios
+    )
+    return {job: unit_s * ratio for job, ratio in ratios.items()}
