@@ -203,13 +203,13 @@ def _module(operator: Operator, batch: int) -> tuple[Any, Any]:
 
     if operator.conv is not None:
         conv, image = operator.conv
-        padding = conv.kernel // 2 if conv.padding is None else conv.padding
+        half = tuple(side // 2 for side in conv.window)
         module = torch.nn.Conv2d(
             image.channels,
             conv.out,
-            conv.kernel,
+            conv.window,
             stride=conv.stride,
-            padding=padding,
+            padding=half if conv.padding is None else conv.padding,
             groups=conv.groups,
             bias=conv.bias,
         )

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from artist.workload.architectures import convnets, generators, recurrent, sparse_inputs
+from artist.workload.architectures import convnets, generators, inception, recurrent, sparse_inputs
 from artist.workload.architectures.decoders import DECODERS
 from artist.workload.architectures.operators import Operator
 from artist.workload.architectures.transformers import (
@@ -92,6 +92,30 @@ ROWS = (
         convnets.wide_resnet101,
         _IMAGE,
         ("wideresnet101-2",),
+    ),
+    Model(
+        "googlenet",
+        "GoogLeNet, images",
+        "arXiv:1409.4842",
+        inception.googlenet,
+        _IMAGE,
+        ("inceptionv1",),
+    ),
+    Model(
+        "inceptionv3",
+        "Inception-v3, images of 299 x 299",
+        "arXiv:1512.00567",
+        inception.inception_v3,
+        _IMAGE,
+        ("inception3",),
+    ),
+    Model(
+        "inceptionv4",
+        "Inception-v4, images of 299 x 299 (batch assumed)",
+        "arXiv:1602.07261",
+        inception.inception_v4,
+        _IMAGE,
+        ("inception4",),
     ),
     # The most sequences of 384 tokens that a GPU of 12 GB holds, by the authors' repository.
     Model(
@@ -279,7 +303,7 @@ ROWS = (
         Settings(batch=512),
         ("gnn",),
     ),
-    # The four below are Gavel's (arXiv:2008.09213, table 2), and Shockwave has them from there.
+    # The five below are Gavel's (arXiv:2008.09213, table 2), and Shockwave has them from there.
     # Batch sizes and lengths are the defaults of its scripts (github.com/stanford-futuredata/gavel,
     # workloads/pytorch), whose job types give batch sizes of their own. Sentences have at most 50
     # words, a beginning and an end.
@@ -313,5 +337,14 @@ ROWS = (
         "arXiv:1703.10593",
         generators.cyclegan,
         Settings(batch=1),
+    ),
+    # A process updates the network after 20 steps of its game.
+    Model(
+        "a3c",
+        "A3C with an LSTM, Pong",
+        "arXiv:1602.01783",
+        recurrent.a3c,
+        Settings(batch=20),
+        ("a3c-lstm",),
     ),
 )

@@ -12,14 +12,14 @@ from artist.trace.named import Given, open_trace
 
 OWN = """\
 id,submitted,n_gpus,run_hours,network
-a,0,8,0.5,Inception (batch size 32)
+a,0,8,0.5,SqueezeNet (batch size 32)
 b,60,4,0.2,"VGG, the old one"
 """
 FLAGS = (
     "--columns", "job_id=id,arrival_s=submitted,gpus=n_gpus", "--columns", "duration=run_hours",
     "--columns", "model=network", "--units", "duration=h",
 )  # fmt: skip
-MODELS = ("--models", "Inception (batch size 32)=resnet18,VGG, the old one=vgg11")
+MODELS = ("--models", "SqueezeNet (batch size 32)=resnet18,VGG, the old one=vgg11")
 SIM = ("sim", "--trace", "jobs.csv", "--racks", "1")
 
 
@@ -98,7 +98,7 @@ def test_flags_that_are_no_pairs(artist, flags: tuple[str, ...], words: str) -> 
 def test_a_models_settings_may_hold_commas(artist) -> None:
     ran = artist(
         *SIM, *FLAGS, "--models", "VGG, the old one=vgg11@batch=64,gpu=A100", "--models",
-        "Inception (batch size 32)=resnet18",
+        "SqueezeNet (batch size 32)=resnet18",
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
 
@@ -106,14 +106,14 @@ def test_a_models_settings_may_hold_commas(artist) -> None:
 def test_an_unknown_model_names_the_flags(artist) -> None:
     ran = artist(*SIM, *FLAGS)
     assert ran.returncode == 3
-    assert "--models 'Inception (batch size 32)=MODEL'" in ran.stderr
+    assert "--models 'SqueezeNet (batch size 32)=MODEL'" in ran.stderr
     assert "--model-rule MODEL" in ran.stderr
 
 
 @pytest.mark.parametrize("command", ["sim", "compare", "sweep"])
 def test_models_drawn_at_random_are_reported_first_whatever_follows(artist, own, command) -> None:
     """The note is there before the command ends, well or not."""
-    note = "trace jobs: models are drawn at random: model that the catalogue lacks (Inception"
+    note = "trace jobs: models are drawn at random: model that the catalogue lacks (SqueezeNet"
     flags = (*FLAGS, "--model-rule", "uniform", "--quiet")
     if command == "sweep":
         artist("trace", "columns", "jobs.csv", *FLAGS, "--model-rule", "uniform")
@@ -193,7 +193,7 @@ def test_sim_compares_run_times_with_recorded_ones(artist, own: Path) -> None:
     ran = artist(*SIM, *FLAGS, *MODELS)
     assert "\nJobs run 1 x their recorded time" in ran.stdout
     assert "warning" not in ran.stderr
-    dlrm = ("--models", "Inception (batch size 32)=dlrm,VGG, the old one=vgg11")
+    dlrm = ("--models", "SqueezeNet (batch size 32)=dlrm,VGG, the old one=vgg11")
     ran = artist(*SIM, *FLAGS, *dlrm, "--quiet", "--format", "json")
     assert "warning: Jobs run " in ran.stderr
     assert "x at most (job 'a', 'dlrm@batch=32')" in ran.stderr
@@ -211,9 +211,9 @@ def test_stats_and_sim_name_all_unknown_models_as_spelt(artist, own: Path) -> No
     refused = artist(*SIM, *FLAGS)
     assert refused.returncode == 3
     for words in (
-        "unknown model 'Inception (batch size 32)' (artist list models); "
+        "unknown model 'SqueezeNet (batch size 32)' (artist list models); "
         "unknown as well: 'VGG, the old one'; say which models they are",
-        "--models 'Inception (batch size 32)=MODEL',...",
+        "--models 'SqueezeNet (batch size 32)=MODEL',...",
     ):
         assert words in ran.stderr
         assert words in refused.stderr
@@ -225,7 +225,7 @@ def test_a_whole_mapping_is_proposed_and_accepted_with_one_flag(artist, own: Pat
     assert "columns\tduration\trun_hours\tsure\ta usual name, and its cells fit\n" in shown.stdout
     assert "units\tduration\th\tsure\tthe column's name ends in it\n" in shown.stdout
     assert "write it with artist trace columns jobs.csv --accept" in shown.stderr
-    assert "no model of the catalogue is near Inception (batch size 32), VGG" in shown.stderr
+    assert "no model of the catalogue is near SqueezeNet (batch size 32), VGG" in shown.stderr
     assert not (own / "jobs.csv.columns.yaml").exists()
     told = json.loads(artist("trace", "columns", "jobs.csv", "--format", "json").stdout)
     assert told["entries"][0]["confidence"] == "sure"

@@ -303,7 +303,7 @@ def test_stats_by_hand(tmp_path: Path) -> None:
         NATIVE,
         "a,0,1,VGG,3600,1,ann",
         "b,100,2,VGG,7200,1,ben",
-        "c,200,2,inception3,7200,2,ben",
+        "c,200,2,squeezenet,7200,2,ben",
     )
     trace = read_trace(path)
     figures = stats(trace)
@@ -311,14 +311,14 @@ def test_stats_by_hand(tmp_path: Path) -> None:
     assert figures["users"] == 2
     assert figures["gpus_median"] == 2.0
     assert figures["jobs_by_gpus"] == {"1": 1, "2": 2}
-    assert figures["jobs_by_model"] == {"VGG": 2, "inception3": 1}
+    assert figures["jobs_by_model"] == {"VGG": 2, "squeezenet": 1}
     assert figures["gpu_hours"] == pytest.approx(1 + 4 + 8)
     assert figures["gpu_hours_by_gpus"] == {"1": pytest.approx(1), "2": pytest.approx(12)}
     assert figures["ideal_jct_p50_s"] == 7200.0
     assert figures["arrival_span_s"] == 200.0
     assert json.loads(json.dumps(figures)) == figures
     report = validate(trace)
-    assert report["models_unknown"] == ["inception3"]
+    assert report["models_unknown"] == ["squeezenet"]
     assert report["sha256"] == trace.digest == hashlib.sha256(path.read_bytes()).hexdigest()
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum, auto
+from math import prod
 
 
 class OperatorKind(Enum):
@@ -77,11 +78,12 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Conv:
-    """A square convolution.
+    """A convolution, square unless its kernel has another `width`.
 
-    Without `padding`, the padding is half the kernel, which keeps the size at stride 1. With
-    `groups` equal to the channels, the convolution is depthwise. `norm` adds a batch
-    normalisation (scale and shift per channel), `bias` a bias per channel.
+    Without `padding`, the padding is half the kernel, which keeps the size at stride 1. A kernel
+    that is not square has no other. With `groups` equal to the channels, the convolution is
+    depthwise. `norm` adds a batch normalisation (scale and shift per channel), `bias` a bias per
+    channel.
     """
 
     out: int
@@ -91,6 +93,12 @@ class Conv:
     groups: int = 1
     norm: bool = True
     bias: bool = False
+    width: int | None = None
+
+    @property
+    def window(self) -> tuple[int, int]:
+        """Height and width of the kernel."""
+        return self.kernel, self.kernel if self.width is None else self.width
 
     def output(self, image: Image) -> Image:
         """The shape after this convolution."""
@@ -99,7 +107,7 @@ class Conv:
 
     def operator(self, name: str, image: Image) -> Operator:
         """The operator on an input of shape `image`."""
-        weights = self.out * (image.channels // self.groups) * self.kernel**2
+        weights = self.out * (image.channels // self.groups) * prod(self.window)
         per_channel = 2 * self.norm + self.bias
         result = self.output(image)
         return Operator(
