@@ -51,6 +51,7 @@ ABOUT_THE_TRACE = ("columns", "units", "models", "model_rule")
 
 UNUSED: tuple[tuple[str, Any], ...] = (
     *((name, None) for name in (*ABOUT_THE_TRACE, "tenants", "checkpoint", "cluster", "data")),
+    ("speeds", None),
     *((name, None) for name in ("measure_from_s", "measure_until_s")),
     *((name, {}) for name in ("fabric_options", "contention_options", "data_options")),
     *((name, "none") for name in ("contention", "failures")),
@@ -143,6 +144,11 @@ class Scenario(_Explained):
     )
     collectives: Literal["per-layer", "bucketed"] | None = Field(
         default=None, description="how gradients are sent, instead of the fabric's way"
+    )
+    speeds: str | None = Field(
+        default=None,
+        description="how fast models are on the cluster's kinds of GPUs: a table of `artist list "
+        "speeds`, or a file; without one, all kinds are as fast",
     )
     calibration: str = Field(
         default="auto",

@@ -106,6 +106,11 @@ def print_sentences(summary: Mapping[str, Any], scenario: Scenario) -> None:
         )
     if "contention" in summary:
         print_text(_contention_sentence(summary, scenario))
+    if "speeds" in summary and summary.get("reads_gpu_kinds") == "no":
+        print_text(
+            f"Policy {summary['policy']} ignores kinds of GPUs: jobs get whatever is free, fast or "
+            "slow, and a gang on several kinds goes at the slowest."
+        )
     if "jobs_measured" in summary:
         print_text(_measured_sentence(summary))
     if "training_time_ratio_mean" in summary:

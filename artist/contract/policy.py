@@ -13,7 +13,7 @@ from artist.units import Tick
 
 CORE_TABLES = (
     "jobs", "placements", "timeline", "waits", "wait_causes", "links", "turns", "outages",
-    "failure_sizes", "tenants", "tenant_use", "priorities",
+    "failure_sizes", "tenants", "tenant_use", "priorities", "gpu_kinds",
 )  # fmt: skip
 """The tables that a run itself may have; no policy may give tables of these names."""
 
@@ -88,6 +88,7 @@ class WrapperPolicy:
         self.lease = host.lease
         self.remembers_placements = getattr(host, "remembers_placements", False)
         self.has_quotas = getattr(host, "has_quotas", False)
+        self.reads_gpu_kinds = getattr(host, "reads_gpu_kinds", False)
 
     @property
     def called(self) -> str:

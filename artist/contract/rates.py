@@ -21,6 +21,9 @@ class Rate(NamedTuple):
     The rate function is asked again when the job has done `until_iteration` submitted iterations in
     all, or at the tick `until`. A point that does not lie after now and before the job's finish is
     ignored. The engine refuses rates that no job can run at (`engine/progress.py`).
+
+    Of an iteration, the job computes for `Job.compute_s` x `compute_scale`: on another kind of GPUs
+    that takes longer or shorter.
     """
 
     iteration_s: float
@@ -29,6 +32,7 @@ class Rate(NamedTuple):
     alone_iteration_s: float
     until_iteration: float | None = None
     until: Tick | None = None
+    compute_scale: float = 1.0
 
     def same_speed(self, other: Rate) -> bool:
         """Whether the rates are equal apart from `until` and `until_iteration`."""

@@ -7,7 +7,9 @@ from itertools import pairwise
 import numpy as np
 
 from artist.cluster.free_gpus import FreeGpus
-from artist.cluster.tree import ClusterTree
+from artist.cluster.kinds import several_kinds
+from artist.cluster.placement import machine_counts
+from artist.cluster.tree import ClusterTree, gpus_by_kind
 from artist.engine.holdings import Holdings
 from artist.engine.rows import Rows
 from artist.errors import InvariantError
@@ -84,3 +86,27 @@ def check_rows(rows: Rows) -> None:
             raise InvariantError(f"job {job.job.id!r} ran when it was not there")
         if job.run != held[job.handle]:
             raise InvariantError(f"job {job.job.id!r} ran {job.run} ticks, its rows say otherwise")
+
+
+def check_kinds(rows: Rows, tree: ClusterTree) -> None:
+    """Of each kind, jobs never hold more GPUs than there are, and in the end none.
+
+    Raises:
+        InvariantError: naming the kind.
+    """
+    if not several_kinds(tree):
+        return
+    changes: list[tuple[Tick, int, str]] = []
+    for row in rows.placements:
+        for machine, count in machine_counts(tree, row.placement).items():
+            kind = tree.kinds[machine]
+            changes += [(row.start, count, kind), (row.end, -count, kind)]
+    gpus, held = gpus_by_kind(tree), dict.fromkeys(tree.kinds, 0)
+    for tick, count, kind in sorted(changes):  # what ends at a tick comes first
+        held[kind] += count
+        if held[kind] > gpus[kind]:
+            raise InvariantError(
+                f"jobs hold {held[kind]} GPUs of kind {kind} at tick {tick}, of {gpus[kind]}"
+            )
+    if any(held.values()):
+        raise InvariantError(f"jobs have kept GPUs: {held}")

@@ -159,6 +159,7 @@ class JobState:
             reason,
             note,
             self.checkpoint_s,
+            rate.compute_scale,
         )
 
     def schedule(self, queue: EventQueue, now: Tick, *, leased: bool) -> None:

@@ -61,6 +61,8 @@ class PlacementRow(NamedTuple):
     """Why, in the policy's words, or what failed; empty if there is nothing to add."""
     checkpoint_s: float = 0.0
     """What checkpoints add to an iteration."""
+    compute_scale: float = 1.0
+    """Compute time of an iteration over the job's `compute_s` (`Rate.compute_scale`)."""
 
     @property
     def pace_s(self) -> float:

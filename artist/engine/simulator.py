@@ -166,6 +166,7 @@ class Simulator:
             if not heap:
                 if self._check and not self._holdings.waiting:
                     invariants.check_rows(self.rows)
+                    invariants.check_kinds(self.rows, self.tree)
                 return None
             tick = heap[0][0]
             if tick < self.now:

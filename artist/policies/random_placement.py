@@ -41,6 +41,7 @@ class RandomPlacement(WrapperPolicy):
         self, options: RandomPlacementOptions, host: Policy, draws: Draws = FIRST_DRAWS
     ) -> None:
         super().__init__(host)
+        self.reads_gpu_kinds = False
         if self.remembers_placements:
             raise ConfigError(
                 f"random-placement: {type(host).__name__} keeps books of its own of which job "

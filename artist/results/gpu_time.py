@@ -8,12 +8,14 @@ At each instant a job's GPUs are in one of three states:
   progress
 - **lost**: it works on an iteration that it will not finish, because it loses its GPUs before
 - progressing: in an iteration of `iteration_s` the GPUs compute for `compute_s` and communicate,
-  exposed, for the rest. So of g GPUs g x compute_s / iteration_s count as computing. Where jobs
+  exposed, for the rest. So of g GPUs g x compute_s / iteration_s count as computing; compute_s is
+  that on the job's kind of GPUs. Where jobs
   write checkpoints, `pace_s` (an iteration and its share of one) stands for iteration_s, and what
   it is longer counts as stalled
 
-An elastic job's iteration on k GPUs counts k GPUs. What is kept of the computing GPU time is
-therefore the same under every policy: the work of the trace, sum(compute_s x iterations x GPUs).
+An elastic job's iteration on k GPUs counts k GPUs. Where all kinds of GPUs are as fast, what is
+kept of the computing GPU time is therefore the same under every policy: the work of the trace,
+sum(compute_s x iterations x GPUs).
 
 GPUs are counted in whole units of 2**-32 GPU, so the parts add up exactly, in any order.
 """
@@ -26,8 +28,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from artist.cluster.placement import machine_counts
+from artist.cluster.tree import ClusterTree, gpus_by_kind
 from artist.engine.rows import HELD, RE_RATED, Rows
 from artist.results.statistics.sorted_values import rising
+from artist.results.terms.columns import Table, typed
 from artist.units import TICKS_PER_S, Tick
 
 Ticks = npt.NDArray[np.int64]
@@ -105,7 +110,7 @@ def _intervals(rows: Rows) -> _Intervals:
     held = np.array([row.placement.gpus for row in placements], dtype=np.int64) * GPU
     checkpoint_s = np.array([row.checkpoint_s for row in placements])
     pace_s = np.array([row.iteration_s for row in placements]) + checkpoint_s
-    shares = np.array([compute_s[row.handle] for row in placements]) / pace_s
+    shares = np.array([compute_s[row.handle] * row.compute_scale for row in placements]) / pace_s
     return _Intervals(
         np.array([row.start for row in placements], dtype=np.int64),
         np.array([row.end for row in placements], dtype=np.int64),
@@ -145,3 +150,26 @@ def lost_ticks(rows: Rows) -> list[Tick]:
             lost[index] = min(whole, row.end - row.start - row.stalled)
         beyond[row.handle] = whole - lost[index]
     return lost
+
+
+def kind_table(rows: Rows, tree: ClusterTree, makespan_s: float) -> Table:
+    """How much GPU time jobs held on each kind: a row per kind, in the order of machines."""
+    gpus = gpus_by_kind(tree)
+    held = dict.fromkeys(gpus, 0)
+    jobs: dict[str, set[int]] = {kind: set() for kind in gpus}
+    for row in rows.placements:
+        for machine, count in machine_counts(tree, row.placement).items():
+            kind = tree.kinds[machine]
+            held[kind] += count * (row.end - row.start)
+            jobs[kind].add(row.handle)
+    held_s = {kind: gpu_ticks / TICKS_PER_S for kind, gpu_ticks in held.items()}
+    return typed(
+        "gpu_kinds",
+        {
+            "gpu_kind": list(gpus),
+            "kind_gpus": list(gpus.values()),
+            "kind_jobs": [len(jobs[kind]) for kind in gpus],
+            "kind_gpu_h": [held_s[kind] / 3600.0 for kind in gpus],
+            "kind_allocated_share": [held_s[k] / (count * makespan_s) for k, count in gpus.items()],
+        },
+    )

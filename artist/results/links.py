@@ -93,7 +93,7 @@ def _sent(
         start = row.start + row.stalled
         if len(row.placement.leaves) == 1 or start >= row.end:
             continue
-        job = jobs[row.handle]
+        job = network.alone.on_kinds(jobs[row.handle], row.placement)
         key = (job.model, row.placement)
         if key not in known:
             known[key] = _while_computing(network, curves, *key)

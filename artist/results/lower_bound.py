@@ -11,7 +11,8 @@ on Multiprocessing Timing Anomalies*, SIAM J. Appl. Math., 1969), with arrivals.
 A job runs at the best possible speed: without waiting, restarts and communication, but for the
 constant share of its calibration, which every placement of several GPUs pays. Which placement of a
 job is the fastest is not known for every fabric, so no other communication is counted. An elastic
-job has as many GPUs as it can use. So the bound holds for every policy; perhaps none reaches it.
+job has as many GPUs as it can use, of the kind on which it is fastest. So the bound holds for every
+policy; perhaps none reaches it.
 
 It is computed exactly, then rounded down to whole ticks, so that the rounding of finishes cannot
 break it.
@@ -32,34 +33,42 @@ _WORTH = 1 << 44
 
 
 def makespan_bound(
-    rows: Sequence[JobRow], gpus: int, constant_share: Callable[[str], float]
+    rows: Sequence[JobRow],
+    gpus: int,
+    constant_share: Callable[[str], float],
+    least_scale: Callable[[Job], float] = lambda _job: 1.0,
 ) -> tuple[Tick, Tick]:
     """First arrival, and the tick before which no policy can finish these jobs on so many GPUs.
 
     `constant_share` gives the share of compute time that a model communicates on every placement
-    of more than one GPU.
+    of more than one GPU. `least_scale` gives a job's shortest compute time on any kind of GPUs over
+    that of the trace.
     """
     first = longest = min(row.arrival for row in rows)
     # Few denominators occur, and adding fractions job by job takes ten times as long.
     work: Counter[int] = Counter()
     for row in rows:
-        shortest, numerator, denominator = _job_bounds(row.job, gpus, constant_share(row.job.model))
+        share = constant_share(row.job.model)
+        shortest, numerator, denominator = _job_bounds(row.job, gpus, share, least_scale(row.job))
         longest = max(longest, row.arrival + shortest)
         work[denominator] += numerator
     total = sum(Fraction(numerator, denominator) for denominator, numerator in work.items())
     return first, max(longest, first + int(total / gpus))
 
 
-def _job_bounds(job: Job, gpus: int, constant_share: float) -> tuple[Tick, int, int]:
+def _job_bounds(
+    job: Job, gpus: int, constant_share: float, least_scale: float
+) -> tuple[Tick, int, int]:
     """The shortest run time in ticks, and the least GPU-ticks as numerator and denominator."""
     elastic = job.gpus_min != job.gpus_max
     iterations = job.iterations * job.gpus * (_WORTH - job.gpus if elastic else 1)
     parts = _WORTH if elastic else 1
     most = min(job.gpus_max, gpus)
-    together_s = job.compute_s * (1.0 + constant_share)
-    ticks, parts_of_tick = exact_ticks(together_s if most > 1 else job.compute_s)
+    compute_s = job.compute_s * least_scale
+    together_s = compute_s * (1.0 + constant_share / least_scale)
+    ticks, parts_of_tick = exact_ticks(together_s if most > 1 else compute_s)
     shortest = iterations * ticks // (parts * parts_of_tick * most)
     if job.gpus_min == 1 < most:  # it may also run alone, without communication
-        ticks, parts_of_tick = exact_ticks(job.compute_s)
+        ticks, parts_of_tick = exact_ticks(compute_s)
         shortest = min(shortest, iterations * ticks // (parts * parts_of_tick))
     return shortest, iterations * ticks, parts * parts_of_tick

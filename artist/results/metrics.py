@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from artist.cluster.kinds import kinds_of, several_kinds
 from artist.cluster.placement import Placement, machine_counts
 from artist.cluster.placement_shape import signature
 from artist.cluster.tree import ClusterTree
@@ -25,6 +26,7 @@ from artist.results.lower_bound import makespan_bound
 from artist.results.statistics.sorted_values import percentile, rising
 from artist.results.terms.columns import Column, Table, typed
 from artist.units import TICKS_PER_S
+from artist.workload.job import Job
 
 SECONDS_PER_HOUR = 3600.0
 
@@ -116,6 +118,7 @@ def placement_table(rows: Rows, tree: ClusterTree, job_ids: Sequence[str]) -> Ta
     # Many intervals have the same GPUs.
     different = dict.fromkeys(row.placement for row in placements)
     texts = {placement: placement_text(tree, placement) for placement in different}
+    kinds = {x: "+".join(kinds_of(tree, x)) for x in different} if several_kinds(tree) else {}
     signatures = {placement: signature(tree, placement) for placement in different}
     columns: Table = {
         "job_id": [job_ids[row.handle] for row in placements],
@@ -123,6 +126,7 @@ def placement_table(rows: Rows, tree: ClusterTree, job_ids: Sequence[str]) -> Ta
         "level": [tree.levels[row.tier].name for row in placements],
         "signature": [signatures[row.placement] for row in placements],
         "placement": [texts[row.placement] for row in placements],
+        **({"gpu_kind": [kinds[row.placement] for row in placements]} if kinds else {}),
         "start_s": seconds_column([row.start for row in placements]),
         "end_s": seconds_column([row.end for row in placements]),
         "iterations": [row.iterations for row in placements],
@@ -186,10 +190,12 @@ def summarise(
     timeline: Table,
     jobs_total: int,
     constant_share: Callable[[str], float] = lambda _model: 0.0,
+    least_scale: Callable[[Job], float] = lambda _job: 1.0,
 ) -> dict[str, Any]:
     """The statistics of a run, over finished jobs. `terms/metrics.tsv` explains the keys.
 
-    `constant_share` gives the least comm ratio of a model on several GPUs (`lower_bound.py`).
+    `constant_share` gives the least comm ratio of a model on several GPUs, `least_scale` a job's
+    compute time on its fastest kind of GPUs over that of the trace (`lower_bound.py`).
     """
     arrival, finish = np.asarray(jobs["arrival_s"]), np.asarray(jobs["finish_s"])
     makespan = float(finish.max() - arrival.min())
@@ -202,7 +208,7 @@ def summarise(
         "jobs_total": jobs_total,
         "jobs_finished": len(finish),
         "makespan_s": makespan,
-        "makespan_bound_s": _bound_s(rows, tree, constant_share),
+        "makespan_bound_s": _bound_s(rows, tree, constant_share, least_scale),
         **spread,
         **delays,
         "comm_time_share": _comm_time_share(jobs),
@@ -222,9 +228,14 @@ def summarise(
     }
 
 
-def _bound_s(rows: Rows, tree: ClusterTree, constant_share: Callable[[str], float]) -> float:
+def _bound_s(
+    rows: Rows,
+    tree: ClusterTree,
+    constant_share: Callable[[str], float],
+    least_scale: Callable[[Job], float],
+) -> float:
     """From the first arrival, in the operations of the makespan: so a bound is never above it."""
-    first, end = makespan_bound(rows.jobs, tree.gpus, constant_share)
+    first, end = makespan_bound(rows.jobs, tree.gpus, constant_share, least_scale)
     return end / TICKS_PER_S - first / TICKS_PER_S
 
 
@@ -241,7 +252,7 @@ def _kept(rows: Rows) -> Mapping[str, float]:
         # The part of the kept time in which the job wrote checkpoints.
         saving = row.checkpoint_s / row.pace_s
         kept_s = kept / TICKS_PER_S
-        share = min(compute_s[row.handle] / row.pace_s, 1.0)
+        share = min(compute_s[row.handle] * row.compute_scale / row.pace_s, 1.0)
         comm_s += kept_s * (1.0 - share - saving)
         computing_s += kept_s * share
         wasted += row.stalled + lost + round(kept * saving)
@@ -370,7 +381,7 @@ def _parts(
     for row in placements:
         part = parts[row.handle]
         running_s = (row.end - row.start - row.stalled - row.saving) / TICKS_PER_S
-        share = compute_s[row.handle] / row.iteration_s
+        share = compute_s[row.handle] * row.compute_scale / row.iteration_s
         part.compute_s += running_s * share
         part.comm_s += running_s * (1.0 - share)
         part.undisturbed_s += running_s * (row.alone_iteration_s / row.iteration_s)

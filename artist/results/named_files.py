@@ -73,6 +73,8 @@ def _named(scenario: Scenario) -> Iterator[tuple[str, str]]:
         from artist.cluster.cluster_file import FOLDER
 
         yield "cluster", str(document_path(FOLDER, scenario.cluster) or scenario.cluster)
+    if scenario.speeds is not None:
+        yield "speeds", str(document_path("speeds", scenario.speeds) or scenario.speeds)
     if scenario.data is not None:
         yield "data", scenario.data
     for number, match in enumerate(POLICY_FILE.finditer(scenario.policy)):

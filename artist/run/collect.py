@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 from artist import __version__
 from artist.cluster.fabric import Fabric
 from artist.cluster.fabric_options import changes_text
+from artist.cluster.kinds import several_kinds
 from artist.config import Scenario
 from artist.errors import PolicyError
 from artist.garbage_collector import many_objects
 from artist.io.digests import sha256
 from artist.policies.lease_and_tables import tables_of
+from artist.results.gpu_time import kind_table
 from artist.results.isolated_run_time import isolated_seconds
 from artist.results.metrics import (
     Additions,
@@ -59,7 +61,9 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
     store_hits = estimates.store_hits
     rates = prepared.network.alone
     contended = scenario.contention != "none"
-    jobs = job_table(rows, isolated_seconds(trace.jobs, tree, rates.alone), contended=contended)
+    speeds = prepared.network.speeds
+    alone_s = isolated_seconds(trace.jobs, tree, rates.alone, by_kind=speeds is not None)
+    jobs = job_table(rows, alone_s, contended=contended)
     failing = prepared.failures is not None
     timeline = timeline_table(rows, tree, failing=failing)
     job_ids = [job.id for job in trace.jobs]
@@ -75,7 +79,10 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
     queue = own_tables.get("queue", {})
     accounts = tenant_additions(rows, trace.jobs, jobs, tree.gpus, tenants, queue)
     jobs |= accounts.job_columns
-    of_run = summarise(rows, tree, jobs, timeline, len(trace.jobs), estimates.constant_share)
+    fastest = {} if speeds is None else {"least_scale": speeds.least_scale}
+    of_run = summarise(
+        rows, tree, jobs, timeline, len(trace.jobs), estimates.constant_share, **fastest
+    )
     if (window := measured_window(scenario)) is not None:
         of_run = summarise_measured(rows, tree, jobs, timeline, of_run, window)
     summary = {
@@ -84,6 +91,7 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
         "calibration": calibration.name if calibration else "none",
         "models_not_calibrated": " ".join(_models_not_calibrated(prepared)),
         **_fabric_changes(scenario),
+        **_kinds(prepared),
         **({"contention": scenario.contention} if contended else {}),
         **of_run,
         **failures.summary,
@@ -104,6 +112,8 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
         "timeline": timeline,
     }
     tables.update(accounts.tables)
+    if several_kinds(tree):
+        tables["gpu_kinds"] = kind_table(rows, tree, of_run["makespan_s"])
     tables.update(own_tables)
     tables.update(failures.tables)
     tables.update(_tables_of_parts(prepared, links=links))
@@ -184,6 +194,16 @@ def _fabric_changes(scenario: Scenario) -> Mapping[str, str]:
     """The entry of a summary that says how the fabric was changed; none if it was not."""
     text = changes_text(scenario.fabric_options)
     return {"fabric_changes": text} if text else {}
+
+
+def _kinds(prepared: Prepared) -> Mapping[str, str]:
+    """The table of speeds, and whether the policy tells kinds apart; nothing where all are one."""
+    speeds, tree = prepared.network.speeds, prepared.simulator.tree
+    entries = {} if speeds is None else {"speeds": speeds.table.name}
+    if several_kinds(tree):
+        reads = getattr(prepared.policy, "reads_gpu_kinds", False)
+        entries["reads_gpu_kinds"] = "yes" if reads else "no"
+    return entries
 
 
 def _models_not_calibrated(prepared: Prepared) -> tuple[str, ...]:

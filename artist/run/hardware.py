@@ -9,7 +9,7 @@ from artist.cluster.fabric import Fabric, load_fabric, with_system
 from artist.cluster.fabric_options import with_options
 from artist.cluster.tree import ClusterTree, nested
 from artist.config import Scenario
-from artist.errors import ConfigError
+from artist.errors import ConfigError, shortened
 from artist.estimates.backends import BACKENDS, NoCommunication
 
 if TYPE_CHECKING:
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from artist.estimates.calibration import Calibration
     from artist.estimates.latency_service import EstimateStore, LatencyService
     from artist.estimates.query import LatencyBackend
+    from artist.estimates.speeds import ScaledModels, SpeedsOfRun
+    from artist.trace.native.trace import Trace
 
 
 def build_fabric(scenario: Scenario) -> Fabric:
@@ -95,17 +97,46 @@ def build_latency(
     calibration: Calibration | None = None,
     store: EstimateStore | None = None,
 ) -> LatencyService | NoCommunication:
-    """Who answers the engine's questions about speed."""
+    """Who answers the engine's questions about speed.
+
+    Raises:
+        ConfigError: speeds of kinds of GPUs, and answers that hold for compute times of their own.
+    """
     if scenario.backend == "none":
         return NoCommunication()
     from artist.estimates.calibration import CalibratedModels
     from artist.estimates.latency_service import LatencyService
 
+    models: CalibratedModels | ScaledModels = CalibratedModels(calibration)
+    if scenario.speeds is not None:
+        if scenario.backend.partition(":")[0] == "recorded":
+            raise ConfigError(
+                f"speeds {shortened(scenario.speeds)}: a recorded table holds communication beside "
+                "the compute times of one kind of GPUs; take --backend analytical or none, or "
+                "leave speeds out"
+            )
+        from artist.estimates.speeds import ScaledModels
+
+        models = ScaledModels(models.workload, models.constant_share)
     backend = open_backend(scenario.backend, scenario.fallback)
-    models = CalibratedModels(calibration)
     return LatencyService(
         asked_fabric(scenario, fabric), backend, models.workload, store, models.constant_share
     )
+
+
+def build_speeds(scenario: Scenario, tree: ClusterTree, trace: Trace) -> SpeedsOfRun | None:
+    """How fast the trace's jobs are on the kinds of GPUs of the cluster; None if all are alike.
+
+    Raises:
+        ConfigError: unknown name, a bad file, or a speed that is missing.
+    """
+    if scenario.speeds is None:
+        return None
+    from artist.estimates.speeds import SpeedsOfRun, load_speeds
+
+    speeds = SpeedsOfRun(load_speeds(scenario.speeds), tree)
+    speeds.check(trace.jobs, trace.place)
+    return speeds
 
 
 def asked_fabric(scenario: Scenario, fabric: Fabric) -> Fabric:

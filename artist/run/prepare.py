@@ -22,6 +22,7 @@ from artist.run.hardware import (
     build_cluster,
     build_fabric,
     build_latency,
+    build_speeds,
     cluster_of,
 )
 from artist.run.measured import check_measured
@@ -84,7 +85,8 @@ def prepare(
     check_measured(scenario, trace)
     check_gpu_kinds(scenario, tree, policy, trace)
     estimates = build_latency(scenario, fabric, calibration, store)
-    network = NetworkOfRun(tree, fabric, estimates, scenario.seed)
+    speeds = build_speeds(scenario, tree, trace)
+    network = NetworkOfRun(tree, fabric, estimates, scenario.seed, speeds=speeds)
     rates: RateFunction = open_contention(scenario.contention, scenario.contention_options, network)
     data = build_data(scenario, tree, trace)
     gate = None

@@ -38,6 +38,8 @@ def test_every_column_and_every_key_is_explained() -> None:
         tables[name] = [term.name for term in TABLES[name]]  # tests/results/test_tenants.py
     for name in (name for name in TABLES if name.startswith("data_")):
         tables[name] = [term.name for term in TABLES[name]]  # tests/warehouse/test_measured.py
+    tables["gpu_kinds"] = [term.name for term in TABLES["gpu_kinds"]]  # tests/estimates
+    tables["placements"].insert(5, "gpu_kind")
     tables["jobs"] += ["tenant", "priority"]
     tables["placements"] += ["class"]
     assert {name: [term.name for term in terms] for name, terms in TABLES.items()} == tables

@@ -13,6 +13,7 @@ from artist.cli.output import Format, print_json, print_table
 if TYPE_CHECKING:
     from artist.cluster.cluster_file import Cluster
     from artist.cluster.fabric import Fabric
+    from artist.estimates.speeds import SpeedTable
     from artist.failures.model_file import FailureFile
     from artist.registry import Entry
 
@@ -24,6 +25,7 @@ class Kind(StrEnum):
     MODELS = "models"
     FABRICS = "fabrics"
     CLUSTERS = "clusters"
+    SPEEDS = "speeds"
     TRACES = "traces"
     BACKENDS = "backends"
     CONTENTION = "contention"
@@ -83,6 +85,18 @@ def _cluster_row(cluster: Cluster) -> dict[str, Any]:
     }
 
 
+def _speeds_row(table: SpeedTable) -> dict[str, Any]:
+    """A table of speeds: its kinds, the reference first."""
+    kinds = dict.fromkeys([table.reference, *(k for row in table.speeds.values() for k in row)])
+    return {
+        "id": table.name,
+        "kinds": ", ".join(kinds),
+        "models": len(table.speeds),
+        "summary": table.summary,
+        "source": table.source,
+    }
+
+
 def _known(policy: Entry) -> str:
     from artist.policies.run_times import KNOWS
 
@@ -117,6 +131,10 @@ def _rows(what: Kind) -> list[dict[str, Any]]:
             from artist.cluster.cluster_file import cluster_names, load_cluster
 
             return [_cluster_row(load_cluster(name)) for name in cluster_names()]
+        case Kind.SPEEDS:
+            from artist.estimates.speeds import load_speeds, speed_names
+
+            return [_speeds_row(load_speeds(name)) for name in speed_names()]
         case Kind.TRACES:
             from artist.trace.named import builtin_traces
 

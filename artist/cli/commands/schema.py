@@ -18,6 +18,7 @@ class Schema(StrEnum):
     FABRIC = "fabric"
     CLUSTER = "cluster"
     CALIBRATION = "calibration"
+    SPEEDS = "speeds"
     COLUMNS = "columns"
     COSTS = "costs"
     WAREHOUSE = "warehouse"
@@ -31,6 +32,7 @@ def schema(of: Annotated[Schema, typer.Argument(help="Kind of file.")]) -> None:
     from artist.cluster.fabric import Fabric
     from artist.config import Scenario
     from artist.estimates.calibration import Calibration
+    from artist.estimates.speeds import SpeedTable
     from artist.experiments.comparison.costs import Costs
     from artist.experiments.experiment import Experiment
     from artist.trace.native.mapping import TraceMapping
@@ -42,6 +44,7 @@ def schema(of: Annotated[Schema, typer.Argument(help="Kind of file.")]) -> None:
         Schema.FABRIC: Fabric,
         Schema.CLUSTER: ClusterFile,
         Schema.CALIBRATION: Calibration,
+        Schema.SPEEDS: SpeedTable,
         Schema.COLUMNS: TraceMapping,
         Schema.COSTS: Costs,
         Schema.WAREHOUSE: Warehouse,

@@ -124,7 +124,8 @@ def _stay_line(stay: dict[str, Any]) -> tuple[Any, ...]:
 
     slowdown = stay["slowdown"]
     speed = "" if slowdown is None else f", {slowdown:.3f} x its isolated time"
-    where = f"{stay['signature']}, tier {stay['level']}{speed}; {ended_words(stay['ended'])}"
+    kind = f" of {stay['gpu_kind']}" if "gpu_kind" in stay else ""
+    where = f"{stay['signature']}{kind}, tier {stay['level']}{speed}; {ended_words(stay['ended'])}"
     length_s = stay["end_s"] - stay["start_s"]
     return stay["start_s"], stay["end_s"], length_s, f"runs on {stay['gpus']}", where
 

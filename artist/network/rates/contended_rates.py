@@ -65,7 +65,7 @@ class ContendedRates:
         self._uplinks, self._crowds = uplinks, Mean(uplinks)
         self._solver = phases or self._crowds
         self._placed: dict[int, PlacedJob] = {}
-        self.links = ExpectedLinks(uplinks, self._placed, self._alone.alone, phases is not None)
+        self.links = ExpectedLinks(uplinks, self._placed, self._alone, phases is not None)
         """Answers about jobs that are not there yet."""
 
     @property
@@ -108,7 +108,8 @@ class ContendedRates:
         if view.placement is not None:
             crossed = self._uplinks.crossed(view.placement)
             alone = self.alone(view.job, view.placement)
-            placed = PlacedJob(view.handle, view.job, view.placement, view.started, alone, crossed)
+            job = self._alone.on_kinds(view.job, view.placement)
+            placed = PlacedJob(view.handle, job, view.placement, view.started, alone, crossed)
             placed.turn = view.turn
             self._placed[view.handle] = placed
             self._uplinks.enter(placed)

@@ -10,11 +10,12 @@ once, while all others keep their shares: one round of the fixed point of `solve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from artist.cluster.placement import Placement
-from artist.contract import LinkPattern, Moves, Rate, Slowdowns, Uplink
+from artist.contract import LinkPattern, Moves, Slowdowns, Uplink
+from artist.network.rates.isolated import AloneRates
 from artist.network.rates.placed_job import PlacedJob
 from artist.network.rates.solvers import Mean
 from artist.network.rates.uplinks import Uplinks
@@ -35,7 +36,7 @@ class ExpectedLinks:
         self,
         uplinks: Uplinks,
         placed: Mapping[int, PlacedJob],
-        alone: Callable[[Job, Placement], Rate],
+        alone: AloneRates,
         phases_count: bool,
     ) -> None:
         self._uplinks, self._placed, self._alone = uplinks, placed, alone
@@ -102,12 +103,13 @@ class ExpectedLinks:
         return self._uplinks.after(gone, come), jobs
 
     def _entering(self, handle: int, job: Job, placement: Placement) -> PlacedJob:
-        alone = self._alone(job, placement)  # a run counts how often estimates are asked for
+        alone = self._alone.alone(job, placement)  # a run counts how often estimates are asked for
         key = (handle, job.model, job.compute_s, placement)
         if key not in self._entered:
             if len(self._entered) >= MOST_ENTERED:
                 self._entered.clear()
             crossed = self._uplinks.crossed(placement)
+            job = self._alone.on_kinds(job, placement)
             self._entered[key] = PlacedJob(handle, job, placement, 0, alone, crossed)
         return self._entered[key]
 

@@ -4,7 +4,8 @@
 
 The compute time comes from the trace, and only the ratio comes from the backend (Dally, section
 IV-C). A job on more or fewer GPUs than it asked for has the same compute time, and an
-iteration is worth GPUs held / GPUs asked for.
+iteration is worth GPUs held / GPUs asked for. In a run with speeds of kinds of GPUs, the compute
+time is that on the slowest kind of the placement (`artist.estimates.speeds`).
 
 Models of contention between jobs are other implementations of `artist.contract.RateFunction`
 (`rate_functions.py`).
@@ -13,8 +14,9 @@ Models of contention between jobs are other implementations of `artist.contract.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from operator import truediv
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from artist.cluster.placement import Placement
 from artist.cluster.placement_shape import Shape, shape
@@ -24,12 +26,15 @@ from artist.estimates.query import Estimate
 from artist.units import Tick
 from artist.workload.job import Job
 
+if TYPE_CHECKING:
+    from artist.estimates.speeds import SpeedsOfRun
+
 
 class AloneRates:
     """A rate function. `estimate(model, shape)` gives the estimate of one iteration.
 
     Where one estimate holds for every model and shape, it is `everywhere`, and shapes need not be
-    worked out.
+    worked out. Without `speeds`, all kinds of GPUs are as fast.
     """
 
     links: ClassVar[SharedLinks] = NO_SHARED_LINKS
@@ -39,16 +44,18 @@ class AloneRates:
         tree: ClusterTree,
         estimate: Callable[[str, Shape], Estimate],
         everywhere: Estimate | None = None,
+        speeds: SpeedsOfRun | None = None,
     ) -> None:
         self._tree = tree
         self._estimate = estimate
         self._everywhere = everywhere
+        self._speeds = speeds
 
     @property
     def facts(self) -> tuple[object, ...]:
-        """What copies of a run may share: who estimates."""
+        """What copies of a run may share: who estimates, and speeds."""
         service = getattr(self._estimate, "__self__", None)
-        return () if service is None else (service,)
+        return tuple(fact for fact in (service, self._speeds) if fact is not None)
 
     def __call__(
         self, now: Tick, running: Mapping[int, JobView], changed: Sequence[JobView]
@@ -62,8 +69,18 @@ class AloneRates:
 
     def alone(self, job: Job, placement: Placement) -> Rate:
         """The rate of a job on a placement, as in the equation above."""
-        estimate = self._everywhere or self._estimate(job.model, shape(self._tree, placement))
-        iteration_s = job.compute_s * (1.0 + estimate.comm_ratio)
+        model, scale = job.model, 1.0
+        if self._speeds is not None:
+            model, scale = self._speeds.asked(job, placement)
+        estimate = self._everywhere or self._estimate(model, shape(self._tree, placement))
+        iteration_s = job.compute_s * scale * (1.0 + estimate.comm_ratio)
         # Not `/`, which a compiled module may round twice (decision 29).
         worth = truediv(placement.gpus, job.gpus)
-        return Rate(iteration_s, worth, estimate.source, iteration_s)
+        return Rate(iteration_s, worth, estimate.source, iteration_s, compute_scale=scale)
+
+    def on_kinds(self, job: Job, placement: Placement) -> Job:
+        """The job as estimates of links must ask about it: with its compute time on these GPUs."""
+        if self._speeds is None:
+            return job
+        model, scale = self._speeds.asked(job, placement)
+        return replace(job, model=model, compute_s=job.compute_s * scale)

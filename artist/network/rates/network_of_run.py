@@ -18,6 +18,7 @@ from artist.units import Tick
 # A run without a network loads neither.
 if TYPE_CHECKING:
     from artist.estimates.latency_service import LatencyService
+    from artist.estimates.speeds import SpeedsOfRun
     from artist.network.demand.curves import Curves
 
 
@@ -62,11 +63,14 @@ class NetworkOfRun:
     seed: int
     turns: TurnsOfRun = field(default_factory=TurnsOfRun)
     """Filled while the run goes on."""
+    speeds: SpeedsOfRun | None = None
+    """Of kinds of GPUs, if the run has such."""
 
     @property
     def alone(self) -> AloneRates:
         """How fast jobs run in isolation."""
-        return AloneRates(self.tree, self.estimates.estimate, self.estimates.everywhere)
+        estimates = self.estimates
+        return AloneRates(self.tree, estimates.estimate, estimates.everywhere, self.speeds)
 
     def curves(self, what: str) -> Curves:
         """What jobs send, and what iterations take at a share of the bandwidth.

@@ -44,6 +44,7 @@ class PlacedJob:
 
     handle: int
     job: Job
+    """With its compute time on these GPUs (`AloneRates.on_kinds`)."""
     placement: Placement
     started: Tick
     alone: Rate

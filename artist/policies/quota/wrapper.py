@@ -76,6 +76,7 @@ class QuotaWrapper(WrapperPolicy):
         tenants: Mapping[str, Tenant] | None = None,
     ) -> None:
         super().__init__(host)
+        self.reads_gpu_kinds = False  # a quota by kind would not be kept
         if self.has_quotas:
             raise ConfigError(
                 f"quota: {policy_name(host)} has quotas and priorities already; leave the outer "

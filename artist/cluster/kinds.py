@@ -1,0 +1,37 @@
+"""Kinds of GPUs of a placement, and the free GPUs of a kind. A cluster file names kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from artist.cluster.free_gpus import FreeGpus
+from artist.cluster.placement import Placement
+from artist.cluster.tree import ClusterTree
+
+
+def several_kinds(tree: ClusterTree) -> bool:
+    """Whether a cluster has GPUs of more than one kind."""
+    return any(kind != tree.kinds[0] for kind in tree.kinds)
+
+
+def kinds_of(tree: ClusterTree, placement: Placement) -> tuple[str, ...]:
+    """The kinds of a placement's GPUs, each once, in the order of machines."""
+    kinds, machine_of = tree.kinds, tree.machine_of
+    if len(placement.leaves) == 1:
+        return (kinds[machine_of[placement.leaves[0]]],)
+    return tuple(dict.fromkeys(kinds[machine_of[leaf]] for leaf in placement.leaves))
+
+
+def leaves_of_kinds(tree: ClusterTree, kinds: Collection[str]) -> list[int]:
+    """The leaves with GPUs of these kinds, ascending."""
+    return [leaf for leaf, machine in enumerate(tree.machine_of) if tree.kinds[machine] in kinds]
+
+
+def free_of_kinds(free: FreeGpus, kinds: Collection[str]) -> FreeGpus:
+    """A copy of the free GPUs in which those of other kinds are taken."""
+    left, counts = free.copy(), free.leaves
+    wanted = set(leaves_of_kinds(free.tree, kinds))
+    others = {leaf: int(count) for leaf, count in enumerate(counts) if count and leaf not in wanted}
+    if others:
+        left.claim(Placement.of(others))
+    return left

@@ -1,0 +1,207 @@
+"""How fast models train on kinds of GPUs: tables of measured speeds, as data with sources.
+
+    compute time on a kind = compute time of the trace x scale
+    scale                  = speed on the reference kind / speed on this kind
+
+The compute times of a trace were measured on the table's `reference` kind. Only ratios of speeds
+count, so a row may have any unit, such as steps per second. A speed may depend on how many GPUs the
+job has; for a number that was not measured, that of the next smaller one counts.
+
+A gang whose GPUs are of several kinds goes at the slowest of them: its GPUs compute the same step
+and wait for each other (decision 32). Bytes and links are the same on every kind, so an estimate of
+communication is asked with the longer or shorter compute times, and hides as much as these allow.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from artist.cluster.kinds import kinds_of
+from artist.cluster.placement import Placement
+from artist.cluster.tree import ClusterTree
+from artist.errors import ConfigError, shortened
+from artist.estimates.calibration import ModelCalibration
+from artist.io.documents import Document, load_yaml
+from artist.io.shipped import document_names, document_path
+from artist.registry import UnknownNameError
+from artist.workload.job import Job
+from artist.workload.layers import Workload
+
+FOLDER = "speeds"
+"""Where tables of speeds are: `astra_configs/speeds`."""
+
+ANY_MODEL = "any"
+"""The row of models that have no row of their own."""
+
+_SCALED = " (compute time x "
+
+
+def _by_gpus(value: Any) -> Any:
+    """A plain number is the speed on one GPU."""
+    return value if isinstance(value, Mapping) else {1: value}
+
+
+_Gpus = Annotated[int, Field(ge=1)]
+_Speed = Annotated[float, Field(ge=1e-6, le=1e6, allow_inf_nan=False)]
+
+Speeds = Annotated[dict[_Gpus, _Speed], BeforeValidator(_by_gpus), Field(min_length=1)]
+"""Speed by number of GPUs."""
+
+
+class SpeedTable(Document):
+    """A table of speeds as its file has it."""
+
+    name: str
+    summary: str
+    reference: str = Field(description="the kind on which the trace's compute times were measured")
+    source: str = Field(min_length=1, description="who measured, and where it is published")
+    speeds: dict[str, dict[str, Speeds]] = Field(
+        min_length=1,
+        description="model (any: those without a row) -> kind -> speed, or GPUs -> speed",
+    )
+
+    @model_validator(mode="after")
+    def _has_reference(self) -> SpeedTable:
+        for model, row in self.speeds.items():
+            if self.reference not in row:
+                raise ValueError(
+                    f"model {shortened(model)} has no speed on the reference kind "
+                    f"{self.reference!r}; add it or name another reference"
+                )
+        return self
+
+    @cached_property
+    def _rows(self) -> Mapping[str, Mapping[str, Speeds]]:
+        """The rows by the canonical names of their models, where the catalogue knows them."""
+        from artist.workload.models import canonical_if_known
+
+        return {canonical_if_known(model): row for model, row in self.speeds.items()}
+
+    def row(self, model: str) -> Mapping[str, Speeds] | None:
+        """The speeds of a model, in any spelling; None if there are none.
+
+        The row of `resnet50` also serves `resnet50@batch=64`, unless that has a row of its own.
+        """
+        if model in self.speeds:
+            return self.speeds[model]
+        from artist.workload.models import canonical_if_known
+
+        name, rows = canonical_if_known(model), self._rows
+        return rows.get(name) or rows.get(name.partition("@")[0]) or rows.get(ANY_MODEL)
+
+
+class SpeedsOfRun:
+    """The compute times of a run's jobs on the kinds of its cluster."""
+
+    def __init__(self, table: SpeedTable, tree: ClusterTree) -> None:
+        self.table, self._tree = table, tree
+        self._scales: dict[tuple[str, int], Mapping[str, float]] = {}
+
+    def check(self, jobs: Sequence[Job], where: Callable[[int], str]) -> None:
+        """Refuse models of which a speed is missing on a kind that a job may get.
+
+        `where(i)` says where job i stands in its file.
+
+        Raises:
+            ConfigError: names the first such job, its model and the kind.
+        """
+        kinds, known = tuple(dict.fromkeys(self._tree.kinds)), set()
+        for index, job in enumerate(jobs):
+            if (key := (job.model, job.gpu_kinds)) in known:
+                continue
+            known.add(key)
+            row = self.table.row(job.model)
+            lacking = [kind for kind in job.gpu_kinds or kinds if kind not in (row or ())]
+            if row is None or lacking:
+                on = f" on {lacking[0]}, which the cluster has" if row is not None else ""
+                raise ConfigError(
+                    f"{where(index)}: job {job.id!r} is of model {shortened(job.model)}, and "
+                    f"speeds {self.table.name!r} has no speed of it{on}; add it to a table of your "
+                    f"own (speeds=FILE), or a row {ANY_MODEL!r}"
+                )
+
+    def scale(self, model: str, gpus: int, kind: str) -> float:
+        """Compute time of a model on so many GPUs of a kind over that on the reference kind."""
+        return self._of(model, gpus)[kind]
+
+    def asked(self, job: Job, placement: Placement) -> tuple[str, float]:
+        """What estimates call the job's model on some GPUs (`ScaledModels`), and its scale there.
+
+        The slowest kind counts.
+        """
+        scales = self._of(job.model, placement.gpus)
+        scale = max([scales[kind] for kind in kinds_of(self._tree, placement)])
+        return (job.model if scale == 1.0 else f"{job.model}{_SCALED}{scale!r})"), scale
+
+    def least_scale(self, job: Job) -> float:
+        """The smallest scale that a job can have on this cluster."""
+        row = self.table.row(job.model)
+        assert row is not None  # `check`
+        counts = {1, *(count for of_kind in row.values() for count in of_kind)}
+        kinds: Collection[str] = job.gpu_kinds or dict.fromkeys(self._tree.kinds)
+        return min(self.scale(job.model, gpus, kind) for gpus in counts for kind in kinds)
+
+    def _of(self, model: str, gpus: int) -> Mapping[str, float]:
+        scales = self._scales.get((model, gpus))
+        if scales is None:
+            row = self.table.row(model)
+            assert row is not None  # `check`
+            reference = _at(row[self.table.reference], gpus)
+            scales = {kind: reference / _at(row[kind], gpus) for kind in row}
+            self._scales[model, gpus] = scales
+        return scales
+
+
+def _at(speeds: Speeds, gpus: int) -> float:
+    """The speed on a number of GPUs, or on the next smaller one that was measured.
+
+    The smallest that was measured serves smaller numbers too.
+    """
+    measured = sorted(speeds)
+    return speeds[measured[max(bisect_right(measured, gpus) - 1, 0)]]
+
+
+@dataclass(frozen=True, slots=True)
+class ScaledModels:
+    """Workloads and constant shares of models, also by their scaled names; it pickles."""
+
+    workload_of: Callable[[str], Workload]
+    constant_share_of: Callable[[str], float]
+
+    def workload(self, name: str) -> Workload:
+        """The model's iteration with scaled compute times; bytes stay the same."""
+        model, scale = _parts(name)
+        return ModelCalibration(compute_scale=scale).apply(self.workload_of(model))
+
+    def constant_share(self, name: str) -> float:
+        """The constant share, over the scaled compute time: its seconds stay the same."""
+        model, scale = _parts(name)
+        return self.constant_share_of(model) / scale
+
+
+def _parts(name: str) -> tuple[str, float]:
+    model, found, scale = name.rpartition(_SCALED)
+    return (model, float(scale[:-1])) if found else (name, 1.0)
+
+
+def speed_names() -> list[str]:
+    """Names of the tables of speeds in `./astra_configs/speeds` and of the shipped ones."""
+    return document_names(FOLDER)
+
+
+def load_speeds(name: str) -> SpeedTable:
+    """A table of speeds by its file or by its name (`document_path`).
+
+    Raises:
+        ConfigError: the name is unknown, or the file is bad; names file and line.
+    """
+    path = document_path(FOLDER, name)
+    if path is None:
+        raise UnknownNameError("table of speeds", name, speed_names(), "artist list speeds")
+    return load_yaml(path, SpeedTable)

@@ -1,0 +1,286 @@
+"""Do jobs run as fast as a table of speeds says, on the kinds of GPUs that they get?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from support import cluster, job, on
+
+import artist
+from artist.cluster.fabric import load_fabric
+from artist.cluster.tree import ClusterTree, nested
+from artist.config import Scenario
+from artist.engine.invariants import check_kinds
+from artist.engine.rows import EndReason, PlacementRow, Rows
+from artist.errors import ArtistError, InvariantError
+from artist.estimates.calibration import ModelCalibration
+from artist.estimates.latency_service import LatencyService
+from artist.estimates.speeds import ScaledModels, SpeedsOfRun, SpeedTable, load_speeds
+from artist.results.result import Result
+from artist.run import open_backend
+from artist.workload.models import workload
+
+TABLE: dict[str, Any] = {
+    "name": "mine",
+    "summary": "two kinds",
+    "reference": "new",
+    "source": "made up",
+    "speeds": {
+        "resnet50": {"new": {1: 8, 4: 20}, "old": {1: 2, 4: 10}},
+        "vgg11": {"new": 6, "old": 3},
+        "any": {"new": 1, "old": 0.5},
+    },
+}
+HEADER = "job_id,arrival_s,gpus,model,iterations,compute_s\n"
+
+
+def ran(
+    folder: Path,
+    *rows: str,
+    machines: str = "old old new new",
+    table: Mapping[str, Any] | None = TABLE,
+    header: str = HEADER,
+    **settings: Any,
+) -> Result:
+    """A run on machines of four GPUs, in one rack."""
+    units = [{"gpus": 4, "kind": kind} for kind in machines.split()]
+    description = {"name": "two", "summary": "", "levels": ["rack", "machine"]}
+    whole = {**description, "tree": {"machine": units}}
+    (folder / "two.yaml").write_text(yaml.safe_dump(whole), encoding="utf-8")
+    (folder / "jobs.csv").write_text(header + "".join(f"{row}\n" for row in rows), encoding="utf-8")
+    if table is not None:
+        (folder / "speeds.yaml").write_text(yaml.safe_dump(dict(table)), encoding="utf-8")
+        settings = {"speeds": str(folder / "speeds.yaml"), **settings}
+    scenario = Scenario(
+        trace=str(folder / "jobs.csv"),
+        **{
+            "cluster": str(folder / "two.yaml"),
+            "policy": "fifo",
+            "backend": "none",
+            **settings,
+        },
+    )
+    return artist.simulate(scenario, cache=False, check=True)
+
+
+def jct(result: Result) -> list[float]:
+    return [float(value) for value in result.tables["jobs"]["jct_s"]]
+
+
+def test_a_job_takes_as_long_as_the_ratio_of_speeds_says(tmp_path: Path) -> None:
+    rows = ("a,0,4,resnet50,100,1", "b,0,1,ResNet-50,100,1", "c,0,1,vgg11@batch=7,100,1")
+    result = ran(tmp_path, *rows)
+    # On old machines. 20/10 on four GPUs; 8/2 on one; the row of vgg11 serves other batches.
+    assert jct(result) == [200.0, 400.0, 200.0]
+    assert list(result.tables["placements"]["gpu_kind"]) == ["old"] * 3
+    assert jct(ran(tmp_path, *rows, machines="new old")) == [100.0, 400.0, 200.0]
+    assert jct(ran(tmp_path, "a,0,2,other,100,1")) == [200.0]  # as `any`
+
+
+def test_fewer_gpus_than_any_row_of_a_table_has_go_by_the_smallest_number() -> None:
+    speeds = {"any": {"new": {4: 8}, "old": {4: 4}}}
+    of_run = SpeedsOfRun(SpeedTable(**{**TABLE, "speeds": speeds}), two_kinds())
+    assert [of_run.scale("any", gpus, "old") for gpus in (1, 4, 100)] == [2.0, 2.0, 2.0]
+
+
+def two_kinds() -> ClusterTree:
+    return nested(("machine", "rack", "network"), [[4, 4], [4, 4]], ("old", "old", "new", "new"))
+
+
+def test_a_gang_on_several_kinds_goes_at_the_slowest(tmp_path: Path) -> None:
+    result = ran(tmp_path, "a,0,16,vgg11,100,1")
+    assert jct(result) == [200.0]
+    assert list(result.tables["placements"]["gpu_kind"]) == ["old+new"]
+    kinds = result.tables["gpu_kinds"]
+    assert list(kinds["gpu_kind"]) == ["old", "new"]
+    assert np.allclose(kinds["kind_gpu_h"], 8 * 200 / 3600)
+    assert list(kinds["kind_allocated_share"]) == [1.0, 1.0]
+
+
+def test_a_run_on_the_reference_kind_is_the_run_without_speeds(tmp_path: Path) -> None:
+    rows = ("a,0,4,resnet50,100,1", "b,0,8,vgg11,70,.5", "c,3,3,resnet50,50,.1")
+    settings: dict[str, Any] = {"machines": "new new", "backend": "analytical", "policy": "las"}
+    plain = ran(tmp_path, *rows, table=None, **settings)
+    with_speeds = ran(tmp_path, *rows, **settings)
+    for name in ("jobs", "placements", "timeline"):
+        one, other = plain.tables[name], with_speeds.tables[name]
+        assert {k: list(v) for k, v in one.items()} == {k: list(v) for k, v in other.items()}
+    same = {k: v for k, v in with_speeds.summary.items() if k not in ("speeds", "wall_s")}
+    assert same == {k: v for k, v in plain.summary.items() if k != "wall_s"}
+
+
+def test_the_policy_is_said_to_ignore_kinds_only_where_it_does(tmp_path: Path) -> None:
+    assert ran(tmp_path, "a,0,4,vgg11,10,1").summary["reads_gpu_kinds"] == "no"
+    assert ran(tmp_path, "a,0,4,vgg11,10,1", policy="mast").summary["reads_gpu_kinds"] == "yes"
+    alike = ran(tmp_path, "a,0,4,vgg11,10,1", machines="new new").summary
+    assert "reads_gpu_kinds" not in alike and alike["speeds"] == "mine"
+
+
+def test_kinds_that_a_job_accepts_decide_its_speed_under_mast(tmp_path: Path) -> None:
+    header = HEADER.strip() + ",tenant,priority,gpu_kinds\n"
+    rows = ("a,0,8,vgg11,100,1,ads,1,a100", "b,0,8,vgg11,100,1,ads,1,h100 a100")
+    table = {**TABLE, "reference": "h100", "speeds": {"any": {"h100": 2, "a100": 1}}}
+    tenants = {"ads": {"quota": {"a100": 8, "h100": 8}}}
+    settings = {"cluster": "three-regions", "tenants": tenants}
+    result = ran(tmp_path, *rows, header=header, table=table, policy="mast", **settings)
+    assert jct(result) == [200.0, 100.0]
+
+
+# -- communication ---------------------------------------------------------------------
+
+
+def test_estimates_are_asked_with_the_compute_time_of_the_kind(tmp_path: Path) -> None:
+    result = ran(tmp_path, "a,0,8,vgg11,100,.05", backend="analytical", calibration="none")
+    fabric = load_fabric("a100")
+    slow = LatencyService(
+        fabric,
+        open_backend("analytical"),
+        lambda model: ModelCalibration(compute_scale=2.0).apply(workload(model)),
+    )
+    ratio = slow.estimate("vgg11", (4, 4)).comm_ratio
+    assert ratio > 0
+    assert result.tables["placements"]["iteration_s"][0] == 0.05 * 2.0 * (1.0 + ratio)
+
+
+def test_a_faster_kind_hides_less_communication_and_two_kinds_share_no_estimate() -> None:
+    models = ScaledModels(workload, lambda model: 0.1)
+    service = LatencyService(
+        load_fabric("t4"), open_backend("analytical"), models.workload, None, models.constant_share
+    )
+    of_run = SpeedsOfRun(SpeedTable(**TABLE), two_kinds())
+    names = [
+        of_run.asked(job("a", 8, model="vgg11"), on(at)) for at in ({0: 4, 1: 4}, {2: 4, 3: 4})
+    ]
+    assert names[1] == ("vgg11", 1.0)
+    old, new = (service.estimate(name, (4, 4)) for name, _ in names)
+    assert old.compute_ns == pytest.approx(2 * new.compute_ns, rel=1e-3)
+    assert old.comm_ratio < new.comm_ratio
+    assert service.distinct == 2
+    # The calibration's constant takes the same seconds on both kinds.
+    assert models.constant_share(names[0][0]) == 0.05
+
+
+def test_links_carry_as_much_of_a_job_on_a_slow_kind_in_a_longer_time(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"backend": "analytical", "fabric": "h100-quantum2-spectrum4"}
+    carried = []
+    for machines in ("old old", "new new"):
+        kept = ran(tmp_path, "a,0,8,vgg11,100,.05", machines=machines, **settings)
+        scenario = kept.scenario
+        links = artist.simulate(scenario, cache=False, links=True).tables["links"]
+        carried.append((float(np.sum(links["bytes"])), jct(kept)[0]))
+    (old_bytes, old_s), (new_bytes, new_s) = carried
+    assert old_bytes == pytest.approx(new_bytes, rel=1e-3)
+    assert 1.3 * new_s < old_s < 2 * new_s
+
+
+def test_a_lone_job_under_contention_runs_as_in_isolation(tmp_path: Path) -> None:
+    settings: dict[str, Any] = {"backend": "analytical", "fabric": "h100-quantum2-spectrum4"}
+    alone = ran(tmp_path, "a,0,8,vgg11,100,.05", **settings)
+    for contention in ("mean", "phase"):
+        contended = ran(tmp_path, "a,0,8,vgg11,100,.05", contention=contention, **settings)
+        assert jct(contended) == jct(alone)
+
+
+# -- laws --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_time_is_conserved_and_no_run_beats_the_bound(tmp_path: Path, seed: int) -> None:
+    draw = Random(seed)
+    rows = [
+        f"j{i},{draw.randint(0, 200)},{draw.choice([1, 2, 3, 4, 8])},"
+        f"{draw.choice(['vgg11', 'resnet50', 'gpt2'])},{draw.randint(1, 300)},{draw.random():.3f}"
+        for i in range(30)
+    ]
+    policy = ("fifo", "las", "srtf", "dally", "gandiva", "tiresias")[seed % 6]
+    backend = "analytical" if seed % 2 else "none"
+    result = ran(tmp_path, *rows, policy=policy, backend=backend)
+    summary = result.summary
+    assert summary["makespan_bound_s"] <= summary["makespan_s"]
+    parts = ("computing", "communicating", "stalled", "lost")
+    assert summary["gpu_allocated_share"] == pytest.approx(
+        sum(summary[f"gpu_{part}_share"] for part in parts)
+    )
+    held = result.tables["gpu_kinds"]["kind_gpu_h"]
+    whole = summary["gpu_allocated_share"] * 16 * summary["makespan_s"] / 3600
+    assert float(np.sum(held)) == pytest.approx(whole)
+    placements, jobs = result.tables["placements"], result.tables["jobs"]
+    done = dict.fromkeys(jobs["job_id"], 0)
+    for name, iterations in zip(placements["job_id"], placements["iterations"], strict=True):
+        done[name] += int(iterations)
+    assert list(done.values()) == [int(x) for x in jobs["iterations"]]
+
+
+def test_more_gpus_of_a_kind_than_there_are_break_a_law() -> None:
+    def row(handle: int, leaf: int, start: int) -> PlacementRow:
+        return PlacementRow(
+            handle, on({leaf: 4}), 0, start, start + 10, 1, 1.0, 1.0, 0, 0, "", EndReason.FINISHED
+        )
+
+    tree, rows = two_kinds(), Rows()
+    rows.placements = [row(0, 0, 0), row(1, 1, 0), row(2, 0, 10)]
+    check_kinds(rows, tree)
+    rows.placements.append(row(3, 1, 5))
+    with pytest.raises(InvariantError, match="12 GPUs of kind old at tick 5, of 8"):
+        check_kinds(rows, tree)
+    check_kinds(rows, cluster([4, 4]))  # one kind
+
+
+# -- the shipped table, and bad ones -----------------------------------------------------
+
+
+def test_the_shipped_figures_are_those_that_gavel_published() -> None:
+    table = load_speeds("gavel")
+    assert table.reference == "v100"
+    assert len(table.speeds) == 26
+    # scheduler/simulation_throughputs.json: ('ResNet-50 (batch size 64)', 4), ('A3C', 1).
+    assert {kind: row[4] for kind, row in table.speeds["resnet50@batch=64"].items()} == {
+        "k80": 2.412,
+        "p100": 10.36,
+        "v100": 9.452,
+    }
+    assert {kind: row[1] for kind, row in table.speeds["A3C"].items()} == {
+        "k80": 3.439,
+        "p100": 5.681,
+        "v100": 7.176,
+    }
+
+
+def _without(model: str, kind: str) -> dict[str, Any]:
+    row = {name: value for name, value in TABLE["speeds"][model].items() if name != kind}
+    return {**TABLE, "speeds": {**TABLE["speeds"], model: row}}
+
+
+@pytest.mark.parametrize(
+    ("table", "settings", "words"),
+    [
+        (_without("vgg11", "old"), {}, r"jobs.csv:2: job 'a' .* no speed of it on old, which the"),
+        (_without("vgg11", "new"), {}, r"model 'vgg11' has no speed on the reference kind 'new'"),
+        (
+            {**TABLE, "speeds": {"resnet50": TABLE["speeds"]["resnet50"]}},
+            {},
+            "job 'a' is of model 'vgg11', and speeds 'mine' has no speed of it; add it to a table",
+        ),
+        ({**TABLE, "speeds": {"any": {"new": 0, "old": 1}}}, {}, r"speeds.yaml:\d+: .* is 0, exp"),
+        ({**TABLE, "speeds": {"any": {"new": {0: 1}}}}, {}, "expected at least 1"),
+        ({**TABLE, "speeds": {"any": {"new": {}}}}, {}, "expected at least 1 of them"),
+        ({**TABLE, "speeds": {"any": {"new": "fast"}}}, {}, "expected a number"),
+        ({**TABLE, "speed": 1}, {}, "unknown setting 'speed': did you mean 'speeds'?"),
+        (TABLE, {"machines": "other new"}, "no speed of it on other, which the cluster has"),
+        (TABLE, {"speeds": "gavl"}, "unknown table of speeds 'gavl': did you mean 'gavel'?"),
+        (TABLE, {"backend": "recorded:x.csv"}, "a recorded table holds communication beside"),
+    ],
+)
+def test_bad_tables_are_refused_in_one_sentence(
+    tmp_path: Path, table: dict[str, Any], settings: dict[str, Any], words: str
+) -> None:
+    (tmp_path / "x.csv").write_text("", encoding="utf-8")
+    with pytest.raises(ArtistError, match=words) as error:
+        ran(tmp_path, "a,0,4,vgg11,10,1", table=table, **settings)
+    assert "\n" not in str(error.value)
