@@ -6,7 +6,7 @@ fabric is loaded. Its digest, and every query about it, are those of the changed
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from pydantic import (
@@ -89,9 +89,10 @@ def with_options(fabric: Fabric, options: Mapping[str, LevelOptions]) -> Fabric:
     for name in options:
         level_of(fabric, name)
     changed = [
-        _changed(level, options[level.name].changes) if level.name in options else level
+        _changed(level, options[level.name].changes if level.name in options else {})
         for level in fabric.levels
     ]
+    _raise_uplinks(changed, options)
     return validate(fabric.model_dump() | {"levels": changed}, Fabric, f"fabric {fabric.name!r}")
 
 
@@ -112,6 +113,29 @@ def _changed(level: FabricLevel, changes: Mapping[str, Any]) -> dict[str, Any]:
             f"fabric.{level.name}.oversubscription too"
         )
     return changed | {"uplink": stated | of_uplink}
+
+
+def _raise_uplinks(levels: Sequence[dict[str, Any]], options: Mapping[str, LevelOptions]) -> None:
+    """Let the links out of inner units carry one flow of each level that was made faster.
+
+    Who asks what twice the network would do means the network cards too: no flow is faster than
+    the uplink that it leaves its machine by.
+    """
+    for index, level in enumerate(levels):
+        uplink = level["uplink"]
+        if uplink is None or "count" not in uplink:
+            continue
+        inside = [inner["name"] for inner in levels[: index + 1]]
+        flows = [
+            outer["bandwidth_gib_per_s"]
+            for outer in levels[index + 1 :]
+            if outer["name"] in options
+            and options[outer["name"]].bandwidth_gib_per_s is not None
+            and outer.get("shared_by") in (None, *inside)
+        ]
+        if max(flows, default=0.0) > uplink["rate_gib_per_s"] * uplink["count"]:
+            rate = max(flows) / uplink["count"]
+            level["uplink"] = uplink | {"rate_gib_per_s": rate, "source": "one flow, as chosen"}
 
 
 def level_of(fabric: Fabric, name: str) -> FabricLevel:

@@ -30,6 +30,25 @@ def level(fabric: Fabric, name: str) -> FabricLevel:
     return next(level for level in fabric.levels if level.name == name)
 
 
+def uplinks_gib_per_s(fabric: Fabric) -> dict[str, float | None]:
+    return {
+        level.name: level.uplink.links_gib_per_s for level in fabric.levels if level.uplink
+    }
+
+
+def test_twice_the_network_has_network_cards_that_carry_it() -> None:
+    a100 = load_fabric("a100")
+    twice = with_options(a100, {"network": LevelOptions(bandwidth_gib_per_s=372.6)})
+    assert level(twice, "network").bandwidth_gib_per_s == 372.6
+    assert uplinks_gib_per_s(twice) == {"machine": 372.6}
+    # A network card that carries the faster flow stays as it is: t4 has 5.82 GiB/s.
+    t4 = load_fabric("t4")
+    twice = with_options(t4, {"network": LevelOptions(bandwidth_gib_per_s=1.2)})
+    assert uplinks_gib_per_s(twice) == uplinks_gib_per_s(t4)
+    slower = with_options(a100, {"network": LevelOptions(bandwidth_gib_per_s=1.2)})
+    assert uplinks_gib_per_s(slower) == uplinks_gib_per_s(a100)
+
+
 # -- units -----------------------------------------------------------------------------
 
 
