@@ -13,7 +13,13 @@ from artist.cluster.fabric import Fabric
 from artist.errors import BackendError, ConfigError
 from artist.estimates.calibration import Calibration
 from artist.estimates.query import LatencyBackend
+from artist.estimates.query_from_text import FABRIC_SETTINGS
 from artist.workload.models import workload
+
+
+def as_asked(fabric: Fabric) -> dict[str, str | float]:
+    """How ASTRA-sim is asked on a fabric, as a calibration records it."""
+    return {key: getattr(fabric.system, key) for key in FABRIC_SETTINGS}
 
 
 def asked_otherwise(calibration: Calibration, fabric: Fabric, backend: LatencyBackend) -> str:

@@ -14,12 +14,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache
+from statistics import fmean
 
+from artist import __version__
+from artist.calibrate.asked_otherwise import as_asked
 from artist.calibrate.measured_steps import PlacedStep
-from artist.calibrate.step_prediction import mean_log_error, predict
+from artist.calibrate.step_prediction import compute_scale, mean_log_error, predict
 from artist.cluster.fabric import Fabric, with_system
 from artist.cluster.placement_shape import parse_signature
 from artist.errors import TraceError
+from artist.estimates.calibration import Calibration, ModelCalibration
 from artist.estimates.query import LatencyBackend
 from artist.estimates.shape_queries import asked_dimensions
 
@@ -128,6 +132,35 @@ def fit_machine(steps: Iterable[PlacedStep], fabric: Fabric, backend: LatencyBac
 
     best = _refined(min((_scanned(share, loss) for share in (0.0, *_SHARES)), key=loss), loss)
     return _told(best, loss)
+
+
+def compute_times(
+    name: str, steps: Iterable[PlacedStep], fabric: Fabric, source: str
+) -> Calibration:
+    """The calibration that gives each model the compute time of its step on one GPU.
+
+    A simulation takes compute times from the trace, and communication as a share of the model's
+    compute time. Without these scales the share would be that of the catalogue's GPU. Batches that
+    were not measured have the mean scale of those that were.
+    """
+    scales: dict[str, dict[str, float]] = {}
+    for step in steps:
+        if step.model is not None and step.compute_s is not None:
+            plain = step.model.partition("@")[0]
+            scales.setdefault(plain, {})[step.model] = compute_scale(step)
+    rows = {
+        model: scale
+        for plain, by_batch in scales.items()
+        for model, scale in {plain: fmean(by_batch.values()), **by_batch}.items()
+    }
+    return Calibration(
+        name=name,
+        source=source,
+        fabric=fabric.name,
+        asked=as_asked(fabric),
+        artist_version=__version__,
+        models={model: ModelCalibration(compute_scale=scale) for model, scale in rows.items()},
+    )
 
 
 def _distinct(steps: Sequence[PlacedStep], fabric: Fabric) -> tuple[list[PlacedStep], list[int]]:

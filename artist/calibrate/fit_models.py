@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from artist import __version__
+from artist.calibrate.asked_otherwise import as_asked
 from artist.calibrate.communication_shares import Scales, ShareModel
 from artist.calibrate.fit_scales import Target, fit
 from artist.calibrate.measurements import DEFAULT, Measurement, MeasurementSet
@@ -16,7 +17,6 @@ from artist.cluster.fabric import Fabric, fabric_names, load_fabric
 from artist.errors import ConfigError
 from artist.estimates.calibration import Calibration, ModelCalibration
 from artist.estimates.query import LatencyBackend
-from artist.estimates.query_from_text import FABRIC_SETTINGS
 from artist.io.digests import sha256
 from artist.workload.astra_text import to_text
 from artist.workload.layers import Parallelism, Workload
@@ -119,7 +119,7 @@ def calibration_of(
         when=measured.when,
         fabric=fabric.name,
         backend=backend.source,
-        asked={key: getattr(fabric.system, key) for key in FABRIC_SETTINGS},
+        asked=as_asked(fabric),
         artist_version=__version__,
         inputs=inputs,
         models={one.model: one.calibration for one in fitted},

@@ -75,6 +75,13 @@ def mean_log_error(steps: Sequence[PlacedStep], predicted_s: Sequence[float | No
     return sum(errors) / len(errors)
 
 
+def compute_scale(step: PlacedStep) -> float:
+    """The step's compute time on one GPU over that of the catalogue's model."""
+    assert step.model is not None
+    assert step.compute_s is not None
+    return step.compute_s * 1e9 / single_gpu_ns(workload(step.model))
+
+
 def _name(step: PlacedStep) -> str:
     return f"{step.model}:{step.compute_s!r}"
 
@@ -83,7 +90,4 @@ def _name(step: PlacedStep) -> str:
 def _scaled(step: PlacedStep) -> Workload:
     """The model's iteration with the step's compute time on one GPU."""
     assert step.model is not None
-    assert step.compute_s is not None
-    plain = workload(step.model)
-    scale = step.compute_s * 1e9 / single_gpu_ns(plain)
-    return ModelCalibration(compute_scale=scale).apply(plain)
+    return ModelCalibration(compute_scale=compute_scale(step)).apply(workload(step.model))

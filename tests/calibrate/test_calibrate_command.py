@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
 
@@ -76,6 +77,24 @@ def test_a_machine_from_measured_steps(artist, tmp_path: Path) -> None:
     assert written["system"]["hidden_share"] == facts["hidden_share"]
     done = artist("latency", "--model", "vgg11", "--fabric", "ours", "--placement", "2,2")
     assert done.returncode == 0, done.stderr
+
+
+def test_runs_on_a_fitted_machine_take_as_long_as_its_steps(artist, tmp_path: Path) -> None:
+    """The step on one GPU takes three times the catalogue's: so does what its share is of."""
+    rows = {"1": 0.21, "4": 0.22, "4,4": 0.31}
+    lines = [f'ours,resnet50,64,"{placement}",{step_s}' for placement, step_s in rows.items()]
+    header = "hardware,task,batch_per_gpu,placement,step_s"
+    (tmp_path / "steps.csv").write_text("\n".join([header, *lines]))
+    new = ("calibrate", "machine", "ours", "--base", "t4", "--steps", "steps.csv")
+    assert artist(*new, "--model", "resnet50").returncode == 0
+    jobs = ["a,0,4,resnet50@batch=64,1000,0.21", "b,0,8,resnet50@batch=64,1000,0.21"]
+    trace = "\n".join(["job_id,arrival_s,gpus,model,iterations,compute_s", *jobs])
+    (tmp_path / "trace.csv").write_text(trace)
+    cluster = ("--racks", "1", "--machines-per-rack", "4", "--gpus-per-machine", "4")
+    done = artist("sim", "--trace", "trace.csv", "--fabric", "ours", *cluster, "--out", "run")
+    assert done.returncode == 0, done.stderr
+    run_s = pd.read_parquet(tmp_path / "run" / "jobs.parquet")["run_s"]
+    assert list(run_s / 1000) == pytest.approx([0.22, 0.31], rel=0.01)
 
 
 def test_a_calibration_is_replaced_only_when_asked(artist, tmp_path: Path) -> None:

@@ -31,9 +31,7 @@ def level(fabric: Fabric, name: str) -> FabricLevel:
 
 
 def uplinks_gib_per_s(fabric: Fabric) -> dict[str, float | None]:
-    return {
-        level.name: level.uplink.links_gib_per_s for level in fabric.levels if level.uplink
-    }
+    return {level.name: level.uplink.links_gib_per_s for level in fabric.levels if level.uplink}
 
 
 def test_twice_the_network_has_network_cards_that_carry_it() -> None:

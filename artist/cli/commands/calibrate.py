@@ -191,8 +191,11 @@ def machine(
     overwrite: Overwrite = False,
     format_: FormatOption = Format.TABLE,
 ) -> None:
-    """Fit the bandwidths of a kind of machine, and what hides them, to measured steps."""
-    from artist.calibrate.fit_machine import fit_machine
+    """Fit the bandwidths of a kind of machine, and what hides them, to measured steps.
+
+    The calibration of the same name gives models the compute times of their steps on one GPU.
+    """
+    from artist.calibrate.fit_machine import compute_times, fit_machine
     from artist.calibrate.measured_steps import read_steps, steps_of
     from artist.calibrate.output_files import document_file, write_document
     from artist.calibrate.step_prediction import errors_by_task
@@ -200,6 +203,7 @@ def machine(
     from artist.run import open_backend
 
     target = document_file("fabrics", name, overwrite=overwrite)
+    scales_target = document_file("calibrations", name, overwrite=overwrite)
     of_kind = steps_of(read_steps(steps), hardware, str(steps))
     by_backend, on_fabric = open_backend(backend), load_fabric(base)
     mine = [step for step in of_kind if step.task == model]
@@ -214,9 +218,13 @@ def machine(
         of=f"steps of {model} in {steps.name}",
         error=f"median error {100 * errors[model].median:.1f} %",
     )
-    changes = {"name": name, "origin": origin, "calibration": None}
+    changes = {"name": name, "origin": origin, "calibration": name}
+    fitted = fitted.model_copy(update=changes)
+    # Of the two, the fabric names the calibration: it is written last.
+    scales = compute_times(name, of_kind, fitted, f"steps on one GPU in {steps.name}")
+    write_document(scales, scales_target, "Written by `artist calibrate machine`.")
     header = f"Fitted by `artist calibrate machine` to {model} in {steps.name}; the rest is {base}."
-    write_document(fitted.model_copy(update=changes), target, header)
+    write_document(fitted, target, header)
     if format_ is Format.JSON:
         by_task = {task: error._asdict() for task, error in errors.items()}
         print_json({"fabric": name, **fit.facts, "errors": by_task})
@@ -231,7 +239,7 @@ def machine(
                 for task, error in errors.items()
             ],
         )  # fmt: skip
-    note(f"wrote {target}; use it with --fabric {name}")
+    note(f"wrote {target} and {scales_target}; use both with --fabric {name}")
 
 
 def _fit_models(
