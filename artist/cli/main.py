@@ -32,6 +32,7 @@ COMMANDS = {
     "sim": "sim:sim",
     "compare": "compare:compare",
     "sweep": "sweep:sweep",
+    "replay": "replay:replay",
     "reproduce": "reproduce:reproduce",
     "train": "train:train",
     "place-data": "place_data:place_data",

@@ -17,6 +17,7 @@ from artist.io.documents import Duration, GpuSeconds, Lease, NonNegative, Positi
 from artist.io.reading import as_float
 from artist.policies.shared.placers import PlacerName
 from artist.policies.shared.ranking import OrderName
+from artist.slurm.facts import SlurmFacts
 
 
 class LeaseOptions(Options):
@@ -92,6 +93,22 @@ class BackfillOptions(Options):
     def _is_a_rule(cls, text: str) -> str:
         estimate_factor(text)
         return text
+
+
+class SlurmOptions(Options):
+    """Options of Slurm. What slurm.conf says is in the section `slurm` of the cluster file."""
+
+    facts: SlurmFacts | None = Field(
+        default=None, description="in place of the section slurm of the cluster file"
+    )
+    not_modelled: Literal["refuse", "ignore"] = Field(
+        default="refuse", description="what becomes of settings that the policy does not model"
+    )
+    # Slurm's cycles are aligned to its clock. Traces begin at 0.
+    epoch_s: int = Field(default=0, description="Unix time at which the trace begins, seconds")
+    calc_phase_s: NonNegative = Field(
+        default=0.0, description="when, after the first arrival, PriorityCalcPeriod first strikes"
+    )
 
 
 class DallyOptions(LeaseOptions, SharingOptions):

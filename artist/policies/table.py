@@ -9,6 +9,7 @@ from artist.registry import Entry, Registry
 
 DALLY = "Sharma et al., Dally, IEEE Big Data 2025"
 BACKFILL = "Mu'alem and Feitelson, Utilization and predictability with backfilling, TPDS 2001"
+SLURM = "slurm.conf(5) of Slurm 22.05; Yoo, Jette and Grondona, SLURM, JSSPP 2003"
 TIRESIAS = "Gu et al., Tiresias, NSDI 2019"
 CASSINI = "Rajasekaran et al., CASSINI, NSDI 2024"
 MAST = "Choudhury et al., MAST, OSDI 2024"
@@ -89,6 +90,13 @@ POLICIES = Registry(
             f"{BACKFILL}, section 2",
             everyday=False,
             knows_run_times=True,
+        ),
+        Entry(
+            "slurm",
+            "artist.policies.slurm.policy:Slurm",
+            "Slurm 22.05 as a cluster file of `artist cluster import --slurm` configures it",
+            SLURM,
+            everyday=False,
         ),
         Entry(
             "sjf",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from artist.config import Scenario
 from artist.contract import Options, Policy
@@ -15,7 +15,11 @@ from artist.policies.own_file import cannot_be_made, entry_in_file, is_in_a_file
 from artist.policies.table import POLICIES
 from artist.registry import Entry
 from artist.rng import FIRST_DRAWS, Draws
+from artist.run.hardware import cluster_of
 from artist.workload.tenants import NO_TENANTS, Tenant, load_tenants
+
+if TYPE_CHECKING:
+    from artist.cluster.cluster_file import Cluster
 
 MOST_WRAPPERS = 20
 """Policies inside one another. No run needs more than a few."""
@@ -29,7 +33,9 @@ def build_policy(scenario: Scenario) -> Policy:
     """
     draws = Draws(scenario.seed, scenario.permutation)
     tenants = load_tenants(scenario.tenants)
-    return open_policy(scenario.policy, scenario.policy_options, draws, tenants)
+    return open_policy(
+        scenario.policy, scenario.policy_options, draws, tenants, lambda: cluster_of(scenario)
+    )
 
 
 def open_policy(
@@ -37,11 +43,13 @@ def open_policy(
     options: Mapping[str, Any],
     draws: Draws = FIRST_DRAWS,
     tenants: Mapping[str, Tenant] = NO_TENANTS,
+    cluster: Callable[[], Cluster | None] = lambda: None,
 ) -> Policy:
     """A policy by name, with its preset and options: `NAME`, `FILE.py:CLASS` or `WRAPPER(NAME)`.
 
     The options of the policy inside a wrapper stand under the key `host`. Wrapper and host get
-    the same `draws` and `tenants`, each if its constructor has a parameter of that name.
+    the same `draws`, `tenants` and `cluster` (the cluster file), each if its constructor has a
+    parameter of that name.
 
     Raises:
         ConfigError: unknown name or option, brackets where there is nothing to wrap, or a file that
@@ -60,9 +68,14 @@ def open_policy(
         )
     chosen = {**entry.preset, **options}
     host_name = inner[:-1] if entry.wraps else entry.host
-    host = (open_policy(host_name, chosen.pop("host", {}), draws, tenants),) if host_name else ()
+    host: tuple[Policy, ...] = ()
+    if host_name:
+        host = (open_policy(host_name, chosen.pop("host", {}), draws, tenants, cluster),)
+    offered: dict[str, Callable[[], Any]] = {
+        "draws": lambda: draws, "tenants": lambda: tenants, "cluster": cluster,
+    }  # fmt: skip
     try:
-        return _made(entry, chosen, host, {"draws": draws, "tenants": tenants})
+        return _made(entry, chosen, host, offered)
     except ArtistError:
         raise
     except Exception as cause:
@@ -77,7 +90,10 @@ def _entry(name: str) -> Entry:
 
 
 def _made(
-    entry: Entry, chosen: Mapping[str, Any], host: tuple[Policy, ...], offered: Mapping[str, Any]
+    entry: Entry,
+    chosen: Mapping[str, Any],
+    host: tuple[Policy, ...],
+    offered: Mapping[str, Callable[[], Any]],
 ) -> Policy:
     """The policy of a row. A class without `Options` has none, and is made without them."""
     implementation = entry.load()
@@ -85,7 +101,7 @@ def _made(
     _refuse_former_options(chosen, model or Options)
     settings = validate(chosen, model or Options, f"policy {entry.id}")
     asked = signature(implementation).parameters
-    taken = {name: value for name, value in offered.items() if name in asked}
+    taken = {name: make() for name, make in offered.items() if name in asked}
     policy: Policy = implementation(*((settings,) if model else ()), *host, **taken)
     if not hasattr(policy, "lease"):
         raise ConfigError(

@@ -7,9 +7,9 @@
 | `partitions.txt` | `scontrol show partitions` | partitions |
 | `qos.txt`, `assoc.txt` | `sacctmgr -P show qos`, `... assoc` | QOS; accounts, users, shares |
 | `config.txt` | `scontrol show config` | settings of scheduling |
-| `reservations.txt` | `scontrol show reservations` | only listed |
+| `reservations.txt` | `scontrol show reservations` | reservations |
 
-Nothing is guessed: what has no place in a cluster file is listed. CPUs and memory have none.
+Nothing is guessed: what has no place in a cluster file is listed. Memory has none.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from typing import Any
 
 from artist.errors import ConfigError, shortened
 from artist.io.digests import pseudonym
-from artist.io.reading import is_file
-from artist.slurm.texts import Record, hosts, records, settings, table
+from artist.io.reading import as_float, is_file
+from artist.slurm.texts import Record, host_list, hosts, records, settings, table
 
 TEXTS = ("nodes", "topology", "partitions", "qos", "assoc", "config", "reservations")
 LEVELS = ("rack", "pod", "zone", "hall")
@@ -32,7 +32,9 @@ LEVELS = ("rack", "pod", "zone", "hall")
 _GPU = re.compile(r"gpu(?::([A-Za-z0-9._-]+))?:(\d+)(?:\(.*\))?")
 _LENGTH = re.compile(r"(?:(\d+)-)?(\d+):(\d\d):(\d\d)")
 _IN_SERVICE = {"IDLE", "MIXED", "ALLOCATED", "COMPLETING"}
-_SETTINGS = re.compile(r"Priority|Preempt|Scheduler|Sched|Select|Topology|OverTimeLimit|KillWait")
+_SETTINGS = re.compile(
+    r"Priority|Preempt|Scheduler|Sched|Select|Topology|OverTimeLimit|KillWait|AccountingStorageEnforce"
+)
 
 # Keys of partitions that change nothing here, or do not where they have these values.
 _PARTITION_DEFAULTS = {
@@ -44,9 +46,13 @@ _PARTITION_DEFAULTS = {
     "SelectTypeParameters": "", "JobDefaults": "", "DefMemPerNode": None, "MaxMemPerNode": None,
     "DefMemPerCPU": None, "MaxMemPerCPU": None, "TRES": None, "PartitionName": None, "Nodes": None,
     "Default": None, "MaxTime": None, "PriorityTier": None, "PriorityJobFactor": None,
-    "PreemptMode": None, "MaxCPUsPerSocket": None,
+    "PreemptMode": None, "MaxCPUsPerSocket": None, "TRESBillingWeights": None,
 }  # fmt: skip
-_NODE_DEFAULTS = {"AvailableFeatures": "", "Weight": "1", "Owner": "", "MCS_label": ""}
+_NODE_DEFAULTS = {"AvailableFeatures": "", "Owner": "", "MCS_label": ""}
+_RESERVATION_KEYS = (
+    "ReservationName", "StartTime", "EndTime", "Duration", "Nodes", "NodeCnt", "CoreCnt", "Flags",
+    "Users", "State", "TRES", "Watts",
+)  # fmt: skip
 _QOS_KEYS = ("Name", "Priority", "Preempt", "PreemptMode")
 _ASSOC_KEYS = ("Cluster", "Account", "User", "Share", "ParentName", "Par Name", "QOS", "Def QOS")
 _ZEROS = ("", "0", "00:00:00", "1.000000", "0.000000")
@@ -66,22 +72,27 @@ class _Import:
         self._folder = folder
         self._people: Callable[[str], str] = str if keep_names else pseudonym
         self._missing: Counter[str] = Counter()
+        # CPUs and weight of each machine with GPUs.
+        self._sizes: dict[str, tuple[int, int]] = {}
 
     def document(self) -> dict[str, Any]:
         """The content of the cluster file."""
         config = settings(path) if (path := self._text("config")) else {}
-        levels, tree = self._tree(self._machines())
+        machines = self._machines()
+        levels, tree = self._tree(machines)
         name = re.sub(r"[^A-Za-z0-9._-]", "-", config.get("ClusterName", "")).lstrip("._-")
         slurm = {
+            "machines": self._alike(machines),
             "partitions": [
                 self._partition(x) for x in self._records("partitions", "PartitionName")
             ],
             "qos": [self._qos(record) for record in self._table("qos", ("Name", "Priority"))],
             "accounts": self._accounts(config.get("ClusterName")),
+            "reservations": [
+                self._reservation(x) for x in self._records("reservations", "ReservationName")
+            ],
             "settings": {x: config[x] for x in sorted(config) if _SETTINGS.match(x)},
         }
-        for record in self._records("reservations", "ReservationName"):
-            self._miss(f"reservation {record.text('ReservationName')} of {record.text('Nodes')}")
         missing = [f"{words} ({n} times)" if n > 1 else words for words, n in self._missing.items()]
         return {
             "name": name or "slurm",
@@ -135,6 +146,7 @@ class _Import:
                 self._miss("a machine without GPUs is left out")
                 continue
             machines[name] = {"name": name, "gpus": gpus}
+            self._sizes[name] = record.count("CPUTot"), record.count("Weight", 1)
             if len(kinds) == 1:
                 machines[name]["kind"] = kinds[0]
             elif kinds:
@@ -142,6 +154,16 @@ class _Import:
         if not machines:
             raise ConfigError(f"{self._folder / 'nodes.txt'}: no node has GPUs (Gres=gpu:...)")
         return machines
+
+    def _alike(self, machines: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
+        """The machines by CPUs and weight, in Slurm's order."""
+        by_size: dict[tuple[int, int], list[str]] = {}
+        for name in machines:
+            by_size.setdefault(self._sizes[name], []).append(name)
+        return [
+            {"nodes": host_list(names), "cpus": cpus, "weight": weight}
+            for (cpus, weight), names in by_size.items()
+        ]
 
     def _gpus(self, name: str, record: Record) -> tuple[int, list[str]]:
         total, kinds = 0, []
@@ -231,6 +253,19 @@ class _Import:
             "priority_tier": record.count("PriorityTier", 1),
             "priority_job_factor": record.count("PriorityJobFactor", 1),
             "preempt_mode": record.text("PreemptMode") or "OFF",
+            "billing": _weights(record, "TRESBillingWeights"),
+        }
+
+    def _reservation(self, record: Record) -> dict[str, Any]:
+        name = record.needed("ReservationName")
+        for key in record.values.keys() - {*_RESERVATION_KEYS}:
+            if record.text(key):
+                self._miss(f"reservation {name}: {key}={record.values[key]}")
+        return {
+            "name": name,
+            "nodes": record.needed("Nodes"),
+            "starts_at": record.needed("StartTime"),
+            "ends_at": record.needed("EndTime"),
         }
 
     def _qos(self, record: Record) -> dict[str, Any]:
@@ -265,6 +300,18 @@ class _Import:
         for key, value in record.values.items():
             if key not in known and value not in _ZEROS:
                 self._miss(f"{whose}: {key}={value}")
+
+
+def _weights(record: Record, key: str) -> dict[str, float]:
+    """Weights as in `CPU=1.0,GRES/gpu=2.0`, by kind of resource in small letters."""
+    weights = {}
+    for part in filter(None, record.text(key).split(",")):
+        name, _, text = part.partition("=")
+        weight = as_float(text)
+        if not 0 <= weight < 1e9:
+            raise record.error(key, "weights such as CPU=1.0,GRES/gpu=2.0")
+        weights[name.lower()] = weight
+    return weights
 
 
 def _seconds(record: Record, key: str) -> float | None:

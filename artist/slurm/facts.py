@@ -1,10 +1,21 @@
-"""What a cluster file keeps of Slurm: partitions, QOS, accounts and their shares."""
+"""What a cluster file keeps of Slurm: partitions, QOS, accounts and their shares.
+
+The policy `slurm` reads it.
+"""
 
 from __future__ import annotations
 
 from pydantic import Field
 
 from artist.io.documents import Document, NonNegative
+
+
+class Machines(Document):
+    """Machines that are alike to Slurm."""
+
+    nodes: str = Field(description="their names, as a host list such as n[01-16]")
+    cpus: int = Field(default=0, ge=0, description="CPUs of each; 0: unknown")
+    weight: int = Field(default=1, ge=0, description="machines of lower weight are taken first")
 
 
 class Partition(Document):
@@ -19,6 +30,9 @@ class Partition(Document):
     priority_tier: int = Field(default=1, description="partitions of higher tiers go first")
     priority_job_factor: int = Field(default=1, description="for the priority of its jobs")
     preempt_mode: str = Field(default="OFF", description="what becomes of jobs that are preempted")
+    billing: dict[str, float] = Field(
+        default_factory=dict, description="TRESBillingWeights: how usage counts; none: CPUs"
+    )
 
 
 class Qos(Document):
@@ -39,12 +53,23 @@ class Account(Document):
     users: dict[str, int | str] = Field(default_factory=dict, description="shares of its users")
 
 
+class Reservation(Document):
+    """Machines that are kept for somebody, or for maintenance, for a while."""
+
+    name: str
+    nodes: str = Field(description="names of machines, as a host list")
+    starts_at: str = Field(description="as Slurm prints it, 2026-11-23T16:13:34")
+    ends_at: str = Field(description="the same")
+
+
 class SlurmFacts(Document):
     """What `artist cluster import --slurm` has found."""
 
+    machines: tuple[Machines, ...] = ()
     partitions: tuple[Partition, ...] = ()
     qos: tuple[Qos, ...] = ()
     accounts: tuple[Account, ...] = ()
+    reservations: tuple[Reservation, ...] = ()
     settings: dict[str, str] = Field(
         default_factory=dict, description="of scheduling and priority, as Slurm spells them"
     )

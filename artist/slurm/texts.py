@@ -6,8 +6,9 @@ Source: scontrol(1) and sacctmgr(1) of Slurm 22.05, and outputs recorded from it
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 from artist.errors import ConfigError, shortened
@@ -135,6 +136,35 @@ def hosts(text: str, place: str) -> list[str]:
     if len(names) > _MOST_HOSTS:
         raise ConfigError(f"{place}: a list of more than {_MOST_HOSTS} hosts")
     return names
+
+
+def host_list(names: Sequence[str]) -> str:
+    """A host list with these names in this order.
+
+    >>> host_list(["n08", "n09", "n10", "login1"])
+    'n[08-10],login1'
+    """
+    parts: list[str] = []
+    for (before, width), group in groupby(names, _before_number):
+        numbers = [name[len(before) :] for name in group]
+        if not width or len(numbers) == 1:
+            parts += [before + number for number in numbers]
+            continue
+        ranges: list[list[str]] = []
+        for number in numbers:
+            if ranges and int(number) == int(ranges[-1][-1]) + 1:
+                ranges[-1].append(number)
+            else:
+                ranges.append([number])
+        texts = [x[0] if len(x) == 1 else f"{x[0]}-{x[-1]}" for x in ranges]
+        parts.append(f"{before}[{','.join(texts)}]")
+    return ",".join(parts)
+
+
+def _before_number(name: str) -> tuple[str, int]:
+    """A name without the number at its end, and the digits of that number."""
+    before = name.rstrip("0123456789")
+    return before, len(name) - len(before)
 
 
 def _split(text: str) -> Iterator[str]:

@@ -11,7 +11,7 @@ from artist.cluster.cluster_file import cluster_from
 from artist.errors import ConfigError
 from artist.io.digests import pseudonym
 from artist.slurm.cluster_import import cluster_document
-from artist.slurm.texts import hosts, records
+from artist.slurm.texts import host_list, hosts, records
 
 RECORDED = Path(__file__).parents[3] / "shared" / "groundwork" / "slurm"
 needs_recorded = pytest.mark.skipif(
@@ -51,7 +51,10 @@ mine|vision|ben|parent||
 other|vision|eve|7||
 """,
     "config": "Configuration data as of now\nClusterName = mine\nPriorityWeightAge = 1000\n",
-    "reservations": "ReservationName=night StartTime=now\n   Nodes=g[1-2] Users=root\n",
+    "reservations": """\
+ReservationName=night StartTime=2026-01-02T03:04:05 EndTime=2026-01-02T05:04:05
+   Nodes=g[1-2] Users=root Licenses=matlab:2
+""",
 }
 
 
@@ -98,11 +101,31 @@ def test_what_has_no_place_is_listed(tmp_path: Path) -> None:
         "a machine without GPUs is left out",
         "account vision, user ann: MaxJobs=5",
         "machine g2 is DOWN*+DRAIN, and counts as in service",
-        "machines: Weight=5",
         "partition any: PowerDownOnIdle=YES",
         "partition long: AllowAccounts=vision",
-        "reservation night of g[1-2]",
+        "reservation night: Licenses=matlab:2",
     ]
+
+
+def test_machines_and_reservations_are_kept(tmp_path: Path) -> None:
+    nodes = TEXTS["nodes"].replace("Gres=gpu:a100", "CPUTot=64 Gres=gpu:a100")
+    slurm = imported(tmp_path, nodes=nodes)["slurm"]
+    assert slurm["machines"] == [
+        {"nodes": "g1", "cpus": 64, "weight": 1}, {"nodes": "g2", "cpus": 0, "weight": 5},
+    ]  # fmt: skip
+    assert slurm["reservations"] == [
+        {
+            "name": "night",
+            "nodes": "g[1-2]",
+            "starts_at": "2026-01-02T03:04:05",
+            "ends_at": "2026-01-02T05:04:05",
+        }
+    ]
+
+
+def test_host_lists_are_written_as_they_are_read() -> None:
+    for text in ("n[08-10,12],login1", "a1", "gpu", "n[1-3],m[1-3],n9"):
+        assert host_list(hosts(text, "here")) == text
 
 
 def test_people_get_the_pseudonyms_that_traces_give_them(tmp_path: Path) -> None:
@@ -189,6 +212,9 @@ def test_recorded_clusters(session: str) -> None:
     shares = {x["name"]: (x["shares"], x["users"]) for x in document["slurm"]["accounts"]}
     assert shares["language"] == (30, {"u3": 2, "u4": 1})
     assert len(document["levels"]) == (2 if session == "topology" else 1)
-    missing = " ".join(document["slurm"]["not_understood"])
-    assert ("reservation maint" in missing) == (session == "preemption")
-    assert ("TRESBillingWeights" in missing) == (session == "shares")
+    slurm = document["slurm"]
+    assert [x["name"] for x in slurm["reservations"]] == ["maint"] * (session == "preemption")
+    billing = {"gres/gpu": 1.0, "cpu": 0.0} if session == "shares" else {}
+    assert all(partition["billing"] == billing for partition in slurm["partitions"])
+    assert slurm["machines"] == [{"nodes": "n[001-016]", "cpus": 64, "weight": 1}]
+    assert slurm["not_understood"] == []

@@ -14,7 +14,8 @@ Rules:
   were lost. It arrives as the first run did.
 - Its GPUs are `gres/gpu` of `AllocTRES`, else of `ReqTRES`, or the sum over kinds
   (`gres/gpu:a100`). Slices of MIG are parts of GPUs.
-- Account becomes tenant. Time limit, partition, QOS, reservation and kind of GPU become hints.
+- Account becomes tenant. Time limit, partition, QOS, reservation, kind of GPU and what else the
+  policy `slurm` reads become hints.
 - Users get pseudonyms (`artist/io/digests.py`), unless `Rules.keep_names`.
 - `JobName` counts as the name of a model if it means one (`model_names.py`).
 - Times without a zone are local to `Rules.time_zone`; without that, every day has 24 hours.
@@ -130,6 +131,7 @@ class _Reader:
                 "hint_qos": last.text("QOS"),
                 "hint_reservation": last.text("Reservation"),
                 "hint_gpu_kind": kind,
+                **_asked(id_, first),
             },
         )
 
@@ -161,6 +163,31 @@ class _Reader:
             raise row.error(name, _TIME)
         return moment
 
+
+def _asked(id_: str, row: TraceRow) -> dict[str, object]:
+    """What the policy `slurm` reads: machines, CPUs, and what only the line of sbatch tells."""
+    line = row.text("SubmitLine")
+    found = {
+        name: next(filter(None, match.groups()))
+        for name, option in _OPTIONS.items()
+        if (match := option.search(line)) is not None
+    }
+    nodes, cpus = row.text("ReqNodes"), row.text("ReqCPUS")
+    return {
+        "hint_nodes": nodes if nodes.isdecimal() else row.text("NNodes"),
+        "hint_cpus": cpus if cpus.isdecimal() else "",
+        "hint_tasks_per_node": found.get("tasks_per_node", ""),
+        "hint_nice": found.get("nice", ""),
+        "hint_dependency": found.get("dependency", ""),
+        "hint_job_number": id_.partition("_")[0],
+    }
+
+
+_OPTIONS = {
+    "tasks_per_node": re.compile(r"\s--ntasks-per-node[= ](\d+)", re.ASCII),
+    "nice": re.compile(r"\s--nice[= ](-?\d+)", re.ASCII),
+    "dependency": re.compile(r"\s--dependency[= ](\S+)|\s-d ?(after\S+)", re.ASCII),
+}
 
 _RUNNING = ("RUNNING", "SUSPENDED", "RESIZING", "COMPLETING", "STOPPED", "REQUEUE_HOLD")
 

@@ -1,0 +1,74 @@
+"""`artist replay`: simulates what a Slurm recorded and compares start by start."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
+import typer
+
+from artist.cli import options
+from artist.cli.output import Format, note, print_facts, print_json, print_table, print_text
+
+_COLUMNS = ("job", "start", "recorded_s", "simulated_s", "later_by_s", "why")
+
+
+def replay(
+    folder: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DIR", help="Texts of scontrol, sacctmgr and sacct: docs/how-to/slurm.md."
+        ),
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Write a run directory, and its cluster and trace to RUN.inputs."),
+    ] = None,
+    keep_names: Annotated[
+        bool, typer.Option("--keep-names", help="Keep the names of users.")
+    ] = False,
+    sets: options.Sets = None,
+    overwrite: options.Overwrite = False,
+    format_: options.FormatOption = Format.TABLE,
+    quiet: options.Quiet = False,
+) -> None:
+    """Simulate what a Slurm recorded, and compare when each job started."""
+    from artist.experiments.replay import replay as replayed
+    from artist.results.run_directory import check_target, write_run
+
+    if out is not None:
+        check_target(out, overwrite=overwrite)
+    with _inputs(out) as name:
+        found = replayed(folder, Path(name), keep_names=keep_names, sets=sets or ())
+    if out is not None:
+        write_run(found.result, out, sys.argv, overwrite=overwrite)
+    facts, largest = found.facts(), found.largest()
+    if format_ is Format.JSON:
+        print_json(
+            {
+                **facts,
+                "not_modelled": list(found.not_modelled),
+                "dropped": dict(found.dropped),
+                "largest": [dict(zip(_COLUMNS, x.row(), strict=True)) for x in largest],
+            }
+        )
+        return
+    print_facts(f"replay of {folder}", facts, format_)
+    print_table("the largest differences", _COLUMNS, [x.row() for x in largest])
+    if quiet:
+        return
+    print_text(found.sentence())
+    for what in found.not_modelled:
+        note(f"not modelled: {what}")
+    for reason, jobs in found.dropped.items():
+        note(f"left out: {jobs} rows ({reason})")
+
+
+def _inputs(out: Path | None) -> AbstractContextManager[str]:
+    """Where cluster file and trace go: beside the run directory, or nowhere for long."""
+    if out is None:
+        return TemporaryDirectory()
+    return nullcontext(f"{out}.inputs")

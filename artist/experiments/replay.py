@@ -1,0 +1,294 @@
+"""How far a simulated Slurm can be trusted: what was recorded, start by start.
+
+A folder has what Slurm printed: the texts of `artist cluster import --slurm`, and `sacct.txt` (or
+`sacct.txt.gz`) of `sacct -a -P -D --format=ALL`. Its jobs are simulated on its cluster under the
+policy `slurm`. Each job arrives when it became eligible and runs as long as its last run did. Then
+each simulated start is compared with the recorded one, the first with the first, and so on.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import yaml
+
+from artist.cluster.cluster_file import load_cluster
+from artist.config import load_scenario
+from artist.errors import ConfigError
+from artist.io.reading import is_file
+from artist.io.writing import write_whole
+from artist.policies.slurm.settings import settings_of
+from artist.run import simulate
+from artist.slurm.cluster_import import cluster_document
+from artist.slurm.facts import SlurmFacts
+from artist.slurm.texts import Record, hosts, settings, table
+from artist.trace.native.choices import Rules
+from artist.trace.native.time_units import moment_s, zoned_s
+from artist.trace.native.writer import write_native
+from artist.trace.read import read_trace
+
+if TYPE_CHECKING:
+    from artist.results.result import Result
+    from artist.trace.native.trace import Trace
+
+CLOSE_S = 10.0
+"""Starts that differ by less count as explained: twice the default `batch_sched_delay` and more."""
+
+_NEEDED = ("JobID", "Submit", "Start")
+
+
+@dataclass(frozen=True)
+class Start:
+    """A recorded start of a job, and the simulated one; None if there is none."""
+
+    job_id: str
+    nth: int
+    recorded_s: float | None
+    simulated_s: float | None
+    recorded_machines: frozenset[str] = frozenset()
+    simulated_machines: frozenset[str] = frozenset()
+    why: str = ""
+
+    @property
+    def difference_s(self) -> float | None:
+        """How much later it starts in the simulation."""
+        if self.recorded_s is None or self.simulated_s is None:
+            return None
+        return self.simulated_s - self.recorded_s
+
+    def row(self) -> tuple[object, ...]:
+        """Job, number of the start, both times, their difference, and what Slurm says of it."""
+        times = self.recorded_s, self.simulated_s, self.difference_s
+        return self.job_id, self.nth + 1, *times, self.why
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A simulated recording."""
+
+    result: Result
+    starts: tuple[Start, ...]
+    cycle_s: float
+    """The longer of the two schedulers' periods."""
+    not_modelled: tuple[str, ...]
+    dropped: Mapping[str, int]
+
+    def facts(self) -> dict[str, Any]:
+        """The figures of the comparison."""
+        differences = [x.difference_s for x in self.starts if x.difference_s is not None]
+        sizes = np.abs(np.array(differences)) if differences else np.zeros(0)
+        recorded = sum(x.recorded_s is not None for x in self.starts)
+        simulated = sum(x.simulated_s is not None for x in self.starts)
+        both = [x for x in self.starts if x.difference_s is not None]
+        same = sum(x.recorded_machines == x.simulated_machines for x in both)
+        quantiles = np.quantile(sizes, [0.5, 0.9, 0.99]) if differences else [float("nan")] * 3
+        every = max(1, len(self.starts))
+        return {
+            "starts_recorded": recorded,
+            "starts_simulated": simulated,
+            "within_10_s": float((sizes <= CLOSE_S).sum() / every),
+            "within_a_cycle": float((sizes <= self.cycle_s).sum() / every),
+            "cycle_s": self.cycle_s,
+            "difference_mean_s": float(np.mean(differences)) if differences else float("nan"),
+            "difference_abs_mean_s": float(sizes.mean()) if differences else float("nan"),
+            "difference_abs_p50_s": float(quantiles[0]),
+            "difference_abs_p90_s": float(quantiles[1]),
+            "difference_abs_p99_s": float(quantiles[2]),
+            "wait_mean_recorded_s": self._wait_s("recorded_s"),
+            "wait_mean_simulated_s": self._wait_s("simulated_s"),
+            "same_machines": same / max(1, len(both)),
+        }
+
+    def _wait_s(self, which: str) -> float:
+        arrivals = dict(
+            zip(
+                self.result.tables["jobs"]["job_id"],
+                self.result.tables["jobs"]["arrival_s"],
+                strict=True,
+            )
+        )
+        firsts = [x for x in self.starts if x.nth == 0 and getattr(x, which) is not None]
+        waits = [getattr(x, which) - arrivals[x.job_id] for x in firsts]
+        return float(np.mean(waits)) if waits else float("nan")
+
+    def sentence(self) -> str:
+        """How far the simulation can be trusted, in a sentence."""
+        facts = self.facts()
+        return (
+            f"{100 * facts['within_10_s']:.0f} % of {len(self.starts)} starts are within 10 s of "
+            f"the recorded ones; mean wait {facts['wait_mean_simulated_s']:.1f} s instead of "
+            f"{facts['wait_mean_recorded_s']:.1f} s"
+        )
+
+    def largest(self, count: int = 10) -> list[Start]:
+        """The starts that differ most, those without a counterpart first."""
+        alone = [x for x in self.starts if x.difference_s is None]
+        both = [x for x in self.starts if x.difference_s is not None]
+        both.sort(key=lambda x: -abs(x.difference_s or 0.0))
+        return [*alone, *both][:count]
+
+
+def replay(
+    folder: Path,
+    inputs: Path,
+    *,
+    keep_names: bool = False,
+    sets: Sequence[str] = (),
+) -> Replay:
+    """Simulate what was recorded. The cluster file and the trace are written to `inputs`.
+
+    `sets` change the scenario (`KEY=VALUE`).
+
+    Raises:
+        ConfigError: a text is missing or broken; names file and line.
+        TraceError: the log is broken; names file and line.
+    """
+    try:
+        inputs.mkdir(parents=True, exist_ok=True)
+    except OSError as cause:
+        raise ConfigError(f"{inputs}: cannot be made ({cause.strerror}); choose another") from cause
+    log = _log(folder, inputs)
+    cluster, trace_file = inputs / "cluster.yaml", inputs / "trace.csv"
+    document = cluster_document(folder, keep_names=keep_names)
+    write_whole(cluster, yaml.safe_dump(document, sort_keys=False, default_flow_style=None))
+    rules = Rules(model="keep", keep_names=keep_names)
+    trace = read_trace(log, format_="sacct", rules=rules)
+    runs = _runs(log)
+    # A run that was lost starts from the beginning: one iteration is all or nothing.
+    jobs = [replace(x, compute_s=x.ideal_s, iterations=1) for x in trace.jobs]
+    write_native(iter(jobs), trace_file)
+    epoch_s = _epoch_s(trace, runs)
+    chosen = {
+        "cluster": str(cluster),
+        "trace": str(trace_file),
+        "policy": "slurm",
+        "backend": "none",
+        "policy_options": {
+            "epoch_s": round(epoch_s),
+            "calc_phase_s": _calc_phase_s(folder, epoch_s),
+            "not_modelled": "ignore",
+        },
+    }
+    scenario = load_scenario(None, chosen, sets)
+    result = simulate(scenario)
+    names = load_cluster(str(cluster)).names["machine"]
+    described = settings_of(load_cluster(str(cluster)).file.slurm or SlurmFacts())
+    return Replay(
+        result=result,
+        starts=tuple(_compared(trace, runs, result, names, epoch_s)),
+        cycle_s=float(max(described.numbers[x] for x in ("bf_interval", "sched_interval"))),
+        not_modelled=described.not_modelled,
+        dropped=trace.dropped,
+    )
+
+
+def _log(folder: Path, inputs: Path) -> Path:
+    """The text of sacct, unpacked."""
+    plain, packed = folder / "sacct.txt", folder / "sacct.txt.gz"
+    if is_file(plain):
+        return plain
+    if not is_file(packed):
+        raise ConfigError(
+            f"{folder}: no sacct.txt; write it with: sacct -a -P -D --format=ALL > sacct.txt"
+        )
+    unpacked = inputs / "sacct.txt"
+    try:
+        write_whole(unpacked, gzip.decompress(packed.read_bytes()).decode())
+    except (OSError, EOFError, ValueError) as cause:
+        raise ConfigError(f"{packed}: cannot be unpacked ({cause}); copy it again") from cause
+    return unpacked
+
+
+def _runs(log: Path) -> dict[str, list[Record]]:
+    """The rows of each job that ran, in order."""
+    runs: dict[str, list[Record]] = {}
+    for record in table(log, _NEEDED):
+        id_ = record.text("JobID")
+        if not any(mark in id_ for mark in ".+[") and _moment_s(record, "Start") is not None:
+            runs.setdefault(id_, []).append(record)
+    return runs
+
+
+def _moment_s(record: Record, key: str) -> float | None:
+    text = record.text(key)
+    if text.isdecimal():
+        return float(text)
+    moment = moment_s(text)
+    return zoned_s(text) if moment is None else moment
+
+
+def _epoch_s(trace: Trace, runs: Mapping[str, Sequence[Record]]) -> float:
+    """The Unix time at which the trace begins."""
+    job = trace.jobs[0]
+    first = runs[job.id][0]
+    moments = [_moment_s(first, key) for key in ("Submit", "Eligible")]
+    return max(x for x in moments if x is not None) - job.arrival_s
+
+
+def _calc_phase_s(folder: Path, epoch_s: float) -> float:
+    """When PriorityCalcPeriod strikes after the trace begins: it counts from slurmctld's start.
+
+    `scontrol show config` calls that BOOT_TIME.
+    """
+    path = folder / "config.txt"
+    started_s = moment_s(settings(path).get("BOOT_TIME", "")) if is_file(path) else None
+    return 0.0 if started_s is None else (started_s - epoch_s) % 86400.0
+
+
+def _compared(
+    trace: Trace,
+    runs: Mapping[str, Sequence[Record]],
+    result: Result,
+    names: Sequence[str],
+    epoch_s: float,
+) -> list[Start]:
+    """Recorded and simulated starts of all jobs, by job and number."""
+    simulated: dict[str, list[tuple[float, frozenset[str]]]] = {}
+    stays = result.tables["placements"]
+    for id_, start_s, placement in zip(
+        stays["job_id"], stays["start_s"], stays["placement"], strict=True
+    ):
+        machines = frozenset(names[int(x.partition(":")[0])] for x in str(placement).split())
+        simulated.setdefault(str(id_), []).append((float(start_s), machines))
+    starts = []
+    for job in trace.jobs:
+        there, here = runs.get(job.id, ()), sorted(simulated.get(job.id, ()), key=lambda x: x[0])
+        for nth in range(max(len(there), len(here))):
+            record = there[nth] if nth < len(there) else None
+            start_s, machines = here[nth] if nth < len(here) else (None, frozenset[str]())
+            at_s = None if record is None else _moment_s(record, "Start")
+            starts.append(
+                Start(
+                    job_id=job.id,
+                    nth=nth,
+                    recorded_s=None if at_s is None else at_s - epoch_s,
+                    simulated_s=start_s,
+                    recorded_machines=frozenset()
+                    if record is None
+                    else frozenset(hosts(record.text("NodeList"), record.place)),
+                    simulated_machines=machines,
+                    why=_why(record, start_s, at_s, epoch_s),
+                )
+            )
+    return starts
+
+
+def _why(
+    record: Record | None, simulated_s: float | None, at_s: float | None, epoch_s: float
+) -> str:
+    """Which scheduler started the job, and why it had waited, as far as Slurm recorded it."""
+    if record is None:
+        return "simulated only: it lost its GPUs once more than recorded"
+    flags = record.text("Flags")
+    by = "backfill" if "SchedBackfill" in flags else "the main scheduler" if flags else "Slurm"
+    reason = record.text("Reason")
+    waited = f", after waiting for {reason}" if reason else ""
+    if simulated_s is None or at_s is None:
+        return f"recorded only, by {by}{waited}"
+    which = "later" if simulated_s > at_s - epoch_s else "earlier"
+    return f"started by {by}{waited}; {which} in the simulation"

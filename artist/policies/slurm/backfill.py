@@ -1,0 +1,183 @@
+"""Backfill: start jobs that delay none of those before them, by time limits (`sched/backfill`).
+
+A pass looks at jobs in order. For each it asks when the job could start on machines that nothing
+reserves for as long as the job's limit. If that is now, the job starts. Else *whole machines* are
+reserved for it from then on, whatever GPUs of them it needs.
+
+When a job could start is found as in `select/cons_tres`: running jobs are expected to end at their
+limits. They are taken away in that order, those together that end within 30 s (then 60 s, 120 s
+...) of each other. So a start may be expected later than it could be.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Sequence, Set
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from artist.policies.slurm.machines import Free
+from artist.policies.slurm.request import Request
+from artist.policies.slurm.selection import Selection
+
+_FIRST_WINDOW_S = 30
+
+
+@dataclass(frozen=True, slots=True)
+class RunningJob:
+    """A job that holds GPUs: when it is expected to end, and (machine, GPUs, CPUs) of it."""
+
+    handle: int
+    end_s: int
+    machines: int
+    held: tuple[tuple[int, int, int], ...]
+
+    def leave(self, free: Free) -> None:
+        """Give its GPUs and CPUs back."""
+        for index, gpus, cpus in self.held:
+            free.change(index, gpus, cpus)
+
+
+class Possible(NamedTuple):
+    """When a job could start, and on which machines."""
+
+    start_s: int
+    machines: int
+
+
+def will_run(
+    request: Request,
+    free: Free,
+    among: int,
+    running: Sequence[RunningJob],
+    selection: Selection,
+    now_s: int,
+    *,
+    preemptable: Iterable[RunningJob] = (),
+    now_only: bool = False,
+    busy_until: Callable[[int], int] = lambda end_s: end_s,
+) -> Possible | None:
+    """When and where a job could start on machines of a bit set; None if never.
+
+    `running` are sorted by their ends. Jobs in `preemptable` can be taken away now.
+    """
+    chosen = selection.choose(request, free, among)
+    if chosen is not None:
+        return Possible(now_s, chosen)
+    later = free.copy()
+    gone = set()
+    for job in preemptable:
+        job.leave(later)
+        gone.add(job.handle)
+    if gone:
+        chosen = selection.choose(request, later, among)
+        if chosen is not None:
+            return Possible(now_s, chosen)
+    if now_only:
+        return None
+    return _after_others(request, later, among, running, gone, selection, busy_until)
+
+
+def _after_others(
+    request: Request,
+    later: Free,
+    among: int,
+    running: Sequence[RunningJob],
+    gone: Set[int],
+    selection: Selection,
+    busy_until: Callable[[int], int],
+) -> Possible | None:
+    """When a job could start once others have ended; `later` is what is free without them."""
+    left = iter([job for job in running if job.handle not in gone])
+    following = next(left, None)
+    window_s, base_s = _FIRST_WINDOW_S, 0
+    while following is not None:
+        last_s = None
+        while following is not None:
+            job, following = following, next(left, None)
+            if not job.machines & among:
+                continue
+            job.leave(later)
+            last_s = job.end_s
+            base_s = base_s or (last_s // window_s + 1) * window_s
+            if following is not None and following.end_s > base_s + window_s:
+                break
+        if last_s is None:
+            break
+        window_s *= 2
+        while following is not None and following.end_s > base_s + window_s:
+            window_s *= 2
+        chosen = selection.choose(request, later, among)
+        if chosen is not None:
+            return Possible(busy_until(last_s), chosen)
+    return None
+
+
+class ReservedMachines:
+    """Machines that no waiting job has reserved, over time (Slurm's `node_space`)."""
+
+    def __init__(self, now_s: int, resolution_s: int, window_s: int, machines: int) -> None:
+        self._resolution_s = resolution_s
+        self._begins = [now_s // resolution_s * resolution_s]
+        self._last_s = (now_s + window_s) // resolution_s * resolution_s
+        self._open = [machines]
+
+    def available(self, among: int, start_s: int, end_s: int) -> tuple[int, int | None]:
+        """The machines of a bit set that are open from a start to an end.
+
+        Also when other machines become open, at which to try again; None if that is never.
+        """
+        later_s, found = None, among
+        if start_s >= self._last_s:
+            return found, later_s
+        first = max(0, bisect_right(self._begins, start_s) - 1)
+        for index in range(first, len(self._begins)):
+            if self._begins[index] > end_s:
+                break
+            if later_s is None and index + 1 < len(self._begins):
+                # Trying later helps only if there are machines then that are not there now.
+                following = among & self._open[index + 1]
+                if following & ~(found & self._open[index]):
+                    later_s = self._begins[index + 1]
+            found &= self._open[index]
+        return found, later_s
+
+    def overlaps(self, machines: int, start_s: int, end_s: int) -> bool:
+        """Whether some of these machines are reserved between a start and an end."""
+        start_s, end_s = self._rounded(start_s), self._rounded(end_s)
+        first = max(0, bisect_right(self._begins, start_s) - 1)
+        for index in range(first, len(self._begins)):
+            if self._begins[index] >= end_s:
+                return False
+            if machines & ~self._open[index]:
+                return True
+        return False
+
+    def reserve(self, machines: int, start_s: int, end_s: int) -> None:
+        """Reserve machines, at least for one slot of bf_resolution."""
+        start_s = max(self._rounded(start_s), self._begins[0])
+        end_s = max(self._rounded(end_s), start_s + self._resolution_s)
+        if start_s >= self._last_s:
+            return
+        first, last = self._split(start_s), self._split(end_s)
+        for index in range(first, last):
+            self._open[index] &= ~machines
+
+    def _rounded(self, at_s: int) -> int:
+        return at_s // self._resolution_s * self._resolution_s
+
+    def _split(self, at_s: int) -> int:
+        """The index of the slot that begins at a time, which is made if there is none."""
+        if at_s >= self._last_s:
+            return len(self._begins)
+        index = bisect_right(self._begins, at_s) - 1
+        if self._begins[index] == at_s:
+            return index
+        self._begins.insert(index + 1, at_s)
+        self._open.insert(index + 1, self._open[index])
+        return index + 1
+
+
+def machines_of(held: Iterable[tuple[int, int, int]]) -> int:
+    """The bit set of the machines of a running job."""
+    return sum(1 << index for index, _, _ in held)

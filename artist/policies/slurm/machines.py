@@ -1,0 +1,193 @@
+"""The machines as Slurm numbers them, and what is free on them.
+
+A set of machines is a bit set: an integer whose bit `i` stands for machine `i`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from artist.cluster.free_gpus import FreeGpus
+from artist.cluster.placement import Placement, machine_counts
+from artist.cluster.tree import ClusterTree
+from artist.errors import ConfigError, shortened
+from artist.slurm.facts import Partition, SlurmFacts
+from artist.slurm.texts import hosts
+
+UNKNOWN_CPUS = 1_000_000
+"""CPUs of a machine whose CPUs no cluster file states: no job lacks any."""
+
+
+@dataclass(frozen=True)
+class PartitionMachines:
+    """A partition, its machines, the most GPUs that one of them has, and all their GPUs."""
+
+    name: str
+    machines: int
+    largest: int
+    gpus: int
+    max_time_s: float | None
+    tier: int
+    job_factor: int
+    preempt_mode: str
+    billing: Mapping[str, float]
+
+
+class Machines:
+    """What never changes: names, sizes, weights, partitions and switches.
+
+    `names` are those of the tree's machines in their order; None if they have none.
+    """
+
+    def __init__(self, tree: ClusterTree, names: Sequence[str] | None, facts: SlurmFacts) -> None:
+        count = len(tree.levels[tree.machine])
+        self.tree = tree
+        self.everything = (1 << count) - 1
+        # Slurm orders machines by their names, the tree by racks.
+        self.units = list(range(count))
+        if names is not None:
+            self.units.sort(key=lambda unit: _natural(names[unit]))
+        self.index = {unit: index for index, unit in enumerate(self.units)}
+        self._by_name = {} if names is None else {x: self.index[u] for u, x in enumerate(names)}
+        self.gpus = [tree.levels[tree.machine].gpus[unit] for unit in self.units]
+        self.cpus, self.weights = [UNKNOWN_CPUS] * count, [1] * count
+        for group in facts.machines:
+            for index in bits(self.named(group.nodes, "slurm.machines")):
+                self.cpus[index] = group.cpus or UNKNOWN_CPUS
+                self.weights[index] = group.weight
+        self.partitions = {x.name: self._partition(x) for x in facts.partitions}
+        if not self.partitions:
+            self.partitions = {"": self._partition(Partition(name="", nodes="ALL"))}
+        defaults = [x.name for x in facts.partitions if x.default]
+        self.default = defaults[0] if defaults else next(iter(self.partitions))
+        self.switches = self._switches()
+
+    def named(self, host_list: str, place: str) -> int:
+        """The machines in a host list, as a bit set; those without GPUs are left out.
+
+        Raises:
+            ConfigError: the list is broken, or the cluster has none of them.
+        """
+        if host_list == "ALL":
+            return self.everything
+        found = 0
+        for name in hosts(host_list, place):
+            if name in self._by_name:
+                found |= 1 << self._by_name[name]
+        if not found:
+            raise ConfigError(
+                f"{place}: the cluster has none of the machines {shortened(host_list)}; the "
+                "section slurm of a cluster file belongs to its machines"
+            )
+        return found
+
+    def suiting(self, partition: PartitionMachines, gpus: int) -> int:
+        """How many machines of a partition have so many GPUs."""
+        return sum(self.gpus[index] >= gpus for index in bits(partition.machines))
+
+    def placement(self, free: FreeGpus, taken: Sequence[tuple[int, int]]) -> Placement:
+        """GPUs of some machines: the machine, and how many."""
+        counts: dict[int, int] = {}
+        for index, left in taken:
+            for leaf in self.tree.leaves(self.tree.machine, self.units[index]):
+                count = min(left, free.leaves[leaf])
+                if count:
+                    counts[leaf] = count
+                    left -= count
+        return Placement.of(counts)
+
+    def of(self, placement: Placement) -> list[tuple[int, int]]:
+        """The machines of a placement, and how many GPUs it has on each."""
+        counts = machine_counts(self.tree, placement)
+        return [(self.index[unit], gpus) for unit, gpus in counts.items()]
+
+    def _partition(self, partition: Partition) -> PartitionMachines:
+        machines = self.named(partition.nodes, f"partition {partition.name}")
+        return PartitionMachines(
+            name=partition.name,
+            machines=machines,
+            largest=max(self.gpus[index] for index in bits(machines)),
+            gpus=sum(self.gpus[index] for index in bits(machines)),
+            max_time_s=partition.max_time_s,
+            tier=partition.priority_tier,
+            job_factor=partition.priority_job_factor,
+            preempt_mode=partition.preempt_mode,
+            billing=partition.billing,
+        )
+
+    def _switches(self) -> list[Switch]:
+        """The units around machines as switches: leaf switches first, and their parents."""
+        tree, switches = self.tree, list[Switch]()
+        first = 0
+        for level in range(tree.machine + 1, tree.root + 1):
+            units = range(len(tree.levels[level]))
+            above = first + len(units)
+            for unit in units:
+                inside = tree.units_inside(level, unit, tree.machine)
+                machines = sum(1 << self.index[machine] for machine in inside)
+                parent = above + tree.levels[level].parent[unit] if level < tree.root else None
+                switches.append(Switch(level - tree.machine - 1, machines, parent))
+            first = above
+        return switches
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A switch: 0 for a leaf switch, its machines, and the index of the switch above it."""
+
+    level: int
+    machines: int
+    parent: int | None
+
+
+class Free:
+    """Free GPUs and CPUs of every machine, and by size of a request the machines that have room."""
+
+    __slots__ = ("_room", "cpus", "gpus")
+
+    def __init__(self, gpus: list[int], cpus: list[int]) -> None:
+        self.gpus, self.cpus = gpus, cpus
+        self._room: dict[tuple[int, int], int] = {}
+
+    def copy(self) -> Free:
+        """An independent copy."""
+        twin = Free(self.gpus[:], self.cpus[:])
+        twin._room = self._room.copy()
+        return twin
+
+    def room(self, gpus: int, cpus: int) -> int:
+        """The machines with so many free GPUs and CPUs."""
+        found = self._room.get((gpus, cpus))
+        if found is None:
+            found = 0
+            for index, (free_gpus, free_cpus) in enumerate(zip(self.gpus, self.cpus, strict=True)):
+                if free_gpus >= gpus and free_cpus >= cpus:
+                    found |= 1 << index
+            self._room[gpus, cpus] = found
+        return found
+
+    def change(self, index: int, gpus: int, cpus: int) -> None:
+        """More (or fewer) GPUs and CPUs of a machine are free."""
+        self.gpus[index] += gpus
+        self.cpus[index] += cpus
+        bit = 1 << index
+        for (need_gpus, need_cpus), found in self._room.items():
+            if self.gpus[index] >= need_gpus and self.cpus[index] >= need_cpus:
+                self._room[need_gpus, need_cpus] = found | bit
+            else:
+                self._room[need_gpus, need_cpus] = found & ~bit
+
+
+def bits(mask: int) -> Iterator[int]:
+    """The numbers of the bits of a bit set, ascending."""
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """A key that puts n9 before n10."""
+    return [(int(x), "") if x.isdecimal() else (0, x) for x in re.split(r"(\d+)", name)]

@@ -1,0 +1,370 @@
+"""When slurmctld looks at its queue, and what starts then.
+
+Two schedulers look at waiting jobs in the same order: PriorityTier, priority, number.
+
+1. The **main scheduler** starts jobs in order. A job that does not fit closes its partition, and
+   the machines of it, for the rest of the pass. It looks soon after a job came or went, at
+   `default_queue_depth` jobs, but waits `batch_sched_delay` after its last pass. Every
+   `sched_interval` it looks at all jobs.
+2. **Backfill** (`backfill.py`) looks every `bf_interval`.
+
+slurmctld looks whether its main scheduler is to run about once a second. Nobody knows where in
+these periods a job comes: clocks start at the first arrival, and with another `permutation`
+elsewhere.
+
+Not modelled, and refused by name unless `policy.not_modelled=ignore`: `Settings.not_modelled`. CPUs
+of jobs that Slurm knows and the trace does not, memory, licenses, features, het jobs and nodes that
+a job names are not in a trace, so they are not refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from artist.cluster.cluster_file import Cluster
+from artist.contract import BasePolicy, ClusterView, Decision, JobView, Start, Wake
+from artist.errors import ConfigError
+from artist.policies.options import SlurmOptions
+from artist.policies.shared.clock import PeriodClock
+from artist.policies.slurm.backfill import ReservedMachines, RunningJob, machines_of, will_run
+from artist.policies.slurm.machines import Free, Machines
+from artist.policies.slurm.priority import Priorities, in_order
+from artist.policies.slurm.request import Request, RequestReader
+from artist.policies.slurm.selection import Selection, shares
+from artist.policies.slurm.settings import Settings, settings_of
+from artist.rng import Draws
+from artist.slurm.facts import SlurmFacts
+from artist.units import TICKS_PER_S, Tick
+
+_MOST_NAMED = 5
+
+
+class Slurm(BasePolicy):
+    """Slurm 22.05 as the section `slurm` of the cluster file configures it."""
+
+    Options: ClassVar = SlurmOptions
+
+    def __init__(self, options: SlurmOptions, draws: Draws, cluster: Cluster | None = None) -> None:
+        self.options = options
+        facts = options.facts or (cluster.file.slurm if cluster is not None else None)
+        self._facts = facts or SlurmFacts()
+        self._names = None if cluster is None else cluster.names["machine"]
+        self.settings = settings_of(self._facts)
+        if self.settings.not_modelled and options.not_modelled == "refuse":
+            raise _not_modelled(self.settings)
+        numbers = self.settings.numbers
+        self._clocks = {
+            name: PeriodClock(period, draws.phase(period) or first)
+            for name, period, first in (
+                ("tick", TICKS_PER_S, TICKS_PER_S // 2),
+                ("full", max(1, numbers["sched_interval"]) * TICKS_PER_S, TICKS_PER_S // 2),
+                ("backfill", max(1, numbers["bf_interval"]) * TICKS_PER_S, 0),
+                ("priority", self.settings.calc_period_s * TICKS_PER_S, self._calc_phase()),
+            )
+        }
+        self._queue: dict[int, Request] = {}
+        self._held: dict[int, RunningJob] = {}
+        self._requests: dict[int, Request] = {}
+        self._main_due: Tick | None = None
+        # Passes that may start a job. Of two without an event between them the second starts none:
+        # what is expected of running jobs and reserved for waiting ones stays the same.
+        self._worthwhile = {"full", "backfill"}
+        self._in_service: object = None
+        self._last_main: Tick = -(10**18)
+        self._cut_short = False
+        self._wake: Tick = -1
+        self._machines: Machines | None = None
+
+    def _calc_phase(self) -> Tick:
+        period = self.settings.calc_period_s * TICKS_PER_S
+        return round(self.options.calc_phase_s * TICKS_PER_S) % period
+
+    def decide(self, view: ClusterView) -> Sequence[Decision]:
+        """Note what happened, and run the schedulers that are due."""
+        if self._machines is None:
+            self._begin(view)
+        for clock in self._clocks.values():
+            clock.asked(view)
+        self._note(view)
+        starts = self._passes(view)
+        return [*starts, *self._next_wake(view.now)]
+
+    def _begin(self, view: ClusterView) -> None:
+        self._machines = machines = Machines(view.cluster, self._names, self._facts)
+        self._selection = Selection(machines, topology=self.settings.topology)
+        qos = {qos.name: qos for qos in self._facts.qos}
+        self._reader = RequestReader(machines, qos)
+        self._priorities = Priorities(self.settings, machines, self._facts)
+        self._priorities.fair_share.rank(self._seconds(view.now))
+        self._calculated = view.now
+
+    # -- what happened ----------------------------------------------------------------
+
+    def _note(self, view: ClusterView) -> None:
+        """Note jobs that came and went, and when the main scheduler is to look at that."""
+        now_s = self._seconds(view.now)
+        for handle in view.finished:
+            self._left(handle, now_s)
+        for job in view.entered:
+            if job.handle in self._held:
+                self._left(job.handle, now_s)
+            self._entered(job, now_s)
+        if self._priorities.change:
+            strike = self._clocks["priority"].last(view.now)
+            if strike > self._calculated:
+                self._calculate(view.now)
+        in_service = view.free.total + sum(job.gpus for job in view.running.values())
+        if view.entered or view.finished or in_service != self._in_service:
+            self._worthwhile = {"full", "backfill"}
+        self._in_service = in_service
+        if (view.entered or view.finished) and self._main_due is None:
+            delay = self.settings.numbers["batch_sched_delay"] * TICKS_PER_S
+            earliest = max(view.now, self._last_main + delay - TICKS_PER_S)
+            self._main_due = self._clocks["tick"].after(earliest)
+
+    def _entered(self, job: JobView, now_s: int) -> None:
+        request = self._requests.get(job.handle)
+        if request is None:
+            request = self._requests[job.handle] = self._reader.request(job)
+        self._priorities.set(request, now_s)
+        self._queue[job.handle] = request
+
+    def _left(self, handle: int, now_s: int) -> None:
+        """A job gave its GPUs back: it finished, or lost them."""
+        job, request = self._held.pop(handle), self._requests[handle]
+        self._use(job, request, now_s)
+
+    def _use(self, job: RunningJob, request: Request, now_s: int) -> None:
+        billed, start_s = self._priorities.billed(request), job.end_s - request.limit_s
+        self._priorities.fair_share.use(request.association, billed, start_s, now_s)
+
+    def _calculate(self, now: Tick) -> None:
+        """What the decay thread does every PriorityCalcPeriod."""
+        now_s, shares = self._seconds(now), self._priorities.fair_share
+        self._calculated = now
+        shares.decay(now_s)
+        for handle, job in self._held.items():
+            self._use(job, self._requests[handle], now_s)
+        shares.rank(now_s)
+        for request in self._queue.values():
+            self._priorities.set(request, now_s)
+        self._worthwhile = {"full", "backfill"}
+
+    # -- passes -----------------------------------------------------------------------
+
+    def _passes(self, view: ClusterView) -> list[Start]:
+        """Run what is due."""
+        now, queue = view.now, self._queue
+        due = {x for x in self._worthwhile if now == self._clocks[x].last(now)}
+        full, backfill = "full" in due, self.settings.backfill and "backfill" in due
+        main = full or (self._main_due is not None and self._main_due <= now)
+        self._worthwhile -= due
+        if main:
+            self._main_due, self._last_main = None, now
+        if not queue or not (main or backfill):
+            return []
+        self._cut_short = False
+        state = _Pass(view, self._machines, self._held, self._requests, self._seconds(now))
+        ordered = in_order(list(queue.values()))
+        if main:
+            self._main_pass(state, ordered, full=full)
+        if backfill:
+            self._backfill_pass(state, ordered)
+        for handle in state.started:
+            self._held[handle] = state.started[handle]
+            del queue[handle]
+        if state.started or self._cut_short:
+            self._worthwhile = {"full", "backfill"}
+        return state.starts
+
+    def _main_pass(self, state: _Pass, ordered: Sequence[Request], *, full: bool) -> None:
+        """Start jobs in order; the first that does not fit closes its partition."""
+        depth = self.settings.numbers["default_queue_depth"]
+        most = self.settings.numbers["sched_max_job_start"]
+        closed, closed_machines = set[str](), 0
+        for tested, request in enumerate(ordered):
+            if (not full and tested > depth) or (most and len(state.started) >= most):
+                break
+            partition = request.partition
+            if partition.name in closed:
+                continue
+            open_ = partition.machines & ~closed_machines
+            chosen = self._selection.choose(request, state.free, open_)
+            if chosen is not None:
+                state.start(request, chosen)
+            else:
+                closed.add(partition.name)
+                closed_machines |= partition.machines
+
+    def _backfill_pass(self, state: _Pass, ordered: Sequence[Request]) -> None:
+        """Start jobs that delay none of those before them, and reserve machines for the others."""
+        numbers, now_s = self.settings.numbers, state.now_s
+        window_s = 60 * numbers["bf_window"]
+        resolution_s = max(1, numbers["bf_resolution"])
+        reserved = ReservedMachines(now_s, resolution_s, window_s, self._serving(state))
+        usage = _Usage(numbers)
+        tested = started = 0
+        for request in ordered:
+            if request.handle in state.started:
+                continue
+            if tested >= numbers["bf_max_job_test"]:
+                self._cut_short = True
+                break
+            if not usage.permits(request):
+                self._cut_short = True
+                continue
+            tested += 1
+            before = len(state.started)
+            self._try(state, reserved, request, window_s)
+            started += len(state.started) - before
+            if numbers["bf_max_job_start"] and started >= numbers["bf_max_job_start"]:
+                break
+
+    def _try(
+        self, state: _Pass, reserved: ReservedMachines, request: Request, window_s: int
+    ) -> None:
+        """Start a job, or reserve machines for it as soon as it could start."""
+        now_s = state.now_s
+        later_s: int | None = now_s
+        while later_s is not None:
+            from_s = later_s
+            end_s = max(from_s, now_s) + request.limit_s
+            open_, later_s = reserved.available(request.partition.machines, from_s, end_s)
+            if open_.bit_count() < request.nodes:
+                continue
+            possible = will_run(
+                request, state.free, open_, state.running, self._selection, now_s,
+                now_only=self._may_not_reserve(request, now_s), busy_until=state.busy_until,
+            )  # fmt: skip
+            if possible is None:
+                continue
+            start_s = max(possible.start_s, from_s)
+            if start_s <= now_s:
+                chosen = self._selection.choose(request, state.free, open_)
+                if chosen is not None:
+                    state.start(request, chosen)
+                return
+            if self._may_not_reserve(request, now_s):
+                return
+            if later_s is not None and start_s > later_s:
+                continue
+            if start_s > now_s + window_s:
+                return
+            if reserved.overlaps(possible.machines, start_s, start_s + request.limit_s):
+                later_s = start_s
+                continue
+            reserved.reserve(possible.machines, start_s, start_s + request.limit_s)
+            return
+
+    def _may_not_reserve(self, request: Request, now_s: int) -> bool:
+        numbers = self.settings.numbers
+        if request.priority < numbers["bf_min_prio_reserve"]:
+            return True
+        young = now_s - request.eligible_s < numbers["bf_min_age_reserve"]
+        self._cut_short |= young
+        return young
+
+    def _serving(self, state: _Pass) -> int:
+        """The machines that have a GPU in service."""
+        assert self._machines is not None
+        held = 0
+        for job in state.running:
+            held |= job.machines
+        return held | sum(1 << index for index, gpus in enumerate(state.free.gpus) if gpus)
+
+    # -- time ---------------------------------------------------------------------------
+
+    def _seconds(self, now: Tick) -> int:
+        return now // TICKS_PER_S + self.options.epoch_s
+
+    def _next_wake(self, now: Tick) -> list[Decision]:
+        """A wake-up for the next pass, if jobs wait."""
+        if not self._queue:
+            return []
+        clocks = {*self._worthwhile, *(["priority"] if self._priorities.change else [])}
+        if not self.settings.backfill:
+            clocks -= {"backfill"}
+        due = [self._clocks[name].after(now) for name in clocks]
+        if self._main_due is not None:
+            due.append(self._main_due)
+        first = min(due, default=-1)
+        if now < self._wake <= first or not due:
+            return []
+        self._wake = first
+        return [Wake(first)]
+
+
+class _Pass:
+    """What a pass knows: free GPUs, running jobs by their expected ends, and what it starts."""
+
+    def __init__(
+        self,
+        view: ClusterView,
+        machines: Machines | None,
+        held: dict[int, RunningJob],
+        requests: dict[int, Request],
+        now_s: int,
+    ) -> None:
+        assert machines is not None
+        self.now_s = now_s
+        self._view_free, self._machines = view.free.copy(), machines
+        counts = view.free.counts(view.cluster.machine).tolist()
+        cpus = machines.cpus[:]
+        for job in held.values():
+            for index, _, used in job.held:
+                cpus[index] -= used
+        self.free = Free([counts[unit] for unit in machines.units], cpus)
+        self.running = sorted(held.values(), key=lambda job: (job.end_s, job.handle))
+        self.started: dict[int, RunningJob] = {}
+        self.starts: list[Start] = []
+
+    def start(self, request: Request, chosen: int) -> None:
+        """Start a job on some machines."""
+        taken = shares(request, self.free, chosen)
+        placement = self._machines.placement(self._view_free, taken)
+        self._view_free.claim(placement)
+        for index, gpus in taken:
+            self.free.change(index, -gpus, -request.cpus)
+        held = tuple((index, gpus, request.cpus) for index, gpus in taken)
+        job = RunningJob(request.handle, self.now_s + request.limit_s, machines_of(held), held)
+        self.started[request.handle] = job
+        self.starts.append(Start(request.handle, placement))
+        self.running = sorted([*self.running, job], key=lambda x: (x.end_s, x.handle))
+
+    def busy_until(self, end_s: int) -> int:
+        """When GPUs become free of a job that is expected to end then."""
+        return end_s if end_s > self.now_s else self.now_s + 1
+
+
+class _Usage:
+    """How many jobs of a user, partition and association backfill has tried in a pass."""
+
+    _LIMITS = ("bf_max_job_user", "bf_max_job_part", "bf_max_job_assoc")
+
+    def __init__(self, numbers: Mapping[str, int]) -> None:
+        self._limits = {name: numbers[name] for name in self._LIMITS if numbers[name]}
+        self._counts: dict[tuple[str, object], int] = {}
+
+    def permits(self, request: Request) -> bool:
+        """Whether one more may be tried; counts it."""
+        keys: dict[str, object] = {
+            "bf_max_job_user": request.association[1],
+            "bf_max_job_part": request.partition.name,
+            "bf_max_job_assoc": request.association,
+        }
+        for name, limit in self._limits.items():
+            if self._counts.get((name, keys[name]), 0) >= limit:
+                return False
+        for name in self._limits:
+            self._counts[name, keys[name]] = self._counts.get((name, keys[name]), 0) + 1
+        return True
+
+
+def _not_modelled(settings: Settings) -> ConfigError:
+    what = settings.not_modelled
+    more = f" and {len(what) - _MOST_NAMED} more" if len(what) > _MOST_NAMED else ""
+    return ConfigError(
+        f"policy slurm does not model {'; '.join(what[:_MOST_NAMED])}{more}; remove that from the "
+        "cluster file, or set policy.not_modelled=ignore"
+    )

@@ -1,0 +1,117 @@
+"""Which job comes first: `priority/basic` and `priority/multifactor`.
+
+    priority = sum of weight x factor - nice, at least 1, cut to a whole number
+
+Each factor is from 0 to 1: age, fair share (`fair_share.py`), size, partition, QOS, TRES. A job
+gets its priority when it becomes eligible, and a new one at every PriorityCalcPeriod.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from artist.policies.slurm.fair_share import FairShare
+from artist.policies.slurm.machines import UNKNOWN_CPUS, Machines, PartitionMachines, bits
+from artist.policies.slurm.request import Request
+from artist.policies.slurm.settings import Settings
+from artist.slurm.facts import SlurmFacts
+
+FACTORS = ("age", "fair_share", "job_size", "partition", "qos", "tres")
+_BASIC = 2**32
+
+
+class Priorities:
+    """Priorities of jobs, and the usage that they depend on."""
+
+    def __init__(self, settings: Settings, machines: Machines, facts: SlurmFacts) -> None:
+        self._settings, self._machines = settings, machines
+        self.fair_share = FairShare(facts.accounts, settings.half_life_s)
+        partitions = machines.partitions.values()
+        self._most_partition = max((x.job_factor for x in partitions), default=0) or 1
+        self._most_qos = max((x.priority for x in facts.qos), default=0) or 1
+        self._cpus = sum(x for x in machines.cpus if x != UNKNOWN_CPUS)
+        self._totals = {x.name: _totals(machines, x) for x in partitions}
+
+    @property
+    def change(self) -> bool:
+        """Whether priorities change while jobs wait."""
+        return self._settings.multifactor
+
+    def set(self, request: Request, now_s: int) -> None:
+        """Give a job its priority."""
+        if not self.change:
+            # Each job that is submitted gets one less than the last.
+            request.priority = _BASIC - request.number[0]
+            return
+        total = sum(self.factors(request, now_s).values()) - request.nice
+        request.priority = int(min(max(1.0, total), 2**32 - 1))
+
+    def factors(self, request: Request, now_s: int) -> dict[str, float]:
+        """The weighted factors of a job (`FACTORS`), as sprio shows them."""
+        weights, flags = self._settings.weights, self._settings.flags
+        age_s = max(0, now_s - request.eligible_s)
+        partition: float = request.partition.job_factor
+        if not flags & {"NO_NORMAL_ALL", "NO_NORMAL_PART"}:
+            partition /= self._most_partition
+        qos: float = request.qos.priority if request.qos is not None else 0
+        if not flags & {"NO_NORMAL_ALL", "NO_NORMAL_QOS"}:
+            qos /= self._most_qos
+        age = min(1.0, age_s / self._settings.max_age_s) if self._settings.max_age_s else 1.0
+        return {
+            "age": weights.age * age,
+            "fair_share": weights.fair_share
+            * self.fair_share.factors.get(request.association, 0.0),
+            "job_size": weights.job_size * self._job_size(request),
+            "partition": weights.partition * partition,
+            "qos": weights.qos * qos,
+            "tres": self._tres(request, weights.tres),
+        }
+
+    def billed(self, request: Request) -> float:
+        """TRES that a job is billed for, for each second."""
+        billing, cpus = request.partition.billing, request.nodes * request.cpus
+        if not billing:
+            return cpus
+        held = {"cpu": cpus, "gres/gpu": request.job.gpus, "node": request.nodes}
+        parts = [weight * held.get(name, 0) for name, weight in billing.items()]
+        return max(parts) if "MAX_TRES" in self._settings.flags else sum(parts)
+
+    def _job_size(self, request: Request) -> float:
+        """PriorityFavorSmall, SMALL_RELATIVE_TO_TIME; by machines alone if CPUs are unknown."""
+        machines, cpus = len(self._machines.gpus), request.nodes * request.cpus
+        if "SMALL_RELATIVE_TO_TIME" in self._settings.flags and self._cpus:
+            size = max(request.nodes * self._cpus / machines, cpus)
+            size /= max(1, request.limit_s // 60) * self._cpus
+        else:
+            size = request.nodes / machines
+            if self._cpus:
+                size = (size + cpus / self._cpus) / 2
+        size = 1 - size if self._settings.favor_small else size
+        return min(max(0.0, size), 1.0)
+
+    def _tres(self, request: Request, weights: Mapping[str, float]) -> float:
+        totals = self._totals[request.partition.name]
+        held = {
+            "cpu": request.nodes * request.cpus,
+            "gres/gpu": request.job.gpus,
+            "node": request.nodes,
+        }
+        whole = bool(self._settings.flags & {"NO_NORMAL_ALL", "NO_NORMAL_TRES"})
+        return sum(
+            weight * held.get(name, 0) / (1 if whole else totals.get(name) or 1)
+            for name, weight in weights.items()
+        )
+
+
+def in_order(requests: Sequence[Request]) -> list[Request]:
+    """Jobs as both schedulers look at them: by PriorityTier, priority, and number."""
+    return sorted(requests, key=lambda x: (-x.partition.tier, -x.priority, x.number))
+
+
+def _totals(machines: Machines, partition: PartitionMachines) -> dict[str, int]:
+    inside = list(bits(partition.machines))
+    return {
+        "cpu": sum(machines.cpus[x] for x in inside if machines.cpus[x] != UNKNOWN_CPUS),
+        "gres/gpu": sum(machines.gpus[x] for x in inside),
+        "node": len(inside),
+    }

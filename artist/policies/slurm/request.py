@@ -1,0 +1,188 @@
+"""What a job asks of Slurm: partition, account, QOS, machines, GPUs and CPUs, a time limit.
+
+Columns of a trace carry it. `artist trace convert --from sacct` writes them all:
+
+| column | |
+| --- | --- |
+| `hint_partition`, `hint_qos` | their names; the default partition, and no QOS, if not given |
+| `hint_time_limit_s` | the time limit; that of the partition if not given |
+| `hint_nodes` | machines, all with as many GPUs; one if not given, or those that have the GPUs |
+| `hint_cpus` | CPUs in all; one on each machine if not given |
+| `hint_tasks_per_node` | `--ntasks-per-node` |
+| `hint_job_number` | Slurm's number of the job, of an array the same for all tasks |
+| `hint_nice`, `hint_dependency` | `--nice`, `--dependency` |
+
+The account is the column `tenant`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from artist.contract import JobView
+from artist.errors import TraceError, did_you_mean, shortened
+from artist.io.reading import as_float
+from artist.policies.slurm.machines import Machines, PartitionMachines
+from artist.slurm.facts import Qos
+from artist.units import MAX_TIME_S, TICKS_PER_S
+from artist.workload.job import Job
+
+YEAR_S = 365 * 86400
+"""How long Slurm expects a job without any limit to run."""
+
+_MOST_CPUS = 10**9
+
+
+@dataclass(slots=True)
+class Request:
+    """A job as Slurm sees it. `priority` changes, everything else stays."""
+
+    handle: int
+    job: Job
+    number: tuple[int, int]
+    """Slurm's number, and the handle for tasks of one array."""
+    partition: PartitionMachines
+    qos: Qos | None
+    association: tuple[str, str]
+    """Account and user."""
+    nodes: int
+    gpus: int
+    """On each machine."""
+    spread: bool
+    """Whether any machines will do together (`--gpus`); then `nodes` and `gpus` are the least."""
+    cpus: int
+    """On each machine."""
+    most_cpus: int
+    """How many CPUs of a machine the job could use: --ntasks-per-node."""
+    limit_s: int
+    nice: int
+    after: tuple[tuple[str, int], ...]
+    """Dependencies: kind, and Slurm's number of the other job."""
+    eligible_s: int
+    priority: float = 0
+
+
+class RequestReader:
+    """Makes requests of jobs, on some machines."""
+
+    def __init__(self, machines: Machines, qos: Mapping[str, Qos]) -> None:
+        self._machines, self._qos = machines, qos
+
+    def request(self, view: JobView) -> Request:
+        """What a job asks for.
+
+        Raises:
+            TraceError: a column holds what Slurm does not know.
+        """
+        job = view.job
+        partition = self._partition(job)
+        nodes = _count(job, "hint_nodes", 0)
+        spread = not nodes and job.gpus > partition.largest
+        nodes = nodes or -(-job.gpus // partition.largest)
+        gpus = 1 if spread else -(-job.gpus // nodes)
+        if not spread and (job.gpus % nodes or self._machines.suiting(partition, gpus) < nodes):
+            raise TraceError(
+                f"job {shortened(job.id)}: {job.gpus} GPUs on {nodes} machines, but Slurm gives a "
+                f"job as many on each, and partition {partition.name} has "
+                f"{self._machines.suiting(partition, gpus)} machines of {gpus} GPUs; correct gpus "
+                "or hint_nodes"
+            )
+        if partition.gpus < job.gpus:
+            raise TraceError(
+                f"job {shortened(job.id)}: {job.gpus} GPUs, but partition {partition.name} has "
+                f"{partition.gpus}; correct gpus or hint_partition"
+            )
+        cpus = max(1, -(-_count(job, "hint_cpus", nodes) // nodes))
+        tasks = _count(job, "hint_tasks_per_node", 0)
+        number = _count(job, "hint_job_number", view.handle)
+        return Request(
+            handle=view.handle,
+            job=job,
+            number=(number, view.handle),
+            partition=partition,
+            qos=self._qos_of(job),
+            association=(job.tenant or "", job.user),
+            nodes=nodes,
+            gpus=gpus,
+            spread=spread,
+            cpus=cpus,
+            most_cpus=cpus if tasks else _MOST_CPUS,
+            limit_s=self._limit_s(job, partition),
+            nice=_whole(job, "hint_nice"),
+            after=_dependencies(job),
+            eligible_s=view.entered // TICKS_PER_S,
+        )
+
+    def _partition(self, job: Job) -> PartitionMachines:
+        partitions = self._machines.partitions
+        name = str(job.hints.get("hint_partition") or self._machines.default)
+        if name not in partitions:
+            raise TraceError(
+                f"job {shortened(job.id)}: hint_partition is {shortened(name)}, which the "
+                f"cluster lacks ({did_you_mean(name, list(partitions))})"
+            )
+        return partitions[name]
+
+    def _qos_of(self, job: Job) -> Qos | None:
+        name = str(job.hints.get("hint_qos") or "")
+        if not name or not self._qos:
+            return None
+        if name not in self._qos:
+            raise TraceError(
+                f"job {shortened(job.id)}: hint_qos is {shortened(name)}, which the cluster lacks "
+                f"({did_you_mean(name, list(self._qos))})"
+            )
+        return self._qos[name]
+
+    def _limit_s(self, job: Job, partition: PartitionMachines) -> int:
+        """The time limit in whole minutes, as Slurm has them, but at most that of the partition."""
+        limits = [YEAR_S if partition.max_time_s is None else int(partition.max_time_s)]
+        if job.hints.get("hint_time_limit_s") not in (None, ""):
+            limit_s = as_float(str(job.hints["hint_time_limit_s"]))
+            if not 0 < limit_s <= MAX_TIME_S:
+                raise _bad(job, "hint_time_limit_s", "seconds above 0")
+            limits.append(-(-int(limit_s) // 60) * 60 or 60)
+        return min(limits)
+
+
+_DEPENDENCY = re.compile(r"(afterok|afterany|afternotok|after):(\d+)")
+
+
+def _dependencies(job: Job) -> tuple[tuple[str, int], ...]:
+    text = str(job.hints.get("hint_dependency") or "")
+    found = []
+    for part in filter(None, text.split(",")):
+        kind, *numbers = part.split(":")
+        for number in numbers or ("",):
+            if not _DEPENDENCY.fullmatch(f"{kind}:{number}"):
+                raise _bad(job, "hint_dependency", "afterok:7 or afterany, afternotok, after")
+            found.append((kind, int(number)))
+    return tuple(found)
+
+
+def _count(job: Job, name: str, default: int) -> int:
+    value = job.hints.get(name)
+    if value in (None, ""):
+        return default
+    number = as_float(str(value))
+    if not 0 <= number <= _MOST_CPUS or number != int(number):
+        raise _bad(job, name, "a whole number")
+    return int(number)
+
+
+def _whole(job: Job, name: str) -> int:
+    value = job.hints.get(name)
+    if value in (None, ""):
+        return 0
+    number = as_float(str(value))
+    if not abs(number) <= 2**31 or number != int(number):
+        raise _bad(job, name, "a whole number")
+    return int(number)
+
+
+def _bad(job: Job, name: str, expected: str) -> TraceError:
+    return TraceError(
+        f"job {shortened(job.id)}: {name} is {shortened(job.hints.get(name))}, expected {expected}"
+    )

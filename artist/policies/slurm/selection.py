@@ -1,0 +1,203 @@
+"""Which machines a job gets: `select/cons_tres`, with or without `topology/tree`.
+
+Both take machines of a lower weight first. Without switches, machines that stand next to each
+other in Slurm's order and have room form sets. The job gets the smallest set that suffices, else
+the largest, and then more. With switches it gets whole leaf switches, each time the one that fits
+the rest most tightly, and among these one as near as possible to those it has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from artist.policies.slurm.machines import Free, Machines, bits
+from artist.policies.slurm.request import Request
+
+
+class Selection:
+    """Chooses machines."""
+
+    def __init__(self, machines: Machines, *, topology: bool) -> None:
+        self._machines = machines
+        self._switches = machines.switches if topology else []
+        self._distances = _distances(machines) if topology else []
+
+    def choose(self, request: Request, free: Free, among: int) -> int | None:
+        """The machines that a job gets among those of a bit set, or None if too few have room."""
+        room = among & free.room(request.gpus, request.cpus)
+        if request.spread:
+            return _any_machines(request, free, room, self._machines.weights)
+        if room.bit_count() < request.nodes:
+            return None
+        taken, left = 0, request.nodes
+        by_weight: dict[int, int] = {}
+        weights = self._machines.weights
+        for index in bits(room):
+            by_weight[weights[index]] = by_weight.get(weights[index], 0) | 1 << index
+        for weight in sorted(by_weight):
+            group = by_weight[weight]
+            wanted = min(left, group.bit_count())
+            if wanted == group.bit_count():
+                taken |= group
+            elif self._switches:
+                taken |= self._by_switch(group, wanted, taken)
+            else:
+                taken |= self._by_neighbours(request, free, group, wanted)
+            left -= wanted
+            if not left:
+                return taken
+        return None
+
+    # -- without switches -------------------------------------------------------------
+
+    def _by_neighbours(self, request: Request, free: Free, group: int, wanted: int) -> int:
+        """So many machines of a group, from sets of neighbours."""
+        cpus = [min(x, request.most_cpus) for x in free.cpus]
+        sets = list(_neighbours(group))
+        taken, left, left_cpus = 0, wanted, wanted * request.cpus
+        while left:
+            best = _tightest(sets, cpus, left, left_cpus)
+            chosen = sets.pop(best)
+            if left == 1:
+                fewest = min(chosen, key=lambda index: cpus[index])
+                return taken | 1 << fewest
+            for index in chosen[:left]:
+                taken |= 1 << index
+                left_cpus -= request.cpus
+            left -= min(left, len(chosen))
+        return taken
+
+    # -- with switches ----------------------------------------------------------------
+
+    def _by_switch(self, group: int, wanted: int, taken: int) -> int:
+        """So many machines of a group, from one leaf switch after the other."""
+        switches = self._switches
+        leaves = [index for index, switch in enumerate(switches) if not switch.level]
+        counts = [(switch.machines & group).bit_count() for switch in switches]
+        far = [0] * len(switches)
+        chosen, left = 0, wanted
+        for leaf in leaves:  # those where the job has machines of a lower weight
+            if switches[leaf].machines & taken:
+                part = _first(switches[leaf].machines & group, left)
+                chosen |= part
+                left -= part.bit_count()
+                self._add_distances(far, leaf)
+                counts[leaf] = 0
+        while left:
+            best = -1
+            for leaf in leaves:
+                if counts[leaf] and (best < 0 or self._is_better(leaf, best, left, counts, far)):
+                    best = leaf
+            part = _first(switches[best].machines & group, left)
+            chosen |= part
+            left -= part.bit_count()
+            self._add_distances(far, best)
+            counts[best] = 0
+        return chosen
+
+    def _add_distances(self, far: list[int], leaf: int) -> None:
+        for index, distance in enumerate(self._distances[leaf]):
+            far[index] += distance
+
+    def _is_better(
+        self, one: int, other: int, left: int, counts: Sequence[int], far: Sequence[int]
+    ) -> bool:
+        fits = self._compare(one, other, left, counts)
+        return (far[one] < far[other] and fits >= 0) or (far[one] == far[other] and fits > 0)
+
+    def _compare(self, one: int, other: int, left: int, counts: Sequence[int]) -> int:
+        """1 if a switch suits better than another: it has enough machines, and as few as can be."""
+        switches = self._switches
+        while True:
+            fits, other_fits = counts[one] >= left, counts[other] >= left
+            if fits and other_fits:
+                if counts[one] != counts[other]:
+                    return 1 if counts[one] < counts[other] else -1
+                break
+            if fits or other_fits:
+                return 1 if fits else -1
+            above, other_above = switches[one].parent, switches[other].parent
+            if above is None or other_above is None or above == other_above:
+                break
+            one, other = above, other_above
+        return (counts[one] > counts[other]) - (counts[one] < counts[other])
+
+
+def shares(request: Request, free: Free, chosen: int) -> list[tuple[int, int]]:
+    """The GPUs that a job gets of the machines chosen for it: machine, and how many."""
+    if not request.spread:
+        return [(index, request.gpus) for index in bits(chosen)]
+    taken, left = [], request.job.gpus
+    for index in sorted(bits(chosen), key=lambda index: -free.gpus[index]):
+        if count := min(left, free.gpus[index]):
+            taken.append((index, count))
+        left -= count
+    return sorted(taken)
+
+
+def _any_machines(request: Request, free: Free, room: int, weights: Sequence[int]) -> int | None:
+    """As few machines as hold the GPUs together, those of low weight first. Ours: `--gpus`."""
+    chosen, left = 0, request.job.gpus
+    for index in sorted(bits(room), key=lambda index: (weights[index], -free.gpus[index])):
+        chosen |= 1 << index
+        left -= free.gpus[index]
+        if left <= 0:
+            return chosen
+    return None
+
+
+def _neighbours(group: int) -> list[list[int]]:
+    """Sets of machines that stand next to each other."""
+    sets: list[list[int]] = []
+    for index in bits(group):
+        if sets and sets[-1][-1] == index - 1:
+            sets[-1].append(index)
+        else:
+            sets.append([index])
+    return sets
+
+
+def _tightest(sets: list[list[int]], cpus: Sequence[int], nodes: int, needed: int) -> int:
+    """The index of the set with the fewest CPUs that suffices; else of that with the most.
+
+    As in Slurm, one that does not suffice but has more CPUs displaces a smaller one that does.
+    """
+    best, best_cpus, best_suffices = -1, 0, False
+    for index, members in enumerate(sets):
+        total = sum(cpus[member] for member in members)
+        suffices = len(members) >= nodes and total >= needed
+        if (
+            best < 0
+            or (suffices and not best_suffices)
+            or (suffices and total < best_cpus)
+            or (not suffices and total > best_cpus)
+        ):
+            best, best_cpus, best_suffices = index, total, suffices
+    return best
+
+
+def _first(group: int, count: int) -> int:
+    """The first so many machines of a bit set."""
+    taken = 0
+    for index in bits(group):
+        if not count:
+            break
+        taken |= 1 << index
+        count -= 1
+    return taken
+
+
+def _distances(machines: Machines) -> list[list[int]]:
+    """Between any two switches: how many links apart they are."""
+    switches = machines.switches
+    above = []
+    for index in range(len(switches)):
+        chain, at = [index], switches[index].parent
+        while at is not None:
+            chain.append(at)
+            at = switches[at].parent
+        above.append(chain)
+    return [
+        [min(i + chain.index(x) for i, x in enumerate(other) if x in chain) for other in above]
+        for chain in above
+    ]

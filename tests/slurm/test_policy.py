@@ -1,0 +1,210 @@
+"""The policy `slurm` against schedules worked out by hand from slurm.conf(5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from support import cluster, job, make_policy, run
+
+from artist.engine.job_state import JobState
+from artist.errors import ConfigError, TraceError
+from artist.policies.slurm.fair_share import FairShare
+from artist.policies.slurm.machines import Free, Machines, bits
+from artist.policies.slurm.request import RequestReader
+from artist.policies.slurm.selection import Selection
+from artist.slurm.facts import Account, SlurmFacts
+from artist.units import seconds
+from artist.workload.job import Job
+
+SCHEDULER = "bf_interval=2,bf_resolution=1,batch_sched_delay=1,sched_interval=5"
+TWO = cluster([8, 8])
+
+
+def asked(name: str, gpus: int, run_s: float, limit_min: float, **given: Any) -> Job:
+    hints = {"hint_time_limit_s": 60 * limit_min}
+    own = {key: given.pop(key) for key in ("arrival_s", "user", "tenant") if key in given}
+    hints |= {f"hint_{key}": value for key, value in given.items()}
+    return job(name, gpus, run_s, hints=hints, **own)
+
+
+class Waiting(JobState):
+    """A job that waits."""
+
+    def __init__(self, waiting: Job) -> None:
+        super().__init__(waiting, 0, 0)
+
+
+def starts(jobs: list[Job], *, scheduler: str = SCHEDULER, **facts: Any) -> dict[str, float]:
+    """When each job starts on two machines of 8 GPUs, in whole seconds."""
+    settings = {"SchedulerParameters": scheduler, **facts.pop("settings", {})}
+    policy = make_policy("slurm", facts={"settings": settings, **facts})
+    rows = run(TWO, jobs, policy)
+    return {row.job.id: int(seconds(row.start)) for row in rows.jobs}
+
+
+def test_backfill_starts_what_ends_before_the_reservation() -> None:
+    jobs = [
+        asked("long", 8, 100, 2),
+        asked("wide", 16, 10, 1, arrival_s=1.0),
+        asked("fits", 8, 10, 1, arrival_s=2.0),
+        asked("late", 8, 10, 2, arrival_s=2.0),
+    ]
+    # `wide` is expected at 120 s, the limit of `long`, and starts when that ends. `late` would
+    # run until after that, by its limit.
+    found = starts(jobs)
+    assert (found["fits"], found["wide"], found["late"]) == (2, 100, 110)
+
+
+def test_backfill_reserves_whole_machines() -> None:
+    jobs = [
+        asked("long", 6, 100, 2),
+        asked("full", 8, 300, 9),
+        asked("next", 4, 100, 2, arrival_s=1.0),
+        asked("thin", 2, 100, 9, arrival_s=2.0),
+    ]
+    # The machine of `long` is reserved for `next` from 120 s on. `thin` would fit beside both, but
+    # it would be there at 120 s.
+    assert starts(jobs)["thin"] == 100
+
+
+def test_without_backfill_the_first_that_does_not_fit_closes_its_partition() -> None:
+    jobs = [
+        asked("long", 8, 100, 2),
+        asked("wide", 16, 10, 1, arrival_s=1.0),
+        asked("fits", 8, 10, 1, arrival_s=2.0),
+    ]
+    settings = {"SchedulerType": "sched/builtin"}
+    assert starts(jobs, settings=settings) == {"long": 0, "wide": 100, "fits": 110}
+
+
+def test_a_job_waits_for_limits_not_for_run_times() -> None:
+    long = asked("long", 16, 20, 10)
+    assert starts([long, asked("next", 16, 1, 1)])["next"] == 20
+
+
+@pytest.mark.parametrize(
+    ("weights", "first"),
+    [
+        ({"PriorityWeightQOS": "1000"}, "b"),
+        ({"PriorityWeightJobSize": "1000"}, "c"),
+        ({"PriorityWeightJobSize": "1000", "PriorityFavorSmall": "Yes"}, "a"),
+        ({"PriorityWeightTRES": "gres/gpu=1000"}, "c"),
+        ({}, "d"),
+    ],
+)
+def test_the_job_with_the_highest_priority_comes_first(weights: dict[str, str], first: str) -> None:
+    jobs = [
+        asked("now", 16, 10, 1),
+        asked("a", 1, 10, 1, arrival_s=1.0, nodes=1),
+        asked("b", 8, 10, 1, arrival_s=1.0, qos="high"),
+        asked("c", 16, 10, 1, arrival_s=1.0),
+        asked("d", 8, 10, 1, arrival_s=1.0, nice=-5),
+    ]  # fmt: skip
+    found = starts(
+        jobs,
+        settings={"PriorityType": "priority/multifactor", **weights},
+        qos=[{"name": "high", "priority": 10}],
+    )
+    del found["now"]
+    assert min(found.values()) == found[first]
+
+
+def test_an_event_is_served_after_batch_sched_delay_and_others_at_sched_interval() -> None:
+    jobs = [asked("now", 16, 7, 1), asked("next", 16, 1, 1), asked("soon", 1, 1, 1, arrival_s=8.2)]
+    slow = "bf_interval=1000,sched_interval=1000,batch_sched_delay=3"
+    # Passes look at .5 s, at 7.5 s after the end of `now`, and 3 s later.
+    assert starts(jobs, scheduler=slow) == {"now": 0, "next": 7, "soon": 10}
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "told"),
+    [("bf_one_resv_per_job", "SchedulerParameters=bf_one_resv_per_job"), ("bf_window=x", "whole")],
+)
+def test_what_is_not_modelled_or_broken_is_refused_by_name(scheduler: str, told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        starts([asked("a", 1, 1, 1)], scheduler=scheduler)
+
+
+@pytest.mark.parametrize(
+    ("hints", "told"),
+    [
+        ({"partition": "night"}, "hint_partition is 'night'"),
+        ({"qos": "gold"}, "hint_qos is 'gold'"),
+        ({"nodes": 3}, "2 machines of 4 GPUs"),
+        ({"nice": "low"}, "hint_nice is 'low'"),
+        ({"dependency": "singleton"}, "hint_dependency is 'singleton'"),
+    ],
+)
+def test_what_a_job_asks_for_must_be_there(hints: dict[str, Any], told: str) -> None:
+    partitions = [{"name": "day", "nodes": "ALL"}]
+    with pytest.raises(TraceError, match=told):
+        starts([asked("a", 12, 1, 1, **hints)], partitions=partitions, qos=[{"name": "any"}])
+
+
+def test_fair_tree_visits_the_most_underserved_account_first() -> None:
+    accounts = (
+        Account(name="big", shares=3, users={"ann": 1, "ben": 1}),
+        Account(name="small", shares=1, users={"eve": 1}),
+    )
+    shares = FairShare(accounts, half_life_s=0)
+    shares.use(("big", "ann"), 10.0, 0, 20)
+    shares.use(("big", "ben"), 10.0, 0, 10)
+    shares.use(("small", "eve"), 10.0, 0, 10)
+    shares.rank(20)
+    # big: 3/4 of the shares, 3/4 of the usage, so 1; small: 1/4 and 1/4, also 1. The accounts tie,
+    # and are not merged: eve ties with the last user of `big`.
+    assert shares.factors == {("big", "ben"): 1.0, ("big", "ann"): 2 / 3, ("small", "eve"): 2 / 3}
+    shares.use(("small", "eve"), 10.0, 20, 30)
+    shares.rank(30)
+    assert shares.factors[("small", "eve")] == 1 / 3
+
+
+def test_usage_decays_by_the_second() -> None:
+    shares = FairShare((Account(name="a", users={"u": 1}),), half_life_s=100)
+    shares.rank(0)
+    shares.use(("a", "u"), 2.0, 0, 10)
+    keep = 1 - 0.693 / 100
+    assert shares.root.usage == pytest.approx(20 * keep**10)
+    shares.decay(50)
+    assert shares.root.usage == pytest.approx(20 * keep**60)
+
+
+def chosen(gpus: int, nodes: int, free: list[int], **facts: Any) -> list[int] | None:
+    """The machines that a job gets of four racks of two, which have so many GPUs free."""
+    machines = Machines(cluster([8, 8], [8, 8], [8, 8]), None, SlurmFacts(**facts))
+    topology = facts.get("settings", {}).get("TopologyPlugin") == "topology/tree"
+    selection = Selection(machines, topology=topology)
+    request = RequestReader(machines, {}).request(
+        Waiting(asked("a", gpus * nodes, 1, 1, nodes=nodes, tasks_per_node=1))
+    )
+    mask = selection.choose(request, Free(free, [9] * 6), machines.everything)
+    return None if mask is None else list(bits(mask))
+
+
+TREE = {"settings": {"TopologyPlugin": "topology/tree"}}
+
+
+def test_a_job_gets_the_smallest_set_of_neighbours_that_suffices() -> None:
+    assert chosen(8, 1, [8, 8, 8, 0, 8, 0]) == [4]
+    assert chosen(8, 2, [8, 8, 8, 0, 8, 8]) == [4, 5]
+    assert chosen(8, 4, [8, 8, 8, 0, 8, 8]) == [0, 1, 2, 4]
+    assert chosen(8, 3, [8, 0, 8, 0, 0, 0]) is None
+
+
+def test_switches_are_filled_one_after_the_other() -> None:
+    assert chosen(8, 2, [0, 8, 8, 0, 8, 8]) == [1, 2]
+    assert chosen(8, 2, [0, 8, 8, 0, 8, 8], **TREE) == [4, 5]
+    assert chosen(8, 1, [8, 8, 8, 0, 8, 8], **TREE) == [2]
+    assert chosen(8, 3, [8, 0, 8, 8, 8, 0], **TREE) == [0, 2, 3]
+
+
+def test_machines_of_a_low_weight_come_first() -> None:
+    machines = Machines(cluster([8, 8], [8, 8]), None, SlurmFacts())
+    machines.weights = [2, 2, 1, 2]
+    request = RequestReader(machines, {}).request(Waiting(asked("a", 16, 1, 1, nodes=2)))
+    for topology in (False, True):
+        selection = Selection(machines, topology=topology)
+        mask = selection.choose(request, Free([8] * 4, [9] * 4), machines.everything)
+        assert mask is not None
+        assert list(bits(mask)) == [2, 3]

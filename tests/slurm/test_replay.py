@@ -1,0 +1,76 @@
+"""A recorded session of Slurm is simulated, and its starts are compared one by one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from artist.cli.main import application
+from artist.errors import ConfigError
+from artist.experiments.replay import replay
+
+RECORDED = Path(__file__).parents[3] / "shared" / "groundwork" / "slurm"
+needs_recorded = pytest.mark.skipif(
+    not RECORDED.is_dir(), reason="the recorded sessions of Slurm are not here"
+)
+
+SACCT = """\
+JobID|User|Account|Submit|Start|End|State|ReqTRES|AllocTRES|NodeList|Timelimit|ReqNodes|Flags|Reason
+1|ann|vision|2026-01-02T03:00:00|2026-01-02T03:00:00|2026-01-02T03:00:50|COMPLETED|gres/gpu=16|gres/gpu=16|g[1-2]|00:01:00|2|SchedMain|None
+1.batch|||2026-01-02T03:00:00|2026-01-02T03:00:00|2026-01-02T03:00:50|COMPLETED||cpu=1|g1|||
+2|ben|vision|2026-01-02T03:00:05|2026-01-02T03:01:20|2026-01-02T03:02:00|COMPLETED|gres/gpu=8|gres/gpu=8|g1|00:01:00|1|SchedBackfill|Priority
+"""
+NODES = (
+    "NodeName=g1 CPUTot=64 Gres=gpu:8 State=IDLE\n\nNodeName=g2 CPUTot=64 Gres=gpu:8 State=IDLE\n"
+)
+
+
+def folder(path: Path) -> Path:
+    (path / "nodes.txt").write_text(NODES)
+    (path / "config.txt").write_text("ClusterName = mine\nSchedulerParameters = bf_busy_nodes\n")
+    (path / "sacct.txt").write_text(SACCT)
+    return path
+
+
+def test_starts_are_compared_one_by_one(tmp_path: Path) -> None:
+    found = replay(folder(tmp_path), tmp_path / "inputs")
+    first, second = found.starts
+    assert (first.recorded_s, first.simulated_s, first.difference_s) == (0, 0, 0)
+    assert first.recorded_machines == first.simulated_machines == {"g1", "g2"}
+    assert second.recorded_s == 80
+    assert second.simulated_s is not None
+    assert 50 <= second.simulated_s <= 60
+    assert second.why == (
+        "started by backfill, after waiting for Priority; earlier in the simulation"
+    )
+    facts = found.facts()
+    assert (facts["within_10_s"], facts["starts_recorded"]) == (0.5, 2)
+    assert found.largest(1) == [second]
+    assert found.not_modelled == ("SchedulerParameters=bf_busy_nodes",)
+
+
+def test_the_command_prints_and_writes_a_run(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    arguments = ["replay", str(folder(tmp_path)), "--out", str(out), "--format", "json"]
+    answer = CliRunner().invoke(application(["replay", "doctor"]), arguments)
+    assert answer.exit_code == 0, answer.output
+    assert json.loads(answer.stdout)["within_10_s"] == 0.5
+    assert json.loads((out / "manifest.json").read_text())["scenario"]["policy"] == "slurm"
+    assert (tmp_path / "run.inputs" / "cluster.yaml").is_file()
+
+
+def test_what_is_missing_is_named_with_the_command_that_prints_it(tmp_path: Path) -> None:
+    (folder(tmp_path) / "sacct.txt").unlink()
+    with pytest.raises(ConfigError, match=r"no sacct\.txt; write it with: sacct -a -P -D"):
+        replay(tmp_path, tmp_path / "inputs")
+
+
+@needs_recorded
+@pytest.mark.parametrize(("session", "within"), [("fifo-backfill", 0.9), ("shares", 0.85)])
+def test_recorded_sessions(session: str, within: float, tmp_path: Path) -> None:
+    facts = replay(RECORDED / session, tmp_path).facts()
+    assert facts["starts_recorded"] == facts["starts_simulated"] == 220
+    assert facts["within_10_s"] >= within
