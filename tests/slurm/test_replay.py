@@ -20,7 +20,7 @@ needs_recorded = pytest.mark.skipif(
 SACCT = """\
 JobID|User|Account|Submit|Start|End|State|ReqTRES|AllocTRES|NodeList|Timelimit|ReqNodes|Flags|Reason
 1|ann|vision|2026-01-02T03:00:00|2026-01-02T03:00:00|2026-01-02T03:00:50|COMPLETED|gres/gpu=16|gres/gpu=16|g[1-2]|00:01:00|2|SchedMain|None
-1.batch|||2026-01-02T03:00:00|2026-01-02T03:00:00|2026-01-02T03:00:50|COMPLETED||cpu=1|g1|||
+1.batch|||2026-01-02T03:00:00|2026-01-02T03:00:00|2026-01-02T03:00:50|COMPLETED||cpu=1|g1||||
 2|ben|vision|2026-01-02T03:00:05|2026-01-02T03:01:20|2026-01-02T03:02:00|COMPLETED|gres/gpu=8|gres/gpu=8|g1|00:01:00|1|SchedBackfill|Priority
 """
 NODES = (
