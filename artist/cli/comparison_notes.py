@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from artist.report.answer import value_text
 from artist.results.caveats import more_is_worse
-from artist.results.terms.number_text import listed, short
+from artist.results.terms.number_text import counted, listed, short, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,6 +22,7 @@ def notes(comparison: Comparison) -> Iterator[str]:
     for one in (_oracles, _beaten_oracles):
         if sentence := one(comparison, best_variants):
             yield sentence
+    yield from _failures(comparison)
     yield from _catastrophe(comparison)
     yield from _more_is_worse(comparison)
     yield from _contention_idle(comparison)
@@ -33,6 +34,66 @@ def _contention_idle(comparison: Comparison) -> Iterator[str]:
         yield (
             "Jobs lost nothing to each other on links in any run, so contention had no effect; "
             "artist sim with the same settings says why."
+        )
+
+
+_MOST_TOLD = 4
+"""Of more variants, those that lose least and most are told."""
+
+_FASTER = {
+    "waiting": "wait less, since those that a failure stops let others go first",
+    "communication": "communicate less, since those that a failure stops get other GPUs, which lie "
+    "closer together",
+    "preemption and restarts": "lose less time in preemptions and restarts",
+}
+"""Part of the mean JCT -> why failures may shorten it."""
+
+
+def _failures(comparison: Comparison) -> Iterator[str]:
+    """What failures cost, that none happened, or why jobs finish sooner with them."""
+    failed = comparison.failed
+    if not failed:
+        return
+    if not any(one.outages for one in failed.values()):
+        yield (
+            "No unit failed in these runs, so failures changed nothing; units that fail more often "
+            "(a shorter mtbf_s) or longer jobs would show what they cost."
+        )
+        return
+    by_loss = sorted(failed, key=lambda variant: failed[variant].lost_gpu_h)
+    told = by_loss if len(by_loss) <= _MOST_TOLD else [by_loss[0], by_loss[-1]]
+    costs = [
+        f"{short(failed[variant].lost_gpu_h)} GPU-hours of work with {variant} "
+        f"({counted(round(failed[variant].stopped), 'stop')} of jobs)"
+        for variant in told
+    ]
+    yield (
+        "Lost to failures in a run, on average: "
+        f"{(' to ' if len(told) < len(by_loss) else '; ').join(costs)}."
+    )
+    yield from _faster_with_failures(comparison)
+
+
+def _faster_with_failures(comparison: Comparison) -> Iterator[str]:
+    """What makes up for failures where jobs finish sooner with them than without."""
+    parts = {
+        variant: {part: fmean(values) for part, values in each.items()}
+        for variant, each in comparison.parts.items()
+    }
+    jct_s = {variant: sum(each.values()) for variant, each in parts.items()}
+    without = [variant for variant in parts if variant not in comparison.failed]
+    if not without:
+        return
+    least = min(without, key=lambda variant: jct_s[variant])
+    for variant in comparison.failed:
+        if jct_s[variant] >= jct_s[least]:
+            continue
+        saved = {part: parts[least][part] - parts[variant][part] for part in _FASTER}
+        part = max(saved, key=lambda name: saved[name])
+        yield (
+            f"Failures cost work, but with {variant} jobs {_FASTER[part]}: "
+            f"{time_text(saved[part])} per job against {least}. A policy that preempts or moves "
+            "jobs could gain that without failures."
         )
 
 

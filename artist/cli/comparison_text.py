@@ -173,16 +173,15 @@ def _what_verdicts_mean(comparison: Comparison) -> str:
         return "No verdict: fewer than five independent replicates, or all are copies of one."
     every = [one for metrics in comparison.differences.values() for one in metrics.values()]
     pairs = max((best.family for best in comparison.best_variants()), default=0)
-    together = f"less and more hold for all {comparison.family} comparisons of the table together"
-    if comparison.family == 1:
-        together = "one comparison is judged"
+    judged = counted(comparison.family, "difference")
     if pairs > 1:
-        together += f", surely for all {pairs} pairs (Holm)"
-    jointly = "; jointly: the interval that agrees with that" if any(
-        map(undecided_together, every)
-    ) else ""  # fmt: skip
-    rare = ""
+        judged += f" of the table and {pairs} pairs"
+    if comparison.family > 1 or pairs > 1:
+        judged += " are judged together (Holm)"
+    text = f"Less, more and surely are right in {100 * comparison.level:g} % of cases: {judged}."
+    if any(map(undecided_together, every)):
+        text += " Jointly: the interval after that."
     if any(one.verdict in (LESS, MORE) for one in every):
         missed, count = percent(unseen(comparison.independent)), comparison.independent
-        rare = f" What happens in up to {missed} % of runs may not show in {count}."
-    return f"{together[0].upper()}{together[1:]}{jointly}.{rare}"
+        text += f" {count} runs of each may miss what happens in {missed} % of runs or fewer."
+    return text

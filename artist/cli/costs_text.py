@@ -29,8 +29,9 @@ def print_costs(found: Sequence[Priced], costs: Costs, setting: str) -> None:
     columns = ("price per hour", "more per hour", "GPUs gained", "per GPU-hour gained")
     print_table(f"costs{f' in{unit}' if unit else ''}", (setting, *columns), rows)
     print_text(
-        "GPUs gained: GPUs that are added, and the time of GPUs that jobs hold less, over the time "
-        f"in which {found[0].variant} finishes all jobs. It counts whether or not jobs use it."
+        "GPUs gained: GPUs that are added, and GPUs that jobs need no longer since they hold them "
+        f"for less time (on average until {found[0].variant} has finished all jobs). They count "
+        "whether or not jobs use them."
     )
 
 

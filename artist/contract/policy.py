@@ -68,6 +68,9 @@ class BasePolicy:
     has_quotas = False
     """Whether it keeps to quotas. Then no other wrapper need do so."""
 
+    head_blocks = False
+    """Whether the first waiting job in the order of arrival keeps all other jobs waiting."""
+
     reads_gpu_kinds = False
     """Whether it gives jobs GPUs of the kinds that they accept only (`Job.gpu_kinds`)."""
 

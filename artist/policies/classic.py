@@ -63,6 +63,7 @@ class Classic(BasePolicy):
         self.options = options
         self._rank = ORDERS[options.order]
         self.lease = ticks(options.lease_s) if options.preemption == "lease" else None
+        self.head_blocks = options.strict and options.order == "arrival"
         self._placer = placer(options.placement)
         self._queue = RankedQueue()
         self._refusals = Refusals(self._queue) if self._placer.consolidates else None

@@ -62,10 +62,11 @@ def last_job_sentence(jobs: Table, makespan_s: float) -> str:
     if not is_most_of_the_makespan(ran_s, makespan_s):
         return ""
     times = times_as_long(ran_s / float(jobs["alone_s"][last]))
+    makespan = f"{percent(ran_s / makespan_s)} % of the makespan"
     return (
         f"Job {jobs['job_id'][last]} ({jobs['model'][last]}, "
-        f"{counted(int(jobs['gpus'][last]), 'GPU')}) finished last. Its run is "
-        f"{percent(ran_s / makespan_s)} % of the makespan, and {times} alone."
+        f"{counted(int(jobs['gpus'][last]), 'GPU')}) finished last. It ran for {makespan}, "
+        f"{times} it would alone."
     )
 
 

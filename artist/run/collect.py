@@ -117,7 +117,8 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
     tables.update(own_tables)
     tables.update(failures.tables)
     tables.update(_tables_of_parts(prepared, links=links))
-    inputs = wait_inputs(rows, tree.gpus, trace.jobs)
+    head_blocks = getattr(prepared.policy, "head_blocks", False)
+    inputs = wait_inputs(rows, tree.gpus, trace.jobs, head_blocks=head_blocks)
     return Result(
         scenario=scenario,
         summary=summary,

@@ -120,7 +120,7 @@ def test_surely_says_what_so_few_runs_may_not_show(capsys) -> None:
     values = {"fifo": {"makespan_s": times}, "las": {"makespan_s": tuple(2 * x for x in times)}}
     replicates = tuple((0, permutation) for permutation in range(5))
     print_comparison(compared("policy", values, replicates, 0.02, None))
-    told = "What happens in up to 45 % of runs may not show in 5."
+    told = "5 runs of each may miss what happens in 45 % of runs or fewer."
     assert told in capsys.readouterr().out.replace("\n", " ")
 
 
@@ -212,8 +212,8 @@ def test_a_job_that_makes_most_of_the_makespan_is_named() -> None:
         "alone_s": np.array([90.0, 20.0]),
     }
     assert last_job_sentence(jobs, 100.0) == (
-        "Job b (resnet50, 1 GPU) finished last. Its run is 60 % of the makespan, and 3 times as "
-        "long as alone."
+        "Job b (resnet50, 1 GPU) finished last. It ran for 60 % of the makespan, 3 times as "
+        "long as it would alone."
     )
     assert not last_job_sentence(jobs, 120.0)  # half is not most
     assert not last_job_sentence(jobs, 0.0)  # as a broken summary may say

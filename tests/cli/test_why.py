@@ -15,6 +15,7 @@ import pytest
 import artist as library
 from artist.engine.rows import EndReason
 from artist.errors import ArtistError
+from artist.results.terms.number_text import time_text
 from artist.results.waiting.job_story import (
     CAUSE_WORDS,
     ENDED_WORDS,
@@ -28,18 +29,17 @@ from artist.results.waiting.waits import CAUSES
 TINY = {"trace": "tiny-batch", "racks": 1, "policy": "fifo", "backend": "none"}
 
 STORY = """\
-# job 18: resnet50 on 4 GPUs, arrived at 0.000 s
-from s to s took s what why, where
-0.000 4,579 4,579 waits GPUs were left free: it wanted 4, and for 492.177 s of 4,578.925 s as \
-many stayed free, but the policy's order or rule of placement left them unused; \
-18 other jobs got GPUs meanwhile, none from further back in the trace; most GPU time was held by \
+# job 18: resnet50 on 4 GPUs, arrived at 0 h
+from h to h took what why, where
+0.000 1.272 76.3 min waits other jobs came first: it headed the queue itself for 45.8 min; \
+it wanted 4, and for 8.2 min of 76.3 min as many stayed free; \
+18 other jobs got GPUs meanwhile, all before it in the trace; most GPU time was held by \
 jobs 4, 10, 12, 13, 15
-4,579 50,097 45,518 runs on 4 4, tier machine, 1.000 x its isolated time; it finished
-It finished at 50,097.347 s, 50,097.347 s after its arrival, 1.101 x the 45,518.421 s of its \
-isolated run.
-It waited 4,578.925 s (9.1 %) and ran 45,518.421 s (90.9 %); of this run time 0.000 s was exposed \
-communication and 0.000 s stood still; 0.000 s of work was lost.
-Why it waited: other jobs came first 4,086.749 s (89.3 %), GPUs were left free 492.177 s (10.7 %).
+1.272 13.916 12.6 h runs on 4 4, tier machine, 1.000 x its isolated time; it finished
+It finished 13.9 h after its arrival, 1.101 x the 12.6 h of its isolated run.
+It waited 76.3 min (9.1 %) and ran 12.6 h (90.9 %); of this run time 0 s was exposed \
+communication and 0 s stood still; 0 s of work was lost.
+Why it waited: other jobs came first 68.1 min (89.3 %), GPUs were left free 8.2 min (10.7 %).
 """
 
 
@@ -81,7 +81,7 @@ def test_the_story_of_a_job_as_json(artist, tiny: Path) -> None:
     jobs = pd.read_parquet(tiny / "jobs.parquet").set_index("job_id")
     assert story["queue_delay_s"] == jobs.loc["18", "queue_delay_s"]
     assert story["slowdown"] == story["jct_s"] / story["alone_s"]
-    assert [(wait["start_s"], wait["cause"]) for wait in story["waits"]] == [(0.0, "left-free")]
+    assert [(wait["start_s"], wait["cause"]) for wait in story["waits"]] == [(0.0, "order")]
     assert story["waits"][0]["waited_for"] == ["4", "10", "12", "13", "15"]
     assert [(stay["signature"], stay["slowdown"]) for stay in story["stays"]] == [("4", 1.0)]
 
@@ -99,11 +99,11 @@ def test_seconds_by_cause_add_up_to_what_a_job_waited(artist, tmp_path: Path) ->
     mine = timers[timers["job_id"] == story["job_id"]]
     assert story["causes"]["timer"] == pytest.approx(mine["cause_s"].sum())
     shown = artist("why", "run", story["job_id"]).stdout
-    assert f"a delay timer {story['causes']['timer']:,.3f} s (" in shown
+    assert f"a delay timer {time_text(story['causes']['timer'])} (" in shown
     causes = waited_by_cause(tmp_path / "run")
     assert sum(causes.values()) == pytest.approx(result.waits["wait_s"].sum())
     assert causes["timer"] == pytest.approx(timers["cause_s"].sum())
-    assert f"a delay timer {causes['timer']:,.3f} s (" in plain(artist("why", "run").stdout)
+    assert f"a delay timer {time_text(causes['timer'])} (" in plain(artist("why", "run").stdout)
 
 
 def test_the_worst_waits_are_the_longest_or_those_of_the_slowest_jobs(artist, tiny: Path) -> None:
@@ -135,7 +135,7 @@ def test_unasked_jobs_are_ranked_by_all_that_they_waited(artist, tmp_path: Path)
     worst = told[0]
     shown = artist("why", "run").stdout
     assert "the jobs that waited longest in all, each with its longest wait" in shown
-    assert f"{worst['queue_delay_s']:,.0f} in {worst['waits']} waits" in plain(shown)
+    assert f"{time_text(worst['queue_delay_s'])} in {worst['waits']} waits" in plain(shown)
 
 
 def test_every_cause_and_every_end_has_words() -> None:

@@ -56,7 +56,8 @@ def _row(
     least = jobs[handle].gpus_min
     ends = [*inside[1:], end]
     left = sum(ends[i] - tick for i, tick in enumerate(inside) if after[i] >= least)
-    cause = "left-free" if left else "order" if most >= least else "gpus"
+    mostly_free = left and 2 * left >= end - begin
+    cause = "left-free" if mostly_free else "order" if most >= least else "gpus"
     causes = naive_causes(rows, gpus, stays, least, (begin, handle, end))
     if set(causes) - {"left-free", "order", "gpus"}:
         order = sorted(causes, key=lambda x: (x not in WAIT_CAUSES, x != "left-free"))

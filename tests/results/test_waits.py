@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -32,7 +33,9 @@ from artist.network.rates.isolated import AloneRates
 from artist.policies.table import POLICIES
 from artist.results.terms import columns
 from artist.results.waiting import wait_neighbours
+from artist.results.waiting.queue_heads import longest_heads
 from artist.results.waiting.stays import wait_inputs
+from artist.results.waiting.wait_neighbours import Waits
 from artist.results.waiting.waits import CAUSES, cause_table, wait_table
 from artist.rng import stream
 from artist.units import seconds
@@ -48,8 +51,10 @@ def simulated(policy: str, tree: ClusterTree, jobs: Sequence[Job], **options: An
     return run(tree, jobs, chosen, rates, lease_s=lease_s)
 
 
-def table(rows: Rows, tree: ClusterTree, jobs: Sequence[Job]) -> list[dict[str, Any]]:
-    columns = wait_table(wait_inputs(rows, tree.gpus, jobs))
+def table(
+    rows: Rows, tree: ClusterTree, jobs: Sequence[Job], *, head_blocks: bool = False
+) -> list[dict[str, Any]]:
+    columns = wait_table(wait_inputs(rows, tree.gpus, jobs, head_blocks=head_blocks))
     lists = [values if isinstance(values, list) else values.tolist() for values in columns.values()]
     return [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
 
@@ -89,8 +94,52 @@ def test_waits_under_fifo_by_hand() -> None:
         "it wanted 1, and for 8 s of 8 s as many stayed free, but the policy's order "
         "or rule of placement left them unused; no other job got GPUs meanwhile",
         "4 GPUs were free at one instant, but other jobs got them, and it wanted 4; 2 other jobs "
-        "got GPUs meanwhile, none from further back in the trace",
+        "got GPUs meanwhile, all before it in the trace",
     ]
+    in_order = table(simulated("fifo", tree, jobs), tree, jobs, head_blocks=True)
+    assert [wait["reason"] for wait in in_order] == [
+        "it headed the queue itself all the while; at most 1 GPU was free, and it wanted 2",
+        "it stood behind pair (2 GPUs), which headed the queue all the while, and no job passes "
+        "the head; it wanted 1, and for 8 s of 8 s as many stayed free; no other job got GPUs "
+        "meanwhile",
+        "it stood behind pair (2 GPUs), which headed the queue for 7 s, and no job passes the "
+        "head; 4 GPUs were free at one instant, but other jobs got them, and it wanted 4; 2 other "
+        "jobs got GPUs meanwhile, all before it in the trace",
+    ]
+
+
+def test_the_cause_of_a_wait_is_what_took_most_of_it() -> None:
+    # small could have the fourth GPU from 1 until 5, when wide is done, but all waits before it.
+    jobs = [job("wide", 3, 5), job("all", 4, 9, arrival_s=1.0), job("small", 1, 1, arrival_s=1.0)]
+    tree = cluster([4])
+    wait = table(simulated("fifo", tree, jobs), tree, jobs, head_blocks=True)[1]
+    assert (wait["job_id"], wait["cause"], wait["left_free_s"], wait["wait_s"]) == (
+        "small", "order", 4.0, 13.0,
+    )  # fmt: skip
+    assert "for 4 s of 13 s as many stayed free" in wait["reason"]
+    jobs[1] = job("all", 4, 3, arrival_s=1.0)
+    assert table(simulated("fifo", tree, jobs), tree, jobs)[1]["cause"] == "left-free"
+
+
+def test_the_head_of_the_queue_is_the_first_waiting_job_at_each_instant() -> None:
+    # 0 waits again from 30 on, as after a failure. 2 heads the queue while 0 runs.
+    waits = [(0, 0, 10), (1, 0, 10), (2, 5, 50), (3, 5, 45), (0, 30, 40)]
+    by_begin = sorted(waits, key=lambda wait: (wait[1], wait[0]))
+    columns = [np.array(column, dtype=np.int64) for column in zip(*by_begin, strict=True)]
+    assert {
+        (handle, begin): tuple(head)
+        for (handle, begin, _), head in zip(by_begin, longest_heads(Waits(*columns)), strict=True)
+    } == {(0, 0): (0, 10), (1, 0): (0, 10), (2, 5): (2, 20), (3, 5): (2, 20), (0, 30): (0, 10)}
+
+
+@pytest.mark.parametrize(
+    ("options", "blocks"),
+    [({"strict": True}, True), ({}, False), ({"strict": True, "order": "length"}, False)],
+)
+def test_only_strict_arrival_order_has_a_head_that_blocks(
+    options: dict[str, Any], blocks: bool
+) -> None:
+    assert make_policy("fifo-backfill", **options).head_blocks is blocks  # type: ignore[attr-defined]
 
 
 def test_waits_under_las_by_hand() -> None:
@@ -105,7 +154,7 @@ def test_waits_under_las_by_hand() -> None:
     assert waits[0]["reason"] == "no GPU was free, and it wanted 2"
     assert waits[1]["reason"] == (
         "2 GPUs were free at one instant, but other jobs got them, and it wanted 2; 1 other job "
-        "got GPUs meanwhile, from further back in the trace"
+        "got GPUs meanwhile, which comes after it in the trace"
     )
     assert some(waits, "waited_for", "overtaken_by", "overtakers") == [
         (["old"], [], 0),

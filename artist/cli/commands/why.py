@@ -10,6 +10,9 @@ import typer
 
 from artist.cli.options import FormatOption
 from artist.cli.output import Format, print_json, print_table, print_text
+from artist.results.terms.number_text import HOUR, DisplayUnit, time_text
+
+_HOURS, _SECONDS = DisplayUnit(HOUR, "h"), DisplayUnit(1.0, "s")
 
 
 class By(StrEnum):
@@ -59,13 +62,15 @@ def _print_waits(run: Path, waits: list[dict[str, Any]], by: By, format_: Format
     if format_ is Format.JSON:
         print_json(waits)
         return
-    columns = ("job", "waited s", "from s", "wait s", "slowdown", "GPUs", "cause", "reason")
+    unit = _clock(max((wait["end_s"] for wait in waits), default=0.0))
+    start = f"from {unit.name}"
+    columns = ("job", "waited", start, "wait", "slowdown", "GPUs", "cause", "reason")
     rows = [
         (
             wait["job_id"],
             _in_all(wait),
-            wait["start_s"],
-            wait["wait_s"],
+            _at(wait["start_s"], unit),
+            time_text(wait["wait_s"]),
             wait["slowdown"],
             wait["gpus"],
             cause_words(wait["cause"]),
@@ -87,23 +92,37 @@ def _print_waits(run: Path, waits: list[dict[str, Any]], by: By, format_: Format
 def _in_all(wait: dict[str, Any]) -> str:
     """How long the job of a wait waited in all, and in how many waits if there are several."""
     number = f" in {wait['waits']} waits" if wait["waits"] > 1 else ""
-    return f"{wait['queue_delay_s']:,.0f}{number}"
+    return f"{time_text(wait['queue_delay_s'])}{number}"
 
 
 def _print_story(story: dict[str, Any]) -> None:
     gpus = "1 GPU" if story["gpus"] == 1 else f"{story['gpus']} GPUs"
     title = f"job {story['job_id']}: {story['model']} on {gpus}"
-    events = [_wait_line(wait) for wait in story["waits"]]
-    events += [_stay_line(stay) for stay in story["stays"]]
+    events = [(wait["start_s"], wait["end_s"], *_wait_line(wait)) for wait in story["waits"]]
+    events += [(stay["start_s"], stay["end_s"], *_stay_line(stay)) for stay in story["stays"]]
     events.sort(key=lambda event: event[0])
-    columns = ("from s", "to s", "took s", "what", "why, where")
-    print_table(f"{title}, arrived at {story['arrival_s']:,.3f} s", columns, events)
+    unit = _clock(story["finish_s"])
+    columns = (f"from {unit.name}", f"to {unit.name}", "took", "what", "why, where")
+    rows = [
+        (_at(start_s, unit), _at(end_s, unit), time_text(end_s - start_s), *texts)
+        for start_s, end_s, *texts in events
+    ]
+    print_table(f"{title}, arrived at {time_text(story['arrival_s'], unit)}", columns, rows)
     for text in _totals(story):
         print_text(text)
 
 
-def _wait_line(wait: dict[str, Any]) -> tuple[Any, ...]:
-    """A wait as a line of the job's story: when, how long, why, and which jobs were served."""
+def _clock(latest_s: float) -> DisplayUnit:
+    """The unit of instants up to `latest_s`: hours, or seconds in the first three of them."""
+    return _HOURS if latest_s >= 3 * HOUR else _SECONDS
+
+
+def _at(instant_s: float, unit: DisplayUnit) -> str:
+    return f"{instant_s / unit.seconds:,.3f}"
+
+
+def _wait_line(wait: dict[str, Any]) -> tuple[str, str]:
+    """A wait in the job's story: why, and which jobs were served."""
 
     from artist.results.waiting.job_story import cause_words, ended_words
 
@@ -116,18 +135,17 @@ def _wait_line(wait: dict[str, Any]) -> tuple[Any, ...]:
         texts.append(
             f"overtaken by {_jobs(wait['overtaken_by'])}" + (f" and {more} more" * (more > 0))
         )
-    return wait["start_s"], wait["end_s"], wait["wait_s"], "waits", "; ".join(texts)
+    return "waits", "; ".join(texts)
 
 
-def _stay_line(stay: dict[str, Any]) -> tuple[Any, ...]:
+def _stay_line(stay: dict[str, Any]) -> tuple[str, str]:
     from artist.results.waiting.job_story import ended_words
 
     slowdown = stay["slowdown"]
     speed = "" if slowdown is None else f", {slowdown:.3f} x its isolated time"
     kind = f" of {stay['gpu_kind']}" if "gpu_kind" in stay else ""
     where = f"{stay['signature']}{kind}, tier {stay['level']}{speed}; {ended_words(stay['ended'])}"
-    length_s = stay["end_s"] - stay["start_s"]
-    return stay["start_s"], stay["end_s"], length_s, f"runs on {stay['gpus']}", where
+    return f"runs on {stay['gpus']}", where
 
 
 def _totals(story: dict[str, Any]) -> list[str]:
@@ -136,17 +154,18 @@ def _totals(story: dict[str, Any]) -> list[str]:
     compared = (
         ""
         if story["slowdown"] is None
-        else f", {story['slowdown']:.3f} x the {story['alone_s']:,.3f} s of its isolated run"
+        else f", {story['slowdown']:.3f} x the {time_text(story['alone_s'])} of its isolated run"
     )
     parts = [("waited", "queue_delay_s"), ("ran", "run_s")]
     spent = " and ".join(
-        f"{word} {story[key]:,.3f} s ({100 * story[key] / jct_s if jct_s else 0:.1f} %)"
+        f"{word} {time_text(story[key])} ({100 * story[key] / jct_s if jct_s else 0:.1f} %)"
         for word, key in parts
     )
     return [
-        f"It finished at {story['finish_s']:,.3f} s, {jct_s:,.3f} s after its arrival{compared}.",
-        f"It {spent}; of this run time {story['comm_s']:,.3f} s was exposed communication and "
-        f"{story['stalled_s']:,.3f} s stood still; {story['lost_s']:,.3f} s of work was lost.",
+        f"It finished {time_text(jct_s)} after its arrival{compared}.",
+        f"It {spent}; of this run time {time_text(story['comm_s'])} was exposed communication and "
+        f"{time_text(story['stalled_s'])} stood still; {time_text(story['lost_s'])} of work was "
+        "lost.",
         *([f"Why it waited: {_causes(story['causes'])}."] if story["causes"] else []),
     ]
 
@@ -158,7 +177,7 @@ def _causes(causes: dict[str, float]) -> str:
 
     waited_s = sum(causes.values())
     return ", ".join(
-        f"{cause_words(cause)} {length_s:,.3f} s ({100 * length_s / waited_s:.1f} %)"
+        f"{cause_words(cause)} {time_text(length_s)} ({100 * length_s / waited_s:.1f} %)"
         for cause, length_s in causes.items()
     )
 

@@ -60,6 +60,16 @@ class Catastrophe(NamedTuple):
     """Its value over the median."""
 
 
+class Failed(NamedTuple):
+    """What failures did in a run of a variant, on average."""
+
+    outages: float
+    """Units that left service."""
+    stopped: float
+    """How often a failure stopped a job."""
+    lost_gpu_h: float
+
+
 @dataclass(frozen=True, slots=True, repr=False)
 class Comparison:
     """The metrics of all variants on all replicates, and the differences to the first one."""
@@ -106,6 +116,8 @@ class Comparison:
     held_gpu_h: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """Variant -> GPU-hours that jobs held, on each replicate."""
     makespan_h: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    failed: Mapping[str, Failed] = field(default_factory=dict)
+    """Variant -> what failed; without those in which nothing can fail."""
 
     def __repr__(self) -> str:
         """What was compared, and a line for each metric and variant."""

@@ -8,11 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from statistics import fmean
 from typing import Any, TypeAlias
 
 from artist.config import Scenario
 from artist.errors import ConfigError
-from artist.experiments.comparison.comparison_result import Comparison, Replicate, Values
+from artist.experiments.comparison.comparison_result import (
+    Comparison,
+    Failed,
+    Replicate,
+    Values,
+)
 from artist.experiments.comparison.metrics import BOUND
 from artist.experiments.comparison.variants import Variant
 from artist.experiments.executors import run_all
@@ -122,6 +128,11 @@ class Runs:
                 label: tuple(_held_gpu_h(self._summaries[label, one]) for one in replicates)
                 for label in labels
             },
+            failed={
+                label: _failed([self._summaries[label, one] for one in replicates])
+                for label in labels
+                if "outages" in first[label]
+            },
         )
 
     def _column(
@@ -156,6 +167,13 @@ class Runs:
                     f"--metrics {metric}: runs on this cluster and backend do not have it; leave "
                     "it out"
                 )
+
+
+def _failed(summaries: Sequence[Summary]) -> Failed:
+    outages, stopped, lost_gpu_s = (
+        fmean(one[name] for one in summaries) for name in ("outages", "failures", "lost_gpu_s")
+    )
+    return Failed(outages, stopped, lost_gpu_s / 3600)
 
 
 def _held_gpu_h(summary: Summary) -> float:

@@ -43,9 +43,13 @@ class WaitInputs(NamedTuple):
     """Tick and GPUs out of service from then on, one row per change."""
     reasons: Sequence[WaitRow]
     """What the policy gave as reasons."""
+    head_blocks: bool
+    """Whether the first waiting job in the order of arrival kept all others waiting."""
 
 
-def wait_inputs(rows: Rows, gpus: int, jobs: Sequence[Job]) -> WaitInputs:
+def wait_inputs(
+    rows: Rows, gpus: int, jobs: Sequence[Job], *, head_blocks: bool = False
+) -> WaitInputs:
     """The inputs of a run whose jobs have all finished."""
     arrival = np.zeros(len(jobs), dtype=np.int64)
     for row in rows.jobs:
@@ -59,6 +63,7 @@ def wait_inputs(rows: Rows, gpus: int, jobs: Sequence[Job]) -> WaitInputs:
         _stays(rows.placements),
         np.array(rows.withdrawn, dtype=np.int64).reshape(-1, 2),
         rows.wait_reasons,
+        head_blocks,
     )
 
 

@@ -7,23 +7,16 @@ that start is not part of it. Everything is derived from the engine's rows after
 before and after it. So GPUs that go from one job to another are free at that instant: the policy
 could have given them to the job that waits. GPUs out of service are never free.
 
-**Causes.** The first that holds:
-
-| cause | holds if |
-| --- | --- |
-| any | the policy told a reason (`artist.contract.Wait`), and no other takes more of the wait |
-| `left-free` | for some time enough GPUs stayed free for the job to run: the policy left them |
-| `order` | enough GPUs were free, but only for an instant, and other jobs got them |
-| `gpus` | that many GPUs were never free at once |
+**Seconds per cause.** A reason counts from the tick at which the policy told it
+(`artist.contract.Wait`) until it lapses, another one is told, or the wait ends. What remains of the
+wait are stretches without a reason. In each of them the time in which enough GPUs stayed free for
+the job to run is `left-free`: the policy left them. The rest is `order` if enough GPUs were free at
+some instant of the stretch, and other jobs got them; else `gpus`.
 
 A job that loses its GPUs to others waits because of the `order`, since its own GPUs are free at
 that instant.
 
-**Seconds per cause** (`cause_table`). A reason counts from the tick at which it was told until it
-lapses, another one is told, or the wait ends. What remains of the wait are stretches without a
-reason. In each of them the time in which enough GPUs stayed free is `left-free`; the rest is
-`order` if enough GPUs were free at some instant of the stretch, else `gpus`. Of causes with the
-same seconds the first told comes first, then `left-free`.
+**The cause of a wait** is the one with most seconds; of equals the first told, then `left-free`.
 """
 
 from __future__ import annotations
@@ -42,9 +35,11 @@ from artist.engine.rows import WaitRow
 from artist.results.metrics import seconds_column
 from artist.results.statistics.sorted_values import rising
 from artist.results.terms.columns import Table, typed
+from artist.results.terms.number_text import counted, time_text
+from artist.results.waiting.queue_heads import longest_heads
 from artist.results.waiting.stays import Stays, WaitInputs, Whole
 from artist.results.waiting.wait_neighbours import WaitNeighbours, Waits, neighbours
-from artist.units import Tick, seconds_text
+from artist.units import Tick, seconds
 
 LEFT_FREE, ORDER, GPUS = "left-free", "order", "gpus"
 CAUSES = (*WAIT_CAUSES, LEFT_FREE, ORDER, GPUS)
@@ -79,7 +74,8 @@ def wait_table(inputs: WaitInputs) -> Table:
     told = _told(inputs, waits)
     names = np.array(inputs.jobs, dtype=object)
     least = inputs.least[waits.handle]
-    cause = np.select([free.left_for > 0, free.most >= least], [LEFT_FREE, ORDER], GPUS).tolist()
+    mostly_free = (free.left_for > 0) & (2 * free.left_for >= waits.end - waits.begin)
+    cause = np.select([mostly_free, free.most >= least], [LEFT_FREE, ORDER], GPUS).tolist()
     for index, causes in _spent(inputs, waits, told).items():
         cause[index] = causes.most_common(1)[0][0]
     ended = inputs.stays.ended
@@ -280,6 +276,7 @@ def _reasons(
                 (waits.end - waits.begin).tolist(),
                 around.served,
                 around.overtaken,
+                _behind(inputs, waits),
                 strict=True,
             )
         )
@@ -287,7 +284,7 @@ def _reasons(
 
 
 class _Figures(NamedTuple):
-    """The figures of one wait that its sentence gives."""
+    """The figures of one wait that its sentence gives, and what it says of the queue's head."""
 
     gpus: int
     least: int
@@ -296,6 +293,26 @@ class _Figures(NamedTuple):
     length: Tick
     served: int
     overtaken: int
+    behind: str
+
+
+def _behind(inputs: WaitInputs, waits: Waits) -> list[str]:
+    """Behind which job each waited, if no job may pass the head of the queue; else nothing."""
+    if not inputs.head_blocks:
+        return [""] * len(waits.handle)
+    texts = []
+    lengths = (waits.end - waits.begin).tolist()
+    for own, length, head in zip(waits.handle.tolist(), lengths, longest_heads(waits), strict=True):
+        part = "all the while" if head.length == length else f"for {_time(head.length)}"
+        if head.handle == own:
+            texts.append(f"it headed the queue itself {part}; ")
+            continue
+        gpus = counted(int(inputs.wanted[head.handle]), "GPU")
+        texts.append(
+            f"it stood behind {inputs.jobs[head.handle]} ({gpus}), which headed the queue {part}, "
+            "and no job passes the head; "
+        )
+    return texts
 
 
 def _reason(cause: str, told: _Told | None, wait: _Figures) -> str:
@@ -306,23 +323,21 @@ def _reason(cause: str, told: _Told | None, wait: _Figures) -> str:
     if told is not None:
         return f"{_reason(cause, None, wait)}; besides, {_told_text(told, wait.length)}"
     if cause == GPUS:
-        return f"{free}, and {wanted}"
-    meanwhile = _meanwhile(wait.served, wait.overtaken)
-    if cause == ORDER:
-        some = "1 GPU was" if wait.most_free == 1 else f"{wait.most_free} GPUs were"
-        return f"{some} free at one instant, but other jobs got them, and {wanted}; {meanwhile}"
-    some = f"{seconds_text(wait.left_for)} of {seconds_text(wait.length)}"
-    return (
-        f"{wanted}, and for {some} as many stayed free, but the "
-        f"policy's order or rule of placement left them unused; {meanwhile}"
-    )
+        return f"{wait.behind}{free}, and {wanted}"
+    if wait.left_for:
+        stayed = f"for {_time(wait.left_for)} of {_time(wait.length)} as many stayed free"
+        unused = ", but the policy's order or rule of placement left them unused"
+        had = f"{wanted}, and {stayed}{'' if wait.behind else unused}"
+    else:
+        most = "1 GPU was" if wait.most_free == 1 else f"{wait.most_free} GPUs were"
+        had = f"{most} free at one instant, but other jobs got them, and {wanted}"
+    return f"{wait.behind}{had}; {_meanwhile(wait.served, wait.overtaken)}"
 
 
 def _told_text(told: _Told, length: Tick) -> str:
     """The policy's words, with the part of the wait for which they hold if they do not always."""
     return ", and ".join(
-        told.words[cause]
-        + f" (for {seconds_text(ticks)} of {seconds_text(length)})" * (ticks < length)
+        told.words[cause] + f" (for {_time(ticks)} of {_time(length)})" * (ticks < length)
         for cause, ticks in told.ticks.items()
     )
 
@@ -330,13 +345,18 @@ def _told_text(told: _Told, length: Tick) -> str:
 def _meanwhile(served: int, overtaken: int) -> str:
     if not served:
         return "no other job got GPUs meanwhile"
-    others = "1 other job" if served == 1 else f"{served} other jobs"
-    if served == overtaken == 1:
-        return f"{others} got GPUs meanwhile, from further back in the trace"
-    return f"{others} got GPUs meanwhile, {overtaken or 'none'} from further back in the trace"
+    meanwhile = f"{counted(served, 'other job')} got GPUs meanwhile"
+    if 0 < overtaken < served:
+        return f"{meanwhile}, {overtaken:,} of which come after it in the trace"
+    side = "after" if overtaken else "before"
+    return f"{meanwhile}, {'which comes' if served == 1 else 'all'} {side} it in the trace"
 
 
 def _most_free(gpus: int) -> str:
     if gpus < 2:
         return "at most 1 GPU was free" if gpus else "no GPU was free"
     return f"at most {gpus} GPUs were free"
+
+
+def _time(ticks: Tick) -> str:
+    return time_text(seconds(ticks))
