@@ -104,8 +104,10 @@ class SlurmOptions(Options):
     not_modelled: Literal["refuse", "ignore"] = Field(
         default="refuse", description="what becomes of settings that the policy does not model"
     )
-    # Slurm's cycles are aligned to its clock. Traces begin at 0.
-    epoch_s: int = Field(default=0, description="Unix time at which the trace begins, seconds")
+    # Traces begin at 0. Reservations of Slurm do not, and backfill rounds Unix times.
+    epoch_s: int | None = Field(
+        default=None, description="Unix time at which the trace begins, seconds; for reservations"
+    )
     calc_phase_s: NonNegative = Field(
         default=0.0, description="when, after the first arrival, PriorityCalcPeriod first strikes"
     )

@@ -113,8 +113,8 @@ def test_the_job_with_the_highest_priority_comes_first(weights: dict[str, str], 
 def test_an_event_is_served_after_batch_sched_delay_and_others_at_sched_interval() -> None:
     jobs = [asked("now", 16, 7, 1), asked("next", 16, 1, 1), asked("soon", 1, 1, 1, arrival_s=8.2)]
     slow = "bf_interval=1000,sched_interval=1000,batch_sched_delay=3"
-    # Passes look at .5 s, at 7.5 s after the end of `now`, and 3 s later.
-    assert starts(jobs, scheduler=slow) == {"now": 0, "next": 7, "soon": 10}
+    # `now` starts at .5 s and ends at 7.5 s. slurmctld looks a second later, and then after 3 s.
+    assert starts(jobs, scheduler=slow) == {"now": 0, "next": 8, "soon": 11}
 
 
 @pytest.mark.parametrize(
@@ -208,3 +208,94 @@ def test_machines_of_a_low_weight_come_first() -> None:
         mask = selection.choose(request, Free([8] * 4, [9] * 4), machines.everything)
         assert mask is not None
         assert list(bits(mask)) == [2, 3]
+
+
+QOS = [
+    {"name": "high", "priority": 100, "preempts": ["low"]},
+    {"name": "mid", "priority": 50},
+    {"name": "low", "priority": 10},
+]
+BY_QOS = {"PreemptType": "preempt/qos", "PreemptMode": "REQUEUE"}
+
+
+def test_a_qos_takes_the_gpus_of_another_which_waits_for_two_minutes() -> None:
+    jobs = [
+        asked("victim", 8, 100, 5, qos="low"),
+        asked("spared", 8, 100, 5, qos="mid"),
+        asked("urgent", 8, 10, 5, arrival_s=20.0, qos="high"),
+        asked("behind", 8, 10, 5, arrival_s=20.0, qos="mid"),
+    ]
+    found = starts(jobs, settings=BY_QOS, qos=QOS)
+    # The victim lost its GPUs at 20 s, is eligible 121 s later, and does its one iteration anew.
+    assert (found["urgent"], found["behind"], found["spared"]) == (20, 30, 0)
+    settings = {"SchedulerParameters": SCHEDULER, **BY_QOS}
+    policy = make_policy("slurm", facts={"settings": settings, "qos": QOS})
+    rows = run(TWO, jobs, policy)
+    stays = [row for row in rows.placements if row.handle == 0]
+    assert [(int(seconds(x.start)), x.ended) for x in stays] == [
+        (0, "preempted: requeued by Slurm"), (142, "finished"),
+    ]  # fmt: skip
+
+
+def test_as_few_jobs_as_possible_are_preempted() -> None:
+    jobs = [
+        asked("small", 2, 100, 5, qos="low"),
+        asked("other", 6, 100, 5, qos="low"),
+        asked("whole", 8, 100, 5, qos="low"),
+        asked("urgent", 8, 10, 5, arrival_s=20.0, qos="high"),
+    ]
+    found = starts(jobs, settings=BY_QOS, qos=QOS)
+    # `small` and `other` come first and would do; the job that gave most machines comes first when
+    # it is tried again, but both share one.
+    assert found["urgent"] == 20
+
+
+def test_partition_tiers_preempt() -> None:
+    partitions = [
+        {"name": "day", "nodes": "ALL", "default": True, "preempt_mode": "REQUEUE"},
+        {"name": "now", "nodes": "ALL", "priority_tier": 2},
+    ]
+    settings = {"PreemptType": "preempt/partition_prio", "PreemptMode": "REQUEUE"}
+    jobs = [asked("a", 16, 100, 5), asked("b", 8, 10, 5, arrival_s=20.0, partition="now")]
+    assert starts(jobs, settings=settings, partitions=partitions)["b"] == 20
+    settings["PreemptExemptTime"] = "00:01:00"
+    assert starts(jobs, settings=settings, partitions=partitions)["b"] >= 60
+
+
+def test_modes_that_are_not_modelled_are_named() -> None:
+    with pytest.raises(ConfigError, match="PreemptMode=SUSPEND,GANG"):
+        starts([asked("a", 1, 1, 1)], settings={**BY_QOS, "PreemptMode": "SUSPEND,GANG"})
+    qos = [{"name": "low", "preempt_mode": "cancel"}]
+    with pytest.raises(ConfigError, match="QOS low: PreemptMode=cancel"):
+        starts([asked("a", 1, 1, 1)], settings=BY_QOS, qos=qos)
+
+
+NIGHT = {
+    "name": "night",
+    "nodes": "ALL",
+    "starts_at": "1970-01-01T00:02:00",
+    "ends_at": "1970-01-01T00:04:00",
+}
+
+
+def test_no_job_runs_into_a_reservation_by_its_limit() -> None:
+    jobs = [asked("short", 8, 10, 1), asked("long", 8, 10, 3), asked("later", 8, 10, 1)]
+    policy = make_policy("slurm", facts={"reservations": [NIGHT]}, epoch_s=0)
+    rows = run(TWO, jobs, policy)
+    at = {row.job.id: int(seconds(row.start)) for row in rows.jobs}
+    assert (at["short"], at["later"]) == (0, 0)
+    assert 240 <= at["long"] <= 270
+    with pytest.raises(ConfigError, match=r"policy\.epoch_s does not say when the trace begins"):
+        starts(jobs, reservations=[NIGHT])
+
+
+def test_a_job_waits_for_those_that_it_depends_on() -> None:
+    jobs = [
+        asked("first", 8, 50, 1, job_number=7),
+        asked("second", 8, 10, 1, job_number=8, dependency="afterok:7"),
+        asked("started", 8, 10, 1, job_number=9, dependency="after:7"),
+        asked("third", 8, 10, 1, job_number=10, dependency="afterany:7:8"),
+    ]
+    found = starts(jobs)
+    assert (found["started"], found["second"]) == (2, 50)
+    assert 60 <= found["third"] <= 63

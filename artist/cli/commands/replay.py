@@ -30,6 +30,9 @@ def replay(
     keep_names: Annotated[
         bool, typer.Option("--keep-names", help="Keep the names of users.")
     ] = False,
+    phases: Annotated[
+        int, typer.Option(min=1, max=100, help="How often, in other phases of Slurm's cycles.")
+    ] = 5,
     sets: options.Sets = None,
     overwrite: options.Overwrite = False,
     format_: options.FormatOption = Format.TABLE,
@@ -42,7 +45,7 @@ def replay(
     if out is not None:
         check_target(out, overwrite=overwrite)
     with _inputs(out) as name:
-        found = replayed(folder, Path(name), keep_names=keep_names, sets=sets or ())
+        found = replayed(folder, Path(name), keep_names=keep_names, sets=sets or (), phases=phases)
     if out is not None:
         write_run(found.result, out, sys.argv, overwrite=overwrite)
     facts, largest = found.facts(), found.largest()

@@ -28,6 +28,7 @@ class RunningJob:
     """A job that holds GPUs: when it is expected to end, and (machine, GPUs, CPUs) of it."""
 
     handle: int
+    start_s: int
     end_s: int
     machines: int
     held: tuple[tuple[int, int, int], ...]

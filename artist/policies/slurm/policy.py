@@ -9,8 +9,8 @@ Two schedulers look at waiting jobs in the same order: PriorityTier, priority, n
 2. **Backfill** (`backfill.py`) looks every `bf_interval`.
 
 slurmctld looks whether its main scheduler is to run about once a second. Nobody knows where in
-these periods a job comes: clocks start at the first arrival, and with another `permutation`
-elsewhere.
+these periods a job comes: clocks start half a second after the first arrival, since logs of Slurm
+cut times to whole seconds, and with another `permutation` elsewhere.
 
 Not modelled, and refused by name unless `policy.not_modelled=ignore`: `Settings.not_modelled`. CPUs
 of jobs that Slurm knows and the trace does not, memory, licenses, features, het jobs and nodes that
@@ -23,16 +23,18 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from artist.cluster.cluster_file import Cluster
-from artist.contract import BasePolicy, ClusterView, Decision, JobView, Start, Wake
+from artist.contract import BasePolicy, ClusterView, Decision, JobView, Preempt, Start, Wake
 from artist.errors import ConfigError
 from artist.policies.options import SlurmOptions
 from artist.policies.shared.clock import PeriodClock
 from artist.policies.slurm.backfill import ReservedMachines, RunningJob, machines_of, will_run
 from artist.policies.slurm.machines import Free, Machines
+from artist.policies.slurm.preemption import REQUEUE_DELAY_S, Preemption
 from artist.policies.slurm.priority import Priorities, in_order
 from artist.policies.slurm.request import Request, RequestReader
+from artist.policies.slurm.reservations import Reservations
 from artist.policies.slurm.selection import Selection, shares
-from artist.policies.slurm.settings import Settings, settings_of
+from artist.policies.slurm.settings import settings_of
 from artist.rng import Draws
 from artist.slurm.facts import SlurmFacts
 from artist.units import TICKS_PER_S, Tick
@@ -51,21 +53,27 @@ class Slurm(BasePolicy):
         self._facts = facts or SlurmFacts()
         self._names = None if cluster is None else cluster.names["machine"]
         self.settings = settings_of(self._facts)
-        if self.settings.not_modelled and options.not_modelled == "refuse":
-            raise _not_modelled(self.settings)
+        missing = list(self.settings.not_modelled)
+        if self._facts.reservations and options.epoch_s is None:
+            missing.append("reservations, since policy.epoch_s does not say when the trace begins")
+        if missing and options.not_modelled == "refuse":
+            raise _not_modelled(missing)
+        self._preemption = Preemption(self.settings)
         numbers = self.settings.numbers
         self._clocks = {
             name: PeriodClock(period, draws.phase(period) or first)
             for name, period, first in (
                 ("tick", TICKS_PER_S, TICKS_PER_S // 2),
                 ("full", max(1, numbers["sched_interval"]) * TICKS_PER_S, TICKS_PER_S // 2),
-                ("backfill", max(1, numbers["bf_interval"]) * TICKS_PER_S, 0),
+                ("backfill", max(1, numbers["bf_interval"]) * TICKS_PER_S, TICKS_PER_S // 2),
                 ("priority", self.settings.calc_period_s * TICKS_PER_S, self._calc_phase()),
             )
         }
         self._queue: dict[int, Request] = {}
         self._held: dict[int, RunningJob] = {}
         self._requests: dict[int, Request] = {}
+        # Jobs of each number that have come and not finished.
+        self._unfinished: dict[int, int] = {}
         self._main_due: Tick | None = None
         # Passes that may start a job. Of two without an event between them the second starts none:
         # what is expected of running jobs and reserved for waiting ones stays the same.
@@ -87,13 +95,15 @@ class Slurm(BasePolicy):
         for clock in self._clocks.values():
             clock.asked(view)
         self._note(view)
-        starts = self._passes(view)
-        return [*starts, *self._next_wake(view.now)]
+        decisions = self._passes(view)
+        return [*decisions, *self._next_wake(view.now)]
 
     def _begin(self, view: ClusterView) -> None:
         self._machines = machines = Machines(view.cluster, self._names, self._facts)
         self._selection = Selection(machines, topology=self.settings.topology)
         qos = {qos.name: qos for qos in self._facts.qos}
+        kept = () if self.options.epoch_s is None else self._facts.reservations
+        self._reservations = Reservations(kept, machines)
         self._reader = RequestReader(machines, qos)
         self._priorities = Priorities(self.settings, machines, self._facts)
         self._priorities.fair_share.rank(self._seconds(view.now))
@@ -106,9 +116,8 @@ class Slurm(BasePolicy):
         now_s = self._seconds(view.now)
         for handle in view.finished:
             self._left(handle, now_s)
+            self._unfinished[self._requests[handle].number[0]] -= 1
         for job in view.entered:
-            if job.handle in self._held:
-                self._left(job.handle, now_s)
             self._entered(job, now_s)
         if self._priorities.change:
             strike = self._clocks["priority"].last(view.now)
@@ -127,6 +136,11 @@ class Slurm(BasePolicy):
         request = self._requests.get(job.handle)
         if request is None:
             request = self._requests[job.handle] = self._reader.request(job)
+            request.eligible_s = now_s
+            self._unfinished[request.number[0]] = self._unfinished.get(request.number[0], 0) + 1
+        elif job.handle in self._held:  # GPUs left service
+            self._left(job.handle, now_s)
+            request.eligible_s = now_s + REQUEUE_DELAY_S
         self._priorities.set(request, now_s)
         self._queue[job.handle] = request
 
@@ -136,8 +150,8 @@ class Slurm(BasePolicy):
         self._use(job, request, now_s)
 
     def _use(self, job: RunningJob, request: Request, now_s: int) -> None:
-        billed, start_s = self._priorities.billed(request), job.end_s - request.limit_s
-        self._priorities.fair_share.use(request.association, billed, start_s, now_s)
+        billed = self._priorities.billed(request)
+        self._priorities.fair_share.use(request.association, billed, job.start_s, now_s)
 
     def _calculate(self, now: Tick) -> None:
         """What the decay thread does every PriorityCalcPeriod."""
@@ -153,9 +167,11 @@ class Slurm(BasePolicy):
 
     # -- passes -----------------------------------------------------------------------
 
-    def _passes(self, view: ClusterView) -> list[Start]:
+    def _passes(self, view: ClusterView) -> list[Decision]:
         """Run what is due."""
         now, queue = view.now, self._queue
+        if any(at <= now for at in self._sleeping(now - 1)):
+            self._worthwhile = {"full", "backfill"}
         due = {x for x in self._worthwhile if now == self._clocks[x].last(now)}
         full, backfill = "full" in due, self.settings.backfill and "backfill" in due
         main = full or (self._main_due is not None and self._main_due <= now)
@@ -165,18 +181,32 @@ class Slurm(BasePolicy):
         if not queue or not (main or backfill):
             return []
         self._cut_short = False
-        state = _Pass(view, self._machines, self._held, self._requests, self._seconds(now))
-        ordered = in_order(list(queue.values()))
+        state = _Pass(view, self._machines, self._held, self._seconds(now))
+        ready = (request for request in queue.values() if self._is_ready(request, state.now_s))
+        ordered = in_order(ready, self._preemption)
         if main:
             self._main_pass(state, ordered, full=full)
         if backfill:
             self._backfill_pass(state, ordered)
+        for victim in state.victims.values():
+            self._requests[victim.handle].eligible_s = state.now_s + REQUEUE_DELAY_S
+            self._left(victim.handle, state.now_s)
         for handle in state.started:
             self._held[handle] = state.started[handle]
             del queue[handle]
         if state.started or self._cut_short:
             self._worthwhile = {"full", "backfill"}
-        return state.starts
+        return state.decisions()
+
+    def _is_ready(self, request: Request, now_s: int) -> bool:
+        """Whether a job may start: it is eligible, and the jobs that it depends on are done."""
+        return request.eligible_s <= now_s and not any(
+            self._unfinished.get(number) and (kind != "after" or not self._has_started(number))
+            for kind, number in request.after
+        )
+
+    def _has_started(self, number: int) -> bool:
+        return any(self._requests[handle].number[0] == number for handle in self._held)
 
     def _main_pass(self, state: _Pass, ordered: Sequence[Request], *, full: bool) -> None:
         """Start jobs in order; the first that does not fit closes its partition."""
@@ -189,13 +219,34 @@ class Slurm(BasePolicy):
             partition = request.partition
             if partition.name in closed:
                 continue
-            open_ = partition.machines & ~closed_machines
-            chosen = self._selection.choose(request, state.free, open_)
-            if chosen is not None:
-                state.start(request, chosen)
-            else:
+            kept = self._reservations.closed(state.now_s, state.now_s + request.limit_s)
+            open_ = partition.machines & ~closed_machines & ~kept
+            if self._start(state, request, open_):
+                continue
+            if not kept & partition.machines or open_.bit_count() >= request.nodes:
                 closed.add(partition.name)
                 closed_machines |= partition.machines
+
+    def _start(self, state: _Pass, request: Request, open_: int) -> bool:
+        """Start a job on some of these machines, in the place of others if need be."""
+        chosen = self._selection.choose(request, state.free, open_)
+        if chosen is None and self._preemption.on:
+            found = self._preemption.choose(
+                request, state.free, open_, self._candidates(state, request), self._selection
+            )
+            if found is not None:
+                chosen, victims = found
+                for victim in victims:
+                    state.preempt(victim)
+        if chosen is None:
+            return False
+        state.start(request, chosen)
+        return True
+
+    def _candidates(self, state: _Pass, request: Request) -> list[RunningJob]:
+        return self._preemption.candidates(
+            request, state.preemptable(), self._requests, state.now_s
+        )
 
     def _backfill_pass(self, state: _Pass, ordered: Sequence[Request]) -> None:
         """Start jobs that delay none of those before them, and reserve machines for the others."""
@@ -230,20 +281,23 @@ class Slurm(BasePolicy):
         while later_s is not None:
             from_s = later_s
             end_s = max(from_s, now_s) + request.limit_s
-            open_, later_s = reserved.available(request.partition.machines, from_s, end_s)
+            kept = self._reservations.closed(from_s, end_s)
+            open_, later_s = reserved.available(request.partition.machines & ~kept, from_s, end_s)
+            if kept & request.partition.machines:
+                until_s = self._reservations.next_end_s(from_s)
+                later_s = min(x for x in (until_s, later_s) if x is not None)
             if open_.bit_count() < request.nodes:
                 continue
             possible = will_run(
                 request, state.free, open_, state.running, self._selection, now_s,
                 now_only=self._may_not_reserve(request, now_s), busy_until=state.busy_until,
+                preemptable=self._candidates(state, request),
             )  # fmt: skip
             if possible is None:
                 continue
             start_s = max(possible.start_s, from_s)
             if start_s <= now_s:
-                chosen = self._selection.choose(request, state.free, open_)
-                if chosen is not None:
-                    state.start(request, chosen)
+                self._start(state, request, open_)
                 return
             if self._may_not_reserve(request, now_s):
                 return
@@ -276,7 +330,7 @@ class Slurm(BasePolicy):
     # -- time ---------------------------------------------------------------------------
 
     def _seconds(self, now: Tick) -> int:
-        return now // TICKS_PER_S + self.options.epoch_s
+        return now // TICKS_PER_S + (self.options.epoch_s or 0)
 
     def _next_wake(self, now: Tick) -> list[Decision]:
         """A wake-up for the next pass, if jobs wait."""
@@ -288,11 +342,20 @@ class Slurm(BasePolicy):
         due = [self._clocks[name].after(now) for name in clocks]
         if self._main_due is not None:
             due.append(self._main_due)
+        due += self._sleeping(now)
         first = min(due, default=-1)
         if now < self._wake <= first or not due:
             return []
         self._wake = first
         return [Wake(first)]
+
+    def _sleeping(self, now: Tick) -> list[Tick]:
+        """When a job becomes eligible or a reservation ends, if that is after now."""
+        now_s = self._seconds(now)
+        at = [x.eligible_s for x in self._queue.values() if x.eligible_s > now_s]
+        end_s = self._reservations.next_end_s(now_s)
+        ends = [] if end_s is None else [end_s]
+        return [(x - now_s) * TICKS_PER_S + now // TICKS_PER_S * TICKS_PER_S for x in at + ends]
 
 
 class _Pass:
@@ -303,7 +366,6 @@ class _Pass:
         view: ClusterView,
         machines: Machines | None,
         held: dict[int, RunningJob],
-        requests: dict[int, Request],
         now_s: int,
     ) -> None:
         assert machines is not None
@@ -317,7 +379,10 @@ class _Pass:
         self.free = Free([counts[unit] for unit in machines.units], cpus)
         self.running = sorted(held.values(), key=lambda job: (job.end_s, job.handle))
         self.started: dict[int, RunningJob] = {}
-        self.starts: list[Start] = []
+        self.victims: dict[int, RunningJob] = {}
+        self._frees = {x for x, job in view.running.items() if view.frees(job)}
+        self._placements = {x: job.placement for x, job in view.running.items()}
+        self._starts: list[Start] = []
 
     def start(self, request: Request, chosen: int) -> None:
         """Start a job on some machines."""
@@ -327,10 +392,29 @@ class _Pass:
         for index, gpus in taken:
             self.free.change(index, -gpus, -request.cpus)
         held = tuple((index, gpus, request.cpus) for index, gpus in taken)
-        job = RunningJob(request.handle, self.now_s + request.limit_s, machines_of(held), held)
+        end_s = self.now_s + request.limit_s
+        job = RunningJob(request.handle, self.now_s, end_s, machines_of(held), held)
         self.started[request.handle] = job
-        self.starts.append(Start(request.handle, placement))
+        self._starts.append(Start(request.handle, placement))
         self.running = sorted([*self.running, job], key=lambda x: (x.end_s, x.handle))
+
+    def preemptable(self) -> list[RunningJob]:
+        """Jobs that ran before this pass, and whose GPUs others could get."""
+        return [job for job in self.running if job.handle in self._frees]
+
+    def preempt(self, victim: RunningJob) -> None:
+        """Take a job's GPUs away."""
+        placement = self._placements[victim.handle]
+        assert placement is not None  # it runs
+        self._view_free.release(placement)
+        victim.leave(self.free)
+        self.running.remove(victim)
+        self.victims[victim.handle] = victim
+
+    def decisions(self) -> list[Decision]:
+        """What the pass does."""
+        preempted = [Preempt(handle, "requeued by Slurm") for handle in self.victims]
+        return [*preempted, *self._starts]
 
     def busy_until(self, end_s: int) -> int:
         """When GPUs become free of a job that is expected to end then."""
@@ -361,8 +445,7 @@ class _Usage:
         return True
 
 
-def _not_modelled(settings: Settings) -> ConfigError:
-    what = settings.not_modelled
+def _not_modelled(what: Sequence[str]) -> ConfigError:
     more = f" and {len(what) - _MOST_NAMED} more" if len(what) > _MOST_NAMED else ""
     return ConfigError(
         f"policy slurm does not model {'; '.join(what[:_MOST_NAMED])}{more}; remove that from the "

@@ -8,10 +8,12 @@ gets its priority when it becomes eligible, and a new one at every PriorityCalcP
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from functools import cmp_to_key
 
 from artist.policies.slurm.fair_share import FairShare
 from artist.policies.slurm.machines import UNKNOWN_CPUS, Machines, PartitionMachines, bits
+from artist.policies.slurm.preemption import Preemption
 from artist.policies.slurm.request import Request
 from artist.policies.slurm.settings import Settings
 from artist.slurm.facts import SlurmFacts
@@ -103,9 +105,24 @@ class Priorities:
         )
 
 
-def in_order(requests: Sequence[Request]) -> list[Request]:
-    """Jobs as both schedulers look at them: by PriorityTier, priority, and number."""
-    return sorted(requests, key=lambda x: (-x.partition.tier, -x.priority, x.number))
+def in_order(requests: Iterable[Request], preemption: Preemption) -> list[Request]:
+    """Jobs as both schedulers look at them: by PriorityTier, priority, and number.
+
+    A job that could preempt another comes before it.
+    """
+    ranked = sorted(requests, key=lambda x: (-x.partition.tier, -x.priority, x.number))
+    if not preemption.on:
+        return ranked
+    place = {request.handle: index for index, request in enumerate(ranked)}
+
+    def compare(one: Request, other: Request) -> int:
+        if preemption.before(one, other):
+            return -1
+        if preemption.before(other, one):
+            return 1
+        return place[one.handle] - place[other.handle]
+
+    return sorted(ranked, key=cmp_to_key(compare))
 
 
 def _totals(machines: Machines, partition: PartitionMachines) -> dict[str, int]:

@@ -52,7 +52,7 @@ _ONLY = {
     "SchedulerType": ("sched/backfill", "sched/builtin"),
     "PriorityType": ("priority/basic", "priority/multifactor"),
     "PreemptType": ("preempt/none", "preempt/qos", "preempt/partition_prio"),
-    "PreemptMode": ("OFF", "REQUEUE", "CANCEL"),
+    "PreemptMode": ("OFF", "REQUEUE"),
     "PriorityParameters": (),
     "PrioritySiteFactorPlugin": (),
     "PrioritySiteFactorParameters": (),
@@ -116,6 +116,11 @@ def settings_of(facts: SlurmFacts) -> Settings:
     numbers, switches, others = _scheduler_parameters(given.get("schedulerparameters", ""))
     flags = frozenset(filter(None, re.split(r"[,|]", given.get("priorityflags", "").upper())))
     missing += others
+    missing += [
+        f"QOS {qos.name}: PreemptMode={qos.preempt_mode}"
+        for qos in facts.qos
+        if qos.preempt_mode.lower() not in ("cluster", "off", "requeue")
+    ]
     missing += [f"PriorityFlags={flag}" for flag in sorted(flags - _FLAGS)]
     missing += facts.not_understood
     return Settings(
