@@ -24,8 +24,8 @@ from artist.cluster.fabric import Fabric, with_system
 from artist.cluster.placement_shape import parse_signature
 from artist.errors import TraceError
 from artist.estimates.calibration import Calibration, ModelCalibration
+from artist.estimates.dimensions import asked_shapes, dimensions
 from artist.estimates.query import LatencyBackend
-from artist.estimates.shape_queries import asked_dimensions
 
 BANDWIDTHS_GIB_PER_S = tuple(2.0**power for power in range(-8, 13))
 """From a thirtieth of a Gigabit Ethernet link to four times the NVLink of a B200."""
@@ -175,7 +175,8 @@ def _distinct(steps: Sequence[PlacedStep], fabric: Fabric) -> tuple[list[PlacedS
     of_step = []
     for step in steps:
         shape = parse_signature(step.placement, probe.level_names, probe.gpus_per_socket)
-        key = (step.model, step.compute_s, tuple(asked_dimensions(shape, probe)))
+        dims = tuple(dimensions(one, probe) for one in asked_shapes(shape, probe))
+        key = (step.model, step.compute_s, dims)
         if key not in first:
             first[key] = len(asked)
             asked.append(step)

@@ -241,6 +241,7 @@ def _decoded(kept: dict[str, Any]) -> Estimate:
         bytes_per_dimension=None if sent is None else tuple(sent),
         profile=None if profile is None else tuple(Burst(**burst) for burst in profile),
         from_cache=True,
+        order=kept.get("order", ""),
     )
 
 

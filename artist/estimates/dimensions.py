@@ -56,13 +56,14 @@ MOST_DIMENSIONS = 4
 """ASTRA-sim reads beyond its own list from the fifth on (`astra/model/refusals.py`)."""
 
 
-def asked_shapes(shape: Shape, fabric: Fabric) -> tuple[Shape, ...]:
+def asked_shapes(shape: Shape, fabric: Fabric, *, itself: bool = False) -> tuple[Shape, ...]:
     """The shapes that ASTRA-sim is asked about; the slowest of them counts.
 
-    Usually the shape itself. For an uneven one under the rule `bounded`, its regular neighbours.
+    Usually the shape itself. For an uneven one under the rule `bounded`, its regular neighbours,
+    except with `itself`: these have other numbers of GPUs, which axes do not divide.
     """
     system = fabric.system
-    if system.rings == "one" or system.uneven == "flat" or is_regular(shape):
+    if itself or system.rings == "one" or system.uneven == "flat" or is_regular(shape):
         return (shape,)
     return (regular_inside(shape), regular_around(shape))
 

@@ -16,6 +16,7 @@ from artist.cluster.placement_shape import Shape, gpus_of, shape_text
 from artist.errors import BackendError
 from artist.estimates.calibration import with_constant_share
 from artist.estimates.query import Dimension, Estimate, LatencyBackend, LatencyQuery
+from artist.estimates.rank_groups import sizes_of
 from artist.estimates.shape_queries import as_sent, asked_dimensions, query, slowest
 from artist.workload.layers import Parallelism, Workload, quantised
 
@@ -127,7 +128,7 @@ class LatencyService:
     def _on_shape(self, model: str, shape: Shape, profile: bool) -> Estimate:
         asks = [
             partial(self._on_dimensions, model, dims, profile)
-            for dims in asked_dimensions(shape, self._fabric)
+            for dims in asked_dimensions(self._workload(model), shape, self._fabric)
         ]
         try:
             return slowest(asks).estimate
@@ -167,6 +168,8 @@ def answer(backend: LatencyBackend, query: LatencyQuery, *, profile: bool = Fals
     """Ask a backend. A query about a single GPU needs no backend and is answered here."""
     if query.dimensions:
         return backend.estimate(query, profile=profile)
+    if query.workload.staged is not None:
+        sizes_of(query.workload.staged.axes, 1)
     compute_ns = single_gpu_ns(query.workload) * query.passes
     return Estimate(compute_ns, compute_ns, "single-gpu", (), ())
 
@@ -175,6 +178,10 @@ def single_gpu_ns(workload: Workload) -> int:
     """Compute time of one pass. The first layer of a DATA workload needs no input gradient."""
     if workload.graph is not None:
         return workload.graph.compute_ns(0)
+    if workload.staged is not None:
+        from artist.workload.stage_programs import alone_ns
+
+        return alone_ns(workload)
     first = workload.layers[0]
     total_us = sum(
         phase.compute_us

@@ -35,6 +35,7 @@ from artist.workload.iteration_graph import GraphNode, Span, nodes, schedule
 from artist.workload.layers import Collective, Degrees, Layer, Parallelism, Phase, Scope, Workload
 
 NS_PER_US = 1000
+_COMPOSED = (Parallelism.FSDP, Parallelism.LAYERWISE, Parallelism.STAGED)
 Request = tuple[Collective, int, Scope]
 """A collective, the size of its whole buffer in bytes, and which GPUs take part."""
 
@@ -61,6 +62,10 @@ class LayerwiseBackend:
             BackendSettingError: the job's GPUs do not divide as the workload asks, or the
                 backend refuses the query for a collective.
         """
+        if query.workload.staged is not None:
+            from artist.estimates.staged_backend import StagedQuery
+
+            return StagedQuery(self._backend, query).estimate(profile=profile)
         if not composed(query):
             return self._backend.estimate(query, profile=profile)
         graph = nodes(query.workload)
@@ -138,7 +143,7 @@ class CollectiveTimes:
         return tuple(bursts)
 
     def _ask(self, collective: Collective, size_bytes: int, scope: Scope) -> Estimate:
-        query = _collective_query(self._query, self.over(scope), collective, size_bytes)
+        query = collective_query(self._query, self.over(scope), collective, size_bytes)
         if query is None:
             return Estimate(0, 0, self._backend.source, (), ())
         return self._backend.estimate(query)
@@ -146,7 +151,7 @@ class CollectiveTimes:
 
 def composed(query: LatencyQuery) -> bool:
     """Whether the iteration is composed: the backend is asked for its collectives, not for it."""
-    return query.workload.parallelism in (Parallelism.FSDP, Parallelism.LAYERWISE)
+    return query.workload.parallelism in _COMPOSED
 
 
 def collective_queries(query: LatencyQuery) -> dict[Request, LatencyQuery | None]:
@@ -162,13 +167,14 @@ def collective_queries(query: LatencyQuery) -> dict[Request, LatencyQuery | None
         if node.collective is not None:
             over = members(query.dimensions, query.workload.degrees, node.scope)
             request = (node.collective, node.comm_bytes, node.scope)
-            queries[request] = _collective_query(query, over, node.collective, node.comm_bytes)
+            queries[request] = collective_query(query, over, node.collective, node.comm_bytes)
     return queries
 
 
-def _collective_query(
+def collective_query(
     query: LatencyQuery, over: Members, collective: Collective, size_bytes: int
 ) -> LatencyQuery | None:
+    """What a backend is asked for one collective; None if it is one over one GPU."""
     if not over.dimensions:
         return None
     system = over.system(query.system)
@@ -252,6 +258,8 @@ def _extent(gpus: int, degrees: Degrees, scope: Scope) -> tuple[int, int]:
             return 1, gpus
         case Scope.TENSOR:
             return 1, degrees.tensor
+        case Scope.CONTEXT:  # only STAGED workloads divide sequences
+            return 1, 1
         case Scope.DATA:
             return degrees.tensor, gpus // model
         case Scope.STAGE:

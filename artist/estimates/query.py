@@ -63,7 +63,7 @@ class SystemSettings:
 class LatencyQuery:
     """What a backend is asked: `passes` iterations of a workload on these dimensions.
 
-    The workload's compute times must be whole microseconds.
+    The workload's compute times must be whole microseconds, except those of a STAGED one.
     """
 
     workload: Workload
@@ -97,6 +97,8 @@ class Estimate:
     bytes_per_dimension: tuple[int, ...] | None = None
     profile: tuple[Burst, ...] | None = None
     from_cache: bool = False
+    order: str = ""
+    """The order of ranks of a divided job, innermost axis first."""
 
     @property
     def exposed_comm_ns(self) -> int:

@@ -83,7 +83,7 @@ def on_placement(
     shape = parse_signature(placement, fabric.level_names, fabric.gpus_per_socket, gpus_per_machine)
     sent = quantised(as_sent(workload, fabric.system))
     asked = []
-    for one in asked_shapes(shape, fabric):
+    for one in asked_shapes(shape, fabric, itself=sent.staged is not None):
         dims = dimensions(one, fabric)
         settings = change_system(system_settings(dims, fabric), of_astra)
         signature = shape_text(one, fabric.level_names)

@@ -27,9 +27,12 @@ def as_sent(workload: Workload, system: FabricSystem) -> Workload:
     return with_hidden_share(workload, system.hidden_share)
 
 
-def asked_dimensions(shape: Shape, fabric: Fabric) -> list[tuple[Dimension, ...]]:
-    """The dimensions of each query about a shape; empty ones for a single GPU."""
-    return [dimensions(asked, fabric) for asked in asked_shapes(shape, fabric)]
+def asked_dimensions(
+    workload: Workload, shape: Shape, fabric: Fabric
+) -> list[tuple[Dimension, ...]]:
+    """The dimensions of each query about a workload on a shape; empty ones for a single GPU."""
+    itself = workload.staged is not None
+    return [dimensions(asked, fabric) for asked in asked_shapes(shape, fabric, itself=itself)]
 
 
 def query(workload: Workload, dims: tuple[Dimension, ...], fabric: Fabric) -> LatencyQuery:

@@ -53,7 +53,7 @@ def nodes(workload: Workload) -> tuple[GraphNode, ...]:
     """The nodes of one iteration. The number of a node is its index.
 
     Raises:
-        ConfigError: a MICRO workload, which is no training iteration.
+        ConfigError: a MICRO workload, which is no training iteration, or one of stages.
     """
     graph = _Builder()
     match workload.parallelism:
@@ -63,10 +63,15 @@ def nodes(workload: Workload) -> tuple[GraphNode, ...]:
             _fsdp(graph, workload.layers)
         case Parallelism.LAYERWISE:
             _layerwise(graph, workload.layers)
-        case _:
+        case Parallelism.MICRO | Parallelism.GRAPH:
             raise ConfigError(
                 f"workload {workload.name!r} is {workload.parallelism}: it has no training "
                 "iteration; give a model's workload"
+            )
+        case Parallelism.STAGED:
+            raise ConfigError(
+                f"workload {workload.name!r} is {workload.parallelism}: its iteration has no list "
+                "of collectives for one GPU; give a model without axes such as pipeline or sharded"
             )
     return tuple(graph.nodes)
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from artist.workload.graph import JobGraph
+    from artist.workload.staged import Staged
 
 
 class Collective(StrEnum):
@@ -39,6 +40,8 @@ class Parallelism(StrEnum):
     LAYERWISE = "LAYERWISE"
     GRAPH = "GRAPH"
     """The nodes of every GPU, as a trace has them (`graph.py`). It has no layers."""
+    STAGED = "STAGED"
+    """Stages that run microbatches, divided along several axes (`staged.py`)."""
 
 
 class Scope(StrEnum):
@@ -47,6 +50,8 @@ class Scope(StrEnum):
     ALL = "all"
     TENSOR = "tensor"
     """The GPUs that share each matrix of a stage."""
+    CONTEXT = "context"
+    """The GPUs that share each sequence."""
     DATA = "data"
     """The GPUs that hold the same part of the model, in different replicas."""
     STAGE = "stage"
@@ -76,7 +81,7 @@ class Phase:
     """One pass of one layer: forward, input gradient or weight gradient.
 
     `comm_bytes` is the size of the collective. For DATA and MICRO it is ASTRA-sim's: an
-    all-gather's is what one GPU contributes. For FSDP and LAYERWISE it is always the whole buffer.
+    all-gather's is what one GPU contributes. For FSDP, LAYERWISE and STAGED it is the whole buffer.
     """
 
     compute_us: float = 0.0
@@ -105,6 +110,7 @@ class Workload:
     layers: tuple[Layer, ...]
     degrees: Degrees = Degrees()
     graph: JobGraph | None = None
+    staged: Staged | None = None
 
 
 def quantised(workload: Workload) -> Workload:

@@ -17,10 +17,13 @@ from types import MappingProxyType
 from artist.registry import UnknownNameError
 from artist.workload.architectures.operators import Operator, Role
 from artist.workload.catalogue import ROWS, Model
+from artist.workload.divide import Plan, divide
 from artist.workload.gpus import Precision, gpu
 from artist.workload.layers import Degrees, Workload
 from artist.workload.parallelism import Division, data_parallel, divided, fully_sharded
-from artist.workload.settings import Settings, parse, refuse, text_of
+from artist.workload.pipeline_schedules import Schedule
+from artist.workload.settings import Settings, axes_of_order, parse, refuse, text_of
+from artist.workload.staged import Axes, Sharded
 
 catalogue: Mapping[str, Model] = MappingProxyType({row.id: row for row in ROWS})
 
@@ -158,6 +161,16 @@ def _check(spec: str, row: Model, chosen: Settings) -> None:
     """
     if chosen.sequence is not None and row.positions and chosen.sequence > row.positions:
         refuse(spec, f"sequence is {chosen.sequence}, but the model has {row.positions} positions")
+    if chosen.batch % chosen.microbatches:
+        refuse(
+            spec,
+            f"a batch of {chosen.batch} does not divide into {chosen.microbatches} microbatches",
+        )
+    if chosen.staged:
+        if chosen.parallel == "fsdp" and row.settings.parallel != "fsdp":
+            refuse(spec, "fsdp does not go with tensor or other axes; give sharded=zero3")
+        _check_staged(spec, row, chosen)
+        return
     replica_gpus = chosen.tensor * chosen.stages
     if chosen.parallel == "fsdp" and (replica_gpus > 1 or chosen.experts is not None):
         refuse(spec, "fsdp does not go with tensor, stages or experts")
@@ -166,10 +179,28 @@ def _check(spec: str, row: Model, chosen: Settings) -> None:
     # Only transformers have operators of a role that can be divided.
     if replica_gpus > 1 and not any(x.role is Role.ROW for x in row.operators(chosen)):
         refuse(spec, "only transformers divide into tensor or stages")
-    if chosen.batch % chosen.microbatches:
+
+
+def _check_staged(spec: str, row: Model, chosen: Settings) -> None:
+    """Refuse settings of a job divided along axes that do not go together."""
+    if chosen.stages > 1:
+        refuse(spec, "stages is for the average stage of a pipeline alone; give pipeline")
+    divided_by = chosen.tensor * chosen.pipeline * chosen.context
+    if divided_by > 1 and not any(x.role is Role.ROW for x in row.operators(chosen)):
+        refuse(spec, "only transformers divide into tensor, pipeline or context")
+    if chosen.expert > 1 and (chosen.experts is None or chosen.experts % chosen.expert):
+        held = "no experts" if chosen.experts is None else f"{chosen.experts} experts"
+        refuse(spec, f"expert is {chosen.expert}, but the model has {held} to spread evenly")
+    interleaved = chosen.schedule == Schedule.INTERLEAVED
+    if interleaved != (chosen.interleave > 1):
+        refuse(
+            spec, "schedule=interleaved goes with interleave, the chunks of a stage, of 2 or more"
+        )
+    if interleaved and (chosen.pipeline < 2 or chosen.microbatches % chosen.pipeline):
         refuse(
             spec,
-            f"a batch of {chosen.batch} does not divide into {chosen.microbatches} microbatches",
+            f"an interleaved schedule of {chosen.pipeline} stages needs a multiple of as many "
+            f"microbatches, not {chosen.microbatches}",
         )
 
 
@@ -180,6 +211,8 @@ def _workload(spec: str) -> Workload:
     precision = Precision(chosen.precision)
     device = gpu(chosen.gpu, precision, roofline=chosen.timing == "roofline")
     row_operators = row.operators(chosen)
+    if chosen.staged:
+        return divide(spec, row_operators, _plan(chosen), device)
     if chosen.parallel == "fsdp":
         return fully_sharded(spec, row_operators, chosen.batch, device)
     if chosen.tensor * chosen.stages > 1 or chosen.experts is not None:
@@ -189,9 +222,32 @@ def _workload(spec: str) -> Workload:
     return data_parallel(spec, row_operators, chosen.batch, device)
 
 
+def _plan(chosen: Settings) -> Plan:
+    axes = Axes(
+        chosen.tensor,
+        chosen.context,
+        chosen.pipeline,
+        chosen.expert,
+        chosen.data or None,
+        axes_of_order(chosen.order),
+    )
+    return Plan(
+        axes,
+        chosen.batch,
+        chosen.microbatches,
+        Schedule(chosen.schedule),
+        chosen.interleave,
+        Sharded(chosen.sharded),
+        chosen.prefetch,
+        chosen.recompute,
+        chosen.sequence_parallel,
+    )
+
+
 def _division_text(chosen: Settings) -> str:
     """How the model is divided, as in `data, tensor 8, stages 12`."""
-    parts = [f"{name} {getattr(chosen, name)}" for name in ("tensor", "stages")]
+    names = ("tensor", "stages", "pipeline", "context", "expert")
+    parts = [f"{name} {getattr(chosen, name)}" for name in names]
     shown = [part for part in parts if not part.endswith(" 1")]
     if chosen.experts is not None:
         shown.append(f"experts {chosen.experts}")

@@ -63,7 +63,7 @@ def fully_sharded(
 ) -> Workload:
     """FSDP: weights are gathered block by block when needed, and gradients are reduce-scattered."""
     layers = []
-    for block, group in groupby(operators, key=_block):
+    for block, group in groupby(operators, key=block_of):
         members = list(group)
         compute_us = sum(gpu.compute_us(operator, batch_per_gpu) for operator in members)
         size = gpu.width * sum(operator.parameters for operator in members)
@@ -96,7 +96,7 @@ def divided(name: str, operators: tuple[Operator, ...], division: Division, gpu:
     return Workload(name, Parallelism.LAYERWISE, tuple(layers), division.degrees)
 
 
-def _block(operator: Operator) -> str:
+def block_of(operator: Operator) -> str:
     """The block that an operator belongs to; its own name if it belongs to none."""
     match = _BLOCK.match(operator.name)
     return match[0] if match else operator.name
@@ -108,7 +108,7 @@ def _of_one_stage(
     """The operators of the average stage, each with the share of it that the stage holds."""
     if stages == 1:
         return [(operator, 1.0) for operator in operators]
-    blocks = list(dict.fromkeys(_block(x) for x in operators if _BLOCK.match(x.name)))
+    blocks = list(dict.fromkeys(block_of(x) for x in operators if _BLOCK.match(x.name)))
     if len(blocks) % stages:
         raise ConfigError(
             f"model {name!r}: {len(blocks)} blocks do not divide into {stages} stages; choose a "
@@ -117,9 +117,9 @@ def _of_one_stage(
     # All blocks are alike, so the first ones stand for those of any stage.
     kept = set(blocks[: len(blocks) // stages])
     return [
-        (operator, 1.0 if _block(operator) in kept else 1.0 / stages)
+        (operator, 1.0 if block_of(operator) in kept else 1.0 / stages)
         for operator in operators
-        if _block(operator) in kept or not _BLOCK.match(operator.name)
+        if block_of(operator) in kept or not _BLOCK.match(operator.name)
     ]
 
 

@@ -15,6 +15,8 @@ from typing import Any, NoReturn
 from artist.errors import did_you_mean
 from artist.registry import UnknownNameError
 from artist.workload.gpus import GPU_NAMES, Precision
+from artist.workload.pipeline_schedules import Schedule
+from artist.workload.staged import INNERMOST_FIRST, PREFETCH_ALL, RECOMPUTE, Axis, Sharded
 
 TIMINGS = ("arithmetic", "roofline")
 PARALLEL = ("data", "fsdp")
@@ -40,6 +42,31 @@ class Settings:
     stages: int = 1
     microbatches: int = 1
     experts: int | None = None
+    pipeline: int = 1
+    context: int = 1
+    expert: int = 1
+    data: int = 0
+    """Replicas; 0: as many as there are GPUs for."""
+    schedule: str = "1f1b"
+    interleave: int = 1
+    sharded: str = "no"
+    prefetch: int = 1
+    recompute: str = "no"
+    sequence_parallel: bool = False
+    order: str = "best"
+
+    @property
+    def staged(self) -> bool:
+        """Whether the job is divided along axes, stage by stage (`divide.py`)."""
+        axes = self.pipeline * self.context * self.expert > 1 or self.data > 0
+        how = (self.schedule, self.sharded, self.recompute, self.order)
+        return (
+            axes
+            or how != ("1f1b", "no", "no", "best")
+            or self.interleave > 1
+            or self.sequence_parallel
+            or (self.tensor > 1 and self.parallel == "fsdp")
+        )
 
 
 SETTING_NAMES = tuple(field.name for field in fields(Settings))
@@ -48,7 +75,12 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "precision": tuple(Precision),
     "timing": TIMINGS,
     "parallel": PARALLEL,
+    "schedule": tuple(Schedule),
+    "sharded": tuple(Sharded),
+    "recompute": RECOMPUTE,
+    "sequence_parallel": ("true", "false"),
 }
+_BEST = "best"
 
 
 def parse(spec: str, text: str, default: Settings) -> Settings:
@@ -74,11 +106,17 @@ def parse(spec: str, text: str, default: Settings) -> Settings:
 def text_of(settings: Settings, default: Settings) -> str:
     """The part of a canonical name after the id: `@batch=64,gpu=h100`, or an empty text."""
     given = [
-        f"{name}={getattr(settings, name)}"
+        f"{name}={_text(name, getattr(settings, name))}"
         for name in SETTING_NAMES
         if getattr(settings, name) != getattr(default, name)
     ]
     return "@" + ",".join(given) if given else ""
+
+
+def _text(name: str, value: object) -> object:
+    if name == "prefetch" and value == PREFETCH_ALL:
+        return "all"
+    return str(value).lower() if isinstance(value, bool) else value
 
 
 def refuse(spec: str, reason: str) -> NoReturn:
@@ -90,11 +128,37 @@ def refuse(spec: str, reason: str) -> NoReturn:
     raise UnknownNameError("model", spec, (), reason)
 
 
-def _value(spec: str, key: str, text: str) -> int | str:
+def axes_of_order(text: str) -> tuple[Axis, ...]:
+    """The axes of an order of ranks, innermost first: `tensor-data-pipeline`; none for `best`.
+
+    Raises:
+        ValueError: no axis, or one twice.
+    """
+    if text == _BEST:
+        return ()
+    axes = tuple(Axis(name) for name in text.split("-"))
+    if len(set(axes)) < len(axes):
+        raise ValueError(text)
+    return axes
+
+
+def _value(spec: str, key: str, text: str) -> int | str | bool:
     if key in _CHOICES:
         if text not in _CHOICES[key]:
             refuse(spec, f"{key} is {text!r}, expected one of {', '.join(_CHOICES[key])}")
+        return text == "true" if key == "sequence_parallel" else text
+    if key == "order":
+        try:
+            axes_of_order(text)
+        except ValueError:
+            refuse(
+                spec,
+                f"order is {text!r}, expected {_BEST} or axes, innermost first, such as "
+                f"{'-'.join(INNERMOST_FIRST)}",
+            )
         return text
+    if key == "prefetch" and text in ("0", "all"):
+        return 0 if text == "0" else PREFETCH_ALL
     if not re.fullmatch(r"[0-9]{1,7}", text) or not 1 <= int(text) <= _LARGEST:
         refuse(spec, f"{key} is {text!r}, expected a whole number from 1 to {_LARGEST}")
     return int(text)

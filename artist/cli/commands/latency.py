@@ -124,6 +124,7 @@ def latency(
         **({"fabric_changes": changes} if changes else {}),
         "source": estimate.source,
         "signature": asked.signature,
+        **({"order_of_ranks": estimate.order} if estimate.order else {}),
         "asked": [
             labelled.signature
             for index, labelled in enumerate(asked.asked)

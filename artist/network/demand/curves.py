@@ -217,7 +217,7 @@ class Curves:
     def _slowest(
         self, model: str, shape: Shape, contended: frozenset[str], share: float
     ) -> tuple[tuple[Dimension, ...], Estimate]:
-        every = asked_dimensions(shape, self._fabric)
+        every = asked_dimensions(self._workload(model), shape, self._fabric)
         answers = slowest(
             [partial(self._ask, model, at_share(dims, contended, share)) for dims in every]
         )

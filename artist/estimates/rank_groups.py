@@ -1,0 +1,204 @@
+"""Which GPUs of a placement form the groups of a divided job: from axes to network dimensions.
+
+The ranks of a job are numbered axis by axis, innermost first. They lie on the GPUs of a placement
+in this order, innermost dimension first. So dimensions and axes are two ways to factor one number.
+Both are cut into **parts** that lie on one axis and in one dimension:
+
+    8 x 4 GPUs, tensor=4, pipeline=2, data=4     (4 tensor, 8) (2 pipeline, 8) (4 data, 4)
+
+A group holds the GPUs that differ in the parts of its axes. Its dimensions are the parts in them: 4
+GPUs of a Switch of 8 are a Switch of 4.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import permutations
+from typing import NamedTuple
+
+from artist.errors import DivisionError
+from artist.estimates.query import Dimension, Topology
+from artist.workload.layers import Scope
+from artist.workload.staged import INNERMOST_FIRST, Axes, Axis
+
+
+class Part(NamedTuple):
+    """`size` neighbours along an axis, `stride` GPUs apart in a dimension of the query."""
+
+    dimension: int
+    stride: int
+    axis: Axis
+    size: int
+
+
+class Ranks:
+    """The ranks of a job on the dimensions of a query, in one order.
+
+    Raises:
+        DivisionError: the axes do not fit the number of GPUs, or cut a dimension unevenly.
+    """
+
+    def __init__(
+        self, dimensions: tuple[Dimension, ...], axes: Axes, order: Sequence[Axis]
+    ) -> None:
+        self.dimensions, self.axes, self.order = dimensions, axes, tuple(order)
+        sizes = sizes_of(axes, math.prod(dim.npus for dim in dimensions))
+        self.parts = _parts(dimensions, [(axis, sizes[axis]) for axis in order])
+
+    def key(self) -> tuple[object, ...]:
+        """What decides all costs: two orders with one key are the same."""
+        groups = tuple(self.group(scope) for scope in _SCOPES)
+        stages = self.axes.pipeline
+        return (groups, tuple(self.route(x, (x + 1) % stages) for x in range(stages)))
+
+    def group(self, scope: Scope) -> tuple[tuple[int, int], ...]:
+        """(dimension, GPUs in it) of a scope's group, innermost first."""
+        counts: dict[int, int] = {}
+        for dimension, size in self._members(scope):
+            counts[dimension] = counts.get(dimension, 1) * size
+        return tuple((dimension, size) for dimension, size in counts.items() if size > 1)
+
+    def group_dimensions(self, scope: Scope) -> tuple[Dimension, ...]:
+        """The network of a scope's group."""
+        return tuple(
+            replace(self.dimensions[index], npus=size) for index, size in self.group(scope)
+        )
+
+    def route(self, sender: int, receiver: int) -> tuple[int, int]:
+        """(dimension, hops) of a message between peers in two stages.
+
+        A message is charged to the outermost dimension in which they differ, which ASTRA-sim, that
+        takes the first one, does where they differ in one.
+        """
+        route = (0, 0)
+        for part in self._pipeline():
+            apart = receiver % part.size - sender % part.size
+            sender, receiver = sender // part.size, receiver // part.size
+            if apart:
+                dimension = self.dimensions[part.dimension]
+                distance = apart * part.stride % dimension.npus
+                route = part.dimension, hops(dimension, distance)
+        return route
+
+    def _pipeline(self) -> list[Part]:
+        return [part for part in self.parts if part.axis is Axis.PIPELINE]
+
+    def _members(self, scope: Scope) -> list[tuple[int, int]]:
+        match scope:
+            case Scope.TENSOR:
+                axes = {Axis.TENSOR}
+            case Scope.CONTEXT:
+                axes = {Axis.CONTEXT}
+            case Scope.DATA:
+                # Sequences are shared as batches are: both sum their gradients.
+                axes = {Axis.DATA, Axis.CONTEXT}
+            case _:
+                return self._experts(scope)
+        return [(part.dimension, part.size) for part in self.parts if part.axis in axes]
+
+    def _experts(self, scope: Scope) -> list[tuple[int, int]]:
+        """The innermost `expert` GPUs of a stage, or those with the same place among them."""
+        left = self.axes.expert
+        members = []
+        for part in self.parts:
+            if part.axis is Axis.PIPELINE:
+                continue
+            taken = math.gcd(left, part.size)
+            if taken < part.size and left > taken:
+                raise DivisionError(
+                    f"expert={left} does not fit a {part.axis} axis of {part.size} GPUs; choose "
+                    "degrees that divide each other"
+                )
+            left //= taken
+            size = taken if scope is Scope.EXPERT else part.size // taken
+            members.append((part.dimension, size))
+        if left > 1:
+            raise DivisionError(
+                f"expert={self.axes.expert} is more than the GPUs of a stage; choose at most "
+                f"{self.axes.expert // left}"
+            )
+        return members
+
+
+_SCOPES = (Scope.TENSOR, Scope.CONTEXT, Scope.DATA, Scope.EXPERT, Scope.REPLICA)
+
+
+def orders(dimensions: tuple[Dimension, ...], axes: Axes) -> list[Ranks]:
+    """The different orders of ranks: the one given, or all with `tensor` innermost.
+
+    Tensor groups send several times per block and wait for it, so no framework lets them leave a
+    machine that they fit (arXiv:2104.04473, takeaway 1).
+
+    Raises:
+        DivisionError: the axes fit in no order.
+    """
+    if axes.order:
+        rest = [axis for axis in INNERMOST_FIRST if axis not in axes.order]
+        return [Ranks(dimensions, axes, (*axes.order, *rest))]
+    found: dict[object, Ranks] = {}
+    refused: DivisionError | None = None
+    first, *others = INNERMOST_FIRST
+    for order in permutations(others):
+        try:
+            ranks = Ranks(dimensions, axes, (first, *order))
+            found.setdefault(ranks.key(), ranks)
+        except DivisionError as cause:
+            refused = refused or cause
+    if not found:
+        assert refused is not None
+        raise refused
+    return list(found.values())
+
+
+def sizes_of(axes: Axes, gpus: int) -> dict[Axis, int]:
+    """The size of each axis of a job of so many GPUs.
+
+    Raises:
+        DivisionError: the axes do not multiply to the number of GPUs.
+    """
+    replicas = gpus // axes.of_replica
+    if gpus % axes.of_replica or axes.data not in (None, replicas):
+        data = f", data={axes.data}" if axes.data is not None else ""
+        raise DivisionError(
+            f"{axes.text()}{data} do not multiply to {gpus} GPUs; give the job a multiple of "
+            f"{axes.of_replica * (axes.data or 1)} GPUs or other axes"
+        )
+    return {
+        Axis.TENSOR: axes.tensor,
+        Axis.CONTEXT: axes.context,
+        Axis.DATA: replicas,
+        Axis.PIPELINE: axes.pipeline,
+    }
+
+
+def hops(dimension: Dimension, distance: int) -> int:
+    """Hops between two GPUs of a dimension that are `distance` positions apart."""
+    match dimension.topology:
+        case Topology.FULLY_CONNECTED:
+            return 1
+        case Topology.SWITCH:
+            return 2
+        case Topology.RING:
+            return min(distance, dimension.npus - distance)
+
+
+def _parts(dimensions: Sequence[Dimension], axes: Sequence[tuple[Axis, int]]) -> tuple[Part, ...]:
+    parts: list[Part] = []
+    left = [(axis, size) for axis, size in axes if size > 1]
+    for index, dimension in enumerate(dimensions):
+        stride, open_ = 1, dimension.npus
+        while open_ > 1:
+            axis, size = left[0]
+            taken = math.gcd(size, open_)
+            if taken == 1:
+                sizes = " x ".join(str(dim.npus) for dim in dimensions)
+                raise DivisionError(
+                    f"a {axis} group of {dict(axes)[axis]} does not fit {sizes} GPUs; place the "
+                    "job on machines alike, or choose axes that divide their GPUs"
+                )
+            parts.append(Part(index, stride, axis, taken))
+            stride, open_ = stride * taken, open_ // taken
+            left = left[1:] if taken == size else [(axis, size // taken), *left[1:]]
+    return tuple(parts)

@@ -1,0 +1,194 @@
+"""Iterations of jobs that are divided along several axes, stage by stage.
+
+The backend answers how long each different collective takes among the GPUs of its group, as for
+`layer_wise.py`. One GPU stands for each pipeline stage. `artist.workload.lanes` plays them, with
+one message per microbatch. So the answer for 16,384 GPUs takes no longer than the one for 16.
+
+The order of ranks is the job's own, or the best for the placement: those orders are played whose
+collectives and messages take the least time together.
+
+What is left of an iteration if everything arrives at once is its compute time. So a pipeline that
+fills and drains computes; it communicates exposed where messages and collectives make it longer.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from artist.errors import DivisionError
+from artist.estimates.layer_wise import Members, collective_query
+from artist.estimates.query import Burst, Dimension, Estimate, LatencyBackend, LatencyQuery
+from artist.estimates.rank_groups import Ranks, orders
+from artist.units import bytes_per_ns
+from artist.workload.lanes import play
+from artist.workload.layers import Scope, Workload
+from artist.workload.stage_programs import Request, alone_ns, stage_programs, stage_traffic
+
+MOST_PLAYED = 3
+"""Orders that are played; those after them send for longer in all."""
+
+
+class StagedQuery:
+    """A query about a staged workload. Each different collective is asked once."""
+
+    def __init__(self, backend: LatencyBackend, query: LatencyQuery) -> None:
+        self.backend, self.query = backend, query
+        self._known: dict[object, Estimate] = {}
+
+    def estimate(self, *, profile: bool = False) -> Estimate:
+        """The iteration in the best order of ranks.
+
+        Raises:
+            DivisionError: the job's GPUs do not divide along the axes.
+        """
+        query = self.query
+        compute_ns = alone_ns(query.workload)
+        tried = [_Costs(self, ranks) for ranks in self._orders()]
+        if len(tried) > 1:
+            tried.sort(key=_Costs.sent_ns)  # stable: the usual order comes first among equals
+        best = min(tried[:MOST_PLAYED], key=lambda costs: costs.finish_ns())
+        return Estimate(
+            max(best.finish_ns(), compute_ns) * query.passes,
+            compute_ns * query.passes,
+            self.backend.source,
+            best.bytes_per_dimension(),
+            best.profile() if profile else None,
+            order="-".join(best.ranks.order),
+        )
+
+    def _orders(self) -> list[Ranks]:
+        """The orders of ranks on the placement.
+
+        If the axes cut the dimensions unevenly, all GPUs count as peers at the outermost level.
+        """
+        query = self.query
+        assert query.workload.staged is not None
+        axes, dimensions = query.workload.staged.axes, query.dimensions
+        try:
+            return orders(dimensions, axes)
+        except DivisionError:
+            total = 1
+            for dimension in dimensions:
+                total *= dimension.npus
+            flat = tuple(replace(dim, npus=1) for dim in dimensions[:-1])
+            return orders((*flat, replace(dimensions[-1], npus=total)), axes)
+
+    def collective(self, group: Members, request: Request) -> Estimate:
+        """The estimate of a collective of a group alone."""
+        key = (group, request)
+        if key not in self._known:
+            asked = collective_query(self.query, group, request[0], request[1])
+            if asked is None:
+                self._known[key] = Estimate(0, 0, self.backend.source, ())
+            else:
+                self._known[key] = self.backend.estimate(asked)
+        return self._known[key]
+
+
+class _Costs:
+    """What is sent, in one order of ranks."""
+
+    def __init__(self, asked: StagedQuery, ranks: Ranks) -> None:
+        self.ranks = ranks
+        self._asked = asked
+        self._groups: dict[Scope, Members] = {}
+        self._durations_ns: dict[Request, int] = {}
+        self._finish_ns: int | None = None
+
+    def collective_ns(self, request: Request) -> int:
+        duration_ns = self._durations_ns.get(request)
+        if duration_ns is None:
+            duration_ns = self._durations_ns[request] = self._collective(request).finish_ns
+        return duration_ns
+
+    def message_ns(self, sender: int, receiver: int, size_bytes: int) -> int:
+        """As ASTRA-sim: latency for each hop, bytes once, truncated together."""
+        index, hops = self.ranks.route(sender, receiver)
+        dimension: Dimension = self.ranks.dimensions[index]
+        sent_ns = size_bytes / bytes_per_ns(dimension.bandwidth_gib_per_s)
+        return int(hops * dimension.latency_ns + sent_ns)
+
+    def sent_ns(self) -> int:
+        """For how long the stage that sends longest sends."""
+        size = self._border_bytes()
+        return max(
+            sum(self.collective_ns(request) * times for request, times in sent.collectives.items())
+            + sum(self.message_ns(stage, to, size) * n for to, n in sent.messages.items())
+            for stage, sent in enumerate(stage_traffic(self._workload()))
+        )
+
+    def finish_ns(self) -> int:
+        """When the last stage ends."""
+        if self._finish_ns is None:
+            played = play(stage_programs(self._workload(), self).programs)
+            ended = [x for x in played.finish_ns if x is not None]
+            assert len(ended) == len(played.finish_ns), "a stage waits for ever"
+            self._finish_ns = max(ended)
+        return self._finish_ns
+
+    def bytes_per_dimension(self) -> tuple[int, ...] | None:
+        """Bytes that a GPU sends on each dimension, the mean of all stages."""
+        totals = [0] * len(self._asked.query.dimensions)
+        traffic = stage_traffic(self._workload())
+        for stage, sent in enumerate(traffic):
+            for request, times in sent.collectives.items():
+                shares = self._collective(request).bytes_per_dimension
+                if shares is None:
+                    return None
+                for index, share in zip(self._indices(request, shares), shares, strict=True):
+                    totals[index] += times * share
+            for to, times in sent.messages.items():
+                totals[self.ranks.route(stage, to)[0]] += times * self._border_bytes()
+        return tuple(round(total / len(traffic)) for total in totals)
+
+    def profile(self) -> tuple[Burst, ...] | None:
+        """Traffic over time of the stage that sends longest."""
+        made = stage_programs(self._workload(), self, fine=True)
+        played = play(made.programs)
+        busy: Counter[int] = Counter()
+        for sent in made.sent:
+            busy[sent.stage] += made.programs[sent.stage].durations_ns[sent.node]
+        shown = max(range(len(made.programs)), key=lambda stage: busy[stage])
+        bursts: list[Burst] = []
+        for sent in made.sent:
+            if sent.stage != shown:
+                continue
+            start = played.starts_ns[shown][sent.node]
+            length = made.programs[shown].durations_ns[sent.node]
+            if sent.to is not None:
+                index = self.ranks.route(shown, sent.to)[0]
+                bursts.append(Burst(index, start, length, self._border_bytes()))
+            for request in sent.what:
+                shares = self._collective(request).bytes_per_dimension
+                if shares is None:
+                    return None
+                indices = self._indices(request, shares)
+                bursts += [
+                    Burst(index, start, length, share)
+                    for index, share in zip(indices, shares, strict=True)
+                    if share
+                ]
+        return tuple(sorted(bursts, key=lambda burst: burst.offset_ns))
+
+    def _indices(self, request: Request, shares: tuple[int, ...]) -> tuple[int, ...]:
+        """The dimensions of the query on which a collective sends these shares."""
+        return self._group(request[2]).indices if shares else ()
+
+    def _workload(self) -> Workload:
+        return self._asked.query.workload
+
+    def _border_bytes(self) -> int:
+        staged = self._workload().staged
+        assert staged is not None
+        return staged.border_bytes
+
+    def _collective(self, request: Request) -> Estimate:
+        return self._asked.collective(self._group(request[2]), request)
+
+    def _group(self, scope: Scope) -> Members:
+        if scope not in self._groups:
+            dimensions = self.ranks.group_dimensions(scope)
+            indices = tuple(index for index, _ in self.ranks.group(scope))
+            self._groups[scope] = Members(dimensions, indices)
+        return self._groups[scope]

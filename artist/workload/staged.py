@@ -1,0 +1,98 @@
+"""An iteration of a job whose model is divided along several axes, and how its GPUs are divided.
+
+The layers of a workload are those of one microbatch, in the order of the model. `Staged` says which
+of them lie on which stage, and how the stages run them. `stage_programs.py` makes the nodes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from artist.workload.pipeline_schedules import Schedule
+
+
+class Axis(StrEnum):
+    """An axis along which a job is divided. Every GPU has a place on each of them."""
+
+    TENSOR = "tensor"
+    CONTEXT = "context"
+    DATA = "data"
+    PIPELINE = "pipeline"
+
+
+INNERMOST_FIRST = (Axis.TENSOR, Axis.CONTEXT, Axis.DATA, Axis.PIPELINE)
+"""The usual order of ranks (arXiv:2407.21783, section 3.3.2, with pipeline and data exchanged as in
+Megatron-LM): tensor groups send most, and so lie innermost."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axes:
+    """The sizes of the axes. The GPUs that the others leave are the `data` axis.
+
+    `data` is None if any number of replicas is right. `expert` is the number of GPUs over which the
+    experts of a layer are spread: the innermost ones of a stage. `order` is the order of ranks,
+    innermost axis first. An empty one means the best for the placement that has `tensor` innermost.
+    """
+
+    tensor: int = 1
+    context: int = 1
+    pipeline: int = 1
+    expert: int = 1
+    data: int | None = None
+    order: tuple[Axis, ...] = ()
+
+    @property
+    def of_replica(self) -> int:
+        """GPUs of one replica of the model."""
+        return self.tensor * self.context * self.pipeline
+
+    def text(self) -> str:
+        """The sizes above 1, as in `tensor=8, pipeline=4`."""
+        names = ("tensor", "context", "pipeline", "expert")
+        shown = [f"{name}={getattr(self, name)}" for name in names if getattr(self, name) > 1]
+        return ", ".join(shown) or "one GPU per replica"
+
+
+class Sharded(StrEnum):
+    """What replicas share instead of each holding it whole (ZeRO, arXiv:1910.02054).
+
+    - `no`: nothing. The gradients of a layer are all-reduced after the last microbatch.
+    - `zero1`: optimizer states. Gradients are reduce-scattered after the last microbatch, and
+      weights are gathered before the first one.
+    - `zero2`: gradients too. They are reduce-scattered after every microbatch.
+    - `zero3`: weights too. They are gathered before each pass.
+    """
+
+    NO = "no"
+    ZERO1 = "zero1"
+    ZERO2 = "zero2"
+    ZERO3 = "zero3"
+
+
+RECOMPUTE = ("no", "selective", "full")
+"""What the backward pass computes again (`divide.py`)."""
+
+PREFETCH_ALL = -1
+"""Weights are gathered as early as the order of collectives allows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """How the layers of a workload are divided into stages, and how these run.
+
+    `chunks[c][u]` is the number of layers in unit u of chunk c. A unit is a block, the embeddings
+    or the head. With `sharded`, its weights are gathered and its gradients scattered together.
+    Chunk c lies on stage c mod `axes.pipeline`. `border_bytes` is what a GPU sends to the next
+    stage for one microbatch. `prefetch` is how many units ahead of the computation weights are
+    gathered. With `recompute`, a backward pass begins with another forward pass of the blocks.
+    """
+
+    axes: Axes
+    chunks: tuple[tuple[int, ...], ...]
+    microbatches: int
+    border_bytes: int
+    schedule: Schedule = Schedule.ONE_F_ONE_B
+    sharded: Sharded = Sharded.NO
+    prefetch: int = 1
+    recompute: bool = False
