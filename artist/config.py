@@ -28,6 +28,7 @@ from artist.errors import ConfigError, did_you_mean, shortened
 from artist.failures.checkpoints import CheckpointOptions
 from artist.io.documents import Document, Duration, NonNegative, explain, load_yaml, validate
 from artist.io.safe_yaml import parse_yaml
+from artist.workload.job_parallelism import JobParallelism
 from artist.workload.tenants import Tenant
 
 ARRIVALS = re.compile(r"trace|batch|poisson:(\d+(\.\d+)?([eE][+-]?\d+)?)", re.ASCII)
@@ -41,6 +42,7 @@ GROUPS = {
     "contention": "contention_options",
     "checkpoint": "checkpoint",
     "data": "data_options",
+    "parallelism": "parallelism",
 }
 
 SIZES = ("racks", "machines_per_rack", "gpus_per_machine")
@@ -55,6 +57,7 @@ UNUSED: tuple[tuple[str, Any], ...] = (
     *((name, None) for name in ("measure_from_s", "measure_until_s")),
     *((name, {}) for name in ("fabric_options", "contention_options", "data_options")),
     *((name, "none") for name in ("contention", "failures")),
+    ("parallelism", "published"),
 )
 """Settings that a dump leaves out where they have this value: then they say nothing."""
 
@@ -192,6 +195,11 @@ class Scenario(_Explained):
     measure_until_s: Duration | None = Field(
         default=None, description="the same at the end: jobs that arrive before, GPU time up to it"
     )
+    parallelism: JobParallelism | Literal["published", "none"] = Field(
+        default="published",
+        description="how jobs of large language models are divided whose trace does not say it: "
+        "published (for the model, fitted to the job), none, or {tensor: 8, pipeline: 4, ...}",
+    )
     permutation: int = Field(
         default=0,
         ge=0,
@@ -313,14 +321,16 @@ def assign(base: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
     if group in GROUPS and option:
         field = GROUPS[group]
         options = base.get(field, {})
-        if field == "checkpoint" and options is None:
+        if (field == "checkpoint" and options is None) or (
+            field == "parallelism" and isinstance(options, str)
+        ):
             options = {}
         if not isinstance(options, Mapping):
             raise ConfigError(f"{field} is {shortened(options)}, expected options as KEY: VALUE")
         if group == "fabric":
             options = _without_other_spelling(options, option)
         return {**base, field: _with(options, option, value)}
-    groups = {*GROUPS.values()} - {"checkpoint"}  # which is also set as a whole
+    groups = {*GROUPS.values()} - {"checkpoint", "parallelism"}  # which are also set as a whole
     known = [name for name in Scenario.model_fields if name not in groups]
     if key in known:
         return {**base, key: value}

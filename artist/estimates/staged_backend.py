@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from functools import lru_cache
 
 from artist.errors import DivisionError
 from artist.estimates.layer_wise import Members, collective_query
@@ -25,7 +26,11 @@ from artist.workload.lanes import play
 from artist.workload.layers import Scope, Workload
 from artist.workload.stage_programs import Request, alone_ns, stage_programs, stage_traffic
 
-MOST_PLAYED = 3
+ROUNDS = 4
+"""Of more than 2 x 4 - 1 rounds of microbatches, 4 are played, and the rest takes as long as the
+last of them. A round is a microbatch for every stage."""
+
+MOST_PLAYED = 2
 """Orders that are played; those after them send for longer in all."""
 
 
@@ -86,6 +91,38 @@ class StagedQuery:
         return self._known[key]
 
 
+def _played_ns(workload: Workload, costs: _Costs) -> int:
+    played = play(stage_programs(workload, costs).programs)
+    ended = [x for x in played.finish_ns if x is not None]
+    assert len(ended) == len(played.finish_ns), "a stage waits for ever"
+    return max(ended)
+
+
+# Interned, so that its units are made once.
+@lru_cache(maxsize=64)
+def _steady(workload: Workload) -> tuple[Workload, float]:
+    """The workload with as many microbatches as are played, and the rounds that are left out.
+
+    A round is a microbatch for every stage. Once the pipeline is full, all rounds are alike.
+    """
+    staged = workload.staged
+    assert staged is not None
+    round_ = staged.axes.pipeline
+    if staged.microbatches <= (2 * ROUNDS - 1) * round_:
+        return workload, 0
+    left = staged.microbatches - ROUNDS * round_
+    short = replace(workload, staged=replace(staged, microbatches=ROUNDS * round_))
+    return short, left / round_
+
+
+@lru_cache(maxsize=64)
+def _one_round_less(workload: Workload) -> Workload:
+    staged = workload.staged
+    assert staged is not None
+    microbatches = staged.microbatches - staged.axes.pipeline
+    return replace(workload, staged=replace(staged, microbatches=microbatches))
+
+
 class _Costs:
     """What is sent, in one order of ranks."""
 
@@ -121,10 +158,11 @@ class _Costs:
     def finish_ns(self) -> int:
         """When the last stage ends."""
         if self._finish_ns is None:
-            played = play(stage_programs(self._workload(), self).programs)
-            ended = [x for x in played.finish_ns if x is not None]
-            assert len(ended) == len(played.finish_ns), "a stage waits for ever"
-            self._finish_ns = max(ended)
+            short, rounds = _steady(self._workload())
+            self._finish_ns = _played_ns(short, self)
+            if rounds:
+                round_ns = self._finish_ns - _played_ns(_one_round_less(short), self)
+                self._finish_ns += round(rounds * round_ns)
         return self._finish_ns
 
     def bytes_per_dimension(self) -> tuple[int, ...] | None:
@@ -143,8 +181,9 @@ class _Costs:
         return tuple(round(total / len(traffic)) for total in totals)
 
     def profile(self) -> tuple[Burst, ...] | None:
-        """Traffic over time of the stage that sends longest."""
-        made = stage_programs(self._workload(), self, fine=True)
+        """Traffic over time of the stage that sends longest; of a series, over all its time."""
+        short, rounds = _steady(self._workload())
+        made = stage_programs(short, self)
         played = play(made.programs)
         busy: Counter[int] = Counter()
         for sent in made.sent:
@@ -169,7 +208,24 @@ class _Costs:
                     for index, share in zip(indices, shares, strict=True)
                     if share
                 ]
-        return tuple(sorted(bursts, key=lambda burst: burst.offset_ns))
+        bursts.sort(key=lambda burst: burst.offset_ns)
+        return tuple(self._with_rounds(bursts, round(rounds)))
+
+    def _with_rounds(self, bursts: list[Burst], rounds: int) -> list[Burst]:
+        """The bursts with those of the round before the middle repeated."""
+        if not rounds:
+            return bursts
+        short, _ = _steady(self._workload())
+        whole_ns = _played_ns(short, self)
+        round_ns = whole_ns - _played_ns(_one_round_less(short), self)
+        middle_ns = whole_ns // 2
+        before = [x for x in bursts if x.offset_ns < middle_ns]
+        again = [x for x in before if x.offset_ns >= middle_ns - round_ns]
+        return [
+            *before,
+            *(_later(x, n * round_ns) for n in range(1, rounds + 1) for x in again),
+            *(_later(x, rounds * round_ns) for x in bursts[len(before) :]),
+        ]
 
     def _indices(self, request: Request, shares: tuple[int, ...]) -> tuple[int, ...]:
         """The dimensions of the query on which a collective sends these shares."""
@@ -192,3 +248,7 @@ class _Costs:
             indices = tuple(index for index, _ in self.ranks.group(scope))
             self._groups[scope] = Members(dimensions, indices)
         return self._groups[scope]
+
+
+def _later(burst: Burst, by_ns: int) -> Burst:
+    return replace(burst, offset_ns=burst.offset_ns + by_ns)

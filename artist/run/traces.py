@@ -10,6 +10,7 @@ from artist.contract import Policy
 from artist.errors import ConfigError
 from artist.rng import stream
 from artist.trace.arrivals import with_arrivals
+from artist.trace.divided import with_axes
 from artist.trace.named import Given, open_trace
 from artist.trace.native.trace import (
     Trace,
@@ -39,6 +40,7 @@ def build_trace(scenario: Scenario, tree: ClusterTree) -> Trace:
     check_tenants(trace, load_tenants(scenario.tenants))
     if scenario.backend != "none":
         check_models(trace)
+        trace = with_axes(trace, scenario.parallelism)
     return permuted(trace, scenario.permutation)
 
 

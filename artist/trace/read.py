@@ -4,13 +4,13 @@ artist's own formats (`native/formats.py`), fields after the semicolon are optio
 
 | format | fields |
 |---|---|
-| native (CSV, Parquet) | job_id, arrival_s, gpus, model, iterations, compute_s; user, gpus_min, gpus_max, restart_s, checkpoint_*, tenant, priority, tables, gpu_kinds, hint_* |
-| simple (CSV, Parquet) | job_id, submit_time, num_gpus, duration; model, iterations, user or vc, gpus_min, gpus_max, restart_s, checkpoint_*, tenant, priority, tables, gpu_kinds, hint_* |
+| native (CSV, Parquet) | job_id, arrival_s, gpus, model, iterations, compute_s; user, gpus_min, gpus_max, restart_s, checkpoint_*, tenant, priority, tables, gpu_kinds, parallelism, hint_* |
+| simple (CSV, Parquet) | job_id, submit_time, num_gpus, duration; model, iterations, user or vc, gpus_min, gpus_max, restart_s, checkpoint_*, tenant, priority, tables, gpu_kinds, parallelism, hint_* |
 | sensetime (JSON) | job_id, total_iterations, time_per_iteration, max_parallelism, model, arrival_time or start_time; user, gpus_min, gpus_max, restart_s, checkpoint_* |
 
 `checkpoint_*` are checkpoint_interval_s and checkpoint_cost_s. `foreign/formats.py` lists the
-foreign formats. Times are seconds. A name of a model stays as the file has it;
-`native.trace.check_models` compares it with the catalogue.
+foreign formats. Times are seconds. A name of a model stays as the file has it, except that
+`parallelism` becomes part of it; `native.trace.check_models` compares it with the catalogue.
 """  # noqa: E501  (a table row is one line)
 
 from __future__ import annotations

@@ -236,7 +236,7 @@ ROWS = (
             sequence=2048,
             precision="bf16",
             tensor=8,
-            stages=12,
+            pipeline=12,
             microbatches=384,
         ),
         ("gpt3",),
@@ -261,15 +261,13 @@ ROWS = (
             ("qwen3-32b", "Qwen3 32B", "arXiv:2505.09388", ()),
         )
     ),
-    # A replica takes 112 GPUs and 32 sequences (arXiv:2407.21783, table 4, row 1). The paper has 16
-    # stages, of which the first and the last hold a block less. Stages are equal here: 14 divide
-    # 126 blocks.
+    # A replica takes 128 GPUs and 32 sequences (arXiv:2407.21783, table 4, row 1).
     Model(
         "llama3-405b",
-        "Llama 3 405B over tensor groups of 8 and 14 pipeline stages",
+        "Llama 3 405B over tensor groups of 8 and 16 pipeline stages",
         "arXiv:2407.21783",
         DECODERS["llama3-405b"].build,
-        Settings(32, 8192, precision="bf16", tensor=8, stages=14, microbatches=32),
+        Settings(32, 8192, precision="bf16", tensor=8, pipeline=16, microbatches=32),
     ),
     *(
         Model(

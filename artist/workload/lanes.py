@@ -60,7 +60,7 @@ class Played:
     starts_ns: list[list[int]]
 
 
-_COMPUTE, _COMM, _HOST = 0, 1, 2
+_COMPUTE, _COMM, _HOST = _LANES = (0, 1, 2)
 _LANE = {
     Kind.COMPUTE: _COMPUTE,
     Kind.COLLECTIVE: _COMM,
@@ -181,7 +181,10 @@ class _Gpu:
     def _issue(self, now: int, agenda: _Agenda) -> None:
         """Begin the first ready node of each free lane, in ascending order."""
         ready, busy = self._ready, self._busy
-        lanes = [lane for lane in range(3) if ready[lane] and not busy[lane]]
+        lanes = []
+        for lane in _LANES:  # not a comprehension: this is asked at every end of a node
+            if ready[lane] and not busy[lane]:
+                lanes.append(lane)
         if len(lanes) > 1:
             lanes.sort(key=lambda lane: ready[lane][0])
         for lane in lanes:

@@ -170,7 +170,7 @@ def test_parameters_equal_the_published_count(name: str, published: int) -> None
     assert parameters(name) == summary(name).parameters == published
     chosen = settings(name)
     if chosen.experts is None:
-        undivided = "parallel=data" if chosen.parallel == "fsdp" else "tensor=1,stages=1"
+        undivided = "parallel=data" if chosen.parallel == "fsdp" else "tensor=1,pipeline=1"
         iteration = workload(f"{name}@{undivided}")
         width = Precision(chosen.precision).width
         assert sum(layer.weight_grad.comm_bytes for layer in iteration.layers) == width * published

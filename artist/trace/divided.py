@@ -1,0 +1,87 @@
+"""The jobs of a trace with their axes: their own, the scenario's, or published ones."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Literal
+
+from artist.errors import ConfigError, DivisionError, TraceError
+from artist.trace.native.trace import Trace
+from artist.workload.job import Job
+from artist.workload.job_parallelism import JobParallelism, may_be_divided, says_axes
+
+
+def with_axes(trace: Trace, chosen: JobParallelism | Literal["published", "none"]) -> Trace:
+    """The trace whose large models have axes. Models must be known.
+
+    A job that says its axes keeps them. Jobs of other models than transformers have none.
+
+    Raises:
+        TraceError: axes that do not fit a model or do not multiply to the GPUs of a job.
+    """
+    if not any(
+        "@" in name or may_be_divided(name, chosen) for name in {x.model for x in trace.jobs}
+    ):
+        return trace
+    from artist.workload.divided_models import divided_model, published_model, takes_axes
+
+    def given(job: Job) -> str | None:
+        assert not isinstance(chosen, str)
+        if says_axes(job.model) or not takes_axes(job.model):
+            return None
+        return divided_model(job.model, chosen.settings())
+
+    def published(job: Job) -> str | None:
+        return published_model(job.model, job.gpus)
+
+    if chosen == "none":
+        filled: Counter[str] = Counter()
+    else:
+        trace, filled = _filled(trace, published if chosen == "published" else given)
+    _check(trace)
+    source = "published for the model" if chosen == "published" else "the scenario's"
+    texts = tuple(
+        f"parallelism of {count} jobs, {source}: {model}" for model, count in filled.items()
+    )
+    return replace(trace, filled=(*trace.filled, *texts)) if texts else trace
+
+
+def _filled(trace: Trace, model_of: Callable[[Job], str | None]) -> tuple[Trace, Counter[str]]:
+    """The trace with other models where there are any, and how many jobs have each."""
+    filled: Counter[str] = Counter()
+    jobs = list(trace.jobs)
+    for index, job in enumerate(jobs):
+        try:
+            model = model_of(job)
+        except ConfigError as cause:
+            raise _at(trace, index, cause) from cause
+        if model is not None:
+            filled[model] += 1
+            jobs[index] = replace(job, model=model)
+    return (replace(trace, jobs=tuple(jobs)), filled) if filled else (trace, filled)
+
+
+def _check(trace: Trace) -> None:
+    """Refuse axes that do not multiply to the GPUs of a job."""
+    from artist.estimates.rank_groups import sizes_of
+    from artist.workload.models import workload
+
+    known: set[tuple[str, int, int]] = set()
+    for index, job in enumerate(trace.jobs):
+        key = (job.model, job.gpus_min, job.gpus_max)
+        if "@" not in job.model or key in known:
+            continue
+        known.add(key)
+        try:
+            staged = workload(job.model).staged
+            for gpus in dict.fromkeys((job.gpus, job.gpus_min, job.gpus_max)) if staged else ():
+                assert staged is not None
+                sizes_of(staged.axes, gpus)
+        except (ConfigError, DivisionError) as cause:
+            raise _at(trace, index, cause) from cause
+
+
+def _at(trace: Trace, index: int, cause: Exception) -> TraceError:
+    return TraceError(f"{trace.place(index)}: job {trace.jobs[index].id!r}: {cause}")

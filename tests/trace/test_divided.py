@@ -1,0 +1,113 @@
+"""Axes of jobs: from a column, from a scenario, published ones, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from artist.config import Scenario, load_scenario
+from artist.errors import ConfigError, TraceError
+from artist.run import simulate
+from artist.trace.divided import with_axes
+from artist.trace.native.trace import Trace
+from artist.trace.read import read_trace
+from artist.workload.divided_models import published_model
+from artist.workload.job_parallelism import PUBLISHED, JobParallelism
+from artist.workload.models import settings, workload
+
+HEADER = "job_id,arrival_s,gpus,model,iterations,compute_s,parallelism\n"
+
+
+def trace(tmp_path: Path, *rows: str, header: str = HEADER) -> Trace:
+    path = tmp_path / "t.csv"
+    path.write_text(header + "".join(f"{row}\n" for row in rows))
+    return read_trace(path)
+
+
+def test_the_column_becomes_part_of_the_models_name(tmp_path: Path) -> None:
+    read = trace(
+        tmp_path,
+        'a,0,16,gpt3-xl,10,2,"tensor=4,pipeline=2"',
+        "b,0,8,llama3-8b,10,2,tensor=2 sequence=true recompute=true",
+        "c,0,8,resnet50,10,2,",
+    )
+    assert [job.model for job in read.jobs] == [
+        "gpt3-xl@tensor=4,pipeline=2",
+        "llama3-8b@tensor=2,recompute=full,sequence_parallel=true",
+        "resnet50",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cell", "message"),
+    [
+        ("tensor=4 pipeline=3", r"t\.csv:2: job 'a': tensor=4, pipeline=3 do not multiply to 16"),
+        ("pipeline=2 data=5", r"pipeline=2, data=5 do not multiply to 16 GPUs"),
+        ("tensor=4 pipeline=26", r"24 blocks do not fill 26 pipeline stages"),
+        ("pipeline=2 microbatches=3", r"t\.csv:2: .*4 does not divide into 3 microbatches"),
+        ("tensr=4", r"t\.csv:2: parallelism: unknown setting 'tensr': did you mean 'tensor'"),
+        ("tensor", r"expected pairs such as tensor=8,pipeline=4"),
+        ("sharded=zero9", r"'sharded' is 'zero9'"),
+    ],
+)
+def test_bad_cells_are_refused_where_they_stand(tmp_path: Path, cell: str, message: str) -> None:
+    with pytest.raises(TraceError, match=message):
+        with_axes(trace(tmp_path, f"a,0,16,gpt3-xl,10,2,{cell}"), "published")
+
+
+def test_a_large_model_gets_published_axes_and_the_trace_says_so(tmp_path: Path) -> None:
+    rows = ("a,0,64,Llama3-70B,10,5,", "b,0,64,gpt2,10,2,", "c,0,8,llama3-70b@tensor=8,10,5,")
+    divided = with_axes(trace(tmp_path, *rows), "published")
+    chosen = settings(divided.jobs[0].model)
+    assert (chosen.tensor, chosen.pipeline, chosen.microbatches) == (4, 8, 128)
+    assert divided.jobs[1].model == "gpt2"
+    assert divided.jobs[2].model == "llama3-70b@tensor=8"
+    (text,) = divided.filled
+    assert text.startswith("parallelism of 1 jobs, published for the model: llama3-70b@")
+
+
+def test_a_trace_of_other_models_is_the_same_object(tmp_path: Path) -> None:
+    read = trace(tmp_path, "a,0,64,resnet50,10,5,", "b,0,8,bert-large,10,5,")
+    assert with_axes(read, "published") is read
+    assert with_axes(trace(tmp_path, "a,0,64,llama3-70b,10,5,"), "none").filled == ()
+
+
+@pytest.mark.parametrize("model", PUBLISHED)
+@pytest.mark.parametrize("gpus", [1, 2, 8, 24, 64, 100, 1024, 16_384])
+def test_published_axes_fit_every_gang(model: str, gpus: int) -> None:
+    fitted = published_model(model, gpus)
+    if fitted is None:
+        assert gpus % 2 or gpus == 1
+        return
+    chosen = settings(fitted)
+    assert gpus % (chosen.tensor * chosen.pipeline) == 0
+    assert gpus // chosen.pipeline % chosen.expert == 0
+    assert workload(fitted).layers
+
+
+def test_a_scenario_divides_transformers_that_say_nothing(tmp_path: Path) -> None:
+    rows = ("a,0,16,gpt3-xl,10,2,", "b,0,8,resnet50,10,2,")
+    chosen = JobParallelism(tensor=4, pipeline=2)
+    divided = with_axes(trace(tmp_path, *rows), chosen)
+    assert [job.model for job in divided.jobs] == ["gpt3-xl@tensor=4,pipeline=2", "resnet50"]
+
+
+def test_settings_of_a_scenario() -> None:
+    scenario = load_scenario(None, {}, ["parallelism.tensor=8", "parallelism.sharded=zero1"])
+    assert scenario.parallelism == JobParallelism(tensor=8, sharded="zero1")
+    assert "parallelism" not in Scenario().model_dump()
+    assert load_scenario(None, {}, ["parallelism=none"]).parallelism == "none"
+    with pytest.raises(ConfigError, match=r"parallelism\.tensr"):
+        load_scenario(None, {}, ["parallelism.tensr=8"])
+
+
+def test_jobs_divided_along_axes_run(tmp_path: Path) -> None:
+    """More microbatches hide the same bubble: compute time is the trace's in every case."""
+    path = tmp_path / "t.csv"
+    row = "0,64,llama3-70b,10,5,"
+    path.write_text(f'{HEADER}a,{row}\nb,{row}"tensor=8,pipeline=4,batch=16,microbatches=16"\n')
+    scenario = Scenario(trace=str(path), racks=4, fabric="h100-quantum2-spectrum4", policy="fifo")
+    jobs = simulate(scenario).tables["jobs"]
+    assert all(50 < run < 60 for run in jobs["run_s"])
+    assert [model.partition("@")[0] for model in jobs["model"]] == ["llama3-70b"] * 2
