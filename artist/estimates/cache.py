@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from artist.errors import ConfigError
-from artist.estimates.query import Burst, Estimate, LatencyQuery
+from artist.estimates.query import AxisTraffic, Burst, Estimate, LatencyQuery
 from artist.workload.layers import Workload
 
 # Part of every key. Raise it when the meaning of a query or of an estimate changes.
@@ -242,7 +242,12 @@ def _decoded(kept: dict[str, Any]) -> Estimate:
         profile=None if profile is None else tuple(Burst(**burst) for burst in profile),
         from_cache=True,
         order=kept.get("order", ""),
+        axes=_axes(kept.get("axes")),
     )
+
+
+def _axes(kept: list[dict[str, int]] | None) -> tuple[AxisTraffic, ...] | None:
+    return None if kept is None else tuple(AxisTraffic(**one) for one in kept)
 
 
 def _is_damage(cause: Exception) -> bool:

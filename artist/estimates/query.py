@@ -83,6 +83,16 @@ class Burst:
 
 
 @dataclass(frozen=True, slots=True)
+class AxisTraffic:
+    """Bytes that one NPU sends along an axis in a dimension; its peers are `stride` NPUs apart."""
+
+    dimension: int
+    stride: int
+    npus: int
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Estimate:
     """A backend's answer for all passes of a query, and its source.
 
@@ -99,6 +109,8 @@ class Estimate:
     from_cache: bool = False
     order: str = ""
     """The order of ranks of a divided job, innermost axis first."""
+    axes: tuple[AxisTraffic, ...] | None = None
+    """What the axes of a divided job send; None of other jobs, whose peers fill a dimension."""
 
     @property
     def exposed_comm_ns(self) -> int:

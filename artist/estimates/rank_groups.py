@@ -56,8 +56,8 @@ class Ranks:
     def group(self, scope: Scope) -> tuple[tuple[int, int], ...]:
         """(dimension, GPUs in it) of a scope's group, innermost first."""
         counts: dict[int, int] = {}
-        for dimension, size in self._members(scope):
-            counts[dimension] = counts.get(dimension, 1) * size
+        for part in self.members(scope):
+            counts[part.dimension] = counts.get(part.dimension, 1) * part.size
         return tuple((dimension, size) for dimension, size in counts.items() if size > 1)
 
     def group_dimensions(self, scope: Scope) -> tuple[Dimension, ...]:
@@ -82,10 +82,32 @@ class Ranks:
                 route = part.dimension, hops(dimension, distance)
         return route
 
+    def peers(self, scope: Scope, dimension: int) -> tuple[int, int]:
+        """(stride in ranks, GPUs) of a scope's group in a dimension.
+
+        Of parts that are no neighbours, those of the outermost one.
+        """
+        stride, size = 1, 1
+        for part in self.members(scope):
+            if part.dimension == dimension and part.size > 1:
+                adjacent = part.stride == stride * size
+                stride = stride if adjacent else part.stride
+                size = size * part.size if adjacent else part.size
+        return stride * self._ranks_inside(dimension), size
+
+    def stages(self, dimension: int) -> tuple[int, int]:
+        """(stride in ranks, GPUs) of the outermost part of a pipeline in a dimension."""
+        part = [part for part in self._pipeline() if part.dimension == dimension][-1]
+        return part.stride * self._ranks_inside(dimension), part.size
+
+    def _ranks_inside(self, dimension: int) -> int:
+        return math.prod(dim.npus for dim in self.dimensions[:dimension])
+
     def _pipeline(self) -> list[Part]:
         return [part for part in self.parts if part.axis is Axis.PIPELINE]
 
-    def _members(self, scope: Scope) -> list[tuple[int, int]]:
+    def members(self, scope: Scope) -> list[Part]:
+        """The parts of a scope's group, innermost first."""
         match scope:
             case Scope.TENSOR:
                 axes = {Axis.TENSOR}
@@ -96,9 +118,9 @@ class Ranks:
                 axes = {Axis.DATA, Axis.CONTEXT}
             case _:
                 return self._experts(scope)
-        return [(part.dimension, part.size) for part in self.parts if part.axis in axes]
+        return [part for part in self.parts if part.axis in axes]
 
-    def _experts(self, scope: Scope) -> list[tuple[int, int]]:
+    def _experts(self, scope: Scope) -> list[Part]:
         """The innermost `expert` GPUs of a stage, or those with the same place among them."""
         left = self.axes.expert
         members = []
@@ -112,8 +134,11 @@ class Ranks:
                     "degrees that divide each other"
                 )
             left //= taken
-            size = taken if scope is Scope.EXPERT else part.size // taken
-            members.append((part.dimension, size))
+            if scope is Scope.EXPERT:
+                members.append(part._replace(size=taken))
+            else:
+                stride = part.stride * taken
+                members.append(part._replace(stride=stride, size=part.size // taken))
         if left > 1:
             raise DivisionError(
                 f"expert={self.axes.expert} is more than the GPUs of a stage; choose at most "

@@ -19,7 +19,14 @@ from functools import lru_cache
 
 from artist.errors import DivisionError
 from artist.estimates.layer_wise import Members, collective_query
-from artist.estimates.query import Burst, Dimension, Estimate, LatencyBackend, LatencyQuery
+from artist.estimates.query import (
+    AxisTraffic,
+    Burst,
+    Dimension,
+    Estimate,
+    LatencyBackend,
+    LatencyQuery,
+)
 from artist.estimates.rank_groups import Ranks, orders
 from artist.units import bytes_per_ns
 from artist.workload.lanes import play
@@ -59,6 +66,7 @@ class StagedQuery:
             self.backend.source,
             best.bytes_per_dimension(),
             best.profile() if profile else None,
+            axes=best.axes(),
             order="-".join(best.ranks.order),
         )
 
@@ -179,6 +187,28 @@ class _Costs:
             for to, times in sent.messages.items():
                 totals[self.ranks.route(stage, to)[0]] += times * self._border_bytes()
         return tuple(round(total / len(traffic)) for total in totals)
+
+    def axes(self) -> tuple[AxisTraffic, ...] | None:
+        """What a GPU sends along each axis, the mean of all stages."""
+        totals: dict[tuple[int, int, int], int] = {}
+        traffic = stage_traffic(self._workload())
+        for stage, sent in enumerate(traffic):
+            for request, times in sent.collectives.items():
+                shares = self._collective(request).bytes_per_dimension
+                if shares is None:
+                    return None
+                for index, share in zip(self._indices(request, shares), shares, strict=True):
+                    key = (index, *self.ranks.peers(request[2], index))
+                    totals[key] = totals.get(key, 0) + times * share
+            for to, times in sent.messages.items():
+                index = self.ranks.route(stage, to)[0]
+                key = (index, *self.ranks.stages(index))
+                totals[key] = totals.get(key, 0) + times * self._border_bytes()
+        return tuple(
+            AxisTraffic(*key, round(total / len(traffic)))
+            for key, total in sorted(totals.items())
+            if total
+        )
 
     def profile(self) -> tuple[Burst, ...] | None:
         """Traffic over time of the stage that sends longest; of a series, over all its time."""

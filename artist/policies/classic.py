@@ -51,6 +51,7 @@ from artist.policies.shared.placers import placer
 from artist.policies.shared.ranking import ORDERS, LastRanked, Rank, RankedQueue, behind, gpus_held
 from artist.policies.shared.refusals import Refusals, far_apart
 from artist.policies.shared.sharing import Sharing
+from artist.policies.shared.tensor_groups import for_groups
 from artist.units import Tick, ticks
 
 
@@ -182,5 +183,6 @@ class Classic(BasePolicy):
         return possible
 
     def _place(self, sharing: Sharing, job: JobView, free: FreeGpus) -> Placement | None:
-        placement = self._placer.place(free, job.job.gpus, sharing.busy)
+        usable = for_groups(free, job.job)
+        placement = self._placer.place(usable, job.job.gpus, sharing.busy)
         return sharing.permitted(job.handle, placement)

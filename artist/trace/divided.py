@@ -8,9 +8,11 @@ from dataclasses import replace
 from typing import Literal
 
 from artist.errors import ConfigError, DivisionError, TraceError
+from artist.estimates.rank_groups import sizes_of
 from artist.trace.native.trace import Trace
 from artist.workload.job import Job
 from artist.workload.job_parallelism import JobParallelism, may_be_divided, says_axes
+from artist.workload.layers import Workload
 
 
 def with_axes(trace: Trace, chosen: JobParallelism | Literal["published", "none"]) -> Trace:
@@ -40,7 +42,7 @@ def with_axes(trace: Trace, chosen: JobParallelism | Literal["published", "none"
         filled: Counter[str] = Counter()
     else:
         trace, filled = _filled(trace, published if chosen == "published" else given)
-    _check(trace)
+    trace = _checked(trace)
     source = "published for the model" if chosen == "published" else "the scenario's"
     texts = tuple(
         f"parallelism of {count} jobs, {source}: {model}" for model, count in filled.items()
@@ -63,24 +65,31 @@ def _filled(trace: Trace, model_of: Callable[[Job], str | None]) -> tuple[Trace,
     return (replace(trace, jobs=tuple(jobs)), filled) if filled else (trace, filled)
 
 
-def _check(trace: Trace) -> None:
-    """Refuse axes that do not multiply to the GPUs of a job."""
-    from artist.estimates.rank_groups import sizes_of
+def _checked(trace: Trace) -> Trace:
+    """The trace with the sizes of tensor groups; axes must multiply to the GPUs of a job."""
     from artist.workload.models import workload
 
-    known: set[tuple[str, int, int]] = set()
-    for index, job in enumerate(trace.jobs):
-        key = (job.model, job.gpus_min, job.gpus_max)
-        if "@" not in job.model or key in known:
-            continue
-        known.add(key)
-        try:
-            staged = workload(job.model).staged
-            for gpus in dict.fromkeys((job.gpus, job.gpus_min, job.gpus_max)) if staged else ():
-                assert staged is not None
-                sizes_of(staged.axes, gpus)
-        except (ConfigError, DivisionError) as cause:
-            raise _at(trace, index, cause) from cause
+    known: dict[tuple[str, int, int, int], int] = {}
+    jobs = list(trace.jobs)
+    for index, job in enumerate(jobs):
+        key = (job.model, job.gpus, job.gpus_min, job.gpus_max)
+        if key not in known:
+            try:
+                known[key] = _tensor(workload(job.model), key[1:])
+            except (ConfigError, DivisionError) as cause:
+                raise _at(trace, index, cause) from cause
+        if known[key] > 1:
+            jobs[index] = replace(job, tensor=known[key])
+    return replace(trace, jobs=tuple(jobs)) if max(known.values()) > 1 else trace
+
+
+def _tensor(divided: Workload, sizes: tuple[int, ...]) -> int:
+    """The GPUs of a tensor group of a staged workload that runs on so many GPUs, else 1."""
+    if divided.staged is None:
+        return 1
+    for gpus in dict.fromkeys(sizes):
+        sizes_of(divided.staged.axes, gpus)
+    return divided.staged.axes.tensor
 
 
 def _at(trace: Trace, index: int, cause: Exception) -> TraceError:

@@ -49,6 +49,9 @@ class Job:
     # The kinds of GPUs that it accepts, the best one first; none given: all (`Unit.kind` of a
     # cluster file).
     gpu_kinds: tuple[str, ...] = ()
+    # GPUs of a tensor-parallel group, which should lie in one machine; part of the model's name
+    # in a trace.
+    tensor: int = 1
 
     def __post_init__(self) -> None:
         if self.gpus_min is _AS_GPUS:

@@ -259,3 +259,21 @@ def test_a_job_on_one_machine_has_no_ways() -> None:
     quiet = contention([JobOnLinks((), 1.0, 0.5)])
     assert quiet.members[0].pattern.down_s == 1.0
     assert np.isclose(quiet.members[0].offset_s, 0.0)
+
+
+def test_a_divided_job_sends_to_the_peers_of_each_axis() -> None:
+    """4 machines of 8: tensor inside, pipelines on pairs of machines, replicas across the pairs."""
+    fabric = load_fabric("h100-quantum2-spectrum4")
+    curves = Curves(fabric, open_backend("analytical"), workload)
+    job = "gpt2@tensor=8,pipeline=2,order=tensor-pipeline-data"
+    sent = curves.sent(job, (8, 8, 8, 8), frozenset({"network"})).traffic
+    machines = np.repeat(range(4), 8)
+    pairs = {(x.source, x.target): x.volume_bytes for x in between_npus(machines, sent)}
+    pipelines, replicas = {(0, 1), (2, 3)}, {(0, 2), (1, 3)}
+    assert pairs.keys() == {*pipelines, *replicas, *((y, x) for x, y in pipelines | replicas)}
+    by_axis = {(x.stride, x.npus): x.size_bytes for x in sent.axes or ()}
+    assert by_axis.keys() == {(1, 8), (8, 2), (16, 2)}
+    assert pairs[0, 1] == 8 * by_axis[8, 2]
+    assert pairs[0, 2] == 8 * by_axis[16, 2]
+    outside = sum(x for (_, size), x in by_axis.items() if size == 2)
+    assert outside == pytest.approx(sent.bytes_per_dimension[1], rel=1e-6)

@@ -181,7 +181,7 @@ class Curves:
                 "is not known; take --backend analytical, or --contention none"
             )
         system = query(self._workload(model), dims, self._fabric).system
-        return Traffic(dims, system.all_reduce, first.bytes_per_dimension)
+        return Traffic(dims, system.all_reduce, first.bytes_per_dimension, first.axes)
 
     def curve(self, model: str, shape: Shape, contended: frozenset[str]) -> Curve:
         """The curve of a model on a shape, over the share of the levels named `contended`.

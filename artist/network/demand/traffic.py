@@ -14,6 +14,9 @@ Under the rule `bounded` an uneven placement costs as a regular shape that is no
 (`artist.estimates.dimensions`). There each part of a unit sends what a part of that regular shape
 sends, to the other parts of the unit.
 
+The groups of a divided job lie along its axes, which may fill a dimension in part. There the peers
+of an NPU are those of its group.
+
 The collective algorithm says to which peers an NPU sends. With n NPUs in a group and B bytes that
 each of them sends on average, position p sends
 
@@ -42,7 +45,7 @@ from artist.astra.messages.groups import Algorithm, GroupFamily, algorithm_of
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree, units_holding
 from artist.errors import ConfigError
-from artist.estimates.query import Dimension
+from artist.estimates.query import AxisTraffic, Dimension
 
 Ints = npt.NDArray[np.int64]
 
@@ -104,6 +107,8 @@ class Traffic:
     dimensions: tuple[Dimension, ...]
     algorithms: tuple[str, ...]
     bytes_per_dimension: tuple[float, ...]
+    axes: tuple[AxisTraffic, ...] | None = None
+    """Of a divided job: what it sends along each axis, in place of the bytes per dimension."""
 
     @property
     def npus(self) -> int:
@@ -117,6 +122,12 @@ class Traffic:
             ConfigError: an algorithm over all dimensions is combined with others.
         """
         algorithms = [algorithm_of(name) for name in self.algorithms]
+        if self.axes is not None:
+            for axis in self.axes:
+                level = self.dimensions[axis.dimension].level
+                algorithm = _any_size(algorithms[axis.dimension])
+                yield algorithm, axis.npus, axis.stride, axis.size_bytes, level
+            return
         if algorithms and algorithms[0].flat:
             total = math.fsum(self.bytes_per_dimension)
             yield algorithms[0], self.npus, 1, total, self.dimensions[-1].level

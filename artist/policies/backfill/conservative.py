@@ -31,6 +31,7 @@ from artist.policies.options import BackfillOptions
 from artist.policies.shared.placers import placer
 from artist.policies.shared.ranking import ORDERS, Rank
 from artist.policies.shared.refusals import one_unit
+from artist.policies.shared.tensor_groups import for_groups
 from artist.units import Tick
 
 
@@ -113,7 +114,7 @@ class Conservative(BasePolicy):
         gpus = job.job.gpus
         reservation = profile.earliest(
             gpus,
-            lambda free: self._placer.place(free, gpus),
+            lambda free: self._placer.place(for_groups(free, job.job), gpus),
             partial(self._estimates.duration, view, job),
             None if before is None else before.start,
         )
@@ -154,11 +155,12 @@ class Conservative(BasePolicy):
             free.claim(start.placement)
         started = {start.handle for start in starts}
         for handle in planned:
-            gpus = view.waiting[handle].job.gpus
+            job = view.waiting[handle].job
+            gpus = job.gpus
             if handle in started or handle in self._told or gpus > free.total:
                 continue
             self._told.add(handle)
-            if self._placer.place(free, gpus) is None:
+            if self._placer.place(for_groups(free, job), gpus) is None:
                 waits.append(one_unit(self._placer.widest, view.cluster, handle, gpus))
             else:
                 waits.append(Wait(handle, "it would have run into the reservation of another job"))

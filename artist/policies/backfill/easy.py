@@ -26,6 +26,7 @@ from artist.policies.options import BackfillOptions
 from artist.policies.shared.placers import Placer, placer
 from artist.policies.shared.ranking import ORDERS, RankedQueue
 from artist.policies.shared.refusals import one_unit
+from artist.policies.shared.tensor_groups import for_groups
 from artist.units import Tick
 
 
@@ -60,7 +61,7 @@ class Easy(BasePolicy):
             return head is None or free.total >= gpus
 
         for _, job in self._queue.walk(possible):
-            placement = self._placer.place(free, job.job.gpus)
+            placement = self._placer.place(for_groups(free, job.job), job.job.gpus)
             if placement is None:
                 if free.total >= job.job.gpus:
                     waits += self._tell(view, job, None)
@@ -141,4 +142,5 @@ class _Head:
         return False
 
     def _fits(self) -> bool:
-        return self._placer.place(self._free, self.job.job.gpus) is not None
+        usable = for_groups(self._free, self.job.job)
+        return self._placer.place(usable, self.job.job.gpus) is not None

@@ -67,6 +67,7 @@ from artist.policies.shared.ranking import Rank, RankedQueue, behind, gpus_held,
 from artist.policies.shared.ratios import ONE, ZERO
 from artist.policies.shared.refusals import Refusals
 from artist.policies.shared.sharing import Busy, Sharing, nothing_busy, pack_least_contended
+from artist.policies.shared.tensor_groups import for_groups
 from artist.units import Tick, seconds_text, ticks
 
 
@@ -180,7 +181,7 @@ class Dally(BasePolicy):
         self, sharing: Sharing, busy: Busy, job: JobView, free: FreeGpus
     ) -> Placement | None:
         """A placement in the best level with room, if the job has waited long enough for it."""
-        gpus = job.job.gpus
+        free, gpus = for_groups(free, job.job), job.job.gpus
         starvation = 0 if job.placement else self._now - job.entered
         waits = self._timers.opens_after(free.tree, gpus)
         for level, wait in enumerate(waits, start=free.tree.machine):
@@ -193,6 +194,7 @@ class Dally(BasePolicy):
 
     def _improve(self, busy: Busy, job: JobView, free: FreeGpus) -> Placement | None:
         """A placement in a better level for a running job, or of a better shape in its own."""
+        free = for_groups(free, job.job)
         for level in range(free.tree.machine, job.tier):
             placement = pack_least_contended(free, level, job.job.gpus, busy)
             if placement is not None:

@@ -94,6 +94,7 @@ from artist.policies.shared.placers import placer
 from artist.policies.shared.ranking import RankedQueue, by_rank
 from artist.policies.shared.refusals import Refusals, far_apart
 from artist.policies.shared.sharing import Sharing
+from artist.policies.shared.tensor_groups import for_groups
 from artist.rng import FIRST_DRAWS, Draws
 from artist.units import Tick, ticks
 
@@ -185,7 +186,8 @@ class Gandiva(BasePolicy):
 
     def _place(self, sharing: Sharing, job: JobView, free: FreeGpus) -> Placement | None:
         if self._placer is not None:
-            placement = self._placer.place(free, job.job.gpus, sharing.busy)
+            usable = for_groups(free, job.job)
+            placement = self._placer.place(usable, job.job.gpus, sharing.busy)
         else:
             placement = self._affinity.place(job, free)
         return sharing.permitted(job.handle, placement)

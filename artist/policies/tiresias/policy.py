@@ -71,6 +71,7 @@ from artist.policies.shared.placers import FirstFreePlacer, Placer, placer
 from artist.policies.shared.ranking import Rank, RankedQueue, behind, by_rank, gpus_held
 from artist.policies.shared.refusals import TOO_FAR_APART, Refusals, far_apart
 from artist.policies.shared.sharing import Sharing
+from artist.policies.shared.tensor_groups import for_groups
 from artist.policies.tiresias.placement import FewestMachines, skew
 from artist.policies.tiresias.queues import GittinsIndex, ServiceQueues, read_services
 from artist.units import Tick, ticks
@@ -210,8 +211,9 @@ class Tiresias(BasePolicy):
         for rank, job in self._ranked(contestable, possible):
             served = contest.offer(rank, job)
             # The pool only shrinks during a round. So the next such job would fail as well, unless
-            # this one waits because of what it would lose on links.
-            if not served and job.placement is None and self.options.most_slowdown is None:
+            # this one waits because of what it would lose on links, or for whole machines.
+            alike = self.options.most_slowdown is None and job.job.tensor == 1
+            if not served and job.placement is None and alike:
                 full.add((self._skewed(job), job.job.gpus))
         return contest
 
@@ -228,7 +230,8 @@ class Tiresias(BasePolicy):
 
     def _place(self, sharing: Sharing, job: JobView, free: FreeGpus) -> Placement | None:
         rule = self._placers[self._skewed(job)]
-        return sharing.permitted(job.handle, rule.place(free, job.job.gpus, sharing.busy))
+        usable = for_groups(free, job.job)
+        return sharing.permitted(job.handle, rule.place(usable, job.job.gpus, sharing.busy))
 
     def _skewed(self, job: JobView) -> bool:
         return skew(job.job.model) > self.options.skew_threshold
