@@ -321,9 +321,7 @@ def assign(base: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
     if group in GROUPS and option:
         field = GROUPS[group]
         options = base.get(field, {})
-        if (field == "checkpoint" and options is None) or (
-            field == "parallelism" and isinstance(options, str)
-        ):
+        if field in ("checkpoint", "parallelism") and options in (None, "published", "none"):
             options = {}
         if not isinstance(options, Mapping):
             raise ConfigError(f"{field} is {shortened(options)}, expected options as KEY: VALUE")

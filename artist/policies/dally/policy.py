@@ -194,9 +194,9 @@ class Dally(BasePolicy):
 
     def _improve(self, busy: Busy, job: JobView, free: FreeGpus) -> Placement | None:
         """A placement in a better level for a running job, or of a better shape in its own."""
-        free = for_groups(free, job.job)
         for level in range(free.tree.machine, job.tier):
-            placement = pack_least_contended(free, level, job.job.gpus, busy)
+            usable = for_groups(free, job.job)
+            placement = pack_least_contended(usable, level, job.job.gpus, busy)
             if placement is not None:
                 return placement
         return self._reshape(job, free) if self.options.moves_for == "shape" else None
@@ -204,7 +204,7 @@ class Dally(BasePolicy):
     def _reshape(self, job: JobView, free: FreeGpus) -> Placement | None:
         """A better shape at the job's own level; None if there is none."""
         assert job.placement is not None  # only running jobs improve
-        placement = pack_in_level(free, job.tier, job.job.gpus)
+        placement = pack_in_level(for_groups(free, job.job), job.tier, job.job.gpus)
         if placement is None:
             return None
         better = spread(free.tree, placement) < spread(free.tree, job.placement)
