@@ -193,7 +193,8 @@ def synth(
     shape: Annotated[
         Shape,
         typer.Option(
-            help="sensetime: the default trace's; cassini, mast-synth, warehouse: those papers'."
+            help="sensetime: the default trace's; cassini, mast-synth, warehouse: those papers'; "
+            "llm: around language models."
         ),
     ] = Shape.SENSETIME,
     arrivals: Annotated[
@@ -248,6 +249,10 @@ def synth(
             f"--shape {shape}: it has Poisson arrivals at a --load; give --load, and --arrivals "
             "and --divided only with --shape cassini"
         )
+    elif shape is Shape.LLM:
+        from artist.trace.synthetic.llm import llm_jobs
+
+        write_native(llm_jobs(jobs, load, gpus, seed).jobs, out)
     elif shape is Shape.MAST:
         _write_mast(jobs, load, gpus, seed, out, data, cluster, overwrite=overwrite)
     else:

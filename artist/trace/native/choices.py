@@ -41,12 +41,13 @@ class Rules:
 
 
 class Shape(StrEnum):
-    """Whose jobs are drawn: `generate.py`, `cassini.py` or `mast.py` in `synthetic`."""
+    """Whose jobs are drawn: `generate.py`, `cassini.py`, `llm.py` or `mast.py` in `synthetic`."""
 
     SENSETIME = "sensetime"
     CASSINI = "cassini"
     MAST = "mast-synth"
     WAREHOUSE = "warehouse"
+    LLM = "llm"
 
 
 class ArrivalKind(StrEnum):
