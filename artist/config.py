@@ -28,7 +28,7 @@ from artist.errors import ConfigError, did_you_mean, shortened
 from artist.failures.checkpoints import CheckpointOptions
 from artist.io.documents import Document, Duration, NonNegative, explain, load_yaml, validate
 from artist.io.safe_yaml import parse_yaml
-from artist.workload.job_parallelism import JobParallelism
+from artist.workload.division.job_parallelism import JobParallelism
 from artist.workload.tenants import Tenant
 
 ARRIVALS = re.compile(r"trace|batch|poisson:(\d+(\.\d+)?([eE][+-]?\d+)?)", re.ASCII)

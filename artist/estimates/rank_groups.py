@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 from artist.errors import DivisionError
 from artist.estimates.query import Dimension, Topology
+from artist.workload.division.staged import INNERMOST_FIRST, Axes, Axis
 from artist.workload.layers import Scope
-from artist.workload.staged import INNERMOST_FIRST, Axes, Axis
 
 
 class Part(NamedTuple):

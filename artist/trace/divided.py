@@ -10,8 +10,8 @@ from typing import Literal
 from artist.errors import ConfigError, DivisionError, TraceError
 from artist.estimates.rank_groups import sizes_of
 from artist.trace.native.trace import Trace
+from artist.workload.division.job_parallelism import JobParallelism, may_be_divided, says_axes
 from artist.workload.job import Job
-from artist.workload.job_parallelism import JobParallelism, may_be_divided, says_axes
 from artist.workload.layers import Workload
 
 
@@ -27,7 +27,7 @@ def with_axes(trace: Trace, chosen: JobParallelism | Literal["published", "none"
         "@" in name or may_be_divided(name, chosen) for name in {x.model for x in trace.jobs}
     ):
         return trace
-    from artist.workload.divided_models import divided_model, published_model, takes_axes
+    from artist.trace.native.divided_models import divided_model, published_model, takes_axes
 
     def given(job: Job) -> str | None:
         assert not isinstance(chosen, str)

@@ -23,11 +23,11 @@ from itertools import groupby
 
 from artist.errors import ConfigError
 from artist.workload.architectures.operators import Operator, OperatorKind, Role
+from artist.workload.division.pipeline_schedules import Schedule
+from artist.workload.division.staged import Axes, Sharded, Staged
 from artist.workload.gpus import Gpu
 from artist.workload.layers import Collective, Layer, Parallelism, Phase, Scope, Workload
 from artist.workload.parallelism import block_of
-from artist.workload.pipeline_schedules import Schedule
-from artist.workload.staged import Axes, Sharded, Staged
 
 
 @dataclass(frozen=True, slots=True)

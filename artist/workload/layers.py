@@ -12,8 +12,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from artist.workload.division.staged import Staged
     from artist.workload.graph import JobGraph
-    from artist.workload.staged import Staged
 
 
 class Collective(StrEnum):
@@ -41,7 +41,7 @@ class Parallelism(StrEnum):
     GRAPH = "GRAPH"
     """The nodes of every GPU, as a trace has them (`graph.py`). It has no layers."""
     STAGED = "STAGED"
-    """Stages that run microbatches, divided along several axes (`staged.py`)."""
+    """Stages that run microbatches, divided along several axes (`division/staged.py`)."""
 
 
 class Scope(StrEnum):

@@ -14,9 +14,9 @@ from typing import Any, NoReturn
 
 from artist.errors import did_you_mean
 from artist.registry import UnknownNameError
+from artist.workload.division.pipeline_schedules import Schedule
+from artist.workload.division.staged import INNERMOST_FIRST, PREFETCH_ALL, RECOMPUTE, Axis, Sharded
 from artist.workload.gpus import GPU_NAMES, Precision
-from artist.workload.pipeline_schedules import Schedule
-from artist.workload.staged import INNERMOST_FIRST, PREFETCH_ALL, RECOMPUTE, Axis, Sharded
 
 TIMINGS = ("arithmetic", "roofline")
 PARALLEL = ("data", "fsdp")

@@ -23,11 +23,11 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple, Protocol
 
+from artist.workload.division.pipeline_schedules import Pass, passes
+from artist.workload.division.staged import PREFETCH_ALL, Sharded, Staged
 from artist.workload.graph import Kind
 from artist.workload.lanes import LaneProgram
 from artist.workload.layers import Collective, Layer, Phase, Scope, Workload
-from artist.workload.pipeline_schedules import Pass, passes
-from artist.workload.staged import PREFETCH_ALL, Sharded, Staged
 
 NS_PER_US = 1000
 

@@ -19,12 +19,12 @@ from artist.errors import ConfigError, DivisionError
 from artist.estimates.layer_wise import LayerwiseBackend
 from artist.estimates.query import Dimension, Estimate, LatencyQuery, SystemSettings, Topology
 from artist.estimates.rank_groups import Ranks, hops, orders
+from artist.workload.division.pipeline_schedules import Schedule
+from artist.workload.division.staged import INNERMOST_FIRST, Axes, Axis, Staged
 from artist.workload.lanes import play
 from artist.workload.layers import Layer, Parallelism, Phase, Scope, Workload
 from artist.workload.models import workload
-from artist.workload.pipeline_schedules import Schedule
 from artist.workload.stage_programs import alone_ns, stage_programs
-from artist.workload.staged import INNERMOST_FIRST, Axes, Axis, Staged
 
 RECORDED = Path(__file__).parents[3] / "shared/groundwork/parallel/jobs.jsonl.gz"
 recorded = pytest.mark.skipif(not RECORDED.is_file(), reason="recorded runs are not beside")

@@ -10,10 +10,10 @@ from artist.config import Scenario, load_scenario
 from artist.errors import ConfigError, TraceError
 from artist.run import simulate
 from artist.trace.divided import with_axes
+from artist.trace.native.divided_models import published_model
 from artist.trace.native.trace import Trace
 from artist.trace.read import read_trace
-from artist.workload.divided_models import published_model
-from artist.workload.job_parallelism import PUBLISHED, JobParallelism
+from artist.workload.division.job_parallelism import PUBLISHED, JobParallelism
 from artist.workload.models import settings, workload
 
 HEADER = "job_id,arrival_s,gpus,model,iterations,compute_s,parallelism\n"

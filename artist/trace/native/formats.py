@@ -193,8 +193,8 @@ def _divided(table: Table, models: list[str]) -> list[str]:
     """
     if _AXES not in table.columns:
         return models
-    from artist.workload.divided_models import divided_model
-    from artist.workload.job_parallelism import JobParallelism, words
+    from artist.trace.native.divided_models import divided_model
+    from artist.workload.division.job_parallelism import JobParallelism, words
     from artist.workload.models import is_spelled
 
     made: dict[tuple[str, str], str] = {}
@@ -272,7 +272,7 @@ _COMMON = ("gpus_min", "gpus_max", "restart_s", "checkpoint_interval_s", "checkp
 # files have a descriptive column `priority` of another meaning.
 _QUOTAS = ("tenant", "priority", "tables", "gpu_kinds")
 
-# How the job is divided; it becomes part of the model's name (`artist.workload.job_parallelism`).
+# How the job is divided; it becomes part of the model's name (`divided_models.py`).
 _AXES = "parallelism"
 
 OWN_FORMATS = (

@@ -10,8 +10,8 @@ The shares are those of Kalos, a cluster of Acme (Hu et al., NSDI 2024, arXiv:24
 A job has 26.8 GPUs on average (`cluster_summary.csv` of the published trace). The median evaluation
 takes two minutes, as the median job of the cluster does (section 3.1). Run times of a kind are
 log-normal; their mean follows from the shares. Assumed are the spread of run times, the sizes
-within a kind, and the models. These have published axes (`artist.workload.job_parallelism`), and
-their steps take the catalogue's time on H100s.
+within a kind, and the models. These have published axes (`workload/division/job_parallelism.py`),
+and their steps take the catalogue's time on H100s.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def median_s(kind: Kind, most: int) -> float:
 def _on_gpus(model: str, gpus: int) -> tuple[str, float]:
     """A model's name with its axes on so many GPUs, and the compute time of its step."""
     from artist.estimates.latency_service import single_gpu_ns
-    from artist.workload.divided_models import published_model
+    from artist.trace.native.divided_models import published_model
     from artist.workload.models import canonical, workload
 
     name = f"{model}@gpu=h100"

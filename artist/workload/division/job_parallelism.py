@@ -1,7 +1,7 @@
 """How a job of a trace is divided: what its trace says, what a scenario says, or what is published.
 
 A job's division is part of its model's name (`llama3-70b@tensor=4,pipeline=8`), so that everything
-which knows models knows it. `divided_models.py` makes such names.
+which knows models knows it. `trace/native/divided_models.py` makes such names.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """An iteration of a job whose model is divided along several axes, and how its GPUs are divided.
 
 The layers of a workload are those of one microbatch, in the order of the model. `Staged` says which
-of them lie on which stage, and how the stages run them. `stage_programs.py` makes the nodes.
+of them lie on which stage, and how the stages run them. `../stage_programs.py` makes the nodes.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from artist.workload.pipeline_schedules import Schedule
+from artist.workload.division.pipeline_schedules import Schedule
 
 
 class Axis(StrEnum):
@@ -71,7 +71,7 @@ class Sharded(StrEnum):
 
 
 RECOMPUTE = ("no", "selective", "full")
-"""What the backward pass computes again (`divide.py`)."""
+"""What the backward pass computes again (`../divide.py`)."""
 
 PREFETCH_ALL = -1
 """Weights are gathered as early as the order of collectives allows."""

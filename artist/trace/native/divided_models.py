@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from artist.workload.architectures.operators import Role
-from artist.workload.job_parallelism import PUBLISHED, says_axes
+from artist.workload.division.job_parallelism import PUBLISHED, says_axes
 from artist.workload.models import canonical, operators, settings
 
 
