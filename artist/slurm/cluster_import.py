@@ -55,6 +55,10 @@ _RESERVATION_KEYS = (
 )  # fmt: skip
 _QOS_KEYS = ("Name", "Priority", "Preempt", "PreemptMode")
 _ASSOC_KEYS = ("Cluster", "Account", "User", "Share", "ParentName", "Par Name", "QOS", "Def QOS")
+_QOS_LIMITS = (
+    "GrpTRES", "GrpJobs", "GrpTRESRunMins", "MaxTRESPU", "MaxJobsPU", "MaxTRESPA", "MaxJobsPA",
+)  # fmt: skip
+_ASSOC_LIMITS = ("GrpTRES", "GrpJobs", "GrpTRESRunMins", "MaxJobs")
 _ZEROS = ("", "0", "00:00:00", "1.000000", "0.000000")
 
 
@@ -270,12 +274,13 @@ class _Import:
 
     def _qos(self, record: Record) -> dict[str, Any]:
         name = record.needed("Name")
-        self._limits(f"QOS {name}", record, _QOS_KEYS)
+        self._others_of(f"QOS {name}", record, (*_QOS_KEYS, *_QOS_LIMITS))
         return {
             "name": name,
             "priority": record.count("Priority"),
             "preempts": [x for x in record.text("Preempt").split(",") if x],
             "preempt_mode": record.text("PreemptMode") or "cluster",
+            **_limits(record, _QOS_LIMITS),
         }
 
     def _accounts(self, cluster: str | None) -> list[dict[str, Any]]:
@@ -285,21 +290,32 @@ class _Import:
                 continue
             name, user = record.needed("Account"), record.text("User")
             whose = f"account {name}" + (f", user {self._people(user)}" if user else "")
-            self._limits(whose, record, _ASSOC_KEYS)
+            self._others_of(whose, record, (*_ASSOC_KEYS, *_ASSOC_LIMITS))
+            limits = _limits(record, _ASSOC_LIMITS)
             shares = "parent" if record.text("Share") == "parent" else record.count("Share", 1)
             account = accounts.setdefault(name, {"name": name, "shares": 1, "users": {}})
             if user:
                 account["users"][self._people(user)] = shares
+                if limits:
+                    own = account.setdefault("user_limits", {})
+                    own[self._people(user)] = limits["limits"]
             else:
                 account["shares"] = shares
+                account |= limits
                 if parent := record.text("ParentName") or record.text("Par Name"):
                     account["parent"] = parent
         return list(accounts.values())
 
-    def _limits(self, whose: str, record: Record, known: Sequence[str]) -> None:
+    def _others_of(self, whose: str, record: Record, known: Sequence[str]) -> None:
         for key, value in record.values.items():
             if key not in known and value not in _ZEROS:
                 self._miss(f"{whose}: {key}={value}")
+
+
+def _limits(record: Record, names: Sequence[str]) -> dict[str, dict[str, str]]:
+    """The limits that are set, under the key `limits`; empty if none is."""
+    found = {name: record.text(name) for name in names if record.text(name)}
+    return {"limits": found} if found else {}
 
 
 def _weights(record: Record, key: str) -> dict[str, float]:

@@ -42,6 +42,9 @@ class Qos(Document):
     priority: int = 0
     preempts: tuple[str, ...] = Field(default=(), description="QOS whose jobs it may preempt")
     preempt_mode: str = Field(default="cluster", description="cluster: as the cluster does")
+    limits: dict[str, str] = Field(
+        default_factory=dict, description="as sacctmgr calls and prints them: GrpTRES, MaxJobsPU"
+    )
 
 
 class Account(Document):
@@ -51,6 +54,10 @@ class Account(Document):
     parent: str | None = None
     shares: int | str = Field(default=1, description="among its siblings, or 'parent'")
     users: dict[str, int | str] = Field(default_factory=dict, description="shares of its users")
+    limits: dict[str, str] = Field(default_factory=dict, description="as those of a QOS")
+    user_limits: dict[str, dict[str, str]] = Field(
+        default_factory=dict, description="limits of its users"
+    )
 
 
 class Reservation(Document):

@@ -19,6 +19,7 @@ FOLLOWED_BY = {
     "docker/README.md": "tests/docker/test_batch.py",
     "docs/calibration.md": "tests/calibrate/test_calibration_page.py",
     "docs/report.md": "tests/report/test_report_docs.py",
+    "docs/how-to/slurm.md": "tests/slurm/test_page.py",
     "docs/traces.md": "tests/trace/test_docs.py",
     "docs/write-a-policy.md": "tests/docs/test_write_a_policy.py",
     "traces/README.md": "tests/trace/test_samples.py",

@@ -41,7 +41,7 @@ PartitionName=long
    MaxTime=2-00:00:00 Nodes=g[1-2] PriorityJobFactor=10 PriorityTier=3 PreemptMode=REQUEUE
 PartitionName=any MaxTime=UNLIMITED Nodes=g1 Default=NO PowerDownOnIdle=YES
 """,
-    "qos": "Name|Priority|Preempt|GrpTRES\nhigh|100|low|gres/gpu=16\nlow|10||\n",
+    "qos": "Name|Priority|Preempt|GrpTRES|GrpSubmit\nhigh|100|low|gres/gpu=16|9\nlow|10|||\n",
     "assoc": """\
 Cluster|Account|User|Share|ParentName|MaxJobs
 mine|root||1||
@@ -90,16 +90,22 @@ def test_partitions_qos_accounts_and_settings_are_kept(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert slurm["accounts"] == [
         {"name": "root", "shares": 1, "users": {}},
-        {"name": "vision", "shares": 50, "parent": "root", "users": {"ann": 2, "ben": "parent"}},
+        {
+            "name": "vision",
+            "shares": 50,
+            "parent": "root",
+            "users": {"ann": 2, "ben": "parent"},
+            "user_limits": {"ann": {"MaxJobs": "5"}},
+        },
     ]
+    assert slurm["qos"][0]["limits"] == {"GrpTRES": "gres/gpu=16"}
     assert slurm["settings"] == {"PriorityWeightAge": "1000"}
 
 
 def test_what_has_no_place_is_listed(tmp_path: Path) -> None:
     assert sorted(imported(tmp_path)["slurm"]["not_understood"]) == [
-        "QOS high: GrpTRES=gres/gpu=16",
+        "QOS high: GrpSubmit=9",
         "a machine without GPUs is left out",
-        "account vision, user ann: MaxJobs=5",
         "machine g2 is DOWN*+DRAIN, and counts as in service",
         "partition any: PowerDownOnIdle=YES",
         "partition long: AllowAccounts=vision",

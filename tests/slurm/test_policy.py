@@ -299,3 +299,52 @@ def test_a_job_waits_for_those_that_it_depends_on() -> None:
     found = starts(jobs)
     assert (found["started"], found["second"]) == (2, 50)
     assert 60 <= found["third"] <= 63
+
+
+ENFORCED = {"AccountingStorageEnforce": "associations,limits,qos"}
+
+
+def team(name: str, arrival_s: float, gpus: int, account: str, user: str, **given: Any) -> Job:
+    return asked(name, gpus, 20, 1, arrival_s=arrival_s, tenant=account, user=user, **given)
+
+
+@pytest.mark.parametrize(
+    ("facts", "late"),
+    [
+        ({"accounts": [{"name": "v", "limits": {"GrpTRES": "gres/gpu=4"}}]}, {"b", "c"}),
+        ({"accounts": [{"name": "v", "limits": {"GrpJobs": "2"}}]}, {"c"}),
+        ({"accounts": [{"name": "v", "limits": {"GrpTRESRunMins": "gres/gpu=10"}}]}, {"c"}),
+        ({"accounts": [{"name": "v", "user_limits": {"ann": {"MaxJobs": "1"}}}]}, {"b"}),
+        ({"qos": [{"name": "q", "limits": {"MaxJobsPU": "1"}}]}, {"b"}),
+        ({"qos": [{"name": "q", "limits": {"MaxTRESPA": "gres/gpu=8"}}]}, {"c"}),
+        ({"qos": [{"name": "q", "limits": {"GrpTRES": "node=3"}}]}, {"d"}),
+    ],
+)
+def test_a_limit_keeps_a_job_waiting_and_lets_others_pass(
+    facts: dict[str, Any], late: set[str]
+) -> None:
+    above = {"accounts": [{"name": "w"}, {"name": "v", "parent": "w"}], "qos": [{"name": "q"}]}
+    jobs = [
+        team("a", 0.0, 4, "v", "ann", qos="q"),
+        team("b", 1.0, 4, "v", "ann", qos="q"),
+        team("c", 1.0, 4, "v", "ben", qos="q"),
+        team("d", 1.0, 4, "w", "eve", qos="q"),
+    ]
+    found = starts(jobs, settings=ENFORCED, **{**above, **facts})
+    assert {name for name, at in found.items() if at > 10} == late
+    assert max(starts(jobs, **{**above, **facts}).values()) < 10
+
+
+def test_a_limit_of_an_account_counts_those_below_it() -> None:
+    accounts = [
+        {"name": "all", "limits": {"GrpTRES": "gres/gpu=8"}},
+        {"name": "v", "parent": "all"},
+        {"name": "w", "parent": "all"},
+    ]
+    jobs = [
+        team("a", 0.0, 4, "v", "ann"), team("b", 1.0, 4, "w", "eve"), team("c", 2.0, 1, "all", "x"),
+    ]  # fmt: skip
+    assert starts(jobs, settings=ENFORCED, accounts=accounts)["c"] >= 20
+    with pytest.raises(ConfigError, match="limits of account all: GrpTRES is 'many'"):
+        broken = [{"name": "all", "limits": {"GrpTRES": "gres/gpu=many"}}]
+        starts(jobs, settings=ENFORCED, accounts=broken)

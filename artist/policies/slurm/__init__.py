@@ -7,6 +7,7 @@
 | `request` | what a job asks for |
 | `priority`, `fair_share` | which job comes first |
 | `machines`, `selection` | which machines are free, and which of them a job gets |
+| `preemption`, `reservations`, `limits` | what else keeps jobs waiting, or lets them start |
 | `backfill` | when a job could start, and what is reserved for it |
 
 Source: slurm.conf(5), sched_config, priority_multifactor and fair_tree of Slurm 22.05. Times are

@@ -28,6 +28,7 @@ from artist.errors import ConfigError
 from artist.policies.options import SlurmOptions
 from artist.policies.shared.clock import PeriodClock
 from artist.policies.slurm.backfill import ReservedMachines, RunningJob, machines_of, will_run
+from artist.policies.slurm.limits import Limits
 from artist.policies.slurm.machines import Free, Machines
 from artist.policies.slurm.preemption import REQUEUE_DELAY_S, Preemption
 from artist.policies.slurm.priority import Priorities, in_order
@@ -104,6 +105,7 @@ class Slurm(BasePolicy):
         qos = {qos.name: qos for qos in self._facts.qos}
         kept = () if self.options.epoch_s is None else self._facts.reservations
         self._reservations = Reservations(kept, machines)
+        self._limits = Limits(self._facts, enforced=self.settings.limits)
         self._reader = RequestReader(machines, qos)
         self._priorities = Priorities(self.settings, machines, self._facts)
         self._priorities.fair_share.rank(self._seconds(view.now))
@@ -219,6 +221,11 @@ class Slurm(BasePolicy):
             partition = request.partition
             if partition.name in closed:
                 continue
+            if not self._permits(state, request):
+                if "assoc_limit_stop" in self.settings.switches:
+                    closed.add(partition.name)
+                    closed_machines |= partition.machines
+                continue
             kept = self._reservations.closed(state.now_s, state.now_s + request.limit_s)
             open_ = partition.machines & ~closed_machines & ~kept
             if self._start(state, request, open_):
@@ -243,6 +250,11 @@ class Slurm(BasePolicy):
         state.start(request, chosen)
         return True
 
+    def _permits(self, state: _Pass, request: Request) -> bool:
+        permitted = self._limits.permits(request, state.running, self._requests, state.now_s)
+        self._cut_short |= not permitted and self._limits.fall
+        return permitted
+
     def _candidates(self, state: _Pass, request: Request) -> list[RunningJob]:
         return self._preemption.candidates(
             request, state.preemptable(), self._requests, state.now_s
@@ -262,6 +274,8 @@ class Slurm(BasePolicy):
             if tested >= numbers["bf_max_job_test"]:
                 self._cut_short = True
                 break
+            if not self._permits(state, request):
+                continue
             if not usage.permits(request):
                 self._cut_short = True
                 continue

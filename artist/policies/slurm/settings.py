@@ -91,7 +91,8 @@ class Settings:
     preempt_type: str
     preempt_mode: str
     preempt_exempt_s: int
-    kill_wait_s: int
+    limits: bool
+    """Whether limits of QOS and associations are enforced."""
     numbers: Mapping[str, int]
     """SchedulerParameters with a number, by name."""
     switches: frozenset[str]
@@ -136,7 +137,9 @@ def settings_of(facts: SlurmFacts) -> Settings:
         preempt_type=given.get("preempttype", "preempt/none").removeprefix("preempt/"),
         preempt_mode=given.get("preemptmode", "OFF").upper(),
         preempt_exempt_s=_length_s(given, "PreemptExemptTime", 0),
-        kill_wait_s=_length_s(given, "KillWait", 30),
+        limits=not {"limits", "safe"}.isdisjoint(
+            given.get("accountingstorageenforce", "").lower().split(",")
+        ),
         numbers=numbers,
         switches=switches,
         not_modelled=tuple(missing),

@@ -1,0 +1,129 @@
+"""Limits of QOS and associations: how much may run at once.
+
+| limit | of | counts |
+| --- | --- | --- |
+| `GrpTRES`, `GrpJobs` | QOS, account, user | what its jobs hold, and those of accounts below it |
+| `GrpTRESRunMins` | the same | what they hold x minutes to their limits |
+| `MaxTRESPU`, `MaxJobsPU` | QOS | what each user's jobs hold |
+| `MaxTRESPA`, `MaxJobsPA` | QOS | what each account's jobs hold |
+| `MaxJobs` | user | its jobs |
+
+They hold if AccountingStorageEnforce names `limits` or `safe`. A job that would exceed one waits,
+and lets jobs behind it pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from artist.errors import ConfigError, shortened
+from artist.io.reading import as_float
+from artist.policies.slurm.backfill import RunningJob
+from artist.policies.slurm.request import Request
+from artist.slurm.facts import SlurmFacts
+
+_RUN_MINUTES = "run minutes of "
+
+
+class Limits:
+    """All limits of a cluster."""
+
+    def __init__(self, facts: SlurmFacts, *, enforced: bool) -> None:
+        # By whom they limit ("qos", NAME ...): name of a limit -> resource -> how much.
+        self._limits: dict[tuple[str, ...], dict[str, float]] = {}
+        self._parents = {x.name: x.parent or "root" for x in facts.accounts}
+        if not enforced:
+            return
+        for qos in facts.qos:
+            self._add(("qos", qos.name), qos.limits, "Grp")
+            self._add(("qos of a user", qos.name), qos.limits, "Max", "PU")
+            self._add(("qos of an account", qos.name), qos.limits, "Max", "PA")
+        for account in facts.accounts:
+            self._add(("account", account.name), account.limits, "Grp")
+            for user, limits in account.user_limits.items():
+                self._add(("user", account.name, user), limits, "Grp")
+                self._add(("user", account.name, user), limits, "Max")
+
+    def _add(
+        self, whose: tuple[str, ...], limits: Mapping[str, str], begin: str, end: str = ""
+    ) -> None:
+        found = self._limits.setdefault(whose, {})
+        for name, prefix in ((f"{begin}TRES{end}", ""), (f"{begin}TRESRunMins", _RUN_MINUTES)):
+            for part in filter(None, limits.get(name, "").split(",")):
+                resource, _, text = part.partition("=")
+                found[prefix + resource.lower()] = _amount(whose, name, text)
+        if jobs := limits.get(f"{begin}Jobs{end}"):
+            found["jobs"] = _amount(whose, f"{begin}Jobs{end}", jobs)
+        if not found:
+            del self._limits[whose]
+
+    @property
+    def fall(self) -> bool:
+        """Whether what counts falls while jobs run, so that jobs may start without an event."""
+        return any(
+            name.startswith(_RUN_MINUTES) for limits in self._limits.values() for name in limits
+        )
+
+    def permits(
+        self,
+        request: Request,
+        running: Iterable[RunningJob],
+        requests: Mapping[int, Request],
+        now_s: int,
+    ) -> bool:
+        """Whether a job may start beside those that run."""
+        whose = [group for group in self._groups(request) if group[:-1] in self._limits]
+        if not whose:
+            return True
+        used: dict[tuple[str, ...], dict[str, float]] = {
+            group: _held(request, request.limit_s) for group in whose
+        }
+        for job in running:
+            other = requests[job.handle]
+            held = _held(other, max(0, job.end_s - now_s))
+            for group in set(whose) & set(self._groups(other)):
+                for resource, amount in held.items():
+                    used[group][resource] += amount
+        return all(
+            used[group].get(resource, 0.0) <= limit
+            for group in whose
+            for resource, limit in self._limits[group[:-1]].items()
+        )
+
+    def _groups(self, request: Request) -> list[tuple[str, ...]]:
+        """Whose limits a job counts for: those whom they limit, and whom each counts."""
+        account, user = request.association
+        groups: list[tuple[str, ...]] = [("user", account, user, "")]
+        at: str | None = account
+        while at is not None and len(groups) < 100:
+            groups.append(("account", at, ""))
+            at = self._parents.get(at) if at != "root" else None
+        if request.qos is not None:
+            name = request.qos.name
+            groups += [
+                ("qos", name, ""),
+                ("qos of a user", name, user),
+                ("qos of an account", name, account),
+            ]
+        return groups
+
+
+def _held(request: Request, left_s: int) -> dict[str, float]:
+    """What a job holds, and for how many minutes to its limit."""
+    held = {
+        "cpu": float(request.nodes * request.cpus),
+        "gres/gpu": float(request.job.gpus),
+        "node": float(request.nodes),
+    }
+    minutes = {f"{_RUN_MINUTES}{name}": amount * left_s / 60 for name, amount in held.items()}
+    return {**held, **minutes, "jobs": 1.0}
+
+
+def _amount(whose: tuple[str, ...], name: str, text: str) -> float:
+    amount = as_float(text)
+    if not 0 <= amount < 1e15:
+        raise ConfigError(
+            f"limits of {' '.join(whose)}: {name} is {shortened(text)}, expected numbers as in "
+            "gres/gpu=16"
+        )
+    return amount

@@ -1,0 +1,49 @@
+"""Is docs/how-to/slurm.md true? This test runs its commands on a small folder of Slurm's texts."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+from test_replay import folder
+
+from artist.slurm.cluster_import import TEXTS
+
+PAGE = (Path(__file__).parents[2] / "docs" / "how-to" / "slurm.md").read_text()
+COMMANDS = [
+    line
+    for block in PAGE.split("```sh\n")[1:]
+    for line in block.partition("```")[0].replace("\\\n", " ").splitlines()
+]
+
+
+def test_the_commands_here_work_as_written(tmp_path: Path) -> None:
+    slurm = tmp_path / "slurm"
+    slurm.mkdir()
+    folder(slurm)
+    (slurm / "qos.txt").write_text("Name|Priority|Preempt\nhigh|100|\n")
+    ran = 0
+    for command in COMMANDS:
+        program, *arguments = shlex.split(command)
+        if program == "artist":
+            done = subprocess.run(
+                [sys.executable, "-m", program, *arguments],
+                cwd=tmp_path,
+                env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
+                capture_output=True,
+                text=True,
+                timeout=120,
+                check=False,
+            )
+            assert done.returncode == 0, done.stderr
+            ran += 1
+    assert ran == 5
+
+
+def test_the_login_node_writes_every_text() -> None:
+    written = " ".join(command for command in COMMANDS if not command.startswith("artist"))
+    for name in (*TEXTS, "sacct"):
+        assert name in written
