@@ -282,6 +282,7 @@ ROWS = (
             ("qwen3-30b-a3b", "Qwen3 30B-A3B", 128, 8, "arXiv:2505.09388"),
             ("qwen3-235b-a22b", "Qwen3 235B-A22B", 128, 8, "arXiv:2505.09388"),
             ("deepseek-v3", "DeepSeek-V3", 256, 8, "arXiv:2412.19437"),
+            ("gpt-oss-120b", "gpt-oss-120b", 128, 4, "arXiv:2508.10925"),
         )
     ),
     # The mini-batch in the authors' benchmark script for this data set.

@@ -12,7 +12,15 @@ Peaks are dense rates (without sparsity), in the vendor's decimal units. Sources
 
 - A100: NVIDIA A100 80GB data sheet.
 - H100, H200: NVIDIA H100 SXM and H200 SXM data sheets, which state twice the dense rates.
-- B200: NVIDIA HGX B200 data sheet (the figures of a baseboard divided by its 8 GPUs).
+- B200, B300: NVIDIA HGX B200 and HGX B300 data sheets (a baseboard divided by its 8 GPUs).
+- GB200, GB300: NVIDIA GB200 NVL72 and GB300 NVL72 data sheets (a rack divided by its 72 GPUs).
+
+With `timing=fitted`, efficiencies are fitted to published training throughput (`FITTED`), and what
+an operator reads and writes is moved `passes` times more, for normalisations, activations and
+permutations around it:
+
+    time = max(flops / (peak x share), bytes / memory bandwidth)
+           + passes x width batch (inputs + outputs) / memory bandwidth
 """
 
 from __future__ import annotations
@@ -30,6 +38,9 @@ class Precision(StrEnum):
 
     TF32 = "tf32"
     BF16 = "bf16"
+    FP8 = "fp8"
+    """Also MXFP8. Activations and gradients are BF16, as for FP4."""
+    NVFP4 = "nvfp4"
 
     @property
     def width(self) -> int:
@@ -50,6 +61,9 @@ class Gpu:
     efficiency: Mapping[OperatorKind, float]
     memory_bytes_per_s: float | None = None
     width: int = 4
+    experts: float = 1.0
+    """The share of experts, whose matrices are small, over that of other matrices."""
+    passes: float = 0.0
 
     def kernel_us(self, operations: int, moved_bytes: int) -> float:
         """Microseconds of a matrix multiplication of so many FLOPs that moves so many bytes."""
@@ -60,9 +74,11 @@ class Gpu:
     def compute_us(self, operator: Operator, batch: float) -> float:
         """Microseconds of one pass over a batch of `batch` samples."""
         flops = 2 * operator.macs * batch
-        arithmetic_us = (
-            flops / (self.peak_flops * self.efficiency[operator.kind]) * 1e6 if flops else 0.0
-        )
+        arithmetic_us = 0.0
+        if flops:
+            share = self.efficiency[operator.kind]
+            share *= self.experts if operator.experts > 1 else 1.0
+            arithmetic_us = flops / (self.peak_flops * share) * 1e6
         if self.memory_bytes_per_s is None:
             return arithmetic_us
         elements = batch * (operator.inputs + operator.outputs)
@@ -70,7 +86,9 @@ class Gpu:
             elements += operator.parameters
         else:
             elements += batch * operator.outputs  # the rows are read, then written
-        return max(arithmetic_us, self.width * elements / self.memory_bytes_per_s * 1e6)
+        moved_us = self.width * elements / self.memory_bytes_per_s * 1e6
+        around = self.passes * batch * (operator.inputs + operator.outputs)
+        return max(arithmetic_us, moved_us) + self.width * around / self.memory_bytes_per_s * 1e6
 
 
 # Shares of the peak in TF32. They follow from the training throughput on one A100-80GB that
@@ -91,9 +109,56 @@ _DATA_SHEETS = {
     "h100": ("NVIDIA H100 SXM", 494.7e12, 989.4e12, 3.35e12),
     "h200": ("NVIDIA H200 SXM", 494.7e12, 989.4e12, 4.8e12),
     "b200": ("NVIDIA HGX B200", 1100e12, 2250e12, 8.0e12),
+    "b300": ("NVIDIA HGX B300", 1100e12, 2250e12, 8.0e12),
+    "gb200": ("NVIDIA GB200 NVL72", 1250e12, 2500e12, 8.0e12),
+    "gb300": ("NVIDIA GB300 NVL72", 1250e12, 2500e12, 8.0e12),
 }
 
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """How much of a GPU training reaches: share of the peak in BF16, and `passes`."""
+
+    share: float
+    passes: float = 7.05
+
+
+# Fitted to 14 of 22 published configurations of Megatron-Bridge (releases 26.02 to 26.04.01, the
+# best of each model, system and precision; fine-tuning left out), by least squares of logarithms
+# with shares of at most .9. `tests/validation/test_llm_throughput.py` has the errors of the others.
+# The A100: iteration times of GPTs of 22 and 175 billion parameters (arXiv:2205.05198, table 5).
+FITTED: Mapping[str, Fitted] = MappingProxyType(
+    {
+        "a100": Fitted(0.79, 9.0),
+        "h100": Fitted(0.649),
+        "b200": Fitted(0.722),
+        "b300": Fitted(0.558),
+        "gb200": Fitted(0.9),
+        "gb300": Fitted(0.819),
+    }
+)
+EXPERTS = 0.379
+"""Fitted with them: the share of experts over that of other matrices."""
+FASTER = MappingProxyType({Precision.BF16: 1.0, Precision.FP8: 2.0, Precision.NVFP4: 3.13})
+"""Fitted with them: how much faster than BF16 matrices are, at most as data sheets say."""
+
 GPU_NAMES = tuple(_DATA_SHEETS)
+
+
+def fitted_gpu(name: str, precision: Precision) -> Gpu:
+    """A GPU of `FITTED` as it trains language models, in a precision of `FASTER`."""
+    full, _, bf16, memory = _DATA_SHEETS[name]
+    fitted = FITTED[name]
+    share = fitted.share * FASTER[precision]
+    return Gpu(
+        name=f"{full}, {precision.upper()}, fitted",
+        peak_flops=bf16,
+        efficiency=dict.fromkeys(OperatorKind, share),
+        memory_bytes_per_s=memory,
+        width=2,
+        experts=EXPERTS,
+        passes=fitted.passes,
+    )
 
 
 def gpu(name: str, precision: Precision, *, roofline: bool) -> Gpu:

@@ -20,7 +20,7 @@ from artist.workload.catalogue import ROWS, Model
 from artist.workload.divide import Plan, divide
 from artist.workload.division.pipeline_schedules import Schedule
 from artist.workload.division.staged import Axes, Sharded
-from artist.workload.gpus import Precision, gpu
+from artist.workload.gpus import FASTER, FITTED, Precision, fitted_gpu, gpu
 from artist.workload.layers import Degrees, Workload
 from artist.workload.parallelism import Division, data_parallel, divided, fully_sharded
 from artist.workload.settings import Settings, axes_of_order, parse, refuse, text_of
@@ -166,6 +166,7 @@ def _check(spec: str, row: Model, chosen: Settings) -> None:
             spec,
             f"a batch of {chosen.batch} does not divide into {chosen.microbatches} microbatches",
         )
+    _check_timing(spec, chosen)
     if chosen.staged:
         if chosen.parallel == "fsdp" and row.settings.parallel != "fsdp":
             refuse(spec, "fsdp does not go with tensor or other axes; give sharded=zero3")
@@ -179,6 +180,19 @@ def _check(spec: str, row: Model, chosen: Settings) -> None:
     # Only transformers have operators of a role that can be divided.
     if replica_gpus > 1 and not any(x.role is Role.ROW for x in row.operators(chosen)):
         refuse(spec, "only transformers divide into tensor or stages")
+
+
+def _check_timing(spec: str, chosen: Settings) -> None:
+    """Refuse a precision or a GPU that the kind of timing knows nothing of."""
+    fitted = chosen.timing == "fitted"
+    if fitted and (chosen.gpu not in FITTED or chosen.precision not in FASTER):
+        refuse(
+            spec,
+            f"timing=fitted knows {', '.join(FITTED)} in {', '.join(FASTER)}, not {chosen.gpu} in "
+            f"{chosen.precision}",
+        )
+    if not fitted and chosen.precision in (Precision.FP8, Precision.NVFP4):
+        refuse(spec, f"precision={chosen.precision} needs timing=fitted")
 
 
 def _check_staged(spec: str, row: Model, chosen: Settings) -> None:
@@ -209,7 +223,10 @@ def _workload(spec: str) -> Workload:
     """The iteration of a canonical name; computed once."""
     _, row, chosen = _resolved(spec)
     precision = Precision(chosen.precision)
-    device = gpu(chosen.gpu, precision, roofline=chosen.timing == "roofline")
+    if chosen.timing == "fitted":
+        device = fitted_gpu(chosen.gpu, precision)
+    else:
+        device = gpu(chosen.gpu, precision, roofline=chosen.timing == "roofline")
     row_operators = row.operators(chosen)
     if chosen.staged:
         return divide(spec, row_operators, _plan(chosen), device)

@@ -18,7 +18,7 @@ from artist.workload.division.pipeline_schedules import Schedule
 from artist.workload.division.staged import INNERMOST_FIRST, PREFETCH_ALL, RECOMPUTE, Axis, Sharded
 from artist.workload.gpus import GPU_NAMES, Precision
 
-TIMINGS = ("arithmetic", "roofline")
+TIMINGS = ("arithmetic", "roofline", "fitted")
 PARALLEL = ("data", "fsdp")
 
 _LARGEST = 10**6

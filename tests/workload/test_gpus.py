@@ -35,7 +35,7 @@ def test_without_the_roofline_memory_takes_no_time() -> None:
     assert plain.compute_us(layer, 1) < A100.compute_us(layer, 1)
 
 
-@pytest.mark.parametrize("precision", list(Precision))
+@pytest.mark.parametrize("precision", [Precision.TF32, Precision.BF16])
 def test_newer_gpus_are_faster(precision: Precision) -> None:
     layers = [linear("a", 4096, 4096, rows=2048), linear("b", 4096, 4096), lookup("c", 9, 9)]
     for layer in layers:

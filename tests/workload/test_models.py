@@ -91,7 +91,8 @@ BY_HAND = {
 
 # Published in rounded form: XLM-100 (arXiv:1911.02116, table 1), GPT-3 XL (1.3 billion in
 # arXiv:2005.14165, table 2.1; 1.316 for the same sizes in arXiv:2304.03208, table 1), GPT-3
-# (arXiv:2104.04473, table 2), 350M+MoE-128 (arXiv:2201.05596, table 1), DLRM for Criteo Kaggle
+# (arXiv:2104.04473, table 2), 350M+MoE-128 (arXiv:2201.05596, table 1), gpt-oss-120b
+# (arXiv:2508.10925, table 1), DLRM for Criteo Kaggle
 # (arXiv:1906.00091, section 5), GraphSAGE on Reddit (Ryu and Eo, table I),
 # CycleGAN (what the authors' code prints of a generator and of a discriminator).
 PUBLISHED_ROUNDED = {
@@ -99,6 +100,7 @@ PUBLISHED_ROUNDED = {
     "gpt3-xl": 1.316e9,
     "gpt3-175b": 174.6e9,
     "gpt-moe-128": 13e9,
+    "gpt-oss-120b": 116.83e9,
     "dlrm": 540e6,
     "graphsage": 0.33e6,
     "cyclegan": 2 * (11.378e6 + 2.765e6),

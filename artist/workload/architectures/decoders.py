@@ -1,4 +1,4 @@
-"""The decoders of today, layer by layer: Llama, Mixtral, Qwen3 and DeepSeek-V3.
+"""The decoders of today, layer by layer: Llama, Mixtral, Qwen3, gpt-oss and DeepSeek-V3.
 
 They have no biases and normalise before each part of a block. How parameters and MACs are counted
 stands in `transformers.py`. With experts, the load is balanced.
@@ -162,6 +162,8 @@ DECODERS = {
     "qwen3-235b-a22b": Decoder(94, 4096, 0, 151_936, Attention(8192, 512, 128), Mixture(8, 1536)),
     # arXiv:2401.04088, table 1
     "mixtral-8x7b": Decoder(32, 4096, 0, 32_000, Attention(4096, 1024), Mixture(2, 14_336)),
+    # arXiv:2508.10925, table 1, without biases
+    "gpt-oss-120b": Decoder(36, 2880, 0, 201_088, Attention(4096, 512), Mixture(4, 2880)),
     # arXiv:2412.19437, section 4.2, without the module that predicts a second token
     "deepseek-v3": Decoder(
         61, 7168, 18_432, 129_280, LatentAttention(128), Mixture(8, 2048, shared=2048, first=3)
