@@ -10,7 +10,8 @@ The order of the nodes depends on the parallelism:
 - DATA: forward through all layers. Then backward through all layers: the weight gradient, after
   which the layer's collective can begin, then the input gradient (not for the first layer).
 - FSDP: as DATA, but the weights of a layer are gathered before it computes, in both directions.
-  They are gathered at most one layer ahead of the computation (arXiv:2304.11277).
+  They are gathered at most one layer ahead of the computation (arXiv:2304.11277), and reduced when
+  the whole layer, a block, has been computed.
 - LAYERWISE: the collectives of a layer's forward and input-gradient pass end before the next
   layer begins. The collective of its weight gradient delays only the end of the iteration. This
   is the order of HYBRID_DATA_MODEL in ASTRA-sim's text converter.
@@ -158,14 +159,16 @@ def _fsdp(graph: _Builder, layers: tuple[Layer, ...]) -> None:
     for layer in layers:
         gathered = graph.collective(f"{layer.name} gather", layer.forward, done[-2])
         done.append(graph.compute(f"{layer.name} forward", layer.forward, done[-1], gathered))
+    done = [done[-1], done[-1]]  # nothing is gathered again before the backward pass begins
     for index in reversed(range(len(layers))):
         layer = layers[index]
         name = f"{layer.name} gather again"
         gathered = graph.collective(name, layer.input_grad, done[-2])
         last = graph.compute(f"{layer.name} weight gradient", layer.weight_grad, done[-1], gathered)
-        graph.collective(f"{layer.name} gradient", layer.weight_grad, last)
         if index:
             last = graph.compute(f"{layer.name} input gradient", layer.input_grad, last)
+        # The gradients of a unit are those of all its matrices: complete when it has been computed.
+        graph.collective(f"{layer.name} gradient", layer.weight_grad, last)
         done.append(last)
 
 

@@ -47,10 +47,11 @@ def test_fsdp_gathers_one_layer_ahead_by_hand() -> None:
     # a and b are gathered at once; c waits until a has been computed.
     assert (ends["a gather"], ends["a forward"], ends["b gather"]) == (15, 25, 30)
     assert (ends["b forward"], ends["c gather"], ends["c forward"]) == (40, 45, 55)
-    # Backwards the same: c again while c computes forward, b again behind it.
-    assert (ends["c gather again"], ends["c weight gradient"]) == (60, 90)
-    assert (ends["b gather again"], ends["c gradient"]) == (75, 105)
-    assert (ends["c input gradient"], ends["b weight gradient"]) == (110, 140)
+    # Backwards the same: c and b again at once, a when c has been computed.
+    assert (ends["c gather again"], ends["c weight gradient"]) == (70, 100)
+    assert (ends["b gather again"], ends["c input gradient"]) == (85, 120)
+    assert (ends["c gradient"], ends["b weight gradient"]) == (135, 150)
+    assert ends["a gather again"] == 150
     assert ends["a gradient"] == max(ends.values())
 
 

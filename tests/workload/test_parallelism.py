@@ -135,15 +135,15 @@ def test_a_pipeline_idles_while_it_fills() -> None:
 
 def test_gpt3_on_its_384_gpus() -> None:
     """96 GPUs hold a replica: 174.6 billion parameters over 8 x 12, four replicas."""
-    layers = workload("gpt3").layers
-    held = _whole(layers, Collective.ALL_REDUCE, Scope.DATA)
+    layers = workload("gpt3").layers  # of all 12 stages
+    held = _whole(layers, Collective.ALL_REDUCE, Scope.DATA) / 12
     assert held == pytest.approx(2 * parameters("gpt3") / 96, rel=0.01)
     estimate = _estimate("gpt3", 8, 48)
     # Six operations per parameter and token, at the share of the peak that GPUs reach; what
     # attention adds and the pipeline idles makes up the rest.
     flops = 6 * 174.6e9 * 2048 * 1536 / 384
     assert 0.85 < flops / (estimate.compute_ns * 1e-9) / (0.44 * 312e12) < 1
-    with pytest.raises(BackendSettingError, match=r"8 GPUs do not divide into tensor=8, stages=12"):
+    with pytest.raises(BackendSettingError, match=r"tensor=8, pipeline=12 do not multiply to 8"):
         _estimate("gpt3", 8)
 
 
