@@ -2,8 +2,8 @@
 
 Rows of Megatron-Bridge are read beside the repository. Of each system, model, size and precision
 the best configuration counts. Releases from 26.06 on have other kernels, and rows of fine-tuning
-other arithmetic. Every third of the configurations, by name, was held out of the fit, and with them
-every row of DeepSeek-V3.
+other arithmetic. `HELD_OUT` were not fitted: every third configuration by name, and so every row of
+DeepSeek-V3.
 """
 
 from __future__ import annotations
@@ -46,6 +46,18 @@ SYSTEMS = {
     "DGX-B300": (8, 838.2, 93.1),
     "DGX-GB200": (64, 838.2, 46.57),
     "DGX-GB300": (64, 838.2, 93.1),
+}
+
+
+HELD_OUT = {
+    ("DGX-B200", "MXFP8", "DeepSeekV3"),
+    ("DGX-B300", "MXFP8", "DeepSeekV3"),
+    ("DGX-GB200", "MXFP8", "DeepSeekV3"),
+    ("DGX-GB200", "MXFP8", "LLAMA3_70B"),
+    ("DGX-GB300", "MXFP8", "DeepSeekV3"),
+    ("DGX-GB300", "FP8", "LLAMA3_70B"),
+    ("DGX-GB300", "MXFP8", "Qwen3_30B_a3B"),
+    ("DGX-H100", "FP8", "LLAMA3_70B"),
 }
 
 
@@ -114,10 +126,12 @@ def test_throughput_of_configurations_that_were_held_out() -> None:
     found = sorted(configurations(), key=lambda x: tuple(x.row[key] for key in (*SHAPE, *HOW)))
     assert len(found) >= 20
     errors = [abs(x.tokens_per_s / predicted(x.row) - 1) for x in found]
-    deep = [e for e, x in zip(errors, found, strict=True) if x.row["model"] == "DeepSeekV3"]
-    assert statistics.median(errors) < 0.1
-    assert sorted(errors)[int(0.9 * len(errors))] < 0.2
-    assert statistics.median(deep) < 0.12
+    names = [(x.row["System"], x.row["Precision"], x.row["model"]) for x in found]
+    held = [e for e, name in zip(errors, names, strict=True) if name in HELD_OUT]
+    assert len(held) == len(HELD_OUT)
+    assert statistics.median(held) < 0.11
+    assert max(held) < 0.2
+    assert statistics.median(errors) < 0.08
 
 
 # Layers, hidden size, stages, chunks, batch, microbatch; seconds with full recomputation, and with
