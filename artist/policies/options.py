@@ -296,3 +296,23 @@ class FederatedOptions(MastOptions):
 
     # Section 5.6: "dispatches a workload to the region with the lowest demand over supply".
     cell: Cell = Field(5, description="cell of Table 1: where queues are, how far a plan looks")
+
+
+class GavelOptions(Options):
+    """Options of Gavel. Defaults are those of its authors' program."""
+
+    # The paper's policies: las is the one of most of its figures.
+    objective: Literal["las", "ftf", "makespan", "fifo", "cost"] = Field(
+        default="las", description="what shares of time are computed for"
+    )
+    # The paper compares each policy with the same one that takes all kinds for equally fast.
+    aware: bool = Field(default=True, description="whether speeds on kinds of GPUs count")
+    # OSDI 2020, section 7.1: rounds of six minutes.
+    round_s: Lease = Field(default=360.0, description="length of a round, seconds")
+    # scheduler.py of the program: minimum_time_between_allocation_resets.
+    reset_s: NonNegative = Field(
+        default=1920.0, description="least time between two computations of shares, seconds"
+    )
+    prices: dict[str, Positive] | None = Field(
+        default=None, description="kind -> price of a GPU-hour, for objective cost"
+    )

@@ -12,6 +12,7 @@ BACKFILL = "Mu'alem and Feitelson, Utilization and predictability with backfilli
 SLURM = "slurm.conf(5) of Slurm 22.05; Yoo, Jette and Grondona, SLURM, JSSPP 2003"
 TIRESIAS = "Gu et al., Tiresias, NSDI 2019"
 CASSINI = "Rajasekaran et al., CASSINI, NSDI 2024"
+GAVEL = "Narayanan et al., Gavel, OSDI 2020"
 MAST = "Choudhury et al., MAST, OSDI 2024"
 RL = "Ryu and Eo, Network contention-aware cluster scheduling with reinforcement learning, 2023"
 
@@ -252,6 +253,31 @@ POLICIES = Registry(
             "a network that was trained under contention; it starts every job that can start",
             f"after {RL}, section IV",
             {"network": "rl-hybrid", "on_none": "greedy", "caution": 0.2},
+            everyday=False,
+            knows_run_times=True,
+        ),
+        Entry(
+            "gavel",
+            "artist.policies.gavel.policy:Gavel",
+            "max-min fair shares of time on kinds of GPUs, in rounds",
+            f"{GAVEL}, sections 3 to 5",
+            everyday=False,
+        ),
+        Entry(
+            "gavel-ftf",
+            "artist.policies.gavel.policy:Gavel",
+            "Gavel for the least largest finish-time fairness",
+            f"{GAVEL}, section 4.2",
+            {"objective": "ftf"},
+            everyday=False,
+            knows_run_times=True,
+        ),
+        Entry(
+            "gavel-makespan",
+            "artist.policies.gavel.policy:Gavel",
+            "Gavel for the least makespan",
+            f"{GAVEL}, section 4.2",
+            {"objective": "makespan"},
             everyday=False,
             knows_run_times=True,
         ),

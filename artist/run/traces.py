@@ -79,6 +79,6 @@ def check_gpu_kinds(scenario: Scenario, tree: ClusterTree, policy: Policy, trace
         what = f"job {job.id!r} accepts" if job is not None else f"tenant {quota!r} has a quota of"
         names = ", ".join(job.gpu_kinds if job is not None else tenants[quota or ""].by_kind or ())
         raise ConfigError(
-            f"policy {scenario.policy} reads no kinds of GPUs, but {what} {names}; choose mast or "
-            "federated, or leave the kinds out"
+            f"policy {scenario.policy} reads no kinds of GPUs, but {what} {names}; choose mast, "
+            "federated or gavel, or leave the kinds out"
         )

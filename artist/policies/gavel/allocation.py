@@ -1,0 +1,187 @@
+"""Gavel's objectives as linear programs over time fractions.
+
+    x[i, k]  share of the time in which job i runs on kind k
+    sum over k of x[i, k]          <= 1      a job runs in one place at a time
+    sum over i of gpus[i] x[i, k]  <= N[k]   a kind has N[k] GPUs
+    what job i gets: sum over k of T[i, k] x[i, k], with its speed T[i, k] on kind k
+
+Source: Narayanan et al., *Heterogeneity-aware cluster scheduling policies for deep learning
+workloads*, OSDI 2020, sections 3 and 4, and its program (scheduler/policies).
+
+| objective | program |
+| --- | --- |
+| `las` | maximise the least gpus x gets / (what an equal part of every kind gives) |
+| `makespan` | maximise 1 / M, where every job gets at least its steps / M |
+| `ftf` | minimise the largest finish-time fairness (`fairest`) |
+| `cost` | maximise the sum of gets / price, per kind |
+
+All but the last ask the same: maximise z, where every job i gets at least z x need[i]. HiGHS solves
+them, through SciPy. Optima are often not unique. Here a vertex is taken that has the largest z, and
+among these the largest sum of what jobs get over their needs, so no GPU that helps is left out.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+_SLACK = 1e-9
+"""By how much the second program may fall short of z: more than HiGHS's rounding."""
+
+_TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+"""HiGHS's smallest tolerances."""
+
+_CLOSE = 1e-9
+"""The search for the largest finish-time fairness ends when it falls by less than this part."""
+
+_MOST_STEPS = 100
+
+
+class Jobs(NamedTuple):
+    """J jobs on K kinds of GPUs."""
+
+    speeds: Floats
+    """[J, K] iterations per second on each kind; 0 where a job cannot run. No row is all 0."""
+    gpus: Floats
+    """[J]"""
+    capacity: Floats
+    """[K] GPUs of each kind."""
+
+
+class Optimum(NamedTuple):
+    """An optimal allocation and the value of its objective."""
+
+    value: float
+    shares: Floats
+    """[J, K]"""
+
+
+def agnostic(speeds: Floats) -> Floats:
+    """Speeds as one sees them who takes all kinds for the best one; 0 stays 0."""
+    best = speeds.max(axis=1, keepdims=True)
+    return np.where(speeds > 0, best, 0.0)
+
+
+def equal_part(jobs: Jobs) -> Floats:
+    """[J] what each job gets if it has every kind for a part of the time, as large as the kind."""
+    result: Floats = jobs.speeds @ (jobs.capacity / jobs.capacity.sum())
+    return result
+
+
+def isolated(jobs: Jobs) -> Floats:
+    """[J] what each job gets on its own 1 / J of every kind (Gavel, section 4.2)."""
+    shares = jobs.capacity[None, :] / len(jobs.gpus) / jobs.gpus[:, None]
+    shares = shares / np.maximum(shares.sum(axis=1), 1.0)[:, None]
+    result: Floats = (jobs.speeds * shares).sum(axis=1)
+    return result
+
+
+def least_attained_service(jobs: Jobs) -> Optimum:
+    """Max-min fairness: `value` is the least of gpus x gets / equal part."""
+    return max_min(jobs, equal_part(jobs) / jobs.gpus)
+
+
+def makespan(jobs: Jobs, steps: Floats) -> Optimum:
+    """`value` is the least time in which all jobs can do their steps, seconds."""
+    best = max_min(jobs, steps)
+    return Optimum(1.0 / best.value, best.shares)
+
+
+def fairest(jobs: Jobs, steps: Floats, waited_s: Floats, isolated_s: Floats) -> Optimum:
+    """`value` is the least that the largest finish-time fairness can be.
+
+    Of job i it is (waited_s[i] + steps[i] / gets[i]) / isolated_s[i]: the time from its arrival to
+    its finish over that in isolation. At a fairness r, job i needs steps / (r isolated_s -
+    waited_s). The search goes from one r to the largest fairness of what is best for it, which is
+    never larger, until that falls no more.
+    """
+    shares = max_min(jobs, steps / isolated_s).shares
+    value = _largest(jobs, shares, steps, waited_s, isolated_s)
+    for _ in range(_MOST_STEPS):
+        needs = steps / (value * isolated_s - waited_s)
+        better = max_min(jobs, needs).shares
+        fairness = _largest(jobs, better, steps, waited_s, isolated_s)
+        if not fairness < value * (1 - _CLOSE):
+            break
+        value, shares = fairness, better
+    return Optimum(value, shares)
+
+
+def _largest(
+    jobs: Jobs, shares: Floats, steps: Floats, waited_s: Floats, isolated_s: Floats
+) -> float:
+    gets = (jobs.speeds * shares).sum(axis=1)
+    return float(((waited_s + steps / gets) / isolated_s).max())
+
+
+def per_cost(jobs: Jobs, prices: Floats) -> Optimum:
+    """`value` is the largest sum over jobs and kinds of gets / price. `prices`: [K] per GPU-hour.
+
+    A job may get nothing.
+    """
+    value, shares = _solved(jobs, -(jobs.speeds / prices[None, :]).ravel(), None, None)
+    return Optimum(-value, shares)
+
+
+def max_min(jobs: Jobs, needs: Floats) -> Optimum:
+    """The largest `value` so that every job gets at least value x its need; needs are above 0."""
+    count, kinds = jobs.speeds.shape
+    # In units in which a job with its best kind all the time gets at least 1, since HiGHS's
+    # tolerances are absolute.
+    unit = float((jobs.speeds.max(axis=1) / needs).min())
+    gains = jobs.speeds / (needs * unit)[:, None]
+    # The variables are x and z; row i is z - sum over k of gains x <= 0.
+    rows = np.repeat(np.arange(count), kinds), np.arange(count * kinds)
+    least = _matrix(-gains.ravel(), rows, (count, count * kinds))
+    cost = np.zeros(count * kinds + 1)
+    cost[-1] = -1.0
+    value, shares = _solved(jobs, cost, least, np.zeros(count))
+    # The second program: no job below z, and the largest sum.
+    reached = (gains * shares).sum(axis=1).min()
+    floor = np.full(count, -reached * (1 - _SLACK))
+    _, shares = _solved(jobs, -gains.ravel(), least, floor, fallback=shares)
+    return Optimum(-value * unit, shares)
+
+
+def _matrix(values: Floats, at: tuple[Any, Any], shape: tuple[int, int]) -> Any:
+    from scipy.sparse import csr_array
+
+    return csr_array((values, at), shape=shape)
+
+
+def _solved(
+    jobs: Jobs, cost: Floats, least: Any, floor: Floats | None, fallback: Floats | None = None
+) -> tuple[float, Floats]:
+    """The minimum of cost x, and x as [J, K]; a variable z may follow x."""
+    from scipy.optimize import linprog
+    from scipy.sparse import hstack, vstack
+
+    count, kinds = jobs.speeds.shape
+    size = count * kinds
+    columns = np.arange(size)
+    once = _matrix(np.ones(size), (columns // kinds, columns), (count, size))
+    fits = _matrix(np.repeat(jobs.gpus, kinds), (columns % kinds, columns), (kinds, size))
+    bounded, limits = vstack([once, fits]), np.concatenate([np.ones(count), jobs.capacity])
+    if least is not None and floor is not None:
+        bounded, limits = vstack([bounded, least]), np.concatenate([limits, floor])
+    if len(cost) > size:
+        z = np.concatenate([np.zeros(count + kinds), np.ones(count)])
+        bounded = hstack(
+            [bounded, _matrix(z, (np.arange(len(z)), np.zeros(len(z), int)), (len(z), 1))]
+        )
+    runs = (jobs.speeds > 0).ravel()
+    most = np.append(runs.astype(float), np.inf)[: len(cost)]
+    bounds = np.column_stack([np.zeros(len(cost)), most])
+    found = linprog(
+        cost, A_ub=bounded.tocsr(), b_ub=limits, bounds=bounds, method="highs", options=_TIGHT
+    )
+    if found.status != 0:
+        if fallback is not None:
+            return 0.0, fallback
+        raise ArithmeticError(f"HiGHS: {found.message}")
+    shares: Floats = np.clip(found.x[:size], 0.0, 1.0).reshape(count, kinds)
+    return float(found.fun), shares

@@ -1,0 +1,301 @@
+"""Gavel: shares of time on kinds of GPUs by linear programs, kept by rounds.
+
+Source: Narayanan et al., *Heterogeneity-aware cluster scheduling policies for deep learning
+workloads*, OSDI 2020; rules that the paper leaves open are those of its program (scheduler.py).
+
+**What is where.** Sections 3 and 4, objectives: `allocation.py`. Section 5, rounds: here and in
+`time_fractions.py`.
+
+**Allocation.** The objective gives each job a share of time on each kind. It is computed at the
+begin of a round if jobs have arrived or finished since, and the last time is at least `reset_s`
+ago or no job runs. Then the time that jobs have received counts anew. The speed of a job on a kind
+is that of the estimate on the closest GPUs of an empty cluster; 0 on kinds that the job does not
+accept or that have too few GPUs.
+
+| option `objective` | rule |
+| --- | --- |
+| `las` | max-min fairness: the least of GPUs x speed / (speed with an equal part of every kind) |
+| `ftf` | the least largest finish-time fairness |
+| `makespan` | all jobs that are here finish as early as possible |
+| `fifo` | in order of arrival, each job gets its fastest kind with room; none passes |
+| `cost` | the largest sum of speed / price (`prices`) |
+
+With `aware=false` all kinds count as equally fast, and kinds are visited in random order.
+
+**Rounds.** All jobs are placed together every `round_s`. On each kind, the one with the fastest
+speeds first, jobs come forward by
+
+    priority = share / part received,    part received = its time on the kind / that of all jobs
+
+and start if enough GPUs of the kind are left. Among equals, those that were owed most time at
+earlier allocations come first, then those with the larger share. Jobs without a share on a kind
+only get what others leave there, even if they have one on a kind that comes later; under `fifo`
+they get nothing. A job keeps its GPUs if it stays on their kind and no larger job took them. Others
+are packed, the largest first. A job that arrives during a round waits for the next one, and GPUs
+that become free stay free until then. If no job runs, a round begins at once.
+
+**Checked.** `las`, `ftf`, `makespan` and `cost` have the optimum of the authors' program on random
+instances of its throughputs (tests/policies/gavel).
+
+**Deviations.**
+
+- A round lasts `round_s`, not until the last job of it has done a whole number of steps.
+- Of several optima, the authors' solver takes one inside; see `allocation.py`.
+- `makespan` is the optimum, which the authors' program searches within 5 %.
+- Under `fifo` with `aware=false` a job gets a random kind with room each time that shares are
+  computed, not once.
+- Space sharing is missing: one job holds a GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from artist.cluster.free_gpus import FreeGpus
+from artist.cluster.kinds import free_of_kinds, kinds_of
+from artist.cluster.placement import Placement
+from artist.cluster.tree import gpus_by_kind
+from artist.contract import (
+    BasePolicy,
+    ClusterView,
+    Decision,
+    JobView,
+    Migrate,
+    Preempt,
+    Start,
+    Wait,
+    Wake,
+)
+from artist.errors import ConfigError, PolicyError
+from artist.io.optional_libraries import check_extra
+from artist.policies.gavel.objectives import Objective
+from artist.policies.gavel.time_fractions import TimeFractions
+from artist.policies.options import GavelOptions
+from artist.policies.shared.placers import PackPlacer
+from artist.rng import FIRST_DRAWS, Draws
+from artist.units import Tick, ticks
+from artist.workload.job import Job
+
+
+class Gavel(BasePolicy):
+    """Gavel without space sharing."""
+
+    Options: ClassVar = GavelOptions
+    reads_gpu_kinds = True
+
+    def __init__(self, options: GavelOptions, draws: Draws = FIRST_DRAWS) -> None:
+        check_extra("policy gavel", "scipy", extra="exact")
+        self.options = options
+        self._random = draws.stream("gavel-kinds")
+        self._round, self._reset = ticks(options.round_s), ticks(options.reset_s)
+        self._round_end: Tick = 0
+        self._kinds: tuple[str, ...] = ()
+        self._fractions = TimeFractions(self._round)
+        self._changed = False
+        """Whether jobs have come or gone since shares were computed."""
+        self._speeds: dict[tuple[str, float, int, tuple[str, ...]], tuple[float, ...]] = {}
+        self._closest: dict[tuple[int, str], Placement | None] = {}
+        self._objective = Objective(options, draws)
+
+    def decide(self, view: ClusterView) -> Sequence[Decision]:
+        """Place all jobs anew if a round begins."""
+        if not self._kinds:
+            self._learn(view)
+        for handle in view.finished:
+            self._fractions.leave(handle)
+            self._objective.forget(handle)
+            self._changed = True
+        for state in view.entered:
+            if state.handle not in self._fractions:
+                self._check(state, view)
+                self._fractions.enter(state.handle, len(self._kinds))
+                self._changed = True
+        if view.running:
+            late = -(-(view.now - self._round_end) // self._round)
+            self._round_end += max(late, 0) * self._round
+            if view.now < self._round_end:
+                waits = view.waiting or view.finished
+                return [*self._late(view), *([Wake(self._round_end)] if waits else [])]
+        self._round_end = view.now + self._round
+        chosen = self._chosen(view)
+        decisions = self._placed(view, chosen)
+        return [*decisions, *self._next_round(view, chosen)]
+
+    # -- what is known of jobs and kinds -----------------------------------------------
+
+    def _learn(self, view: ClusterView) -> None:
+        self._kinds = tuple(gpus_by_kind(view.cluster))
+        if self.options.objective != "cost":
+            return
+        for kind in self._kinds:
+            if kind not in (self.options.prices or {}):
+                raise ConfigError(
+                    f"policy gavel: objective cost needs the price of a GPU-hour of kind {kind}; "
+                    f"add --set policy.prices={{{kind}: 1.0, ...}}"
+                )
+
+    def _check(self, state: JobView, view: ClusterView) -> None:
+        """Refuse a job that no kind could ever hold.
+
+        Raises:
+            PolicyError: names the job and its kinds.
+        """
+        job = state.job
+        if any(self._speeds_of(job, view)):
+            return
+        kinds = job.gpu_kinds or self._kinds
+        raise PolicyError(
+            f"job {job.id!r} wants {job.gpus} GPUs of one kind ({' or '.join(kinds)}), and no such "
+            "kind has so many; accept other kinds or want fewer GPUs"
+        )
+
+    def _speeds_of(self, job: Job, view: ClusterView) -> tuple[float, ...]:
+        """Iterations per second on the closest GPUs of each kind; 0 where it cannot run."""
+        key = (job.model, job.compute_s, job.gpus, job.gpu_kinds)
+        if key not in self._speeds:
+            self._speeds[key] = tuple(self._speed(job, kind, view) for kind in self._kinds)
+        return self._speeds[key]
+
+    def _speed(self, job: Job, kind: str, view: ClusterView) -> float:
+        if job.gpu_kinds and kind not in job.gpu_kinds:
+            return 0.0
+        key = (job.gpus, kind)
+        if key not in self._closest:
+            free = free_of_kinds(FreeGpus(view.cluster), (kind,))
+            self._closest[key] = PackPlacer().place(free, job.gpus)
+        placement = self._closest[key]
+        return 0.0 if placement is None else 1.0 / view.alone(job, placement).submitted_iteration_s
+
+    # -- a round ---------------------------------------------------------------------------
+
+    def _chosen(self, view: ClusterView) -> dict[int, int]:
+        """Handle -> index of its kind in this round, of the jobs that are to run."""
+        jobs = {**view.waiting, **view.running}
+        self._account(view, jobs)
+        pool = self._pool(view)
+        left = [free_of_kinds(pool, (kind,)).total for kind in self._kinds]
+        movable = [x for x in sorted(jobs) if x in view.waiting or view.frees(view.running[x])]
+        speeds = {handle: self._speeds_of(jobs[handle].job, view) for handle in movable}
+        due = self._fractions.may_reset(view.now, self._reset) or not view.running
+        if self._changed and due:
+            able = [jobs[x] for x in movable if _fits(jobs[x].job, speeds[x], left)]
+            self._share_out(able, [speeds[state.handle] for state in able], left, view.now)
+        unshared = self.options.objective != "fifo"
+        chosen: dict[int, int] = {}
+        for kind in self._visited(speeds):
+            for handle in self._fractions.by_priority(kind, movable):
+                gpus = jobs[handle].job.gpus
+                runs = speeds[handle][kind] > 0 and handle not in chosen
+                entitled = unshared or self._fractions.share(handle, kind) > 0
+                if runs and entitled and gpus <= left[kind]:
+                    chosen[handle] = kind
+                    left[kind] -= gpus
+        return chosen
+
+    def _account(self, view: ClusterView, jobs: Mapping[int, JobView]) -> None:
+        """Note what jobs have run since the last round, and on which kind."""
+        kind_of = {
+            handle: self._kinds.index(kinds_of(view.cluster, state.placement)[0])
+            for handle, state in view.running.items()
+            if state.placement is not None
+        }
+        self._fractions.account(jobs, kind_of, view.now)
+
+    def _share_out(
+        self,
+        states: Sequence[JobView],
+        speeds: Sequence[Sequence[float]],
+        capacity: Sequence[int],
+        now: Tick,
+    ) -> None:
+        """Compute shares of time anew."""
+        prices = [(self.options.prices or {}).get(kind, 1.0) for kind in self._kinds]
+        shares = self._objective.shares(states, speeds, capacity, prices, now)
+        self._fractions.reset(shares, now)
+        self._changed = False
+
+    def _visited(self, speeds: dict[int, tuple[float, ...]]) -> list[int]:
+        """The kinds by how fast jobs are there on average; in random order if that is ignored."""
+        kinds = range(len(self._kinds))
+        if not self.options.aware:
+            return [int(kind) for kind in self._random.permutation(len(self._kinds))]
+        relative = [sum(row[kind] / max(row) for row in speeds.values()) for kind in kinds]
+        return sorted(kinds, key=lambda kind: (-relative[kind], kind))
+
+    def _pool(self, view: ClusterView) -> FreeGpus:
+        """The free GPUs and those of running jobs that may lose them."""
+        pool = view.free.copy()
+        for state in view.running.values():
+            if state.placement is not None and view.frees(state):
+                pool.release(state.placement)
+        return pool
+
+    def _placed(self, view: ClusterView, chosen: dict[int, int]) -> list[Decision]:
+        """Decisions that give the chosen jobs GPUs of their kinds, and take those of the others."""
+        pool, found = self._pool(view), dict[int, Placement]()
+        for index, kind in enumerate(self._kinds):
+            here = [handle for handle, of_kind in chosen.items() if of_kind == index]
+            found |= _packed(view, free_of_kinds(pool, (kind,)), here)
+        decisions: list[Decision] = [
+            Preempt(handle, "other jobs have the round")
+            for handle, state in view.running.items()
+            if handle not in found and view.frees(state)
+        ]
+        for handle, placement in found.items():
+            if handle in view.waiting:
+                decisions.append(Start(handle, placement))
+            elif placement != view.running[handle].placement:
+                decisions.append(Migrate(handle, placement))
+        return decisions
+
+    # -- when the next round begins ------------------------------------------------------
+
+    def _late(self, view: ClusterView) -> list[Decision]:
+        """Why jobs that came during a round wait, although enough GPUs are free."""
+        return [
+            Wait(
+                state.handle,
+                f"jobs start at the begin of a round of {self.options.round_s:g} s",
+                "timer",
+                self._round_end,
+            )
+            for state in view.entered
+            if state.job.gpus <= view.free.total
+        ]
+
+    def _next_round(self, view: ClusterView, chosen: Mapping[int, int]) -> list[Decision]:
+        """A wake-up at the end of the round, if another one could change anything."""
+        if not chosen:
+            return []
+        jobs = {**view.waiting, **view.running}
+        waits = len(chosen) < len(jobs)
+        speeds = ((self._speeds_of(jobs[x].job, view), kind) for x, kind in chosen.items())
+        slow = self.options.aware and any(of_kind[kind] < max(of_kind) for of_kind, kind in speeds)
+        return [Wake(self._round_end)] if waits or slow else []
+
+
+def _fits(job: Job, speeds: Sequence[float], left: Sequence[int]) -> bool:
+    """Whether a kind has enough GPUs in service for a job."""
+    return any(speed and job.gpus <= gpus for speed, gpus in zip(speeds, left, strict=True))
+
+
+def _packed(view: ClusterView, free: FreeGpus, handles: Sequence[int]) -> dict[int, Placement]:
+    """GPUs of one kind for jobs, the largest first; of one size, those that can stay do."""
+    jobs = {handle: view.waiting.get(handle) or view.running[handle] for handle in handles}
+    found: dict[int, Placement] = {}
+    for size in sorted({jobs[handle].job.gpus for handle in handles}, reverse=True):
+        same = [handle for handle in handles if jobs[handle].job.gpus == size]
+        for handle in same:
+            present = jobs[handle].placement
+            if present is not None and free.has(present):
+                found[handle] = present
+                free.claim(present)
+        for handle in same:
+            if handle not in found:
+                placement = PackPlacer().place(free, size)
+                if placement is None:
+                    continue
+                found[handle] = placement
+                free.claim(placement)
+    return found

@@ -1,0 +1,127 @@
+"""Are shares of time optimal, by the authors' program, by hand and in closed form?"""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from instances import KINDS, PRICES, instance
+
+from artist.policies.gavel.allocation import (
+    Floats,
+    Jobs,
+    Optimum,
+    agnostic,
+    equal_part,
+    fairest,
+    isolated,
+    least_attained_service,
+    makespan,
+    max_min,
+    per_cost,
+)
+
+LINES = (Path(__file__).parent / "optima.csv").read_text(encoding="utf-8").splitlines()
+OPTIMA = list(csv.DictReader(line for line in LINES if not line.startswith("#")))
+
+
+def jobs_of(speeds: list[list[float]], gpus: list[float], capacity: list[float]) -> Jobs:
+    return Jobs(np.array(speeds), np.array(gpus), np.array(capacity))
+
+
+def gets(jobs: Jobs, found: Optimum) -> Floats:
+    return np.asarray((jobs.speeds * found.shares).sum(axis=1))
+
+
+def assert_possible(jobs: Jobs, found: Optimum) -> None:
+    shares = found.shares
+    assert (shares >= 0).all() and (shares.sum(axis=1) <= 1 + 1e-9).all()
+    assert (jobs.gpus @ shares <= jobs.capacity * (1 + 1e-9)).all()
+    assert not shares[jobs.speeds == 0].any()
+
+
+@pytest.mark.parametrize("row", OPTIMA, ids=lambda row: row["seed"])
+def test_optima_are_those_of_the_authors_program(row: dict[str, str]) -> None:
+    jobs, steps, waited_s = instance(int(row["seed"]))
+    alike = jobs._replace(speeds=agnostic(jobs.speeds))
+    found = {
+        "las": least_attained_service(jobs),
+        "las_agnostic": least_attained_service(alike),
+        "ftf": fairest(jobs, steps, waited_s, steps / isolated(jobs)),
+        "makespan_s": makespan(jobs, steps),
+        "cost": per_cost(jobs, PRICES),
+    }
+    for name, optimum in found.items():
+        assert optimum.value == pytest.approx(float(row[name]), rel=1e-6), name
+        assert_possible(alike if name == "las_agnostic" else jobs, optimum)
+    reached = jobs.gpus * gets(jobs, found["las"]) / equal_part(jobs)
+    assert reached.min() == pytest.approx(found["las"].value, rel=1e-6)
+    assert (steps / gets(jobs, found["makespan_s"])).max() == pytest.approx(
+        found["makespan_s"].value, rel=1e-6
+    )
+
+
+def test_there_are_as_many_instances_as_were_compared() -> None:
+    assert len(OPTIMA) == 150 and len(KINDS) == 3
+
+
+def test_two_jobs_that_prefer_different_kinds_get_them() -> None:
+    jobs = jobs_of([[3, 1], [1, 3]], [1, 1], [1, 1])
+    found = least_attained_service(jobs)
+    assert found.value == pytest.approx(3 / 2)
+    assert np.allclose(found.shares, np.eye(2))
+
+
+def test_makespan_of_two_jobs_on_two_kinds_by_hand() -> None:
+    # Job 0 gets 1 + a and job 1 gets 4 - 3 a, if a is the share of job 0 on kind 0: equal at .75.
+    found = makespan(jobs_of([[2, 1], [4, 1]], [1, 1], [1, 1]), np.array([10.0, 10.0]))
+    assert found.value == pytest.approx(10 / 1.75)
+    assert found.shares[0, 0] == pytest.approx(0.75)
+
+
+def test_finish_time_fairness_of_two_jobs_on_one_gpu_by_hand() -> None:
+    # Both want 10 s of it, one came 10 s ago. In isolation each takes 20 s:
+    # 10 + 10 / x = 10 / (1 - x), so x = (1 + sqrt(5)) / 2 - 1.
+    found = fairest(
+        jobs_of([[1], [1]], [1, 1], [1]),
+        np.array([10.0, 10.0]),
+        np.array([10.0, 0.0]),
+        np.array([20.0, 20.0]),
+    )
+    share = (5**0.5 - 1) / 2
+    assert found.shares[:, 0] == pytest.approx([share, 1 - share], rel=1e-6)
+    assert found.value == pytest.approx((10 + 10 / share) / 20)
+
+
+def test_cheap_gpus_serve_cost_if_speed_does_not_make_up_for_the_price() -> None:
+    jobs = jobs_of([[1, 3]], [1], [1, 1])
+    assert per_cost(jobs, np.array([1.0, 4.0])).shares.tolist() == [[1.0, 0.0]]
+    assert per_cost(jobs, np.array([1.0, 2.0])).shares.tolist() == [[0.0, 1.0]]
+
+
+def test_a_job_alone_has_its_fastest_kind_all_the_time() -> None:
+    found = least_attained_service(jobs_of([[1, 5, 2]], [2], [4, 4, 4]))
+    assert found.shares.tolist() == [[0.0, 1.0, 0.0]]
+
+
+def test_gpus_that_the_least_served_cannot_use_serve_others() -> None:
+    # Job 0 only runs on kind 0, where it needs all; job 1 could be as slow, and need not be.
+    found = max_min(jobs_of([[1, 0], [1, 9]], [1, 1], [1, 1]), np.array([1.0, 1.0]))
+    assert found.value == pytest.approx(1.0)
+    assert found.shares[1, 1] == pytest.approx(1.0)
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.sampled_from([1.0, 2.0, 4.0]), min_size=1, max_size=12), st.sampled_from([4.0, 9.0])
+)
+def test_one_kind_is_max_min_fair_in_gpu_time(gpus: list[float], capacity: float) -> None:
+    """Every job has as much GPU time as the others, or all of its own."""
+    jobs = jobs_of([[7.0]] * len(gpus), gpus, [capacity])
+    found = least_attained_service(jobs)
+    assert found.value == pytest.approx(min(capacity / len(gpus), min(gpus)))
+    assert_possible(jobs, found)
