@@ -51,10 +51,14 @@ def decisions(name: str, iterations: Sequence[int]) -> list[tuple[int, list[Deci
     return policy.noted
 
 
+# Finish-time fairness is a ratio of two run times: at the arrival of a job its length cancels.
+BY_LENGTH_LATER = ("gavel-ftf",)
+
+
 @pytest.mark.parametrize("name", SELF_SUFFICIENT)
 def test_only_policies_that_know_run_times_decide_by_them(name: str) -> None:
     differ = decisions(name, RISING) != decisions(name, RISING[::-1])
-    assert differ == knows_run_times(name)
+    assert differ == (knows_run_times(name) and name not in BY_LENGTH_LATER)
 
 
 def test_a_wrapper_knows_what_the_policy_inside_knows(tmp_path, monkeypatch) -> None:

@@ -16,8 +16,9 @@ workloads*, OSDI 2020, sections 3 and 4, and its program (scheduler/policies).
 | `cost` | maximise the sum of gets / price, per kind |
 
 All but the last ask the same: maximise z, where every job i gets at least z x need[i]. HiGHS solves
-them, through SciPy. Optima are often not unique. Here a vertex is taken that has the largest z, and
-among these the largest sum of what jobs get over their needs, so no GPU that helps is left out.
+them, through SciPy; on one kind the optimum has a closed form. Optima are often not unique. Here a
+vertex is taken that has the largest z, and among these the largest sum of what jobs get over their
+needs, so no GPU that helps is left out.
 """
 
 from __future__ import annotations
@@ -134,6 +135,9 @@ def max_min(jobs: Jobs, needs: Floats) -> Optimum:
     # tolerances are absolute.
     unit = float((jobs.speeds.max(axis=1) / needs).min())
     gains = jobs.speeds / (needs * unit)[:, None]
+    if kinds == 1:
+        value, shares = _on_one_kind(gains[:, 0], jobs.gpus, float(jobs.capacity[0]))
+        return Optimum(value * unit, shares[:, None])
     # The variables are x and z; row i is z - sum over k of gains x <= 0.
     rows = np.repeat(np.arange(count), kinds), np.arange(count * kinds)
     least = _matrix(-gains.ravel(), rows, (count, count * kinds))
@@ -145,6 +149,18 @@ def max_min(jobs: Jobs, needs: Floats) -> Optimum:
     floor = np.full(count, -reached * (1 - _SLACK))
     _, shares = _solved(jobs, -gains.ravel(), least, floor, fallback=shares)
     return Optimum(-value * unit, shares)
+
+
+def _on_one_kind(gains: Floats, gpus: Floats, capacity: float) -> tuple[float, Floats]:
+    """The same two optima in closed form: what is left goes to who gains most of a GPU."""
+    value = min(capacity / float((gpus / gains).sum()), float(gains.min()))
+    shares = value / gains
+    left = capacity - float(gpus @ shares)
+    for job in np.argsort(-gains / gpus, kind="stable").tolist():
+        more = min(1.0 - shares[job], max(left, 0.0) / gpus[job])
+        shares[job] += more
+        left -= more * gpus[job]
+    return value, shares
 
 
 def _matrix(values: Floats, at: tuple[Any, Any], shape: tuple[int, int]) -> Any:

@@ -28,9 +28,9 @@ class Objective:
     def __init__(self, options: GavelOptions, draws: Draws) -> None:
         self._options, self._random = options, draws.stream("gavel-fifo")
         self._isolated_s: dict[int, float] = {}
-        """How long the iterations that a job has done would have taken in isolation."""
+        """How long the work that a job has done would have taken in isolation."""
         self._last: dict[int, tuple[float, float]] = {}
-        """Iterations left, and iterations per second in isolation, when shares were computed."""
+        """Work left, and work per second in isolation, when shares were computed."""
 
     def forget(self, handle: int) -> None:
         """A job has finished."""
@@ -45,17 +45,30 @@ class Objective:
         prices: Sequence[float],
         now: Tick,
     ) -> dict[int, Sequence[float]]:
-        """Handle -> share of time on each kind. Every job can run on some kind."""
+        """Handle -> share of time on each kind. Every job can run on some kind.
+
+        Work is counted in seconds on a job's fastest kind, in whole ticks: so it does not matter
+        into which iterations a job is cut.
+        """
         if not states:
             return {}
         gpus, sizes = np.array([x.job.gpus for x in states], float), np.array(capacity, float)
         known = np.array(speeds)
+        best = known.max(axis=1)
+        known /= best[:, None]
         known[gpus[:, None] > sizes[None, :]] = 0.0
         jobs = Jobs(known if self._options.aware else agnostic(known), gpus, sizes)
-        rows: list[list[float]] = self._solved(jobs, states, np.array(prices), now).tolist()
+        rows: list[list[float]] = self._solved(jobs, states, best, prices, now).tolist()
         return {state.handle: row for state, row in zip(states, rows, strict=True)}
 
-    def _solved(self, jobs: Jobs, states: Sequence[JobView], prices: Floats, now: Tick) -> Floats:
+    def _solved(
+        self,
+        jobs: Jobs,
+        states: Sequence[JobView],
+        best: Floats,
+        prices: Sequence[float],
+        now: Tick,
+    ) -> Floats:
         """[J, K] shares."""
         match self._options.objective:
             case "fifo":
@@ -63,14 +76,16 @@ class Objective:
             case "las":
                 return least_attained_service(jobs).shares
             case "cost":
-                return per_cost(jobs, prices).shares
+                # Iterations per second count here, as in the authors' program.
+                return per_cost(
+                    jobs._replace(speeds=jobs.speeds * best[:, None]), np.array(prices)
+                ).shares
             case "makespan":
-                return makespan(jobs, _steps_left(states, now)).shares
+                return makespan(jobs, _left_s(states, best, now)).shares
             case "ftf":
-                return self._fairest(jobs, states, now)
+                return self._fairest(jobs, states, _left_s(states, best, now), now)
 
-    def _fairest(self, jobs: Jobs, states: Sequence[JobView], now: Tick) -> Floats:
-        steps = _steps_left(states, now)
+    def _fairest(self, jobs: Jobs, states: Sequence[JobView], steps: Floats, now: Tick) -> Floats:
         waited = [(now - ticks(x.job.arrival_s)) / TICKS_PER_S for x in states]
         isolated_s = self._in_isolation(states, steps, isolated(jobs))
         return fairest(jobs, steps, np.array(waited), isolated_s).shares
@@ -86,10 +101,12 @@ class Objective:
         return result
 
 
-def _steps_left(states: Sequence[JobView], now: Tick) -> Floats:
-    """[J] iterations that are not done; at least one, since the jobs are here."""
-    left = [state.job.iterations - state.iterations_done(now) for state in states]
-    return np.array([max(count, 1) for count in left], float)
+def _left_s(states: Sequence[JobView], best: Floats, now: Tick) -> Floats:
+    """[J] how long each job would run on its fastest kind from now on, seconds; at least a tick."""
+    left = [x.job.iterations - x.iterations_done(now) - x.phase(now) for x in states]
+    ticks_left = np.maximum(np.rint(np.array(left) / best * TICKS_PER_S), 1.0)
+    result: Floats = ticks_left / TICKS_PER_S
+    return result
 
 
 def _in_order(jobs: Jobs, random: np.random.Generator | None) -> Floats:

@@ -125,3 +125,9 @@ def test_one_kind_is_max_min_fair_in_gpu_time(gpus: list[float], capacity: float
     found = least_attained_service(jobs)
     assert found.value == pytest.approx(min(capacity / len(gpus), min(gpus)))
     assert_possible(jobs, found)
+    # The programs, with a second kind that nobody can use, have the same optima.
+    unusable = jobs_of([[7.0, 0.0]] * len(gpus), gpus, [capacity, 1.0])
+    solved = max_min(unusable, equal_part(jobs) / jobs.gpus)
+    assert solved.value == pytest.approx(found.value)
+    sums = [float(jobs.gpus @ x.shares[:, 0]) for x in (found, solved)]
+    assert sums[0] == pytest.approx(sums[1])
