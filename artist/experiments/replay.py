@@ -191,6 +191,7 @@ def replay(
             "epoch_s": round(epoch_s),
             "calc_phase_s": _calc_phase_s(folder, epoch_s),
             "not_modelled": "ignore",
+            "kill": False,  # a log holds what ran before Slurm killed it
         },
     }
     results = [
@@ -201,7 +202,11 @@ def replay(
     described = settings_of(load_cluster(str(cluster)).file.slurm or SlurmFacts())
     return Replay(
         result=results[0],
-        starts=tuple(_compared(trace, runs, [_simulated(x, names) for x in results], epoch_s)),
+        starts=tuple(
+            _compared(
+                trace, runs, [_simulated(x, names) for x in results], _reasons(results[0]), epoch_s
+            )
+        ),
         cycle_s=float(max(described.numbers[x] for x in ("bf_interval", "sched_interval"))),
         not_modelled=described.not_modelled,
         dropped=trace.dropped,
@@ -280,10 +285,23 @@ def _simulated(result: Result, names: Sequence[str]) -> Simulated:
     return simulated
 
 
+def _reasons(result: Result) -> dict[str, list[tuple[float, str]]]:
+    """By job, when it began to wait beside free GPUs, and why it mostly did."""
+    reasons: dict[str, list[tuple[float, str]]] = {}
+    causes = result.tables.get("wait_causes")
+    if causes is not None:
+        for id_, start_s, reason in zip(
+            causes["job_id"], causes["start_s"], causes["reason"], strict=True
+        ):
+            reasons.setdefault(str(id_), []).append((float(start_s), str(reason)))
+    return reasons
+
+
 def _compared(
     trace: Trace,
     runs: Mapping[str, Sequence[Record]],
     phases: Sequence[Simulated],
+    reasons: Mapping[str, Sequence[tuple[float, str]]],
     epoch_s: float,
 ) -> list[Start]:
     """Recorded and simulated starts of all jobs, by job and number; those of the first phase."""
@@ -304,13 +322,20 @@ def _compared(
                     if record is None
                     else frozenset(hosts(record.text("NodeList"), record.place)),
                     simulated_machines=machines,
-                    why=_why(record, start_s, at_s, epoch_s),
+                    why=_why(record, start_s, at_s, epoch_s)
+                    + _simulated_reason(reasons.get(job.id, ()), start_s),
                     phases_s=tuple(
                         phase[job.id][nth][0] for phase in phases if nth < len(phase[job.id])
                     ),
                 )
             )
     return starts
+
+
+def _simulated_reason(reasons: Sequence[tuple[float, str]], start_s: float | None) -> str:
+    """Why a job waited in the simulation, in words."""
+    waits = [x for x in reasons if start_s is not None and x[0] < start_s]
+    return f" ({max(waits)[1]})" if waits else ""
 
 
 def _why(

@@ -104,6 +104,7 @@ class SlurmOptions(Options):
     not_modelled: Literal["refuse", "ignore"] = Field(
         default="refuse", description="what becomes of settings that the policy does not model"
     )
+    kill: bool = Field(default=True, description="cut jobs at their time limits, as Slurm does")
     # Traces begin at 0. Reservations of Slurm do not, and backfill rounds Unix times.
     epoch_s: int | None = Field(
         default=None, description="Unix time at which the trace begins, seconds; for reservations"

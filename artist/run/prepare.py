@@ -27,7 +27,7 @@ from artist.run.hardware import (
 )
 from artist.run.measured import check_measured
 from artist.run.policies import build_policy
-from artist.run.traces import build_trace, check_gpu_kinds
+from artist.run.traces import build_trace, check_gpu_kinds, cut_by
 from artist.trace.native.trace import Trace
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def prepare(
     files = file_digests(scenario)
     policy = build_policy(scenario)
     calibration = build_calibration(scenario, fabric)
-    trace = build_trace(scenario, tree)
+    trace = cut_by(policy, build_trace(scenario, tree))
     check_measured(scenario, trace)
     check_gpu_kinds(scenario, tree, policy, trace)
     estimates = build_latency(scenario, fabric, calibration, store)

@@ -60,6 +60,19 @@ def permuted(trace: Trace, permutation: int) -> Trace:
     return replace(trace, jobs=jobs, numbers=[trace.numbers[i] for i in ranked])
 
 
+def cut_by(policy: Policy, trace: Trace) -> Trace:
+    """The jobs that the policy lets run, some of them for less long (`Slurm.killed_at_limit`)."""
+    cut = getattr(policy, "killed_at_limit", None)
+    if cut is None:
+        return trace
+    jobs = tuple(cut(job) for job in trace.jobs)
+    killed = sum(job is not before for job, before in zip(jobs, trace.jobs, strict=True))
+    if not killed:
+        return trace
+    note = f"run time (cut at the time limit, where the policy kills jobs): {killed} jobs"
+    return replace(trace, jobs=jobs, filled=(*trace.filled, note))
+
+
 def check_gpu_kinds(scenario: Scenario, tree: ClusterTree, policy: Policy, trace: Trace) -> None:
     """Refuse quotas that do not fit the cluster, and kinds of GPUs that the policy would ignore.
 

@@ -13,7 +13,9 @@ from artist.policies.slurm.fair_share import FairShare
 from artist.policies.slurm.machines import Free, Machines, bits
 from artist.policies.slurm.request import RequestReader
 from artist.policies.slurm.selection import Selection
+from artist.run.traces import cut_by
 from artist.slurm.facts import Account, SlurmFacts
+from artist.trace.native.trace import Trace
 from artist.units import seconds
 from artist.workload.job import Job
 
@@ -348,3 +350,43 @@ def test_a_limit_of_an_account_counts_those_below_it() -> None:
     with pytest.raises(ConfigError, match="limits of account all: GrpTRES is 'many'"):
         broken = [{"name": "all", "limits": {"GrpTRES": "gres/gpu=many"}}]
         starts(jobs, settings=ENFORCED, accounts=broken)
+
+
+@pytest.mark.parametrize(
+    ("settings", "options", "run_s"),
+    [
+        ({}, {}, 120.0),
+        ({"OverTimeLimit": "1 min"}, {}, 180.0),
+        ({"OverTimeLimit": "UNLIMITED"}, {}, 500.0),
+        ({}, {"kill": False}, 500.0),
+    ],
+)
+def test_slurm_kills_jobs_at_their_limit(
+    settings: dict[str, str], options: dict[str, Any], run_s: float
+) -> None:
+    policy = make_policy("slurm", facts={"settings": settings}, **options)
+    long, short = asked("long", 1, 500, 2), asked("short", 1, 60, 2)
+    assert policy.killed_at_limit(long).ideal_s == run_s
+    assert policy.killed_at_limit(short) is short
+
+
+def test_a_run_says_how_many_jobs_are_cut() -> None:
+    trace = Trace(
+        "t", "native", (asked("long", 1, 500, 2), asked("short", 1, 60, 2)), "", [1, 2], "line"
+    )
+    cut = cut_by(make_policy("slurm"), trace)
+    assert [x.ideal_s for x in cut.jobs] == [120, 60]
+    assert cut.filled[-1].endswith("1 jobs")
+    assert cut_by(make_policy("fifo"), trace) is trace
+
+
+def test_a_job_is_told_why_it_waits_beside_free_gpus() -> None:
+    jobs = [
+        asked("long", 8, 100, 2),
+        asked("wide", 16, 10, 1, arrival_s=1.0),
+        asked("late", 8, 10, 9, arrival_s=2.0),
+    ]
+    settings = {"SchedulerParameters": SCHEDULER}
+    rows = run(TWO, jobs, make_policy("slurm", facts={"settings": settings}))
+    told = {row.handle: row.reason for row in rows.wait_reasons}
+    assert told == {2: "Priority: a job before it does not fit"}

@@ -95,9 +95,13 @@ class FairShare:
             for association in (*self._accounts.values(), *self.users.values()):
                 association.usage *= factor
 
+    def applied(self, now_s: int) -> None:
+        """All use until now has been added."""
+        self._applied_s = now_s
+
     def rank(self, now_s: int) -> None:
         """Compute the factors of all users from the usage until now."""
-        self._applied_s = now_s
+        self.applied(now_s)
         self._users_in_all = len(self.users)
         self._rank = self._rank_without_ties = self._users_in_all
         self._names = {id(user): name for name, user in self.users.items()}

@@ -63,6 +63,7 @@ class Machines:
         defaults = [x.name for x in facts.partitions if x.default]
         self.default = defaults[0] if defaults else next(iter(self.partitions))
         self.switches = self._switches()
+        self._suiting: dict[tuple[str, int], int] = {}
 
     def named(self, host_list: str, place: str) -> int:
         """The machines in a host list, as a bit set; those without GPUs are left out.
@@ -85,7 +86,11 @@ class Machines:
 
     def suiting(self, partition: PartitionMachines, gpus: int) -> int:
         """How many machines of a partition have so many GPUs."""
-        return sum(self.gpus[index] >= gpus for index in bits(partition.machines))
+        found = self._suiting.get((partition.name, gpus))
+        if found is None:
+            found = sum(self.gpus[index] >= gpus for index in bits(partition.machines))
+            self._suiting[partition.name, gpus] = found
+        return found
 
     def placement(self, free: FreeGpus, taken: Sequence[tuple[int, int]]) -> Placement:
         """GPUs of some machines: the machine, and how many."""

@@ -20,10 +20,12 @@ a job names are not in a trace, so they are not refused.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 from artist.cluster.cluster_file import Cluster
-from artist.contract import BasePolicy, ClusterView, Decision, JobView, Preempt, Start, Wake
+from artist.cluster.free_gpus import FreeGpus
+from artist.contract import BasePolicy, ClusterView, Decision, JobView, Preempt, Start, Wait, Wake
 from artist.errors import ConfigError
 from artist.policies.options import SlurmOptions
 from artist.policies.shared.clock import PeriodClock
@@ -32,15 +34,19 @@ from artist.policies.slurm.limits import Limits
 from artist.policies.slurm.machines import Free, Machines
 from artist.policies.slurm.preemption import REQUEUE_DELAY_S, Preemption
 from artist.policies.slurm.priority import Priorities, in_order
-from artist.policies.slurm.request import Request, RequestReader
+from artist.policies.slurm.request import Request, RequestReader, limit_s
 from artist.policies.slurm.reservations import Reservations
 from artist.policies.slurm.selection import Selection, shares
 from artist.policies.slurm.settings import settings_of
 from artist.rng import Draws
 from artist.slurm.facts import SlurmFacts
 from artist.units import TICKS_PER_S, Tick
+from artist.workload.job import Job
 
 _MOST_NAMED = 5
+
+_RESOURCES = "Resources: its machines are not free"
+_RESERVED = "Reservation: it would run into one by its time limit"
 
 
 class Slurm(BasePolicy):
@@ -79,7 +85,10 @@ class Slurm(BasePolicy):
         # Passes that may start a job. Of two without an event between them the second starts none:
         # what is expected of running jobs and reserved for waiting ones stays the same.
         self._worthwhile = {"full", "backfill"}
-        self._in_service: object = None
+        self._in_service = self._gpus_held = 0
+        # Jobs that are not eligible yet: when they will be. And why jobs were told to wait.
+        self._asleep: dict[int, int] = {}
+        self._told: dict[int, str] = {}
         self._last_main: Tick = -(10**18)
         self._cut_short = False
         self._wake: Tick = -1
@@ -88,6 +97,29 @@ class Slurm(BasePolicy):
     def _calc_phase(self) -> Tick:
         period = self.settings.calc_period_s * TICKS_PER_S
         return round(self.options.calc_phase_s * TICKS_PER_S) % period
+
+    def killed_at_limit(self, job: Job) -> Job:
+        """A job that Slurm would kill at its time limit, cut there; else the same job.
+
+        Exact where no communication makes its iterations longer.
+        """
+        limit_s = self._kill_s(job)
+        if limit_s is None or job.ideal_s <= limit_s:
+            return job
+        iterations = max(1, int(limit_s // job.compute_s))
+        return replace(job, iterations=iterations, compute_s=min(job.compute_s, limit_s))
+
+    def _kill_s(self, job: Job) -> float | None:
+        """After how long Slurm kills a job; None if never."""
+        partitions = {x.name: x for x in self._facts.partitions}
+        default = next((x.name for x in self._facts.partitions if x.default), "")
+        partition = partitions.get(str(job.hints.get("hint_partition") or default))
+        most_s = None if partition is None else partition.max_time_s
+        if not self.options.kill or self.settings.over_limit_s is None:
+            return None
+        if most_s is None and job.hints.get("hint_time_limit_s") in (None, ""):
+            return None
+        return limit_s(job, most_s) + self.settings.over_limit_s
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Note what happened, and run the schedulers that are due."""
@@ -105,6 +137,7 @@ class Slurm(BasePolicy):
         qos = {qos.name: qos for qos in self._facts.qos}
         kept = () if self.options.epoch_s is None else self._facts.reservations
         self._reservations = Reservations(kept, machines)
+        self._next_end_s = self._reservations.next_end_s(self._seconds(view.now))
         self._limits = Limits(self._facts, enforced=self.settings.limits)
         self._reader = RequestReader(machines, qos)
         self._priorities = Priorities(self.settings, machines, self._facts)
@@ -116,16 +149,14 @@ class Slurm(BasePolicy):
     def _note(self, view: ClusterView) -> None:
         """Note jobs that came and went, and when the main scheduler is to look at that."""
         now_s = self._seconds(view.now)
+        if self._priorities.change:
+            self._calculate_until(view.now)
         for handle in view.finished:
             self._left(handle, now_s)
             self._unfinished[self._requests[handle].number[0]] -= 1
         for job in view.entered:
             self._entered(job, now_s)
-        if self._priorities.change:
-            strike = self._clocks["priority"].last(view.now)
-            if strike > self._calculated:
-                self._calculate(view.now)
-        in_service = view.free.total + sum(job.gpus for job in view.running.values())
+        in_service = view.free.total + self._gpus_held
         if view.entered or view.finished or in_service != self._in_service:
             self._worthwhile = {"full", "backfill"}
         self._in_service = in_service
@@ -142,26 +173,37 @@ class Slurm(BasePolicy):
             self._unfinished[request.number[0]] = self._unfinished.get(request.number[0], 0) + 1
         elif job.handle in self._held:  # GPUs left service
             self._left(job.handle, now_s)
-            request.eligible_s = now_s + REQUEUE_DELAY_S
+            self._requeue(request, now_s)
         self._priorities.set(request, now_s)
         self._queue[job.handle] = request
+
+    def _requeue(self, request: Request, now_s: int) -> None:
+        request.eligible_s = self._asleep[request.handle] = now_s + REQUEUE_DELAY_S
 
     def _left(self, handle: int, now_s: int) -> None:
         """A job gave its GPUs back: it finished, or lost them."""
         job, request = self._held.pop(handle), self._requests[handle]
+        self._gpus_held -= request.job.gpus
         self._use(job, request, now_s)
 
     def _use(self, job: RunningJob, request: Request, now_s: int) -> None:
         billed = self._priorities.billed(request)
         self._priorities.fair_share.use(request.association, billed, job.start_s, now_s)
 
-    def _calculate(self, now: Tick) -> None:
-        """What the decay thread does every PriorityCalcPeriod."""
-        now_s, shares = self._seconds(now), self._priorities.fair_share
-        self._calculated = now
-        shares.decay(now_s)
-        for handle, job in self._held.items():
-            self._use(job, self._requests[handle], now_s)
+    def _calculate_until(self, now: Tick) -> None:
+        """What the decay thread has done at every PriorityCalcPeriod until now."""
+        shares, clock = self._priorities.fair_share, self._clocks["priority"]
+        strike = clock.after(self._calculated)
+        if strike > now:
+            return
+        while strike <= now:
+            strike_s = self._seconds(strike)
+            shares.decay(strike_s)
+            for handle, job in self._held.items():
+                self._use(job, self._requests[handle], strike_s)
+            shares.applied(strike_s)
+            self._calculated, strike = strike, clock.after(strike)
+        now_s = self._seconds(self._calculated)
         shares.rank(now_s)
         for request in self._queue.values():
             self._priorities.set(request, now_s)
@@ -172,7 +214,7 @@ class Slurm(BasePolicy):
     def _passes(self, view: ClusterView) -> list[Decision]:
         """Run what is due."""
         now, queue = view.now, self._queue
-        if any(at <= now for at in self._sleeping(now - 1)):
+        if self._wakes_up(self._seconds(now)):
             self._worthwhile = {"full", "backfill"}
         due = {x for x in self._worthwhile if now == self._clocks[x].last(now)}
         full, backfill = "full" in due, self.settings.backfill and "backfill" in due
@@ -190,15 +232,36 @@ class Slurm(BasePolicy):
             self._main_pass(state, ordered, full=full)
         if backfill:
             self._backfill_pass(state, ordered)
-        for victim in state.victims.values():
-            self._requests[victim.handle].eligible_s = state.now_s + REQUEUE_DELAY_S
-            self._left(victim.handle, state.now_s)
+        for handle in state.victims:
+            self._requeue(self._requests[handle], state.now_s)
+            self._left(handle, state.now_s)
         for handle in state.started:
             self._held[handle] = state.started[handle]
-            del queue[handle]
+            self._gpus_held += queue.pop(handle).job.gpus
         if state.started or self._cut_short:
             self._worthwhile = {"full", "backfill"}
-        return state.decisions()
+        return [*state.decisions(), *self._tell(state)]
+
+    def _tell(self, state: _Pass) -> list[Decision]:
+        """Say why jobs wait although enough GPUs are free, each time that changes."""
+        free, waits = sum(state.free.gpus), list[Decision]()
+        for handle in state.started:
+            self._told.pop(handle, None)
+        for handle, reason in state.reasons.items():
+            if handle in state.started or self._told.get(handle) == reason:
+                continue
+            if self._requests[handle].job.gpus <= free:
+                self._told[handle] = reason
+                waits.append(Wait(handle, reason))
+        return waits
+
+    def _wakes_up(self, now_s: int) -> bool:
+        """Whether a job has become eligible or a reservation has ended since the last question."""
+        awake = [handle for handle, at_s in self._asleep.items() if at_s <= now_s]
+        for handle in awake:
+            del self._asleep[handle]
+        ended, self._next_end_s = self._next_end_s, self._reservations.next_end_s(now_s)
+        return bool(awake) or ended != self._next_end_s
 
     def _is_ready(self, request: Request, now_s: int) -> bool:
         """Whether a job may start: it is eligible, and the jobs that it depends on are done."""
@@ -220,6 +283,7 @@ class Slurm(BasePolicy):
                 break
             partition = request.partition
             if partition.name in closed:
+                state.reasons[request.handle] = "Priority: a job before it does not fit"
                 continue
             if not self._permits(state, request):
                 if "assoc_limit_stop" in self.settings.switches:
@@ -230,6 +294,7 @@ class Slurm(BasePolicy):
             open_ = partition.machines & ~closed_machines & ~kept
             if self._start(state, request, open_):
                 continue
+            state.reasons[request.handle] = _RESERVED if kept & partition.machines else _RESOURCES
             if not kept & partition.machines or open_.bit_count() >= request.nodes:
                 closed.add(partition.name)
                 closed_machines |= partition.machines
@@ -252,6 +317,8 @@ class Slurm(BasePolicy):
 
     def _permits(self, state: _Pass, request: Request) -> bool:
         permitted = self._limits.permits(request, state.running, self._requests, state.now_s)
+        if not permitted:
+            state.reasons[request.handle] = "a limit of its QOS or account"
         self._cut_short |= not permitted and self._limits.fall
         return permitted
 
@@ -356,20 +423,18 @@ class Slurm(BasePolicy):
         due = [self._clocks[name].after(now) for name in clocks]
         if self._main_due is not None:
             due.append(self._main_due)
-        due += self._sleeping(now)
+        due += self._sleeping()
         first = min(due, default=-1)
         if now < self._wake <= first or not due:
             return []
         self._wake = first
         return [Wake(first)]
 
-    def _sleeping(self, now: Tick) -> list[Tick]:
-        """When a job becomes eligible or a reservation ends, if that is after now."""
-        now_s = self._seconds(now)
-        at = [x.eligible_s for x in self._queue.values() if x.eligible_s > now_s]
-        end_s = self._reservations.next_end_s(now_s)
-        ends = [] if end_s is None else [end_s]
-        return [(x - now_s) * TICKS_PER_S + now // TICKS_PER_S * TICKS_PER_S for x in at + ends]
+    def _sleeping(self) -> list[Tick]:
+        """When jobs become eligible and the next reservation ends."""
+        ends = [] if self._next_end_s is None else [self._next_end_s]
+        zero_s = self.options.epoch_s or 0
+        return [(at_s - zero_s) * TICKS_PER_S for at_s in (*self._asleep.values(), *ends)]
 
 
 class _Pass:
@@ -384,7 +449,8 @@ class _Pass:
     ) -> None:
         assert machines is not None
         self.now_s = now_s
-        self._view_free, self._machines = view.free.copy(), machines
+        self._free_of_view, self._machines = view.free, machines
+        self._copied = False
         counts = view.free.counts(view.cluster.machine).tolist()
         cpus = machines.cpus[:]
         for job in held.values():
@@ -394,15 +460,15 @@ class _Pass:
         self.running = sorted(held.values(), key=lambda job: (job.end_s, job.handle))
         self.started: dict[int, RunningJob] = {}
         self.victims: dict[int, RunningJob] = {}
-        self._frees = {x for x, job in view.running.items() if view.frees(job)}
-        self._placements = {x: job.placement for x, job in view.running.items()}
+        self.reasons: dict[int, str] = {}
+        self._view = view
         self._starts: list[Start] = []
 
     def start(self, request: Request, chosen: int) -> None:
         """Start a job on some machines."""
         taken = shares(request, self.free, chosen)
-        placement = self._machines.placement(self._view_free, taken)
-        self._view_free.claim(placement)
+        placement = self._machines.placement(self._own_free(), taken)
+        self._own_free().claim(placement)
         for index, gpus in taken:
             self.free.change(index, -gpus, -request.cpus)
         held = tuple((index, gpus, request.cpus) for index, gpus in taken)
@@ -412,15 +478,22 @@ class _Pass:
         self._starts.append(Start(request.handle, placement))
         self.running = sorted([*self.running, job], key=lambda x: (x.end_s, x.handle))
 
+    def _own_free(self) -> FreeGpus:
+        """The free GPUs by leaf; those of the view until the first change."""
+        if not self._copied:
+            self._free_of_view, self._copied = self._free_of_view.copy(), True
+        return self._free_of_view
+
     def preemptable(self) -> list[RunningJob]:
         """Jobs that ran before this pass, and whose GPUs others could get."""
-        return [job for job in self.running if job.handle in self._frees]
+        there = self._view.running
+        return [x for x in self.running if x.handle in there and self._view.frees(there[x.handle])]
 
     def preempt(self, victim: RunningJob) -> None:
         """Take a job's GPUs away."""
-        placement = self._placements[victim.handle]
+        placement = self._view.running[victim.handle].placement
         assert placement is not None  # it runs
-        self._view_free.release(placement)
+        self._own_free().release(placement)
         victim.leave(self.free)
         self.running.remove(victim)
         self.victims[victim.handle] = victim

@@ -109,7 +109,7 @@ class RequestReader:
             spread=spread,
             cpus=cpus,
             most_cpus=cpus if tasks else _MOST_CPUS,
-            limit_s=self._limit_s(job, partition),
+            limit_s=limit_s(job, partition.max_time_s),
             nice=_whole(job, "hint_nice"),
             after=_dependencies(job),
             eligible_s=view.entered // TICKS_PER_S,
@@ -136,15 +136,20 @@ class RequestReader:
             )
         return self._qos[name]
 
-    def _limit_s(self, job: Job, partition: PartitionMachines) -> int:
-        """The time limit in whole minutes, as Slurm has them, but at most that of the partition."""
-        limits = [YEAR_S if partition.max_time_s is None else int(partition.max_time_s)]
-        if job.hints.get("hint_time_limit_s") not in (None, ""):
-            limit_s = as_float(str(job.hints["hint_time_limit_s"]))
-            if not 0 < limit_s <= MAX_TIME_S:
-                raise _bad(job, "hint_time_limit_s", "seconds above 0")
-            limits.append(-(-int(limit_s) // 60) * 60 or 60)
-        return min(limits)
+
+def limit_s(job: Job, most_s: float | None) -> int:
+    """The time limit in whole minutes, as Slurm has them, but at most that of the partition.
+
+    Raises:
+        TraceError: the column holds something else than seconds.
+    """
+    limits = [YEAR_S if most_s is None else int(most_s)]
+    if job.hints.get("hint_time_limit_s") not in (None, ""):
+        own_s = as_float(str(job.hints["hint_time_limit_s"]))
+        if not 0 < own_s <= MAX_TIME_S:
+            raise _bad(job, "hint_time_limit_s", "seconds above 0")
+        limits.append(-(-int(own_s) // 60) * 60 or 60)
+    return min(limits)
 
 
 _DEPENDENCY = re.compile(r"(afterok|afterany|afternotok|after):(\d+)")

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from artist.policies.slurm.machines import Free, Machines, bits
+from artist.policies.slurm.machines import UNKNOWN_CPUS, Free, Machines, bits
 from artist.policies.slurm.request import Request
 
 
@@ -19,6 +19,11 @@ class Selection:
 
     def __init__(self, machines: Machines, *, topology: bool) -> None:
         self._machines = machines
+        # Sets of machines of one weight, those of the lowest first.
+        self._by_weight = [
+            sum(1 << index for index, own in enumerate(machines.weights) if own == weight)
+            for weight in sorted(set(machines.weights))
+        ]
         self._switches = machines.switches if topology else []
         self._distances = _distances(machines) if topology else []
 
@@ -30,12 +35,8 @@ class Selection:
         if room.bit_count() < request.nodes:
             return None
         taken, left = 0, request.nodes
-        by_weight: dict[int, int] = {}
-        weights = self._machines.weights
-        for index in bits(room):
-            by_weight[weights[index]] = by_weight.get(weights[index], 0) | 1 << index
-        for weight in sorted(by_weight):
-            group = by_weight[weight]
+        for alike in self._by_weight:
+            group = room & alike
             wanted = min(left, group.bit_count())
             if wanted == group.bit_count():
                 taken |= group
@@ -52,7 +53,8 @@ class Selection:
 
     def _by_neighbours(self, request: Request, free: Free, group: int, wanted: int) -> int:
         """So many machines of a group, from sets of neighbours."""
-        cpus = [min(x, request.most_cpus) for x in free.cpus]
+        most = request.most_cpus
+        cpus = free.cpus if most >= UNKNOWN_CPUS else [min(x, most) for x in free.cpus]
         sets = list(_neighbours(group))
         taken, left, left_cpus = 0, wanted, wanted * request.cpus
         while left:

@@ -91,6 +91,8 @@ class Settings:
     preempt_type: str
     preempt_mode: str
     preempt_exempt_s: int
+    over_limit_s: int | None
+    """For how long jobs may run beyond their limits; None: for ever."""
     limits: bool
     """Whether limits of QOS and associations are enforced."""
     numbers: Mapping[str, int]
@@ -137,6 +139,9 @@ def settings_of(facts: SlurmFacts) -> Settings:
         preempt_type=given.get("preempttype", "preempt/none").removeprefix("preempt/"),
         preempt_mode=given.get("preemptmode", "OFF").upper(),
         preempt_exempt_s=_length_s(given, "PreemptExemptTime", 0),
+        over_limit_s=None
+        if given.get("overtimelimit", "").upper() == "UNLIMITED"
+        else _length_s(given, "OverTimeLimit", 0),
         limits=not {"limits", "safe"}.isdisjoint(
             given.get("accountingstorageenforce", "").lower().split(",")
         ),
