@@ -323,6 +323,8 @@ class Slurm(BasePolicy):
         return permitted
 
     def _candidates(self, state: _Pass, request: Request) -> list[RunningJob]:
+        if not self._preemption.on:
+            return []
         return self._preemption.candidates(
             request, state.preemptable(), self._requests, state.now_s
         )

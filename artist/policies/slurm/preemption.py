@@ -53,8 +53,6 @@ class Preemption:
         now_s: int,
     ) -> list[RunningJob]:
         """The running jobs that may be preempted for a job, in Slurm's order."""
-        if not self.on:
-            return []
         found = []
         for job in running:
             other = requests[job.handle]
