@@ -19,7 +19,7 @@ import numpy as np
 from gymnasium import spaces
 
 from artist.config import Scenario, load_scenario
-from artist.errors import ConfigError, PolicyError
+from artist.errors import ArtistError, ConfigError, PolicyError
 from artist.io.documents import validate
 from artist.policies.learned.observation_graph import WIDTH
 from artist.policies.learned.observations import Observation, open_observation, open_task
@@ -184,15 +184,28 @@ class ClusterEnv(gymnasium.Env[Any, np.int64]):
         return self._first, self._number, list(self.episode.actions)
 
     def restore(self, state: tuple[int, int, list[int]]) -> Any:
-        """Go to a state by repeating its actions; the observation there."""
+        """Go to a state by repeating its actions; the observation there.
+
+        Raises:
+            ConfigError: an action that no state of this environment has.
+        """
         self._first, self._number, actions = state
         self._start()
         seen = self._observed()
-        for action in actions:
+        for number, action in enumerate(actions):
+            if self.episode.done or action not in np.flatnonzero(self.episode.mask()):
+                raise ConfigError(f"restore: action {number} cannot be {action!r} here")
             self.episode.act(action)
             # Each is observed, as it was then: `grid` keeps the slots that it once drew.
             seen = self._nothing() if self.episode.done else self._observed()
         return seen
+
+    def restored(self, state: tuple[int, int, list[int]]) -> Any:
+        """As `restore`; None where it fails, since an error would end a process of its own."""
+        try:
+            return self.restore(state)
+        except (ArtistError, ValueError, OverflowError):
+            return None
 
     def __getstate__(self) -> dict[str, Any]:
         kept = {name: value for name, value in vars(self).items() if name not in _MADE_ANEW}

@@ -16,6 +16,7 @@ import pytest
 from learned import SMALL
 
 from artist.errors import ConfigError
+from artist.io.array_files import read_arrays, write_arrays
 from artist.policies.learned.network import best, network_of
 from artist.policies.learned.weights import read_weights
 
@@ -185,6 +186,37 @@ def test_a_truncated_checkpoint_is_refused(tmp_path: Path) -> None:
         ConfigError, match=r"checkpoint\.npz: not a whole \.npz file .* train from the start"
     ):
         trained(tmp_path / "out", resume=True)
+
+
+def test_a_crafted_checkpoint_is_refused(tmp_path: Path) -> None:
+    """Whichever array is missing, of another shape or no array of numbers, and whatever facts."""
+    trained(tmp_path / "out", steps=64)
+    file = tmp_path / "out" / "checkpoint.npz"
+    good = read_arrays(file, "")
+    variants = [{name: array for name, array in good.items() if name != left} for left in good]
+    variants += [{**good, name: np.zeros((3, 3, 3))} for name in good if name != "numpy"]
+    variants += [{**good, name: np.array("x")} for name in good]
+    facts = json.loads(str(good["facts"]))
+    for place, fact in ((0, []), (1, -1), (1, 1e300), (2, True), (3, None), (3, ["x"])):
+        crafted = [*facts[:place], fact, *facts[place + 1 :]]
+        variants.append({**good, "facts": np.array(json.dumps(crafted))})
+    variants.append({**good, "facts": np.array("[" * 100_000)})
+    variants.append({**good, "environment/0/actions": np.full(999, 10**6)})
+    variants.append({**good, "environment/0/at": np.array([-5, -5])})
+    for arrays in variants:
+        write_arrays(file, arrays)
+        with pytest.raises(ConfigError, match=r"checkpoint\.npz: .*train from the start|settings"):
+            trained(tmp_path / "out", steps=128, resume=True)
+
+
+def test_a_network_without_numbers_ends_in_a_sentence(tmp_path: Path) -> None:
+    trained(tmp_path / "out", steps=64)
+    file = tmp_path / "out" / "checkpoint.npz"
+    good = read_arrays(file, "")
+    weights = {name: np.full_like(one, np.nan) for name, one in good.items() if "policy/" in name}
+    write_arrays(file, {**good, **weights})
+    with pytest.raises(ConfigError, match="weights are no numbers any more; lower learning_rate"):
+        trained(tmp_path / "out", steps=128, resume=True)
 
 
 def test_a_folder_with_something_else_is_left_alone(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 import torch
 
-from artist.errors import ConfigError
+from artist.errors import ConfigError, shortened
 from artist.io.array_files import read_arrays, write_arrays
 from artist.io.own_folders import OwnFolder, json_with
 from artist.io.writing import check_folder
@@ -74,13 +74,25 @@ def restore(path: Path, model: Any, asked: dict[str, Any]) -> SavedState:
     arrays = read_arrays(path, _REMEDY)
     try:
         facts = SavedState(*json.loads(str(arrays[_FACTS])))
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise ConfigError(f"{path}: no checkpoint of a training; {_REMEDY}") from None
     if facts.asked != json.loads(json.dumps(asked)):
         raise ConfigError(
             f"{path}: of a training with other settings{_which(facts.asked, asked)}; give those, "
             "or another --out"
         )
+    try:
+        _restore(model, arrays, facts)
+    except Exception as cause:  # broken arrays make torch and numpy raise anything
+        raise ConfigError(
+            f"{path}: no whole checkpoint ({shortened(str(cause))}); {_REMEDY}"
+        ) from cause
+    return facts
+
+
+def _restore(model: Any, arrays: dict[str, Any], facts: SavedState) -> None:
+    if not all(type(count) is int and 0 <= count < 2**63 for count in facts[1:3]):
+        raise ValueError(f"{facts.steps!r} steps in {facts.episodes!r} episodes")
     _restore_weights(model, arrays)
     torch.set_rng_state(torch.from_numpy(arrays["torch"]))
     kind, *rest = facts.numpy_state
@@ -89,11 +101,15 @@ def restore(path: Path, model: Any, asked: dict[str, Any]) -> SavedState:
     for index in range(model.n_envs):
         first, number = arrays[f"environment/{index}/at"].tolist()
         state = (first, number, arrays[f"environment/{index}/actions"].tolist())
-        seen += model.env.env_method("restore", state, indices=[index])
+        seen += model.env.env_method("restored", state, indices=[index])
+        if seen[-1] is None:
+            raise ValueError(f"environment {index} has no such state")
+    starts = arrays["starts"]
+    if starts.dtype != bool or starts.shape != (model.n_envs,):
+        raise ValueError("starts are not one truth for each environment")
     model._last_obs = np.stack(seen)
-    model._last_episode_starts = arrays["starts"]
+    model._last_episode_starts = starts
     model.num_timesteps = facts.steps
-    return facts
 
 
 def _restore_weights(model: Any, arrays: dict[str, Any]) -> None:
@@ -109,18 +125,24 @@ def _restore_weights(model: Any, arrays: dict[str, Any]) -> None:
         if name.startswith("adam/"):
             _, index, key = name.split("/")
             state.setdefault(int(index), {})[key] = torch.from_numpy(array)
+    parameters = [*model.policy.parameters()]
+    for place, moments in state.items():
+        shapes = {key: moment.shape for key, moment in moments.items()}
+        shape = parameters[place].shape
+        if shapes != {"step": (), "exp_avg": shape, "exp_avg_sq": shape}:
+            raise ValueError(f"adam/{place} is not of the network")
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
 
 
-def _which(theirs: dict[str, Any], ours: dict[str, Any]) -> str:
-    """The first setting that differs, in words."""
-    for group in ours:
-        if theirs.get(group) == ours[group]:
+def _which(theirs: Any, ours: dict[str, Any]) -> str:
+    """The first setting that differs, in words; empty where theirs are no settings."""
+    for group, settings in ours.items():
+        former = theirs.get(group) if isinstance(theirs, dict) else None
+        if not isinstance(former, dict):
             continue
-        for key in ours[group]:
-            there, here = theirs.get(group, {}).get(key), ours[group][key]
-            if there != here:
-                return f" ({key} was {there!r} and is {here!r})"
+        for key, here in settings.items():
+            if (there := former.get(key)) != here:
+                return f" ({key} was {repr(there)[:80]} and is {here!r})"
     return ""
 
 

@@ -113,8 +113,16 @@ def train(
         model.set_logger(configure(str(out / CURVES), ["tensorboard"]))
         curves = _Curves(episodes)
         save = partial(checkpoint.save, file, model, asked, curves)
-        for done in _updates(model, settings, curves, save, checkpoint_every_s):
-            on_update(done, settings.steps)
+        try:
+            for done in _updates(model, settings, curves, save, checkpoint_every_s):
+                on_update(done, settings.steps)
+        except ValueError as cause:
+            if all(torch.isfinite(one).all() for one in model.policy.parameters()):
+                raise
+            raise ConfigError(
+                "the network's weights are no numbers any more; lower learning_rate, and train "
+                "from the start"
+            ) from cause
         model.logger.close()
         arrays = arrays_of(model.policy, settings.network)
         manifest = _manifest(scenario, settings, arrays, model.num_timesteps)
