@@ -9,7 +9,9 @@ column (`RowGroupMetaData.column`), where its readers raise an error.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 MAX_BYTES = 2**31
@@ -30,6 +32,8 @@ def read_parquet(source: Any, columns: Sequence[str] | None = None, *, value_byt
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    if isinstance(source, Path) and source.exists() and not source.is_file():
+        raise OSError(errno.EINVAL, "not a file")  # on a pipe Arrow would wait forever
     foot = pq.read_metadata(source)
     texts = {one.name: one.type for one in foot.schema.to_arrow_schema() if is_text(one.type)}
     _check_sizes(foot, columns, value_bytes)

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from artist.errors import ArtistError, ConfigError, TraceError
+from artist.errors import ArtistError, ConfigError, TraceError, shortened
 
 # The largest shipped document has 8 kB. A document that lists a million machines one by one has
 # 3 MB. A larger file is a mistake.
@@ -74,6 +74,20 @@ def read_text(path: Path, error: type[ArtistError] = ConfigError) -> str:
     except UnicodeDecodeError as cause:
         line = data.count(b"\n", 0, cause.start) + 1
         raise error(f"{path}:{line}: not UTF-8 text (byte {cause.start})") from cause
+
+
+def each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of a JSON text, for `json.loads(text, object_pairs_hook=each_key_once)`.
+
+    Raises:
+        ValueError: a key is given twice.
+    """
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"a key is given twice: {shortened(twice)}")
+    return record
 
 
 def read_json(path: Path) -> Mapping[str, Any]:

@@ -183,6 +183,17 @@ def test_a_folder_holds_the_graph_that_was_written(tmp_path: Path) -> None:
         (lambda folder: (folder / "job.1.et").unlink(), "trace of GPU 1 is missing"),
         (lambda folder: (folder / "job.1.et").write_bytes(b"\x05\x01"), r"job\.1\.et: .*truncated"),
         (lambda folder: (folder / "comm_group.json").write_text("[1]"), "expected communicators"),
+        *(
+            (lambda folder, text=text: (folder / "comm_group.json").write_text(text), reason)
+            for text, reason in (
+                ('{"1": [0, 1], "1": [1, 0]}', "a key is given twice: '1'"),
+                ('{"1": [0, true]}', "True is no GPU"),
+                ('{"1": [0.5]}', "0.5 is no GPU"),
+                ('{"1": [1e309]}', "inf is no GPU"),
+                ('{"x": [0]}', "a communicator called 'x'"),
+                ("[" * 99_999, "expected communicators"),
+            )
+        ),
         (lambda folder: (folder / "more.json").write_text("{}"), "keep one list"),
         (lambda folder: (folder / "other.1.et").write_bytes(b""), "both of GPU 1"),
     ],

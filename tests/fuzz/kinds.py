@@ -26,6 +26,7 @@ from artist.config import Scenario, load_scenario
 from artist.data.catalogue import load_catalogue
 from artist.estimates.calibration import load_calibration
 from artist.estimates.query import Dimension, LatencyQuery, SystemSettings, Topology
+from artist.experiments.comparison.costs import check_prices, load_costs
 from artist.experiments.experiment import load_experiment, runs
 from artist.io.shipped import resource
 from artist.policies.learned.network import Array
@@ -43,10 +44,15 @@ from artist.run import (
     simulate,
 )
 from artist.trace.named import Given, open_trace
+from artist.trace.native.choices import Fractional, Rules
+from artist.trace.native.mapping import TraceMapping
+from artist.trace.proposal import accepted, propose
+from artist.trace.read import read_trace
 from artist.workload.astra_text import read_text, to_text
 from artist.workload.job import Job
 from artist.workload.layers import quantised
 from artist.workload.models import workload
+from artist.workload.tenants import check_quotas, load_tenants
 
 Break = Callable[[random.Random], bytes]
 SMALL_GPUS = 4096
@@ -78,7 +84,8 @@ def _yaml(*samples: Any) -> Break:
     return broken
 
 
-def _text(*samples: str | bytes) -> Break:
+def text_break(*samples: str | bytes) -> Break:
+    """Breaks the bytes of one of the samples."""
     contents = [sample if isinstance(sample, bytes) else sample.encode() for sample in samples]
     return lambda rng: broken_bytes(rng.choice(contents), rng)
 
@@ -183,6 +190,85 @@ def read_failures(path: Path) -> None:
         if events.next_event(0) is None:
             break
     failures.checkpoints(Job("a", 0.0, 9, "any", 1, 1.0), Placement((0, 1), (8, 1)))
+
+
+_OUTAGES = "unit,from,until\nmachine 3,100,7300\nrack 0,90000,93600\ngpu 5,1e5,1.1e5\n"
+
+
+def read_prices(path: Path) -> None:
+    """What two settings cost on a small cluster."""
+    costs = load_costs(path)
+    check_prices([{}, {"racks": "+2"}, {"fabric.network.bandwidth": "x2"}], costs)
+    for price in costs.settings.values():
+        assert price.per_hour(64) >= 0
+
+
+_PRICES: dict[str, Any] = {
+    "currency": "EUR", "gpu_hour": 2.0,
+    "settings": {
+        "fabric.network.bandwidth=x2": {"gpu_hour": 0.15, "hour": 3},
+        "restart_s=5": {"once": 200_000, "years": 4},
+    },
+}  # fmt: skip
+
+
+def read_quotas(path: Path) -> None:
+    """Tenants with quotas on a small cluster."""
+    tenants = load_tenants(str(path))
+    check_quotas(tenants, 64)
+
+
+_QUOTAS: dict[str, Any] = {"tenants": {"a": 16, "b": {"quota": 32, "weight": 2}, "c": {"quota": 0}}}
+
+
+def read_pairs(path: Path) -> None:
+    """A table of slowdowns, with which a small run is simulated."""
+    simulate(
+        Scenario(
+            racks=1, trace="tiny-batch", jobs=4, contention=f"table:{path}", fabric="dally2025"
+        )
+    )
+
+
+_PAIRS = (
+    "model,beside,slowdown\nresnet50,vgg11,1.5\nvgg11,resnet50,1.2\nresnet18,resnet18,1\n"
+    "bert,alexnet,2.5\n"
+)
+
+
+def read_steps_file(path: Path) -> None:
+    """Measured steps of placed jobs."""
+    from artist.calibrate.measured_steps import read_steps
+
+    assert all(step.gpus > 0 for step in read_steps(path))
+
+
+_STEPS = (
+    "hardware,task,batch_per_gpu,placement,step_s\na100,resnet50,32,4,0.11\n"
+    'a100,resnet50,32,"4,4",0.15\na100,vgg11,32,8,0.2\n'
+)
+
+
+def read_proposal(path: Path) -> None:
+    """What `artist trace columns --accept` makes of a table with names of its own."""
+    proposal = propose(path, TraceMapping())
+    accepted(proposal, TraceMapping())
+
+
+_ACCOUNTING = (
+    "State|JobID|User|Account|Submit|Eligible|Start|End|ElapsedRaw|TimelimitRaw|AllocTRES\n"
+    "COMPLETED|7|ann|lab|2026-03-29T01:59:00|2026-03-29T01:59:30|2026-03-29T03:00:05"
+    "|2026-03-29T03:01:05|60|30|cpu=1,gres/gpu:a100=8\n"
+    "COMPLETED|7.batch|||2026-03-29T01:59:00||2026-03-29T03:00:05|2026-03-29T03:01:05|60||cpu=1\n"
+    "PREEMPTED|8_0|ben|lab|1774745999|Unknown|2026-03-29T01:59:59Z|2026-03-29T03:00:31|20|5"
+    "|gres/gpu=2\n"
+    "PENDING|12_[3-9%2]|ann|lab|2026-10-25T02:30:00|Unknown|Unknown|Unknown|0|UNLIMITED|\n"
+)
+
+
+def read_accounting(path: Path) -> None:
+    """What `sacct` prints, in a zone with summer time."""
+    read_trace(path, rules=Rules(time_zone="Europe/Berlin", fractional=Fractional.ROUND_UP))
 
 
 _FAILURES: dict[str, Any] = {
@@ -391,7 +477,7 @@ def run_folder() -> Path:
     return out
 
 
-def _run_file(name: str) -> Break:
+def break_run_file(name: str) -> Break:
     def broken(rng: random.Random) -> bytes:
         data = (run_folder() / name).read_bytes()
         if name.endswith(".json") and rng.random() < 0.7:
@@ -489,8 +575,6 @@ class Mine(BasePolicy):
 
 def read_parquet_trace(path: Path) -> None:
     """A trace in Parquet."""
-    from artist.trace.read import read_trace
-
     read_trace(path)
 
 
@@ -528,25 +612,32 @@ def kinds() -> dict[str, Kind]:
             read_calibration,
         ),
         Kind("cluster", "cl.yaml", _yaml(*_clusters()), read_cluster),
-        Kind("tables", "tables.csv", _text(_TABLES), read_tables),
+        Kind("tables", "tables.csv", text_break(_TABLES), read_tables),
         Kind("failures", "x.yaml", _yaml(_FAILURES), read_failures),
+        Kind("outages", "outages.csv", text_break(_OUTAGES), read_failures),
+        Kind("prices", "prices.yaml", _yaml(_PRICES), read_prices),
+        Kind("quotas", "tenants.yaml", _yaml(_QUOTAS), read_quotas),
+        Kind("pairs", "pairs.csv", text_break(_PAIRS), read_pairs),
+        Kind("steps", "steps.csv", text_break(_STEPS), read_steps_file),
+        Kind("proposal", "own.csv", text_break(_OWN_TRACE), read_proposal),
+        Kind("sacct", "sacct.txt", text_break(_ACCOUNTING), read_accounting),
         Kind("images", "i.yaml", _yaml(_shipped("images.yaml")), read_images),
-        Kind("workload-text", "w.txt", _text(_resnet_text(), _SMALL), read_workload),
-        Kind("workload-chakra", "w.0.et", _text(_chakra()), read_chakra),
-        Kind("recorded", "r.csv", _text(_RECORDED), read_recorded),
-        Kind("cases", "cases.csv", _text(CASES), read_cases),
+        Kind("workload-text", "w.txt", text_break(_resnet_text(), _SMALL), read_workload),
+        Kind("workload-chakra", "w.0.et", text_break(_chakra()), read_chakra),
+        Kind("recorded", "r.csv", text_break(_RECORDED), read_recorded),
+        Kind("cases", "cases.csv", text_break(CASES), read_cases),
         Kind("astra-system", "system.json", _json(_SYSTEM), read_system),
-        Kind("services", "s.csv", _text("gpu_s\n1\n20.5\n3e3\n"), read_services),
-        Kind("measurements", "m.csv", _text(_MEASURED), read_measured),
-        Kind("nccl-log", "log.txt", _text(_nccl()), read_log),
+        Kind("services", "s.csv", text_break("gpu_s\n1\n20.5\n3e3\n"), read_services),
+        Kind("measurements", "m.csv", text_break(_MEASURED), read_measured),
+        Kind("nccl-log", "log.txt", text_break(_nccl()), read_log),
         Kind("profile", "trace.json", _json(_profile()), read_profile),
         Kind("mapping", "m.yaml", _yaml(_MAPPING), read_mapping),
-        Kind("mapped-trace", "own.csv", _text(_OWN_TRACE), read_mapped_trace),
-        Kind("policy-file", "mine.py", _text(_POLICY), read_policy_file),
-        Kind("weights", "policy.npz", _text(_weights()), read_policy_weights),
-        Kind("trace-parquet", "t.parquet", _text(_parquet_trace()), read_parquet_trace),
+        Kind("mapped-trace", "own.csv", text_break(_OWN_TRACE), read_mapped_trace),
+        Kind("policy-file", "mine.py", text_break(_POLICY), read_policy_file),
+        Kind("weights", "policy.npz", text_break(_weights()), read_policy_weights),
+        Kind("trace-parquet", "t.parquet", text_break(_parquet_trace()), read_parquet_trace),
         *(
-            Kind(f"run-{name.partition('.')[0]}", name, _run_file(name), read_report)
+            Kind(f"run-{name.partition('.')[0]}", name, break_run_file(name), read_report)
             for name in (
                 "manifest.json", "summary.json", "jobs.parquet", "placements.parquet",
                 "timeline.parquet",

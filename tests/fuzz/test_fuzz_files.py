@@ -7,11 +7,12 @@ from pathlib import Path
 
 import pytest
 from campaign import CASES, SEED, campaign, check
+from folder_kinds import OPTIONAL, folder_kinds
 from kinds import kinds
 
 from artist.errors import ArtistError
 
-KINDS = kinds()
+KINDS = kinds() | folder_kinds()
 
 
 @pytest.fixture
@@ -24,7 +25,7 @@ def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_few_hundred_broken_files(empty: Path, kind: str) -> None:
-    cases = 60 if kind.startswith("run-") else 200  # a page is drawn for each
+    cases = 60 if kind.startswith(("run-", "read-")) else 200  # a page is drawn for each
     assert 0 < campaign(KINDS[kind], empty, cases, seed=0) < cases
 
 
@@ -34,7 +35,7 @@ def test_many_broken_files(empty: Path, kind: str) -> None:
     assert 0 < campaign(KINDS[kind], empty, CASES, SEED) < CASES
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in OPTIONAL])
 def test_what_is_no_file_is_refused(empty: Path, kind: str) -> None:
     """A folder, a pipe that nobody writes to, a device, a link to itself, nothing at all."""
     path = empty / KINDS[kind].name

@@ -18,12 +18,13 @@ from pathlib import Path
 from artist.astra.files.chakra_reader import Fields, fields, messages, text_of, varints
 from artist.astra.files.chakra_schema import COLLECTIVE_CODES, MalformedTraceError
 from artist.errors import TraceError, shortened
-from artist.io.reading import decode, read_bytes
+from artist.io.reading import decode, each_key_once, read_bytes
 from artist.workload.gpus import Precision, gpu
 from artist.workload.graph import GraphNode, JobGraph, Kind, Over
 from artist.workload.layers import Collective, Parallelism, Workload
 
 _FILE = re.compile(r"(?P<stem>.*)\.(?P<gpu>[0-9]{1,7})\.et")
+_NUMBER = re.compile(r"[0-9]{1,9}")
 _KINDS = {4: Kind.COMPUTE, 5: Kind.SEND, 6: Kind.RECEIVE, 7: Kind.COLLECTIVE}
 _SKIPPED = (0, 1)
 """Invalid and metadata nodes: ASTRA-sim passes over them."""
@@ -100,12 +101,25 @@ def _communicators(folder: Path) -> dict[int, tuple[int, ...]]:
         raise TraceError(f"{folder}: {paths[0].name} and {paths[1].name}: keep one list of groups")
     path = paths[0]
     try:
-        groups = json.loads(decode(path, read_bytes(path)))
-        return {int(name): tuple(map(int, ranks)) for name, ranks in groups.items()}
-    except (AttributeError, TypeError, ValueError) as cause:
+        groups = json.loads(decode(path, read_bytes(path)), object_pairs_hook=each_key_once)
+        return {_number(name): tuple(map(_rank, ranks)) for name, ranks in groups.items()}
+    except (AttributeError, TypeError, ValueError, RecursionError) as cause:
         raise TraceError(
-            f'{path}: expected communicators by number, such as {{"1": [0, 1]}} ({cause})'
+            f'{path}: expected communicators by number, such as {{"1": [0, 1]}} '
+            f"({shortened(str(cause))})"
         ) from cause
+
+
+def _number(text: str) -> int:
+    if not _NUMBER.fullmatch(text):
+        raise ValueError(f"a communicator called {shortened(text)}")
+    return int(text)
+
+
+def _rank(value: object) -> int:
+    if type(value) is not int:
+        raise ValueError(f"{value!r} is no GPU")
+    return value
 
 
 def _program(path: Path, data: bytes) -> tuple[GraphNode, ...]:

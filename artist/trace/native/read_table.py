@@ -16,9 +16,9 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from artist.errors import TraceError, shortened
+from artist.errors import TraceError
 from artist.io.parquet import read_parquet
-from artist.io.reading import decode, open_binary
+from artist.io.reading import decode, each_key_once, open_binary
 from artist.trace.native.table import MAX_COLUMNS, Table
 
 MAX_LINE_BYTES = 2**20  # a line holds one job, which takes a few hundred bytes
@@ -234,20 +234,10 @@ def _json(path: Path, text: str) -> Table:
     return Table(path, "line", lines, columns)
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object of a JSON text, if no key is given twice."""
-    record = dict(pairs)
-    if len(record) < len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"a key is given twice: {shortened(twice)}")
-    return record
-
-
 def _records(path: Path, text: str) -> list[dict[str, Any]]:
     """The objects of a JSON list, not empty."""
     try:
-        records = json.loads(text, object_pairs_hook=_once)
+        records = json.loads(text, object_pairs_hook=each_key_once)
     except json.JSONDecodeError as error:
         raise TraceError(
             f"{path}:{error.lineno}: column {error.colno}: not valid JSON ({error.msg}); "
