@@ -136,4 +136,15 @@ def one_line(text: str, most: int = 120) -> str:
     """The text as one line of printable characters; `...` replaces the middle of a long text."""
     if len(text) > most:
         text = f"{text[: most * 2 // 3]} ... {text[-(most // 3 - 5) :]}"
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    return printable(text, but="")
+
+
+def printable(text: str, but: str = "\n\t") -> str:
+    """The text with `\\x1b` and the like in place of what a terminal would obey, `but` for some.
+
+    >>> printable("a\\x1b[31mb\\u202e")
+    'a\\\\x1b[31mb\\\\u202e'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c in but else repr(c)[1:-1] for c in text)

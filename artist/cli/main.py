@@ -15,17 +15,17 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from importlib import import_module
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperCommand, TyperGroup
 
 from artist import __version__
 from artist.cli.interruption import Interrupted, listen, raise_if_lost
 from artist.cli.streams import ReaderGone, forget_stdout, make_streams_safe
-from artist.errors import ArtistError, ConfigError, did_you_mean, shortened
+from artist.errors import ArtistError, ConfigError, did_you_mean, printable, shortened
 from artist.garbage_collector import search_rarely
 
 COMMANDS = {
@@ -57,6 +57,10 @@ COMMANDS = {
 """Where each command is: a module of `artist.cli.commands`, and its function or Typer app."""
 
 
+_UsageError: Any = typer.BadParameter.__base__
+"""Its module depends on the version of Typer."""
+
+
 def _version(wanted: bool) -> None:
     if wanted:
         sys.stdout.write(f"artist {__version__}\n")
@@ -86,16 +90,42 @@ class PlainCommand(TyperCommand):
         Raises:
             ConfigError: a bad value, or an option given twice that takes one value.
         """
-        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
-        for param, times in Counter(map(id, given)).items():
-            if times > 1 and _takes_one(option := next(one for one in given if id(one) == param)):
-                raise ConfigError(f"{option.opts[0]} is given {times} times; give it once")
-        try:
+        with _printable():
+            _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+            for param, times in Counter(map(id, given)).items():
+                option = next(one for one in given if id(one) == param)
+                if times > 1 and _takes_one(option):
+                    raise ConfigError(f"{option.opts[0]} is given {times} times; give it once")
+            try:
+                return super().parse_args(ctx, args)
+            except typer.BadParameter as cause:
+                if words := _in_words(cause):
+                    raise ConfigError(words) from cause
+                raise
+
+
+class PlainGroup(TyperGroup):
+    """Commands, one of which is named."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the options before the command."""
+        with _printable():
             return super().parse_args(ctx, args)
-        except typer.BadParameter as cause:
-            if words := _in_words(cause):
-                raise ConfigError(words) from cause
-            raise
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find the command."""
+        with _printable():
+            return super().resolve_command(ctx, args)
+
+
+@contextlib.contextmanager
+def _printable() -> Iterator[None]:
+    """Let messages about what was typed show escapes of what a terminal would obey."""
+    try:
+        yield
+    except _UsageError as error:
+        error.message = printable(error.message)
+        raise
 
 
 def _takes_one(param: Any) -> bool:
@@ -140,6 +170,7 @@ def application(names: Iterable[str] = COMMANDS) -> typer.Typer:
     """
     app = typer.Typer(
         name="artist",
+        cls=PlainGroup,
         help="Simulate GPU clusters that train many deep-learning jobs at once.",
         no_args_is_help=True,
         add_completion=False,
@@ -155,7 +186,7 @@ def application(names: Iterable[str] = COMMANDS) -> typer.Typer:
             # Of an option given twice `astra` takes the last, as ASTRA-sim's own program does.
             for inner in command.registered_commands if name != "astra" else ():
                 inner.cls = PlainCommand
-            app.add_typer(command)
+            app.add_typer(command, cls=PlainGroup)
         else:
             app.command(name, cls=PlainCommand)(command)
     return app

@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
 
+from artist.errors import printable
+
 _NARROWEST = 12  # characters of a column of sentences
 _BETWEEN = 3  # characters that rich puts between two columns
 
@@ -40,11 +42,12 @@ def print_table(
     Plain lines are the title after `# `, the header if there is one, and the rows, cells separated
     by a tab. Nothing is padded or cut.
     """
-    texts = [[_text(cell) for cell in row] for row in rows]
+    title, columns = printable(title), [*map(printable, columns)]
+    texts = [[printable(_text(cell)) for cell in row] for row in rows]
     if sys.stdout.isatty():
         _draw_table(title, columns, texts, header=header)
         return
-    lines = ([list(columns)] if header else []) + texts
+    lines = ([columns] if header else []) + texts
     sys.stdout.write("".join(f"{line}\n" for line in [f"# {title}", *map(_plain_line, lines)]))
 
 
@@ -105,17 +108,18 @@ def print_facts(title: str, facts: Mapping[str, Any], format_: Format = Format.T
 
 def print_heading(text: str) -> None:
     """Print a line on stdout, above a table; after `# ` where the table is plain lines."""
-    sys.stdout.write(text + "\n" if sys.stdout.isatty() else f"# {text}\n")
+    mark = "" if sys.stdout.isatty() else "# "
+    sys.stdout.write(f"{mark}{printable(text)}\n")
 
 
 def print_text(text: str) -> None:
     """Print a sentence on stdout, below a table."""
-    sys.stdout.write(text + "\n")
+    sys.stdout.write(f"{printable(text)}\n")
 
 
 def note(text: str) -> None:
     """Print a hint on stderr."""
-    sys.stderr.write(text + "\n")
+    sys.stderr.write(f"{printable(text)}\n")
 
 
 def _text(cell: Any) -> str:

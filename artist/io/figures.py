@@ -37,7 +37,8 @@ def new_figure() -> Figure:
 
 def figure_file(path: Path) -> Path:
     """The file that a figure is written to: a name without an ending is a PNG's."""
-    return path if path.suffix else path.with_name(f"{path.name.rstrip('.')}.png")
+    name = path.name.rstrip(".")
+    return path.with_name(f"{name}.png") if name and not path.suffix else path
 
 
 def check_figure(path: Path, *, overwrite: bool) -> None:

@@ -32,8 +32,10 @@ def read_parquet(source: Any, columns: Sequence[str] | None = None, *, value_byt
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    if isinstance(source, Path) and source.exists() and not source.is_file():
-        raise OSError(errno.EINVAL, "not a file")  # on a pipe Arrow would wait forever
+    if isinstance(source, Path):
+        if source.exists() and not source.is_file():
+            raise OSError(errno.EINVAL, "not a file")  # on a pipe Arrow would wait forever
+        source = source.absolute()  # Arrow takes `a:b` for an address
     foot = pq.read_metadata(source)
     texts = {one.name: one.type for one in foot.schema.to_arrow_schema() if is_text(one.type)}
     _check_sizes(foot, columns, value_bytes)

@@ -227,6 +227,8 @@ def _bars(figure: Figure, axes: Axes) -> None:
     axes.tick_params(axis="x", length=0)
     axes.grid(visible=True, axis="y")
     axes.set_ylabel(figure.y.title)
+    if figure.y.top is not None:
+        axes.set_ylim(0, figure.y.top)
 
 
 def _whiskers(axes: Axes, x: Any, series: Series) -> None:

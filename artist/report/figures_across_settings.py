@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -21,13 +22,30 @@ _METRICS = (
 
 
 def overview(study: Study) -> Iterator[Figure]:
-    """One figure per metric and facet. A single run has none: there is nothing to compare."""
+    """One figure per metric and facet. A single run has none: there is nothing to compare.
+
+    The facets of a metric share its axis.
+    """
     if len(study.runs) < 2:
         return
     facets = _facets(study.settings)
-    for (words, settings), slug in zip(facets.items(), slugs(facets), strict=True):
-        for metric in _METRICS:
-            yield _bars(study, settings, metric, words, slug)
+    figures = [
+        [_bars(study, settings, metric, words, slug) for metric in _METRICS]
+        for (words, settings), slug in zip(facets.items(), slugs(facets), strict=True)
+    ]
+    tops = [_top(of_metric) for of_metric in zip(*figures, strict=True)]
+    for of_facet in figures:
+        for figure, top in zip(of_facet, tops, strict=True):
+            yield replace(figure, y=replace(figure.y, top=top))
+
+
+def _top(figures: Sequence[Figure]) -> float | None:
+    """Where a common axis ends; None for a single figure, which ends where its values do."""
+    ends = [
+        end for figure in figures for one in figure.series for end in (*one.y, *one.high)
+        if math.isfinite(end)
+    ]  # fmt: skip
+    return 1.04 * max(ends) if len(figures) > 1 and any(ends) else None
 
 
 def _facets(settings: Sequence[Setting]) -> Mapping[str, list[Setting]]:

@@ -32,7 +32,7 @@ def read_table(folder: Path, name: str, reader: str, *, contended: bool = False)
     if path.exists() and not is_file(path):  # on a pipe Arrow would wait forever
         raise TraceError(f"{path}: cannot be read (not a file)")
     try:
-        file = pq.read_metadata(path)
+        file = pq.read_metadata(path.absolute())  # Arrow takes `a:b` for an address
         there = file.schema.to_arrow_schema().names
         wanted = _wanted(name, reader, there, contended=contended)
         missing = [term for term in wanted if term.name not in there]

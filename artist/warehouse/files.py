@@ -50,7 +50,7 @@ def _is_table_of_tables(path: Path) -> bool:
     import pyarrow.parquet as pq
 
     try:
-        return {"table", "size_bytes", "home"} <= {*pq.read_schema(path).names}
+        return {"table", "size_bytes", "home"} <= {*pq.read_schema(path.absolute()).names}
     except (OSError, pa.ArrowException):
         return False
 

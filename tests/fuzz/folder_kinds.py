@@ -83,7 +83,7 @@ def read_chakra_folder(path: Path) -> None:
 
 
 @cache
-def _warehouse() -> Path:
+def warehouse_folder() -> Path:
     from artist.warehouse.files import write_warehouse
     from artist.warehouse.synthetic import synth_warehouse
 
@@ -96,7 +96,7 @@ def read_warehouse_file(path: Path) -> None:
     """A warehouse, one file of which is broken."""
     from artist.warehouse.read import read_warehouse
 
-    for file in _warehouse().iterdir():
+    for file in warehouse_folder().iterdir():
         if file.name != path.name:
             shutil.copy(file, path.with_name(file.name))
     read_warehouse(path.parent)
@@ -137,7 +137,7 @@ def folder_kinds() -> dict[str, Kind]:
              read_chakra_folder),
         *(
             Kind(f"warehouse-{name}", f"{name}.parquet",
-                 _bytes_of(lambda name=name: (_warehouse() / f"{name}.parquet").read_bytes()),
+                 _bytes_of(lambda name=name: (warehouse_folder() / f"{name}.parquet").read_bytes()),
                  read_warehouse_file)
             for name in ("tables", "regions", "demand", "applications")
         ),

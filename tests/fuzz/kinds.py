@@ -406,7 +406,7 @@ def read_log(path: Path) -> None:
     read(path)
 
 
-def _nccl() -> str:
+def nccl_log() -> str:
     rows = []
     for power in range(10, 20):
         size = 2**power
@@ -499,7 +499,7 @@ def read_report(path: Path) -> None:
     page(group(read_runs([path.parent])))
 
 
-_OWN_TRACE = (
+OWN_TRACE = (
     "id,submitted,n_gpus,run_hours,network\na,2020-06-09 18:41:01,4,0.5,ResNet-18\n"
     'b,2020-06-09 18:42:01,2,1,"VGG, old"\n'
 )
@@ -517,7 +517,7 @@ _MAPPING = {
 def read_mapping(path: Path) -> None:
     """The mapping file of a sound trace."""
     trace = path.with_name("sound.csv")
-    trace.write_text(_OWN_TRACE)
+    trace.write_text(OWN_TRACE)
     open_trace(str(trace), given=Given(str(path)))
 
 
@@ -560,7 +560,7 @@ def read_policy_file(path: Path) -> None:
     open_policy(f"{path}:Mine", {})
 
 
-_POLICY = """\
+POLICY = """\
 from artist.contract import BasePolicy, Options
 class MineOptions(Options):
     share: float = 0.5
@@ -619,7 +619,7 @@ def kinds() -> dict[str, Kind]:
         Kind("quotas", "tenants.yaml", _yaml(_QUOTAS), read_quotas),
         Kind("pairs", "pairs.csv", text_break(_PAIRS), read_pairs),
         Kind("steps", "steps.csv", text_break(_STEPS), read_steps_file),
-        Kind("proposal", "own.csv", text_break(_OWN_TRACE), read_proposal),
+        Kind("proposal", "own.csv", text_break(OWN_TRACE), read_proposal),
         Kind("sacct", "sacct.txt", text_break(_ACCOUNTING), read_accounting),
         Kind("images", "i.yaml", _yaml(_shipped("images.yaml")), read_images),
         Kind("workload-text", "w.txt", text_break(_resnet_text(), _SMALL), read_workload),
@@ -629,11 +629,11 @@ def kinds() -> dict[str, Kind]:
         Kind("astra-system", "system.json", _json(_SYSTEM), read_system),
         Kind("services", "s.csv", text_break("gpu_s\n1\n20.5\n3e3\n"), read_services),
         Kind("measurements", "m.csv", text_break(_MEASURED), read_measured),
-        Kind("nccl-log", "log.txt", text_break(_nccl()), read_log),
+        Kind("nccl-log", "log.txt", text_break(nccl_log()), read_log),
         Kind("profile", "trace.json", _json(_profile()), read_profile),
         Kind("mapping", "m.yaml", _yaml(_MAPPING), read_mapping),
-        Kind("mapped-trace", "own.csv", text_break(_OWN_TRACE), read_mapped_trace),
-        Kind("policy-file", "mine.py", text_break(_POLICY), read_policy_file),
+        Kind("mapped-trace", "own.csv", text_break(OWN_TRACE), read_mapped_trace),
+        Kind("policy-file", "mine.py", text_break(POLICY), read_policy_file),
         Kind("weights", "policy.npz", text_break(_weights()), read_policy_weights),
         Kind("trace-parquet", "t.parquet", text_break(_parquet_trace()), read_parquet_trace),
         *(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -156,6 +157,24 @@ def test_whiskers_are_an_interval_from_five_replicates_on(
     summaries = [dict.fromkeys((*names, "comm_time_mean_s"), value) for value in values]
     bars = next(overview(study_of(setting_of(fifo=summaries).runs))).series[0]
     assert (bars.low[0], bars.high[0]) == pytest.approx((low, high), rel=1e-4)
+
+
+def test_facets_of_a_metric_share_its_axis() -> None:
+    names = ("makespan_s", "jct_mean_s", "queue_delay_p95_s", "queue_delay_p99_s")
+    study = study_of(
+        *(
+            setting_of(fifo=[dict.fromkeys((*names, "comm_time_mean_s"), value)]).runs
+            for value in (1.0, 2.0, 3.0, 4.0)
+        )
+    )
+    settings = [
+        replace(setting, differs={"racks": str(number % 2), "trace": str(number // 2)})
+        for number, setting in enumerate(study.settings)
+    ]
+    shared = [*overview(replace(study, settings=tuple(settings)))]
+    assert [figure.y.top for figure in shared] == [pytest.approx(4.16)] * 10
+    alone = [replace(one, differs={"racks": "2"}) for one in study.settings[:1]]
+    assert {one.y.top for one in overview(replace(study, settings=tuple(alone)))} <= {None}
 
 
 def test_packed_rows_are_the_rows(one: Path) -> None:

@@ -65,9 +65,9 @@ function xAxis(group, ticks, scale, box, title, named = true) {
     if (x > box.right + 1) continue;
     group.append(svg("line", { class: "grid", x1: x, x2: x, y1: box.top, y2: box.bottom }));
     if (named) {
-      group.append(
-        svg("text", { class: "tick", x, y: box.bottom + 16, "text-anchor": "middle" }, label),
-      );
+      const inside = Math.max(x, textWidth(label, 12) / 2 + 1);
+      group.append(svg("text", { class: "tick", x: inside, y: box.bottom + 16,
+        "text-anchor": "middle" }, label));
     }
   }
   group.append(

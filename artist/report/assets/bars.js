@@ -17,8 +17,12 @@ function whisker(chart, series, i, path) {
   if (isKnown(series.low, i)) chart.append(svg("path", { class: "whisker", d: path() }));
 }
 
+// Where the axis of values ends: facets of a metric share it.
+const topOf = (figure) => figure.y.top
+  || peak(figure.series.flatMap((s) => [...s.y, ...(s.high || [])])) * 1.04 || 1;
+
 function groupedBars(figure, width) {
-  const top = peak(figure.series.flatMap((s) => [...s.y, ...(s.high || [])])) * 1.04 || 1;
+  const top = topOf(figure);
   const levels = niceTicks(top, 5);
   const box = { left: gutter(levels), right: width - 4, top: 28, bottom: 258 };
   const group = (box.right - box.left) / figure.categories.length;
@@ -99,7 +103,7 @@ function lying(figure, width, rows, axis) {
   const room = Math.min(width * 0.6, 14 + Math.max(...rows.map((row) => textWidth(row.end, 13))));
   const high = ({ parts: [{ series, i }], parts }) =>
     (parts.length === 1 && isKnown(series.high, i) ? series.high[i] : 0);
-  const top = Math.max(...rows.map(total), ...rows.map(high)) || 1;
+  const top = axis.top || Math.max(...rows.map(total), ...rows.map(high)) || 1;
   const x = linear(0, top, 0, width - room);
   rows.forEach((row, r) => {
     const y = 6 + each * r;
