@@ -80,6 +80,38 @@ def test_matched_jobs_keep_workers_and_iterations() -> None:
     assert load(ours) == pytest.approx(load(theirs))
 
 
+def test_odd_jobs_span_racks_of_two() -> None:
+    odd, matched = (
+        workloads.jobs_of(kind, "dynamic", 30, 24, 3, 0.9)
+        for kind in (workloads.ODD, workloads.MATCHED)
+    )
+    assert {job.gpus for job in odd} == {3, 5, 7}
+    assert [(x.model, x.iterations) for x in odd] == [(x.model, x.iterations) for x in matched]
+
+
+def test_no_gain_of_a_stretch_is_above_its_ceiling() -> None:
+    one = judging.Judged(observations.ROWS.read())
+    for cell in plan.THEMIS_CELLS:
+        gain = one.themis[(*cell, "stretch_mean")].ratio
+        assert gain <= one.ceiling(cell, "themis", "stretch_mean") * (1 + 1e-9)
+    for number in links.SNAPSHOTS:
+        gain = judging.judged_links(links.LINKS.read())[number, links.FIRST, links.JITTER].ratio
+        # Jitter makes some samples shorter than in isolation.
+        assert gain <= 1.01 * judging.ceiling_of_links(links.LINKS.read(), number, links.FIRST)
+
+
+def test_a_ring_waits_for_its_later_direction() -> None:
+    circles = links.SNAPSHOTS[1]
+    one, both = (
+        simulated.simulated(
+            circles, [(0,), (0,)], (0.0, 0.0), aligned=False, jitter=0.0, iterations=64, seed=0,
+            directions=directions,
+        ).stretch
+        for directions in (1, simulated.BOTH)
+    )  # fmt: skip
+    assert both > one + 0.05
+
+
 def of_gain(gain: float) -> ComparedValues:
     """Six replicates with a mean gain of about so much."""
     base = (100.0, 110.0, 95.0, 103.0, 99.0, 101.0)

@@ -35,7 +35,7 @@ JOINT = RowsFile(HERE / "joint.csv", COLUMNS, "cassini")
 """`algorithms`: every link, first angles, as the paper. `centre`: middles of plateaus. `ours`:
 middles, and only links that gain .03 or more, as runs do."""
 
-CASES = 40
+CASES = 24
 PERIODS_MS = (300.0, 300.0, 300.0, 150.0)
 GRID = 16
 SWEEPS = 2

@@ -7,6 +7,8 @@ A **gain** above 1 is good. Each question is a family of comparisons that are ju
 - every setting of CASSINI or contention, on every metric;
 - the snapshots of Table 2.
 
+Its **ceiling** is the gain if no job slowed another one.
+
 | verdict | when |
 |---|---|
 | holds | the gain is surely above 1.1 (mean) or 1.3 (P99) |
@@ -18,8 +20,9 @@ A **gain** above 1 is good. Each question is a family of comparisons that are ju
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from statistics import fmean
+from statistics import fmean, geometric_mean
 from typing import TypeAlias
 
 from artist.results.statistics.compare_values import (
@@ -31,7 +34,7 @@ from artist.results.statistics.compare_values import (
     sure_but_within,
 )
 from artist.results.statistics.holm import Pair, compare_together
-from studies.cassini.study.links import FIRST, JITTER, SNAPSHOTS
+from studies.cassini.study.links import FIRST, JITTER, ONE_WAY, RANDOM_ONE_WAY, SNAPSHOTS
 from studies.cassini.study.links import RANDOM as RANDOM_OFFSETS
 from studies.cassini.study.plan import (
     CASSINI,
@@ -113,6 +116,23 @@ class Judged:
         values = [float(row[metric]) for row in rows if row[metric]]
         return fmean(values) if values else float("nan")
 
+    def ceiling(self, cell: Cell, host: str, metric: str, setting: str = "") -> float:
+        """The gain if no job slowed another one: the geometric mean of the gain's replicates.
+
+        Of stretches it is the host's own. Of `p99_s` it is the host's over that of Ideal.
+        """
+        rows, ideal = self.cell(cell, host, HOST), self._rows.get((*cell, host, IDEAL, ""), {})
+
+        def alone(seed: int) -> float:
+            if metric.startswith("stretch"):
+                return 1.0
+            if metric == "mean_s":
+                return float(rows[seed]["alone_mean_s"])
+            return float(ideal[seed][metric])
+
+        seeds = self.cell(cell, host, CASSINI, setting)
+        return geometric_mean(float(rows[seed][metric]) / alone(seed) for seed in seeds)
+
     def _gain(self, cell: Cell, host: str, metric: str, setting: str = "") -> Pair:
         return self._pair((*cell, host, CASSINI, setting), (*cell, host, HOST, ""), metric)
 
@@ -138,15 +158,30 @@ def judged_links(rows: Sequence[Row]) -> dict[tuple[int, str, float], ComparedVa
         key = int(row["snapshot"]), row["variant"], float(row["jitter"])
         values.setdefault(key, []).append(sum(map(float, row["sending_ms"].split())))
     pairs = {
-        key: Pair(own, values[key[0], RANDOM_OFFSETS, key[2]], [(x, 0) for x in range(len(own))])
+        key: Pair(own, values[key[0], at_random, key[2]], [(x, 0) for x in range(len(own))])
         for key, own in values.items()
-        if key[1] != RANDOM_OFFSETS
+        if (at_random := _at_random(key[1])) != key[1]
     }
     compared = compare_together(pairs)
     table_2 = compare_together(
-        {(x, FIRST, JITTER): pairs[x, FIRST, JITTER] for x in SNAPSHOTS}
+        {key: pairs[key] for x in SNAPSHOTS if (key := (x, FIRST, JITTER)) in pairs}
     )  # a family of its own: the claims of the paper
     return {**compared, **table_2}
+
+
+def ceiling_of_links(rows: Sequence[Row], snapshot: int, variant: str) -> float:
+    """The gain if no job of a snapshot slowed another one: its sending times over those alone."""
+    alone_ms = math.fsum(1e3 * circle.arcs[0].length_s for circle in SNAPSHOTS[snapshot])
+    place = str(snapshot), _at_random(variant), str(JITTER)
+    return geometric_mean(
+        math.fsum(map(float, row["sending_ms"].split())) / alone_ms
+        for row in rows
+        if (row["snapshot"], row["variant"], row["jitter"]) == place
+    )
+
+
+def _at_random(variant: str) -> str:
+    return RANDOM_ONE_WAY if variant in ONE_WAY else RANDOM_OFFSETS
 
 
 def verdict(gain: ComparedValues, least: float) -> str:

@@ -1,5 +1,11 @@
 """Table 2 and Figs. 15 and 17: jobs of a snapshot on one link, at random offsets and in turn.
 
+Rings send in both directions. `one way` sends in one only, which the paper's links do not.
+
+`packets.csv` has the same of two snapshots packet by packet (ns-3 3.37, DCTCP, settings of
+docs/contention.md): links of 1 Gbit/s, iterations of a fifth of the time, 48 of them, and the same
+jitter, offsets and agent. Its times are those of the full scale. What ran it is not kept here.
+
 The patterns are inferred from Table 2 after it was seen: a fit (docs/cassini.md).
 """
 
@@ -14,7 +20,7 @@ from artist.policies.cassini.link_circle import Choice
 from artist.policies.cassini.time_shifts import SolverOptions, solve
 from artist.rng import stream
 from studies.cassini.study.observations import HERE
-from studies.cassini.study.simulated import LINK_GBPS, simulated
+from studies.cassini.study.simulated import BOTH, LINK_GBPS, simulated
 from studies.common.rows import RowsFile
 
 COLUMNS = (
@@ -22,8 +28,12 @@ COLUMNS = (
     "corrections_per_min",
 )  # fmt: skip
 LINKS = RowsFile(HERE / "links.csv", COLUMNS, "cassini")
+PACKETS = RowsFile(HERE / "packets.csv", COLUMNS, "cassini")
 
 RANDOM, STEP, FIRST, CENTRE = "random", "in step", "first", "centre"
+RANDOM_ONE_WAY, FIRST_ONE_WAY = "random, one way", "first, one way"
+ONE_WAY = {RANDOM_ONE_WAY: RANDOM, FIRST_ONE_WAY: FIRST}
+"""Variants of which nothing comes back, and that with the same offsets."""
 JITTER = 0.005
 JITTERS = (0.0, 0.0025, 0.005, 0.01, 0.02)
 REPLICATES = 20
@@ -52,9 +62,9 @@ def write_links() -> None:
 def places() -> Iterator[tuple[int, str, float, int]]:
     """Snapshot, variant, jitter and seed of each row."""
     for snapshot in SNAPSHOTS:
-        for variant in (RANDOM, STEP, FIRST, CENTRE):
+        for variant in (RANDOM, STEP, FIRST, CENTRE, *ONE_WAY):
             for jitter in JITTERS:
-                if variant == STEP and jitter != JITTER:
+                if variant in (STEP, *ONE_WAY) and jitter != JITTER:
                     continue
                 for seed in range(REPLICATES):
                     yield snapshot, variant, jitter, seed
@@ -62,15 +72,16 @@ def places() -> Iterator[tuple[int, str, float, int]]:
 
 def row_of(snapshot: int, variant: str, jitter: float, seed: int) -> dict[str, str]:
     """Simulate the jobs of a snapshot."""
-    circles = SNAPSHOTS[snapshot]
+    circles, phases = SNAPSHOTS[snapshot], ONE_WAY.get(variant, variant)
     done = simulated(
         circles,
         [(0,)] * len(circles),
-        _offsets_s(snapshot, variant, seed),
-        aligned=variant in (FIRST, CENTRE),
+        _offsets_s(snapshot, phases, seed),
+        aligned=phases in (FIRST, CENTRE),
         jitter=jitter,
         iterations=ITERATIONS,
         seed=seed,
+        directions=1 if variant in ONE_WAY else BOTH,
     )
     every = np.concatenate(done.took_s) * 1e3
     sending = [

@@ -17,6 +17,9 @@ LINK_GBPS = 50.0
 ETA = 0.88
 """Two jobs that queue for a link of 50 Gbit/s got 22 Gbit/s each (section 2.2)."""
 
+BOTH = 2
+"""Directions in which a ring sends."""
+
 
 @dataclass(frozen=True)
 class Simulated:
@@ -44,28 +47,35 @@ def simulated(
     iterations: int,
     seed: int,
     group_of: Sequence[int | None] | None = None,
+    directions: int = BOTH,
 ) -> Simulated:
-    """Simulate jobs of one Up phase each.
+    """Simulate jobs of one Up phase each, two machines in a ring.
 
-    `links_of` has the links that each job crosses, from 0 on. `aligned`: the jobs keep their turns,
-    and who is ahead by 5 % of its iteration waits. `group_of` says who does so with whom; None: all
-    jobs with each other.
+    `links_of` has the links that each job crosses, from 0 on. A ring of two sends as much back as
+    forth, so a job has a flow in each direction of its links, and ends when the later one does.
+    With 1 direction nothing comes back. `aligned`: the jobs keep their turns, and who is ahead by
+    5 % of its iteration waits. `group_of` says who does so with whom; None: all jobs with each
+    other.
     """
     if group_of is None:
         group_of = [0 if aligned else None] * len(circles)
     lone = max((group + 1 for group in group_of if group is not None), default=0)
-    links = tuple(SharedLink(LINK_GBPS * GBIT, eta=ETA) for _ in range(1 + max(map(max, links_of))))
+    count = 1 + max(map(max, links_of))
+    links = (SharedLink(LINK_GBPS * GBIT, eta=ETA),) * (directions * count)
     members = []
     for job, (circle, of_job, offset_s) in enumerate(
         zip(circles, links_of, offsets_s, strict=True)
     ):
         (up,) = circle.arcs
-        flow = Flow(tuple(of_job), up.demand * GBIT)
+        flows = [
+            Flow(tuple(direction * count + link for link in of_job), up.demand * GBIT)
+            for direction in range(directions)
+        ]
         group = group_of[job]
         slack_s = None if group is None else DRIFT * circle.period_s
         # A job without a group is one of its own, so that it jitters.
         turn = InTurn(lone + job if group is None else group, circle.period_s, slack_s)
-        pattern = Pattern.simple(up.start_s, up.length_s * up.demand * GBIT, flow)
+        pattern = Pattern.simple(up.start_s, up.length_s * up.demand * GBIT, *flows)
         members.append(Member(pattern, offset_s, (), turn))
     contention = Contention(links, tuple(members))
     alone = [alone_s(contention, index) for index in range(len(members))]

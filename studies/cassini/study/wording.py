@@ -18,10 +18,21 @@ from studies.cassini.study.judging import (
     NEAR_IDEAL,
     SMALLER,
     Judged,
+    ceiling_of_links,
     judged_links,
     verdict,
 )
-from studies.cassini.study.links import CENTRE, FIRST, JITTER, JITTERS, LINKS, SNAPSHOTS
+from studies.cassini.study.links import (
+    CENTRE,
+    FIRST,
+    FIRST_ONE_WAY,
+    JITTER,
+    JITTERS,
+    LINKS,
+    PACKETS,
+    SNAPSHOTS,
+)
+from studies.cassini.study.links import RANDOM as RANDOM_OFFSETS
 from studies.cassini.study.observations import CORRECTED, HERE
 from studies.cassini.study.plan import (
     CASSINI,
@@ -87,32 +98,30 @@ def page_text(rows: Sequence[Row]) -> str:
         settings=settings(one),
         jitter=jitter(links),
         joint=joint(JOINT.read()),
-        stretch=lambda arrivals, cluster, workload=MATCHED: (
-            f"{one.mean((workload, arrivals, cluster), 'themis', HOST, 'stretch_mean'):.3f}"
-        ),
         slowed=lambda workload, arrivals, cluster: share(
             one.mean((workload, arrivals, cluster), "themis", HOST, "slowed_share")
         ),
-        gain=lambda workload, arrivals, cluster, metric: interval(
-            one.themis[workload, arrivals, cluster, metric]
+        packets=packets(),
+        gain=lambda workload, arrivals, cluster, metric: of(
+            one.themis[workload, arrivals, cluster, metric],
+            one.ceiling((workload, arrivals, cluster), "themis", metric),
         ),
-        host_gain=lambda host, metric: interval(one.hosts[host, metric]),
+        host_gain=lambda host, metric: of(
+            one.hosts[host, metric], one.ceiling(HOSTS_CELL, host, metric)
+        ),
         host_verdict=lambda host, metric: verdict(one.hosts[host, metric], GAINS[metric]),
         snapshot=lambda number, variant=FIRST: interval(links[number, variant, JITTER]),
+        packet=lambda number: interval(judged_links(PACKETS.read())[number, FIRST, JITTER]),
         families=[judged_together(x.values()) for x in (one.themis, one.hosts, one.settings)],
         lcm_snapped=lcm_snapped(rows),
         replicates=one.ended(""),
+        fewer=one.ended(LCM),
         corrected=CORRECTED,
-        kinds=kinds(one),
         sending={name: _sending(circles) for name, circles in alone.items()},
         pairs={name: _pairs(circles) for name, circles in alone.items()},
-        choices=lambda *cell: f"{one.mean(cell, 'themis', CASSINI, 'choices'):.1f}",
-        seeds=lambda host: len(one.cell(HOSTS_CELL, host, CASSINI)),
         corrections=corrections(),
+        corrections_in_runs=corrections_in_runs(one),
         host_slowed=lambda host: share(one.mean(HOSTS_CELL, host, HOST, "slowed_share")),
-        said=lambda *cell: verdict(
-            one.themis[(*cell, "stretch_mean")], GAINS["stretch_mean"]
-        ).strip("*"),
         best=best(one),
         joint_cases=len(JOINT.read()),
         lost=lambda *cell: share(one.mean(cell, "themis", HOST, "stretch_mean") - 1),
@@ -132,7 +141,8 @@ def gains_of_figures(one: Judged) -> Iterator[list[str]]:
             ):
                 gain = one.themis[(*cell, metric)]
                 said = verdict(gain, GAINS[metric])
-                yield [f"{figure}, {workload}", f"{name} {theirs:.1f} x", interval(gain), said]
+                ours = of(gain, one.ceiling(cell, "themis", metric))
+                yield [f"{figure}, {workload}", f"{name} {theirs:.1f} x", ours, said]
         if figure == "11":
             near = one.ideal[CATALOGUE, arrivals, cluster]
             holds = near.high < 1 + NEAR_IDEAL
@@ -150,23 +160,28 @@ def corrections() -> dict[int, float]:
     }
 
 
+def corrections_in_runs(one: Judged) -> tuple[float, float]:
+    """The least and the most of all cells of Themis and of all hosts, a minute and job in turn."""
+    places = [*((cell, "themis") for cell in THEMIS_CELLS), *((HOSTS_CELL, x) for x in HOSTS)]
+    means = [one.mean(*place, CASSINI, "corrections_per_min") for place in places]
+    known = [x for x in means if not math.isnan(x)]
+    return min(known), max(known)
+
+
 def cells(one: Judged) -> list[list[str]]:
     """Themis in every cell."""
     lines = []
     for cell in THEMIS_CELLS:
-        host, cassini = (
-            one.mean(cell, "themis", variant, "stretch_mean") for variant in (HOST, CASSINI)
-        )
-        gains = [one.themis[(*cell, metric)] for metric in GAINS]
+        gains = {metric: one.themis[(*cell, metric)] for metric in ("mean_s", "p99_s")}
+        stretch = one.themis[(*cell, "stretch_mean")]
         lines.append(
             [
                 *cell,
                 share(one.mean(cell, "themis", HOST, "slowed_share")),
-                f"{host:.3f}",
-                f"{cassini:.3f}",
                 _or_none(one.mean(cell, "themis", CASSINI, "corrections_per_min")),
-                *(interval(gain) for gain in (gains[0], gains[1], gains[2])),
-                verdict(gains[2], GAINS["stretch_mean"]),
+                *(of(gain, one.ceiling(cell, "themis", x)) for x, gain in gains.items()),
+                of(stretch, one.ceiling(cell, "themis", "stretch_mean")),
+                verdict(stretch, GAINS["stretch_mean"]),
             ]
         )
     return lines
@@ -175,6 +190,7 @@ def cells(one: Judged) -> list[list[str]]:
 def table_2(links: dict[tuple[int, str, float], ComparedValues]) -> list[list[str]]:
     """The snapshots of Table 2 on one link."""
     lines = []
+    rows = LINKS.read()
     for number, (jobs, cassini_ms, themis_ms) in TABLE_2.items():
         solution = arithmetic.solved(SNAPSHOTS[number])
         gain = links[number, FIRST, JITTER]
@@ -188,12 +204,52 @@ def table_2(links: dict[tuple[int, str, float], ComparedValues]) -> list[list[st
                 f"{arithmetic.at_random(number):.2f}",
                 _excess(number, solution.score),
                 f"{paper:.2f}",
-                interval(gain),
+                of(gain, ceiling_of_links(rows, number, FIRST)),
                 interval(links[number, CENTRE, JITTER]),
+                of(
+                    links[number, FIRST_ONE_WAY, JITTER],
+                    ceiling_of_links(rows, number, FIRST_ONE_WAY),
+                ),
                 _sign(paper, gain),
             ]
         )
     return lines
+
+
+def packets() -> list[list[str]]:
+    """Snapshots packet by packet, beside the same seeds of `phase`."""
+    rows, ours = PACKETS.read(), LINKS.read()
+    compared = judged_links(rows)
+    lines = []
+    for number in sorted({int(row["snapshot"]) for row in rows}):
+        of_packets = [row for row in rows if row["snapshot"] == str(number)]
+        seeds = {row["seed"] for row in of_packets}
+        of_phase = [
+            row
+            for row in ours
+            if (row["snapshot"], row["jitter"]) == (str(number), str(JITTER))
+            and row["seed"] in seeds
+        ]
+        phase = judged_links(of_phase)
+        lines.append(
+            [
+                f"{number} {TABLE_2[number][0]}",
+                str(len(seeds)),
+                *(
+                    _stretch(some, variant)
+                    for variant in (RANDOM_OFFSETS, FIRST)
+                    for some in (of_packets, of_phase)
+                ),
+                of(compared[number, FIRST, JITTER], ceiling_of_links(of_packets, number, FIRST)),
+                of(phase[number, FIRST, JITTER], ceiling_of_links(of_phase, number, FIRST)),
+                f"{TABLE_2[number][2] / TABLE_2[number][1]:.2f}",
+            ]
+        )
+    return lines
+
+
+def _stretch(rows: Sequence[Row], variant: str) -> str:
+    return f"{fmean(float(row['stretch']) for row in rows if row['variant'] == variant):.3f}"
 
 
 def _score_verdict(number: int, best: float) -> str:
@@ -222,25 +278,24 @@ def hosts(one: Judged) -> list[list[str]]:
     lines = []
     for host in ("themis", *HOSTS, RANDOM):
         means = [
-            one.mean(HOSTS_CELL, host, variant, metric)
-            for variant, metric in (
-                (HOST, "slowed_share"), (HOST, "stretch_mean"), (CASSINI, "choices"),
-                (CASSINI, "score"), (CASSINI, "moved"), (CASSINI, "links"), (CASSINI, "cycles"),
-                (CASSINI, "corrections_per_min"),
-            )
-        ]  # fmt: skip
-        slowed, stretch, choices, score, moved, full, cycles, corrected = means
+            one.mean(HOSTS_CELL, host, CASSINI, metric)
+            for metric in ("choices", "score", "moved", "links", "cycles", "corrections_per_min")
+        ]
+        choices, score, moved, full, cycles, corrected = means
         lines.append(
             [
                 host,
                 str(len(one.cell(HOSTS_CELL, host, CASSINI))),
-                share(slowed),
-                f"{stretch:.3f}",
+                share(one.mean(HOSTS_CELL, host, HOST, "slowed_share")),
                 f"{choices:.1f}",
                 "-" if math.isnan(score) else f"{score:.2f}",
                 "-" if math.isnan(moved) else share(moved),
                 *("-" if math.isnan(x) else f"{x:.1f}" for x in (full, cycles, corrected)),
-                *(interval(one.hosts[host, x]) for x in ("stretch_mean", "p99_s", "jct_mean_s")),
+                *(
+                    of(one.hosts[host, x], one.ceiling(HOSTS_CELL, host, x))
+                    for x in ("stretch_mean", "stretch_p99")
+                ),
+                interval(one.hosts[host, "jct_mean_s"]),
                 verdict(one.hosts[host, "stretch_mean"], GAINS["stretch_mean"]),
             ]
         )
@@ -255,7 +310,7 @@ def settings(one: Judged) -> list[list[str]]:
             str(one.ended(setting)),
             _or_none(one.mean(HOSTS_CELL, "themis", CASSINI, "corrections_per_min", setting)),
             *(
-                interval(one.settings[setting, x])
+                of(one.settings[setting, x], one.ceiling(HOSTS_CELL, "themis", x, setting))
                 for x in ("stretch_mean", "stretch_p99", "mean_s")
             ),
         ]
@@ -340,7 +395,7 @@ def best(one: Judged) -> str:
     if not sure:
         return "none surely"
     host = max(sure, key=lambda x: gains[x].ratio)
-    return f"{host}, {interval(gains[host])}"
+    return f"{host}, {of(gains[host], one.ceiling(HOSTS_CELL, host, 'stretch_mean'))}"
 
 
 def lcm_snapped(rows: Sequence[Row]) -> int:
@@ -348,20 +403,16 @@ def lcm_snapped(rows: Sequence[Row]) -> int:
     return sum(row["setting"] == LCM and float(row["snapped"] or 0) > 0 for row in rows)
 
 
-def kinds(one: Judged) -> dict[str, int]:
-    """How many cells of Themis have each verdict, by the mean stretch."""
-    counts: dict[str, int] = {}
-    for cell in THEMIS_CELLS:
-        said = verdict(one.themis[(*cell, "stretch_mean")], GAINS["stretch_mean"]).strip("*")
-        counts[said] = counts.get(said, 0) + 1
-    return counts
-
-
 def interval(gain: ComparedValues) -> str:
     """A ratio with its 95 % interval."""
     if gain.verdict == IDENTICAL:
         return "1"
     return f"{gain.ratio:.3f} [{gain.low:.3f} .. {gain.high:.3f}]"
+
+
+def of(gain: ComparedValues, ceiling: float) -> str:
+    """A gain, and its ceiling: the gain if no job slowed another one."""
+    return f"{interval(gain)} of {ceiling:.3f}"
 
 
 def share(value: float) -> str:

@@ -1,10 +1,13 @@
 """The jobs of the runs: those of the catalogue (`trace synth --shape cassini`), divided ones
-(`--divided`), and matched ones.
+(`--divided`), matched ones, and odd ones.
 
 **Matched** jobs are a fit. Table 2 of the paper has jobs of one iteration time that are Up for .41
 to .50 of it where their score is 1. Most jobs of the catalogue are Up for .7 to .9 of theirs, at
 unequal times, so hardly any two are compatible. A matched job has a batch with which its iteration
 takes 300 ms alone on four workers of the testbed (snapshot 1). It is Up for less than half of it.
+
+**Odd** jobs are matched ones with 3, 5 or 7 workers: in racks of two servers each must span racks,
+and meets another one.
 """
 
 from __future__ import annotations
@@ -20,7 +23,7 @@ from artist.units import TICKS_PER_S
 from artist.workload.job import Job
 from artist.workload.models import workload
 
-CATALOGUE, MATCHED, DIVIDED = "catalogue", "matched", "divided"
+CATALOGUE, MATCHED, DIVIDED, ODD = "catalogue", "matched", "divided", "odd"
 
 MATCHED_MODELS = (
     "vgg11@batch=152",
@@ -37,6 +40,8 @@ MATCHED_MODELS = (
 """Each takes 300 ms an iteration on four workers, within 1 % (gpt2: 308). XLM, GPT-3 and DLRM have
 no such batch."""
 
+ODD_WORKERS = (3, 5, 7)
+
 LOADS = (0.8, 1.0)
 """Section 5.1; the replicates of Poisson traces are spread evenly between both."""
 
@@ -50,7 +55,10 @@ def jobs_of(
     made = cassini(
         ArrivalKind(arrivals), jobs, gpus, seed, load if poisson else None, divided=divided
     )
-    return _matched(made.jobs, seed, arrivals) if kind == MATCHED else made.jobs
+    if kind not in (MATCHED, ODD):
+        return made.jobs
+    matched = _matched(made.jobs, seed)
+    return matched if kind == MATCHED else _odd(matched, seed)
 
 
 def load_of(seed: int, replicates: int) -> float:
@@ -59,7 +67,7 @@ def load_of(seed: int, replicates: int) -> float:
     return round(least + (most - least) * seed / max(replicates - 1, 1), 6)
 
 
-def _matched(jobs: tuple[Job, ...], seed: int, arrivals: str) -> tuple[Job, ...]:
+def _matched(jobs: tuple[Job, ...], seed: int) -> tuple[Job, ...]:
     """As many matched jobs with the same numbers of workers and iterations.
 
     Arrivals are scaled so that the same computation arrives per second.
@@ -76,6 +84,15 @@ def _matched(jobs: tuple[Job, ...], seed: int, arrivals: str) -> tuple[Job, ...]
             compute_s(model))
         for job, model in zip(jobs, chosen, strict=True)
     )  # fmt: skip
+
+
+def _odd(jobs: tuple[Job, ...], seed: int) -> tuple[Job, ...]:
+    """The same jobs with odd numbers of workers, each equally likely."""
+    workers = stream(seed, "study.cassini.odd").choice(ODD_WORKERS, len(jobs)).tolist()
+    return tuple(
+        Job(job.id, job.arrival_s, gpus, job.model, job.iterations, job.compute_s)
+        for job, gpus in zip(jobs, workers, strict=True)
+    )
 
 
 @cache
