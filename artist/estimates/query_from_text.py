@@ -24,6 +24,7 @@ from artist.estimates.query import (
 )
 from artist.estimates.shape_queries import Slowest, as_sent, slowest
 from artist.io.safe_yaml import parse_yaml
+from artist.workload.division.staged import INNERMOST_FIRST, axes_of_order
 from artist.workload.layers import Workload, quantised
 
 N = TypeVar("N", int, float)
@@ -69,6 +70,8 @@ def on_placement(
 ) -> Question:
     """What is asked about a placement such as `4+4,8/2` on a fabric.
 
+    Of a workload with axes, it may hold the order of ranks: `8,8@tensor-data-pipeline`.
+
     `system` replaces settings of ASTRA-sim's system layer and of the fabric's system. Without
     `gpus_per_machine`, a machine may have any number of GPUs.
 
@@ -80,15 +83,39 @@ def on_placement(
     if any(level.shared_by for level in fabric.levels):  # then it decides what may be asked
         of_fabric |= {key: system[key] for key in ("collective_optimization",) if key in system}
     fabric = with_system(fabric, of_fabric)
-    shape = parse_signature(placement, fabric.level_names, fabric.gpus_per_socket, gpus_per_machine)
+    text, at, order = placement.partition("@")
+    shape = parse_signature(text, fabric.level_names, fabric.gpus_per_socket, gpus_per_machine)
     sent = quantised(as_sent(workload, fabric.system))
+    if at:
+        sent = _in_order(sent, placement, order)
     asked = []
     for one in asked_shapes(shape, fabric, itself=sent.staged is not None):
         dims = dimensions(one, fabric)
         settings = change_system(system_settings(dims, fabric), of_astra)
         signature = shape_text(one, fabric.level_names)
         asked.append(LabelledQuery(LatencyQuery(sent, dims, settings), signature))
-    return Question(shape_text(shape, fabric.level_names), tuple(asked))
+    return Question(f"{shape_text(shape, fabric.level_names)}{at}{order}", tuple(asked))
+
+
+def _in_order(workload: Workload, placement: str, order: str) -> Workload:
+    """The workload with its ranks in an order.
+
+    Raises:
+        ConfigError: no order of axes, or a workload without axes.
+    """
+    staged = workload.staged
+    if staged is None:
+        raise ConfigError(
+            f"placement {placement!r}: an order of ranks is for a model with axes (pipeline=4, ...)"
+        )
+    try:
+        axes = axes_of_order(order)
+    except ValueError:
+        raise ConfigError(
+            f"placement {placement!r}: expected axes behind the @, innermost first, such as "
+            f"{'-'.join(INNERMOST_FIRST)}"
+        ) from None
+    return replace(workload, staged=replace(staged, axes=replace(staged.axes, order=axes)))
 
 
 def on_dimensions(

@@ -47,6 +47,10 @@ class Ranks:
         sizes = sizes_of(axes, math.prod(dim.npus for dim in dimensions))
         self.parts = _parts(dimensions, [(axis, sizes[axis]) for axis in order])
 
+    def text(self) -> str:
+        """The order of the axes with several GPUs, as in `tensor-data-pipeline`."""
+        return "-".join(dict.fromkeys(part.axis for part in self.parts))
+
     def key(self) -> tuple[object, ...]:
         """What decides all costs: two orders with one key are the same."""
         groups = tuple(self.group(scope) for scope in _SCOPES)

@@ -67,7 +67,7 @@ class StagedQuery:
             best.bytes_per_dimension(),
             best.profile() if profile else None,
             axes=best.axes(),
-            order="-".join(best.ranks.order),
+            order=best.ranks.text(),
         )
 
     def _orders(self) -> list[Ranks]:

@@ -19,11 +19,11 @@ from artist.workload.architectures.operators import Operator, Role
 from artist.workload.catalogue import ROWS, Model
 from artist.workload.divide import Plan, divide
 from artist.workload.division.pipeline_schedules import Schedule
-from artist.workload.division.staged import Axes, Sharded
+from artist.workload.division.staged import Axes, Sharded, axes_of_order
 from artist.workload.gpus import FASTER, FITTED, Precision, fitted_gpu, gpu
 from artist.workload.layers import Degrees, Workload
 from artist.workload.parallelism import Division, data_parallel, divided, fully_sharded
-from artist.workload.settings import Settings, axes_of_order, parse, refuse, text_of
+from artist.workload.settings import Settings, parse, refuse, text_of
 
 catalogue: Mapping[str, Model] = MappingProxyType({row.id: row for row in ROWS})
 

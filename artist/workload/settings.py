@@ -15,7 +15,14 @@ from typing import Any, NoReturn
 from artist.errors import did_you_mean
 from artist.registry import UnknownNameError
 from artist.workload.division.pipeline_schedules import Schedule
-from artist.workload.division.staged import INNERMOST_FIRST, PREFETCH_ALL, RECOMPUTE, Axis, Sharded
+from artist.workload.division.staged import (
+    BEST_ORDER,
+    INNERMOST_FIRST,
+    PREFETCH_ALL,
+    RECOMPUTE,
+    Sharded,
+    axes_of_order,
+)
 from artist.workload.gpus import GPU_NAMES, Precision
 
 TIMINGS = ("arithmetic", "roofline", "fitted")
@@ -53,7 +60,7 @@ class Settings:
     prefetch: int = 1
     recompute: str = "no"
     sequence_parallel: bool = False
-    order: str = "best"
+    order: str = BEST_ORDER
 
     @property
     def staged(self) -> bool:
@@ -62,7 +69,7 @@ class Settings:
         how = (self.schedule, self.sharded, self.recompute, self.order)
         return (
             axes
-            or how != ("1f1b", "no", "no", "best")
+            or how != ("1f1b", "no", "no", BEST_ORDER)
             or self.interleave > 1
             or self.sequence_parallel
             or (self.tensor > 1 and self.parallel == "fsdp")
@@ -80,7 +87,6 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "recompute": RECOMPUTE,
     "sequence_parallel": ("true", "false"),
 }
-_BEST = "best"
 
 
 def parse(spec: str, text: str, default: Settings) -> Settings:
@@ -128,20 +134,6 @@ def refuse(spec: str, reason: str) -> NoReturn:
     raise UnknownNameError("model", spec, (), reason)
 
 
-def axes_of_order(text: str) -> tuple[Axis, ...]:
-    """The axes of an order of ranks, innermost first: `tensor-data-pipeline`; none for `best`.
-
-    Raises:
-        ValueError: no axis, or one twice.
-    """
-    if text == _BEST:
-        return ()
-    axes = tuple(Axis(name) for name in text.split("-"))
-    if len(set(axes)) < len(axes):
-        raise ValueError(text)
-    return axes
-
-
 def _value(spec: str, key: str, text: str) -> int | str | bool:
     if key in _CHOICES:
         if text not in _CHOICES[key]:
@@ -153,7 +145,7 @@ def _value(spec: str, key: str, text: str) -> int | str | bool:
         except ValueError:
             refuse(
                 spec,
-                f"order is {text!r}, expected {_BEST} or axes, innermost first, such as "
+                f"order is {text!r}, expected {BEST_ORDER} or axes, innermost first, such as "
                 f"{'-'.join(INNERMOST_FIRST)}",
             )
         return text

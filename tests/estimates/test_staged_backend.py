@@ -15,9 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from artist.astra.model.analytical import AnalyticalBackend
+from artist.cluster.fabric import load_fabric
 from artist.errors import ConfigError, DivisionError
 from artist.estimates.layer_wise import LayerwiseBackend
 from artist.estimates.query import Dimension, Estimate, LatencyQuery, SystemSettings, Topology
+from artist.estimates.query_from_text import on_placement
 from artist.estimates.rank_groups import Ranks, hops, orders
 from artist.workload.division.pipeline_schedules import Schedule
 from artist.workload.division.staged import INNERMOST_FIRST, Axes, Axis, Staged
@@ -228,7 +230,7 @@ def test_the_best_order_is_found() -> None:
     """With slow links outside, a pipeline crosses them and replicas do not."""
     job, network_ = "gpt3-xl@tensor=2,pipeline=4,batch=8,microbatches=8", dims(8, 4)
     best = ask(job, network_)
-    assert best.order == "tensor-context-data-pipeline"
+    assert best.order == "tensor-data-pipeline"
     names = ("tensor-data-pipeline", "tensor-pipeline-data", "data-pipeline-tensor")
     times = [ask(f"{job},order={name}", network_).finish_ns for name in names]
     assert best.finish_ns == min(times) == times[0]
@@ -321,3 +323,17 @@ def test_ranks_lie_axis_by_axis() -> None:
         (1, 1, Axis.DATA, 2),
         (1, 2, Axis.PIPELINE, 2),
     ]
+
+
+def test_a_placement_holds_an_order_of_ranks() -> None:
+    fabric = load_fabric("h100-quantum2-spectrum4")
+    made = workload("gpt3-xl@tensor=2,pipeline=4,batch=8,microbatches=8")
+    given_ = on_placement(made, "8,8@pipeline-tensor", fabric, {})
+    assert given_.signature == "8,8@pipeline-tensor"
+    slow = given_.answer(BACKEND).estimate
+    assert slow.order == "pipeline-tensor-data"
+    assert slow.finish_ns > on_placement(made, "8,8", fabric, {}).answer(BACKEND).estimate.finish_ns
+    with pytest.raises(ConfigError, match="expected axes behind the @"):
+        on_placement(made, "8,8@tensor-up", fabric, {})
+    with pytest.raises(ConfigError, match="for a model with axes"):
+        on_placement(workload("gpt2"), "8,8@tensor", fabric, {})

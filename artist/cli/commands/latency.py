@@ -123,8 +123,7 @@ def latency(
         "calibration": models.name,
         **({"fabric_changes": changes} if changes else {}),
         "source": estimate.source,
-        "signature": asked.signature,
-        **({"order_of_ranks": estimate.order} if estimate.order else {}),
+        "signature": _with_order(asked.signature, estimate.order),
         "asked": [
             labelled.signature
             for index, labelled in enumerate(asked.asked)
@@ -136,6 +135,11 @@ def latency(
     title = f"{slowest.query.workload.name}, one iteration (1 cycle = 1 ns)"
     print_facts(title, facts, Format(format_))
     _say_calibration(format_, model, on_fabric, changes, models)
+
+
+def _with_order(signature: str, order: str) -> str:
+    """A signature with the order of ranks that was found, where none was given."""
+    return f"{signature}@{order}" if order and "@" not in signature else signature
 
 
 def _say_calibration(

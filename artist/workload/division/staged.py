@@ -26,6 +26,23 @@ INNERMOST_FIRST = (Axis.TENSOR, Axis.CONTEXT, Axis.DATA, Axis.PIPELINE)
 Megatron-LM): tensor groups send most, and so lie innermost."""
 
 
+BEST_ORDER = "best"
+
+
+def axes_of_order(text: str) -> tuple[Axis, ...]:
+    """The axes of an order of ranks, innermost first: `tensor-data-pipeline`; none for `best`.
+
+    Raises:
+        ValueError: no axis, or one twice.
+    """
+    if text == BEST_ORDER:
+        return ()
+    axes = tuple(Axis(name) for name in text.split("-"))
+    if len(set(axes)) < len(axes):
+        raise ValueError(text)
+    return axes
+
+
 @dataclass(frozen=True, slots=True)
 class Axes:
     """The sizes of the axes. The GPUs that the others leave are the `data` axis.
