@@ -1,51 +1,16 @@
-"""Times shares of links: the whole network of a large cluster at once."""
+"""Times models of contention: one question about a few jobs, or about many."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
 
 import numpy as np
 
-from artist.network.models.max_min import Network, max_min
 from artist.network.models.mean import mean
 from artist.network.models.patterns import Contention, Flow, Member, Pattern, SharedLink
 from artist.network.models.phase import phase
 
-MACHINES, GPUS = 12_800, 8
-SCATTERED = 1_484
-SIZES = np.array([1, 2, 4, 8, 16, 16, 32, 64])
 NIC = 46.57 * 2**30
-
-
-def whole_cluster() -> Network:
-    """102,400 GPUs, filled by 5,700 jobs of 1 to 64 GPUs; each is a ring over its machines.
-
-    Most jobs lie on machines in order. On 1,484 machines GPUs are mixed at random, so
-    that their jobs are joined by shared NICs.
-    """
-    random = np.random.default_rng(1)
-    slots = np.repeat(np.arange(MACHINES), GPUS)
-    mixed = random.permutation(slots[-SCATTERED * GPUS :])
-    machines = np.concatenate((slots[: -len(mixed)], mixed))
-    sizes = random.choice(SIZES, MACHINES * GPUS)
-    ends = np.cumsum(sizes)
-    ends = np.append(ends[ends < len(machines)], len(machines))
-    paths, caps = [], []
-    for first, last in pairwise([0, *ends.tolist()]):
-        ring = list(dict.fromkeys(machines[first:last].tolist()))
-        if len(ring) > 1:
-            for machine, other in zip(ring, [*ring[1:], ring[0]], strict=True):
-                paths.append([machine, MACHINES + other])
-                caps.append((first % 97 + 3) / 400 * NIC)
-    links, first = np.array(paths).ravel(), 2 * np.arange(len(paths) + 1)
-    return Network(np.full(2 * MACHINES, NIC), links, first, np.array(caps), np.ones(len(caps)))
-
-
-def bench_shares_of_a_whole_cluster(measure: Callable[..., None]) -> None:
-    """Max-min shares of all flows of 102,400 GPUs."""
-    network = whole_cluster()
-    measure(lambda: max_min(network), rounds=5)
 
 
 def circle(jobs: int) -> Contention:

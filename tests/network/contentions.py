@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf
 from random import Random
 
-import numpy as np
 from hypothesis import strategies as st
 
 from artist.network.demand.curves import Curve
 from artist.network.demand.traffic import Traffic
-from artist.network.models.max_min import Network
 from artist.network.models.patterns import Contention, Flow, Member, Pattern, SharedLink, Step
+from artist.network.models.sending_flows import fill
 
 LINE = 1e9
 """Bytes per second."""
@@ -23,20 +24,40 @@ def curve(shares: Sequence[float], comm: Sequence[float], busy: Sequence[float])
     return Curve(tuple(shares), points.__getitem__, Traffic((), (), ()), 1.0, "hand")
 
 
+@dataclass(frozen=True)
+class Network:
+    """Flows on links in one direction: what each crosses, sends at most and weighs."""
+
+    capacities: Sequence[float]
+    paths: Sequence[Sequence[int]]
+    caps: Sequence[float]
+    weights: Sequence[float]
+
+    def max_min(self) -> list[float]:
+        """The rate of each flow."""
+        links = [
+            (capacity, tuple(flow for flow, path in enumerate(self.paths) if link in path))
+            for link, capacity in enumerate(self.capacities)
+        ]
+        return fill(self.weights, self.caps, links)
+
+    def carried(self, rates: Sequence[float]) -> list[float]:
+        """What each link carries."""
+        return [
+            sum(rate for rate, path in zip(rates, self.paths, strict=True) if link in path)
+            for link in range(len(self.capacities))
+        ]
+
+
 def network(
     capacities: Sequence[float],
     paths: Sequence[Sequence[int]],
     caps: Sequence[float] | None = None,
     weights: Sequence[float] | None = None,
 ) -> Network:
-    """A network from one sequence of links per flow."""
-    return Network(
-        np.array(capacities, dtype=np.float64),
-        np.array([link for path in paths for link in path], dtype=np.int64),
-        np.cumsum([0, *(len(path) for path in paths)]),
-        np.full(len(paths), np.inf) if caps is None else np.array(caps, dtype=np.float64),
-        np.ones(len(paths)) if weights is None else np.array(weights, dtype=np.float64),
-    )
+    """A network; without `caps` only links limit flows."""
+    flows = len(paths)
+    return Network(capacities, paths, caps or [inf] * flows, weights or [1.0] * flows)
 
 
 def line_rate(down_s: float, up_s: float) -> Pattern:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from contentions import LINE, contentions, line_rate, network, on_one_link
+from contentions import LINE, contentions, line_rate, on_one_link
 from hypothesis import given
-from hypothesis import strategies as st
 
-from artist.network.models.max_min import max_min
 from artist.network.models.patterns import Contention, Flow, Member, Pattern, SharedLink, Step
 from artist.network.models.phase import fluid
-from artist.network.models.sending_flows import SendingFlows, fill
+from artist.network.models.sending_flows import SendingFlows
 from artist.network.models.simulation import Simulation, alone_s
 
 TICK_S = 1e-9
@@ -109,24 +107,6 @@ def test_time_never_goes_back(contention: Contention) -> None:
         assert simulation.now_s >= before_s
     for job in simulation.jobs:
         assert all(start < end for start, end in pairwise(job.ends_s))
-
-
-@given(st.data())
-def test_few_flows_have_the_rates_of_many(data: st.DataObject) -> None:
-    numbers = st.sampled_from([0.1, 0.3, 1.0, 2.0, 7.0])
-    count = data.draw(st.integers(1, 5))
-    capacities = data.draw(st.lists(numbers, min_size=count, max_size=count))
-    path = st.lists(st.integers(0, count - 1), min_size=1, unique=True)
-    paths = data.draw(st.lists(path, min_size=1, max_size=8))
-    size = len(paths)
-    caps = data.draw(st.lists(numbers, min_size=size, max_size=size))
-    weights = data.draw(st.lists(numbers, min_size=size, max_size=size))
-    links = [
-        (capacity, tuple(flow for flow, path in enumerate(paths) if link in path))
-        for link, capacity in enumerate(capacities)
-    ]
-    expected = max_min(network(capacities, paths, caps, weights))
-    assert fill(weights, caps, links) == pytest.approx(expected.tolist(), rel=1e-9)
 
 
 def test_a_flow_held_by_two_full_links_with_different_competitors_gets_its_smaller_weight() -> None:

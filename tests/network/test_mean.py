@@ -11,12 +11,12 @@ from contentions import LINE, contentions, line_rate, on_one_link, shuffled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from artist.network.models.mean import CROWD, MOST_TOGETHER, Crowds, SendingJob, mean
+from artist.network.models.mean import CROWD, MOST_TOGETHER, Crowds, SendingJob, Steps, mean
 from artist.network.models.patterns import Contention, Flow, Member, Pattern, SharedLink, Step
 from artist.network.models.phase import fluid, iterations_s
 from artist.network.models.sending_flows import SendingFlows
 from artist.network.models.simulation import Simulation
-from artist.network.models.states import FlowsOfJobs, rates_of_several
+from artist.network.models.speeds import Floats, JobsOnLinks, Sharers, speeds_of_several, states
 
 
 def closed_network_s(jobs: int, down_s: float, up_s: float) -> float:
@@ -85,48 +85,74 @@ def test_no_job_gains_from_sharing(contention: Contention) -> None:
     assert all(slowed.slowdown >= 1 for slowed in mean(contention))
 
 
-def test_states_side_by_side_are_the_states_one_by_one() -> None:
-    links = (SharedLink(1.0), SharedLink(2.0, eta=0.5), SharedLink(3.0, fair_queued=True))
-    flows = [Flow((0, 1), 1.0), Flow((1, 2), 2.0), Flow((0,), 0.3), Flow((2, 0), 5.0, 2.0)]
-    owners = np.array([0, 1, 1, 2])
-    up = np.array([[x >> y & 1 for y in range(3)] for x in range(8)], dtype=bool)
-    together = rates_in_states(FlowsOfJobs.of(links, flows, owners), up, 0.25)
-    for state, row in zip(up, together, strict=True):
-        single = rates_in_states(FlowsOfJobs.of(links, flows, owners), state[None, :], 0.25)
-        assert single[0].tolist() == row.tolist()
-    assert (together[0] == 0).all()
+def sharing(contention: Contention) -> Sharers:
+    """All jobs of a contention, nobody around them."""
+    flows = [member.pattern.flows for member in contention.members]
+    return JobsOnLinks(contention.links, flows).sharers(range(len(flows)))
 
 
-def rates_in_states(these: FlowsOfJobs, up: np.ndarray, weight: float = 1.0) -> np.ndarray:
-    return rates_of_several([(these, up)], weight)[0]
+def speeds(contention: Contention, weight: float = 1.0) -> Floats:
+    return speeds_of_several([sharing(contention)], weight)[0]
 
 
-def parts(contention: Contention) -> tuple[FlowsOfJobs, np.ndarray]:
-    """The flows of a contention, and all states of who is Up."""
-    members = contention.members
-    flows = [flow for member in members for flow in member.pattern.flows]
-    owners = [job for job, member in enumerate(members) for _ in member.pattern.flows]
-    up = np.array([[x >> y & 1 for y in range(len(members))] for x in range(1 << len(members))])
-    return FlowsOfJobs.of(contention.links, flows, owners), up.astype(bool)
+def one_flow_each(contention: Contention) -> Contention:
+    """Each job with its first flow only."""
+    members = [
+        Member(Pattern.simple(1.0, LINE, member.pattern.flows[0])) for member in contention.members
+    ]
+    return Contention(contention.links, tuple(members))
+
+
+@settings(max_examples=60)
+@given(contentions().map(one_flow_each), st.sampled_from([0.25, 1.0]))
+def test_jobs_of_one_flow_are_as_fast_as_in_the_event_simulation(
+    contention: Contention, weight: float
+) -> None:
+    simulated = SendingFlows(contention, weight)
+    caps = np.array([member.pattern.flows[0].cap_bytes_per_s for member in contention.members])
+    for state, of_jobs in zip(states(len(caps)), speeds(contention, weight), strict=True):
+        sending = np.flatnonzero(state)
+        expected = simulated.rates(tuple(sending.tolist()), None)
+        assert (of_jobs * caps)[sending].tolist() == pytest.approx(list(expected), rel=1e-7)
+        assert (of_jobs[~state] == 0).all()
 
 
 @settings(max_examples=60)
 @given(contentions(), st.sampled_from([0.25, 1.0]))
-def test_rates_in_a_state_are_those_of_the_event_simulation(
+def test_jobs_of_several_flows_fill_no_link_beyond_its_capacity(
     contention: Contention, weight: float
 ) -> None:
-    these, up = parts(contention)
-    simulated = SendingFlows(contention, weight)
-    for state, rates in zip(up, rates_in_states(these, up, weight), strict=True):
-        sending = np.flatnonzero(state[these.owners])
-        expected = simulated.rates(tuple(sending.tolist()), None)
-        assert rates[sending].tolist() == pytest.approx(list(expected), rel=1e-7)
-        assert rates.sum() == rates[sending].sum()
+    demands = np.zeros((len(contention.members), len(contention.links)))
+    for job, member in enumerate(contention.members):
+        for flow in member.pattern.flows:
+            demands[job, list(flow.links)] += flow.cap_bytes_per_s
+    capacities = np.array([link.capacity_bytes_per_s for link in contention.links])
+    assert (speeds(contention, weight) @ demands <= capacities * (1 + 1e-9)).all()
 
 
-@pytest.mark.parametrize(("nics", "rate"), [((0, 0), 0.5), ((0, 1), 0.3)])
+def test_a_job_leaves_to_others_what_its_slower_flow_does_not_need() -> None:
+    # Job 0 has a quarter of link 0, beside three others, so it needs no more of link 1; job 4 is
+    # alone with it there. If flows had rates of their own, job 4 would have half.
+    long = Pattern.simple(1.0, LINE, Flow((0,), LINE), Flow((1,), LINE))
+    short, other = line_rate(1.0, 1.0), Pattern.simple(1.0, LINE, Flow((1,), LINE))
+    members = tuple(Member(x) for x in (long, short, short, short, other))
+    all_up = speeds(Contention((SharedLink(LINE),) * 2, members))[-1]
+    assert all_up.tolist() == pytest.approx([0.25, 0.25, 0.25, 0.25, 0.75])
+
+
+def test_one_of_two_flows_that_two_links_hold_back_counts_as_half() -> None:
+    # Job 1 meets job 0 on link 0 and job 2 on link 1, with one flow of two; the other one has a
+    # link of its own. Its weight is the root of .25, and w / (1 + w) of a link is a third.
+    middle = Pattern.simple(1.0, LINE, Flow((0, 1), LINE), Flow((2,), LINE))
+    ends = [Pattern.simple(1.0, LINE, Flow((link,), LINE)) for link in (0, 1)]
+    members = tuple(Member(x) for x in (ends[0], middle, ends[1]))
+    all_up = speeds(Contention((SharedLink(LINE),) * 3, members), 0.25)[-1]
+    assert all_up.tolist() == pytest.approx([2 / 3, 1 / 3, 2 / 3])
+
+
+@pytest.mark.parametrize(("nics", "speed"), [((0, 0), 0.5), ((0, 1), 0.3)])
 def test_jobs_out_of_one_nic_do_not_queue_for_each_other(
-    nics: tuple[int, int], rate: float
+    nics: tuple[int, int], speed: float
 ) -> None:
     # Link 2 carries 1, and .6 while jobs queue there. Out of one NIC they come in turn.
     links = (
@@ -134,20 +160,19 @@ def test_jobs_out_of_one_nic_do_not_queue_for_each_other(
         SharedLink(1.0, fair_queued=True),
         SharedLink(1.0, eta=0.6),
     )
-    flows = [Flow((nic, 2), 1.0) for nic in nics]
-    both_up = np.array([[True, True]])
-    assert rates_in_states(FlowsOfJobs.of(links, flows, [0, 1]), both_up).tolist() == [[rate] * 2]
+    members = tuple(Member(Pattern.simple(1.0, 1.0, Flow((nic, 2), 1.0))) for nic in nics)
+    assert speeds(Contention(links, members))[-1].tolist() == [speed] * 2
 
 
 @settings(max_examples=60)
 @given(st.lists(contentions(), min_size=2, max_size=3))
-def test_networks_asked_together_change_no_bit_of_each_other(several: list[Contention]) -> None:
-    asked = [parts(contention) for contention in several]
-    for (these, up), rates in zip(asked, rates_of_several(asked, 0.25), strict=True):
-        assert rates.tolist() == rates_in_states(these, up, 0.25).tolist()
+def test_chains_asked_together_change_no_bit_of_each_other(several: list[Contention]) -> None:
+    asked = [sharing(contention) for contention in several]
+    for contention, together in zip(several, speeds_of_several(asked, 0.25), strict=True):
+        assert together.tolist() == speeds(contention, 0.25).tolist()
 
 
-def test_jobs_asked_together_get_the_answers_of_one_by_one() -> None:
+def test_crowds_asked_together_get_the_answers_of_one_by_one() -> None:
     """Crowds of all sizes, on a line of links; the fifth job and the sixth are alone."""
     random = np.random.default_rng(5)
     links = tuple(SharedLink(x, eta=0.9) for x in random.uniform(0.5, 1.5, 12).tolist())
@@ -158,11 +183,17 @@ def test_jobs_asked_together_get_the_answers_of_one_by_one() -> None:
     ]
     crowds = Crowds(links, jobs)
     before_s = [1.1 * job.alone_s for job in jobs]
-    together = crowds.periods_s(before_s, range(len(jobs)))
-    for index in range(len(jobs)):
-        single = list(before_s)
-        single[index] = together[index]
-        assert crowds.periods_s(before_s, [index]) == single
+    together = crowds.periods_s(jobs, before_s, range(len(jobs)))
+    for index, period_s in enumerate(together):
+        assert crowds.periods_s(jobs, before_s, [index]) == [period_s]
+
+
+def test_a_step_that_went_too_far_is_followed_by_half_of_one() -> None:
+    steps = Steps()
+    assert steps.next(0, 1.0, 4.0) == 4.0
+    assert steps.next(0, 4.0, 1.0) == pytest.approx(2.0)
+    assert steps.next(0, 2.0, 1.0) == 1.0
+    assert steps.next(1, 4.0, 1.0) == 1.0
 
 
 # The P95 of an earlier prototype, which took phases for independent.

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from artist.errors import ArtistError
@@ -16,6 +17,7 @@ from validation.contention.cases import Case, Truth, read_cases, read_truth
 from validation.contention.report import Errors, Row, by_family, errors_table
 
 GBPS = 1e9
+OVER_RACKS = Path(__file__).parents[2] / "validation" / "contention"
 PAGE = Path(__file__).parents[2] / "docs" / "contention.md"
 RECORDED = Path(__file__).parents[3] / "shared" / "groundwork" / "contention"
 
@@ -169,6 +171,16 @@ def test_a_bad_truth_is_named(tmp_path: Path, text: str, message: str) -> None:
     path.write_text(text)
     with pytest.raises(ArtistError, match=message):
         read_truth(path)
+
+
+def test_mean_meets_packets_where_jobs_spread_over_racks() -> None:
+    # Up to 10 jobs over up to 8 racks. The weights of flows were fitted on none of these cases.
+    cases = read_cases(OVER_RACKS / "over_racks.jsonl")
+    rows = compared(cases, read_truth(OVER_RACKS / "over_racks_ns3.csv"), "mean")
+    errors = [row.ours.slowdown / row.truth.slowdown - 1 for row in rows if row.truth]
+    assert len(errors) == len(rows) == 92
+    assert abs(np.mean(errors)) < 0.03
+    assert np.mean(np.abs(errors) < 0.1) >= 0.9
 
 
 # -- all recorded cases --------------------------------------------------------------

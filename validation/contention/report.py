@@ -23,6 +23,7 @@ FAMILIES = {
     "F": "rings over 2 to 3 racks",
     "G": "computation jitters",
     "H": "2 to 3 flows against one",
+    "R": "2 to 10 jobs over 2 to 8 racks",
 }
 
 

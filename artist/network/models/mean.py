@@ -23,22 +23,17 @@ link carries the right number of bytes.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
 from artist.network.models.canonical import by_component, canonical
-from artist.network.models.max_min import Floats
 from artist.network.models.patterns import Contention, Flow, SharedLink, Slowed
 from artist.network.models.sending_flows import TWO_BOTTLENECK_WEIGHT
 from artist.network.models.simulation import alone_s
-from artist.network.models.states import Bools, FlowsOfJobs, rates_of_several
+from artist.network.models.speeds import Floats, JobsOnLinks, speeds_of_several, states
 
 # 64 states: 2 ms.
 MOST_TOGETHER = 6
@@ -50,7 +45,7 @@ CROWD = 4
 # Chains that are answered together. More save little, and cost memory.
 SIDE_BY_SIDE = 32
 
-# A change of an iteration by three thousandths is far below the model's error of a few percent.
+# A step of an iteration by a hundredth is below the model's error, and the next would be smaller.
 CONVERGED = 3e-3
 MOST_ROUNDS = 20
 
@@ -121,63 +116,18 @@ def sending_job(contention: Contention, index: int) -> SendingJob:
     return SendingJob(down_s, busy_s, flows)
 
 
-def _flows(links: Sequence[SharedLink], jobs: Sequence[SendingJob]) -> FlowsOfJobs:
-    owners = [index for index, job in enumerate(jobs) for _ in job.flows]
-    return FlowsOfJobs.of(links, [flow for job in jobs for flow in job.flows], owners)
-
-
-class _Sharers(NamedTuple):
-    """Some jobs of one chain, and flows around them that always send."""
-
-    jobs: Sequence[SendingJob]
-    flows: FlowsOfJobs
-    """Those of the jobs in their order, then the others; each of these has an owner of its own."""
-
-    @property
-    def own_flows(self) -> int:
-        """Number of flows of the jobs."""
-        return sum(len(job.flows) for job in self.jobs)
-
-
-@cache
-def _states(jobs: int) -> Bools:
-    """Shape (states, jobs): who is Up in each state. The first job is the highest bit."""
-    states = np.array(list(itertools.product((False, True), repeat=jobs)), dtype=bool)
-    states.flags.writeable = False
-    return states
-
-
-def _speeds(every: Sequence[_Sharers], two_bottleneck_weight: float) -> list[Floats]:
-    """Of each chain, shape (states, jobs): of a job's isolated speed; its slowest flow counts."""
-    asked = []
-    for sharers in every:
-        up = _states(len(sharers.jobs))
-        always = np.ones((len(up), len(sharers.flows.caps) - sharers.own_flows), dtype=bool)
-        asked.append((sharers.flows, np.concatenate((up, always), axis=1)))
-    speeds = []
-    for sharers, rates in zip(every, rates_of_several(asked, two_bottleneck_weight), strict=True):
-        of_chain = np.where(_states(len(sharers.jobs)), 1.0, 0.0)
-        if own := sharers.own_flows:
-            of_flows = rates[:, :own] / sharers.flows.caps[:own]
-            owners, firsts = np.unique(sharers.flows.owners[:own], return_index=True)
-            slowest = np.minimum.reduceat(of_flows, firsts, axis=1)
-            of_chain[:, owners] = np.minimum(of_chain[:, owners], slowest)
-        speeds.append(of_chain)
-    return speeds
-
-
 def _chances(every: Sequence[Sequence[SendingJob]], speeds: Sequence[Floats]) -> Floats:
     """The stationary probability of each state of chains of equally many jobs: (chains, states)."""
     count = len(every[0])
     here = np.arange(1 << count)
-    states = _states(count)
+    states_ = states(count)
     rates = np.zeros((len(every), len(here), len(here)))
     for chain, (jobs, of_chain) in enumerate(zip(every, speeds, strict=True)):
         for index, job in enumerate(jobs):
             there = here ^ (1 << (count - 1 - index))
             up = 1.0 / max(job.down_s, NO_DOWN * job.busy_s)
             down = of_chain[:, index] / job.busy_s
-            rates[chain, here, there] = np.where(states[:, index], down, up)
+            rates[chain, here, there] = np.where(states_[:, index], down, up)
     return _stationary(rates)
 
 
@@ -211,7 +161,8 @@ class Chain:
         jobs: Sequence[SendingJob],
         two_bottleneck_weight: float = TWO_BOTTLENECK_WEIGHT,
     ) -> None:
-        self._speeds = _speeds([_Sharers(jobs, _flows(links, jobs))], two_bottleneck_weight)
+        sharers = JobsOnLinks(links, [job.flows for job in jobs]).sharers(range(len(jobs)))
+        self._speeds = speeds_of_several([sharers], two_bottleneck_weight)
 
     def periods_s(self, jobs: Sequence[SendingJob]) -> Floats:
         """Iterations in seconds of jobs with the flows of these, and any Down and Up times."""
@@ -234,14 +185,35 @@ def _each_among_others(
     links: tuple[SharedLink, ...], jobs: Sequence[SendingJob], two_bottleneck_weight: float
 ) -> list[float]:
     """Iterations of many jobs, each from the chain of its crowd."""
-    crowds = Crowds(links, jobs, two_bottleneck_weight)
+    crowds, steps = Crowds(links, jobs, two_bottleneck_weight), Steps()
     periods_s = [job.alone_s for job in jobs]
     for _ in range(MOST_ROUNDS):
         before_s = periods_s
-        periods_s = crowds.periods_s(before_s, range(len(jobs)))
-        if np.allclose(periods_s, before_s, rtol=CONVERGED, atol=0):
+        after_s = crowds.periods_s(jobs, before_s, range(len(jobs)))
+        periods_s = [steps.next(*x) for x in zip(range(len(jobs)), before_s, after_s, strict=True)]
+        if np.allclose(after_s, before_s, rtol=CONVERGED, atol=0):
             break
     return periods_s
+
+
+class Steps:
+    """Steps of jobs towards the fixed point.
+
+    Longer iterations of the others make this one shorter, so whole steps may swing. Where the last
+    one went too far, half the part of the way is taken, else twice the part.
+    """
+
+    def __init__(self) -> None:
+        self._last: dict[int, tuple[float, float]] = {}
+        """By job: its last step, and the part of the way that it was."""
+
+    def next(self, job: int, before_s: float, after_s: float) -> float:
+        """An iteration on the way from `before_s` to `after_s`."""
+        way = math.log(after_s / before_s)
+        last, part = self._last.get(job, (way, 1.0))
+        part = part / 2 if way * last < 0 else min(2 * part, 1.0)
+        self._last[job] = way, part
+        return after_s if part == 1 else before_s * math.exp(part * way)
 
 
 class Crowds:
@@ -253,106 +225,44 @@ class Crowds:
         jobs: Sequence[SendingJob],
         two_bottleneck_weight: float = TWO_BOTTLENECK_WEIGHT,
     ) -> None:
-        self._jobs = jobs
         self._two_bottleneck_weight = two_bottleneck_weight
-        self._near = _Neighbours(jobs)
-        self._flows = _flows(links, jobs)
-        ends = np.cumsum([0, *(len(job.flows) for job in jobs)])
-        self._flows_of = [np.arange(first, last) for first, last in pairwise(ends.tolist())]
+        self._on_links = JobsOnLinks(links, [job.flows for job in jobs])
 
-    def periods_s(self, before_s: Sequence[float], indices: Iterable[int]) -> list[float]:
-        """One round: new iterations of some jobs, from the earlier iterations of all."""
-        sends = [job.busy_s / before for job, before in zip(self._jobs, before_s, strict=True)]
-        mean_rates = self._flows.caps * np.array(sends)[self._flows.owners]
-        periods_s = list(before_s)
-        asked = list(indices)
-        for first in range(0, len(asked), SIDE_BY_SIDE):
-            batch = asked[first : first + SIDE_BY_SIDE]
-            chains_s = self._chains_s([self._crowd(index, sends, mean_rates) for index in batch])
-            for index, period_s in zip(batch, chains_s, strict=True):
-                periods_s[index] = _half_step(before_s[index], period_s)
-        return periods_s
+    def periods_s(
+        self, jobs: Sequence[SendingJob], before_s: Sequence[float], indices: Iterable[int]
+    ) -> list[float]:
+        """New iterations of some of the jobs, in their order, from earlier iterations of all.
 
-    def _chains_s(self, crowds: Sequence[_Sharers]) -> list[float]:
-        # Equal jobs in equal crowds need one chain.
-        keys = [_key(crowd) for crowd in crowds]
-        different = dict(zip(keys, crowds, strict=True))
-        asked = list(different.values())
-        speeds = _speeds(asked, self._two_bottleneck_weight)
-        periods = _periods_s([crowd.jobs for crowd in asked], speeds)
-        known = {key: float(period[0]) for key, period in zip(different, periods, strict=True)}
-        return [known[key] for key in keys]
-
-    def _crowd(self, index: int, sends: Sequence[float], mean_rates: Floats) -> _Sharers:
-        """The job and the others in its chain, and the flows around them at their mean rates.
-
-        `sends` holds each job's mean rate over its isolated rate while Up, and `mean_rates` the
-        mean rate of each flow.
+        The jobs may have other Down times than those of the constructor.
         """
-        crowd = self._near.crowd(index, sends)
-        own = [self._flows_of[job] for job in crowd]
-        inside = np.concatenate(own)
-        around = [self._flows_of[job] for job in self._near.around(crowd)]
-        outside = np.concatenate([inside[:0], *around])
-        flows = np.concatenate((inside, outside))
-        caps = np.concatenate((self._flows.caps[inside], mean_rates[outside]))
-        owner = np.repeat(np.arange(len(crowd)), [len(of_job) for of_job in own])
-        others = np.arange(len(crowd), len(crowd) + len(outside))
-        these = self._flows.chosen(flows, caps, np.concatenate((owner, others)))
-        return _Sharers([self._jobs[job] for job in crowd], these)
+        sends = np.array([job.busy_s for job in jobs]) / np.array(before_s)
+        asked = list(indices)
+        crowd_of = {index: self._crowd(index, sends) for index in asked}
+        # Jobs that are near each other have one chain.
+        crowds = list(dict.fromkeys(crowd_of.values()))
+        found: dict[tuple[int, ...], Floats] = {}
+        for first in range(0, len(crowds), SIDE_BY_SIDE):
+            batch = crowds[first : first + SIDE_BY_SIDE]
+            sharers = [self._on_links.sharers(crowd, sends) for crowd in batch]
+            speeds = speeds_of_several(sharers, self._two_bottleneck_weight)
+            every = [[jobs[job] for job in crowd] for crowd in batch]
+            found.update(zip(batch, _periods_s(every, speeds), strict=True))
+        return [float(found[x][x.index(index)]) for index, x in crowd_of.items()]
 
+    def _crowd(self, index: int, sends: Floats) -> tuple[int, ...]:
+        """The job, and those that share its links, or the links of these, and weigh most there.
 
-def _key(crowd: _Sharers) -> tuple[object, ...]:
-    """The same for crowds whose chains are the same."""
-    times = tuple((job.down_s, job.busy_s, len(job.flows)) for job in crowd.jobs)
-    flows, links = crowd.flows, crowd.flows.links
-    arrays = [
-        links.capacities, links.etas, links.one_queue, flows.paths, flows.lengths, flows.caps,
-        flows.weights,
-    ]  # fmt: skip
-    if (flows.sources >= 0).any():  # else each flow comes from itself
-        arrays.append(np.unique(flows.sources, return_inverse=True)[1])
-    return (times, *(array.tobytes() for array in arrays))
-
-
-def _half_step(before_s: float, after_s: float) -> float:
-    """Longer iterations of the others make this one shorter. Half steps damp the swings."""
-    return math.sqrt(before_s * after_s)
-
-
-class _Neighbours:
-    """Which jobs share links."""
-
-    def __init__(self, jobs: Sequence[SendingJob]) -> None:
-        self._demands = [_demands(job) for job in jobs]
-        """Of each job while it is Up: bytes per second on each link."""
-        self._on: dict[int, list[int]] = {}
-        for index, demands in enumerate(self._demands):
-            for link in demands:
-                self._on.setdefault(link, []).append(index)
-
-    def around(self, crowd: Sequence[int]) -> list[int]:
-        """The jobs that share a link with one of these, and are not among them."""
-        links = {link for index in crowd for link in self._demands[index]}
-        return sorted({other for link in links for other in self._on[link]} - set(crowd))
-
-    def crowd(self, index: int, sends: Sequence[float]) -> list[int]:
-        """The job, and those that share its links, or the links of these, and weigh most there."""
+        Ascending. `sends` holds each job's mean rate over its isolated rate while Up.
+        """
+        demands = self._on_links.demands
         crowd = [index]
-        while len(crowd) < CROWD and (around := self.around(crowd)):
-            links = {link for other in crowd for link in self._demands[other]}
-
-            def weight(other: int, links: set[int] = links) -> tuple[float, int]:
-                sent = sum(x for link, x in self._demands[other].items() if link in links)
-                return -sent * sends[other], other
-
-            crowd += sorted(around, key=weight)[: CROWD - len(crowd)]
-        return crowd
-
-
-def _demands(job: SendingJob) -> dict[int, float]:
-    demands: dict[int, float] = {}
-    for flow in job.flows:
-        for link in flow.links:
-            demands[link] = demands.get(link, 0.0) + flow.cap_bytes_per_s
-    return demands
+        while len(crowd) < CROWD:
+            links = demands[crowd].any(axis=0)
+            weights = demands[:, links].sum(axis=1) * sends
+            weights[crowd] = 0.0
+            around = np.argsort(-weights, kind="stable")[: CROWD - len(crowd)]
+            around = around[weights[around] > 0]
+            if not len(around):
+                break
+            crowd += around.tolist()
+        return tuple(sorted(crowd))

@@ -1,8 +1,13 @@
-"""Rates of the few flows of one contention that send at an instant.
+"""Rates of the few flows of one contention that send at an instant: max-min fair shares.
 
-The same fairness as `max_min`, without arrays: a few flows take a fifth of the time, and the rates
-of a set of flows that recurs are kept. Two corrections may be asked for. Both are what packets do
-on links with one queue; a fluid does not (docs/contention.md):
+    rate of a flow = min(its cap, its weight x level of each link that it crosses)
+
+The level of a link rises until the link is full or all its flows are held back elsewhere. This is
+the bottleneck fairness that fluid simulators compute (Bertsekas and Gallager, Data Networks,
+section 6.5.2). No flow can get more without taking from a flow whose rate per weight is smaller.
+
+The rates of a set of flows that recurs are kept. Two corrections may be asked for. Both are what
+packets do on links with one queue; a fluid does not (docs/contention.md):
 
     weights          of each flow, drawn anew for each iteration
     two bottlenecks  a flow that meets different competitors on two full links gets less than its

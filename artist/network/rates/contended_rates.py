@@ -27,7 +27,7 @@ from artist.network.models.turns import JITTER
 from artist.network.rates.expected import ExpectedLinks
 from artist.network.rates.network_of_run import NetworkOfRun
 from artist.network.rates.placed_job import PlacedJob
-from artist.network.rates.solvers import MEAN, Mean, Phases
+from artist.network.rates.solvers import MEAN, Mean, Phases, Rounds
 from artist.network.rates.uplinks import Uplinks
 from artist.units import Tick
 from artist.workload.job import Job
@@ -62,8 +62,8 @@ class ContendedRates:
         self, network: NetworkOfRun, uplinks: Uplinks, phases: Phases | None = None
     ) -> None:
         self._alone, self._turns = network.alone, network.turns
-        self._uplinks, self._crowds = uplinks, Mean(uplinks)
-        self._solver = phases or self._crowds
+        self._uplinks = uplinks
+        self._solver = phases or Mean(uplinks)
         self._placed: dict[int, PlacedJob] = {}
         self.links = ExpectedLinks(uplinks, self._placed, self._alone, phases is not None)
         """Answers about jobs that are not there yet."""
@@ -160,24 +160,22 @@ class ContendedRates:
 
     def _settled(self, first: Sequence[int]) -> list[int]:
         """Ask `mean` about jobs in crowds until none moves; the handles of those that have."""
-        shares: dict[int, float] = {}
-        front = list(first)
 
         @cache
         def sharers(handle: int) -> list[PlacedJob]:
             others = sorted(self._uplinks.sharers(self._placed[handle]))
             return [self._placed[other] for other in others]
 
-        for _ in range(self._crowds.most_rounds):
-            asked = [self._placed[handle] for handle in front]
-            moved = self._crowds.round(asked, sharers, shares)
+        rounds, front = Rounds(self._uplinks, sharers), list(first)
+        for _ in range(rounds.most):
+            moved = rounds.next([self._placed[handle] for handle in front])
             if not moved:
                 break
             front = sorted({other.handle for handle in moved for other in sharers(handle)})
         return [
             handle
-            for handle in sorted(shares)
-            if self._apply(self._placed[handle], shares[handle], MEAN)
+            for handle in sorted(rounds.shares)
+            if self._apply(self._placed[handle], rounds.shares[handle], MEAN)
         ]
 
     def _apply(self, placed: PlacedJob, share: float, name: str) -> bool:

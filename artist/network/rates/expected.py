@@ -17,7 +17,7 @@ from artist.cluster.placement import Placement
 from artist.contract import LinkPattern, Moves, Slowdowns, Uplink
 from artist.network.rates.isolated import AloneRates
 from artist.network.rates.placed_job import PlacedJob
-from artist.network.rates.solvers import Mean
+from artist.network.rates.solvers import Mean, Rounds
 from artist.network.rates.uplinks import Uplinks
 from artist.workload.job import Job
 
@@ -122,13 +122,13 @@ def _shares(
     joined = uplinks.joined(sharers, jobs, mean.most_jobs)
     if len(joined) <= mean.most_jobs:
         return mean.shares([jobs[handle] for handle in joined], {}, 0)
-    shares: dict[int, float] = {}
 
     def sharers_of(handle: int) -> list[PlacedJob]:
         return [jobs[other] for other in sorted(uplinks.sharers(jobs[handle]))]
 
-    mean.round([jobs[handle] for handle in sharers], sharers_of, shares)
-    return shares
+    rounds = Rounds(uplinks, sharers_of)
+    rounds.next([jobs[handle] for handle in sharers])
+    return rounds.shares
 
 
 def _slowdown(uplinks: Uplinks, placed: PlacedJob, share: float) -> float:

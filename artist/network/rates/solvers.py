@@ -24,6 +24,7 @@ from artist.network.models.mean import (
     Chain,
     Crowds,
     SendingJob,
+    Steps,
 )
 from artist.network.models.patterns import Flow, InTurn, SharedLink
 from artist.network.models.phase import MOST_JOBS
@@ -40,7 +41,6 @@ class Mean:
 
     name = MEAN
     most_jobs = MOST_TOGETHER
-    most_rounds = MOST_ROUNDS
 
     def __init__(self, uplinks: Uplinks) -> None:
         self._uplinks = uplinks
@@ -61,7 +61,7 @@ class Mean:
 
     def _shares(self, jobs: Sequence[PlacedJob]) -> Mapping[int, float]:
         every = [self._uplinks.lone(placed) for placed in jobs]
-        links, flows = self._numbered(every)
+        links, flows = numbered(self._uplinks, every)
         shares = [1.0] * len(jobs)
         chain: Chain | None = None
         for _ in range(MOST_CURVE_ROUNDS):
@@ -82,67 +82,92 @@ class Mean:
                 break
         return {placed.handle: share for placed, share in zip(jobs, shares, strict=True)}
 
-    def round(
-        self,
-        asked: Sequence[PlacedJob],
-        sharers: Callable[[int], Sequence[PlacedJob]],
-        shares: dict[int, float],
-    ) -> set[int]:
-        """One round of the fixed point about some jobs: handles of those that move.
 
-        `shares` holds what former rounds found, and is changed. Half steps damp the swings.
-        """
-        before = dict(shares)
-        near = _near(asked, sharers)
-        jobs = [near[handle] for handle in sorted(near)]
-        index = {placed.handle: number for number, placed in enumerate(jobs)}
-        every = [self._uplinks.lone(placed) for placed in jobs]
-        links, flows = self._numbered(every)
-        now = [before.get(placed.handle, placed.share) for placed in jobs]
-        sending = [
-            _sending(x, share, of_job) for x, share, of_job in zip(every, now, flows, strict=True)
-        ]
-        periods_s = [
-            x.curved.iteration_s(share) + x.busy_s - x.curved.busy_s(1.0)
-            for x, share in zip(every, now, strict=True)
-        ]
-        after_s = Crowds(links, sending).periods_s(periods_s, [index[x.handle] for x in asked])
+class Rounds:
+    """Rounds of the fixed point among many joined jobs. Each asks some of them.
+
+    `sharers` answers which jobs share an uplink with one, by its handle.
+    """
+
+    most = MOST_ROUNDS
+
+    def __init__(self, uplinks: Uplinks, sharers: Callable[[int], Sequence[PlacedJob]]) -> None:
+        self._uplinks, self._sharers = uplinks, sharers
+        self.shares: dict[int, float] = {}
+        """What was found so far, by handle. All other jobs keep their shares."""
+        self._steps = Steps()
+        self._near: dict[int, _Near] = {}
+        """By handle, ascending: those that were asked, those that share an uplink with one, and
+        those that share one with these."""
+        self._crowds: Crowds | None = None
+
+    def next(self, asked: Sequence[PlacedJob]) -> set[int]:
+        """One round about some jobs: handles of those that move."""
+        crowds, every = self._look_near(asked), list(self._near.values())
+        handles = [placed.handle for placed in asked]
+        places = {handle: place for place, handle in enumerate(self._near)}
+        after_s = crowds.periods_s(
+            [job.sending for job in every],
+            [job.period_s for job in every],
+            [places[handle] for handle in handles],
+        )
         moved: set[int] = set()
-        for placed in asked:
-            here = index[placed.handle]
-            after = _share(every[here], sending[here], after_s[here])
-            shares[placed.handle] = after
-            then_s = every[here].curved.iteration_s(now[here])
-            now_s = every[here].curved.iteration_s(after)
-            if abs(now_s - then_s) > CONVERGED * then_s:
-                moved.add(placed.handle)
+        for handle, whole_way_s in zip(handles, after_s, strict=True):
+            job = self._near[handle]
+            period_s = self._steps.next(handle, job.period_s, whole_way_s)
+            now = _Near(job.lone, job.flows, _share(job.lone, job.sending, period_s))
+            self.shares[handle], self._near[handle] = now.share, now
+            if abs(whole_way_s - job.period_s) > CONVERGED * job.period_s:
+                moved.add(handle)
         return moved
 
-    def _numbered(
-        self, every: Sequence[LoneJob]
-    ) -> tuple[tuple[SharedLink, ...], list[tuple[Flow, ...]]]:
-        """The links that bind, and the flows of each job that cross one."""
-        number: dict[Link, int] = {}
-        flows: list[tuple[Flow, ...]] = []
-        for job in every:
-            of_job: list[Flow] = []
-            for flow, way in zip(job.flows, job.ways, strict=True):
-                binding = [link for link in way if self._uplinks.binds(link)]
-                if binding:
-                    numbers = tuple(number.setdefault(link, len(number)) for link in binding)
-                    of_job.append(replace(flow, links=numbers))
-            flows.append(tuple(of_job))
-        return tuple(self._uplinks.shared_link(link) for link in number), flows
+    def _look_near(self, asked: Sequence[PlacedJob]) -> Crowds:
+        near = {placed.handle: placed for placed in asked}
+        for _ in range(2):
+            near |= {
+                other.handle: other for handle in list(near) for other in self._sharers(handle)
+            }
+        if self._crowds is None or not near.keys() <= self._near.keys():
+            known = {handle: (job.lone, job.share) for handle, job in self._near.items()}
+            new = {x.handle: (self._uplinks.lone(x), x.share) for x in near.values()}
+            jobs = {**new, **known}
+            handles = sorted(jobs)
+            links, flows = numbered(self._uplinks, [jobs[handle][0] for handle in handles])
+            self._near = {
+                handle: _Near(jobs[handle][0], of_job, jobs[handle][1])
+                for handle, of_job in zip(handles, flows, strict=True)
+            }
+            self._crowds = Crowds(links, [job.sending for job in self._near.values()])
+        return self._crowds
 
 
-def _near(
-    asked: Sequence[PlacedJob], sharers: Callable[[int], Sequence[PlacedJob]]
-) -> dict[int, PlacedJob]:
-    """Some jobs, those that share an uplink with one, and those that share one with these."""
-    near = {placed.handle: placed for placed in asked}
-    for _ in range(2):
-        near |= {other.handle: other for handle in list(near) for other in sharers(handle)}
-    return near
+class _Near:
+    """A job at a share, as a chain sees it."""
+
+    __slots__ = ("flows", "iteration_s", "lone", "period_s", "sending", "share")
+
+    def __init__(self, lone: LoneJob, flows: tuple[Flow, ...], share: float) -> None:
+        self.lone, self.flows, self.share = lone, flows, share
+        self.sending = _sending(lone, share, flows)
+        self.iteration_s = lone.curved.iteration_s(share)
+        self.period_s = self.iteration_s + lone.busy_s - lone.curved.busy_s(1.0)
+
+
+def numbered(
+    uplinks: Uplinks, every: Sequence[LoneJob]
+) -> tuple[tuple[SharedLink, ...], list[tuple[Flow, ...]]]:
+    """The links that bind, and the flows of each job that cross one."""
+    number: dict[Link, int] = {}
+    flows: list[tuple[Flow, ...]] = []
+    for job in every:
+        of_job: list[Flow] = []
+        for flow, way in zip(job.flows, job.ways, strict=True):
+            binding = [link for link in way if uplinks.binds(link)]
+            if binding:
+                numbers = tuple(number.setdefault(link, len(number)) for link in binding)
+                of_job.append(replace(flow, links=numbers))
+        flows.append(tuple(of_job))
+    return tuple(uplinks.shared_link(link) for link in number), flows
 
 
 def _sending(lone: LoneJob, share: float, flows: tuple[Flow, ...]) -> SendingJob:
