@@ -24,10 +24,11 @@ from pydantic import (
 from artist.cluster.default_fabric import AUTO, default_fabric
 from artist.cluster.fabric_options import LevelOptions, normal_form
 from artist.cluster.with_units import other_spelling
-from artist.errors import ConfigError, did_you_mean, shortened
+from artist.errors import ConfigError, did_you_mean, nearest, shortened
 from artist.failures.checkpoints import CheckpointOptions
 from artist.io.documents import Document, Duration, NonNegative, explain, load_yaml, validate
 from artist.io.safe_yaml import parse_yaml
+from artist.units import TIME_UNITS, seconds_of
 from artist.workload.division.job_parallelism import JobParallelism
 from artist.workload.tenants import Tenant
 
@@ -314,9 +315,12 @@ def assign(base: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
     data. In a policy that takes another policy inside, `policy.host.KEY` sets an option of the
     inner one.
 
+    Times in seconds (`..._s`) may have another unit: `10min`.
+
     Raises:
         ConfigError: no such setting.
     """
+    value = _in_seconds(key, value)
     group, _, option = key.partition(".")
     if group in GROUPS and option:
         field = GROUPS[group]
@@ -332,9 +336,44 @@ def assign(base: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
     known = [name for name in Scenario.model_fields if name not in groups]
     if key in known:
         return {**base, key: value}
+    own = _options_of(base.get("policy", Scenario.model_fields["policy"].default))
+    if (near := nearest(key, [*own, *known])) in own:
+        raise ConfigError(f"unknown setting {shortened(key)} (did you mean 'policy.{near}'?)")
     of_groups = ["fabric.LEVEL.*" if group == "fabric" else f"{group}.*" for group in GROUPS]
     hint = did_you_mean(key, [*of_groups, *known])
     raise ConfigError(f"unknown setting {shortened(key)} ({hint})")
+
+
+def _options_of(policy: object) -> list[str]:
+    """The options of a policy of the table; none of any other."""
+    from artist.policies.table import POLICIES
+
+    name = str(policy).partition("(")[0].strip()
+    entry = next((one for one in POLICIES if one.id == name), None)
+    return [*entry.load().Options.model_fields] if entry else []
+
+
+_NO_TIMES = ("gpu_s", "per_s")
+"""How names of settings end that have the unit of a time, but are none."""
+
+
+def _in_seconds(key: str, value: Any) -> Any:
+    """The value of a setting in seconds, if it is a time with its unit: `10min` is 600.
+
+    Raises:
+        ConfigError: it begins as a number, and its unit is not known.
+    """
+    if not key.endswith("_s") or key.endswith(_NO_TIMES) or not isinstance(value, str):
+        return value
+    if not value[:1].isdigit():
+        return value  # maybe a name: validation says what is expected
+    seconds = seconds_of(value)
+    if seconds is None:
+        raise ConfigError(
+            f"{key}={shortened(value)}: expected seconds, or a time such as 10min "
+            f"({', '.join(TIME_UNITS)})"
+        )
+    return int(seconds) if seconds.is_integer() else seconds
 
 
 def _without_other_spelling(options: Mapping[str, Any], option: str) -> Mapping[str, Any]:

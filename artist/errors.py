@@ -11,11 +11,15 @@ from __future__ import annotations
 
 import difflib
 import itertools
+import re
 import reprlib
 from collections.abc import Iterable
 
 # Comparing takes 10 us a name, and a file may hold millions of them.
 _COMPARED = 10_000
+
+# Names at least so much alike differ by a slip of the finger: `rack` and `racks`.
+_SLIP = 0.85
 
 _REPR = reprlib.Repr()
 _REPR.maxstring = _REPR.maxother = 60
@@ -86,12 +90,15 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
     >>> nearest("jct", ["makespan_s", "jct_mean_s", "jct_p99_s"])
     'jct_mean_s'
+    >>> nearest("h100", ["a100", "h100-quantum2-spectrum4", "hgx-h100"])
+    'hgx-h100'
     """
     some = list(itertools.islice(known, _COMPARED))
     if family := _family(name, some):
         return family[0]
     some.sort()
-    near = difflib.get_close_matches(name, some, n=1, cutoff=0.5)
+    slip = difflib.get_close_matches(name, some, n=1, cutoff=_SLIP)
+    near = slip or _containing(name, some) or difflib.get_close_matches(name, some, 1, cutoff=0.5)
     return near[0] if near else None
 
 
@@ -103,12 +110,23 @@ def closest_three(name: str, known: Iterable[str]) -> str:
     """
     known = list(known)
     near = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.0)
-    return "closest: " + ", ".join(list(dict.fromkeys([*_family(name, known), *near]))[:3])
+    alike = [*_family(name, known), *_containing(name, known), *near]
+    return "closest: " + ", ".join(list(dict.fromkeys(alike))[:3])
 
 
 def _family(name: str, known: Iterable[str]) -> list[str]:
     """The known names that begin with this one and `_`, in their order: the chief one is first."""
     return [one for one in known if name and one.startswith(f"{name}_")]
+
+
+def _containing(name: str, known: Iterable[str]) -> list[str]:
+    """The known names that have this one as a word or words, the shortest first."""
+    words = _as_words(name)
+    return sorted((one for one in known if words.strip() and words in _as_words(one)), key=len)
+
+
+def _as_words(name: str) -> str:
+    return f" {re.sub(r'[^a-z0-9]+', ' ', name.lower())} "
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -91,6 +91,12 @@ LATENCY_UNITS: Mapping[str, Fraction] = MappingProxyType(
 )
 """Unit of a latency -> ns."""
 
+TIME_UNITS: Mapping[str, Fraction] = MappingProxyType(
+    {"ms": Fraction(1, 1000), "s": Fraction(1), "min": Fraction(60), "h": Fraction(3600)}
+    | {"d": Fraction(86400)}
+)
+"""Unit of a time that a user writes -> s."""
+
 SIZE_UNITS: Mapping[str, Fraction] = MappingProxyType(
     {f"{k}B": Fraction(1000**power) for power, k in enumerate(("", "k", "M", "G", "T", "P", "E"))}
     | {f"{k}iB": Fraction(1024**power) for power, k in enumerate(("K", "M", "G", "T", "P"), 1)}
@@ -115,6 +121,16 @@ def quantity(text: str, units: Mapping[str, Fraction]) -> tuple[Fraction, str] |
     if match is None or (match[3] and match[3] not in units):
         return None
     return Fraction(match[1]) * Fraction(10) ** int(match[2] or 0), match[3]
+
+
+def seconds_of(text: str) -> float | None:
+    """A time with its unit in seconds; None if the text is none.
+
+    >>> seconds_of("1.5 h"), seconds_of("90")
+    (5400.0, None)
+    """
+    read = quantity(text, TIME_UNITS)
+    return in_base_unit(*read, TIME_UNITS) if read and read[1] else None
 
 
 def in_base_unit(number: Fraction, unit: str, units: Mapping[str, Fraction]) -> float:

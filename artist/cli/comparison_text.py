@@ -173,12 +173,12 @@ def _what_verdicts_mean(comparison: Comparison) -> str:
         return "No verdict: fewer than five independent replicates, or all are copies of one."
     every = [one for metrics in comparison.differences.values() for one in metrics.values()]
     pairs = max((best.family for best in comparison.best_variants()), default=0)
-    judged = counted(comparison.family, "difference")
-    if pairs > 1:
-        judged += f" of the table and {pairs} pairs"
+    text = f"Less, more and surely are right in {100 * comparison.level:g} % of cases"
     if comparison.family > 1 or pairs > 1:
-        judged += " are judged together (Holm)"
-    text = f"Less, more and surely are right in {100 * comparison.level:g} % of cases: {judged}."
+        text += f": {counted(comparison.family, 'difference')} of the table"
+        text += f" and {pairs} pairs" if pairs > 1 else ""
+        text += " are judged together (Holm)"
+    text += "."
     if any(map(undecided_together, every)):
         text += " Jointly: the interval after that."
     if any(one.verdict in (LESS, MORE) for one in every):

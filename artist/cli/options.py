@@ -5,7 +5,7 @@ The options of `artist latency` and `artist render` are in `query_options.py`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +16,28 @@ from artist.cli.output import Format, note
 if TYPE_CHECKING:
     from artist.config import Scenario
     from artist.trace.native.trace import Trace
+
+
+def _time(option: str) -> Callable[[str], float]:
+    """Reads the time that an option gives, `7200` or `2h`, in seconds."""
+
+    def seconds(text: str) -> float:
+        from artist.errors import ConfigError, shortened
+        from artist.io.reading import as_float
+        from artist.units import TIME_UNITS, seconds_of
+
+        value = seconds_of(text)
+        if value is None:
+            value = as_float(text)
+        if value != value:  # NaN
+            raise ConfigError(
+                f"{option} {shortened(text)}: expected seconds, or a time such as 2h "
+                f"({', '.join(TIME_UNITS)})"
+            )
+        return value
+
+    return seconds
+
 
 FormatOption = Annotated[Format, typer.Option("--format", help="Of stdout.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no hints.")]
@@ -61,12 +83,20 @@ FailuresName = Annotated[
 MeasureFrom = Annotated[
     float | None,
     typer.Option(
-        "--measure-from", metavar="SECONDS", help="Figures without jobs and GPU time before."
+        "--measure-from",
+        metavar="TIME",
+        parser=_time("--measure-from"),
+        help="Figures without jobs and GPU time before, seconds or 2h.",
     ),
 ]
 MeasureUntil = Annotated[
     float | None,
-    typer.Option("--measure-until", metavar="SECONDS", help="The same, from then on."),
+    typer.Option(
+        "--measure-until",
+        metavar="TIME",
+        parser=_time("--measure-until"),
+        help="The same, from then on.",
+    ),
 ]
 DataName = Annotated[
     str | None,

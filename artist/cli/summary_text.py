@@ -94,7 +94,8 @@ def print_sentences(summary: Mapping[str, Any], scenario: Scenario) -> None:
     from artist.results.caveats import FREE_PREEMPTIONS, communication_warning, preempts_freely
 
     print_text(communication_sentence(summary))
-    if warning := communication_warning(communicating_share(summary)):
+    share = communicating_share(summary)
+    if warning := communication_warning(share, summary["calibration"], scenario.fabric):
         print_text(warning)
     if preempts_freely([summary]):
         print_text(FREE_PREEMPTIONS)

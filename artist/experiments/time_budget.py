@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import time
 
 from artist.errors import ConfigError, shortened
-
-_UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0}
-_TIME = re.compile(r"(\d+(?:\.\d+)?) *(s|min|h)")
+from artist.units import TIME_UNITS, seconds_of
 
 
 class TimeBudget:
@@ -20,13 +17,13 @@ class TimeBudget:
         Raises:
             ConfigError: it is none, or nothing.
         """
-        match = _TIME.fullmatch(text.strip())
-        if match is None or not float(match[1]):
+        length_s = seconds_of(text)
+        if not length_s:
             raise ConfigError(
-                f"--budget {shortened(text)}: expected a time such as 10min (s, min, h), or with "
-                "--until a number of replicates"
+                f"--budget {shortened(text)}: expected a time such as 10min "
+                f"({', '.join(TIME_UNITS)}), or with --until a number of replicates"
             )
-        self._ends = time.monotonic() + float(match[1]) * _UNITS[match[2]]
+        self._ends = time.monotonic() + length_s
 
     def __call__(self) -> bool:
         """Whether another run may begin."""

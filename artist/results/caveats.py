@@ -81,17 +81,23 @@ SPREAD_TOO_FAR = 10.0
 machines no placement took more than 5.7 times as long as one GPU (docs/fidelity.md)."""
 
 
-def communication_warning(share: float) -> str:
+def communication_warning(share: float, calibration: str = "", fabric: str = "") -> str:
     """What to do about a share of communication that no machine has; empty if some machine has it.
 
-    `share` is the GPU time of communication over all GPU time that jobs held.
+    `share` is the GPU time of communication over all GPU time that jobs held. `calibration` and
+    `fabric` are those of the run: nothing is proposed that it has already.
     """
     if share <= MOST_MEASURED:
         return ""
+    measured = " or ".join(f"--fabric {name}" for name in ("t4", "a100") if name != fabric)
+    advice = f"Compare with a measured fabric ({measured})"
+    if calibration == "none":
+        advice += ", and look at which models cause it (jobs.parquet: comm_s, run_s)"
+    else:
+        advice += " and without the calibration (--calibration none)"
     return (
         f"No measured machine communicates for {100 * share:.0f} % of its time (T4: at most "
-        f"{100 * MOST_MEASURED:.0f} %). Compare with a measured fabric (--fabric t4, --fabric "
-        "a100) and without the calibration (--calibration none)."
+        f"{100 * MOST_MEASURED:.0f} %). {advice}."
     )
 
 

@@ -52,12 +52,15 @@ class Plots:
         `artist.compare` gives intervals.
         """
         ax = _axes(ax)
+        drawn = ax.get_title() if ax.lines else ""
         runs = (self._result, *others)
         for run, label in zip(runs, labels(runs), strict=True):
             hours = np.sort(run.jobs.jct_s.dropna().to_numpy()) / _S_PER_HOUR
             shares = np.arange(1, len(hours) + 1) / len(hours)
             ax.step(hours, shares, where="post", label=f"{label}: mean {hours.mean():.3g} h")
         title = _name(self._result) if not others else f"{len(runs)} runs"
+        if drawn and drawn != title:
+            title = "several runs"
         ax.set(xlabel="completion time [h]", ylabel="share of jobs", title=title, ylim=(0, 1.02))
         ax.legend()
         return ax

@@ -25,6 +25,14 @@ URGENT = 3
 """Priorities up to this one have a service level (docs/mast.md)."""
 
 
+def whose_waits(queue: Mapping[str, list[Any]], trace: Sequence[Job]) -> dict[str, list[Any]]:
+    """The table `queue` of a policy with quotas, with the name and the tenant of each job."""
+    of_jobs = [trace[handle] for handle in queue["job"]]
+    named = {"job_id": [job.id for job in of_jobs], "tenant": [job.tenant or "" for job in of_jobs]}
+    first = {name: queue[name] for name in ("time_s", "job")}
+    return {**first, **named, **{name: queue[name] for name in queue if name not in first}}
+
+
 def tenant_additions(
     rows: Rows,
     trace: Sequence[Job],

@@ -25,7 +25,7 @@ from artist.results.metrics import (
     timeline_table,
 )
 from artist.results.result import LazyTables, Result
-from artist.results.tenant_tables import class_column, tenant_additions
+from artist.results.tenant_tables import class_column, tenant_additions, whose_waits
 from artist.results.terms.columns import Table
 from artist.results.waiting.stays import WaitInputs, wait_inputs
 from artist.run.hardware import build_calibration, build_fabric
@@ -77,6 +77,8 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
     classes = class_column(rows, own_tables.pop("starts_by_class", {}))
     tenants = load_tenants(scenario.tenants)
     queue = own_tables.get("queue", {})
+    if queue and getattr(prepared.policy, "has_quotas", False):
+        own_tables["queue"] = queue = whose_waits(queue, trace.jobs)
     accounts = tenant_additions(rows, trace.jobs, jobs, tree.gpus, tenants, queue)
     jobs |= accounts.job_columns
     fastest = {} if speeds is None else {"least_scale": speeds.least_scale}

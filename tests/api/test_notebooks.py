@@ -98,6 +98,15 @@ def test_runs_are_compared_on_the_axes_given(runs) -> None:
     ]
 
 
+def test_curves_of_several_runs_on_one_axes_have_no_title_of_one_of_them(runs) -> None:
+    _, axes = pyplot.subplots()
+    runs["dally"].plot.jct_cdf(ax=axes)
+    assert axes.get_title() == "dally on tiny-poisson"
+    for _ in range(2):
+        runs["fifo"].plot.jct_cdf(ax=axes)
+        assert axes.get_title() == "several runs"
+
+
 def test_the_timeline_has_what_was_held_and_computed(runs) -> None:
     axes = runs["dally"].plot.timeline()
     computing, waiting, gpus = axes.lines

@@ -11,6 +11,13 @@ NATIVE = "job_id,arrival_s,gpus,model,iterations,compute_s,user\n"
 FLAGS = [
     (("--policy", "daly"), 2, ["'daly'", "did you mean 'dally'"]),
     (("--fabric", "dally2052"), 2, ["'dally2052'", "did you mean 'dally2025'"]),
+    (("--fabric", "h100"), 2, ["'h100'", "did you mean 'hgx-h100'"]),
+    (("--set", "lease_s=5"), 2, ["'lease_s'", "did you mean 'policy.lease_s'"]),
+    (("--policy", "sjf", "--set", "oder=length"), 2, ["did you mean 'policy.order'"]),
+    (("--policy", "FILE.py:X", "--set", "rack=5"), 2, ["did you mean 'racks'"]),
+    (("--set", "restart_s=10minutes"), 2, ["restart_s='10minutes'", "expected seconds", "10min"]),
+    (("--set", "restart_s=soon"), 2, ["restart_s", "'soon'", "expected a number"]),
+    (("--measure-from", "2weeks"), 2, ["--measure-from '2weeks'", "such as 2h"]),
     (("--fabric", "nowhere.yaml"), 2, ["nowhere.yaml", "cannot be read"]),
     (("--failures", "meta-rcs"), 2, ["'meta-rcs'", "did you mean 'meta-rsc'", "list failures"]),
     (("--failures", "nowhere.yaml"), 2, ["nowhere.yaml", "cannot be read"]),

@@ -248,3 +248,10 @@ def test_more_communication_than_any_measured_machine_has_gets_a_warning() -> No
     assert communication_warning(0.95).startswith(
         "No measured machine communicates for 95 % of its time (T4: at most "
     )
+
+
+def test_the_warning_about_communication_proposes_nothing_that_the_run_has() -> None:
+    assert "(--calibration none)" in communication_warning(0.95, "a100-resnet50", "dally2025")
+    told = communication_warning(0.95, "none", "a100")
+    assert "--calibration" not in told and "--fabric a100" not in told
+    assert "(--fabric t4), and look at which models cause it" in told

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
+from statistics import fmean
 
 import pyarrow.parquet as pq
 import pytest
@@ -14,6 +15,7 @@ from artist.cli.comparison_details import print_details
 from artist.config import Scenario
 from artist.experiments.comparison.compare import compare
 from artist.experiments.comparison.metrics import everyday_policies
+from artist.results.statistics.compare_values import mean_interval
 
 SMALL = ("--racks", "1", "--trace", "tiny-batch", "--backend", "none")
 
@@ -102,13 +104,34 @@ def test_a_sweep_prints_its_results(artist, tmp_path: Path) -> None:
     assert "report.html: 1 run, " in told
 
 
+def test_a_sweep_over_seeds_ends_with_means_and_the_command_for_differences(
+    artist, tmp_path: Path
+) -> None:
+    base = "name: e\nversion: 1\nbase: {trace: tiny-batch, arrivals: 'poisson:20', backend: none}\n"
+    grid = "grid: {seed: [0, 1, 2, 3, 4], policy: [fifo], racks: [1, 2]}\n"
+    (tmp_path / "e.yaml").write_text(base + grid)
+    shown = artist("sweep", "e.yaml", "--out", "o o").stdout
+    assert shown.splitlines()[-1] == (
+        "Differences with intervals, and figures: artist report 'o o'"
+    )
+    assert "# results: means, and where five runs or more tell it the 95 % interval" in shown
+    two = next(line.split("\t") for line in shown.splitlines() if line.startswith("fifo\t1\t"))
+    with (tmp_path / "o o" / "results.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["racks"] == "1"]
+    values = [float(row["jct_mean_s"]) for row in rows]
+    low, high = mean_interval(values, list(range(5)))
+    assert two[3] == f"{fmean(values):,.0f} [{low:,.0f} .. {high:,.0f}]"
+    resumed = artist("sweep", "e.yaml", "--out", "o o", "--resume").stdout
+    assert resumed.partition("# results")[2] == shown.partition("# results")[2]
+
+
 def test_a_long_sweep_says_where_the_rest_is(artist, tmp_path: Path) -> None:
-    seeds = list(range(MOST_ROWS + 2))
+    restarts = list(range(MOST_ROWS + 2))
     base = "name: e\nversion: 1\nbase: {trace: tiny-batch, backend: none}\n"
-    (tmp_path / "e.yaml").write_text(f"{base}grid: {{seed: {seeds}}}\n")
+    (tmp_path / "e.yaml").write_text(f"{base}grid: {{restart_s: {restarts}}}\n")
     shown = artist("sweep", "e.yaml", "--out", "o").stdout
     assert (
-        f"The first {MOST_ROWS} of {len(seeds)} runs; o/results.csv has all of them, and every"
+        f"The first {MOST_ROWS} of {len(restarts)} runs; o/results.csv has all runs, and every metric."
         in shown
     )
 

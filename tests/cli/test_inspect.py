@@ -16,7 +16,9 @@ from artist.config import Scenario, assign
 from artist.errors import ConfigError
 from artist.policies.table import POLICIES
 from artist.registry import Entry, UnknownNameError
+from artist.results.statistics.compare_values import Verdict
 from artist.results.terms.glossary import METRICS, TERMS
+from artist.results.waiting.job_story import CAUSE_WORDS
 
 
 @pytest.mark.parametrize(
@@ -102,8 +104,46 @@ def test_an_option_of_policies_is_explained_with_those_that_have_it(asked: str, 
 
 
 @pytest.mark.parametrize(
+    "printed",
+    [*Verdict, "surely", "Holm", "jointly", "exact", *CAUSE_WORDS.values(), *CAUSE_WORDS],
+)
+def test_every_word_that_answers_print_is_explained(printed: str, capsys) -> None:
+    explain([printed])
+    assert "meaning\t" in capsys.readouterr().out
+
+
+def test_the_code_of_a_cause_has_the_meaning_of_its_words(capsys) -> None:
+    explain(["left-free"])
+    assert capsys.readouterr().out.startswith("# cause of a wait: GPUs were left free\nmeaning\t")
+
+
+@pytest.mark.parametrize(
+    ("name", "title", "more"),
+    [
+        ("three-regions", "cluster three-regions", "artist cluster show three-regions"),
+        ("meta-rsc", "failure meta-rsc", "artist sim --failures meta-rsc"),
+        ("tiny-batch", "trace tiny-batch", "artist sim --trace tiny-batch"),
+        ("vgg11", "model vgg11", "artist latency --model vgg11"),
+        ("mean", "contention mean", "artist sim --contention mean"),
+    ],
+)
+def test_a_listed_name_is_explained_with_the_command_that_tells_more(
+    name: str, title: str, more: str, capsys
+) -> None:
+    explain([name])
+    told = capsys.readouterr().out
+    assert f"# {title}\n" in told and f"more\t{more}\n" in told
+
+
+@pytest.mark.parametrize(
     ("asked", "meant"),
-    [("sfj", "sjf"), ("restarts_s", "restart_s"), ("leases_s", "lease_s"), ("ganng", "gang")],
+    [
+        ("sfj", "sjf"),
+        ("restarts_s", "restart_s"),
+        ("leases_s", "lease_s"),
+        ("ganng", "gang"),
+        ("three-region", "three-regions"),
+    ],
 )
 def test_an_unknown_term_is_answered_with_the_nearest_of_every_kind(asked: str, meant: str) -> None:
     with pytest.raises(UnknownNameError, match=rf"unknown term '{asked}': did you mean '{meant}'"):

@@ -73,6 +73,12 @@ def test_every_column_is_explained(tmp_path: Path) -> None:
     result = simulate(scenario(tmp_path, *rows, policy="mast", tenants={"ads": 16, "web": 16}))
     for name in ("tenants", "tenant_use", "priorities", "queue", "passes"):
         assert list(result.tables[name]) == [term.name for term in TABLES[name]]
+    assert list(
+        zip(*(result.tables["queue"][x] for x in ("job", "job_id", "tenant")), strict=True)
+    ) == [
+        (0, "a", "ads"),
+        (1, "b", "web"),
+    ]
     assert list(result.tables["jobs"])[-2:] == ["tenant", "priority"]
     assert all(glossary.find(key) for key in result.summary if "tenant" in key or "urgent" in key)
 

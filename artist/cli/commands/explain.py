@@ -1,4 +1,4 @@
-"""`artist explain`: what a metric, a column, a word, a fabric, a policy or a setting means."""
+"""`artist explain`: what a metric, a word, a setting, or whatever artist knows by name means."""
 
 from __future__ import annotations
 
@@ -19,18 +19,20 @@ if TYPE_CHECKING:
 
 def explain(
     term: Annotated[
-        list[str], typer.Argument(help="A metric, column, word, fabric, policy or setting.")
+        list[str], typer.Argument(help="A metric, column, setting, printed word, or a name.")
     ],
 ) -> None:
-    """Say what a metric, column, word, fabric, policy or setting means, with units and formulas."""
+    """Say what a metric, column, setting, printed word or name means, with units and formulas."""
     from artist.cluster.fabric import fabric_names, load_fabric
     from artist.errors import closest_three
     from artist.io.shipped import document_path
     from artist.registry import UnknownNameError
     from artist.results.terms import columns, glossary
+    from artist.results.waiting.job_story import CAUSE_WORDS
 
     asked = " ".join(term)
     entry = glossary.find(asked) or columns.find(asked)
+    cause = glossary.find(CAUSE_WORDS.get(asked, ""))
     if entry is not None:
         facts = {"meaning": entry.meaning, "unit": entry.unit, "formula": entry.formula}
         print_facts(entry.name, {key: value for key, value in facts.items() if value})
@@ -42,7 +44,12 @@ def explain(
         print_facts(f"policy {asked}", policy)
     if setting:
         print_facts(f"setting {asked}", {key: value for key, value in setting.items() if value})
-    if not (entry or is_fabric or policy or setting):
+    if cause:
+        print_facts(f"cause of a wait: {cause.name}", {"meaning": cause.meaning})
+    name = {} if policy or is_fabric else _name_facts(asked)
+    for title, facts in name.items():
+        print_facts(title, facts)
+    if not (entry or is_fabric or policy or setting or cause or name):
         known = [*glossary.names(), *columns.names(), *fabric_names(), *_other_names()]
         known = list(dict.fromkeys(known))
         remedy = f"{closest_three(asked, known)}; artist list metrics has all"
@@ -113,6 +120,45 @@ def _owner(fabric: Fabric) -> str:
     return "a flow" if fabric.system.rings == "one" else "a GPU"
 
 
+# -- names that `artist list` shows ---------------------------------------------------
+
+_MORE = {
+    "clusters": "artist cluster show {}",
+    "traces": "artist sim --trace {}",
+    "backends": "artist sim --backend {}",
+    "contention": "artist sim --contention {}",
+    "failures": "artist sim --failures {}",
+    "models": "artist latency --model {}",
+}
+"""Kind of `artist list` -> the command that tells more of a name, or uses it."""
+
+
+def _name_facts(name: str) -> dict[str, dict[str, str]]:
+    """What the lists say of a name: heading -> facts; empty if none has it."""
+    from artist.cli.commands.list import Kind, rows_of
+
+    found: dict[str, dict[str, str]] = {}
+    for kind, more in _MORE.items():
+        if name not in _names_of(kind):
+            continue
+        row = next(row for row in rows_of(Kind(kind)) if next(iter(row.values())) == name)
+        facts = {key: str(value) for key, value in [*row.items()][1:] if value not in ("", None)}
+        command = more.format(name)
+        found[f"{kind.removesuffix('s')} {name}"] = {**facts, "more": command}
+    return found
+
+
+def _names_of(kind: str) -> list[str]:
+    """The names of a list, without what it says of them, some of which takes long."""
+    from artist.cli.commands.list import Kind, rows_of
+
+    if kind == "models":
+        from artist.workload.models import model_names
+
+        return list(model_names())
+    return [str(next(iter(row.values()))) for row in rows_of(Kind(kind))]
+
+
 # -- policies, settings of a scenario and options of policies ------------------------
 #
 # The texts are those of their registries and of the descriptions of their fields.
@@ -181,7 +227,9 @@ def _other_names() -> list[str]:
     from artist.config import Scenario
     from artist.policies.table import POLICIES
 
-    return [*(entry.id for entry in POLICIES), *Scenario.model_fields, *_policies_by_option()]
+    listed = [name for kind in _MORE for name in _names_of(kind)]
+    own = [*(entry.id for entry in POLICIES), *Scenario.model_fields, *_policies_by_option()]
+    return [*own, *listed]
 
 
 def _options_of_host(entry: Entry) -> str:

@@ -38,7 +38,7 @@ def list_(
     format_: FormatOption = Format.TABLE,
 ) -> None:
     """List what artist knows by name."""
-    rows = _rows(what)
+    rows = rows_of(what)
     if format_ is Format.JSON:
         print_json(rows)
     else:
@@ -103,7 +103,7 @@ def _known(policy: Entry) -> str:
     return KNOWS if policy.knows_run_times else ""
 
 
-def _rows(what: Kind) -> list[dict[str, Any]]:
+def rows_of(what: Kind) -> list[dict[str, Any]]:
     """The rows of a list; the first column is the name that a user writes."""
     match what:
         case Kind.POLICIES:

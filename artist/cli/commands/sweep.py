@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from enum import StrEnum
 from functools import partial
+from math import isnan
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -18,12 +20,18 @@ from artist.cli.progress_bar import bar_of_runs
 from artist.cli.slow_settings import slow_settings
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from artist.experiments.experiment import Experiment
     from artist.experiments.sweep import SweepResult
 
 
 MOST_ROWS = 20
 """More runs would push the facts off the screen."""
+
+
+REPLICATES = ("seed", "permutation")
+"""Settings of a grid that repeat a run."""
 
 
 class Engine(StrEnum):
@@ -115,7 +123,10 @@ def sweep(
 
 
 def _print_results(experiment: Experiment, result: SweepResult, results: Path) -> None:
-    """The grid's settings and the chief metrics of each run; a long grid's first runs."""
+    """The grid's settings and the chief metrics of each run; a long grid's first runs.
+
+    Runs that differ only in seed and permutation share a row: their means with intervals.
+    """
     from artist.results.terms.chief_metrics import OF_A_SWEEP
     from artist.results.terms.glossary import find
 
@@ -125,13 +136,26 @@ def _print_results(experiment: Experiment, result: SweepResult, results: Path) -
     metrics = [name for name in OF_A_SWEEP if name in result.rows[0] and name not in columns]
     units = {term.name: term.unit for name in metrics if (term := find(name))}
     headings = [f"{name.removesuffix('_s')} ({units[name]})" for name in metrics]
+    title, what = "results", "runs"
     rows = [[_cell(row.get(name)) for name in (*columns, *metrics)] for row in result.rows]
-    print_table("results", [*columns, *headings], rows[:MOST_ROWS])
+    settings = [name for name in columns if name not in REPLICATES]
+    alike = _by_point(result.rows, settings)
+    if len(alike) < len(rows):
+        columns, what = settings or ["runs"], "combinations"
+        title = "results: means, and where five runs or more tell it the 95 % interval of a mean"
+        rows = [
+            [*(point or (str(len(runs)),)), *(_mean_text(runs, name) for name in metrics)]
+            for point, runs in alike.items()
+        ]
+    print_table(title, [*columns, *headings], rows[:MOST_ROWS])
     if len(rows) > MOST_ROWS:
         print_text(
-            f"The first {MOST_ROWS} of {len(rows):,} runs; {results} has all of them, and every "
+            f"The first {MOST_ROWS} of {len(rows):,} {what}; {results} has all runs, and every "
             "metric."
         )
+    folder = shlex.quote(str(results.parent))
+    if len(result.rows) > 1:
+        print_text(f"Differences with intervals, and figures: artist report {folder}")
     if sentence := _more_is_worse(experiment, result):
         print_text(sentence)
 
@@ -140,11 +164,10 @@ def _more_is_worse(experiment: Experiment, result: SweepResult) -> str:
     """The first place of the grid where more GPUs, faster links or fewer jobs are much worse."""
     from artist.results.caveats import FEWER_HELPS, MORE_HELPS, more_is_worse
 
-    replicates = ("seed", "permutation")
     for setting in experiment.grid:
         if setting.rpartition(".")[2] not in MORE_HELPS + FEWER_HELPS:
             continue
-        others = [name for name in experiment.grid if name not in (setting, *replicates)]
+        others = [name for name in experiment.grid if name not in (setting, *REPLICATES)]
         places: dict[tuple[str, ...], dict[str, list[float]]] = {}
         for row in result.rows:
             place = tuple(f"{name}={row[name]}" for name in others)
@@ -155,6 +178,28 @@ def _more_is_worse(experiment: Experiment, result: SweepResult) -> str:
             if sentence := more_is_worse(setting, "makespan", means):
                 return f"{', '.join(place)}: {sentence}" if place else sentence
     return ""
+
+
+def _by_point(
+    rows: Sequence[Mapping[str, Any]], settings: Sequence[str]
+) -> Mapping[tuple[str, ...], list[Mapping[str, Any]]]:
+    """The runs of each combination of settings, in the order of the grid."""
+    found: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(tuple(str(row.get(name)) for name in settings), []).append(row)
+    return found
+
+
+def _mean_text(runs: Sequence[Mapping[str, Any]], metric: str) -> str:
+    """A mean over runs with its interval; seeds are independent, permutations of one are not."""
+    from artist.results.statistics.compare_values import clusters_of, mean_interval
+    from artist.results.terms.number_text import plain
+
+    values = [float(run[metric]) for run in runs]
+    replicates = [(run.get("seed", 0), run.get("permutation", 0)) for run in runs]
+    low, high = mean_interval(values, clusters_of(replicates))
+    interval = "" if isnan(low) else f" [{plain(low)} .. {plain(high)}]"
+    return f"{plain(fmean(values))}{interval}"
 
 
 def _cell(value: object) -> object:
