@@ -199,7 +199,8 @@ class Scenario(_Explained):
     parallelism: JobParallelism | Literal["published", "none"] = Field(
         default="published",
         description="how jobs of large language models are divided whose trace does not say it: "
-        "published (for the model, fitted to the job), none, or {tensor: 8, pipeline: 4, ...}",
+        "published (for the model, fitted to the job), none, or {tensor: 8, pipeline: 4, ...} "
+        "(--set parallelism.KEY=VALUE)",
     )
     permutation: int = Field(
         default=0,

@@ -46,10 +46,11 @@ def explain(
         print_facts(f"setting {asked}", {key: value for key, value in setting.items() if value})
     if cause:
         print_facts(f"cause of a wait: {cause.name}", {"meaning": cause.meaning})
-    name = {} if policy or is_fabric else _name_facts(asked)
+    known_otherwise = entry or is_fabric or policy or setting or cause
+    name = {} if known_otherwise else _name_facts(asked)
     for title, facts in name.items():
         print_facts(title, facts)
-    if not (entry or is_fabric or policy or setting or cause or name):
+    if not (known_otherwise or name):
         known = [*glossary.names(), *columns.names(), *fabric_names(), *_other_names()]
         known = list(dict.fromkeys(known))
         remedy = f"{closest_three(asked, known)}; artist list metrics has all"
