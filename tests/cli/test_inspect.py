@@ -105,7 +105,17 @@ def test_an_option_of_policies_is_explained_with_those_that_have_it(asked: str, 
 
 @pytest.mark.parametrize(
     "printed",
-    [*Verdict, "surely", "Holm", "jointly", "exact", *CAUSE_WORDS.values(), *CAUSE_WORDS],
+    [
+        *Verdict,
+        "surely",
+        "Holm",
+        "jointly",
+        "exact",
+        "interval",
+        "noise",
+        *CAUSE_WORDS.values(),
+        *CAUSE_WORDS,
+    ],
 )
 def test_every_word_that_answers_print_is_explained(printed: str, capsys) -> None:
     explain([printed])

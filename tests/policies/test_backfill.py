@@ -88,7 +88,7 @@ def test_the_contract_is_kept(policy: str, estimates: str) -> None:
 
 @pytest.mark.parametrize(
     ("policy", "words"),
-    [("easy", "it would have delayed a job before it"), ("conservative", "it would have run into")],
+    [("easy", "it would have delayed job '"), ("conservative", "it would have run into")],
 )
 def test_why_a_job_waits_beside_free_gpus_is_said_once(policy: str, words: str) -> None:
     jobs = [job("a", 3, 10), job("b", 4, 1, arrival_s=1.0), job("c", 1, 30, arrival_s=1.0)]

@@ -21,6 +21,7 @@ from typing import ClassVar
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
 from artist.contract import BasePolicy, ClusterView, Decision, JobView, Start, Wait
+from artist.errors import shortened
 from artist.policies.backfill.estimates import RunEstimates
 from artist.policies.options import BackfillOptions
 from artist.policies.shared.placers import Placer, placer
@@ -103,7 +104,9 @@ class Easy(BasePolicy):
         self._told[job.handle] = why
         if head is None:
             return [one_unit(self._placer.widest, view.cluster, job.handle, job.job.gpus)]
-        return [Wait(job.handle, "it would have delayed a job before it that has a reservation")]
+        first = head.job.job
+        whom = f"job {shortened(first.id)} ({first.gpus} GPUs)"
+        return [Wait(job.handle, f"it would have delayed {whom}, which has the reservation")]
 
 
 class _Head:

@@ -50,6 +50,11 @@ class Cells:
         """Whether the place of a plan may change although no GPU there became free."""
         return self._cell == 3
 
+    @property
+    def binds(self) -> bool:
+        """Whether a job is bound to a place when it arrives."""
+        return self._level is not None
+
     # -- early binding ---------------------------------------------------------------
 
     def where(

@@ -55,6 +55,7 @@ from artist.policies.mast.books import Books, Running
 from artist.policies.mast.cells import Cells
 from artist.policies.mast.plans import GangPlan, placed
 from artist.policies.mast.queue import WaitingQueue, Where
+from artist.policies.mast.reasons import Reasons
 from artist.policies.options import FederatedOptions, MastOptions
 from artist.policies.quota.ledger import LAST_CLASS, Ledger, LedgerEntry, queue_table
 from artist.policies.shared.clock import PeriodClock
@@ -106,6 +107,7 @@ class Mast(BasePolicy):
         self._stale: set[int] = set()
         self._fresh: set[Where] = set()
         self._passes: list[dict[str, Any]] = []
+        self._reasons = Reasons()
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Start the jobs that have a plan, in the order of class and credit."""
@@ -118,9 +120,13 @@ class Mast(BasePolicy):
         fetches = self._find_regions(view, cells) if self._without_region else []
         full = self._rank_anew(view, cells)
         before = len(self._queue)
-        decisions = self._sweep(view, books, cells)
+        decisions, free = self._sweep(view, books, cells)
         if full:
             self._record_pass(view.now, before)
+            if not view.on_notice:
+                decisions += self._reasons.waits(
+                    free, books, cells, self._ledger, self._queue, view.waiting
+                )
         preempted = any(isinstance(x, Preempt) for x in decisions)
         if preempted:
             # The victims enter the queue at the next question, so it comes at once.
@@ -183,6 +189,7 @@ class Mast(BasePolicy):
             self._without_region[job.handle] = None
         self._queue.add(job.handle, entry.rank, where, entry.gpus, entry.credit)
         self._fresh.add(where)
+        self._reasons.forget(job.handle)
 
     def _regions(self, view: ClusterView, handle: int, job: Job) -> tuple[int, ...]:
         """The regions that may plan for a job: those with its tables and enough GPUs."""
@@ -291,10 +298,16 @@ class Mast(BasePolicy):
 
     # -- a sweep over the queue ----------------------------------------------------------
 
-    def _sweep(self, view: ClusterView, books: Books, cells: Cells) -> list[Decision]:
-        """Start what has a plan. A later class never takes GPUs from an earlier one."""
+    def _sweep(
+        self, view: ClusterView, books: Books, cells: Cells
+    ) -> tuple[list[Decision], FreeGpus]:
+        """Start what has a plan. A later class never takes GPUs from an earlier one.
+
+        Returns the decisions, and what is free after them.
+        """
         stale, fresh = self._stale, self._fresh
         decisions: list[Decision] = []
+        free = view.free
         if len(self._queue) and (stale or fresh):
             sweep = QueueSweep(view, books, cells, self._ledger, self._queue, stale, self._joint)
             decisions, self._preempted = sweep.decisions, sweep.preempted
@@ -307,9 +320,10 @@ class Mast(BasePolicy):
                         if anywhere or where in fresh or not stale.isdisjoint(where.regions)
                     ]
                     sweep.serve(rank, places)
+            free = sweep.free
         stale.clear()
         fresh.clear()
-        return decisions
+        return decisions, free
 
 
 class QueueSweep:
@@ -330,7 +344,7 @@ class QueueSweep:
         self.preempted: dict[int, tuple[Running, LedgerEntry]] = {}
         self._view, self._books, self._cells = view, books, cells
         self._ledger, self._queue, self._stale = ledger, queue, stale
-        self._free: FreeGpus = view.free
+        self.free: FreeGpus = view.free
         # The view's GPUs belong to the engine: they are copied before the first change.
         self._owned = False
 
@@ -340,14 +354,14 @@ class QueueSweep:
         heads = []
         for where in places:
             for gpus in sorted(groups[where]):
-                if not fits(self._free, where, gpus, rank):
+                if not fits(self.free, where, gpus, rank):
                     break  # larger jobs do not fit either: the negative cache of section 4.3
                 heads.append((groups[where][gpus][0], gpus, where))
         heapq.heapify(heads)
         while heads:
             (_, handle), gpus, where = heads[0]
             behind = self._behind(rank, handle) if self._joint > 1 else ()
-            plan = self._cells.plan(self._free, where, gpus, rank, behind)
+            plan = self._cells.plan(self.free, where, gpus, rank, behind)
             if plan is None:
                 heapq.heappop(heads)
                 continue
@@ -373,11 +387,11 @@ class QueueSweep:
         """Preempt the victims of the plan and give the job its GPUs."""
         now, books = self._view.now, self._books
         if not self._owned:
-            self._free, self._owned = self._free.copy(), True
+            self.free, self._owned = self.free.copy(), True
         for victim in plan.victims:
             self._preempt(victim, rank)
-        placement = placed(self._free, plan, gpus)
-        self._free.claim(placement)
+        placement = placed(self.free, plan, gpus)
+        self.free.claim(placement)
         first, _ = books.start(handle, rank, placement, now).parts[0]
         self._ledger.start(handle, now, books.kinds[first] or "")
         self._queue.remove(handle)
@@ -387,7 +401,7 @@ class QueueSweep:
         """A running job loses its GPUs to a job of class `rank`."""
         held = self._view.running[victim].placement
         assert held is not None  # running jobs have GPUs
-        self._free.release(held)
+        self.free.release(held)
         job = self._books.stop(victim)
         self.preempted[victim] = job, self._ledger.stop(victim, self._view.now)
         self._stale.update(self._books.region_of[cluster] for cluster, _ in job.parts)

@@ -27,13 +27,16 @@ def longest_heads(waits: Waits) -> list[Head]:
     Of stretches of one length the first counts.
     """
     handle, start, end = _stretches(waits)
+    whole = end - start
     first = np.searchsorted(end, waits.begin, side="right").tolist()
     after = np.searchsorted(start, waits.end).tolist()
     heads = []
     for low, high, begin, until in zip(
         first, after, waits.begin.tolist(), waits.end.tolist(), strict=True
     ):
-        lengths = np.minimum(end[low:high], until) - np.maximum(start[low:high], begin)
+        lengths = whole[low:high].copy()
+        lengths[0] -= max(0, begin - int(start[low]))
+        lengths[-1] -= max(0, int(end[high - 1]) - until)
         longest = int(lengths.argmax())
         heads.append(Head(int(handle[low + longest]), int(lengths[longest])))
     return heads

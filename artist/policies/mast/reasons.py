@@ -1,0 +1,83 @@
+"""Why jobs wait that a pass refused, though GPUs are there that they could have otherwise.
+
+- **quota**: at its own priority, as if within its tenant's quota, the job would get a plan.
+- **data**: it would get one in a region that does not hold all of its tables.
+- **place** (cells 1 and 5): it would get one outside the place to which it was bound. Jobs that
+  read tables are told neither there: either could be the cause.
+
+They are told at passes only, after their starts, and hold until the next pass. A job that no place
+has room for is told nothing: too few GPUs are free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from artist.cluster.free_gpus import FreeGpus
+from artist.contract import Decision, JobView, Wait, WaitCause
+from artist.policies.mast.books import Books
+from artist.policies.mast.cells import Cells
+from artist.policies.mast.queue import WaitingQueue, Where
+from artist.policies.quota.ledger import LAST_CLASS, Ledger
+
+_QUOTA = "it was above its tenant's quota, so it could take no GPUs from jobs of later classes"
+_DATA = "GPUs that it could have had were in regions that did not hold all of its tables"
+_PLACE = "GPUs that it could have had were outside the place to which it was bound at its arrival"
+
+
+class Reasons:
+    """What was said of waiting jobs."""
+
+    def __init__(self) -> None:
+        self._told: dict[int, str] = {}
+
+    def waits(
+        self,
+        free: FreeGpus,
+        books: Books,
+        cells: Cells,
+        ledger: Ledger,
+        queue: WaitingQueue,
+        waiting: Mapping[int, JobView],
+    ) -> list[Decision]:
+        """What is said now of jobs of which something else, or nothing, was said before."""
+        told, before = {}, self._told
+        waits: list[Decision] = []
+        for handle, (words, cause) in _reasons(free, books, cells, ledger, queue, waiting):
+            told[handle] = words
+            if before.get(handle) != words:
+                waits.append(Wait(handle, words, cause))
+        lapsed = [x for x in before if x not in told and x in ledger.waiting]
+        self._told = told
+        return [*waits, *(Wait(handle, "") for handle in lapsed)]
+
+    def forget(self, handle: int) -> None:
+        """A job entered the queue: nothing was said of this wait."""
+        self._told.pop(handle, None)
+
+
+def _reasons(
+    free: FreeGpus,
+    books: Books,
+    cells: Cells,
+    ledger: Ledger,
+    queue: WaitingQueue,
+    waiting: Mapping[int, JobView],
+) -> Iterator[tuple[int, tuple[str, WaitCause]]]:
+    """Handles of waiting jobs, and why each of them waits."""
+    for rank, places in enumerate(queue.groups):
+        for where, sizes in places.items():
+            for gpus, group in sizes.items():
+                elsewhere = Where(books.regions_with(where.kinds, gpus), kinds=where.kinds)
+                roomy = elsewhere != where and cells.fits(free, elsewhere, gpus, rank)
+                # By priority: whether a job above quota would get a plan if it were within it.
+                within = [False] * LAST_CLASS
+                if rank == LAST_CLASS:
+                    within = [cells.fits(free, where, gpus, one) for one in range(LAST_CLASS)]
+                if not roomy and not any(within):
+                    continue
+                for _, handle in group:
+                    if within[ledger.waiting[handle].priority]:
+                        yield handle, (_QUOTA, "quota")
+                    elif roomy and cells.binds != bool(waiting[handle].job.tables):
+                        yield handle, (_PLACE, "policy") if cells.binds else (_DATA, "data")
