@@ -41,7 +41,7 @@ def tables_of(policy: Policy, name: str) -> Mapping[str, dict[str, Any]]:
     """
     try:
         return _columns_by_table(policy.tables(), f"policy {name}: tables()")
-    except Exception as cause:
+    except BaseException as cause:
         if error := in_a_sentence(cause, name):
             raise error from cause
         raise

@@ -24,6 +24,7 @@ from artist.io.reading import is_file, read_text
 from artist.registry import Entry
 
 _SUFFIX = ".py"
+_MODULE = "artist_policy_in_a_file_"
 _HOW_TO = "docs/write-a-policy.md"
 
 _loaded: set[str] = set()
@@ -62,18 +63,28 @@ def entry_in_file(name: str) -> Entry:
     return Entry(name, target, summary, file, wraps=wraps, knows_run_times=knows)
 
 
-def in_a_sentence(error: Exception, name: str) -> ArtistError | None:
+def in_a_sentence(error: BaseException, name: str) -> ArtistError | None:
     """An error inside a policy's file as one that names the file's line; None if it is not there.
 
     `name` is the policy's.
     """
     place = _place(error)
-    if place is None or isinstance(error, ArtistError):
+    if place is None or isinstance(error, ArtistError) or not is_of_a_file(error):
         return None
     return PolicyError(f"{place}: policy {name} raised {_in_words(error)}; --debug shows more")
 
 
-def cannot_be_made(error: Exception, name: str) -> ConfigError:
+def is_of_a_file(error: BaseException) -> bool:
+    """Whether a policy's file may have raised it, and not a signal or a reader that has gone."""
+    kind = type(error)
+    return (
+        isinstance(error, Exception | SystemExit)
+        or kind is BaseException
+        or kind.__module__.startswith(_MODULE)
+    )
+
+
+def cannot_be_made(error: BaseException, name: str) -> ConfigError:
     """The error about a policy whose constructor or options fail."""
     place = _place(error)
     return ConfigError(
@@ -91,7 +102,7 @@ def _module(name: str, path: Path) -> ModuleType:
         )
     text = read_text(path)
     digest = sha256(f"{path.absolute()}\0{text}").removeprefix(PREFIX)
-    module_name = f"artist_policy_in_a_file_{digest[:32]}"
+    module_name = f"{_MODULE}{digest[:32]}"
     known = sys.modules.get(module_name)
     if known is not None:
         return known
@@ -106,7 +117,7 @@ def _module(name: str, path: Path) -> ModuleType:
         del sys.modules[module_name]
         if isinstance(cause, SyntaxError) and cause.filename == str(path):
             raise ConfigError(f"{path}:{cause.lineno or 1}: not Python ({cause.msg})") from cause
-        if not isinstance(cause, Exception | SystemExit):
+        if not is_of_a_file(cause):
             raise
         place = _place(cause) or f"{path}:1"
         raise ConfigError(f"{place}: the file raised {_in_words(cause)}; correct it") from cause

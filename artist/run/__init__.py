@@ -99,7 +99,7 @@ def drive(prepared: Prepared, on_question: OnQuestion | None = None) -> float:
     started = time.perf_counter()
     try:
         prepared.simulator.run(prepared.policy, on_question)
-    except Exception as cause:
+    except BaseException as cause:  # a policy may raise anything, SystemExit too
         if error := in_a_sentence(cause, prepared.scenario.policy):
             raise error from cause
         raise

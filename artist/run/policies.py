@@ -11,7 +11,7 @@ from artist.contract import Options, Policy
 from artist.errors import ArtistError, ConfigError, shortened
 from artist.io.documents import validate
 from artist.policies.lease_and_tables import check_lease
-from artist.policies.own_file import cannot_be_made, entry_in_file, is_in_a_file
+from artist.policies.own_file import cannot_be_made, entry_in_file, is_in_a_file, is_of_a_file
 from artist.policies.table import POLICIES
 from artist.registry import Entry
 from artist.rng import FIRST_DRAWS, Draws
@@ -78,8 +78,8 @@ def open_policy(
         return _made(entry, chosen, host, offered)
     except ArtistError:
         raise
-    except Exception as cause:
-        if is_in_a_file(entry.id):
+    except BaseException as cause:
+        if is_in_a_file(entry.id) and is_of_a_file(cause):
             raise cannot_be_made(cause, entry.id) from cause
         raise
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from artist.config import Scenario
-from artist.errors import ConfigError, PolicyError
+from artist.errors import ArtistError, ConfigError, PolicyError
 from artist.policies.own_file import entry_in_file
 from artist.policies.table import POLICIES
 from artist.registry import Entry
@@ -177,6 +177,30 @@ def test_a_pipe_in_the_place_of_a_file_is_not_waited_for() -> None:
 def test_an_error_while_deciding_names_the_line_of_the_file() -> None:
     Path("mine.py").write_text(HEAD + "class Mine(BasePolicy):\n    def decide(self, v): 1 / 0\n")
     with pytest.raises(PolicyError, match=r"^mine\.py:3: policy mine\.py:Mine raised ZeroDivision"):
+        simulate(scenario("mine.py:Mine"))
+
+
+@pytest.mark.parametrize(
+    ("raised", "words"),
+    [
+        ("SystemExit(3)", "SystemExit: 3"), ("BaseException('x')", "BaseException: x"),
+        ("Mad('y')", "Mad: y"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("method", ["__init__", "decide", "tables"])
+def test_whatever_a_policy_raises_ends_in_a_sentence(method: str, raised: str, words: str) -> None:
+    Path("mine.py").write_text(
+        f"class Mad(BaseException): pass\n{GOOD}\n    def {method}(self, *_): raise {raised}\n"
+    )
+    with pytest.raises(ArtistError, match=rf"^mine\.py:\d+: .*{words}"):
+        simulate(scenario("mine.py:Mine"))
+
+
+def test_a_signal_in_a_policy_is_none_of_its_errors() -> None:
+    Path("mine.py").write_text(
+        f"{HEAD}class Mine(BasePolicy):\n    def decide(self, v): raise KeyboardInterrupt\n"
+    )
+    with pytest.raises(KeyboardInterrupt):
         simulate(scenario("mine.py:Mine"))
 
 

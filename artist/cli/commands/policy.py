@@ -62,7 +62,7 @@ def check(
     chosen = load_scenario(None, {"policy": policy}, sets or []).policy_options
     try:
         check_policy(lambda: open_policy(policy, chosen), seed=seed)
-    except Exception as cause:
+    except BaseException as cause:
         if error := in_a_sentence(cause, policy):
             raise error from cause
         raise
