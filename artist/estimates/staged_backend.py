@@ -46,6 +46,9 @@ class StagedQuery:
 
     def __init__(self, backend: LatencyBackend, query: LatencyQuery) -> None:
         self.backend, self.query = backend, query
+        # Kept here, because looking a workload up hashes all its layers.
+        self.traffic = stage_traffic(query.workload)
+        self.steady, self.rounds = _steady(query.workload)
         self._known: dict[object, Estimate] = {}
 
     def estimate(self, *, profile: bool = False) -> Estimate:
@@ -160,23 +163,25 @@ class _Costs:
         return max(
             sum(self.collective_ns(request) * times for request, times in sent.collectives.items())
             + sum(self.message_ns(stage, to, size) * n for to, n in sent.messages.items())
-            for stage, sent in enumerate(stage_traffic(self._workload()))
+            for stage, sent in enumerate(self._asked.traffic)
         )
 
     def finish_ns(self) -> int:
         """When the last stage ends."""
         if self._finish_ns is None:
-            short, rounds = _steady(self._workload())
-            self._finish_ns = _played_ns(short, self)
-            if rounds:
-                round_ns = self._finish_ns - _played_ns(_one_round_less(short), self)
-                self._finish_ns += round(rounds * round_ns)
+            self._finish_ns = _played_ns(self._asked.steady, self)
+            if rounds := self._asked.rounds:
+                self._finish_ns += round(rounds * self._round_ns(self._finish_ns))
         return self._finish_ns
+
+    def _round_ns(self, whole_ns: int) -> int:
+        """How much longer the rounds that are played take than all but one of them."""
+        return whole_ns - _played_ns(_one_round_less(self._asked.steady), self)
 
     def bytes_per_dimension(self) -> tuple[int, ...] | None:
         """Bytes that a GPU sends on each dimension, the mean of all stages."""
         totals = [0] * len(self._asked.query.dimensions)
-        traffic = stage_traffic(self._workload())
+        traffic = self._asked.traffic
         for stage, sent in enumerate(traffic):
             for request, times in sent.collectives.items():
                 shares = self._collective(request).bytes_per_dimension
@@ -191,7 +196,7 @@ class _Costs:
     def axes(self) -> tuple[AxisTraffic, ...] | None:
         """What a GPU sends along each axis, the mean of all stages."""
         totals: dict[tuple[int, int, int], int] = {}
-        traffic = stage_traffic(self._workload())
+        traffic = self._asked.traffic
         for stage, sent in enumerate(traffic):
             for request, times in sent.collectives.items():
                 shares = self._collective(request).bytes_per_dimension
@@ -212,8 +217,7 @@ class _Costs:
 
     def profile(self) -> tuple[Burst, ...] | None:
         """Traffic over time of the stage that sends longest; of a series, over all its time."""
-        short, rounds = _steady(self._workload())
-        made = stage_programs(short, self)
+        made = stage_programs(self._asked.steady, self)
         played = play(made.programs)
         busy: Counter[int] = Counter()
         for sent in made.sent:
@@ -239,15 +243,14 @@ class _Costs:
                     if share
                 ]
         bursts.sort(key=lambda burst: burst.offset_ns)
-        return tuple(self._with_rounds(bursts, round(rounds)))
+        return tuple(self._with_rounds(bursts, round(self._asked.rounds)))
 
     def _with_rounds(self, bursts: list[Burst], rounds: int) -> list[Burst]:
         """The bursts with those of the round before the middle repeated."""
         if not rounds:
             return bursts
-        short, _ = _steady(self._workload())
-        whole_ns = _played_ns(short, self)
-        round_ns = whole_ns - _played_ns(_one_round_less(short), self)
+        whole_ns = _played_ns(self._asked.steady, self)
+        round_ns = self._round_ns(whole_ns)
         middle_ns = whole_ns // 2
         before = [x for x in bursts if x.offset_ns < middle_ns]
         again = [x for x in before if x.offset_ns >= middle_ns - round_ns]
