@@ -31,6 +31,10 @@ def test_the_documents_stay_within_their_budget() -> None:
     assert sum(words(page) for page in pages() if page.startswith("docs/")) <= 45_000
 
 
+def test_the_changelog_stays_within_its_budget() -> None:
+    assert words("CHANGELOG.md") <= 1_000
+
+
 @pytest.mark.parametrize("page", FIRST_DAY)
 def test_a_page_of_the_first_day_stays_within_its_budget(page: str) -> None:
     assert words(page) <= 1_200
