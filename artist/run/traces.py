@@ -77,7 +77,8 @@ def check_gpu_kinds(scenario: Scenario, tree: ClusterTree, policy: Policy, trace
     """Refuse quotas that do not fit the cluster, and kinds of GPUs that the policy would ignore.
 
     Raises:
-        ConfigError: a quota is too large or of an unknown kind, or the policy reads no kinds.
+        ConfigError: a quota is too large or of an unknown kind, or the policy reads no kinds or
+            keeps no quotas by kind.
         TraceError: a job accepts no kind of the cluster, or too few GPUs.
     """
     tenants = load_tenants(scenario.tenants)
@@ -88,10 +89,15 @@ def check_gpu_kinds(scenario: Scenario, tree: ClusterTree, policy: Policy, trace
     if job is None and quota is None:
         return
     check_kinds(trace, by_kind)
-    if not getattr(policy, "reads_gpu_kinds", False):
-        what = f"job {job.id!r} accepts" if job is not None else f"tenant {quota!r} has a quota of"
-        names = ", ".join(job.gpu_kinds if job is not None else tenants[quota or ""].by_kind or ())
+    reads = getattr(policy, "reads_gpu_kinds", False)
+    if job is not None and not reads:
         raise ConfigError(
-            f"policy {scenario.policy} reads no kinds of GPUs, but {what} {names}; choose mast, "
-            "federated or gavel, or leave the kinds out"
+            f"policy {scenario.policy} reads no kinds of GPUs, but job {job.id!r} accepts "
+            f"{', '.join(job.gpu_kinds)}; choose mast, federated or gavel, or leave the kinds out"
+        )
+    if quota is not None and not (reads and getattr(policy, "has_quotas", False)):
+        raise ConfigError(
+            f"policy {scenario.policy} keeps no quotas by kind of GPUs, but tenant {quota!r} has a "
+            f"quota of {', '.join(tenants[quota].by_kind or ())}; choose mast or federated, or "
+            "leave the kinds out"
         )

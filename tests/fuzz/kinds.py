@@ -170,6 +170,18 @@ def _clusters() -> list[Any]:
     return [_shipped("clusters", f"{name}.yaml") for name in ("three-regions", "mast-5-regions")]
 
 
+def read_speeds(path: Path) -> None:
+    """Ask how fast jobs are on the kinds of a shipped cluster."""
+    from artist.estimates.speeds import SpeedsOfRun, load_speeds
+
+    scenario = Scenario(cluster="k80-p100-v100")
+    of_run = SpeedsOfRun(load_speeds(str(path)), build_cluster(scenario, build_fabric(scenario)))
+    jobs = [Job("a", 0.0, gpus, "resnet50@batch=16", 1, 1.0) for gpus in (1, 3, 64)]
+    of_run.check(jobs, str)
+    for job in jobs:
+        assert of_run.least_scale(job) <= of_run.asked(job, Placement((0,), (job.gpus,)))[1]
+
+
 def read_tables(path: Path) -> None:
     """Tables on the regions of a shipped cluster."""
     load_catalogue(path, load_cluster("three-regions"))
@@ -612,6 +624,7 @@ def kinds() -> dict[str, Kind]:
             read_calibration,
         ),
         Kind("cluster", "cl.yaml", _yaml(*_clusters()), read_cluster),
+        Kind("speeds", "sp.yaml", _yaml(_shipped("speeds", "gavel.yaml")), read_speeds),
         Kind("tables", "tables.csv", text_break(_TABLES), read_tables),
         Kind("failures", "x.yaml", _yaml(_FAILURES), read_failures),
         Kind("outages", "outages.csv", text_break(_OUTAGES), read_failures),

@@ -28,6 +28,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from artist.errors import PolicyError, one_line
+
 Floats = npt.NDArray[np.float64]
 
 _SLACK = 1e-9
@@ -172,7 +174,11 @@ def _matrix(values: Floats, at: tuple[Any, Any], shape: tuple[int, int]) -> Any:
 def _solved(
     jobs: Jobs, cost: Floats, least: Any, floor: Floats | None, fallback: Floats | None = None
 ) -> tuple[float, Floats]:
-    """The minimum of cost x, and x as [J, K]; a variable z may follow x."""
+    """The minimum of cost x, and x as [J, K]; a variable z may follow x.
+
+    Raises:
+        PolicyError: HiGHS gives up, and there is no `fallback`.
+    """
     from scipy.optimize import linprog
     from scipy.sparse import hstack, vstack
 
@@ -198,6 +204,6 @@ def _solved(
     if found.status != 0:
         if fallback is not None:
             return 0.0, fallback
-        raise ArithmeticError(f"HiGHS: {found.message}")
+        raise PolicyError(f"HiGHS found no optimum for {count} jobs: {one_line(found.message)}")
     shares: Floats = np.clip(found.x[:size], 0.0, 1.0).reshape(count, kinds)
     return float(found.fun), shares

@@ -212,7 +212,8 @@ def test_a_policy_that_reads_no_kinds_refuses_jobs_that_accept_some(tmp_path: Pa
             {"a100": 65},
             "'ads' is 65 GPUs of kind a100, but the cluster has 64; give",
         ),
-        ("quota(fifo)", {"a100": 8}, "no kinds of GPUs, but tenant 'ads' has a quota of a100"),
+        ("quota(fifo)", {"a100": 8}, "no quotas by kind of GPUs, but tenant 'ads' has a quota of"),
+        ("gavel", {"a100": 8}, "gavel keeps no quotas by kind of GPUs, but tenant 'ads' has a"),
         ("federated", {"a100": 8}, "quotas by kind of GPUs under policy.cell=5"),
     ],
 )
