@@ -186,7 +186,8 @@ def application(names: Iterable[str] = COMMANDS) -> typer.Typer:
             # Of an option given twice `astra` takes the last, as ASTRA-sim's own program does.
             for inner in command.registered_commands if name != "astra" else ():
                 inner.cls = PlainCommand
-            app.add_typer(command, cls=PlainGroup)
+            own = command.info.cls  # `calibrate` has a group of its own
+            app.add_typer(command, cls=own if isinstance(own, type) else PlainGroup)
         else:
             app.command(name, cls=PlainCommand)(command)
     return app
