@@ -95,7 +95,7 @@ MeasureUntil = Annotated[
         "--measure-until",
         metavar="TIME",
         parser=_time("--measure-until"),
-        help="The same, from then on.",
+        help="The same, from this time on.",
     ),
 ]
 DataName = Annotated[

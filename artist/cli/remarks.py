@@ -22,7 +22,7 @@ def remarks(scenario: Scenario) -> list[str]:
 
 
 def _asked_otherwise(scenario: Scenario) -> str:
-    """That the calibration was fitted with other settings of what ASTRA-sim is asked."""
+    """A sentence if the calibration was fitted with another configuration of ASTRA-sim."""
     from artist.run import asked_fabric, build_calibration, build_fabric, open_backend
 
     fabric = build_fabric(scenario)
@@ -38,7 +38,7 @@ def _asked_otherwise(scenario: Scenario) -> str:
 
 
 def _own_model(scenario: Scenario) -> str:
-    """That a container holds artist itself, if it does."""
+    """A sentence if a container holds artist itself."""
     for backend in (scenario.backend, scenario.fallback or ""):
         kind, _, image = backend.partition(":")
         if kind != "astra-docker":
@@ -51,7 +51,7 @@ def _own_model(scenario: Scenario) -> str:
 
 
 def _other_machines(scenario: Scenario) -> str:
-    """That machines of the cluster are of another size than those that the fabric describes."""
+    """A sentence if the cluster's machines have another size than those of the fabric."""
     from artist.run import build_cluster, build_fabric
 
     fabric, gpus = build_fabric(scenario), scenario.gpus_per_machine

@@ -40,7 +40,7 @@ def print_summary(summary: Mapping[str, Any]) -> None:
 
 
 def communicating_share(summary: Mapping[str, Any]) -> float:
-    """The share of the GPU time that jobs held which communication took."""
+    """Communication as a share of the GPU time that jobs held."""
     return float(summary["gpu_communicating_share"] / summary["gpu_allocated_share"])
 
 
@@ -80,7 +80,7 @@ def _shown(name: str, value: Any, unit: DisplayUnit) -> Any:
 
 
 def communication_sentence(summary: Mapping[str, Any]) -> str:
-    """What communication took of the GPU time that jobs held."""
+    """The sentence about communication's share of the GPU time that jobs held."""
     held, communicating = (summary[f"gpu_{part}_share"] for part in ("allocated", "communicating"))
     return (
         f"Jobs held {100 * held:.1f} % of the cluster's GPU time. Of that, "
@@ -148,7 +148,7 @@ def _measured_sentence(summary: Mapping[str, Any]) -> str:
 
 
 def _lacking(scenario: Scenario, models: list[str]) -> str:
-    """That the calibration lacks models of the run, and how far apart this puts models."""
+    """The sentence about models that the calibration lacks, and how far apart that puts models."""
     from artist.calibrate.fitted_factors import lacking_sentence
     from artist.run import asked_fabric, build_calibration, build_fabric, open_backend
 

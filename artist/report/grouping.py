@@ -142,7 +142,7 @@ def group(runs: Sequence[RecordedRun], baseline: str | None = None) -> Study:
 
 
 def _labels(values: Sequence[Mapping[str, Any]], words: Sequence[Mapping[str, str]]) -> list[str]:
-    """What settings are called: what differs. What is not set is left out if none is missed."""
+    """The names of settings: what differs. Unset values are left out if names stay unique."""
     brief = [
         " · ".join(word for key, word in said.items() if given.get(key) is not None)
         for given, said in zip(values, words, strict=True)

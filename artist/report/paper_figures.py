@@ -30,8 +30,8 @@ STYLE: Any = {
     "axes.spines.right": False, "axes.linewidth": 0.6, "lines.linewidth": 1.1,
     "grid.linewidth": 0.4,
     "grid.color": "#dddddd", "axes.axisbelow": True, "legend.frameon": False, "savefig.dpi": 300,
-    # A "$" in a name is no formula. Text stays text, so that it can be searched and edited. A fixed
-    # salt makes the ids in an SVG the same every time.
+    # A "$" in a name is not a formula. Text stays text, so that it can be searched and edited. A
+    # fixed salt makes the ids in an SVG the same every time.
     "text.parse_math": False,
     "svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "artist",
 }  # fmt: skip

@@ -74,7 +74,7 @@ class RecordedRun:
     data_days: FileColumns | None = None
     data_moves: FileColumns | None = None
     wait_causes: FileColumns | None = None
-    """None: the policy told of no wait why a job waited."""
+    """None: the policy gave no reason for any wait."""
 
     @property
     def contended(self) -> bool:

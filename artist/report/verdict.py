@@ -102,7 +102,7 @@ def _measured(one: _Compared, metric: str) -> Measured:
 
 
 def _certainty(judged: Sequence[Best]) -> str:
-    """What the replicates allow to say of the best policies."""
+    """How sure the replicates make the verdict on the best policies."""
     if all(len(best.exactly) == len(best.others) for best in judged):
         return "exact"
     if all(best.with_verdict(TOO_FEW) or not best.others for best in judged):

@@ -1,4 +1,4 @@
-"""Before when can no policy finish a trace? A lower bound on its makespan.
+"""A lower bound on the makespan: no policy can finish a trace earlier.
 
 The larger of
 
@@ -29,7 +29,7 @@ from artist.units import Tick, exact_ticks
 from artist.workload.job import Job
 
 _WORTH = 1 << 44
-"""The engine rounds what an iteration of an elastic job is worth up, by at most 1 / so much."""
+"""The engine rounds up what an iteration of an elastic job is worth, by at most 1 / `_WORTH`."""
 
 
 def makespan_bound(
@@ -38,7 +38,7 @@ def makespan_bound(
     constant_share: Callable[[str], float],
     least_scale: Callable[[Job], float] = lambda _job: 1.0,
 ) -> tuple[Tick, Tick]:
-    """First arrival, and the tick before which no policy can finish these jobs on so many GPUs.
+    """First arrival, and the tick before which no policy can finish these jobs on this many GPUs.
 
     `constant_share` gives the share of compute time that a model communicates on every placement
     of more than one GPU. `least_scale` gives a job's shortest compute time on any kind of GPUs over

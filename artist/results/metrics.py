@@ -102,7 +102,7 @@ def _alone(jct_s: npt.NDArray[np.float64], alone_s: Sequence[float] | None) -> T
 
 
 def _lost_to_others(parts: Sequence[_Parts]) -> Table:
-    """Running time with the others, and what the same iterations had taken without them."""
+    """Running time with the others, and what the same iterations would have taken without."""
     running_s = np.array([part.compute_s + part.comm_s for part in parts])
     undisturbed_s = np.array([part.undisturbed_s for part in parts])
     # A job that was never slowed has lost nothing, to the last bit.
@@ -234,7 +234,7 @@ def _bound_s(
     constant_share: Callable[[str], float],
     least_scale: Callable[[Job], float],
 ) -> float:
-    """From the first arrival, in the operations of the makespan: so a bound is never above it."""
+    """Seconds from the first arrival, rounded as the makespan is, so that it never exceeds that."""
     first, end = makespan_bound(rows.jobs, tree.gpus, constant_share, least_scale)
     return end / TICKS_PER_S - first / TICKS_PER_S
 
@@ -366,7 +366,7 @@ class _Parts:
     compute_s: float = 0.0
     comm_s: float = 0.0
     undisturbed_s: float = 0.0
-    """The running time that its iterations had taken without other jobs."""
+    """The running time that its iterations would have taken without other jobs."""
     disturbed: bool = False
     stalled: int = 0
     lost: int = 0

@@ -28,7 +28,7 @@ class Plots:
         self._result = result
 
     def jct_cdf(self, ax: Axes | None = None) -> Axes:
-        """The share of jobs that took at most so long from arrival to end."""
+        """The share of jobs that took at most this long from arrival to end."""
         return self.compare(ax=ax)
 
     def timeline(self, ax: Axes | None = None) -> Axes:

@@ -36,14 +36,14 @@ def test_h_is_help(path: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("words", "meant"),
     [
-        (["permutation"], "order, without a meaning, in which machines"),
+        (["permutation"], "another arbitrary order in which machines"),
         (["within", "noise"], "artist compare calls it undecided"),
         (["within noise"], "artist compare calls it undecided"),
         (["within-noise"], "artist compare calls it undecided"),
         (["cycle"], "1 cycle = 1 ns"),
         (["slowdown"], "jct_s / alone_s"),
         (["replicate"], "a seed and a permutation on which all policies"),
-        (["undecided"], "no sign that two policies are equal"),
+        (["undecided"], "does not mean that two policies are equal"),
         (["exposed"], "while the GPUs of a job wait for it"),
         (["family"], "(Holm)"),
         (["jct"], "finish_s - arrival_s"),

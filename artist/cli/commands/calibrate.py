@@ -45,7 +45,7 @@ app = typer.Typer(
 Fabric = Annotated[str, typer.Option(metavar="NAME|FILE", help="Fabric to simulate on.")]
 System = Annotated[
     list[str] | None,
-    typer.Option("--system", metavar="K=V", help="How ASTRA-sim is asked: collectives=bucketed."),
+    typer.Option("--system", metavar="K=V", help="ASTRA-sim setting: collectives=bucketed."),
 ]
 Backend = Annotated[str, typer.Option(help="See: artist list backends.")]
 Name = Annotated[str | None, typer.Option(help="Name of the calibration to write.")]
@@ -182,16 +182,16 @@ def fabric(
 def machine(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Fabric to write.")],
     steps: Annotated[Path, typer.Option(help="Measured steps, CSV.")],
-    model: Annotated[str, typer.Option(help="The task of the file to fit to.")],
+    model: Annotated[str, typer.Option(help="Task in the file to fit to.")],
     base: Annotated[str, typer.Option(help="Fabric to take the rest from.")],
     hardware: Annotated[
-        str | None, typer.Option(help="Hardware of the file to fit to (default: its only one).")
+        str | None, typer.Option(help="Hardware in the file to fit to (default: the only one).")
     ] = None,
     backend: Backend = "analytical",
     overwrite: Overwrite = False,
     format_: FormatOption = Format.TABLE,
 ) -> None:
-    """Fit the bandwidths of a kind of machine, and what hides them, to measured steps.
+    """Fit a kind of machine's bandwidths and hidden share to measured steps.
 
     The calibration of the same name gives models the compute times of their steps on one GPU.
     """
@@ -253,7 +253,7 @@ def _fit_models(
     system: list[str] | None,
     overwrite: bool,
 ) -> None:
-    """Fit the models, write the calibration, print it and what is suspicious about it."""
+    """Fit the models, write and print the calibration, and warn of what looks suspicious."""
     from artist.calibrate import fit_models
     from artist.calibrate.output_files import document_file, write_document
     from artist.cluster.fabric import with_system
@@ -284,7 +284,7 @@ def _fit_models(
 
 
 def _default_name(measurements: MeasurementSet, names: list[str]) -> str:
-    """The name of a calibration that the user did not name."""
+    """The name of a calibration for which the user gave none."""
     from artist.workload.models import canonical
 
     if names == measurements.models():

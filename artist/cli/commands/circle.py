@@ -36,7 +36,7 @@ def circle(
     overwrite: OverwriteFiles = False,
     format_: Annotated[Format, typer.Option("--format", help="Of stdout.")] = Format.TABLE,
 ) -> None:
-    """Jobs that share a link: how well they interleave, and the time-shifts for it (CASSINI)."""
+    """Show how well jobs on one link interleave, and with which time-shifts (CASSINI)."""
     from artist.cli.link_jobs import jobs_of, link_of, solve_link
     from artist.io.figures import check_figure
     from artist.policies.cassini.time_shifts import SolverOptions

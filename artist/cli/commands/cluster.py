@@ -34,7 +34,7 @@ def show(
     overwrite: options.OverwriteFiles = False,
     format_: options.FormatOption = Format.TABLE,
 ) -> None:
-    """What a cluster consists of: regions, clusters, racks, machines, and their links."""
+    """Show the regions, clusters, racks, machines and links of a cluster."""
     from artist.cluster.outline import lines, outline
     from artist.config import load_scenario
     from artist.io.writing import write_whole

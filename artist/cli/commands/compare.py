@@ -77,21 +77,22 @@ def compare(
         str | None,
         typer.Option(
             metavar="SHARE|decided",
-            help="Add replicates until intervals are so narrow (2%), or nothing is undecided.",
+            help="Add replicates until intervals are this narrow (2%), or nothing is undecided.",
         ),
     ] = None,
     budget: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME|N", help="Begin no run after this time: 10min; with --until also 100."
+            metavar="TIME|N",
+            help="Start no run after this time (10min) or, with --until, N replicates.",
         ),
     ] = None,
     costs: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Prices; says what a GPU-hour gained costs."),
+        typer.Option(metavar="FILE", help="Prices, to say what a gained GPU-hour costs."),
     ] = None,
     equivalence: Annotated[
-        str, typer.Option(metavar="SHARE", help="Differences within it are no difference.")
+        str, typer.Option(metavar="SHARE", help="Smaller differences count as none.")
     ] = "2%",
     workers: Annotated[int | None, typer.Option(min=1, help="Default: all cores.")] = None,
     racks: options.Racks = None,
@@ -131,7 +132,7 @@ def compare(
     format_: options.FormatOption = Format.TABLE,
     quiet: options.Quiet = False,
 ) -> None:
-    """Compare policies, or values of settings; says which differences are more than noise."""
+    """Compare policies or values of settings, and tell differences from noise."""
     chosen = options.scenario_of(context.params)
     from artist.experiments.comparison.across import World, compare_across
     from artist.experiments.comparison.compare import compare as run

@@ -166,7 +166,7 @@ def _names_of(kind: str) -> list[str]:
 
 
 def _policy_facts(name: str) -> dict[str, str]:
-    """What a policy of the table is and knows, and its options; empty if there is no such one."""
+    """What a policy of the table is and knows, and its options; empty if the table lacks it."""
     from artist.policies.run_times import KNOWS
     from artist.policies.table import POLICIES
 

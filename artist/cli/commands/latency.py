@@ -47,14 +47,14 @@ def latency(
     beside: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="MODEL:PLACEMENT[@LEAVES]", help="What does the job lose beside this one?"
+            metavar="MODEL:PLACEMENT[@LEAVES]", help="Co-located job: say what the job loses to it."
         ),
     ] = None,
     contention: Annotated[
         ContentionModel, typer.Option(help="How jobs of --beside share links.")
     ] = ContentionModel.PHASE,
     offset: Annotated[
-        str | None, typer.Option(help="Each --beside starts its iteration so much later: 20ms.")
+        str | None, typer.Option(help="Delay of each --beside to the one before: 20ms.")
     ] = None,
     racks: options.Racks = None,
     machines_per_rack: options.MachinesPerRack = None,

@@ -53,7 +53,7 @@ def check(
     sets: options.Sets = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the jobs to try it on.")] = 0,
 ) -> None:
-    """Try a policy on everything that the contract of policies says."""
+    """Check a policy against every clause of the contract."""
     from artist.config import load_scenario
     from artist.policies.own_file import in_a_sentence
     from artist.run import open_policy

@@ -35,7 +35,7 @@ def render(
     dialect: Annotated[str, typer.Option(help="astra2 or astra1.")] = "astra2",
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Write the files that ASTRA-sim gets. A divided model gets one folder per collective."""
+    """Write ASTRA-sim's input files; of a divided model, one folder per collective."""
     from artist.astra.files.rendered_folder import foreign
     from artist.io.partials import remove_leftovers
     from artist.io.writing import check_folder, whole_folder

@@ -54,9 +54,9 @@ def reproduce(
         return
     chosen = load_paper(paper)
     if figure is not None and table is not None:
-        raise ConfigError("--figure and --table: give one of both")
+        raise ConfigError("--figure and --table: give only one")
     if quick and seeds is not None:
-        raise ConfigError(f"--quick and --seeds {seeds}: give one of both")
+        raise ConfigError(f"--quick and --seeds {seeds}: give only one")
     if figure is None and table is None:
         _list_items(chosen, format_)
         return

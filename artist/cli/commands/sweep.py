@@ -53,7 +53,7 @@ def sweep(
     format_: options.FormatOption = Format.TABLE,
     quiet: options.Quiet = False,
 ) -> None:
-    """Run all scenarios of an experiment; each run is kept as it ends, the table comes last."""
+    """Run all scenarios of an experiment; each run is written as it ends, the table last."""
     from artist.experiments.experiment import load_experiment, runs
     from artist.experiments.ray_cluster import check_ray
     from artist.experiments.ray_worker import on_ray

@@ -198,7 +198,7 @@ def synth(
         ),
     ] = Shape.SENSETIME,
     arrivals: Annotated[
-        ArrivalKind, typer.Option(help="Others than poisson: for --shape cassini.")
+        ArrivalKind, typer.Option(help="Only --shape cassini has others than poisson.")
     ] = ArrivalKind.POISSON,
     divided: Annotated[
         bool, typer.Option("--divided", help="For --shape cassini: GPTs divided among GPUs.")
@@ -219,7 +219,7 @@ def synth(
     seed: Seed = 0,
     overwrite: Overwrite = False,
 ) -> None:
-    """Generate a trace: jobs of some shape, with Poisson arrivals or together."""
+    """Generate a trace: jobs of some shape, with Poisson arrivals or all at once."""
     from artist.io.writing import check_new_file
     from artist.trace.native.writer import write_native
     from artist.trace.synthetic.cassini import cassini

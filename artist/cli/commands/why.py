@@ -80,7 +80,7 @@ def _print_waits(run: Path, waits: list[dict[str, Any]], by: By, format_: Format
     ]
     print_table(f"{run}: {_LISTS[by]}", columns, rows)
     if not rows:
-        print_text("No job waited: each got its GPUs at the instant of its arrival.")
+        print_text("No job waited: each got its GPUs the instant it arrived.")
         return
     print_text(f"All waits of the run: {_causes(waited_by_cause(run))}.")
     for other, lists in _LISTS.items():

@@ -22,7 +22,7 @@ from statistics import median
 from typing import NamedTuple
 
 FAR = 1.5
-"""A catastrophe makes a value so many times the median, at least. Orders of machines alone move a
+"""A catastrophe makes a value at least this many times the median. Orders of machines alone move a
 makespan by a third (studies/dally-paper/tables.md, machine order)."""
 
 DEVIATIONS = 6.0

@@ -27,7 +27,7 @@ def checked_pairs(
     level: float,
     equivalence: float,
 ) -> tuple[Floats, Floats]:
-    """Two columns of values, and all that is said about them, as `compare_values` wants them.
+    """The arguments of `compare_values`, checked, and the values as arrays.
 
     Raises:
         ConfigError: as there.

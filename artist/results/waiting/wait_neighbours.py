@@ -14,12 +14,12 @@ import numpy as np
 from artist.results.waiting.stays import Stays, Whole
 
 MOST_NAMED = 5
-"""So many jobs of a kind are named for each wait."""
+"""At most this many jobs of a kind are named for each wait."""
 
 # Pairs at once: ten arrays of 1 MiB, which fit a cache.
 _PAIRS = 1 << 17
 
-# Into so many pieces the jobs that run at an instant are cut, to find five large ones quickly.
+# The jobs that run at an instant are cut into this many pieces, to find five large ones quickly.
 _PIECES = 32
 
 
