@@ -49,6 +49,12 @@ def claimed(experiment: Experiment, out: Path, resume: bool, overwrite: bool) ->
         raise ConfigError(f"--out {out}: is {kind}; give the name of a folder")
     if out.exists() and not (out / EXPERIMENT).is_file() and _holds_other_files(out):
         raise ConfigError(f"--out {out}: exists and holds no experiment; choose another folder")
+    if overwrite:
+        _refuse_foreign(out)
+    if not _has_runs(out) and (out / EXPERIMENT).is_file() and not _is_experiment(out / EXPERIMENT):
+        raise ConfigError(
+            f"--out {out}: artist did not write the {EXPERIMENT} there; choose another folder"
+        )
     out.mkdir(parents=True, exist_ok=True)
     with (out / LOCK).open("a") as lock:
         try:
@@ -67,6 +73,10 @@ def _holds_other_files(out: Path) -> bool:
     return not out.is_dir() or any(path not in ours for path in out.iterdir())
 
 
+def _has_runs(out: Path) -> bool:
+    return any((out / "runs").glob(f"*/{MANIFEST}"))
+
+
 def _mark(experiment: Experiment, out: Path, resume: bool) -> None:
     """Write the experiment into the folder, or compare it with the one that is there.
 
@@ -74,7 +84,7 @@ def _mark(experiment: Experiment, out: Path, resume: bool) -> None:
     """
     text = experiment.model_dump_json(indent=2) + "\n"
     marker = out / EXPERIMENT
-    if not marker.is_file() or not any((out / "runs").glob(f"*/{MANIFEST}")):
+    if not marker.is_file() or not _has_runs(out):
         write_whole(marker, text)
         return
     former = read_text(marker)

@@ -103,6 +103,17 @@ EXPERIMENT = Experiment(
 )
 
 
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_an_experiment_of_another_program_is_left_alone(tmp_path: Path, overwrite: bool) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "experiment.json").write_text('{"thesis": 1}')
+    with pytest.raises(ConfigError, match=r"experiment\.json"):
+        sweep(EXPERIMENT, out, [], workers=1, overwrite=overwrite)
+    assert [path.name for path in out.iterdir()] == ["experiment.json"]
+    assert (out / "experiment.json").read_text() == '{"thesis": 1}'
+
+
 @pytest.mark.parametrize(
     ("change", "first"),
     [
