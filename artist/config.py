@@ -7,6 +7,7 @@ A setting has a default. The scenario file overrides it, then a flag such as `--
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -27,6 +28,7 @@ from artist.cluster.with_units import other_spelling
 from artist.errors import ConfigError, did_you_mean, nearest, shortened
 from artist.failures.checkpoints import CheckpointOptions
 from artist.io.documents import Document, Duration, NonNegative, explain, load_yaml, validate
+from artist.io.reading import as_float
 from artist.io.safe_yaml import parse_yaml
 from artist.units import TIME_UNITS, seconds_of
 from artist.workload.division.job_parallelism import JobParallelism
@@ -369,6 +371,8 @@ def _in_seconds(key: str, value: Any) -> Any:
     if not value[:1].isdigit():
         return value  # maybe a name: validation says what is expected
     seconds = seconds_of(value)
+    if seconds is None and not math.isnan(as_float(value)):
+        return value  # a number that YAML takes for text, such as 1e3
     if seconds is None:
         raise ConfigError(
             f"{key}={shortened(value)}: expected seconds, or a time such as 10min "

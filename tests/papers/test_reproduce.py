@@ -224,7 +224,7 @@ def test_one_of_both(tmp_path: Path) -> None:
     for more in (("--table", "1"), ("--quick", "--seeds", "3")):
         result = artist("reproduce", "dally", "--figure", "7", *more, cwd=tmp_path)
         assert result.returncode == 2
-        assert "give one of both" in result.stderr
+        assert "give only one" in result.stderr
 
 
 def test_runs_that_fail_are_handed_on_and_nothing_is_written(tmp_path: Path) -> None:

@@ -85,8 +85,9 @@ def test_the_first_free_gpus_are_those_of_one_region_and_any_are_not() -> None:
     assert placer("any").place(free, 6) == on({0: 3, 3: 3})
 
 
-PLAN_REGIONS = {"mast", "federated"}
-"""Policies with a rule of their own for what spans regions: a cell of MAST's Table 1."""
+PLAN_REGIONS = {"mast", "federated", "slurm"}
+"""Policies with a rule of their own for what spans regions: a cell of MAST's Table 1, or what Slurm
+does in a cluster whose switches all hang together."""
 
 
 @pytest.mark.parametrize("policy", [name for name in SELF_SUFFICIENT if name not in PLAN_REGIONS])
