@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from test_replay import folder
+from test_slurm_replay import folder
 
 from artist.slurm.cluster_import import TEXTS
 
