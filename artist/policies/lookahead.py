@@ -37,6 +37,7 @@ from artist.contract import (
     Start,
     WrapperPolicy,
 )
+from artist.contract.gates import without
 from artist.errors import ConfigError
 from artist.policies.shared.packing import best_level
 from artist.policies.shared.sharing import Sharing
@@ -90,7 +91,7 @@ class Lookahead(LeavesOut):
         choices = self._choices(view, answer) if in_service(view) else []
         if len(choices) > 1:
             self.left_out = min(choices, key=lambda left_out: self._cost(view, answer, left_out))
-        return without(answer, self.left_out)
+        return _without(view, answer, self.left_out)
 
     def _choices(self, view: ClusterView, answer: Sequence[Decision]) -> list[tuple[int, ...]]:
         """What could be left out; nothing comes first."""
@@ -99,7 +100,7 @@ class Lookahead(LeavesOut):
         choices = [(), *ones[: self._answers - 1]]
         if len(doubtful) > 1:
             choices = [*choices[: self._answers - 1], tuple(doubtful)]
-        return [x for x in choices if any_job_runs(view, without(answer, x))]
+        return [x for x in choices if any_job_runs(view, _without(view, answer, x))]
 
     def _cost(
         self, view: ClusterView, answer: Sequence[Decision], left_out: tuple[int, ...]
@@ -107,7 +108,7 @@ class Lookahead(LeavesOut):
         """The sum of finish times of all present jobs."""
         then = LeavesOut(self.host)
         then.left_out = left_out
-        return sum(view.what_if(without(answer, left_out), then).values())
+        return sum(view.what_if(_without(view, answer, left_out), then).values())
 
 
 def in_service(view: ClusterView) -> bool:
@@ -131,9 +132,11 @@ def doubtful_starts(view: ClusterView, answer: Sequence[Decision]) -> list[int]:
     ]
 
 
-def without(answer: Sequence[Decision], left_out: Sequence[int]) -> list[Decision]:
-    """The answer without some starts, and without what it says of these jobs otherwise."""
-    return [x for x in answer if getattr(x, "handle", None) not in left_out]
+def _without(
+    view: ClusterView, answer: Sequence[Decision], left_out: Sequence[int]
+) -> list[Decision]:
+    """The answer without some starts, and without the preemptions that served only these."""
+    return without(answer, left_out, view, "lookahead leaves out what came after it")[0]
 
 
 def any_job_runs(view: ClusterView, answer: Sequence[Decision]) -> bool:

@@ -6,7 +6,8 @@ import pytest
 from failures.made import exponential, run_with_failures
 from support import EstimateByLevel, cluster, finishes, job, make_policy, question, simulator
 
-from artist.contract import BasePolicy
+from artist.cluster.placement import Placement
+from artist.contract import BasePolicy, ClusterView, Decision, Preempt, Start
 from artist.engine.rows import Rows
 from artist.errors import ConfigError
 from artist.network.rates.isolated import AloneRates
@@ -68,6 +69,34 @@ def test_a_host_with_books_of_its_own_is_refused() -> None:
 
     with pytest.raises(ConfigError, match="lookahead: Bookkeeper keeps books"):
         Lookahead(LookaheadOptions(), Bookkeeper())
+
+
+class Pushy(BasePolicy):
+    """Starts jobs in one machine, but the one of two GPUs on both, in the place of the second."""
+
+    def decide(self, view: ClusterView) -> list[Decision]:
+        free, answer = list(view.free.leaves), list[Decision]()
+        running = {state.job.id: handle for handle, state in view.running.items()}
+        for handle, state in view.waiting.items():
+            gpus = state.job.gpus
+            leaf = next((leaf for leaf, count in enumerate(free) if count >= gpus), None)
+            if leaf is not None:
+                free[leaf] -= gpus
+                answer.append(Start(handle, Placement.of({leaf: gpus})))
+            elif gpus == 2 and "second" in running:
+                answer.append(Preempt(running["second"]))
+                answer.append(Start(handle, Placement.of({0: 1, 1: 1})))
+        return answer
+
+
+def test_a_start_that_is_left_out_costs_no_job_its_gpus() -> None:
+    jobs = [job("first", 3, 500), job("second", 4, 10), job("w", 2, 100, arrival_s=1.0)]
+    rates = AloneRates(cluster([4, 4]), EstimateByLevel(cluster([4, 4]), rack=3.0))
+    host = simulator(cluster([4, 4]), jobs, rates).run(Pushy())
+    assert finishes(host) == {"first": 500, "w": 401, "second": 410}
+    searched = simulator(cluster([4, 4]), jobs, rates).run(Lookahead(LookaheadOptions(), Pushy()))
+    assert finishes(searched) == {"first": 500, "second": 10, "w": 110}
+    assert all(row.preemptions == 0 for row in searched.jobs)
 
 
 def test_the_host_is_told_once_that_a_job_left_out_waits_again() -> None:
