@@ -9,9 +9,8 @@ At each instant a job's GPUs are in one of three states:
 - **lost**: it works on an iteration that it will not finish, because it loses its GPUs before
 - progressing: in an iteration of `iteration_s` the GPUs compute for `compute_s` and communicate,
   exposed, for the rest. So of g GPUs g x compute_s / iteration_s count as computing; compute_s is
-  that on the job's kind of GPUs. Where jobs
-  write checkpoints, `pace_s` (an iteration and its share of one) stands for iteration_s, and
-  the excess counts as stalled
+  that on the job's kind of GPUs. Where jobs write checkpoints, `pace_s` (an iteration and its
+  share of one) stands for iteration_s, and the excess counts as stalled
 
 An elastic job's iteration on k GPUs counts k GPUs. Where all kinds of GPUs are as fast, what is
 kept of the computing GPU time is therefore the same under every policy: the work of the trace,
