@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 from artist.cluster.free_gpus import FreeGpus
@@ -33,8 +34,12 @@ from artist.workload.job import Job
 S = TICKS_PER_S
 
 NETWORKS = ("learned", "rl-base", "rl-hybrid")
-SELF_SUFFICIENT = [x.id for x in POLICIES if not x.wraps and x.id not in NETWORKS]
-"""Policies without a policy inside and without a network (tests/policies/cassini, tests/rl)."""
+LINEAR_PROGRAMS = ("gavel", "gavel-ftf", "gavel-makespan")
+"""These need SciPy, an extra."""
+
+LACKING = NETWORKS if find_spec("scipy") else (*NETWORKS, *LINEAR_PROGRAMS)
+SELF_SUFFICIENT = [x.id for x in POLICIES if not x.wraps and x.id not in LACKING]
+"""Policies that need no other policy (tests/policies/cassini), network (tests/rl) or missing extra."""
 
 
 def cluster(*racks: Nested) -> ClusterTree:
