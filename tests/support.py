@@ -39,7 +39,7 @@ LINEAR_PROGRAMS = ("gavel", "gavel-ftf", "gavel-makespan")
 
 LACKING = NETWORKS if find_spec("scipy") else (*NETWORKS, *LINEAR_PROGRAMS)
 SELF_SUFFICIENT = [x.id for x in POLICIES if not x.wraps and x.id not in LACKING]
-"""Policies that need no other policy (tests/policies/cassini), network (tests/rl) or missing extra."""
+"""Policies without another inside (tests/policies/cassini), network (tests/rl) or lacking extra."""
 
 
 def cluster(*racks: Nested) -> ClusterTree:
