@@ -33,6 +33,7 @@ COMMANDS = {
     "compare": "compare:compare",
     "sweep": "sweep:sweep",
     "replay": "replay:replay",
+    "whatif": "whatif:whatif",
     "reproduce": "reproduce:reproduce",
     "train": "train:train",
     "place-data": "place_data:place_data",

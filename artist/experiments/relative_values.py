@@ -80,14 +80,32 @@ def _absolute(scenario: Scenario, key: str, text: str) -> Mapping[str, Any]:
     if isinstance(now, bool) or not isinstance(now, int | float):
         is_now = "is not set" if now is None else f"is {shortened(now)}"
         raise ConfigError(f"{where}: {key} {is_now}, and only a number can be changed by so much")
-    value: Any = now * number if sign == "x" else now + number
-    if isinstance(now, int):
-        if value != int(value):
-            raise ConfigError(f"{where}: of {now}, that is no whole number")
-        value = int(value)
+    value: Any = _changed(now, sign, number, where)
     if name in QUANTITIES:
         key = key.removesuffix(name) + QUANTITIES[name].own_unit
     return {key: f"{prefix}{value:.12g}" if prefix else value}
+
+
+def changed_number(now: float, text: str, where: str) -> float:
+    """What `x2` or `+2` makes of a number; a whole number stays one.
+
+    Raises:
+        ConfigError: the text has a unit, or the outcome is not whole; begins with `where`.
+    """
+    match = _RELATIVE.fullmatch(text)
+    assert match is not None
+    if match[3].strip():
+        raise ConfigError(f"{where}: expected x2, +2 or a value without sign")
+    return _changed(now, match[1], float(match[2]), where)
+
+
+def _changed(now: float, sign: str, number: float, where: str) -> float:
+    value = now * number if sign == "x" else now + number
+    if not isinstance(now, int):
+        return value
+    if value != int(value):
+        raise ConfigError(f"{where}: of {now}, that is no whole number")
+    return int(value)
 
 
 def _present(scenario: Scenario, key: str) -> Any:

@@ -1,8 +1,6 @@
 """How far a simulated Slurm can be trusted: what was recorded, start by start.
 
-A folder has what Slurm printed: the texts of `artist cluster import --slurm`, and `sacct.txt` (or
-`sacct.txt.gz`) of `sacct -a -P -D --format=ALL`. Its jobs are simulated on its cluster under the
-policy `slurm`. Each job arrives when it became eligible and runs as long as its last run did. Then
+The jobs of a recording (`recording.py`) are simulated on its cluster under the policy `slurm`. Then
 each simulated start is compared with the recorded one, the first with the first, and so on.
 
 Starts depend on where in the schedulers' periods jobs come, which nobody records. On a busy cluster
@@ -14,29 +12,20 @@ beyond both.
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import yaml
 
 from artist.cluster.cluster_file import load_cluster
 from artist.config import load_scenario
-from artist.errors import ConfigError
-from artist.io.reading import is_file
-from artist.io.writing import write_whole
+from artist.experiments.recording import Recording, moment_of, read_recording
 from artist.policies.slurm.settings import settings_of
 from artist.run import simulate
-from artist.slurm.cluster_import import cluster_document
 from artist.slurm.facts import SlurmFacts
-from artist.slurm.texts import Record, hosts, settings, table
-from artist.trace.native.choices import Rules
-from artist.trace.native.time_units import moment_s, zoned_s
-from artist.trace.native.writer import write_native
-from artist.trace.read import read_trace
+from artist.slurm.texts import Record, hosts
 
 if TYPE_CHECKING:
     from artist.results.result import Result
@@ -44,8 +33,6 @@ if TYPE_CHECKING:
 
 CLOSE_S = 10.0
 """Starts that differ by less count as explained: twice the default `batch_sched_delay` and more."""
-
-_NEEDED = ("JobID", "Submit", "Start")
 
 
 @dataclass(frozen=True)
@@ -79,13 +66,23 @@ class Start:
 class Replay:
     """A simulated recording."""
 
-    result: Result
+    results: tuple[Result, ...]
+    """One of each phase."""
     starts: tuple[Start, ...]
     cycle_s: float
     """The longer of the two schedulers' periods."""
     not_modelled: tuple[str, ...]
     dropped: Mapping[str, int]
-    phases: int
+
+    @property
+    def result(self) -> Result:
+        """That of the first phase, which is the one that is compared."""
+        return self.results[0]
+
+    @property
+    def phases(self) -> int:
+        """In how many phases it was simulated."""
+        return len(self.results)
 
     def facts(self) -> dict[str, Any]:
         """The figures of the comparison."""
@@ -167,41 +164,21 @@ def replay(
         ConfigError: a text is missing or broken; names file and line.
         TraceError: the log is broken; names file and line.
     """
-    try:
-        inputs.mkdir(parents=True, exist_ok=True)
-    except OSError as cause:
-        raise ConfigError(f"{inputs}: cannot be made ({cause.strerror}); choose another") from cause
-    log = _log(folder, inputs)
-    cluster, trace_file = inputs / "cluster.yaml", inputs / "trace.csv"
-    document = cluster_document(folder, keep_names=keep_names)
-    write_whole(cluster, yaml.safe_dump(document, sort_keys=False, default_flow_style=None))
-    rules = Rules(model="keep", keep_names=keep_names)
-    trace = read_trace(log, format_="sacct", rules=rules)
-    runs = _runs(log)
-    # A run that was lost starts from the beginning: one iteration is all or nothing.
-    jobs = [replace(x, compute_s=x.ideal_s, iterations=1) for x in trace.jobs]
-    write_native(iter(jobs), trace_file)
-    epoch_s = _epoch_s(trace, runs)
-    chosen = {
-        "cluster": str(cluster),
-        "trace": str(trace_file),
-        "policy": "slurm",
-        "backend": "none",
-        "policy_options": {
-            "epoch_s": round(epoch_s),
-            "calc_phase_s": _calc_phase_s(folder, epoch_s),
-            "not_modelled": "ignore",
-            "kill": False,  # a log holds what ran before Slurm killed it
-        },
-    }
+    return replayed(read_recording(folder, inputs, keep_names=keep_names), sets=sets, phases=phases)
+
+
+def replayed(recording: Recording, *, sets: Sequence[str] = (), phases: int = 1) -> Replay:
+    """A recording, simulated in so many phases and compared."""
+    trace, runs, epoch_s = recording.trace, recording.runs, recording.epoch_s
+    cluster = load_cluster(str(recording.inputs / "cluster.yaml"))
     results = [
-        simulate(load_scenario(None, {**chosen, "permutation": phase}, sets))
+        simulate(load_scenario(None, {**recording.settings, "permutation": phase}, sets))
         for phase in range(phases)
     ]
-    names = load_cluster(str(cluster)).names["machine"]
-    described = settings_of(load_cluster(str(cluster)).file.slurm or SlurmFacts())
+    names = cluster.names["machine"]
+    described = settings_of(cluster.file.slurm or SlurmFacts())
     return Replay(
-        result=results[0],
+        results=tuple(results),
         starts=tuple(
             _compared(
                 trace, runs, [_simulated(x, names) for x in results], _reasons(results[0]), epoch_s
@@ -210,61 +187,7 @@ def replay(
         cycle_s=float(max(described.numbers[x] for x in ("bf_interval", "sched_interval"))),
         not_modelled=described.not_modelled,
         dropped=trace.dropped,
-        phases=phases,
     )
-
-
-def _log(folder: Path, inputs: Path) -> Path:
-    """The text of sacct, unpacked."""
-    plain, packed = folder / "sacct.txt", folder / "sacct.txt.gz"
-    if is_file(plain):
-        return plain
-    if not is_file(packed):
-        raise ConfigError(
-            f"{folder}: no sacct.txt; write it with: sacct -a -P -D --format=ALL > sacct.txt"
-        )
-    unpacked = inputs / "sacct.txt"
-    try:
-        write_whole(unpacked, gzip.decompress(packed.read_bytes()).decode())
-    except (OSError, EOFError, ValueError) as cause:
-        raise ConfigError(f"{packed}: cannot be unpacked ({cause}); copy it again") from cause
-    return unpacked
-
-
-def _runs(log: Path) -> dict[str, list[Record]]:
-    """The rows of each job that ran, in order."""
-    runs: dict[str, list[Record]] = {}
-    for record in table(log, _NEEDED):
-        id_ = record.text("JobID")
-        if not any(mark in id_ for mark in ".+[") and _moment_s(record, "Start") is not None:
-            runs.setdefault(id_, []).append(record)
-    return runs
-
-
-def _moment_s(record: Record, key: str) -> float | None:
-    text = record.text(key)
-    if text.isdecimal():
-        return float(text)
-    moment = moment_s(text)
-    return zoned_s(text) if moment is None else moment
-
-
-def _epoch_s(trace: Trace, runs: Mapping[str, Sequence[Record]]) -> float:
-    """The Unix time at which the trace begins."""
-    job = trace.jobs[0]
-    first = runs[job.id][0]
-    moments = [_moment_s(first, key) for key in ("Submit", "Eligible")]
-    return max(x for x in moments if x is not None) - job.arrival_s
-
-
-def _calc_phase_s(folder: Path, epoch_s: float) -> float:
-    """When PriorityCalcPeriod strikes after the trace begins: it counts from slurmctld's start.
-
-    `scontrol show config` calls that BOOT_TIME.
-    """
-    path = folder / "config.txt"
-    started_s = moment_s(settings(path).get("BOOT_TIME", "")) if is_file(path) else None
-    return 0.0 if started_s is None else (started_s - epoch_s) % 86400.0
 
 
 Simulated = dict[str, list[tuple[float, frozenset[str]]]]
@@ -311,7 +234,7 @@ def _compared(
         for nth in range(max(len(there), len(here))):
             record = there[nth] if nth < len(there) else None
             start_s, machines = here[nth] if nth < len(here) else (None, frozenset[str]())
-            at_s = None if record is None else _moment_s(record, "Start")
+            at_s = None if record is None else moment_of(record, "Start")
             starts.append(
                 Start(
                     job_id=job.id,

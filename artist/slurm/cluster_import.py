@@ -55,10 +55,10 @@ _RESERVATION_KEYS = (
 )  # fmt: skip
 _QOS_KEYS = ("Name", "Priority", "Preempt", "PreemptMode")
 _ASSOC_KEYS = ("Cluster", "Account", "User", "Share", "ParentName", "Par Name", "QOS", "Def QOS")
-_QOS_LIMITS = (
+QOS_LIMITS = (
     "GrpTRES", "GrpJobs", "GrpTRESRunMins", "MaxTRESPU", "MaxJobsPU", "MaxTRESPA", "MaxJobsPA",
 )  # fmt: skip
-_ASSOC_LIMITS = ("GrpTRES", "GrpJobs", "GrpTRESRunMins", "MaxJobs")
+ASSOC_LIMITS = ("GrpTRES", "GrpJobs", "GrpTRESRunMins", "MaxJobs")
 _ZEROS = ("", "0", "00:00:00", "1.000000", "0.000000")
 
 
@@ -274,13 +274,13 @@ class _Import:
 
     def _qos(self, record: Record) -> dict[str, Any]:
         name = record.needed("Name")
-        self._others_of(f"QOS {name}", record, (*_QOS_KEYS, *_QOS_LIMITS))
+        self._others_of(f"QOS {name}", record, (*_QOS_KEYS, *QOS_LIMITS))
         return {
             "name": name,
             "priority": record.count("Priority"),
             "preempts": [x for x in record.text("Preempt").split(",") if x],
             "preempt_mode": record.text("PreemptMode") or "cluster",
-            **_limits(record, _QOS_LIMITS),
+            **_limits(record, QOS_LIMITS),
         }
 
     def _accounts(self, cluster: str | None) -> list[dict[str, Any]]:
@@ -290,8 +290,8 @@ class _Import:
                 continue
             name, user = record.needed("Account"), record.text("User")
             whose = f"account {name}" + (f", user {self._people(user)}" if user else "")
-            self._others_of(whose, record, (*_ASSOC_KEYS, *_ASSOC_LIMITS))
-            limits = _limits(record, _ASSOC_LIMITS)
+            self._others_of(whose, record, (*_ASSOC_KEYS, *ASSOC_LIMITS))
+            limits = _limits(record, ASSOC_LIMITS)
             shares = "parent" if record.text("Share") == "parent" else record.count("Share", 1)
             account = accounts.setdefault(name, {"name": name, "shares": 1, "users": {}})
             if user:

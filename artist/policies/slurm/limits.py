@@ -16,11 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from artist.errors import ConfigError, shortened
+from artist.errors import ConfigError, TraceError, shortened
 from artist.io.reading import as_float
 from artist.policies.slurm.backfill import RunningJob
 from artist.policies.slurm.request import Request
 from artist.slurm.facts import SlurmFacts
+
+RESOURCES = ("cpu", "gres/gpu", "node")
+"""What limits count; others (memory, billing) limit nothing here."""
 
 _RUN_MINUTES = "run minutes of "
 
@@ -63,6 +66,22 @@ class Limits:
         return any(
             name.startswith(_RUN_MINUTES) for limits in self._limits.values() for name in limits
         )
+
+    def check_alone(self, request: Request) -> None:
+        """Refuse a job that could not even run alone: it would wait for ever.
+
+        Raises:
+            TraceError: it exceeds a limit.
+        """
+        held = _held(request, request.limit_s)
+        for group in self._groups(request):
+            for resource, limit in self._limits.get(group[:-1], {}).items():
+                if held.get(resource, 0.0) > limit:
+                    raise TraceError(
+                        f"job {shortened(request.job.id)} could never start: it takes "
+                        f"{held[resource]:g} {resource}, and {' '.join(group[:-1])} may hold "
+                        f"{limit:g}; raise the limit or leave the job out"
+                    )
 
     def permits(
         self,
@@ -110,11 +129,8 @@ class Limits:
 
 def _held(request: Request, left_s: int) -> dict[str, float]:
     """What a job holds, and for how many minutes to its limit."""
-    held = {
-        "cpu": float(request.nodes * request.cpus),
-        "gres/gpu": float(request.job.gpus),
-        "node": float(request.nodes),
-    }
+    amounts = request.nodes * request.cpus, request.job.gpus, request.nodes
+    held = dict(zip(RESOURCES, map(float, amounts), strict=True))
     minutes = {f"{_RUN_MINUTES}{name}": amount * left_s / 60 for name, amount in held.items()}
     return {**held, **minutes, "jobs": 1.0}
 

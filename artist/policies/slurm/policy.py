@@ -169,6 +169,7 @@ class Slurm(BasePolicy):
         request = self._requests.get(job.handle)
         if request is None:
             request = self._requests[job.handle] = self._reader.request(job)
+            self._limits.check_alone(request)
             request.eligible_s = now_s
             self._unfinished[request.number[0]] = self._unfinished.get(request.number[0], 0) + 1
         elif job.handle in self._held:  # GPUs left service

@@ -1,0 +1,69 @@
+"""`artist whatif`: changes of a recorded Slurm, each against the same Slurm as simulated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated
+
+import typer
+
+from artist.cli import options
+from artist.cli.output import Format, note, print_json, print_table, print_text
+
+
+def whatif(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Texts of Slurm: docs/how-to/slurm.md.")
+    ],
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--change",
+            metavar="KEY=VALUE",
+            help="racks=+2, machines=+8, qos.NAME.GrpTRES=, account.NAME.shares=x2, "
+            "config.KEY=, policy= ... Those of one --change, with blanks between them, are made "
+            "together.",
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE.md", help="Write it as a page, in Markdown.")
+    ] = None,
+    keep_names: Annotated[
+        bool, typer.Option("--keep-names", help="Keep the names of users.")
+    ] = False,
+    phases: Annotated[
+        int, typer.Option(min=1, max=100, help="How often, in other phases of Slurm's cycles.")
+    ] = 5,
+    overwrite: options.OverwriteFiles = False,
+    format_: options.FormatOption = Format.TABLE,
+    quiet: options.Quiet = False,
+) -> None:
+    """Say what changes of a recorded Slurm would do to waits."""
+    from artist.cli.whatif_text import answer, as_json, page, table
+    from artist.errors import ConfigError
+    from artist.experiments.whatif import what_if
+    from artist.io.writing import check_new_file, write_whole
+
+    if not changes:
+        raise ConfigError("no --change; say what to change, e.g. --change racks=+2")
+    if len({*changes}) < len(changes):
+        raise ConfigError("--change is given twice with the same value; give it once")
+    if out is not None:
+        check_new_file(out, "--out", overwrite=overwrite)
+    with TemporaryDirectory() as inputs:
+        found = what_if(folder, Path(inputs), changes, keep_names=keep_names, phases=phases)
+        if out is not None:
+            write_whole(out, page(found, str(folder)))
+        if format_ is Format.JSON:
+            print_json(as_json(found))
+            return
+        for sentence in answer(found):
+            print_text(sentence)
+        print_table(*table(found))
+    if quiet:
+        return
+    for sentence in found.assumed:
+        note(f"assumed: {sentence}")
+    for what in found.replay.not_modelled:
+        note(f"not modelled: {what}")

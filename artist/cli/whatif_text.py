@@ -1,0 +1,202 @@
+"""Words, table, page and JSON of a what-if."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from artist.results.statistics.compare_values import LEAST_REPLICATES, Verdict
+from artist.results.terms.number_text import counted, listed, percent, short, time_text
+
+if TYPE_CHECKING:
+    from artist.experiments.whatif import Loss, Outcome, WhatIf
+    from artist.results.statistics.block_bootstrap import BlockDifference
+
+_MOST_LOSERS = 4
+
+Table = tuple[str, Sequence[str], Sequence[Sequence[object]]]
+
+
+def answer(found: WhatIf) -> list[str]:
+    """Three lines: what the best change does, who loses by it, how far that can be trusted."""
+    every = found.groups()[0]
+    best = min(found.outcomes, key=lambda one: found.compared(one, every).other)
+    among = f" Of {len(found.outcomes)} changes, that is the shortest." * (len(found.outcomes) > 1)
+    first = f"{best.change}: {_change_of_wait(found, best)}.{among}"
+    return [first, _who_pays(found, best), f"Trust: {found.replay.sentence()}."]
+
+
+def _change_of_wait(found: WhatIf, outcome: Outcome) -> str:
+    compared = found.compared(outcome, found.groups()[0])
+    if compared.verdict is Verdict.IDENTICAL:
+        return f"the same waits; their mean is {time_text(compared.baseline)}"
+    waits = f"mean wait {time_text(compared.other)} instead of {time_text(compared.baseline)}"
+    return f"{waits}, {_relative(compared)}; {_certainty(found, outcome, compared)}"
+
+
+def _relative(compared: BlockDifference) -> str:
+    """`75 % less [60 .. 80 %]`, if there is something to be a share of."""
+    if not compared.baseline:
+        return f"{time_text(abs(compared.difference))} {_more(compared)}"
+    share = f"{percent(abs(compared.difference) / compared.baseline)} % {_more(compared)}"
+    return f"{share}{_interval(compared)}"
+
+
+def _more(compared: BlockDifference) -> str:
+    return "more" if compared.difference > 0 else "less"
+
+
+def _interval(compared: BlockDifference) -> str:
+    if math.isnan(compared.low) or not compared.baseline:
+        return ""
+    low, high = (100 * end / compared.baseline for end in (compared.low, compared.high))
+    return f" [{low:+.0f} .. {high:+.0f} %]"
+
+
+def _certainty(found: WhatIf, outcome: Outcome, compared: BlockDifference) -> str:
+    same = found.same_sign(outcome)
+    phases = f"so in {same} of {counted(found.replay.phases, 'phase')} of Slurm's cycles"
+    days = counted(compared.blocks, found.block_name)
+    if compared.verdict is Verdict.TOO_FEW:
+        return f"{phases}, but {days}: too few days to say more, which takes {LEAST_REPLICATES}"
+    if compared.verdict is Verdict.UNDECIDED:
+        return f"{days} leave undecided whether that is so on others; {phases}"
+    return f"surely {compared.verdict} over {days}, {phases}"
+
+
+def _who_pays(found: WhatIf, outcome: Outcome) -> str:
+    losses = found.losses(outcome)
+    worse = "Nobody waits longer"
+    if losses:
+        named = listed([_loss(x) for x in losses[:_MOST_LOSERS]])
+        rest = len(losses) - _MOST_LOSERS
+        worse = f"Worse off: {named}" + (f", and {rest} more" if rest > 0 else "")
+    present, changed = found.gpu_hours(found.present), found.gpu_hours(outcome)
+    gained = changed[0] - present[0]
+    hours = f"{short(abs(gained))} GPU-hours {'more' if gained > 0 else 'less'}"
+    done = f"{hours if gained else 'as many GPU-hours'} are done when the last job arrives"
+    lost = changed[1] - present[1]
+    also = f", {short(abs(lost))} {'more' if lost > 0 else 'less'} are lost" if lost else ""
+    return f"{worse}; {done}{also}."
+
+
+def _loss(loss: Loss) -> str:
+    return f"{loss.who} (+{time_text(loss.changed_s - loss.present_s)})"
+
+
+def table(found: WhatIf) -> Table:
+    """At most twelve rows: mean waits by size, account and hour, and GPU-hours done."""
+    rows = []
+    for group in found.groups():
+        compared = [found.compared(one, group) for one in found.outcomes]
+        cells = [_cell(x) for x in compared]
+        count = int(group.jobs.sum())
+        rows.append([group.name, count, time_text(compared[0].baseline), *cells])
+    done = [found.gpu_hours(x)[0] for x in (found.present, *found.outcomes)]
+    signed = [f"{short(x)} ({x - done[0]:+.3g})" for x in done[1:]]
+    rows.append(["GPU-hours when the last job arrives", "", short(done[0]), *signed])
+    days = counted(len({*found.blocks.tolist()}), found.block_name)
+    title = f"mean waits over {days} in {counted(found.replay.phases, 'phase')}"
+    return title, ("", "jobs", "present", *(x.change for x in found.outcomes)), rows
+
+
+def _cell(compared: BlockDifference) -> str:
+    if compared.verdict is Verdict.IDENTICAL:
+        return "the same"
+    mean = time_text(compared.other)
+    if not compared.baseline:
+        return mean
+    change = f"{100 * compared.difference / compared.baseline:+.0f} %{_interval(compared)}"
+    return f"{mean} ({change})"
+
+
+def page(found: WhatIf, folder: str) -> str:
+    """One page in Markdown."""
+    title, columns, rows = table(found)
+    lines = [f"# What if: {folder}", "", *(f"{sentence}\n" for sentence in answer(found))]
+    lines += [
+        "## Mean waits",
+        "",
+        f"Over {title.partition(' over ')[2]}.",
+        "",
+        _line(columns),
+        _line(["---"] * len(columns)),
+    ]
+    lines += [_line(row) for row in rows]
+    for outcome in found.outcomes:
+        lines += [
+            "",
+            f"## {outcome.change}",
+            "",
+            f"{_change_of_wait(found, outcome)}.".capitalize(),
+        ]
+        if losses := found.losses(outcome):
+            lines += ["", _line(("worse off", "jobs", "present", "changed")), _line(["---"] * 4)]
+            lines += [
+                _line((x.who, x.jobs, time_text(x.present_s), time_text(x.changed_s)))
+                for x in losses
+            ]
+        else:
+            lines += ["", "Nobody waits longer in every phase."]
+    lines += ["", "## What this rests on", "", f"- {found.replay.sentence()}"]
+    lines += [f"- {sentence}" for sentence in found.assumed]
+    lines += [f"- not modelled: {what}" for what in found.replay.not_modelled]
+    return "\n".join(lines) + "\n"
+
+
+def _sentence(text: str) -> str:
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _line(cells: Sequence[object]) -> str:
+    return f"| {' | '.join(str(cell).replace('|', '/') for cell in cells)} |"
+
+
+def as_json(found: WhatIf) -> dict[str, Any]:
+    """Everything, in seconds and GPU-hours; null where few days give no interval."""
+    changes = []
+    for outcome in found.outcomes:
+        done, lost = found.gpu_hours(outcome)
+        changes.append(
+            {
+                "change": outcome.change,
+                "waits": [
+                    {"jobs": group.name, "count": int(group.jobs.sum())}
+                    | _facts(found.compared(outcome, group))
+                    for group in found.groups()
+                ],
+                "phases_that_agree": found.same_sign(outcome),
+                "gpu_hours_done": done,
+                "gpu_hours_lost": lost,
+                "worse_off": [
+                    {"who": x.who, "jobs": x.jobs, "present_s": x.present_s,
+                     "changed_s": x.changed_s}
+                    for x in found.losses(outcome)
+                ],
+            }
+        )  # fmt: skip
+    done, lost = found.gpu_hours(found.present)
+    return {
+        "answer": answer(found),
+        "present": {"gpu_hours_done": done, "gpu_hours_lost": lost},
+        "changes": changes,
+        "replay": found.replay.facts(),
+        "assumed": list(found.assumed),
+        "not_modelled": list(found.replay.not_modelled),
+    }
+
+
+def _facts(compared: BlockDifference) -> dict[str, Any]:
+    def or_none(value: float) -> float | None:
+        return None if math.isnan(value) else value
+
+    return {
+        "present_s": compared.baseline,
+        "changed_s": compared.other,
+        "difference_s": compared.difference,
+        "low_s": or_none(compared.low),
+        "high_s": or_none(compared.high),
+        "verdict": str(compared.verdict),
+        "blocks": compared.blocks,
+    }

@@ -1,0 +1,253 @@
+"""Changes of a cluster that was imported from Slurm: more machines, other limits and settings.
+
+| key | |
+| --- | --- |
+| `racks`, `machines` | how many; new ones are copies of the last one, in its partitions |
+| `qos.NAME.KEY` | `priority`, or a limit as sacctmgr calls it: `GrpTRES`, `MaxJobsPU` ... |
+| `account.NAME.KEY`, `user.NAME.KEY` | `shares`, or a limit: `GrpTRES`, `MaxJobs` ... |
+| `partition.NAME.KEY` | `priority_tier`, `priority_job_factor`, `preempt_mode` |
+| `config.KEY` | of slurm.conf: `PriorityWeightAge`, `SchedulerParameters.bf_interval` ... |
+
+A value is a new one, or relative to the present one: `x2`, `+2`. A limit without a value is lifted.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from artist.errors import ConfigError, did_you_mean, shortened
+from artist.experiments.relative_values import changed_number, is_relative
+from artist.io.reading import as_float
+from artist.policies.slurm.limits import RESOURCES
+from artist.slurm.cluster_import import ASSOC_LIMITS, QOS_LIMITS
+from artist.slurm.texts import host_list, hosts
+
+SIZES = ("racks", "machines")
+GROUPS = ("qos", "account", "user", "partition", "config")
+_NUMBERED = re.compile(r"(.*?)(\d*)")
+_PARTITION_KEYS = ("priority_tier", "priority_job_factor", "preempt_mode")
+_PARAMETERS = "SchedulerParameters"
+
+Document = dict[str, Any]
+
+
+def is_of_cluster(key: str) -> bool:
+    """Whether a change is one of the cluster."""
+    return key in SIZES or key.partition(".")[0] in GROUPS
+
+
+def with_change(document: Mapping[str, Any], key: str, value: str, where: str) -> Document:
+    """The content of a cluster file with a change; the values themselves are checked by its reader.
+
+    Raises:
+        ConfigError: there is no such thing to change; begins with `where`.
+    """
+    changed = copy.deepcopy(dict(document))
+    if key in SIZES:
+        _resize(changed, key, value, where)
+        return changed
+    group, _, rest = key.partition(".")
+    slurm = changed["slurm"]
+    if group == "config":
+        _configure(slurm["settings"], rest, value, where)
+        return changed
+    name, _, what = rest.rpartition(".")
+    if group == "user":
+        _limit_user(slurm["accounts"], name, what, value, where)
+        return changed
+    kind = {"qos": "qos", "account": "accounts", "partition": "partitions"}[group]
+    one = _named(slurm[kind], name, f"{where}: {group}")
+    if group == "partition":
+        _set(one, what, _PARTITION_KEYS, value, where)
+    elif group == "qos":
+        _set_or_limit(one, what, ("priority",), QOS_LIMITS, value, where)
+    else:
+        _set_or_limit(one, what, ("shares",), ASSOC_LIMITS, value, where)
+    return changed
+
+
+def _named(things: Sequence[Document], name: str, where: str) -> Document:
+    for thing in things:
+        if thing["name"] == name:
+            return thing
+    known = [thing["name"] for thing in things]
+    if not known:
+        raise ConfigError(f"{where} {shortened(name)}: Slurm's texts name none")
+    raise ConfigError(f"{where} {shortened(name)}: {did_you_mean(name, known)}")
+
+
+def _set_or_limit(
+    one: Document, key: str, keys: Sequence[str], limits: Sequence[str], value: str, where: str
+) -> None:
+    if key in limits:
+        _limit(one.setdefault("limits", {}), key, value, where)
+    else:
+        _set(one, key, (*keys, *limits), value, where)
+
+
+def _set(one: Document, key: str, keys: Sequence[str], value: str, where: str) -> None:
+    if key not in keys:
+        raise ConfigError(
+            f"{where}: {shortened(key)} cannot be changed ({did_you_mean(key, keys)})"
+        )
+    one[key] = _value(one.get(key), value, where)
+
+
+def _limit(limits: Document, key: str, value: str, where: str) -> None:
+    """Set a limit, or lift it."""
+    if not value:
+        limits.pop(key, None)
+        return
+    if "TRES" in key:
+        for part in value.split(","):
+            resource, _, amount = part.partition("=")
+            if resource.lower() not in RESOURCES or _as_number(amount) is None:
+                raise ConfigError(
+                    f"{where}: {shortened(part)} limits nothing here, expected "
+                    f"{' or '.join(f'{one}=16' for one in RESOURCES)}"
+                )
+    limits[key] = str(_value(_as_number(limits.get(key)), value, where))
+
+
+def _limit_user(accounts: Sequence[Document], name: str, key: str, value: str, where: str) -> None:
+    """Change a user in every account that has them."""
+    theirs = [account for account in accounts if name in account["users"]]
+    if not theirs:
+        known = sorted({user for account in accounts for user in account["users"]})
+        raise ConfigError(f"{where}: user {shortened(name)}: {did_you_mean(name, known)}")
+    for account in theirs:
+        if key in ASSOC_LIMITS:
+            limits = account.setdefault("user_limits", {}).setdefault(name, {})
+            _limit(limits, key, value, where)
+        elif key == "shares":
+            account["users"][name] = _value(account["users"][name], value, where)
+        else:
+            hint = did_you_mean(key, ("shares", *ASSOC_LIMITS))
+            raise ConfigError(f"{where}: {shortened(key)} cannot be changed ({hint})")
+
+
+def _configure(settings: Document, key: str, value: str, where: str) -> None:
+    """Change a setting of slurm.conf, or one of its SchedulerParameters."""
+    name, _, parameter = key.partition(".")
+    name = next((one for one in settings if one.lower() == name.lower()), name)
+    if not parameter:
+        settings[name] = str(_value(_as_number(settings.get(name)), value, where))
+        return
+    if name != _PARAMETERS:
+        raise ConfigError(f"{where}: only {_PARAMETERS} has parts")
+    parts = [part for part in settings.get(name, "").split(",") if part]
+    now = {part.partition("=")[0]: part.partition("=")[2] for part in parts}
+    now[parameter] = str(_value(_as_number(now.get(parameter)), value, where))
+    settings[name] = ",".join(f"{one}={text}" if text else one for one, text in now.items())
+
+
+def _value(now: Any, value: str, where: str) -> Any:
+    """A value as it is written, or what a relative one makes of the present one."""
+    if not is_relative(value):
+        number = _as_number(value)
+        return value if number is None else number
+    if isinstance(now, bool) or not isinstance(now, int | float):
+        is_now = "is not set" if now is None else f"is {shortened(str(now))}"
+        raise ConfigError(f"{where}: it {is_now}, and only a number can be changed by so much")
+    return changed_number(now, value, where)
+
+
+def _as_number(text: str | None) -> float | None:
+    """The number that a text is; None if it is another text."""
+    number = as_float(text or "")
+    if number != number or abs(number) > 1e15:
+        return None
+    return int(number) if number == int(number) else number
+
+
+# -- machines ----------------------------------------------------------------------------
+
+
+def _resize(document: Document, key: str, value: str, where: str) -> None:
+    """Add copies of the last racks or machines, or leave the last ones out."""
+    levels = document["levels"]
+    level = "rack" if key == "racks" else "machine"
+    if level not in levels:
+        raise ConfigError(
+            f"{where}: the cluster has no racks, since topology.txt names no switches; say "
+            "machines=+8"
+        )
+    siblings = document["tree"]
+    for inner in levels[1 : levels.index(level) + 1]:
+        siblings = siblings[-1][inner]
+    there = units(document, level)
+    now = len(there)
+    wanted = _value(now, value, where)
+    if not isinstance(wanted, int) or not 1 <= wanted <= 100 * now:
+        raise ConfigError(f"{where}: expected +2 or a number from 1 to {100 * now}")
+    if now - wanted >= len(siblings):
+        raise ConfigError(
+            f"{where}: at most {len(siblings) - 1} can be left out, those of the last unit"
+        )
+    last = there[-1]
+    taken = {name for one in document["tree"] for name in _names(one)}
+    for _ in range(wanted - now):
+        renamed: dict[str, str] = {}
+        siblings.append(_copy(last, taken, renamed))
+        _join(document["slurm"], renamed)
+    if wanted < now:
+        gone = {name for one in siblings[wanted - now :] for name in _names(one)}
+        del siblings[wanted - now :]
+        _leave(document["slurm"], gone, where)
+
+
+def units(document: Mapping[str, Any], level: str) -> list[Document]:
+    """The units of a level, in order."""
+    found = document["tree"]
+    for inner in document["levels"][1 : document["levels"].index(level) + 1]:
+        found = [one for unit in found for one in unit[inner]]
+    return list(found)
+
+
+def _names(unit: Document) -> list[str]:
+    """The names of a unit and of all units inside it."""
+    inside = (one for key in unit for one in (unit[key] if isinstance(unit[key], list) else ()))
+    return [unit["name"], *(name for one in inside for name in _names(one))]
+
+
+def _copy(unit: Document, taken: set[str], renamed: dict[str, str]) -> Document:
+    """A copy of a unit, in which each name has the next number that is not taken."""
+    match = _NUMBERED.fullmatch(unit["name"])
+    assert match is not None
+    before, digits = match.groups()
+    number = int(digits or 0) + 1
+    while (name := f"{before}{number:0{len(digits)}d}") in taken:
+        number += 1
+    taken.add(name)
+    renamed[unit["name"]] = name
+    return {
+        key: [_copy(one, taken, renamed) for one in value] if isinstance(value, list) else value
+        for key, value in unit.items()
+    } | {"name": name}
+
+
+def _join(slurm: Document, renamed: Mapping[str, str]) -> None:
+    """Put copies of machines where the machines are."""
+    for thing in (*slurm["machines"], *slurm["partitions"]):
+        if thing["nodes"] != "ALL":
+            names = hosts(thing["nodes"], "nodes")
+            thing["nodes"] = host_list([*names, *(renamed[x] for x in names if x in renamed)])
+
+
+def _leave(slurm: Document, gone: set[str], where: str) -> None:
+    """Take machines out of everything; what has no machine left goes."""
+    for kind in ("machines", "partitions", "reservations"):
+        left = []
+        for thing in slurm[kind]:
+            if thing["nodes"] != "ALL":
+                names = [x for x in hosts(thing["nodes"], "nodes") if x not in gone]
+                if not names and kind == "partitions":
+                    raise ConfigError(f"{where}: partition {thing['name']} would have no machine")
+                if not names:
+                    continue
+                thing["nodes"] = host_list(names)
+            left.append(thing)
+        slurm[kind] = left

@@ -1,0 +1,145 @@
+"""What a Slurm recorded: its cluster, its jobs and their runs, as a scenario.
+
+A folder has what Slurm printed: the texts of `artist cluster import --slurm`, and `sacct.txt` (or
+`sacct.txt.gz`) of `sacct -a -P -D --format=ALL`. Each job arrives when it became eligible and runs
+as long as its last run did.
+"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from artist.errors import ConfigError
+from artist.io.reading import is_file
+from artist.io.writing import write_whole
+from artist.slurm.cluster_import import cluster_document
+from artist.slurm.texts import Record, settings, table
+from artist.trace.native.choices import Rules
+from artist.trace.native.time_units import moment_s, zoned_s
+from artist.trace.native.writer import write_native
+from artist.trace.read import read_trace
+
+if TYPE_CHECKING:
+    from artist.trace.native.trace import Trace
+
+_NEEDED = ("JobID", "Submit", "Start")
+
+
+@dataclass(frozen=True)
+class Recording:
+    """A recording, and the scenario that simulates it."""
+
+    inputs: Path
+    """Where its cluster file and its trace are."""
+    document: Mapping[str, Any]
+    """The content of the cluster file."""
+    trace: Trace
+    runs: Mapping[str, Sequence[Record]]
+    """The rows of each job that ran, in order."""
+    epoch_s: float
+    """The Unix time at which the trace begins. Times without a zone count as UTC."""
+    settings: Mapping[str, Any]
+    """Of a scenario under the policy `slurm`."""
+
+
+def read_recording(folder: Path, inputs: Path, *, keep_names: bool = False) -> Recording:
+    """The recording in a folder. Its cluster file and its trace are written to `inputs`.
+
+    Raises:
+        ConfigError: a text is missing or broken; names file and line.
+        TraceError: the log is broken; names file and line.
+    """
+    try:
+        inputs.mkdir(parents=True, exist_ok=True)
+    except OSError as cause:
+        raise ConfigError(f"{inputs}: cannot be made ({cause.strerror}); choose another") from cause
+    log = _log(folder, inputs)
+    trace_file = inputs / "trace.csv"
+    document = cluster_document(folder, keep_names=keep_names)
+    cluster = write_cluster(document, inputs / "cluster.yaml")
+    rules = Rules(model="keep", keep_names=keep_names)
+    trace = read_trace(log, format_="sacct", rules=rules)
+    runs = _runs(log)
+    # A run that was lost starts from the beginning: one iteration is all or nothing.
+    jobs = [replace(x, compute_s=x.ideal_s, iterations=1) for x in trace.jobs]
+    write_native(iter(jobs), trace_file)
+    epoch_s = _epoch_s(trace, runs)
+    chosen = {
+        "cluster": str(cluster),
+        "trace": str(trace_file),
+        "policy": "slurm",
+        "backend": "none",
+        "policy_options": {
+            "epoch_s": round(epoch_s),
+            "calc_phase_s": _calc_phase_s(folder, epoch_s),
+            "not_modelled": "ignore",
+            "kill": False,  # a log holds what ran before Slurm killed it
+        },
+    }
+    return Recording(inputs, document, trace, runs, epoch_s, chosen)
+
+
+def write_cluster(document: Mapping[str, Any], path: Path) -> Path:
+    """Write a cluster file."""
+    write_whole(path, yaml.safe_dump(dict(document), sort_keys=False, default_flow_style=None))
+    return path
+
+
+def _log(folder: Path, inputs: Path) -> Path:
+    """The text of sacct, unpacked."""
+    plain, packed = folder / "sacct.txt", folder / "sacct.txt.gz"
+    if is_file(plain):
+        return plain
+    if not is_file(packed):
+        raise ConfigError(
+            f"{folder}: no sacct.txt; write it with: sacct -a -P -D --format=ALL > sacct.txt"
+        )
+    unpacked = inputs / "sacct.txt"
+    try:
+        write_whole(unpacked, gzip.decompress(packed.read_bytes()).decode())
+    except (OSError, EOFError, ValueError) as cause:
+        raise ConfigError(f"{packed}: cannot be unpacked ({cause}); copy it again") from cause
+    return unpacked
+
+
+def _runs(log: Path) -> dict[str, list[Record]]:
+    """The rows of each job that ran, in order."""
+    runs: dict[str, list[Record]] = {}
+    for record in table(log, _NEEDED):
+        id_ = record.text("JobID")
+        if not any(mark in id_ for mark in ".+[") and moment_of(record, "Start") is not None:
+            runs.setdefault(id_, []).append(record)
+    return runs
+
+
+def moment_of(record: Record, key: str) -> float | None:
+    """Seconds since 1970; None where Slurm does not know the time."""
+    text = record.text(key)
+    if text.isdecimal():
+        return float(text)
+    moment = moment_s(text)
+    return zoned_s(text) if moment is None else moment
+
+
+def _epoch_s(trace: Trace, runs: Mapping[str, Sequence[Record]]) -> float:
+    """The Unix time at which the trace begins."""
+    job = trace.jobs[0]
+    first = runs[job.id][0]
+    moments = [moment_of(first, key) for key in ("Submit", "Eligible")]
+    return max(x for x in moments if x is not None) - job.arrival_s
+
+
+def _calc_phase_s(folder: Path, epoch_s: float) -> float:
+    """When PriorityCalcPeriod strikes after the trace begins: it counts from slurmctld's start.
+
+    `scontrol show config` calls that BOOT_TIME.
+    """
+    path = folder / "config.txt"
+    started_s = moment_s(settings(path).get("BOOT_TIME", "")) if is_file(path) else None
+    return 0.0 if started_s is None else (started_s - epoch_s) % 86400.0

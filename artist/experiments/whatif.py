@@ -1,0 +1,319 @@
+"""What if: a change of a recorded Slurm against the same Slurm as it is simulated.
+
+Both are simulations of the same jobs, in the same phases of Slurm's cycles: what the simulation
+gets wrong, it mostly gets wrong in both. `Replay.sentence` says how much that is, so it is always
+shown beside a what-if. Run times are those that were recorded, and jobs arrive as they did.
+
+A change is `KEY=VALUE`; several with blanks between them are made together. `cluster_changes.py`
+has the keys of the cluster. `policy` and `policy.KEY` are those of a scenario.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from artist.cluster.cluster_file import cluster_from
+from artist.config import Scenario
+from artist.errors import ArtistError, ConfigError, shortened
+from artist.experiments.cluster_changes import GROUPS, SIZES, is_of_cluster, units, with_change
+from artist.experiments.recording import Recording, read_recording, write_cluster
+from artist.experiments.relative_values import scenario_at
+from artist.experiments.replay import Replay, replayed
+from artist.policies.slurm.settings import settings_of
+from artist.results.statistics.block_bootstrap import BlockDifference, block_difference
+from artist.run import simulate
+from artist.slurm.facts import SlurmFacts
+from artist.trace.native.writer import write_native
+
+if TYPE_CHECKING:
+    from artist.results.result import Result
+    from artist.results.statistics.paired_input import Floats
+
+DAY_S = 86400.0
+LEAST_WEEKS = 5
+"""From so many whole weeks on, weeks are what is drawn, since a weekend is no Monday."""
+
+_COMMUNICATION = ("fabric", "system", "contention", "backend", "calibration", "collectives")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Jobs that are shown together."""
+
+    kind: str
+    name: str
+    jobs: Floats
+    """Whether each job is one of them."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Somebody whose jobs wait longer on average, in every phase."""
+
+    who: str
+    jobs: int
+    present_s: float
+    changed_s: float
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The simulated recording, present or changed: one result of each phase."""
+
+    change: str
+    results: tuple[Result, ...]
+
+    @cached_property
+    def waits_s(self) -> Floats:
+        """How long each job waits in all, by phase and job in the order of arrival."""
+        tables = (result.tables["jobs"] for result in self.results)
+        ordered = [
+            np.asarray(table["queue_delay_s"])[np.argsort(table["job_id"], kind="stable")]
+            for table in tables
+        ]
+        return np.array(ordered, np.float64)
+
+    def gpu_hours(self, until_s: float) -> tuple[float, float]:
+        """GPU-hours that count until a time, and those that were lost with preempted runs."""
+        done = lost = 0.0
+        for result in self.results:
+            stays = result.tables["placements"]
+            start_s, end_s, gone_s, gpus = (
+                np.asarray(stays[name], np.float64)
+                for name in ("start_s", "end_s", "lost_s", "gpus")
+            )
+            kept_s = np.minimum(end_s - gone_s, until_s) - start_s
+            done += float((np.clip(kept_s, 0.0, None) * gpus).sum())
+            lost += float((gone_s * gpus).sum())
+        return done / 3600 / len(self.results), lost / 3600 / len(self.results)
+
+
+@dataclass(frozen=True)
+class WhatIf:
+    """Changes, each against the replayed present."""
+
+    replay: Replay
+    present: Outcome
+    outcomes: tuple[Outcome, ...]
+    epoch_s: float
+    machine_gpus: int
+    """GPUs of the largest machine."""
+    assumed: tuple[str, ...]
+    """What holds for these changes and a reader should know."""
+
+    @cached_property
+    def jobs(self) -> Mapping[str, Any]:
+        """The columns of all jobs, ordered as `Outcome.waits_s`."""
+        table = self.present.results[0].tables["jobs"]
+        order = np.argsort(table["job_id"], kind="stable")
+        return {name: np.asarray(table[name])[order] for name in _SHOWN if name in table}
+
+    @cached_property
+    def days(self) -> Floats:
+        """The day on which each job arrives, as the cluster's clock has it."""
+        days: Floats = (self.jobs["arrival_s"] + self.epoch_s) // DAY_S
+        return days
+
+    @cached_property
+    def blocks(self) -> Floats:
+        """What is drawn: days, or weeks if there are enough of them."""
+        first = self.days.min()
+        if self.days.max() - first + 1 < 7 * LEAST_WEEKS:
+            return self.days
+        weeks: Floats = (self.days - first) // 7
+        return weeks
+
+    @property
+    def block_name(self) -> str:
+        """`day` or `week`."""
+        return "day" if self.blocks is self.days else "week"
+
+    def groups(self) -> list[Group]:
+        """All jobs; by size, by account, by hour of arrival: at most eleven groups."""
+        every = np.ones(len(self.days), bool)
+        found = [Group("", "all jobs", every)]
+        gpus, machine = self.jobs["gpus"], self.machine_gpus
+        found += [
+            Group("size", name, jobs)
+            for name, jobs in (
+                ("1 GPU", gpus == 1),
+                (f"2 to {machine - 1} GPUs", (gpus > 1) & (gpus < machine)),
+                (f"{machine} GPUs", (gpus == machine) & (gpus > 1)),
+                (f"more than {machine} GPUs", gpus > machine),
+            )
+            if jobs.any()
+        ]
+        found += [Group("account", f"account {x}", self.jobs["tenant"] == x) for x in self._tops()]
+        hours = (self.jobs["arrival_s"] + self.epoch_s) % DAY_S // 3600
+        by_hour = [
+            Group("hour", f"arrived {first:02d} to {first + 8:02d} h", jobs)
+            for first in (0, 8, 16)
+            if (jobs := (hours >= first) & (hours < first + 8)).any()
+        ]
+        return found + (by_hour if len(by_hour) > 1 else [])
+
+    def _tops(self, most: int = 3) -> list[str]:
+        """The accounts whose jobs wait longest in all."""
+        if "tenant" not in self.jobs:
+            return []
+        waits_s, accounts = self.present.waits_s.mean(axis=0), self.jobs["tenant"]
+        named = sorted({str(x) for x in accounts if x})
+        return sorted(named, key=lambda x: -float(waits_s[accounts == x].sum()))[:most]
+
+    def compared(self, outcome: Outcome, group: Group) -> BlockDifference:
+        """The mean waits of a group's jobs, over all phases."""
+        present_s, changed_s = (x.waits_s.mean(axis=0)[group.jobs] for x in (self.present, outcome))
+        return block_difference(present_s, changed_s, self.blocks[group.jobs])
+
+    def same_sign(self, outcome: Outcome) -> int:
+        """In how many phases the mean wait changes as it does on average."""
+        by_phase = (outcome.waits_s - self.present.waits_s).mean(axis=1)
+        return int((np.sign(by_phase) == np.sign(by_phase.mean())).sum())
+
+    def losses(self, outcome: Outcome) -> list[Loss]:
+        """Accounts, then users, whose jobs wait longer on average in every phase; worst first."""
+        found = []
+        for column, kind in (("tenant", "account "), ("user", "")):
+            names = self.jobs.get(column)
+            if names is None:
+                continue
+            some = []
+            for name in sorted({str(x) for x in names if x}):
+                theirs = names == name
+                present_s = self.present.waits_s[:, theirs].mean(axis=1)
+                changed_s = outcome.waits_s[:, theirs].mean(axis=1)
+                if (changed_s > present_s).all():
+                    count = int(theirs.sum())
+                    means = float(present_s.mean()), float(changed_s.mean())
+                    some.append(Loss(f"{kind}{name}", count, *means))
+            found += sorted(some, key=lambda x: x.present_s - x.changed_s)
+        return found
+
+    def gpu_hours(self, outcome: Outcome) -> tuple[float, float]:
+        """GPU-hours that count until the last job arrives, and those lost with preempted runs."""
+        return outcome.gpu_hours(float(self.jobs["arrival_s"].max()))
+
+
+_SHOWN = ("arrival_s", "gpus", "tenant", "user")
+
+
+def what_if(
+    folder: Path,
+    inputs: Path,
+    changes: Sequence[str],
+    *,
+    keep_names: bool = False,
+    phases: int = 1,
+) -> WhatIf:
+    """Simulate a recording as it is and with each change. Files go to `inputs`.
+
+    Raises:
+        ConfigError: a change cannot be made, or a text is missing or broken.
+        TraceError: the log is broken; names file and line.
+    """
+    recording = read_recording(folder, inputs, keep_names=keep_names)
+    scenarios = [_changed(recording, n, change) for n, change in enumerate(changes, start=1)]
+    replay = replayed(recording, phases=phases)
+    return WhatIf(
+        replay=replay,
+        present=Outcome("present", replay.results),
+        outcomes=tuple(
+            Outcome(change, _simulated(scenario, change, phases))
+            for change, scenario in zip(changes, scenarios, strict=True)
+        ),
+        epoch_s=recording.epoch_s,
+        machine_gpus=max(one["gpus"] for one in units(recording.document, "machine")),
+        assumed=tuple(_assumed(scenarios)),
+    )
+
+
+def _changed(recording: Recording, number: int, change: str) -> Scenario:
+    """The scenario with a change.
+
+    Raises:
+        ConfigError: it cannot be made; names it.
+    """
+    where = f"--change {shortened(change)}"
+    pairs = [part.partition("=") for part in change.split()]
+    if not pairs or not all(key and equals for key, equals, _ in pairs):
+        raise ConfigError(f"{where}: expected KEY=VALUE, e.g. racks=+2 or policy=easy")
+    settings, document = dict(recording.settings), recording.document
+    of_scenario: list[tuple[str, Any]] = []
+    for key, _, value in pairs:
+        if is_of_cluster(key):
+            document = with_change(document, key, value, where)
+            continue
+        group = key.partition(".")[0]
+        if group in _COMMUNICATION:
+            raise ConfigError(
+                f"{where}: changes no run time here, since the log does not say which models jobs "
+                "train; convert it with --model-rule and use artist compare"
+            )
+        if group != "policy":
+            known = ", ".join((*SIZES, "policy", *(f"{x}.NAME.KEY" for x in GROUPS[:-1])))
+            raise ConfigError(
+                f"{where}: {shortened(key)} cannot be changed; expected {known} or config.KEY"
+            )
+        of_scenario.append((key, value))
+    policy = next((value for key, value in of_scenario if key == "policy"), "slurm")
+    if document is not recording.document:
+        _check(document, recording, policy, where, [key for key, _, _ in pairs])
+        file = write_cluster(document, recording.inputs / f"cluster-{number}.yaml")
+        settings["cluster"] = str(file)
+    if policy != "slurm":
+        # Their preemptions keep what was done, so iterations count.
+        settings["trace"] = str(recording.inputs / "trace-of-iterations.csv")
+        write_native(iter(recording.trace.jobs), Path(settings["trace"]))
+        del settings["policy_options"]
+    return scenario_at(settings, of_scenario, where)
+
+
+def _check(
+    document: Mapping[str, Any],
+    recording: Recording,
+    policy: str,
+    where: str,
+    keys: Sequence[str],
+) -> None:
+    """Refuse a cluster that cannot be read, and changes that the policy would not see."""
+    before = cluster_from(recording.document, where).file.slurm or SlurmFacts()
+    after = cluster_from(document, where).file.slurm or SlurmFacts()
+    of_slurm = [key for key in keys if key.partition(".")[0] in GROUPS]
+    if policy != "slurm" and of_slurm:
+        raise ConfigError(f"{where}: only policy slurm reads {of_slurm[0]}; leave one out")
+    try:
+        then, now = settings_of(before), settings_of(after)
+    except ConfigError as cause:
+        raise ConfigError(f"{where}: {cause}") from cause
+    if new := [x for x in now.not_modelled if x not in then.not_modelled]:
+        raise ConfigError(f"{where}: policy slurm does not model {'; '.join(new)}")
+    if before.settings != after.settings and then == now:
+        raise ConfigError(f"{where}: policy slurm reads no such setting of slurm.conf")
+
+
+def _simulated(scenario: Scenario, change: str, phases: int) -> tuple[Result, ...]:
+    try:
+        return tuple(
+            simulate(scenario.model_copy(update={"permutation": phase})) for phase in range(phases)
+        )
+    except ArtistError as cause:
+        raise ConfigError(f"--change {shortened(change)}: {cause}") from cause
+
+
+def _assumed(scenarios: Sequence[Scenario]) -> list[str]:
+    """What a reader of the outcome should know."""
+    found = ["jobs arrive and run as long as they did; users who adapt are not simulated"]
+    others = sorted({x.policy for x in scenarios if x.policy != "slurm"})
+    if others:
+        found.append(
+            f"{', '.join(others)}: without partitions, limits, reservations and priorities of "
+            "Slurm; jobs that lose their GPUs go on where they stopped, while those that Slurm "
+            "requeues begin again"
+        )
+    return found

@@ -1,0 +1,198 @@
+"""Changes of a recorded Slurm are compared with the same Slurm as it is simulated."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_slurm_replay import RECORDED, SACCT, folder, needs_recorded
+from typer.testing import CliRunner
+
+from artist.cli.main import application
+from artist.cli.whatif_text import answer, page, table
+from artist.errors import ConfigError
+from artist.experiments.whatif import WhatIf, what_if
+from artist.results.statistics.block_bootstrap import block_difference
+from artist.results.statistics.compare_values import Verdict
+
+ASSOC = """\
+Cluster|Account|User|Share|GrpTRES|MaxJobs
+mine|vision||3||
+mine|vision|ann|1||
+mine|vision|ben|1||
+"""
+PARTITIONS = "PartitionName=main Nodes=g[1-2] Default=YES PriorityTier=1\n"
+
+
+def whole_folder(path: Path) -> Path:
+    """Two machines; the second job waits for the first, which has both."""
+    folder(path)
+    (path / "assoc.txt").write_text(ASSOC)
+    (path / "qos.txt").write_text("Name|Priority|Preempt\nhigh|100|\n")
+    (path / "partitions.txt").write_text(PARTITIONS)
+    enforced = "AccountingStorageEnforce = associations,qos,limits\n"
+    config = path / "config.txt"
+    config.write_text(config.read_text() + enforced)
+    return path
+
+
+def found(path: Path, *changes: str, **more: object) -> WhatIf:
+    whole_folder(path)
+    return what_if(path, path / "inputs", changes, keep_names=True, **more)  # type: ignore[arg-type]
+
+
+def test_another_machine_ends_the_wait(tmp_path: Path) -> None:
+    one = found(tmp_path, "machines=+1")
+    assert one.present.waits_s.tolist() == [[0.5, 45.5]]
+    # Backfill looks every 5 s, half a second after the first arrival.
+    assert one.outcomes[0].waits_s.tolist() == [[0.5, 0.5]]
+    first, second, third = answer(one)
+    assert first == (
+        "machines=+1: mean wait 0.5 s instead of 23 s, 98 % less; so in 1 of 1 phase of Slurm's "
+        "cycles, but 1 day: too few days to say more, which takes 5."
+    )
+    assert second.startswith("Nobody waits longer;")
+    assert third == f"Trust: {one.replay.sentence()}."
+    assert len(table(one)[2]) <= 12
+
+
+def test_gpu_hours_are_those_that_count_until_the_last_job_arrives(tmp_path: Path) -> None:
+    one = found(tmp_path, "machines=+1")
+    # Until second 5 the first job has run for 4.5 s on 16 GPUs, and nothing else.
+    assert one.gpu_hours(one.present) == pytest.approx((16 * 4.5 / 3600, 0.0))
+    assert one.gpu_hours(one.outcomes[0]) == one.gpu_hours(one.present)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "machines=+0", "machines=2", "config.SchedulerParameters.bf_interval=5",
+        "policy.kill=false", "account.vision.shares=x1", "qos.high.priority=100",
+    ],
+)  # fmt: skip
+def test_a_change_that_changes_nothing_gives_no_difference_at_all(
+    tmp_path: Path, change: str
+) -> None:
+    one = found(tmp_path, change, phases=2)
+    assert np.array_equal(one.present.waits_s, one.outcomes[0].waits_s)
+    compared = one.compared(one.outcomes[0], one.groups()[0])
+    assert (compared.difference, compared.verdict) == (0.0, Verdict.IDENTICAL)
+    assert "the same waits" in answer(one)[0]
+
+
+def test_who_is_worse_off_is_named(tmp_path: Path) -> None:
+    text = SACCT + (
+        "3|eve|vision|2026-01-02T03:00:06|2026-01-02T03:01:20|2026-01-02T03:02:00|COMPLETED|"
+        "gres/gpu=8|gres/gpu=8|g2|00:01:00|1|SchedBackfill|Priority\n"
+    )
+    whole_folder(tmp_path)
+    (tmp_path / "sacct.txt").write_text(text)
+    one = what_if(tmp_path, tmp_path / "in", ["account.vision.MaxJobs=1"], keep_names=True)
+    assert one.losses(one.outcomes[0]) == []  # MaxJobs is one of users
+    one = what_if(tmp_path, tmp_path / "in", ["account.vision.GrpJobs=1"], keep_names=True)
+    losses = one.losses(one.outcomes[0])
+    assert [(x.who, x.jobs) for x in losses] == [("account vision", 3), ("eve", 1)]
+    # eve waits for ben, who runs for 40 s.
+    assert losses[1].changed_s == pytest.approx(losses[1].present_s + 40, abs=5)
+    assert "Worse off: account vision (+" in answer(one)[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ("racks=+2", "the cluster has no racks, since topology.txt names no switches"),
+        ("machines=-1", "expected .2 or a number from 1 to 200"),
+        ("machines=x1.3", "of 2, that is no whole number"),
+        ("rack=+2", "'rack' cannot be changed; expected racks, machines, policy"),
+        ("machines", "expected KEY=VALUE"),
+        ("fabric=h100", "the log does not say which models"),
+        ("policy=daly", "did you mean 'dally'"),
+        ("policy=fifo qos.high.priority=1", "only policy slurm reads qos.high.priority"),
+        ("qos.hihg.priority=1", "did you mean 'high'"),
+        ("qos.high.GrpTRES=gpu=8", "'gpu=8' limits nothing here"),
+        ("qos.high.priority=high", "expected an integer"),
+        ("qos.high.colour=1", "'colour' cannot be changed"),
+        ("user.eva.shares=2", "did you mean|known: "),
+        ("partition.main.max_time_s=60", "'max_time_s' cannot be changed"),
+        ("config.PreemptMode=SUSPEND", "does not model PreemptMode=SUSPEND"),
+        ("config.KillWait=5", "reads no such setting"),
+        ("config.SchedulerParameters.bf_interval=soon", "bf_interval is 'soon'"),
+        ("account.vision.GrpTRES=gres/gpu=8", "job '1' could never start: it takes 16 gres/gpu"),
+        ("machines=1", "16 GPUs"),
+    ],
+)
+def test_what_cannot_be_changed_is_one_sentence(tmp_path: Path, change: str, says: str) -> None:
+    with pytest.raises(ConfigError, match=says) as caught:
+        found(tmp_path, change)
+    assert str(caught.value).startswith(f"--change '{change.split()[0][:3]}")
+    assert "\n" not in str(caught.value)
+
+
+def test_racks_are_copied_with_their_machines_and_partitions(tmp_path: Path) -> None:
+    whole_folder(tmp_path)
+    (tmp_path / "topology.txt").write_text(
+        "SwitchName=s1 Nodes=g1\nSwitchName=s2 Nodes=g2\nSwitchName=top Switches=s[1-2]\n"
+    )
+    one = what_if(tmp_path, tmp_path / "in", ["racks=+2"])
+    assert one.outcomes[0].results[0].summary["gpus"] == 32
+    assert "g[1-4]" in (tmp_path / "in" / "cluster-1.yaml").read_text()
+
+
+def test_the_page_and_the_command(tmp_path: Path) -> None:
+    slurm = tmp_path / "slurm"
+    slurm.mkdir()
+    whole_folder(slurm)
+    arguments = ["whatif", str(slurm), "--change", "machines=+1", "--change", "policy=fifo",
+                 "--phases", "1", "--out", str(tmp_path / "page.md")]  # fmt: skip
+    runner, application_ = CliRunner(), application(["whatif", "doctor"])
+    answered = runner.invoke(application_, [*arguments, "--format", "json"])
+    assert answered.exit_code == 0, answered.output
+    facts = json.loads(answered.stdout)
+    assert [x["change"] for x in facts["changes"]] == ["machines=+1", "policy=fifo"]
+    assert facts["changes"][0]["waits"][0]["low_s"] is None
+    text = (tmp_path / "page.md").read_text()
+    assert all(line in text for line in facts["answer"])
+    again = runner.invoke(application_, arguments)
+    assert "--overwrite" in str(again.exception)
+    printed = runner.invoke(application_, [*arguments, "--overwrite"])
+    assert printed.stdout.splitlines()[2].startswith("Trust: ")
+    assert (tmp_path / "page.md").read_text() == text
+
+
+def test_the_same_bytes_twice(tmp_path: Path) -> None:
+    pages = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        pages.append(page(found(tmp_path / name, "machines=+1", phases=2), "slurm"))
+    assert pages[0] == pages[1]
+
+
+def test_an_interval_of_days_holds_as_often_as_it_says() -> None:
+    draws, inside, trials = np.random.default_rng(7), 0, 200
+    for _ in range(trials):
+        days = np.repeat(np.arange(8), 25)
+        busy = draws.exponential(60.0, 8)[days]  # what jobs of a day have in common
+        present = busy * draws.exponential(1.0, 200)
+        changed = present + 5.0 + 0.3 * (busy - 60.0) * draws.exponential(1.0, 200)
+        compared = block_difference(present, changed, days)
+        inside += compared.low <= 5.0 <= compared.high
+    # 95 %, less what the skew of eight days costs.
+    assert 0.86 <= inside / trials <= 0.98
+
+
+def test_fewer_than_five_days_give_no_interval() -> None:
+    present = np.arange(8.0)
+    assert block_difference(present, present + 1, [0, 0, 1, 1, 2, 2, 3, 3]).verdict is (
+        Verdict.TOO_FEW
+    )
+    sure = block_difference(present, present + 1, range(8))
+    assert (sure.low, sure.high, sure.verdict) == (1.0, 1.0, Verdict.MORE)
+
+
+@needs_recorded
+def test_more_machines_help_a_recorded_cluster(tmp_path: Path) -> None:
+    one = what_if(RECORDED / "shares", tmp_path, ["machines=+8"])
+    compared = one.compared(one.outcomes[0], one.groups()[0])
+    assert compared.other < 0.5 * compared.baseline
