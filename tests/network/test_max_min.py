@@ -12,6 +12,9 @@ from contentions import Network, network
 from hypothesis import given
 from hypothesis import strategies as st
 
+from artist.network.models.patterns import Contention, Flow, Member, Pattern, SharedLink
+from artist.network.models.sending_flows import SendingFlows
+
 SLACK = 1e-9
 GROUND_TRUTH = Path(__file__).parents[3] / "shared" / "groundwork" / "contention" / "rates.jsonl"
 
@@ -30,6 +33,28 @@ def networks(draw: st.DrawFn) -> Network:
     )
     weights = draw(st.lists(numbers, min_size=flows, max_size=flows))
     return network(capacities, paths, caps, weights)
+
+
+@given(networks(), st.floats(0.5, 2.0))
+def test_flows_of_a_contention_have_these_rates_to_the_bit(made: Network, noise: float) -> None:
+    # Links that the same flows cross count as one there, and flows on one link are short work.
+    made = network(made.capacities, made.paths, [min(x, 9.0) for x in made.caps], made.weights)
+    flows = [
+        Flow(tuple(path), cap, weight)
+        for path, cap, weight in zip(made.paths, made.caps, made.weights, strict=True)
+    ]
+    jobs = tuple(Member(Pattern.simple(0.0, 1.0, flow)) for flow in flows)
+    sending = SendingFlows(Contention(tuple(map(SharedLink, made.capacities)), jobs))
+    sharers = [sum(link in path for path in made.paths) for link in range(len(made.capacities))]
+    weights = [
+        flow.weight * noise if any(sharers[link] > 1 for link in flow.links) else flow.weight
+        for flow in flows
+    ]
+    noisy = network(made.capacities, made.paths, made.caps, weights)
+    everyone = tuple(range(len(flows)))
+    for _ in range(2):
+        assert list(sending.rates(everyone, None)) == made.max_min()
+        assert list(sending.rates(everyone, [noise] * len(flows))) == noisy.max_min()
 
 
 def rack_links(racks: list[int], source: int, target: int) -> tuple[int, ...]:

@@ -16,12 +16,12 @@ NPU sends per dimension, and when each dimension is busy.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from artist.astra.algorithms.dispatch import sent_bytes
 from artist.astra.algorithms.timing import AmbiguousOrderError
-from artist.astra.messages.chunks_and_stages import Request, Stage
+from artist.astra.messages.chunks_and_stages import Request
 from artist.astra.messages.groups import GroupFamily
 from artist.astra.model.all_npus import AllNpus
 from artist.astra.model.graph_times import finish_times
@@ -45,32 +45,55 @@ def bytes_per_dimension(query: PreparedQuery) -> tuple[int, ...]:
     return tuple(sent)
 
 
-def bursts(query: PreparedQuery, log: list[Interval]) -> tuple[Burst, ...]:
-    """The busy intervals of each dimension, by start; those that touch are joined into one."""
-    shares: dict[Stage, tuple[int, ...]] = {}
-    network = query.work.network
-    spans: list[list[Burst]] = [[] for _ in network.npus]
-    for interval in sorted(log, key=lambda x: x.start_ns):
-        stage = interval.stage
-        if stage not in shares:
-            shares[stage] = sent_bytes(stage, network)
-        for dimension, size in enumerate(shares[stage]):
-            if size:
-                burst = Burst(
-                    dimension, interval.start_ns, interval.end_ns - interval.start_ns, size
-                )
-                _append(spans[dimension], burst)
-    return tuple(sorted((x for joined in spans for x in joined), key=lambda x: x.offset_ns))
+Span = tuple[int, int, int]
+"""From and until when a dimension is busy, and the bytes that are sent meanwhile."""
 
 
-def _append(joined: list[Burst], burst: Burst) -> None:
-    """Append a burst that starts no earlier than those before it, or join it to the last one."""
-    if joined and burst.offset_ns <= (end_ns := joined[-1].offset_ns + joined[-1].duration_ns):
-        last = joined.pop()
-        until_ns = max(end_ns, burst.offset_ns + burst.duration_ns)
-        size = last.size_bytes + burst.size_bytes
-        burst = Burst(last.dimension, last.offset_ns, until_ns - last.offset_ns, size)
-    joined.append(burst)
+class Spans:
+    """When each dimension is busy. Spans that touch are joined into one."""
+
+    def __init__(self, dimensions: int) -> None:
+        self._of: list[list[Span]] = [[] for _ in range(dimensions)]
+
+    @classmethod
+    def of_log(cls, query: PreparedQuery, log: Iterable[Interval]) -> Spans:
+        """Those of the stages of a log."""
+        network = query.work.network
+        spans = cls(len(network.npus))
+        # A stage's hash is costly; the log keeps the stages alive.
+        shares: dict[int, tuple[int, ...]] = {}
+        for interval in sorted(log, key=lambda x: x.start_ns):
+            stage = interval.stage
+            if id(stage) not in shares:
+                shares[id(stage)] = sent_bytes(stage, network)
+            for dimension, size in enumerate(shares[id(stage)]):
+                if size:
+                    spans.append(dimension, interval.start_ns, interval.end_ns, size)
+        return spans
+
+    def append(self, dimension: int, start_ns: int, end_ns: int, size: int) -> None:
+        """Append a span that starts no earlier than those before it, or join it to the last."""
+        joined = self._of[dimension]
+        if joined and start_ns <= joined[-1][1]:
+            first_ns, until_ns, before = joined[-1]
+            joined[-1] = first_ns, max(until_ns, end_ns), before + size
+        else:
+            joined.append((start_ns, end_ns, size))
+
+    def extend(self, later: Spans, by_ns: int) -> None:
+        """Append the spans of what begins at a time at which nothing else goes on."""
+        for dimension, spans in enumerate(later._of):
+            for start_ns, end_ns, size in spans:
+                self.append(dimension, start_ns + by_ns, end_ns + by_ns, size)
+
+    def bursts(self) -> tuple[Burst, ...]:
+        """The spans by start."""
+        every = [
+            Burst(dimension, start_ns, end_ns - start_ns, size)
+            for dimension, spans in enumerate(self._of)
+            for start_ns, end_ns, size in spans
+        ]
+        return tuple(sorted(every, key=lambda x: x.offset_ns))
 
 
 class AnalyticalBackend:
@@ -93,7 +116,7 @@ class AnalyticalBackend:
             compute_ns=prepared.program.compute_ns * prepared.passes,
             source=self.source,
             bytes_per_dimension=bytes_per_dimension(prepared),
-            profile=bursts(prepared, outcome.log) if outcome.log is not None else None,
+            profile=None if outcome.busy is None else outcome.busy.bursts(),
         )
 
     def _of_graph(self, query: LatencyQuery, graph: JobGraph) -> Estimate:
@@ -126,7 +149,8 @@ def finishes(query: LatencyQuery) -> Finishes:
 @dataclass(frozen=True, slots=True)
 class _Outcome:
     finish_ns: int
-    log: list[Interval] | None
+    busy: Spans | None
+    """In the first pass, if it is asked for."""
     per_npu: tuple[int, ...] = ()
     """Finish times where NPUs may differ; empty where all are alike."""
 
@@ -145,16 +169,16 @@ def _outcome(query: PreparedQuery, profile: bool) -> _Outcome:
 
 def _play_one(query: PreparedQuery, profile: bool) -> _Outcome:
     """All NPUs alike. All passes are alike too, as each begins when the one before has ended."""
-    durations, logs = _durations(query, profile)
+    durations, spans = _durations(query, profile)
     compute_end_ns = comm_end_ns = issued = 0
-    log: list[Interval] | None = [] if profile else None
+    busy = Spans(len(query.work.network.npus)) if profile else None
 
     def collect() -> None:
         nonlocal comm_end_ns, issued
         request = query.program.collectives[issued]
         start_ns = max(comm_end_ns, compute_end_ns)
-        if log is not None:
-            log.extend(_shifted(logs[request], start_ns))
+        if busy is not None:
+            busy.extend(spans[request], start_ns)
         comm_end_ns = start_ns + durations[request]
         issued += 1
 
@@ -164,29 +188,25 @@ def _play_one(query: PreparedQuery, profile: bool) -> _Outcome:
             collect()
     while issued < len(query.program.collectives):
         collect()
-    return _Outcome(max(compute_end_ns, comm_end_ns) * query.passes, log)
+    return _Outcome(max(compute_end_ns, comm_end_ns) * query.passes, busy)
 
 
 def _durations(
     query: PreparedQuery, profile: bool
-) -> tuple[dict[Request, int], dict[Request, list[Interval]]]:
-    """Duration of each distinct collective, and its intervals if they are asked for."""
+) -> tuple[dict[Request, int], dict[Request, Spans]]:
+    """Duration of each distinct collective, and its spans if they are asked for."""
     durations: dict[Request, int] = {}
-    logs: dict[Request, list[Interval]] = {}
+    spans: dict[Request, Spans] = {}
     for request, cut in query.work.cuts.items():
         # Each collective starts anew with the first queues. In ASTRA-sim it goes on with those
         # whose turn it is, which gives the queues other numbers but the collective no other
         # duration.
         npu = one_npu(query.work, request[0], cut)
-        if profile:
-            npu.log = logs[request] = []
+        npu.log = [] if profile else None
         durations[request] = npu.run()
-    return durations, logs
-
-
-def _shifted(intervals: list[Interval], by_ns: int) -> Iterator[Interval]:
-    for interval in intervals:
-        yield Interval(interval.stage, interval.start_ns + by_ns, interval.end_ns + by_ns)
+        if npu.log is not None:
+            spans[request] = Spans.of_log(query, npu.log)
+    return durations, spans
 
 
 def _play_all(query: PreparedQuery, profile: bool) -> _Outcome:
@@ -205,7 +225,8 @@ def _play_all(query: PreparedQuery, profile: bool) -> _Outcome:
         # The log holds all passes; the profile is that of the first one.
         cuts = [query.work.cuts[request] for request in query.program.collectives]
         log = log[: sum(len(cut.stages) * cut.chunks for cut in cuts)]
-    return _Outcome(max(ended), log, tuple(ended))
+    busy = None if log is None else Spans.of_log(query, log)
+    return _Outcome(max(ended), busy, tuple(ended))
 
 
 def analytical_backend(argument: str, fallback: LatencyBackend | None) -> AnalyticalBackend:

@@ -188,8 +188,10 @@ def lognormal(contention: Contention, settings: PhaseSettings) -> Noise:
 
 
 def _enough(simulation: Simulation, settings: PhaseSettings) -> bool:
-    least = min(job.iterations for job in simulation.jobs)
-    return least >= settings.iterations or simulation.events >= settings.most_events
+    return (
+        simulation.events >= settings.most_events
+        or simulation.least_iterations >= settings.iterations
+    )
 
 
 def _periodic(simulation: Simulation, settings: PhaseSettings) -> list[float | None] | None:

@@ -17,7 +17,7 @@ packets do on links with one queue; a fluid does not (docs/contention.md):
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from artist.network.models.patterns import (
@@ -41,15 +41,21 @@ Crossing = tuple[float, tuple[int, ...]]
 
 @dataclass(slots=True)
 class _Sending:
-    """A set of flows that send at once. Sequences are by position in the set."""
+    """A set of flows that send at once and share links. Sequences are by position in the set."""
 
-    links: tuple[Crossing, ...]
+    flows: tuple[int, ...]
     caps: tuple[float, ...]
+    links: tuple[Crossing, ...]
     weights: tuple[float, ...]
     varying: tuple[bool, ...]
     """Whether a flow waits in one queue with another job."""
-    last: tuple[tuple[float, ...], list[float]] | None = None
-    """The weights with which rates were last asked for, and the rates."""
+    vary: bool
+    """Whether one of them does."""
+    fits: bool
+    """Whether no link limits a flow."""
+    last: tuple[float, ...] | None = None
+    """The weights with which rates were last asked for."""
+    rates: Sequence[float] = ()
 
 
 class SendingFlows:
@@ -71,16 +77,31 @@ class SendingFlows:
                 crossing.setdefault(link, set()).add(number)
         self._near = [set().union(*[crossing[x] for x in flow.links]) for flow in self.flows]
         self._known: dict[tuple[int, ...], _Sending] = {}
+        self._sets: dict[tuple[int, ...], list[tuple[_Sending, tuple[int, ...]]]] = {}
+        """The groups of a set of flows, and where these stand in it."""
 
     def rates(self, sending: tuple[int, ...], noise: Sequence[float] | None) -> Sequence[float]:
         """Bytes per second of the flows `sending`, which ascend, in their order.
 
         `noise` holds a factor on the weight of each flow of the contention, or is None for a fluid.
         """
-        rates: dict[int, float] = {}
-        for group in self._groups(sending):
-            rates.update(zip(group, self._of_group(group, noise), strict=True))
-        return [rates[flow] for flow in sending]
+        groups = self._sets.get(sending)
+        if groups is None:
+            groups = self._sets[sending] = self._set(sending)
+        if len(groups) == 1:
+            return _rates(groups[0][0], noise)
+        rates = [0.0] * len(sending)
+        for group, places in groups:
+            for place, rate in zip(places, _rates(group, noise), strict=True):
+                rates[place] = rate
+        return rates
+
+    def _set(self, sending: tuple[int, ...]) -> list[tuple[_Sending, tuple[int, ...]]]:
+        place = {flow: index for index, flow in enumerate(sending)}
+        return [
+            (self._of_group(group), tuple([place[flow] for flow in group]))
+            for group in self._groups(sending)
+        ]
 
     def _groups(self, sending: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         """The flows that share links, directly or by way of others. Each group is independent."""
@@ -96,22 +117,10 @@ class SendingFlows:
                 group += new
             yield tuple(sorted(group))
 
-    def _of_group(self, group: tuple[int, ...], noise: Sequence[float] | None) -> Sequence[float]:
-        now = self._known.get(group)
-        if now is None:
-            now = self._known[group] = self._of(group)
-        if noise is None:
-            weights = now.weights
-        else:
-            weights = tuple(
-                [
-                    weight * noise[flow] if varies else weight
-                    for flow, weight, varies in zip(group, now.weights, now.varying, strict=True)
-                ]
-            )
-        if now.last is None or now.last[0] != weights:
-            now.last = weights, fill(weights, now.caps, now.links)
-        return now.last[1]
+    def _of_group(self, group: tuple[int, ...]) -> _Sending:
+        if group not in self._known:
+            self._known[group] = self._of(group)
+        return self._known[group]
 
     def _of(self, sending: tuple[int, ...]) -> _Sending:
         at: dict[int, list[int]] = {}
@@ -151,18 +160,81 @@ class SendingFlows:
                     for flow, rate in zip(flows, rates, strict=True)
                 ]
             )
-        return _Sending(tuple(links.values()), caps, weights, tuple([bool(x) for x in met]))
+        varying = tuple([bool(x) for x in met])
+        crossings = tuple(links.values())
+        fits = fit(caps, crossings)
+        return _Sending(
+            sending, caps, tightest(crossings), weights, varying, any(varying) and not fits, fits
+        )
 
     def _held_twice(self, flow: Flow, full: set[int], jobs: dict[int, frozenset[int]]) -> bool:
         """Whether two full links on a flow's way have different competitors."""
         return len({jobs[link] for link in flow.links if link in full}) > 1
 
 
+def _rates(now: _Sending, noise: Sequence[float] | None) -> Sequence[float]:
+    if now.fits:
+        return now.caps
+    weights = now.weights
+    if noise is not None and now.vary:
+        weights = tuple(
+            [
+                weight * noise[flow] if varies else weight
+                for flow, weight, varies in zip(now.flows, weights, now.varying, strict=True)
+            ]
+        )
+    if now.last != weights:
+        now.last = weights
+        now.rates = (
+            _on_one_link(weights, now.caps, now.links[0][0])
+            if len(now.links) == 1
+            else _filled(weights, now.caps, now.links)
+        )
+    return now.rates
+
+
+def fit(caps: Sequence[float], links: Iterable[Crossing]) -> bool:
+    """Whether all flows can send at their caps."""
+    return all(sum([caps[x] for x in there]) <= capacity for capacity, there in links)
+
+
+def tightest(links: Iterable[Crossing]) -> tuple[Crossing, ...]:
+    """Of links that the same flows cross the one with the least capacity: the others never fill."""
+    least: dict[tuple[int, ...], float] = {}
+    for capacity, there in links:
+        least[there] = min(capacity, least.get(there, capacity))
+    return tuple([(capacity, there) for there, capacity in least.items()])
+
+
 def fill(weights: Sequence[float], caps: Sequence[float], links: Sequence[Crossing]) -> list[float]:
     """Max-min rates of a few flows: weights and caps of each, and the links with their flows."""
+    return list(caps) if fit(caps, links) else _filled(weights, caps, links)
+
+
+def _on_one_link(weights: Sequence[float], caps: Sequence[float], capacity: float) -> list[float]:
+    """As `_filled`, where all flows cross one link."""
+    rates, left = list(caps), capacity
+    capped = [cap / weight for cap, weight in zip(caps, weights, strict=True)]
+    waiting: Sequence[int] = range(len(rates))
+    while waiting:
+        level = left / math.fsum([weights[x] for x in waiting])
+        free = [x for x in waiting if capped[x] < level]
+        if not free:
+            for flow in waiting:
+                rates[flow] = min(caps[flow], weights[flow] * level)
+            break
+        free = [x for x in waiting if capped[x] <= level]
+        for flow in free:
+            rates[flow] = min(caps[flow], weights[flow] * capped[flow])
+        left = max(left - math.fsum([rates[x] for x in free]), 0.0)
+        waiting = [x for x in waiting if capped[x] > level]
+    return rates
+
+
+def _filled(
+    weights: Sequence[float], caps: Sequence[float], links: Sequence[Crossing]
+) -> list[float]:
     rates = list(caps)
-    if all(sum([caps[x] for x in there]) <= capacity for capacity, there in links):
-        return rates
     crossed: list[list[int]] = [[] for _ in rates]
     for number, (_, there) in enumerate(links):
         for flow in there:

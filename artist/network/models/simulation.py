@@ -7,7 +7,8 @@ a flow's volume. Nothing is sampled in time, so a fluid is exact up to the round
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from artist.network.models.patterns import Contention, Member, Pattern
@@ -31,8 +32,8 @@ class SendingProgress:
     step: int = 0
     due_s: float = 0.0
     """End of the Down time; infinity in an Up phase."""
-    left_bytes: dict[int, float] = field(default_factory=dict)
-    """What the flows that send have yet to send, by their numbers in the contention."""
+    sending: int = 0
+    """How many of its flows have yet to send something."""
     ends_s: list[float] = field(default_factory=list)
 
     @property
@@ -51,13 +52,12 @@ class SendingProgress:
         factor = factors[self.iterations % len(factors)] if factors else 1.0
         self.due_s = now_s + self.pattern.steps[self.step].down_s * factor
 
-    def send(self) -> None:
-        """Go Up: every flow starts."""
+    def send(self) -> dict[int, float]:
+        """Go Up: every flow starts. What they send, by their numbers in the contention."""
         volumes = self.pattern.steps[self.step].volumes_bytes
-        self.left_bytes = {
-            self.first_flow + index: volume for index, volume in enumerate(volumes) if volume
-        }
-        self.due_s = math.inf
+        starts = {self.first_flow + index: volume for index, volume in enumerate(volumes) if volume}
+        self.due_s, self.sending = math.inf, len(starts)
+        return starts
 
     def advance(self, now_s: float) -> None:
         """Begin the next step, perhaps of the next iteration."""
@@ -80,14 +80,30 @@ class Simulation:
         self.now_s = 0.0
         self.events = 0
         self._flows = SendingFlows(contention, two_bottleneck_weight)
+        self._sending: tuple[int, ...] = ()
+        """The flows that send, ascending."""
+        self._left_bytes: list[float] = []
+        """What each of them has yet to send."""
         self._noise = noise
         self._factors: list[float] | None = [1.0] * len(self._flows.flows) if noise else None
         self.turns = TurnsNow(contention.members) if in_turn(contention) else None
         self.jobs: list[SendingProgress] = []
+        self._owner: list[SendingProgress] = []
+        """The job of each flow."""
+        self._least: int | None = None
         first = 0
         for index, member in enumerate(contention.members):
-            self.jobs.append(self._entered(contention, index, first))
+            job = self._entered(contention, index, first)
+            self.jobs.append(job)
+            self._owner += [job] * len(member.pattern.flows)
             first += len(member.pattern.flows)
+
+    @property
+    def least_iterations(self) -> int:
+        """Iterations that every job has ended."""
+        if self._least is None:
+            self._least = min([job.iterations for job in self.jobs])
+        return self._least
 
     def run(self, enough: Callable[[Simulation], bool]) -> None:
         """Go on until `enough`, which is asked after every event."""
@@ -104,19 +120,20 @@ class Simulation:
 
         Stops at `latest_s` if nothing ends before.
         """
-        sending = tuple(flow for job in self.jobs for flow in job.left_bytes)
-        rates = self._flows.rates(sending, self._factors)
-        left = [bytes_ for job in self.jobs for bytes_ in job.left_bytes.values()]
-        spans_s = [x / rate for x, rate in zip(left, rates, strict=True)]
-        due_s = min(job.due_s for job in self.jobs)
-        ends_s = self.now_s + min(spans_s, default=math.inf)
-        then_s = min(due_s, ends_s, latest_s)
-        elapsed_s = min([then_s - self.now_s, *spans_s])
+        rates = self._flows.rates(self._sending, self._factors) if self._sending else ()
+        spans_s = [x / rate for x, rate in zip(self._left_bytes, rates, strict=True)]
+        shortest_s = min(spans_s) if spans_s else math.inf
+        due_s = min([job.due_s for job in self.jobs])
+        then_s = min(due_s, self.now_s + shortest_s, latest_s)
+        elapsed_s = min(then_s - self.now_s, shortest_s)
         self.now_s = then_s
         self.events += 1
-        self._send(rates, spans_s, elapsed_s)
+        if spans_s:
+            self._send(rates, spans_s, elapsed_s, shortest_s)
+        # Flows of a job have ended before, or it would not be due.
+        at_once_s = then_s + AT_ONCE_S
         for job in self.jobs:
-            if job.due_s <= self.now_s + AT_ONCE_S:
+            if job.due_s <= at_once_s:
                 self._go_up(job)
 
     def state(self) -> tuple[tuple[int, ...], ...]:
@@ -131,27 +148,43 @@ class Simulation:
             return (-1, round((job.due_s - self.now_s) * 1e11))
         factors = len(job.member.down_factors)
         where = (job.step, job.iterations % factors if factors else 0)
-        if not job.left_bytes:
+        if not job.sending:
             return (*where, round((job.due_s - self.now_s) * 1e11))
         volumes = job.pattern.steps[job.step].volumes_bytes
+        left_bytes = dict(zip(self._sending, self._left_bytes, strict=True))
         return where + tuple(
-            round(1e9 * job.left_bytes.get(job.first_flow + flow, 0.0) / volume) if volume else 0
+            round(1e9 * left_bytes.get(job.first_flow + flow, 0.0) / volume) if volume else 0
             for flow, volume in enumerate(volumes)
         )
 
-    def _send(self, rates: Sequence[float], spans_s: Sequence[float], elapsed_s: float) -> None:
-        position = 0
-        for job in self.jobs:
-            if not job.left_bytes:
+    def _send(
+        self, rates: Sequence[float], spans_s: Sequence[float], elapsed_s: float, shortest_s: float
+    ) -> None:
+        until_s = elapsed_s + AT_ONCE_S
+        flows = zip(self._left_bytes, rates, spans_s, strict=True)
+        self._left_bytes = [x - rate * elapsed_s for x, rate, span_s in flows if span_s > until_s]
+        if shortest_s > until_s:
+            return
+        still: list[int] = []
+        for flow, span_s in zip(self._sending, spans_s, strict=True):
+            if span_s > until_s:
+                still.append(flow)
                 continue
-            still: dict[int, float] = {}
-            for flow, bytes_ in job.left_bytes.items():
-                if spans_s[position] > elapsed_s + AT_ONCE_S:
-                    still[flow] = bytes_ - rates[position] * elapsed_s
-                position += 1
-            job.left_bytes = still
-            if not still:
-                job.advance(self.now_s)
+            job = self._owner[flow]
+            job.sending -= 1
+            if not job.sending:
+                self._advance(job)
+        self._sending = tuple(still)
+
+    def _advance(self, job: SendingProgress) -> None:
+        job.advance(self.now_s)
+        self._least = None
+
+    def _start(self, starts: Mapping[int, float]) -> None:
+        """Flows of one job start."""
+        place = bisect_left(self._sending, min(starts))
+        self._sending = (*self._sending[:place], *starts, *self._sending[place:])
+        self._left_bytes[place:place] = starts.values()
 
     def _go_up(self, job: SendingProgress) -> None:
         if not job.ends_s:
@@ -166,11 +199,13 @@ class Simulation:
             if wait_s > AT_ONCE_S:
                 job.due_s = self.now_s + wait_s
                 return
-        job.send()
-        if not job.left_bytes:
-            job.advance(self.now_s)
-        elif self._noise is not None and self._factors is not None:
-            for flow in job.left_bytes:
+        starts = job.send()
+        if not starts:
+            self._advance(job)
+            return
+        self._start(starts)
+        if self._noise is not None and self._factors is not None:
+            for flow in starts:
                 self._factors[flow] = self._noise(flow, job.iterations)
 
     def _entered(self, contention: Contention, index: int, first_flow: int) -> SendingProgress:
@@ -181,13 +216,20 @@ class Simulation:
         alone = Simulation(contention.alone(index))
         alone.run_until(-member.offset_s)
         job = alone.jobs[0]
+        if job.sending:
+            self._start(
+                {
+                    first_flow + flow: bytes_
+                    for flow, bytes_ in zip(alone._sending, alone._left_bytes, strict=True)
+                }
+            )
         return SendingProgress(
             member,
             first_flow,
             index,
             job.step,
             job.due_s - alone.now_s,
-            {first_flow + flow: bytes_ for flow, bytes_ in job.left_bytes.items()},
+            job.sending,
             [job.ends_s[-1] - alone.now_s],
         )
 
