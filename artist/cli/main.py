@@ -34,6 +34,7 @@ COMMANDS = {
     "sweep": "sweep:sweep",
     "replay": "replay:replay",
     "whatif": "whatif:whatif",
+    "forecast": "forecast:forecast",
     "reproduce": "reproduce:reproduce",
     "train": "train:train",
     "place-data": "place_data:place_data",

@@ -48,8 +48,12 @@ class Recording:
     """Of a scenario under the policy `slurm`."""
 
 
-def read_recording(folder: Path, inputs: Path, *, keep_names: bool = False) -> Recording:
+def read_recording(
+    folder: Path, inputs: Path, *, keep_names: bool = False, log: Path | None = None
+) -> Recording:
     """The recording in a folder. Its cluster file and its trace are written to `inputs`.
+
+    `log` is a text of sacct in place of the folder's.
 
     Raises:
         ConfigError: a text is missing or broken; names file and line.
@@ -59,13 +63,13 @@ def read_recording(folder: Path, inputs: Path, *, keep_names: bool = False) -> R
         inputs.mkdir(parents=True, exist_ok=True)
     except OSError as cause:
         raise ConfigError(f"{inputs}: cannot be made ({cause.strerror}); choose another") from cause
-    log = _log(folder, inputs)
+    log = log or log_of(folder, inputs)
     trace_file = inputs / "trace.csv"
     document = cluster_document(folder, keep_names=keep_names)
     cluster = write_cluster(document, inputs / "cluster.yaml")
     rules = Rules(model="keep", keep_names=keep_names)
     trace = read_trace(log, format_="sacct", rules=rules)
-    runs = _runs(log)
+    runs = runs_of(log)
     # A run that was lost starts from the beginning: one iteration is all or nothing.
     jobs = [replace(x, compute_s=x.ideal_s, iterations=1) for x in trace.jobs]
     write_native(iter(jobs), trace_file)
@@ -91,7 +95,7 @@ def write_cluster(document: Mapping[str, Any], path: Path) -> Path:
     return path
 
 
-def _log(folder: Path, inputs: Path) -> Path:
+def log_of(folder: Path, inputs: Path) -> Path:
     """The text of sacct, unpacked."""
     plain, packed = folder / "sacct.txt", folder / "sacct.txt.gz"
     if is_file(plain):
@@ -108,7 +112,7 @@ def _log(folder: Path, inputs: Path) -> Path:
     return unpacked
 
 
-def _runs(log: Path) -> dict[str, list[Record]]:
+def runs_of(log: Path) -> dict[str, list[Record]]:
     """The rows of each job that ran, in order."""
     runs: dict[str, list[Record]] = {}
     for record in table(log, _NEEDED):

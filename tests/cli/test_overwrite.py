@@ -60,7 +60,7 @@ WRITES = {
 
 LONG = {"reproduce --out", "report --figures"}
 # These write nothing, or only what is nobody's: the cache.
-READERS = frozenset({"why", "list", "doctor", "explain", "schema", "astra", "cache"})
+READERS = frozenset({"why", "list", "doctor", "explain", "schema", "astra", "cache", "forecast"})
 # Tested below, in test_policy.py, or with what they need (tests/rl, test_place_data.py): two need
 # torch, one a warehouse, two a recorded Slurm, and one would replace a program of the user.
 OTHERS = frozenset({"measure", "place-data", "policy", "replay", "train", "whatif"})

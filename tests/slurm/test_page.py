@@ -40,7 +40,7 @@ def test_the_commands_here_work_as_written(tmp_path: Path) -> None:
             )
             assert done.returncode == 0, done.stderr
             ran += 1
-    assert ran == 5
+    assert ran == 6
 
 
 def test_the_login_node_writes_every_text() -> None:

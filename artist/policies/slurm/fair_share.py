@@ -14,7 +14,8 @@ that tie get the same factor. Accounts that tie are not merged, although the doc
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from artist.slurm.facts import Account
 
@@ -22,6 +23,15 @@ _LN2 = 0.693
 """Slurm's constant, and it takes the decay of a second to first order."""
 
 ROOT = "root"
+
+
+class UsageState(NamedTuple):
+    """What fair share knows at a moment."""
+
+    accounts: Mapping[str, float]
+    users: Mapping[tuple[str, str], float]
+    factors: Mapping[tuple[str, str], float]
+    applied_s: int | None
 
 
 class Association:
@@ -106,6 +116,21 @@ class FairShare:
         self._rank = self._rank_without_ties = self._users_in_all
         self._names = {id(user): name for name, user in self.users.items()}
         self._visit(self.root.children, tied=False)
+
+    def state(self) -> UsageState:
+        """All usage and factors, to go on with."""
+        accounts = {name: one.usage for name, one in self._accounts.items()}
+        users = {name: one.usage for name, one in self.users.items()}
+        return UsageState(accounts, users, dict(self.factors), self._applied_s)
+
+    def restore(self, state: UsageState) -> None:
+        """Go on with the usage and the factors of another run."""
+        for account, usage in state.accounts.items():
+            if account in self._accounts:
+                self._accounts[account].usage = usage
+        for whose, usage in state.users.items():
+            (self.users.get(whose) or self._user(*whose, 1)).usage = usage
+        self.factors, self._applied_s = dict(state.factors), state.applied_s
 
     def _visit(self, siblings: Sequence[Association], *, tied: bool) -> None:
         for association in siblings:

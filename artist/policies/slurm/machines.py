@@ -6,7 +6,7 @@ A set of machines is a bit set: an integer whose bit `i` stands for machine `i`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from artist.cluster.free_gpus import FreeGpus
@@ -83,6 +83,10 @@ class Machines:
                 "section slurm of a cluster file belongs to its machines"
             )
         return found
+
+    def known(self, names: Iterable[str]) -> int:
+        """Those of these machines that the cluster has, as a bit set."""
+        return sum(1 << self._by_name[name] for name in {*names} if name in self._by_name)
 
     def suiting(self, partition: PartitionMachines, gpus: int) -> int:
         """How many machines of a partition have so many GPUs."""

@@ -226,7 +226,7 @@ class Slurm(BasePolicy):
         if not queue or not (main or backfill):
             return []
         self._cut_short = False
-        state = _Pass(view, self._machines, self._held, self._seconds(now))
+        state = Pass(view, self._machines, self._held, self._seconds(now))
         ready = (request for request in queue.values() if self._is_ready(request, state.now_s))
         ordered = in_order(ready, self._preemption)
         if main:
@@ -243,7 +243,7 @@ class Slurm(BasePolicy):
             self._worthwhile = {"full", "backfill"}
         return [*state.decisions(), *self._tell(state)]
 
-    def _tell(self, state: _Pass) -> list[Decision]:
+    def _tell(self, state: Pass) -> list[Decision]:
         """Say why jobs wait although enough GPUs are free, each time that changes."""
         free, waits = sum(state.free.gpus), list[Decision]()
         for handle in state.started:
@@ -274,7 +274,7 @@ class Slurm(BasePolicy):
     def _has_started(self, number: int) -> bool:
         return any(self._requests[handle].number[0] == number for handle in self._held)
 
-    def _main_pass(self, state: _Pass, ordered: Sequence[Request], *, full: bool) -> None:
+    def _main_pass(self, state: Pass, ordered: Sequence[Request], *, full: bool) -> None:
         """Start jobs in order; the first that does not fit closes its partition."""
         depth = self.settings.numbers["default_queue_depth"]
         most = self.settings.numbers["sched_max_job_start"]
@@ -300,7 +300,7 @@ class Slurm(BasePolicy):
                 closed.add(partition.name)
                 closed_machines |= partition.machines
 
-    def _start(self, state: _Pass, request: Request, open_: int) -> bool:
+    def _start(self, state: Pass, request: Request, open_: int) -> bool:
         """Start a job on some of these machines, in the place of others if need be."""
         chosen = self._selection.choose(request, state.free, open_)
         if chosen is None and self._preemption.on:
@@ -316,21 +316,21 @@ class Slurm(BasePolicy):
         state.start(request, chosen)
         return True
 
-    def _permits(self, state: _Pass, request: Request) -> bool:
+    def _permits(self, state: Pass, request: Request) -> bool:
         permitted = self._limits.permits(request, state.running, self._requests, state.now_s)
         if not permitted:
             state.reasons[request.handle] = "a limit of its QOS or account"
         self._cut_short |= not permitted and self._limits.fall
         return permitted
 
-    def _candidates(self, state: _Pass, request: Request) -> list[RunningJob]:
+    def _candidates(self, state: Pass, request: Request) -> list[RunningJob]:
         if not self._preemption.on:
             return []
         return self._preemption.candidates(
             request, state.preemptable(), self._requests, state.now_s
         )
 
-    def _backfill_pass(self, state: _Pass, ordered: Sequence[Request]) -> None:
+    def _backfill_pass(self, state: Pass, ordered: Sequence[Request]) -> None:
         """Start jobs that delay none of those before them, and reserve machines for the others."""
         numbers, now_s = self.settings.numbers, state.now_s
         window_s = 60 * numbers["bf_window"]
@@ -357,7 +357,7 @@ class Slurm(BasePolicy):
                 break
 
     def _try(
-        self, state: _Pass, reserved: ReservedMachines, request: Request, window_s: int
+        self, state: Pass, reserved: ReservedMachines, request: Request, window_s: int
     ) -> None:
         """Start a job, or reserve machines for it as soon as it could start."""
         now_s = state.now_s
@@ -403,7 +403,7 @@ class Slurm(BasePolicy):
         self._cut_short |= young
         return young
 
-    def _serving(self, state: _Pass) -> int:
+    def _serving(self, state: Pass) -> int:
         """The machines that have a GPU in service."""
         assert self._machines is not None
         held = 0
@@ -440,7 +440,7 @@ class Slurm(BasePolicy):
         return [(at_s - zero_s) * TICKS_PER_S for at_s in (*self._asleep.values(), *ends)]
 
 
-class _Pass:
+class Pass:
     """What a pass knows: free GPUs, running jobs by their expected ends, and what it starts."""
 
     def __init__(

@@ -1,0 +1,201 @@
+"""`artist forecast`: when will my job start?"""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from artist.cli import options
+from artist.cli.output import Format, note, print_facts, print_json, print_table, print_text
+
+if TYPE_CHECKING:
+    from artist.experiments.forecast import Forecast, StartForecast
+
+_COLUMNS = ("job", "GPUs", "median", "80 % from", "to", "never", "Slurm says", "did")
+
+
+def forecast(
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="Texts of Slurm: docs/how-to/slurm.md.")
+    ],
+    job: Annotated[str | None, typer.Option(help="A job that waits (default: all).")] = None,
+    gpus: Annotated[
+        int | None, typer.Option(min=1, help="Of a job that is not submitted yet.")
+    ] = None,
+    limit: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Its time limit, as in 4h.")
+    ] = None,
+    nodes: Annotated[int | None, typer.Option(min=1, help="Its machines.")] = None,
+    partition: Annotated[str, typer.Option(help="Its partition.")] = "",
+    account: Annotated[str, typer.Option(help="Its account.")] = "",
+    user: Annotated[str, typer.Option(help="Its user.")] = "",
+    qos: Annotated[str, typer.Option(help="Its QOS.")] = "",
+    at: Annotated[
+        str | None, typer.Option(metavar="TIME", help="The moment (default: the log's last).")
+    ] = None,
+    futures: Annotated[int, typer.Option(min=1, max=100_000, help="How many.")] = 100,
+    horizon: Annotated[
+        str | None, typer.Option(metavar="TIME", help="How far to look, as in 2d.")
+    ] = None,
+    check: Annotated[
+        int | None,
+        typer.Option(
+            metavar="MOMENTS", min=1, help="Forecast the log's own past, and say what held."
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Of all draws.")] = 0,
+    keep_names: Annotated[
+        bool, typer.Option("--keep-names", help="Keep the names of users.")
+    ] = False,
+    format_: options.FormatOption = Format.TABLE,
+    quiet: options.NoHints = False,
+) -> None:
+    """Say when jobs of a recorded Slurm will start, and how sure that is."""
+    from artist.errors import ConfigError
+    from artist.experiments.forecast import Asked, calibration
+    from artist.experiments.forecast import forecast as forecast_of
+    from artist.units import seconds_of
+
+    if job is not None and gpus is not None:
+        raise ConfigError("--job and --gpus ask for two jobs; leave one out")
+    named = {"--limit": limit, "--nodes": nodes, "--partition": partition, "--account": account,
+             "--user": user, "--qos": qos}  # fmt: skip
+    if gpus is None and (given := [name for name, value in named.items() if value]):
+        raise ConfigError(f"{given[0]} is of a job that is not submitted yet; add --gpus")
+    horizon_s = None if horizon is None else _seconds("--horizon", horizon, seconds_of)
+    with TemporaryDirectory() as inputs:
+        if check is not None:
+            facts = calibration(
+                folder,
+                Path(inputs),
+                moments=check,
+                futures=futures,
+                horizon_s=horizon_s,
+                seed=seed,
+            )
+            print_facts(f"forecasts of the past of {folder}", facts, format_)
+            return
+        asked = None
+        if gpus is not None:
+            hints = {"hint_nodes": nodes, "hint_partition": partition, "hint_qos": qos}
+            asked = Asked(
+                gpus,
+                None if limit is None else _seconds("--limit", limit, seconds_of),
+                tuple((name, str(value)) for name, value in hints.items() if value),
+                account,
+                user,
+            )
+        found = forecast_of(
+            folder,
+            Path(inputs),
+            at=at,
+            job=job,
+            asked=asked,
+            futures=futures,
+            horizon_s=horizon_s,
+            seed=seed,
+            keep_names=keep_names,
+        )
+    if format_ is Format.JSON:
+        print_json(_as_json(found))
+        return
+    if not found.jobs:
+        print_text(f"No job waits at {_clock(found.at_s)}; ask for one with --gpus, or give --at.")
+        return
+    if len(found.jobs) == 1:
+        for sentence in _sentences(found, found.jobs[0]):
+            print_text(sentence)
+    else:
+        title = f"starts, from {_clock(found.at_s)} on"
+        print_table(title, _COLUMNS, [_row(found, x) for x in found.jobs])
+    if not quiet:
+        for sentence in _basis(found):
+            note(sentence)
+
+
+def _seconds(option: str, text: str, read: Any) -> float:
+    from artist.errors import ConfigError, shortened
+
+    found = read(text)
+    if found is None or not 0 < found < math.inf:
+        raise ConfigError(f"{option} {shortened(text)}: expected a time as in 30min, 4h or 2d")
+    return float(found)
+
+
+def _clock(at_s: float) -> str:
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(round(at_s), UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+def _when(found: Forecast, after_s: float | None) -> str:
+    from artist.results.terms.number_text import time_text
+
+    if after_s is None:
+        return ""
+    if math.isinf(after_s):
+        return f"after {time_text(found.horizon_s)}"
+    return f"{_clock(found.at_s + after_s)} (in {time_text(max(0.0, after_s))})"
+
+
+def _sentences(found: Forecast, one: StartForecast) -> list[str]:
+    """When it starts, how sure that is, and what Slurm says."""
+    low, median, high = one.interval_s
+    name = "Such a job" if one.job_id == "asked" else f"Job {one.job_id}"
+    sentences = [
+        f"{name} ({one.gpus} GPUs) starts at {_when(found, median)}, as the median of "
+        f"{found.futures} futures.",
+        f"In 80 % of them it starts between {_when(found, low)} and {_when(found, high)}; in "
+        f"{100 * one.never:.0f} % it has not started by {_clock(found.at_s + found.horizon_s)}.",
+    ]
+    if one.slurm_s is not None:
+        sentences.append(f"Slurm expects {_when(found, one.slurm_s)}.")
+    if one.recorded_s is not None:
+        sentences.append(f"By the log it started at {_when(found, one.recorded_s)}.")
+    return sentences
+
+
+def _row(found: Forecast, one: StartForecast) -> tuple[object, ...]:
+    low, median, high = (_when(found, x) for x in one.interval_s)
+    never = f"{100 * one.never:.0f} %"
+    others = (_when(found, x) for x in (one.slurm_s, one.recorded_s))
+    return one.job_id, one.gpus, median, low, high, never, *others
+
+
+def _basis(found: Forecast) -> list[str]:
+    return [
+        f"At {_clock(found.at_s)}, {found.running} jobs run and {found.waiting} wait. Run times "
+        f"are drawn from {found.seen} jobs of the log, later arrivals from its own past.",
+        "artist forecast DIR --check 20 says how often such intervals held on this log.",
+    ]
+
+
+def _as_json(found: Forecast) -> dict[str, Any]:
+    def finite(value: float | None) -> float | None:
+        return None if value is None or math.isinf(value) else value
+
+    return {
+        "at_s": found.at_s,
+        "horizon_s": found.horizon_s,
+        "futures": found.futures,
+        "jobs": [
+            {
+                "job_id": x.job_id,
+                "gpus": x.gpus,
+                "waited_s": x.waited_s,
+                "low_s": finite(x.interval_s[0]),
+                "median_s": finite(x.interval_s[1]),
+                "high_s": finite(x.interval_s[2]),
+                "never": x.never,
+                "slurm_s": x.slurm_s,
+                "recorded_s": x.recorded_s,
+                "run_time_from": x.group,
+                "starts_s": [finite(start) for start in x.starts_s],
+            }
+            for x in found.jobs
+        ],
+    }

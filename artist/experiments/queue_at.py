@@ -1,0 +1,176 @@
+"""The queue of a recorded Slurm at a moment: what had ended, what ran, what waited.
+
+The log of sacct is written again as one would have known it then. A row that began later, or ended
+later, loses that; its own numbers of lines stay no longer, so the log is read whole before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from artist.errors import ConfigError, shortened
+from artist.experiments.recording import Recording, log_of, moment_of, read_recording
+from artist.io.writing import write_whole
+from artist.slurm.texts import Record, table
+from artist.trace.native.time_units import moment_s, zoned_s
+
+_NEEDED = ("JobID", "Submit", "Start", "End", "State")
+_ENDED, _RUNS, _WAITS = "ended", "runs", "waits"
+
+
+@dataclass(frozen=True)
+class Log:
+    """The rows of sacct by job, and the last moment that one of them names."""
+
+    names: Sequence[str]
+    rows: Mapping[str, Sequence[Record]]
+    first_s: float
+    last_s: float
+
+    def start_after(self, id_: str, moment_s_: float) -> float | None:
+        """When a job really started after a moment; None if nobody knows."""
+        starts = (moment_of(row, "Start") for row in self.rows.get(id_, ()))
+        return min((x for x in starts if x is not None and x > moment_s_), default=None)
+
+
+@dataclass(frozen=True)
+class QueueAt:
+    """The recording as it was at a moment, and what each of its jobs did then."""
+
+    at_s: float
+    """Unix time."""
+    recording: Recording
+    states: Mapping[str, str]
+    rows: Mapping[str, Record]
+
+    def ids(self, state: str) -> list[str]:
+        """The jobs in a state, in the order of arrival."""
+        return [job.id for job in self.recording.trace.jobs if self.states[job.id] == state]
+
+    @property
+    def ended(self) -> list[str]:
+        """Jobs that had ended."""
+        return self.ids(_ENDED)
+
+    @property
+    def running(self) -> list[str]:
+        """Jobs that ran."""
+        return self.ids(_RUNS)
+
+    @property
+    def waiting(self) -> list[str]:
+        """Jobs that waited and could have started."""
+        return self.ids(_WAITS)
+
+
+def read_log(folder: Path, inputs: Path) -> Log:
+    """The log of sacct.
+
+    Raises:
+        ConfigError: it is missing or broken; names file and line.
+    """
+    path = log_of(folder, inputs)
+    rows: dict[str, list[Record]] = {}
+    moments = []
+    names: Sequence[str] = ()
+    for record in table(path, _NEEDED):
+        names = names or tuple(record.values)
+        id_ = record.text("JobID")
+        if any(mark in id_ for mark in ".+["):
+            continue
+        rows.setdefault(id_, []).append(record)
+        moments += [x for key in _NEEDED[1:4] if (x := _moment(record, key)) is not None]
+    if not moments:
+        raise ConfigError(f"{path}: no job; print more days with sacct -S now-7days")
+    return Log(names, rows, min(moments), max(moments))
+
+
+def _moment(record: Record, key: str) -> float | None:
+    text = record.text(key)
+    moment = moment_of(record, key)
+    if moment is None and text.casefold() not in ("", "unknown", "none", "invalid"):
+        raise record.error(key, "a time as in 2026-11-23T16:09:35")
+    return moment
+
+
+def moment_in(text: str | None, log: Log) -> float:
+    """The Unix time of a moment; the last one of the log if none is given.
+
+    Raises:
+        ConfigError: no time, or one before the log.
+    """
+    if text is None:
+        return log.last_s
+    moment = float(text) if text.isdecimal() else moment_s(text)
+    moment = zoned_s(text) if moment is None else moment
+    if moment is None or not log.first_s <= moment:
+        raise ConfigError(
+            f"--at {shortened(text)}: expected a time as in 2026-11-23T16:09:35 that the log covers"
+        )
+    return moment
+
+
+def queue_at(
+    folder: Path, inputs: Path, log: Log, at_s: float, *, keep_names: bool = False
+) -> QueueAt:
+    """The recording as it was known at a moment.
+
+    Raises:
+        ConfigError: a text is missing or broken, or nothing had been submitted.
+    """
+    states: dict[str, str] = {}
+    rows: dict[str, Record] = {}
+    lines = ["|".join(log.names)]
+    for id_, records in log.rows.items():
+        row = _in_force(records, at_s)
+        if row is None:
+            continue
+        states[id_], record, start_s, end_s = row
+        first = records[0]
+        rows[id_] = record
+        length_s = str(max(1, round(end_s - start_s)))
+        changed = {
+            **record.values,
+            "Submit": first.values["Submit"],
+            "Start": str(round(start_s)),
+            "End": str(round(end_s)),
+            "State": "COMPLETED",
+            "ElapsedRaw": length_s,
+            "Elapsed": f"00:00:{int(length_s):02d}" if int(length_s) < 60 else "00:01:00",
+        }
+        if "Eligible" in first.values:
+            changed["Eligible"] = first.values["Eligible"]
+        lines.append("|".join(changed.get(name, "") for name in log.names))
+    if not states:
+        raise ConfigError(f"{folder}: no job had been submitted by then; choose a later --at")
+    file = inputs / "sacct-at.txt"
+    inputs.mkdir(parents=True, exist_ok=True)
+    write_whole(file, "\n".join(lines) + "\n")
+    recording = read_recording(folder, inputs, keep_names=keep_names, log=file)
+    return QueueAt(at_s, recording, states, rows)
+
+
+def _in_force(records: Sequence[Record], at_s: float) -> tuple[str, Record, float, float] | None:
+    """What a job did at a moment: state, the row that says so, start and end; None if nothing."""
+    eligible = [_moment(records[0], key) for key in ("Submit", "Eligible")]
+    known = [x for x in eligible if x is not None]
+    if not known or max(known) > at_s:
+        return None
+    if "Eligible" in records[0].values and eligible[1] is None:
+        return None  # it depends on another job, or is held
+    begun = [x for x in records if (start := _moment(x, "Start")) is not None and start <= at_s]
+    if begun:
+        last = begun[-1]
+        start_s, end_s = _moment(last, "Start"), _moment(last, "End")
+        assert start_s is not None
+        if end_s is None or end_s > at_s:
+            return _RUNS, last, start_s, max(at_s, start_s + 1)
+        if last is records[-1]:
+            return _ENDED, last, start_s, max(end_s, start_s + 1)
+    waits = records[len(begun)]
+    end_s = _moment(waits, "End")
+    if end_s is not None and end_s <= at_s:
+        return None  # cancelled before it started
+    return _WAITS, waits, at_s, at_s + 1

@@ -1,0 +1,120 @@
+"""How long jobs run, learned from a log: a law for each group of jobs, which may still be running.
+
+A job's run time is drawn from the most specific group that has seen enough ends:
+
+    user, name and limit > user and name > user and limit > user > limit > all
+
+Numbers in names do not count (`train-17` is `train-18`). Run times are shares of time limits where
+there are limits, so that wide groups hold for every limit. Jobs that still run count by what is
+known of them: that they run longer than that (the product-limit estimator; Kaplan and Meier, 1958).
+What is longer than all that was seen takes the whole limit.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+
+from artist.results.statistics.paired_input import Floats
+
+ENOUGH = 10
+"""Ends that a group needs: the tenth part of a distribution is then one of them."""
+
+_DIGITS = re.compile(r"\d+")
+
+Key: TypeAlias = tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """A job that has run, or still runs: who, its limit, and for how long."""
+
+    user: str
+    name: str
+    limit_s: float | None
+    run_s: float
+    has_ended: bool
+
+
+class RunTimes:
+    """The laws of all groups."""
+
+    def __init__(self, observed: Iterable[Observed]) -> None:
+        members: dict[Key, list[tuple[float, bool]]] = {}
+        for one in observed:
+            seen = one.run_s / (one.limit_s or 1.0), one.has_ended
+            for key in _keys(one.user, one.name, one.limit_s):
+                members.setdefault(key, []).append(seen)
+        self._members = members
+        self._laws: dict[Key, _Law] = {}
+
+    def draw(
+        self, user: str, name: str, limit_s: float | None, uniform: float, ran_s: float = 0.0
+    ) -> float:
+        """How long a job runs in all, if it has run so long; `uniform` is from 0 to 1."""
+        scale = limit_s or 1.0
+        for key in _keys(user, name, limit_s):
+            law = self._law(key)
+            if law is not None and law.seen_beyond(ran_s / scale):
+                drawn = law.draw(uniform, ran_s / scale) * scale
+                break
+        else:  # nobody ran so long: any time up to the limit, or as long again
+            drawn = ran_s + uniform * max(0.0, (limit_s or 2 * ran_s + 1.0) - ran_s)
+        return max(drawn, ran_s + 1.0)
+
+    def group(self, user: str, name: str, limit_s: float | None) -> tuple[str, int]:
+        """The group that a job's run time is drawn from, in words, and its size."""
+        for key in _keys(user, name, limit_s):
+            if self._law(key) is not None:
+                return str(key[0]), len(self._members[key])
+        return "nothing", 0
+
+    def _law(self, key: Key) -> _Law | None:
+        members = self._members.get(key, ())
+        if sum(ended for _, ended in members) < ENOUGH:
+            return None
+        if key not in self._laws:
+            self._laws[key] = _Law(members)
+        return self._laws[key]
+
+
+class _Law:
+    """Run times with the probability that a job runs longer, at each end that was seen."""
+
+    def __init__(self, members: Sequence[tuple[float, bool]]) -> None:
+        times = np.array([time for time, _ in members])
+        ended = np.array([ended for _, ended in members])
+        self.times, counts = np.unique(times[ended], return_counts=True)
+        at_risk = len(times) - np.searchsorted(np.sort(times), self.times, side="left")
+        self.beyond: Floats = np.cumprod(1 - counts / at_risk, dtype=np.float64)
+        self._longest = max(1.0, float(times.max()))
+
+    def seen_beyond(self, time: float) -> bool:
+        """Whether a job ended that ran longer."""
+        return bool(self.times[-1] > time)
+
+    def draw(self, uniform: float, ran: float) -> float:
+        """A time beyond `ran`."""
+        first = int(np.searchsorted(self.times, ran, side="right"))
+        now = 1.0 if first == 0 else float(self.beyond[first - 1])
+        # The first time at which less than this share is left.
+        index = first + int(np.searchsorted(-self.beyond[first:], -uniform * now, side="left"))
+        return self._longest if index >= len(self.times) else float(self.times[index])
+
+
+def _keys(user: str, name: str, limit_s: float | None) -> tuple[Key, ...]:
+    """The groups of a job, the most specific first. Jobs without limits are apart."""
+    kind = _DIGITS.sub("#", name)
+    limited = limit_s is not None
+    return (
+        ("user, name and limit", user, kind, limit_s),
+        ("user and name", user, kind, limited),
+        ("user and limit", user, limit_s),
+        ("user", user, limited),
+        ("limit", limit_s),
+        ("all", limited),
+    )

@@ -1,0 +1,109 @@
+"""Slurm from a moment on. Until then jobs start when and where they did.
+
+So forecasts begin with the queue, the running jobs, ages and usage as they were.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from artist.cluster.cluster_file import Cluster
+from artist.contract import ClusterView, Decision, Wake
+from artist.policies.options import SlurmOptions
+from artist.policies.slurm.fair_share import UsageState
+from artist.policies.slurm.policy import Pass, Slurm
+from artist.policies.slurm.selection import shares
+from artist.rng import Draws
+from artist.units import TICKS_PER_S, Tick
+
+
+@dataclass(frozen=True)
+class Past:
+    """What happened before the moment."""
+
+    until: Tick
+    starts: Mapping[int, tuple[Tick, tuple[str, ...]]]
+    """By handle, when a job started and on which machines."""
+    usage: UsageState | None = None
+    """That of fair share at the moment, if the jobs before it are left out."""
+
+
+class Continued(Slurm):
+    """Slurm that begins at a moment. `watched` are the jobs whose starts are asked for."""
+
+    def __init__(
+        self,
+        options: SlurmOptions,
+        draws: Draws,
+        cluster: Cluster,
+        past: Past,
+        watched: Collection[int] = (),
+    ) -> None:
+        super().__init__(options, draws, cluster)
+        self._past = past
+        self._unstarted = {*watched}
+        self.started: dict[int, Tick] = {}
+        self._continues = False
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all jobs that are watched have started."""
+        return not self._unstarted
+
+    def usage(self) -> UsageState:
+        """What fair share knows now."""
+        return self._priorities.fair_share.state()
+
+    def _passes(self, view: ClusterView) -> list[Decision]:
+        if view.now < self._past.until:
+            return self._as_they_did(view)
+        if not self._continues:
+            self._continues = True
+            self._go_on()
+        decisions = super()._passes(view)
+        for handle in [x for x in self._unstarted if x in self._held]:
+            self._unstarted.discard(handle)
+            self.started[handle] = view.now
+        return decisions
+
+    def _go_on(self) -> None:
+        """Take over what the jobs that are left out have used."""
+        if self._past.usage is None or not self._priorities.change:
+            return
+        self._priorities.fair_share.restore(self._past.usage)
+        for request in self._queue.values():
+            self._priorities.set(request, self._seconds(self._calculated))
+
+    def _as_they_did(self, view: ClusterView) -> list[Decision]:
+        """Start the jobs that started until now, on their machines if these are free."""
+        assert self._machines is not None
+        due = [x for x in self._queue if x in self._past.starts]
+        due = [x for x in due if self._past.starts[x][0] <= view.now]
+        if not due:
+            return []
+        state = Pass(view, self._machines, self._held, self._seconds(view.now))
+        for handle in due:
+            request = self._queue[handle]
+            machines = self._machines.known(self._past.starts[handle][1])
+            room = state.free.room(request.gpus, 0)
+            if request.spread or machines & ~room or machines.bit_count() != request.nodes:
+                chosen = self._selection.choose(request, state.free, self._machines.everything)
+                if chosen is None:
+                    continue
+                machines = chosen
+            if sum(gpus for _, gpus in shares(request, state.free, machines)) == request.job.gpus:
+                state.start(request, machines)
+        for handle, job in state.started.items():
+            self._held[handle] = job
+            self._gpus_held += self._queue.pop(handle).job.gpus
+        return state.decisions()
+
+    def _next_wake(self, now: Tick) -> list[Decision]:
+        if now >= self._past.until:
+            return super()._next_wake(now)
+        starts = (self._past.starts[x][0] for x in self._queue if x in self._past.starts)
+        # A job whose machines are still held is tried again a second later.
+        later = (start if start > now else now + TICKS_PER_S for start in starts)
+        due = [self._past.until, *later]
+        return [Wake(min(due))]

@@ -1,0 +1,236 @@
+"""Starts are forecast from the queue of a recorded Slurm, and the run times that its log has."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_slurm_replay import RECORDED, needs_recorded
+from typer.testing import CliRunner
+
+from artist.cli.main import application
+from artist.errors import ArtistError, ConfigError
+from artist.experiments.forecast import Asked, Forecast, calibration, forecast
+from artist.experiments.run_time_law import Observed, RunTimes
+from artist.slurm.queue_text import expected_starts
+
+SCHEDULER = "bf_interval=5,sched_interval=5,batch_sched_delay=1"
+HEADER = (
+    "JobID|JobName|User|Account|Submit|Eligible|Start|End|State|ReqTRES|AllocTRES|NodeList|"
+    "Timelimit|ReqNodes\n"
+)
+QUEUE = "JOBID|START_TIME|STATE\n12|2026-01-02T00:30:00|PENDING\n11|2026-01-02T00:10:00|RUNNING\n"
+
+
+def clock(seconds: float) -> str:
+    minutes, second = divmod(round(seconds), 60)
+    return f"2026-01-02T{minutes // 60:02d}:{minutes % 60:02d}:{second:02d}"
+
+
+def row(number: int, submit: float, start: float | None, end: float | None, user: str) -> str:
+    started = "Unknown" if start is None else clock(start)
+    ended = "Unknown" if end is None else clock(end)
+    state = "PENDING" if start is None else "RUNNING" if end is None else "COMPLETED"
+    held = "" if start is None else "gres/gpu=8"
+    node = "None assigned" if start is None else "g1"
+    return (
+        f"{number}|train-{number}|{user}|lab|{clock(submit)}|{clock(submit)}|{started}|{ended}|"
+        f"{state}|gres/gpu=8|{held}|{node}|00:10:00|1\n"
+    )
+
+
+def one_machine(path: Path, runs_s: list[float], waiting: int = 1) -> Path:
+    """Jobs one after the other; the last one runs for 40 s, and others wait for it."""
+    path.mkdir(exist_ok=True)
+    (path / "nodes.txt").write_text("NodeName=g1 CPUTot=64 Gres=gpu:8 State=IDLE\n")
+    (path / "config.txt").write_text(f"ClusterName = mine\nSchedulerParameters = {SCHEDULER}\n")
+    text, at = HEADER, 0.0
+    for number, run_s in enumerate(runs_s, start=1):
+        text += row(number, at, at, at + run_s, "ann")
+        at += run_s + 10
+    text += row(len(runs_s) + 1, at, at, None, "ann")
+    for number in range(waiting):
+        text += row(len(runs_s) + 2 + number, at + 40, None, None, "ann")
+    (path / "sacct.txt").write_text(text)
+    return path
+
+
+def asked(path: Path, **more: object) -> Forecast:
+    return forecast(path, path / "inputs", futures=10, **more)  # type: ignore[arg-type]
+
+
+def test_a_job_waits_for_what_is_left_of_the_one_that_runs(tmp_path: Path) -> None:
+    found = asked(one_machine(tmp_path, [100.0] * 10), job="12")
+    (one,) = found.jobs
+    # All jobs ran for 100 s, and the one that runs has for 40 s. A cycle may pass beyond that.
+    assert all(60 <= x <= 60 + found.cycle_s + 1 for x in one.starts_s)
+    assert (one.gpus, one.never, one.waited_s) == (8, 0.0, 0.0)
+    assert one.group == "user, name and limit (11)"
+
+
+def test_what_ran_so_long_runs_as_long_as_those_that_did(tmp_path: Path) -> None:
+    runs = [30.0] * 30 + [200.0] * 3
+    (one,) = asked(one_machine(tmp_path, runs), job="35").jobs
+    assert min(one.starts_s) >= 160
+
+
+def test_jobs_behind_others_wait_for_them_too(tmp_path: Path) -> None:
+    found = asked(one_machine(tmp_path, [100.0] * 10, waiting=3))
+    medians = [x.interval_s[1] for x in found.jobs]
+    assert [round(x, -2) for x in medians] == [100.0, 200.0, 300.0]
+    assert found.waiting == 3
+
+
+def test_a_job_that_is_not_there_yet_comes_last(tmp_path: Path) -> None:
+    path = one_machine(tmp_path, [100.0] * 10)
+    (one,) = asked(path, asked=Asked(8, 600.0)).jobs
+    assert 160 <= min(one.starts_s) <= max(one.starts_s) <= 180
+
+
+def test_what_does_not_start_before_the_horizon_is_counted(tmp_path: Path) -> None:
+    path = one_machine(tmp_path, [100.0] * 10)
+    (one,) = asked(path, job="12", horizon_s=30.0).jobs
+    assert one.never == 1.0
+    assert math.isinf(one.interval_s[0])
+
+
+def test_slurms_own_estimate_stands_beside_it(tmp_path: Path) -> None:
+    path = one_machine(tmp_path, [100.0] * 10)
+    (path / "squeue.txt").write_text(QUEUE)
+    (one,) = asked(path, job="12").jobs
+    # It is 00:19:00: ten jobs of 110 s, and 40 s.
+    assert one.slurm_s == 660.0
+    assert [x.job_id for x in expected_starts(path)] == ["12"]
+
+
+def test_only_what_was_known_then_is_used(tmp_path: Path) -> None:
+    past, whole = tmp_path / "past", tmp_path / "whole"
+    one_machine(past, [100.0] * 10)
+    one_machine(whole, [100.0] * 10)
+    text = (whole / "sacct.txt").read_text()
+    text = text.replace(row(11, 1100, 1100, None, "ann"), row(11, 1100, 1100, 1500, "ann"))
+    text = text.replace(row(12, 1140, None, None, "ann"), row(12, 1140, 1501, 1700, "ann"))
+    (whole / "sacct.txt").write_text(text + row(13, 1300, 1701, 1800, "ann"))
+    (then,) = asked(past).jobs
+    (later,) = asked(whole, at=clock(1140)).jobs
+    assert later.starts_s == then.starts_s
+    assert (then.recorded_s, later.recorded_s) == (None, 361.0)
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"job": "11"}, "--job '11': it runs already"),
+        ({"job": "3"}, "--job '3': it has ended"),
+        ({"job": "99"}, "--job '99': "),
+        ({"at": "soon"}, "--at 'soon': expected a time"),
+        ({"at": "2025-01-01T00:00:00"}, "that the log covers"),
+        ({"asked": Asked(16, 60.0)}, "16 GPUs"),
+    ],
+)
+def test_what_cannot_be_forecast_is_one_sentence(
+    tmp_path: Path, more: dict[str, object], says: str
+) -> None:
+    with pytest.raises(ArtistError, match=says) as caught:
+        asked(one_machine(tmp_path, [100.0] * 10), **more)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("squeue.txt", "JOBID|START_TIME\n12\n", r"squeue\.txt:2: 1 cells, expected 2"),
+        ("squeue.txt", "JOBID|STATE\n", r"squeue\.txt:1: no column START_TIME"),
+        ("squeue.txt", "JOBID|START_TIME\n12|soon\n", r"squeue\.txt:2: START_TIME is 'soon'"),
+        ("squeue.txt.gz", "no archive", r"squeue\.txt\.gz: cannot be unpacked"),
+        ("sacct.txt", HEADER, r"sacct\.txt: no job"),
+        ("sacct.txt", HEADER + "1|a\n", r"sacct\.txt:2: 2 cells, expected 14"),
+        ("sacct.txt", HEADER + row(1, 0, 0, 9, "a").replace(clock(9), "noon"), "End is 'noon'"),
+    ],
+)
+def test_broken_texts_are_named_with_their_line(
+    tmp_path: Path, name: str, text: str, says: str
+) -> None:
+    path = one_machine(tmp_path, [100.0] * 10)
+    (path / name).write_text(text)
+    with pytest.raises(ConfigError, match=says):
+        asked(path)
+
+
+def test_the_command_prints_the_same_twice(tmp_path: Path) -> None:
+    path = one_machine(tmp_path, [50.0, 150.0] * 6)
+    arguments = ["forecast", str(path), "--gpus", "8", "--limit", "10min", "--futures", "5"]
+    runner, commands = CliRunner(), application(["forecast", "doctor"])
+    one, other = (runner.invoke(commands, [*arguments, "--format", "json"]) for _ in range(2))
+    assert one.exit_code == 0, one.output
+    assert one.stdout == other.stdout
+    assert len(json.loads(one.stdout)["jobs"][0]["starts_s"]) == 5
+    printed = runner.invoke(commands, arguments)
+    assert printed.stdout.startswith("Such a job (8 GPUs) starts at 2026-01-02T00:")
+    assert "--gpus" in str(runner.invoke(commands, ["forecast", str(path), "--qos", "a"]).exception)
+
+
+def law(runs_s: list[float], running_s: tuple[float, ...] = (), limit_s: float = 600.0) -> RunTimes:
+    ended = [Observed("ann", "a1", limit_s, x, has_ended=True) for x in runs_s]
+    return RunTimes(
+        [*ended, *(Observed("ann", "a2", limit_s, x, has_ended=False) for x in running_s)]
+    )
+
+
+def test_jobs_that_still_run_count_as_longer() -> None:
+    # Of 12 jobs 10 ended after 100 s, two run for 150 s: a sixth takes the whole limit.
+    times = law([100.0] * 10, (150.0, 150.0))
+    drawn = [times.draw("ann", "a9", 600.0, (k + 0.5) / 60) for k in range(60)]
+    assert sorted(drawn) == [100.0] * 50 + [600.0] * 10
+
+
+def test_the_most_specific_group_with_enough_ends_is_taken() -> None:
+    times = law([100.0] * 10)
+    assert times.group("ann", "a7", 600.0) == ("user, name and limit", 10)
+    assert times.group("ann", "b", 600.0) == ("user and limit", 10)
+    assert times.group("ann", "b", 1200.0) == ("user", 10)
+    assert times.group("ben", "b", 600.0) == ("limit", 10)
+    assert times.draw("ben", "b", 1200.0, 0.5) == pytest.approx(200.0)  # as much of its limit
+    assert law([100.0] * 9).group("ann", "a7", 600.0) == ("nothing", 0)
+    assert law([]).draw("ann", "a7", 600.0, 0.5) == 300.0
+
+
+@pytest.mark.parametrize("ran_s", [0.0, 40.0])
+def test_intervals_hold_as_often_as_they_say_where_the_truth_is_known(ran_s: float) -> None:
+    draws, inside, trials = np.random.default_rng(5), 0, 300
+    uniforms = ((np.arange(50) + 0.5) / 50).tolist()
+    for _ in range(trials):
+        runs = draws.lognormal(4.0, 0.7, 60).tolist()
+        times = law(runs, limit_s=3600.0)
+        drawn = [times.draw("ann", "a", 3600.0, uniform, ran_s) for uniform in uniforms]
+        low, high = np.quantile(drawn, (0.1, 0.9), method="inverted_cdf")
+        truth = next(x for x in draws.lognormal(4.0, 0.7, 100) if x > ran_s)
+        inside += bool(low <= truth <= high)
+    # Three standard errors of 300 trials are 7 %.
+    assert 0.73 <= inside / trials <= 0.87
+
+
+@pytest.mark.slow
+def test_starts_hold_as_often_as_they_say_where_the_truth_is_known(tmp_path: Path) -> None:
+    draws, inside, trials = np.random.default_rng(11), 0, 60
+    for trial in range(trials):
+        runs = np.clip(draws.lognormal(4.0, 0.5, 31), 5, 550).round()
+        path = one_machine(tmp_path / str(trial), runs[:-1].tolist())
+        (one,) = forecast(path, path / "inputs", job="32", futures=20, seed=trial).jobs
+        # The truth: a fresh run time, given that it is longer than 40 s.
+        truth = 0.0
+        while truth <= 40:
+            truth = float(np.clip(draws.lognormal(4.0, 0.5), 5, 550))
+        low, _, high = one.interval_s
+        inside += low - 5 <= truth - 40 <= high + 5
+    assert 0.68 <= inside / trials <= 0.95
+
+
+@needs_recorded
+@pytest.mark.slow
+def test_recorded_starts_lie_in_the_intervals(tmp_path: Path) -> None:
+    found = calibration(RECORDED / "fifo-backfill", tmp_path, moments=4, futures=20, horizon_s=200)
+    assert found["inside_80_and_a_cycle"] >= 0.6
