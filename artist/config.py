@@ -57,6 +57,7 @@ ABOUT_THE_TRACE = ("columns", "units", "models", "model_rule")
 UNUSED: tuple[tuple[str, Any], ...] = (
     *((name, None) for name in (*ABOUT_THE_TRACE, "tenants", "checkpoint", "cluster", "data")),
     ("speeds", None),
+    ("goodput", None),
     *((name, None) for name in ("measure_from_s", "measure_until_s")),
     *((name, {}) for name in ("fabric_options", "contention_options", "data_options")),
     *((name, "none") for name in ("contention", "failures")),
@@ -155,6 +156,10 @@ class Scenario(_Explained):
         default=None,
         description="how fast models are on the cluster's kinds of GPUs: a table of `artist list "
         "speeds`, or a file; without one, all kinds are as fast",
+    )
+    goodput: str | None = Field(
+        default=None,
+        description="file with goodput parameters of models, whose jobs are then elastic",
     )
     calibration: str = Field(
         default="auto",

@@ -22,6 +22,7 @@ from artist.contract.decisions import (
     Hold,
     Migrate,
     Preempt,
+    SetBatch,
     Start,
     Turn,
     Wait,
@@ -71,7 +72,7 @@ __all__ = [
     "WAIT_CAUSES", "BasePolicy", "Checkpoint", "CheckpointRule", "ClusterView", "DataView",
     "Decision", "EventSource", "Fetch", "Hold", "JobView", "LinkPattern", "LinksNow", "Migrate",
     "Moves", "NoSharedLinks", "Notice", "Options", "Outage", "OutsideEvent", "PatternsUnknown",
-    "Policy", "Preempt", "Rate", "RateFunction", "Restore", "SharedLinks", "Slowdowns", "Start",
-    "Turn", "UpPhase", "Uplink", "Wait", "WaitCause", "Wake", "WhatIf", "Withdraw",
+    "Policy", "Preempt", "Rate", "RateFunction", "Restore", "SetBatch", "SharedLinks", "Slowdowns",
+    "Start", "Turn", "UpPhase", "Uplink", "Wait", "WaitCause", "Wake", "WhatIf", "Withdraw",
     "WrapperPolicy", "nothing_to_try", "policy_name",
 ]  # fmt: skip

@@ -1,5 +1,5 @@
-"""What a policy may answer: start, preempt, migrate or hold a job, fetch its tables, wake up later,
-give a reason.
+"""What a policy may answer: start, preempt, migrate or hold a job, set its batch, fetch its tables,
+wake up later, give a reason.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias, get_args
 
 from artist.cluster.placement import Placement
 from artist.units import Tick
+from artist.workload.goodput import Batch
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,20 @@ class Hold:
 
 
 @dataclass(frozen=True, slots=True)
+class SetBatch:
+    """Let a job with goodput parameters train with another batch, as long as it keeps its GPUs.
+
+    The job must run once the answer is applied: it runs already, or the same answer starts or moves
+    it. Without this decision, a stay begins with the submitted batch. The iteration in progress
+    goes on where it is. Nothing is restarted: jobs change their batch between iterations (Qiao et
+    al., *Pollux*, OSDI 2021, section 4.3).
+    """
+
+    handle: int
+    batch: Batch
+
+
+@dataclass(frozen=True, slots=True)
 class Wake:
     """Ask again at this tick even if nothing happens until then.
 
@@ -128,4 +143,4 @@ class Fetch:
     regions: tuple[int, ...]
 
 
-Decision: TypeAlias = Start | Preempt | Migrate | Hold | Wake | Wait | Fetch
+Decision: TypeAlias = Start | Preempt | Migrate | Hold | SetBatch | Wake | Wait | Fetch

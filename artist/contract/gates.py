@@ -17,9 +17,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from artist.cluster.placement import Placement
-from artist.contract import ClusterView, Decision, Hold, Migrate, Preempt, Start, Wait
+from artist.contract import ClusterView, Decision, Hold, Migrate, Preempt, SetBatch, Start, Wait
 
-_OF_A_STAY = (Preempt, Migrate, Hold, Wait)
+_ON_GPUS = (Start, Migrate, Hold, SetBatch)
+"""Decisions that are void once their job does not get the GPUs that it was to get."""
+
+_OF_A_STAY = (Preempt, Migrate, Hold, SetBatch, Wait)
 """Decisions that are void once their job keeps its GPUs."""
 
 
@@ -37,7 +40,7 @@ def without(
     kept = [
         decision
         for decision in decisions
-        if not (isinstance(decision, Start | Migrate | Hold) and decision.handle in refused)
+        if not (isinstance(decision, _ON_GPUS) and decision.handle in refused)
     ]
     stay = [x.handle for x in decisions if isinstance(x, Migrate) and x.handle in refused]
     if stay:

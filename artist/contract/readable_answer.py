@@ -18,14 +18,16 @@ from artist.contract import (
     Hold,
     Migrate,
     Preempt,
+    SetBatch,
     Start,
     Turn,
     Wait,
     Wake,
 )
 from artist.errors import PolicyError, shortened
+from artist.workload.goodput import Batch
 
-_DECISIONS = (Start, Preempt, Migrate, Hold, Wait, Wake, Fetch)
+_DECISIONS = (Start, Preempt, Migrate, Hold, SetBatch, Wait, Wake, Fetch)
 _ON_GPUS = (Start, Migrate)
 
 
@@ -54,6 +56,8 @@ def readable(answer: Any, name: Callable[[int], str]) -> Sequence[Decision]:
             raise PolicyError(f"{name(decision.handle)}: {decision.placement} {wrong}")
         if issubclass(kind, Fetch):
             _check_regions(decision, name)
+        elif issubclass(kind, SetBatch):
+            _check_batch(decision, name)
         elif not issubclass(kind, Start):
             _check_words(decision, kind, name)
     return decisions
@@ -72,6 +76,14 @@ def _check_regions(fetch: Any, name: Callable[[int], str]) -> None:
         raise PolicyError(
             f"{name(fetch.handle)}: tables fetched to {shortened(fetch.regions)}, expected a tuple "
             "of regions"
+        )
+
+
+def _check_batch(decision: Any, name: Callable[[int], str]) -> None:
+    batch = decision.batch
+    if type(batch) is not Batch or any(type(part) is not int for part in batch):
+        raise PolicyError(
+            f"{name(decision.handle)}: batch {shortened(batch)}, expected a Batch of whole numbers"
         )
 
 

@@ -13,6 +13,7 @@ from artist.contract.decisions import Decision, Turn
 from artist.contract.links import SharedLinks
 from artist.errors import InvariantError
 from artist.units import Tick
+from artist.workload.goodput import Batch
 from artist.workload.job import Job
 
 if TYPE_CHECKING:
@@ -85,6 +86,10 @@ class JobView(Protocol):
     @property
     def productive_from(self) -> Tick:
         """When its last restart or hold ends: before, it stands still."""
+
+    @property
+    def batch(self) -> Batch | None:
+        """The batch that a policy has set for its present GPUs; None: as submitted."""
 
     @property
     def turn(self) -> Turn | None:

@@ -10,11 +10,12 @@ from collections.abc import Sequence
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
-from artist.contract import Decision, Fetch, Hold, Migrate, Preempt, Start, Wait, Wake
+from artist.contract import Decision, Fetch, Hold, Migrate, Preempt, SetBatch, Start, Wait, Wake
 from artist.engine.holdings import Holdings
 from artist.engine.job_state import JobState
 from artist.errors import PolicyError
 from artist.units import LAST_TICK, Tick
+from artist.workload.goodput import Batch
 from artist.workload.job import Job
 
 
@@ -25,13 +26,16 @@ class CheckedAnswer:
     preempted or migrated.
     """
 
-    __slots__ = ("holds", "moved", "placed", "preempted", "reasons", "wait_reasons", "wakes")
+    __slots__ = (
+        "batches", "holds", "moved", "placed", "preempted", "reasons", "wait_reasons", "wakes",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.preempted: list[JobState] = []
         self.moved: list[JobState] = []
         self.placed: list[tuple[JobState, Placement]] = []
         self.holds: list[tuple[JobState, Hold]] = []
+        self.batches: list[tuple[JobState, Batch]] = []
         self.wakes: list[Tick] = []
         self.wait_reasons: list[tuple[JobState, Wait]] = []
         self.reasons: dict[int, str] = {}
@@ -46,6 +50,7 @@ def checked(decisions: Sequence[Decision], holdings: Holdings, now: Tick) -> Che
     answer = CheckedAnswer()
     decided: set[int] = set()
     holds: list[Hold] = []
+    batches: list[SetBatch] = []
     waits: list[Wait] = []
     for decision in decisions:
         match decision:
@@ -72,6 +77,9 @@ def checked(decisions: Sequence[Decision], holdings: Holdings, now: Tick) -> Che
             case Hold():
                 holds.append(decision)
                 continue
+            case SetBatch():
+                batches.append(decision)
+                continue
             case Wait():
                 waits.append(decision)
                 continue
@@ -85,6 +93,8 @@ def checked(decisions: Sequence[Decision], holdings: Holdings, now: Tick) -> Che
         decided.add(handle)
     if holds:
         _check_holds(holds, answer, holdings, now)
+    if batches:
+        _check_batches(batches, answer, holdings)
     if waits:
         _check_waits(waits, answer, holdings, now)
     return answer
@@ -123,6 +133,27 @@ def _check_holds(
         if hold.until <= now:
             raise PolicyError(f"job {state.job.id!r} held until {hold.until}, not after {now}")
         answer.holds.append((state, hold))
+
+
+def _check_batches(batches: Sequence[SetBatch], answer: CheckedAnswer, holdings: Holdings) -> None:
+    """Check that each job runs once the other decisions are applied, and can take its batch."""
+    placed = {state.handle: (state, placement.gpus) for state, placement in answer.placed}
+    preempted = {state.handle for state in answer.preempted}
+    seen: set[int] = set()
+    for decision in batches:
+        name = holdings.name(decision.handle)
+        if decision.handle in seen:
+            raise PolicyError(f"{name} is given two batches")
+        seen.add(decision.handle)
+        if decision.handle in preempted:
+            raise PolicyError(f"{name} is preempted and given a batch")
+        state, gpus = placed.get(decision.handle) or (holdings.running_job(decision.handle), 0)
+        goodput = state.job.goodput
+        if goodput is None:
+            raise PolicyError(f"{name} has no goodput parameters, so its batch cannot change")
+        if wrong := goodput.flaw(gpus or state.gpus, decision.batch):
+            raise PolicyError(f"{name} is given {wrong}")
+        answer.batches.append((state, decision.batch))
 
 
 def _check_waits(

@@ -8,6 +8,7 @@ from artist.engine.events import FINISH, LEASE_END, RATE_END, EventQueue
 from artist.engine.progress import Progress
 from artist.engine.rows import FAILED, HELD, RE_RATED, EndReason, JobRow, PlacementRow
 from artist.units import Tick, seconds
+from artist.workload.goodput import Batch
 from artist.workload.job import Job
 
 
@@ -26,10 +27,11 @@ class JobState:
     """
 
     __slots__ = (
-        "_gpu_ticks", "_run_ticks", "_saved", "arrival", "checkpoint", "checkpoint_s", "entered",
-        "epoch", "failures", "failures_in_a_row", "finish", "first_start", "former_placement",
-        "gpus", "handle", "interval_start", "job", "lease_due", "migrations", "placement",
-        "preemptions", "productive_from", "progress", "rate", "started", "tier", "told", "turn",
+        "_gpu_ticks", "_run_ticks", "_saved", "arrival", "batch", "checkpoint", "checkpoint_s",
+        "entered", "epoch", "failures", "failures_in_a_row", "finish", "first_start",
+        "former_placement", "gpus", "handle", "interval_start", "job", "lease_due", "migrations",
+        "placement", "preemptions", "productive_from", "progress", "rate", "started", "tier", "told",
+        "turn",
     )  # fmt: skip
 
     def __init__(self, job: Job, handle: int, arrival: Tick) -> None:
@@ -49,6 +51,7 @@ class JobState:
         self.tier = -1
         self.told: Wait | None = None
         self.turn: Turn | None = None
+        self.batch: Batch | None = None
         self.rate: Rate | None = None
         self.epoch = 0
         self.preemptions = 0
@@ -106,6 +109,7 @@ class JobState:
         self.gpus = 0
         self.tier = -1
         self.turn = None
+        self.batch = None
         self.rate = None
 
     def note_failure(self) -> None:

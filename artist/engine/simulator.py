@@ -434,7 +434,7 @@ class Simulator:
         exchange(self._holdings.free, answer)
         self._wakes += len(answer.wakes)
         self._entered, self._finished = [], []
-        if answer.placed or answer.preempted or answer.holds:
+        if answer.placed or answer.preempted or answer.holds or answer.batches:
             self._livelock.decided()
         for tick in answer.wakes:
             self._queue.push(tick, WAKE, -1)
@@ -449,6 +449,9 @@ class Simulator:
             self._place(state, placement)
         for state, hold in answer.holds:
             self._hold(state, hold)
+        for state, batch in answer.batches:
+            state.batch = batch
+            self._changed[state.handle] = state  # its rate follows from the batch
         for state, wait in answer.wait_reasons:
             self._tell(state, wait)
         if self._holdings.on_notice:

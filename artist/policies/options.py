@@ -317,3 +317,43 @@ class GavelOptions(Options):
     prices: dict[str, Positive] | None = Field(
         default=None, description="kind -> price of a GPU-hour, for objective cost"
     )
+
+
+class RoundOptions(Options):
+    """Options of a policy that places all jobs at regular times."""
+
+    # OSDI 2021 (Pollux), section 5.1: every 60 seconds.
+    period_s: Lease = Field(default=60.0, description="length of a round, seconds")
+
+
+class SharesOptions(RoundOptions):
+    """Options of the elastic baselines. A row of the table of policies presets the rule."""
+
+    rule: Literal["equal-share", "max-throughput", "optimus"] = Field(
+        default="equal-share", description="which job gets the next GPU"
+    )
+
+
+class PolluxOptions(RoundOptions):
+    """Options of Pollux. Defaults are those of its authors' program (pollux.py, simulator.py)."""
+
+    power: float = Field(
+        default=-1.0, ge=-10, le=1, description="p of the power mean: the lower, the fairer"
+    )
+    delay_s: NonNegative = Field(
+        default=30.0, description="what a restart is taken to cost, seconds"
+    )
+    one_distributed: bool = Field(
+        default=True, description="at most one job of several machines on each machine"
+    )
+    most_machines: int = Field(default=16, ge=1, description="machines of one job, at most")
+    explore: bool = Field(
+        default=True, description="a job gets at most twice as many GPUs as it ever had"
+    )
+    adapt_batch: bool = Field(
+        default=True, description="whether jobs train with the batch of the largest goodput"
+    )
+    # Ours: see docs/decisions/0034-elastic-jobs.md.
+    budget: int = Field(
+        default=100, ge=0, le=100_000, description="steps of the search for better GPUs"
+    )

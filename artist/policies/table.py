@@ -14,6 +14,7 @@ TIRESIAS = "Gu et al., Tiresias, NSDI 2019"
 CASSINI = "Rajasekaran et al., CASSINI, NSDI 2024"
 GAVEL = "Narayanan et al., Gavel, OSDI 2020"
 MAST = "Choudhury et al., MAST, OSDI 2024"
+POLLUX = "Qiao et al., Pollux, OSDI 2021"
 RL = "Ryu and Eo, Network contention-aware cluster scheduling with reinforcement learning, 2023"
 
 APART = {"placement": "least-contended", "most_slowdown": 2 / 3}
@@ -278,6 +279,38 @@ POLICIES = Registry(
             "Gavel for the least makespan",
             f"{GAVEL}, section 4.2",
             {"objective": "makespan"},
+            everyday=False,
+            knows_run_times=True,
+        ),
+        Entry(
+            "pollux",
+            "artist.policies.pollux.policy:Pollux",
+            "GPUs and batches by goodput, fairly, in rounds of a minute",
+            POLLUX,
+            everyday=False,
+        ),
+        Entry(
+            "equal-share",
+            "artist.policies.elastic.shares:Shares",
+            "elastic jobs get as many GPUs each",
+            "baseline to Pollux",
+            {"rule": "equal-share"},
+            everyday=False,
+        ),
+        Entry(
+            "max-throughput",
+            "artist.policies.elastic.shares:Shares",
+            "elastic jobs get GPUs where these speed them up most",
+            "baseline to Pollux",
+            {"rule": "max-throughput"},
+            everyday=False,
+        ),
+        Entry(
+            "optimus",
+            "artist.policies.elastic.shares:Shares",
+            "elastic jobs get GPUs where these end them soonest",
+            "Peng et al., Optimus, EuroSys 2018, section 4.1",
+            {"rule": "optimus"},
             everyday=False,
             knows_run_times=True,
         ),

@@ -11,8 +11,9 @@ on Multiprocessing Timing Anomalies*, SIAM J. Appl. Math., 1969), with arrivals.
 A job runs at the best possible speed: without waiting, restarts and communication, but for the
 constant share of its calibration, which every placement of several GPUs pays. Which placement of a
 job is the fastest is not known for every fabric, so no other communication is counted. An elastic
-job has as many GPUs as it can use, of the kind on which it is fastest. So the bound holds for every
-policy; perhaps none reaches it.
+job has as many GPUs as it can use, of the kind on which it is fastest. With goodput parameters it
+fills every GPU, communicates nothing, and no sample is worth less than one of the submitted batch.
+So the bound holds for every policy; perhaps none reaches it.
 
 It is computed exactly, then rounded down to whole ticks, so that the rounding of finishes cannot
 break it.
@@ -56,10 +57,20 @@ def makespan_bound(
     return first, max(longest, first + int(total / gpus))
 
 
+def _goodput_bounds(job: Job, gpus: int) -> tuple[Tick, int, int]:
+    """`_job_bounds` of a job that may change its batch."""
+    assert job.goodput is not None
+    ticks, parts_of_tick = exact_ticks(job.goodput.least_gpu_s)
+    work, parts = job.iterations * ticks * (_WORTH - 1), parts_of_tick * _WORTH
+    return work // (parts * min(job.gpus_max, gpus)), work, parts
+
+
 def _job_bounds(
     job: Job, gpus: int, constant_share: float, least_scale: float
 ) -> tuple[Tick, int, int]:
     """The shortest run time in ticks, and the least GPU-ticks as numerator and denominator."""
+    if job.goodput is not None:
+        return _goodput_bounds(job, gpus)
     elastic = job.gpus_min != job.gpus_max
     iterations = job.iterations * job.gpus * (_WORTH - job.gpus if elastic else 1)
     parts = _WORTH if elastic else 1

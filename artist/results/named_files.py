@@ -75,6 +75,8 @@ def _named(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield "cluster", str(document_path(FOLDER, scenario.cluster) or scenario.cluster)
     if scenario.speeds is not None:
         yield "speeds", str(document_path("speeds", scenario.speeds) or scenario.speeds)
+    if scenario.goodput is not None:
+        yield "goodput", scenario.goodput
     if scenario.data is not None:
         yield "data", scenario.data
     for number, match in enumerate(POLICY_FILE.finditer(scenario.policy)):

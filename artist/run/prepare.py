@@ -27,7 +27,7 @@ from artist.run.hardware import (
 )
 from artist.run.measured import check_measured
 from artist.run.policies import build_policy
-from artist.run.traces import build_trace, check_gpu_kinds, cut_by
+from artist.run.traces import build_trace, check_gpu_kinds, cut_by, elastic
 from artist.trace.native.trace import Trace
 
 if TYPE_CHECKING:
@@ -84,6 +84,7 @@ def prepare(
     trace = cut_by(policy, build_trace(scenario, tree))
     check_measured(scenario, trace)
     check_gpu_kinds(scenario, tree, policy, trace)
+    trace = elastic(scenario, tree, trace)
     estimates = build_latency(scenario, fabric, calibration, store)
     speeds = build_speeds(scenario, tree, trace)
     network = NetworkOfRun(tree, fabric, estimates, scenario.seed, speeds=speeds)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from artist.cluster.tree import ClusterTree, gpus_by_kind
 from artist.config import ABOUT_THE_TRACE, Scenario
 from artist.contract import Policy
-from artist.errors import ConfigError
+from artist.errors import ConfigError, shortened
 from artist.rng import stream
 from artist.trace.arrivals import with_arrivals
 from artist.trace.divided import with_axes
@@ -101,3 +101,25 @@ def check_gpu_kinds(scenario: Scenario, tree: ClusterTree, policy: Policy, trace
             f"quota of {', '.join(tenants[quota].by_kind or ())}; choose mast or federated, or "
             "leave the kinds out"
         )
+
+
+def elastic(scenario: Scenario, tree: ClusterTree, trace: Trace) -> Trace:
+    """The jobs with goodput parameters where the scenario gives their models any.
+
+    Raises:
+        ConfigError: a bad file, a job that wants too many GPUs, or a setting whose figures are for
+            compute times of the trace.
+    """
+    if scenario.goodput is None:
+        return trace
+    from artist.estimates.goodput_table import load_goodput, with_goodput
+
+    table = load_goodput(scenario.goodput)
+    for setting, unset in (("speeds", None), ("contention", "none"), ("data", None)):
+        if (value := getattr(scenario, setting)) != unset:
+            raise ConfigError(
+                f"{setting} {shortened(value)}: step times of goodput {shortened(table.name)} hold "
+                f"for one kind of GPUs and for jobs alone on the network; leave {setting} or "
+                "goodput out"
+            )
+    return replace(trace, jobs=with_goodput(trace.jobs, table, tree.gpus, trace.place))

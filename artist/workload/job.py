@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from artist.workload.goodput import Goodput
+
 LOWEST_PRIORITY = 7
 """Priorities are 1 (highest) to 7 (MAST, section 4.2: seven priority levels)."""
 
@@ -52,6 +54,9 @@ class Job:
     # GPUs of a tensor-parallel group, which should lie in one machine; part of the model's name
     # in a trace.
     tensor: int = 1
+    # How fast it makes progress with any batch on any GPUs; None: the batch never changes, and
+    # more GPUs are as much faster as they are more (`artist/estimates/goodput_table.py`).
+    goodput: Goodput | None = None
 
     def __post_init__(self) -> None:
         if self.gpus_min is _AS_GPUS:

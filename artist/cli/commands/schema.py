@@ -19,6 +19,7 @@ class Schema(StrEnum):
     CLUSTER = "cluster"
     CALIBRATION = "calibration"
     SPEEDS = "speeds"
+    GOODPUT = "goodput"
     COLUMNS = "columns"
     COSTS = "costs"
     WAREHOUSE = "warehouse"
@@ -32,6 +33,7 @@ def schema(of: Annotated[Schema, typer.Argument(help="Kind of file.")]) -> None:
     from artist.cluster.fabric import Fabric
     from artist.config import Scenario
     from artist.estimates.calibration import Calibration
+    from artist.estimates.goodput_table import GoodputTable
     from artist.estimates.speeds import SpeedTable
     from artist.experiments.comparison.costs import Costs
     from artist.experiments.experiment import Experiment
@@ -45,6 +47,7 @@ def schema(of: Annotated[Schema, typer.Argument(help="Kind of file.")]) -> None:
         Schema.CLUSTER: ClusterFile,
         Schema.CALIBRATION: Calibration,
         Schema.SPEEDS: SpeedTable,
+        Schema.GOODPUT: GoodputTable,
         Schema.COLUMNS: TraceMapping,
         Schema.COSTS: Costs,
         Schema.WAREHOUSE: Warehouse,

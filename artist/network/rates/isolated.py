@@ -7,6 +7,9 @@ IV-C). A job on more or fewer GPUs than it asked for has the same compute time, 
 iteration is worth GPUs held / GPUs asked for. In a run with speeds of kinds of GPUs, the compute
 time is that on the slowest kind of the placement (`artist.estimates.speeds`).
 
+A job with goodput parameters takes its step time and what a step is worth from these
+(`artist.workload.goodput`); no backend is asked.
+
 Models of contention between jobs are other implementations of `artist.contract.RateFunction`
 (`rate_functions.py`).
 """
@@ -18,12 +21,13 @@ from dataclasses import replace
 from operator import truediv
 from typing import TYPE_CHECKING, ClassVar
 
-from artist.cluster.placement import Placement
+from artist.cluster.placement import Placement, tier
 from artist.cluster.placement_shape import Shape, shape
 from artist.cluster.tree import ClusterTree
 from artist.contract import NO_SHARED_LINKS, JobView, Rate, SharedLinks
 from artist.estimates.query import Estimate
 from artist.units import Tick
+from artist.workload.goodput import Batch
 from artist.workload.job import Job
 
 if TYPE_CHECKING:
@@ -63,12 +67,16 @@ class AloneRates:
         """Rates of those changed jobs that run."""
         return {
             view.handle: self.alone(view.job, view.placement)
+            if view.job.goodput is None
+            else elastic_rate(self._tree, view, view.placement, now)
             for view in changed
             if view.placement is not None
         }
 
     def alone(self, job: Job, placement: Placement) -> Rate:
         """The rate of a job on a placement, as in the equation above."""
+        if job.goodput is not None:
+            return _elastic(self._tree, job, placement, None, 0)
         model, scale = job.model, 1.0
         if self._speeds is not None:
             model, scale = self._speeds.asked(job, placement)
@@ -84,3 +92,27 @@ class AloneRates:
             return job
         model, scale = self._speeds.asked(job, placement)
         return replace(job, model=model, compute_s=job.compute_s * scale)
+
+
+def elastic_rate(tree: ClusterTree, view: JobView, placement: Placement, now: Tick) -> Rate:
+    """The rate of a job with goodput parameters, until its noise scale changes."""
+    return _elastic(tree, view.job, placement, view.batch, view.iterations_done(now))
+
+
+def _elastic(
+    tree: ClusterTree, job: Job, placement: Placement, batch: Batch | None, done: int
+) -> Rate:
+    goodput, gpus = job.goodput, placement.gpus
+    assert goodput is not None  # asked of such jobs only
+    batch = batch or goodput.submitted(gpus)
+    one_machine = tier(tree, placement) == tree.machine
+    step_s = goodput.step_s(gpus, batch, one_machine=one_machine)
+    noise, until = goodput.noise_at(done, job.iterations)
+    return Rate(
+        step_s,
+        goodput.worth(gpus, batch, noise),
+        "goodput",
+        step_s,
+        until_iteration=until,
+        compute_scale=truediv(goodput.compute_s(batch), job.compute_s),
+    )

@@ -1,0 +1,122 @@
+"""Goodput parameters of models, as a file of a user; they make jobs elastic.
+
+Batches are in samples, times in seconds. `artist.workload.goodput` has the equations. Parameters
+follow from measured steps: alpha_c and beta_c from compute times at two batches, the others from
+what steps take on more GPUs. The noise scale is that of McCandlish et al., *An Empirical Model of
+Large-Batch Training*, 2018: the variance of gradients of single samples over their mean's square.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from artist.errors import ConfigError, shortened
+from artist.io.documents import Document, load_yaml
+from artist.workload.goodput import Goodput
+from artist.workload.job import Job
+
+_Samples = Annotated[int, Field(ge=1, le=1_000_000_000)]
+_Alpha = Annotated[float, Field(ge=1e-8, le=1e6)]
+_Beta = Annotated[float, Field(ge=0, le=1e6)]
+_Noise = Annotated[float, Field(ge=0, le=1e12)]
+
+
+class GoodputRow(Document):
+    """The parameters of one model."""
+
+    batch: _Samples = Field(description="total batch as submitted (M0), samples")
+    batch_max: _Samples = Field(description="largest total batch, samples")
+    per_gpu_min: _Samples = Field(1, description="fewest samples of one pass on a GPU")
+    per_gpu_max: _Samples = Field(description="most samples of one pass on a GPU: its memory")
+    alpha_c: _Alpha = Field(description="compute time of a pass: constant part, seconds")
+    beta_c: _Beta = Field(description="compute time of a pass: per sample, seconds")
+    alpha_r: _Alpha = Field(description="synchronising GPUs of one machine, seconds")
+    beta_r: _Beta = Field(0.0, description="the same, per GPU beyond two, seconds")
+    alpha_n: _Alpha = Field(description="synchronising GPUs of several machines, seconds")
+    beta_n: _Beta = Field(0.0, description="the same, per GPU beyond two, seconds")
+    gamma: float = Field(
+        1.0, ge=1, le=10, description="overlap of computing and synchronising: 1 none, 10 most"
+    )
+    noise: dict[float, _Noise] = Field(
+        min_length=1,
+        description="gradient noise scale, samples, by the share of iterations from which it holds",
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> GoodputRow:
+        if not self.per_gpu_min <= self.per_gpu_max:
+            raise ValueError(
+                f"per_gpu_max is {self.per_gpu_max}, expected at least per_gpu_min, "
+                f"{self.per_gpu_min}"
+            )
+        least = max(self.batch, self.per_gpu_min)
+        if self.batch_max < least:
+            raise ValueError(f"batch_max is {self.batch_max}, expected at least {least}")
+        shares = list(self.noise)
+        if shares[0] != 0 or shares != sorted(shares) or shares[-1] >= 1:
+            raise ValueError(f"noise is given from {shares}, expected rising shares, 0 to below 1")
+        return self
+
+    def goodput(self) -> Goodput:
+        """The same for the simulator."""
+        return Goodput(**{**self.model_dump(), "noise": tuple(self.noise.items())})
+
+
+class GoodputTable(Document):
+    """Goodput parameters by model, as a file has them."""
+
+    name: str
+    summary: str
+    source: str = Field(min_length=1, description="who measured, and where it is published")
+    models: dict[str, GoodputRow] = Field(min_length=1, description="model -> parameters")
+
+
+def with_goodput(
+    jobs: Sequence[Job], table: GoodputTable, gpus: int, where: Callable[[int], str]
+) -> tuple[Job, ...]:
+    """Jobs of the table's models as elastic ones, on a cluster of so many GPUs; others as they are.
+
+    The compute time of a step becomes the table's. A job for which the trace gives no range runs on
+    1 GPU up to as many as its largest batch feeds. `where(i)` says where job i stands in its file.
+
+    Raises:
+        ConfigError: a job wants more GPUs than its largest batch feeds.
+    """
+    from artist.workload.models import canonical_if_known
+
+    rows = {canonical_if_known(model): row.goodput() for model, row in table.models.items()}
+    elastic = list(jobs)
+    for index, job in enumerate(jobs):
+        goodput = rows.get(canonical_if_known(job.model))
+        if goodput is None:
+            continue
+        if job.gpus > goodput.gpus_max:
+            raise ConfigError(
+                f"{where(index)}: job {job.id!r} wants {job.gpus} GPUs, but the largest batch of "
+                f"{shortened(job.model)} in goodput {shortened(table.name)}, {goodput.batch_max} "
+                f"samples, feeds {goodput.gpus_max}; raise batch_max or want fewer GPUs"
+            )
+        ranged = not job.gpus_min == job.gpus == job.gpus_max
+        most = job.gpus_max if ranged else gpus
+        elastic[index] = replace(
+            job,
+            compute_s=goodput.compute_s(goodput.submitted(job.gpus)),
+            gpus_min=job.gpus_min if ranged else 1,
+            gpus_max=min(most, goodput.gpus_max),
+            goodput=goodput,
+        )
+    return tuple(elastic)
+
+
+def load_goodput(file: str) -> GoodputTable:
+    """A table by its file.
+
+    Raises:
+        ConfigError: the file is missing or bad; names file and line.
+    """
+    return load_yaml(Path(file), GoodputTable)

@@ -1,0 +1,1 @@
+"""Policies that give jobs more or fewer GPUs round by round."""

@@ -1,0 +1,101 @@
+"""Rounds: at regular times, all jobs are placed together."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+
+from artist.cluster.free_gpus import FreeGpus
+from artist.cluster.placement import Placement
+from artist.contract import (
+    BasePolicy,
+    ClusterView,
+    Decision,
+    JobView,
+    Migrate,
+    Preempt,
+    Start,
+    Wait,
+    Wake,
+)
+from artist.policies.shared.clock import PeriodClock
+from artist.rng import Draws
+from artist.units import Tick, ticks
+
+
+class Rounds(BasePolicy):
+    """A policy that places jobs at the strikes of a clock, the first one at the first arrival."""
+
+    def __init__(self, period_s: float, draws: Draws) -> None:
+        self._period_s = period_s
+        period = ticks(period_s)
+        self._clock = PeriodClock(period, draws.phase(period))
+        self._woken: Tick = -1
+
+    def decide(self, view: ClusterView) -> Sequence[Decision]:
+        """Place all jobs anew if a round begins."""
+        self._clock.asked(view)
+        self.note(view)
+        strike = self._clock.at_or_after(view.now)
+        decisions: list[Decision] = []
+        if strike == view.now:
+            decisions += self.round(view)
+            strike = self._clock.after(view.now)
+        else:
+            decisions += self._late(view, strike)
+        alive = bool(view.waiting) or any(
+            state.job.gpus_min < state.job.gpus_max for state in view.running.values()
+        )
+        if alive and self._woken != strike:
+            self._woken = strike
+            decisions.append(Wake(strike))
+        return decisions
+
+    @abstractmethod
+    def round(self, view: ClusterView) -> Sequence[Decision]:
+        """The decisions at a strike."""
+
+    def note(self, view: ClusterView) -> None:
+        """A question is asked, at a strike or between two."""
+
+    def _late(self, view: ClusterView, strike: Tick) -> list[Decision]:
+        """Why jobs that came during a round wait, although enough GPUs are free."""
+        words = f"jobs start at the begin of a round of {self._period_s:g} s"
+        return [
+            Wait(state.handle, words, "timer", strike)
+            for state in view.entered
+            if state.job.gpus_min <= view.free.total
+        ]
+
+
+def movable(view: ClusterView) -> dict[int, JobView]:
+    """The jobs that may get other GPUs, by handle in ascending order."""
+    running = {x: state for x, state in view.running.items() if view.frees(state)}
+    return dict(sorted({**view.waiting, **running}.items()))
+
+
+def pool_of(view: ClusterView, jobs: Mapping[int, JobView]) -> FreeGpus:
+    """The free GPUs and those of these jobs."""
+    pool = view.free.copy()
+    for state in jobs.values():
+        if state.placement is not None:
+            pool.release(state.placement)
+    return pool
+
+
+def changes(
+    view: ClusterView, jobs: Mapping[int, JobView], placed: Mapping[int, Placement]
+) -> list[Decision]:
+    """Decisions after which exactly the jobs in `placed` run, of these jobs."""
+    decisions: list[Decision] = []
+    for handle, state in jobs.items():
+        placement = placed.get(handle)
+        if placement == state.placement:
+            continue
+        if placement is None:
+            decisions.append(Preempt(handle, "other jobs have the round"))
+        elif handle in view.waiting:
+            decisions.append(Start(handle, placement))
+        else:
+            decisions.append(Migrate(handle, placement))
+    return decisions

@@ -1,0 +1,1 @@
+"""Pollux: goodput-aware shares of GPUs."""

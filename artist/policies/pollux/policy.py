@@ -1,0 +1,193 @@
+"""Pollux: GPUs and batches by goodput.
+
+Source: Qiao et al., *Pollux: co-adaptive cluster scheduling for goodput-optimized deep learning*,
+OSDI 2021, section 4; rules that the paper leaves open are those of its program (simulator/).
+
+**Rounds.** Every `period_s` the numbers of GPUs of all jobs are chosen together (`search.py`).
+
+    speedup        = goodput on the GPUs / goodput on an equal share of them, in one machine
+    value          = speedup x machines / GPUs x restart factor, if the job's GPUs change
+    restart factor = max(age - restarts x delay, 0) / (age + delay)
+
+**Exploring.** A job gets at most twice as many GPUs as it ever had, and one at first.
+
+**Batch.** A job with goodput parameters trains with the batch of the largest goodput on its GPUs,
+chosen anew in every round. With `adapt_batch=false` it keeps the submitted one.
+
+**Rigid jobs.** A job without goodput parameters speeds up with its GPUs. One that runs on one
+number of GPUs only gets these or none, from the start.
+
+**Checked.** Goodput and objective are those of the authors' program on random arguments
+(tests/workload/test_goodput.py, tests/policies/pollux).
+
+**Deviations.**
+
+- The search is not genetic; see `search.py`.
+- Parameters are known, not fitted while the job runs.
+- A job counts as at least one period old. Else the first job would gain nothing by starting.
+- A first start takes no delay; what a restart takes is the job's `restart_s`.
+- The cluster keeps its size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from artist.cluster.free_gpus import FreeGpus
+from artist.cluster.placement import Placement, machine_counts, tier
+from artist.contract import ClusterView, Decision, JobView, SetBatch
+from artist.policies.elastic.rounds import Rounds, changes, movable, pool_of
+from artist.policies.options import PolluxOptions
+from artist.policies.pollux.search import Floats, Player, Rules, Search, Spread
+from artist.policies.shared.packing import pack_in_unit
+from artist.rng import FIRST_DRAWS, Draws
+from artist.units import seconds, ticks
+from artist.workload.goodput import Goodput, best
+
+
+class Pollux(Rounds):
+    """Pollux."""
+
+    Options: ClassVar = PolluxOptions
+
+    def __init__(self, options: PolluxOptions, draws: Draws = FIRST_DRAWS) -> None:
+        super().__init__(options.period_s, draws)
+        self.options = options
+        self._rng = draws.stream("pollux")
+        self._rules = Rules(
+            options.power, options.one_distributed, options.most_machines, options.budget
+        )
+        self._stays: dict[int, int] = {}
+        """How often each job has been given GPUs."""
+        self._most: dict[int, int] = {}
+        """The most GPUs that each job ever had."""
+        self._speeds: dict[tuple[Goodput, float, bool], list[float]] = {}
+
+    def note(self, view: ClusterView) -> None:
+        """Forget jobs that have finished."""
+        for handle in view.finished:
+            self._stays.pop(handle, None)
+            self._most.pop(handle, None)
+
+    def round(self, view: ClusterView) -> Sequence[Decision]:
+        """Choose all jobs' GPUs and batches anew."""
+        jobs = movable(view)
+        pool = pool_of(view, jobs)
+        machine = view.cluster.machine
+        capacity = {unit: pool.of(machine, unit) for unit in pool.at_least(machine, 1)}
+        if not jobs or not capacity:
+            return []
+        players = [self._player(view, state, len(jobs), capacity) for state in jobs.values()]
+        spreads = Search(capacity, players, self._rules).best(self._rng)
+        wanted = dict(zip(jobs, spreads, strict=True))
+        placed = _placed(view, jobs, wanted, pool)
+        decisions = changes(view, jobs, placed)
+        for handle, placement in placed.items():
+            if placement != jobs[handle].placement:
+                self._stays[handle] = self._stays.get(handle, 0) + 1
+                self._most[handle] = max(self._most.get(handle, 0), placement.gpus)
+        return [*decisions, *self._batches(view, placed)]
+
+    # -- values ------------------------------------------------------------------------------
+
+    def _player(
+        self, view: ClusterView, state: JobView, jobs: int, capacity: Mapping[int, int]
+    ) -> Player:
+        """A job as the search sees it."""
+        job, gpus = state.job, sum(capacity.values())
+        least, most = job.gpus_min, min(job.gpus_max, gpus)
+        if self.options.explore and least < most:
+            most = max(least, min(most, 2 * self._most.get(state.handle, 0)))
+        fair = -(-gpus // jobs)
+        one, several = self._speedups(view, state, max(most, state.gpus), fair)
+        per_machine = len(capacity) / gpus
+        one, several = one * per_machine, several * per_machine
+        present: Spread = {}
+        stays = 0.0
+        if state.placement is not None:
+            present = machine_counts(view.cluster, state.placement)
+            stays = float((one if len(present) == 1 else several)[state.gpus])
+        factor = self._restart_factor(view, state)
+        allowed = np.arange(most + 1) >= least
+        one, several = one[: most + 1] * factor, several[: most + 1] * factor
+        return Player(np.where(allowed, one, 0), np.where(allowed, several, 0), present, stays)
+
+    def _restart_factor(self, view: ClusterView, state: JobView) -> float:
+        delay = self.options.delay_s
+        age = max(seconds(view.now - ticks(state.job.arrival_s)), self.options.period_s)
+        restarts = max(self._stays.get(state.handle, 0) - 1, 0)
+        return max(age - restarts * delay, 0.0) / (age + delay)
+
+    def _speedups(
+        self, view: ClusterView, state: JobView, most: int, fair: int
+    ) -> tuple[Floats, Floats]:
+        """Speedups over a fair share on 0 to `most` GPUs, of one machine and of several."""
+        goodput = state.job.goodput
+        if goodput is None:
+            linear = np.arange(most + 1) / fair
+            return linear, linear
+        done = state.iterations_done(view.now)
+        noise, _ = goodput.noise_at(done, state.job.iterations)
+        share = min(fair, state.job.gpus_max)
+        one = self._goodputs(goodput, noise, max(most, share), one_machine=True)
+        several = self._goodputs(goodput, noise, most, one_machine=False)
+        return np.array(one[: most + 1]) / one[share], np.array(several[: most + 1]) / one[share]
+
+    def _goodputs(
+        self, goodput: Goodput, noise: float, most: int, *, one_machine: bool
+    ) -> list[float]:
+        """Goodput on 0 to at least `most` GPUs."""
+        known = self._speeds.setdefault((goodput, noise, one_machine), [0.0])
+        for gpus in range(len(known), most + 1):
+            if self.options.adapt_batch:
+                known.append(best(goodput, gpus, noise, one_machine=one_machine)[0])
+            else:
+                batch = goodput.submitted(gpus)
+                known.append(goodput.goodput(gpus, batch, noise, one_machine=one_machine))
+        return known
+
+    def _batches(self, view: ClusterView, placed: Mapping[int, Placement]) -> list[Decision]:
+        """The best batches on the GPUs that jobs have after the round."""
+        if not self.options.adapt_batch:
+            return []
+        decisions: list[Decision] = []
+        for handle, placement in placed.items():
+            state = view.waiting.get(handle) or view.running[handle]
+            goodput = state.job.goodput
+            if goodput is None:
+                continue
+            done = state.iterations_done(view.now)
+            noise, _ = goodput.noise_at(done, state.job.iterations)
+            one_machine = tier(view.cluster, placement) == view.cluster.machine
+            _, batch = best(goodput, placement.gpus, noise, one_machine=one_machine)
+            stays = placement == state.placement
+            present = (state.batch if stays else None) or goodput.submitted(placement.gpus)
+            if batch != present:
+                decisions.append(SetBatch(handle, batch))
+        return decisions
+
+
+def _placed(
+    view: ClusterView,
+    jobs: Mapping[int, JobView],
+    wanted: Mapping[int, Spread],
+    pool: FreeGpus,
+) -> dict[int, Placement]:
+    """The GPUs of machines; jobs that keep theirs come first. The pool then lacks them."""
+    placed: dict[int, Placement] = {}
+    for handle, spread in wanted.items():
+        present = jobs[handle].placement
+        if present is not None and machine_counts(view.cluster, present) == spread:
+            pool.claim(present)
+            placed[handle] = present
+    for handle, spread in wanted.items():
+        if spread and handle not in placed:
+            taken: dict[int, int] = {}
+            for machine, count in spread.items():
+                taken |= pack_in_unit(pool, view.cluster.machine, machine, count)
+            placed[handle] = Placement.of(taken)
+            pool.claim(placed[handle])
+    return placed

@@ -1,0 +1,276 @@
+"""Which job gets how many GPUs of which machines, so that the jobs' values are fair and large.
+
+    objective = (mean over jobs of (value + 1e-3)^p)^(1/p),  p = -1 in Pollux; the more negative,
+                                                             the fairer
+    value     = speedup x restart factor, if the job's GPUs change
+
+A speedup depends on the number of GPUs, and on whether they lie in one machine. So the best numbers
+of GPUs follow exactly from dynamic programming over jobs (`_counts`), but for machines: parts of
+jobs may not fit together. `_pack` puts the numbers on machines and takes what it can get. Then some
+jobs at a time are taken away and put back in the same way (Shaw, *Using constraint programming and
+local search methods to solve vehicle routing problems*, 1998), as often as `budget` allows, and the
+better state is kept.
+
+The authors' program searches the same objective by a genetic algorithm.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+
+Spread = dict[int, int]
+"""Machine -> GPUs."""
+
+_FLOOR = 1e-3
+"""Added to values, so that a job without GPUs does not decide alone: as in the authors' program."""
+
+_MOST_APART = 5
+"""Jobs taken away at a time; at least two, so that they can exchange GPUs."""
+
+
+@dataclass(frozen=True)
+class Player:
+    """A job in the search. Values are indexed by GPUs, from 0 up to the most that it may have."""
+
+    one: Floats
+    """Its value on GPUs of one machine, if they change; 0 on numbers that it cannot run on."""
+    several: Floats
+    """The same on GPUs of several machines."""
+    present: Spread
+    """The GPUs that it has; empty if it waits."""
+    stays: float
+    """Its value on these."""
+
+    @property
+    def most(self) -> int:
+        """The most GPUs that it may have."""
+        return len(self.one) - 1
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What a search keeps to."""
+
+    power: float
+    one_distributed: bool
+    """At most one job of several machines on each machine."""
+    most_machines: int
+    """Of one job."""
+    budget: int
+    """How often jobs are taken away and put back."""
+
+
+def objective(values: Floats, power: float) -> float:
+    """The power mean of values."""
+    if power == 0:
+        return float(np.exp(np.log(np.maximum(values, _FLOOR)).mean()))
+    return float(((values + _FLOOR) ** power).mean() ** (1 / power))
+
+
+def _costs(values: Floats, power: float) -> Floats:
+    """Terms of a sum that is the smaller, the larger the objective is."""
+    if power == 0:
+        return -np.log(np.maximum(values, _FLOOR))
+    costs = (values + _FLOOR) ** power
+    return costs if power < 0 else -costs
+
+
+class Search:
+    """One round's search. `capacity` has the GPUs of each machine that these jobs can have."""
+
+    def __init__(self, capacity: Mapping[int, int], players: Sequence[Player], rules: Rules):
+        self.players, self.rules = players, rules
+        self._capacity = dict(capacity)
+        self._largest = max(capacity.values(), default=0)
+        self._one = [_costs(player.one, rules.power) for player in players]
+        self._several = [_costs(player.several, rules.power) for player in players]
+        self._stay = _costs(np.array([player.stays for player in players]), rules.power).tolist()
+        # As if every number of GPUs lay as close together as machines allow.
+        self._close = [
+            np.where(np.arange(len(one)) <= self._largest, one, several)
+            for one, several in zip(self._one, self._several, strict=True)
+        ]
+
+    def best(self, rng: np.random.Generator) -> list[Spread]:
+        """The machines and GPUs of each job; empty if it gets none."""
+        everyone = list(range(len(self.players)))
+        state = _State(self)
+        self._put(state, everyone)
+        kept = _State(self)
+        for index in everyone:
+            if self.players[index].present:
+                kept.put(index, dict(self.players[index].present))
+        self._put(kept, [index for index in everyone if not kept.spreads[index]])
+        if kept.cost < state.cost:
+            state = kept
+        for _ in range(self.rules.budget if len(everyone) > 1 else 0):
+            self._improve(state, rng)
+        return state.spreads
+
+    def value(self, index: int, spread: Spread) -> float:
+        """The value of a job on some GPUs."""
+        player = self.players[index]
+        if spread == player.present:
+            return player.stays
+        return float((player.one if len(spread) == 1 else player.several)[sum(spread.values())])
+
+    def cost(self, index: int, spread: Spread) -> float:
+        """Its part of the sum."""
+        if spread == self.players[index].present:
+            return float(self._stay[index])
+        costs = self._one[index] if len(spread) == 1 else self._several[index]
+        return float(costs[sum(spread.values())])
+
+    def _improve(self, state: _State, rng: np.random.Generator) -> None:
+        """Take some jobs away and put them back, if that is better."""
+        jobs = len(self.players)
+        apart = min(jobs, int(rng.integers(2, _MOST_APART + 1)))
+        chosen = rng.choice(jobs, apart, replace=False).tolist()
+        before = {index: state.spreads[index] for index in chosen}
+        cost = state.cost
+        for index in chosen:
+            state.take(index)
+        self._put(state, chosen)
+        if state.cost > cost or (state.cost == cost and rng.random() < 0.5):
+            for index in chosen:
+                state.take(index)
+            for index, spread in before.items():
+                state.put(index, spread)
+
+    # -- putting jobs on machines ----------------------------------------------------------
+
+    def _put(self, state: _State, chosen: Sequence[int]) -> None:
+        """Put jobs without GPUs on free ones: first how many, then where."""
+        counts = self._counts(chosen, sum(state.free.values()))
+        moved = []
+        for index in chosen:
+            present = self.players[index].present
+            if present and counts[index] == sum(present.values()) and state.fits(present):
+                stays, moves = self._stay[index], self._close[index][counts[index]]
+                if stays <= moves:
+                    state.put(index, dict(present))
+                    continue
+            moved.append(index)
+        for index in sorted(moved, key=lambda index: (-counts[index], index)):
+            if counts[index]:
+                state.put(index, self._reach(state, index, counts[index]))
+        for index in moved:
+            if not state.spreads[index]:
+                state.put(index, self._reach(state, index, self.players[index].most))
+
+    def _counts(self, chosen: Sequence[int], gpus: int) -> dict[int, int]:
+        """How many GPUs each job should have: the least sum of costs on so many GPUs."""
+        best = np.zeros(gpus + 1)
+        steps: list[npt.NDArray[np.intp]] = []
+        for index in chosen:
+            costs = self._close[index][: gpus + 1]
+            present = sum(self.players[index].present.values())
+            if present and present < len(costs):
+                costs = costs.copy()
+                costs[present] = min(costs[present], self._stay[index])
+            padded = np.concatenate((np.full(len(costs) - 1, np.inf), best))
+            # Row g has best[g - taken] for taken = 0, 1, ...
+            rows = np.lib.stride_tricks.sliding_window_view(padded, len(costs))[:, ::-1] + costs
+            taken = rows.argmin(axis=1)
+            steps.append(taken)
+            best = rows[np.arange(gpus + 1), taken]
+        counts = {}
+        left = gpus
+        for index, taken in zip(reversed(chosen), reversed(steps), strict=True):
+            counts[index] = int(taken[left])
+            left -= counts[index]
+        return counts
+
+    def _reach(self, state: _State, index: int, most: int) -> Spread:
+        """The best free GPUs for a job, at most so many; empty if none are better than none."""
+        one, several = self._one[index], self._several[index]
+        found: Spread = {}
+        cost = float(one[0])
+        present = self.players[index].present
+        if present and sum(present.values()) <= most and state.fits(present):
+            found, cost = dict(present), self._stay[index]
+        roomiest = max(state.free.values(), default=0)
+        if limit := min(roomiest, most):
+            gpus = int(one[: limit + 1].argmin())
+            if one[gpus] < cost:
+                machine = min((free, x) for x, free in state.free.items() if free >= gpus)[1]
+                found, cost = {machine: gpus}, float(one[gpus])
+        if most > roomiest or roomiest < self._largest:
+            machines = state.for_distributed()[: self.rules.most_machines]
+            limit = min(most, sum(state.free[x] for x in machines))
+            if limit >= 2 and len(machines) > 1:
+                gpus = int(several[: limit + 1].argmin())
+                if several[gpus] < cost:
+                    spread = _spread(state, machines, gpus)
+                    if len(spread) > 1:
+                        found = spread
+        return found
+
+
+def _spread(state: _State, machines: Sequence[int], gpus: int) -> Spread:
+    """GPUs of as few machines as possible: the roomiest first, the last one the tightest."""
+    taken: Spread = {}
+    left = list(machines)
+    while gpus:
+        enough = [x for x in left if state.free[x] >= gpus]
+        machine = min(enough, key=lambda x: state.free[x]) if enough else left[0]
+        left.remove(machine)
+        taken[machine] = min(gpus, state.free[machine])
+        gpus -= taken[machine]
+    return taken
+
+
+class _State:
+    """Who has which GPUs, and the sum of costs."""
+
+    def __init__(self, search: Search) -> None:
+        self._search = search
+        self.free = dict(search._capacity)
+        self._distributed = dict.fromkeys(self.free, 0)
+        self.spreads: list[Spread] = [{} for _ in search.players]
+        self._costs = [search.cost(x, {}) for x in range(len(search.players))]
+
+    @property
+    def cost(self) -> float:
+        """The sum."""
+        return math.fsum(self._costs)
+
+    def fits(self, spread: Spread) -> bool:
+        """Whether these GPUs are free, and no other distributed job is where one may be."""
+        if any(self.free.get(machine, 0) < count for machine, count in spread.items()):
+            return False
+        alone = self._search.rules.one_distributed and len(spread) > 1
+        return not (alone and any(self._distributed[machine] for machine in spread))
+
+    def for_distributed(self) -> list[int]:
+        """Machines where another part of a distributed job may be, the roomiest first."""
+        alone = self._search.rules.one_distributed
+        machines = [
+            x for x, free in self.free.items() if free and not (alone and self._distributed[x])
+        ]
+        return sorted(machines, key=lambda x: -self.free[x])
+
+    def put(self, index: int, spread: Spread) -> None:
+        """Give a job without GPUs some."""
+        self._move(spread, -1)
+        self.spreads[index] = spread
+        self._costs[index] = self._search.cost(index, spread)
+
+    def take(self, index: int) -> None:
+        """Take a job's GPUs."""
+        self._move(self.spreads[index], 1)
+        self.spreads[index] = {}
+        self._costs[index] = self._search.cost(index, {})
+
+    def _move(self, spread: Spread, sign: int) -> None:
+        for machine, count in spread.items():
+            self.free[machine] += sign * count
+            if len(spread) > 1:
+                self._distributed[machine] -= sign
