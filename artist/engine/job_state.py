@@ -30,8 +30,8 @@ class JobState:
         "_gpu_ticks", "_run_ticks", "_saved", "arrival", "batch", "checkpoint", "checkpoint_s",
         "entered", "epoch", "failures", "failures_in_a_row", "finish", "first_start",
         "former_placement", "gpus", "handle", "interval_start", "job", "lease_due", "migrations",
-        "placement", "preemptions", "productive_from", "progress", "rate", "started", "tier", "told",
-        "turn",
+        "placement", "preemptions", "productive_from", "progress", "rate", "started", "tier",
+        "told", "turn",
     )  # fmt: skip
 
     def __init__(self, job: Job, handle: int, arrival: Tick) -> None:

@@ -70,7 +70,7 @@ def test_policies_say_whether_they_know_run_times(artist) -> None:
         {"srsf", "srsf-threshold", "lookahead(POLICY)"},
         {"learned", "rl-base", "rl-hybrid"},
     )
-    rules |= {"easy", "conservative", "gavel-makespan", "gavel-ftf"}
+    rules |= {"easy", "conservative", "gavel-makespan", "gavel-ftf", "optimus"}
     assert oracles == {"sjf", "srtf", *rules, "themis", "themis-cassini", *networks}
     assert "knows\trun times of all jobs\n" in artist("explain", "sjf").stdout
     assert "run times of all jobs" not in artist("explain", "las").stdout

@@ -182,6 +182,39 @@ def read_speeds(path: Path) -> None:
         assert of_run.least_scale(job) <= of_run.asked(job, Placement((0,), (job.gpus,)))[1]
 
 
+_GOODPUT: dict[str, Any] = {
+    "name": "mine",
+    "summary": "one model",
+    "source": "made up",
+    "models": {
+        "resnet18": {
+            "batch": 128,
+            "batch_max": 4096,
+            "per_gpu_max": 1024,
+            "alpha_c": 0.02,
+            "beta_c": 0.0005,
+            "alpha_r": 0.01,
+            "alpha_n": 0.03,
+            "gamma": 2.0,
+            "noise": {0: 200, 0.5: 1000},
+        }
+    },
+}
+
+
+def read_goodput(path: Path) -> None:
+    """Make a job elastic, and ask for its best batch."""
+    from artist.estimates.goodput_table import load_goodput, with_goodput
+    from artist.workload.goodput import best
+
+    for job in with_goodput(
+        [Job("a", 0.0, 2, "resnet18", 9, 1.0)], load_goodput(str(path)), 8, str
+    ):
+        if job.goodput is not None:
+            noise, _ = job.goodput.noise_at(0, job.iterations)
+            assert best(job.goodput, job.gpus_max, noise, one_machine=False)[0] >= 0
+
+
 def read_tables(path: Path) -> None:
     """Tables on the regions of a shipped cluster."""
     load_catalogue(path, load_cluster("three-regions"))
@@ -625,6 +658,7 @@ def kinds() -> dict[str, Kind]:
         ),
         Kind("cluster", "cl.yaml", _yaml(*_clusters()), read_cluster),
         Kind("speeds", "sp.yaml", _yaml(_shipped("speeds", "gavel.yaml")), read_speeds),
+        Kind("goodput", "gp.yaml", _yaml(_GOODPUT), read_goodput),
         Kind("tables", "tables.csv", text_break(_TABLES), read_tables),
         Kind("failures", "x.yaml", _yaml(_FAILURES), read_failures),
         Kind("outages", "outages.csv", text_break(_OUTAGES), read_failures),

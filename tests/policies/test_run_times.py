@@ -52,7 +52,8 @@ def decisions(name: str, iterations: Sequence[int]) -> list[tuple[int, list[Deci
 
 
 # Finish-time fairness is a ratio of two run times: at the arrival of a job its length cancels.
-BY_LENGTH_LATER = ("gavel-ftf",)
+# Optimus looks at what is left of elastic jobs only.
+BY_LENGTH_LATER = ("gavel-ftf", "optimus")
 
 
 @pytest.mark.parametrize("name", SELF_SUFFICIENT)

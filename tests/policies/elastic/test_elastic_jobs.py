@@ -1,0 +1,209 @@
+"""Do elastic jobs run as worked out by hand, under `pollux` and the baselines?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+from random import Random
+
+import numpy as np
+import pytest
+from support import S, Script, cluster, finishes, intervals, job, make_policy, on, run
+
+from artist.contract import Decision, Migrate, SetBatch, Start, Wake, policy_name
+from artist.engine.rows import Rows
+from artist.errors import PolicyError
+from artist.policies.pollux.search import Player, Rules, Search, Spread, objective
+from artist.workload.goodput import Batch, Goodput
+from artist.workload.job import Job
+
+FREE = Goodput(64, 1024, 8, 128, 0.1, 0.01, 1e-8, 0.0, 1e-8, 0.0, 1.0, ((0.0, 1e12),))
+"""Nothing but compute times, and large batches are worth their samples."""
+NOISY = Goodput(64, 1024, 8, 128, 0.1, 0.01, 0.1, 0.01, 0.5, 0.05, 2.0, ((0.0, 50.0), (0.5, 900.0)))
+ELASTIC = ("pollux", "equal-share", "max-throughput", "optimus")
+
+
+def with_params(name: str, goodput: Goodput, gpus: int = 1, **fields) -> Job:
+    compute_s = goodput.compute_s(goodput.submitted(gpus))
+    fields = {"gpus_min": 1, "gpus_max": 8, **fields}
+    return job(name, gpus=gpus, compute_s=compute_s, goodput=goodput, **fields)
+
+
+# -- the engine ---------------------------------------------------------------------------
+
+
+def test_a_step_is_worth_its_batch_and_efficiency() -> None:
+    noisy = with_params("a", NOISY, gpus=2, iterations=100)
+    policy = Script({0: [Start(0, on({0: 2})), SetBatch(0, Batch(64, 0))]})
+    rows = run(cluster([2]), [noisy], policy)
+    step_s = NOISY.step_s(2, Batch(64, 0), one_machine=True)
+    # Worth 2 x (50 + 64) / (50 + 128) at first, and 2 x 964 / 1028 in the second half.
+    before = 40  # steps until half of the iterations are done: 40 x 1.2809 = 51.2
+    after = np.ceil((100 - before * 2 * 114 / 178) / (2 * 964 / 1028))
+    assert before == np.ceil(50 / (2 * 114 / 178))
+    assert finishes(rows)["a"] == pytest.approx((before + after) * step_s)
+
+
+def test_a_stay_begins_with_the_submitted_batch() -> None:
+    elastic = with_params("a", FREE, gpus=2, iterations=1000)
+    one, two = on({0: 2}), on({1: 2})
+    script = {0: [Start(0, one), SetBatch(0, Batch(64, 0)), Wake(7 * S)], 7: [Migrate(0, two)]}
+    rows = run(cluster([2, 2]), [elastic], Script(script))
+    assert [row.iteration_s for row in intervals(rows, 0)] == pytest.approx([0.74, 0.42])
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ([SetBatch(0, Batch(64, 0))], "job 'a' is not running"),
+        ([Start(0, on({0: 2})), SetBatch(0, Batch(4, 0))], "job 'a' is given 4 samples per GPU"),
+        ([Start(0, on({0: 2})), SetBatch(0, (64, 0))], "expected a Batch of whole numbers"),
+        ([Start(0, on({0: 2})), *[SetBatch(0, Batch(64, 0))] * 2], "job 'a' is given two batches"),
+        ([Start(1, on({0: 1})), SetBatch(1, Batch(64, 0))], "job 'b' has no goodput parameters"),
+    ],
+)
+def test_an_unlawful_batch_is_named(answer: Sequence[Decision], words: str) -> None:
+    jobs = [with_params("a", FREE, gpus=2), job("b")]
+    with pytest.raises(PolicyError, match=words):
+        run(cluster([4]), jobs, Script({0: answer}))
+
+
+# -- baselines ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("restart_s", "last"), [(0, 160), (30, 190)])
+def test_two_elastic_jobs_share_a_cluster_equally(restart_s: float, last: float) -> None:
+    """At half speed each; the second ends at 100 s, and at 120 s the first gets its GPUs."""
+    fields = {"gpus": 4, "gpus_min": 1, "gpus_max": 4, "restart_s": restart_s}
+    jobs = [job("a", iterations=100, **fields), job("b", iterations=50, **fields)]
+    rows = run(cluster([4]), jobs, make_policy("equal-share"))
+    assert finishes(rows) == {"a": last, "b": 100}
+
+
+def test_throughput_goes_where_it_rises_and_optimus_where_most_is_left() -> None:
+    fields = {"gpus": 2, "gpus_min": 1, "gpus_max": 3}
+    jobs = [job("short", iterations=10, **fields), job("long", iterations=500, **fields)]
+    placed = {
+        name: [row.placement.gpus for row in run(cluster([4]), jobs, make_policy(name)).placements]
+        for name in ("max-throughput", "optimus")
+    }
+    # Every GPU is worth as much: the first job takes what it can. Optimus serves the long one.
+    assert placed["max-throughput"][0] == 3
+    assert placed["optimus"][0] == 1
+
+
+# -- Pollux -------------------------------------------------------------------------------
+
+
+def test_two_equal_jobs_share_a_machine_equally_once_they_have_explored() -> None:
+    jobs = [with_params(name, FREE, iterations=4000) for name in "ab"]
+    rows = run(cluster([4]), jobs, make_policy("pollux"))
+    for handle in (0, 1):
+        first, second = intervals(rows, handle)[:2]
+        assert (first.placement.gpus, second.placement.gpus) == (1, 2)
+        assert (first.end, second.start) == (60 * S, 60 * S)
+
+
+def test_a_job_on_one_gpu_takes_the_batch_of_the_largest_goodput() -> None:
+    alone = with_params("a", FREE, iterations=1590, gpus_max=1)
+    rows = run(cluster([1]), [alone], make_policy("pollux"))
+    # The largest total, 1024 as 8 passes of 128, is worth 16 iterations.
+    assert finishes(rows)["a"] == pytest.approx(100 * 8 * (0.1 + 1.28))
+    kept = run(cluster([1]), [alone], make_policy("pollux", adapt_batch=False))
+    assert finishes(kept)["a"] == pytest.approx(1590 * 0.74)
+
+
+def test_rigid_jobs_under_pollux_behave_as_rigid() -> None:
+    sizes = [4, 2, 1, 8]
+    jobs = [
+        job(f"j{n}", gpus=x, iterations=100 * x, arrival_s=30.0 * n) for n, x in enumerate(sizes)
+    ]
+    rows = run(cluster([4, 4], [4, 4]), jobs, make_policy("pollux"))
+    for row in rows.placements:
+        assert row.placement.gpus == jobs[row.handle].gpus
+    # Each starts at the next round, on as many GPUs as it wants, and nothing moves it.
+    assert finishes(rows) == {"j0": 400, "j1": 260, "j2": 160, "j3": 920}
+    lone = run(cluster([4]), [job("a", gpus=4)], make_policy("pollux"))
+    assert finishes(lone) == {"a": 10}
+
+
+def test_at_most_one_distributed_job_is_on_a_machine() -> None:
+    jobs = [with_params(f"j{x}", NOISY, gpus=3, iterations=900, gpus_min=3) for x in range(3)]
+    for rule, most in ((True, 1), (False, 2)):
+        rows = run(cluster([2, 2, 2]), jobs, make_policy("pollux", one_distributed=rule))
+        shared = 0
+        for row in rows.placements:
+            for machine in row.placement.leaves:
+                others = [
+                    x
+                    for x in rows.placements
+                    if machine in x.placement.leaves and x.start < row.end and row.start < x.end
+                ]
+                shared = max(shared, sum(len(x.placement.leaves) > 1 for x in others))
+        assert shared == most
+
+
+def _players(random: Random, machines: int) -> list[Player]:
+    players = []
+    for index in range(3):
+        most = random.randint(1, 4)
+        one = np.array([0.0, *sorted(random.uniform(0.1, 2) for _ in range(most))])
+        several = one * random.uniform(0.5, 1)
+        several[:2] = 0
+        present: Spread = {index % machines: 1} if random.random() < 0.5 else {}
+        stays = float(one[1]) if present else 0.0
+        players.append(Player(one * 0.7, several * 0.7, present, stays))
+    return players
+
+
+@pytest.mark.parametrize("power", [-2.0, -1.0, 0.0, 1.0])
+def test_the_search_finds_the_optimum_of_small_rounds(power: float) -> None:
+    random, rules = Random(5), Rules(power, one_distributed=True, most_machines=16, budget=100)
+    for _ in range(6):
+        players = _players(random, 2)
+        search = Search({0: 2, 1: 2}, players, rules)
+        options = []
+        for player in players:
+            mine: list[Spread] = [
+                {m: n for m, n in enumerate(counts) if n}
+                for counts in product(range(3), repeat=2)
+                if sum(counts) <= player.most
+            ]
+            options.append(mine)
+        optimum = max(
+            objective(np.array([search.value(i, x) for i, x in enumerate(state)]), power)
+            for state in product(*options)
+            if all(sum(x.get(m, 0) for x in state) <= 2 for m in (0, 1))
+            and sum(len(x) > 1 for x in state) <= 1
+        )
+        found = search.best(np.random.default_rng(0))
+        values = np.array([search.value(index, x) for index, x in enumerate(found)])
+        assert objective(values, power) == pytest.approx(optimum)
+
+
+# -- laws ---------------------------------------------------------------------------------
+
+
+def _random_run(name: str, seed: int) -> Rows:
+    random = Random(seed)
+    jobs = []
+    for index in range(8):
+        arrival_s, iterations = index * random.uniform(0, 90), random.randint(1, 3000)
+        fields = {"arrival_s": arrival_s, "iterations": iterations, "restart_s": 30}
+        gpus = random.choice([1, 2, 4])
+        if random.random() < 0.3:
+            jobs.append(job(f"j{index}", gpus=gpus, **fields))
+        else:
+            jobs.append(with_params(f"j{index}", random.choice([FREE, NOISY]), gpus=gpus, **fields))
+    jobs.sort(key=lambda one: one.arrival_s)
+    return run(cluster([4, 2], [2, 4]), jobs, make_policy(name))
+
+
+@pytest.mark.parametrize("name", ELASTIC)
+def test_mixed_jobs_keep_all_laws_and_run_the_same_twice(name: str) -> None:
+    """`run` checks every invariant after every event."""
+    for seed in range(4):
+        rows = _random_run(name, seed)
+        assert len(rows.jobs) == 8
+        assert rows.placements == _random_run(name, seed).placements
+    assert policy_name(make_policy(name)) in ("Pollux", "Shares")
