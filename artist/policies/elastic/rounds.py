@@ -24,31 +24,43 @@ from artist.units import Tick, ticks
 
 
 class Rounds(BasePolicy):
-    """A policy that places jobs at the strikes of a clock, the first one at the first arrival."""
+    """A policy that places jobs at the strikes of a clock, the first one at the first arrival.
+
+    While nothing happens and no job has goodput parameters, a round that changes nothing is
+    followed by one after twice as long.
+    """
 
     def __init__(self, period_s: float, draws: Draws) -> None:
         self._period_s = period_s
-        period = ticks(period_s)
-        self._clock = PeriodClock(period, draws.phase(period))
+        self._period = ticks(period_s)
+        self._clock = PeriodClock(self._period, draws.phase(self._period))
+        self._next: Tick = -1
+        """When the next round begins."""
+        self._gap = 1
+        """Periods between rounds."""
         self._woken: Tick = -1
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Place all jobs anew if a round begins."""
         self._clock.asked(view)
         self.note(view)
-        strike = self._clock.at_or_after(view.now)
+        if view.now != self._next or view.entered or view.finished:  # something has happened
+            self._gap = 1
+            self._next = self._clock.at_or_after(view.now)
         decisions: list[Decision] = []
-        if strike == view.now:
+        if self._next == view.now:
             decisions += self.round(view)
-            strike = self._clock.after(view.now)
+            changing = decisions or any(state.job.goodput for state in view.running.values())
+            self._gap = 1 if changing else 2 * self._gap
+            self._next = view.now + self._gap * self._period
         else:
-            decisions += self._late(view, strike)
+            decisions += self._late(view, self._next)
         alive = bool(view.waiting) or any(
             state.job.gpus_min < state.job.gpus_max for state in view.running.values()
         )
-        if alive and self._woken != strike:
-            self._woken = strike
-            decisions.append(Wake(strike))
+        if alive and self._next != self._woken:
+            self._woken = self._next
+            decisions.append(Wake(self._next))
         return decisions
 
     @abstractmethod

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from numpy.lib.stride_tricks import as_strided
 
 Floats = npt.NDArray[np.float64]
 
@@ -33,6 +34,13 @@ _FLOOR = 1e-3
 
 _MOST_APART = 5
 """Jobs taken away at a time; at least two, so that they can exchange GPUs."""
+
+_ROUNDING = 1e-12
+"""By which part of it a sum of costs may miss the bound."""
+
+# Ours, like the numbers above: how often jobs of some machines are taken away, how often they are
+# put back in another order or with GPUs to spare, and how many.
+_BY_MACHINE, _UNUSUAL, _MOST_SPARE = 0.5, 0.5, 3
 
 
 @dataclass(frozen=True)
@@ -110,9 +118,23 @@ class Search:
         self._put(kept, [index for index in everyone if not kept.spreads[index]])
         if kept.cost < state.cost:
             state = kept
+        bound = self._bound(everyone)
         for _ in range(self.rules.budget if len(everyone) > 1 else 0):
+            if state.cost <= bound:
+                break
             self._improve(state, rng)
         return state.spreads
+
+    def _bound(self, everyone: Sequence[int]) -> float:
+        """What no state can fall below: the sum of costs if machines did not matter."""
+        counts = self._counts(everyone, sum(self._capacity.values()))
+        costs = []
+        for index, gpus in counts.items():
+            close = float(self._close[index][gpus])
+            stays = gpus and gpus == sum(self.players[index].present.values())
+            costs.append(min(close, self._stay[index]) if stays else close)
+        bound = math.fsum(costs)
+        return bound + _ROUNDING * abs(bound)
 
     def value(self, index: int, spread: Spread) -> float:
         """The value of a job on some GPUs."""
@@ -132,12 +154,19 @@ class Search:
         """Take some jobs away and put them back, if that is better."""
         jobs = len(self.players)
         apart = min(jobs, int(rng.integers(2, _MOST_APART + 1)))
-        chosen = rng.choice(jobs, apart, replace=False).tolist()
+        chosen = rng.permutation(jobs).tolist()
+        if rng.random() < _BY_MACHINE:
+            # Those on some machines first: else jobs of one GPU keep others apart.
+            machines = list(self._capacity)
+            some = {machines[x] for x in rng.integers(0, len(machines), 2).tolist()}
+            chosen.sort(key=lambda index: some.isdisjoint(state.spreads[index]))
+        chosen = chosen[:apart]
         before = {index: state.spreads[index] for index in chosen}
         cost = state.cost
         for index in chosen:
             state.take(index)
-        self._put(state, chosen)
+        spare = int(rng.integers(0, _MOST_SPARE + 1)) if rng.random() < _UNUSUAL else 0
+        self._put(state, chosen, spare=spare, as_given=rng.random() < _UNUSUAL)
         if state.cost > cost or (state.cost == cost and rng.random() < 0.5):
             for index in chosen:
                 state.take(index)
@@ -146,9 +175,14 @@ class Search:
 
     # -- putting jobs on machines ----------------------------------------------------------
 
-    def _put(self, state: _State, chosen: Sequence[int]) -> None:
-        """Put jobs without GPUs on free ones: first how many, then where."""
-        counts = self._counts(chosen, sum(state.free.values()))
+    def _put(
+        self, state: _State, chosen: Sequence[int], *, spare: int = 0, as_given: bool = False
+    ) -> None:
+        """Put jobs without GPUs on free ones: first how many, then where.
+
+        The numbers leave `spare` GPUs over. Jobs come in the order given, or the largest first.
+        """
+        counts = self._counts(chosen, max(sum(state.free.values()) - spare, 0))
         moved = []
         for index in chosen:
             present = self.players[index].present
@@ -158,16 +192,17 @@ class Search:
                     state.put(index, dict(present))
                     continue
             moved.append(index)
-        for index in sorted(moved, key=lambda index: (-counts[index], index)):
+        order = moved if as_given else sorted(moved, key=lambda index: (-counts[index], index))
+        for index in order:
             if counts[index]:
                 state.put(index, self._reach(state, index, counts[index]))
-        for index in moved:
+        for index in order:
             if not state.spreads[index]:
                 state.put(index, self._reach(state, index, self.players[index].most))
 
     def _counts(self, chosen: Sequence[int], gpus: int) -> dict[int, int]:
         """How many GPUs each job should have: the least sum of costs on so many GPUs."""
-        best = np.zeros(gpus + 1)
+        best, every, never = np.zeros(gpus + 1), np.arange(gpus + 1), np.full(gpus + 1, np.inf)
         steps: list[npt.NDArray[np.intp]] = []
         for index in chosen:
             costs = self._close[index][: gpus + 1]
@@ -175,12 +210,14 @@ class Search:
             if present and present < len(costs):
                 costs = costs.copy()
                 costs[present] = min(costs[present], self._stay[index])
-            padded = np.concatenate((np.full(len(costs) - 1, np.inf), best))
+            padded = np.concatenate((never[: len(costs) - 1], best))
             # Row g has best[g - taken] for taken = 0, 1, ...
-            rows = np.lib.stride_tricks.sliding_window_view(padded, len(costs))[:, ::-1] + costs
+            (step,) = padded.strides
+            shape = (gpus + 1, len(costs))
+            rows = as_strided(padded[len(costs) - 1 :], shape, (step, -step)) + costs
             taken = rows.argmin(axis=1)
             steps.append(taken)
-            best = rows[np.arange(gpus + 1), taken]
+            best = rows[every, taken]
         counts = {}
         left = gpus
         for index, taken in zip(reversed(chosen), reversed(steps), strict=True):
