@@ -17,7 +17,6 @@ from artist.run import open_policy
 from artist.testing import check_policy
 from artist.units import Tick
 
-
 # The jobs take hours: rounds of a minute would make thousands of them.
 ROUNDS = ("pollux", "equal-share", "max-throughput", "optimus")
 
