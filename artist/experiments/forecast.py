@@ -31,6 +31,7 @@ from artist.network.rates.rate_functions import open_contention
 from artist.policies.options import SlurmOptions
 from artist.policies.slurm.continued import Continued, Past
 from artist.policies.slurm.fair_share import UsageState
+from artist.policies.slurm.preemption import REQUEUE_DELAY_S
 from artist.rng import Draws, stream
 from artist.run import Prepared, prepare
 from artist.slurm.queue_text import Expected, expected_starts
@@ -199,17 +200,17 @@ class Futures:
         assert start_s is not None
         return start_s - self._zero_s
 
-    def _drawn(self, id_: str, uniform: float) -> Job:
+    def _drawn(self, laws: RunTimes, id_: str, uniform: float) -> Job:
         """A job that runs or waits, with a run time that is drawn."""
         ran_s = self._by_id[id_].ideal_s if self._queue.states[id_] == "runs" else 0.0
-        return self._running_for(id_, self.laws.draw(*self._who(id_), uniform, ran_s))
+        return self._running_for(id_, laws.draw(*self._who(id_), uniform, ran_s))
 
     def _running_for(self, id_: str, run_s: float) -> Job:
         limit_s = self._limit_s(id_)
         run_s = run_s if limit_s is None else min(run_s, max(limit_s, self._by_id[id_].ideal_s + 1))
         return replace(self._by_id[id_], iterations=1, compute_s=max(1.0, run_s))
 
-    def _arrivals(self, draws: np.random.Generator) -> list[Job]:
+    def _arrivals(self, laws: RunTimes, draws: np.random.Generator) -> list[Job]:
         """The past of the log once more, from a random moment on, again and again."""
         past = self._queue.recording.trace.jobs
         days = int(self._at_s // DAY_S)
@@ -225,7 +226,7 @@ class Futures:
                     continue
                 hints = {**job.hints, "hint_dependency": "", "hint_job_number": str(number)}
                 ended = self._queue.states[job.id] == "ended"
-                run = job if ended else self._drawn(job.id, float(draws.uniform()))
+                run = job if ended else self._drawn(laws, job.id, float(draws.uniform()))
                 found.append(
                     replace(
                         run, id=f"later-{number}", arrival_s=begin_s + after_s, iterations=1,
@@ -253,7 +254,12 @@ class Futures:
                 row = self._queue.rows[job.id]
                 machines = tuple(hosts(row.text("NodeList"), row.place))
                 starts[handle] = ticks(self._start_s(job.id)), machines
-        return Past(ticks(self._at_s), starts, usage)
+        eligible_s = {
+            handle: round(self._queue.requeued_s[job.id]) + REQUEUE_DELAY_S
+            for handle, job in enumerate(jobs)
+            if job.id in self._queue.requeued_s
+        }
+        return Past(ticks(self._at_s), starts, eligible_s, usage)
 
     def _policy(
         self, jobs: Sequence[Job], future: int, watched: Sequence[int], usage: UsageState | None
@@ -308,7 +314,7 @@ class Futures:
                 starts[id_].append(start_s)
         numbers = Continued(
             SlurmOptions(**self._queue.recording.settings["policy_options"]),
-            Draws(), self._cluster, Past(0, {}),
+            Draws(), self._cluster, Past(0, {}, {}),
         ).settings.numbers  # fmt: skip
         return Forecast(
             at_s=self._queue.at_s,
@@ -328,9 +334,10 @@ class Futures:
         draws = stream(self._seed, "forecast", future)
         there = [*self._queue.running, *self._queue.waiting]
         uniforms = draws.uniform(size=len(there)).tolist()
-        jobs = [self._drawn(id_, u) for id_, u in zip(there, uniforms, strict=True)]
+        laws = self.laws.weighed(stream(self._seed, "forecast-laws", future))
+        jobs = [self._drawn(laws, id_, u) for id_, u in zip(there, uniforms, strict=True)]
         jobs += [] if self._asked is None else [self._asked]
-        jobs = sorted([*jobs, *self._arrivals(draws)], key=lambda job: job.arrival_s)
+        jobs = sorted([*jobs, *self._arrivals(laws, draws)], key=lambda job: job.arrival_s)
         handles = {job.id: handle for handle, job in enumerate(jobs)}
         policy = self._policy(jobs, future, [handles[id_] for id_ in watched], usage)
         last = ticks(self._at_s + self._horizon_s)

@@ -44,6 +44,8 @@ class QueueAt:
     recording: Recording
     states: Mapping[str, str]
     rows: Mapping[str, Record]
+    requeued_s: Mapping[str, float]
+    """When a job that waits lost its last run, if it had one; Unix time."""
 
     def ids(self, state: str) -> list[str]:
         """The jobs in a state, in the order of arrival."""
@@ -122,6 +124,7 @@ def queue_at(
     """
     states: dict[str, str] = {}
     rows: dict[str, Record] = {}
+    requeued_s: dict[str, float] = {}
     lines = ["|".join(log.names)]
     for id_, records in log.rows.items():
         row = _in_force(records, at_s)
@@ -130,6 +133,9 @@ def queue_at(
         states[id_], record, start_s, end_s = row
         first = records[0]
         rows[id_] = record
+        if states[id_] == _WAITS and record is not first:
+            before_s = _moment(records[records.index(record) - 1], "End")
+            requeued_s[id_] = at_s if before_s is None else before_s
         length_s = str(max(1, round(end_s - start_s)))
         changed = {
             **record.values,
@@ -149,7 +155,7 @@ def queue_at(
     inputs.mkdir(parents=True, exist_ok=True)
     write_whole(file, "\n".join(lines) + "\n")
     recording = read_recording(folder, inputs, keep_names=keep_names, log=file)
-    return QueueAt(at_s, recording, states, rows)
+    return QueueAt(at_s, recording, states, rows, requeued_s)
 
 
 def _in_force(records: Sequence[Record], at_s: float) -> tuple[str, Record, float, float] | None:

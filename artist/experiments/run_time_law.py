@@ -8,10 +8,14 @@ Numbers in names do not count (`train-17` is `train-18`). Run times are shares o
 there are limits, so that wide groups hold for every limit. Jobs that still run count by what is
 known of them: that they run longer than that (the product-limit estimator; Kaplan and Meier, 1958).
 What is longer than all that was seen takes the whole limit.
+
+A few runs tell little of a law. So each future weighs them at random (the Bayesian bootstrap;
+Rubin, 1981), which makes intervals as much wider as the runs are few.
 """
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -51,6 +55,13 @@ class RunTimes:
                 members.setdefault(key, []).append(seen)
         self._members = members
         self._laws: dict[Key, _Law] = {}
+        self._draws: np.random.Generator | None = None
+
+    def weighed(self, draws: np.random.Generator) -> RunTimes:
+        """The same groups, whose runs have random weights."""
+        twin = copy.copy(self)
+        twin._laws, twin._draws = {}, draws
+        return twin
 
     def draw(
         self, user: str, name: str, limit_s: float | None, uniform: float, ran_s: float = 0.0
@@ -78,19 +89,28 @@ class RunTimes:
         if sum(ended for _, ended in members) < ENOUGH:
             return None
         if key not in self._laws:
-            self._laws[key] = _Law(members)
+            draws = self._draws
+            weights = None if draws is None else draws.exponential(size=len(members))
+            self._laws[key] = _Law(members, weights)
         return self._laws[key]
 
 
 class _Law:
     """Run times with the probability that a job runs longer, at each end that was seen."""
 
-    def __init__(self, members: Sequence[tuple[float, bool]]) -> None:
+    def __init__(self, members: Sequence[tuple[float, bool]], weights: Floats | None) -> None:
         times = np.array([time for time, _ in members])
         ended = np.array([ended for _, ended in members])
-        self.times, counts = np.unique(times[ended], return_counts=True)
-        at_risk = len(times) - np.searchsorted(np.sort(times), self.times, side="left")
-        self.beyond: Floats = np.cumprod(1 - counts / at_risk, dtype=np.float64)
+        weights = np.ones(len(times)) if weights is None else weights
+        self.times, which = np.unique(times[ended], return_inverse=True)
+        counts = np.bincount(which, weights=weights[ended])
+        order = np.argsort(times, kind="stable")
+        # The weight of all runs that were at least as long.
+        left = np.append(np.cumsum(weights[order][::-1])[::-1], 0.0)
+        at_risk = left[np.searchsorted(times[order], self.times, side="left")]
+        # Of the last run, rounding leaves almost nothing, where nothing is meant.
+        share = np.clip(1 - counts / at_risk, 0.0, 1.0)
+        self.beyond: Floats = np.cumprod(np.where(share < 1e-9, 0.0, share), dtype=np.float64)
         self._longest = max(1.0, float(times.max()))
 
     def seen_beyond(self, time: float) -> bool:

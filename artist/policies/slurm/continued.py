@@ -25,6 +25,8 @@ class Past:
     until: Tick
     starts: Mapping[int, tuple[Tick, tuple[str, ...]]]
     """By handle, when a job started and on which machines."""
+    eligible_s: Mapping[int, int]
+    """By handle, from when on a requeued job may start; Unix time."""
     usage: UsageState | None = None
     """That of fair share at the moment, if the jobs before it are left out."""
 
@@ -68,7 +70,10 @@ class Continued(Slurm):
         return decisions
 
     def _go_on(self) -> None:
-        """Take over what the jobs that are left out have used."""
+        """Take over when requeued jobs may start, and what the jobs that are left out have used."""
+        for handle, at_s in self._past.eligible_s.items():
+            if handle in self._queue:
+                self._queue[handle].eligible_s = self._asleep[handle] = at_s
         if self._past.usage is None or not self._priorities.change:
             return
         self._priorities.fair_share.restore(self._past.usage)
