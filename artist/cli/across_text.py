@@ -47,9 +47,8 @@ def print_across(made: Across) -> None:
     if first.kind != "permutations":
         over += " and draws of the trace"
     print_text(
-        f"Sure means: over {over}, in that world. A verdict that holds in all of them is wrong in "
-        f"at most 5 % of cases; of {len(comparisons)} worlds, "
-        f"{0.05 * len(comparisons):.2g} at most have a false one on average."
+        f"Each world is judged for itself, over {over}: in 95 % of cases none of its verdicts "
+        "lower and higher is wrong. The same holds for those that all worlds give."
     )
     _print_not_tried(made)
 
@@ -119,8 +118,8 @@ def print_assumptions(made: Across, *, all_: bool) -> None:
     print_text(
         "Moved by: the change of the ratio to "
         f"{first.variants[0]}, replicate by replicate; sure where all {len(found)} together say so "
-        f"(Holm). Each of the {len(comparisons)} worlds is judged for itself: "
-        f"{0.05 * len(comparisons):.2g} at most have a false verdict on average."
+        "(Holm). Each world is judged for itself: in 95 % of cases none of its verdicts lower and "
+        "higher is wrong."
     )
     _print_not_tried(made)
 
@@ -210,12 +209,14 @@ def _sentences(found: list[Domain], baseline: str) -> Iterator[str]:
         yield f"Holds in every world, against {baseline}: {told}."
     if flipping:
         told = ", ".join(f"{one.metric} of {one.variant}" for one in flipping)
-        yield f"Depends on the world, even its sign: {told}."
+        yield f"Lower than {baseline} in some worlds and higher in others: {told}."
     if not everywhere and not flipping:
         yield f"No difference to {baseline} is sure in every world, and none changes its sign."
 
 
 def _cell(ratio: float, verdict: Verdict) -> str:
-    """The difference and the verdict in one world."""
-    size = "" if isnan(ratio) or verdict is Verdict.IDENTICAL else f"{ratio - 1:+.1%} "
-    return f"{size}{_WORDS.get(verdict, verdict)}"
+    """The difference and the verdict in one world: `1.8 % lower`, `-0.3 % undecided`."""
+    word, change = _WORDS.get(verdict, str(verdict)), 100 * (ratio - 1)
+    if isnan(ratio) or verdict is Verdict.IDENTICAL:
+        return word
+    return f"{abs(change):,.1f} % {word}" if verdict in _WORDS else f"{change:+,.1f} % {word}"

@@ -54,7 +54,8 @@ def _print_table(comparison: Comparison) -> None:
         f"against {baseline}, {100 * comparison.level:g} %",
         "verdict",
     )
-    print_table(f"{comparison.design}, paired", columns, rows)
+    title = f"{comparison.design}, paired; changes are those of geometric means"
+    print_table(title, columns, rows)
 
 
 def _print_family(comparison: Comparison) -> None:
@@ -161,7 +162,10 @@ def _print_parts(comparison: Comparison) -> None:
     print_table(
         f"what the difference to {baseline} is made of, mean over replicates", columns, rows
     )
-    print_text("The parts add up to the difference. A part has a share where the verdict is sure.")
+    print_text(
+        "Arithmetic means, so the parts add up to the difference. A part has a share where the "
+        "verdict is sure."
+    )
 
 
 def _how_narrow(comparison: Comparison, until: float) -> str:

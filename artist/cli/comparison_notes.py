@@ -138,7 +138,7 @@ def _oracles(comparison: Comparison, best_variants: Sequence[Best]) -> str:
     others = [policy for policy in comparison.variants if policy not in oracles]
     if not others or "jct_mean_s" not in comparison.metrics:
         return f"{told}."
-    means = {policy: fmean(comparison.values[policy]["jct_mean_s"]) for policy in others}
+    means = {one: mean for one, mean in comparison.means("jct_mean_s").items() if one in others}
     lowest = min(means, key=lambda policy: means[policy])
     value = value_text("jct_mean_s", means[lowest])
     return f"{told}; of the others {lowest} has the lowest average JCT, {value}."

@@ -1,13 +1,13 @@
 """Prints a comparison: the answer, a table of a dozen rows, caveats.
 
 `comparison_details.py` has the rest. The table has a row for each variant, and for each of the
-first metrics its mean and its difference to the baseline.
+first metrics its mean and its difference to the baseline. A difference in percent is that of the
+means beside it, which are geometric.
 """
 
 from __future__ import annotations
 
 from math import isnan
-from statistics import fmean
 from typing import TYPE_CHECKING
 
 from artist.cli.comparison_notes import notes
@@ -93,22 +93,29 @@ def _title(comparison: Comparison, shown: int) -> str:
         if kept < there
     ]
     replicates = counted(comparison.independent, comparison.kind.removesuffix("s"))
-    return f"means of {replicates}, paired" + (f"; {', '.join(left_out)}" if left_out else "")
+    means = f"{'geometric ' if _all_geometric(comparison) else ''}means"
+    return f"{means} of {replicates}, paired" + (f"; {', '.join(left_out)}" if left_out else "")
+
+
+def _all_geometric(comparison: Comparison) -> bool:
+    """Whether all means of the table are geometric ones."""
+    metrics = comparison.metrics[:MOST_METRICS]
+    return all(min(each[one]) > 0 for each in comparison.values.values() for one in metrics)
 
 
 def _shown(comparison: Comparison) -> Sequence[str]:
     """The variants of the table: policies by their first metric, settings as they were given."""
     if comparison.setting != "policy":
         return comparison.variants[:MOST_ROWS]
-    baseline, first = comparison.variants[0], comparison.metrics[0]
-    by_mean = sorted(comparison.variants, key=lambda one: fmean(comparison.values[one][first]))
+    baseline, means = comparison.variants[0], comparison.means(comparison.metrics[0])
+    by_mean = sorted(comparison.variants, key=lambda one: means[one])
     kept = by_mean[:MOST_ROWS]
     return kept if baseline in kept else [*kept[: MOST_ROWS - 1], baseline]
 
 
 def _means(comparison: Comparison, metric: str, variants: Sequence[str]) -> dict[str, str]:
     """Variant -> its mean, all in the unit that suits the least one."""
-    means = {one: fmean(comparison.values[one][metric]) for one in variants}
+    means = {one: mean for one, mean in comparison.means(metric).items() if one in variants}
     unit = time_unit(min(means.values()))
     return {one: value_text(metric, mean, unit) for one, mean in means.items()}
 

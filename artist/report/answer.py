@@ -17,12 +17,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from statistics import fmean
 
 from artist.experiments.comparison.comparison_result import Comparison
 from artist.report.verdict_sentences import metric_name, share_text, what_would_decide
 from artist.results.statistics.best_policy import Best
 from artist.results.statistics.compare_values import (
+    IDENTICAL,
     LEAST_REPLICATES,
     LESS,
     MORE,
@@ -72,18 +72,36 @@ def _what(best: Best, comparison: Comparison) -> str:
     if not best.others:
         return f"the {name} is {value} under all {len(best.policies)}"
     have = "has" if len(best.policies) == 1 else "have"
+    within = f" within {share_text(comparison.equivalence)}" if best.passed_over else ""
+    lowest = f"{listed(best.policies)} {have} the lowest {name}{within}, {value}"
     baseline = comparison.variants[0]
-    other, words = best.next_policies[0], f"the next, {listed(best.next_policies)}"
-    above = best.next_value
     if comparison.setting != "policy" and baseline not in best.policies:
         other = words = baseline
-        above = fmean(comparison.values[baseline][best.metric])
-    below = 1 - best.value / above if above > 0 else 0.0
+    elif best.next_policies:
+        other, words = best.next_policies[0], f"the next, {listed(best.next_policies)}"
+    else:
+        return f"{lowest}{_passed_over(best, comparison)}"
+    below = best.below(other)
     gap = f"{percent(below)} %" if below > _LEAST_TOLD else "next to nothing"
     interval = _below(best.others[other])
-    return (
-        f"{listed(best.policies)} {have} the lowest {name}, {value}, {gap} below {words}{interval}"
-    )
+    return f"{lowest}, {gap} below {words}{interval}{_passed_over(best, comparison)}"
+
+
+def _passed_over(best: Best, comparison: Comparison) -> str:
+    """That others are hardly better, and what they take more of."""
+    if not best.passed_over:
+        return ""
+    first, *_ = best.policies
+    mine, theirs = (comparison.effort(one) for one in (first, best.passed_over[0]))
+    several = len(best.passed_over) > 1
+    price, gpus, _ = (more > less for more, less in zip(theirs, mine, strict=True))
+    takes = ("cost", "need") if several else ("costs", "needs")
+    more = f"{takes[0]} more" if price else f"{takes[1]} more GPUs"
+    if not price and not gpus:
+        more = "change more" if several else "changes more"
+    are = "are" if several else "is"
+    beyond = share_text(comparison.equivalence)
+    return f"; {' and '.join(best.passed_over)} {are} no better beyond {beyond}, and {more}"
 
 
 def _below(compared: ComparedValues) -> str:
@@ -116,7 +134,8 @@ def _not_sure(best: Best, others: Sequence[Best], comparison: Comparison) -> str
         return (
             f"{'Only another metric' if any(one.others for one in others) else 'Nothing'} differs: "
         )
-    if len(best.with_verdict(NO_DIFFERENCE)) == len(best.others):
+    near = [one for one in best.others.values() if sure_but_within(one, comparison.equivalence)]
+    if len(best.with_verdict(NO_DIFFERENCE, IDENTICAL)) + len(near) == len(best.others):
         return f"No difference beyond {share_text(comparison.equivalence)}: "
     return f"No {'policy' if comparison.setting == 'policy' else 'setting'} is surely best: "
 
@@ -134,10 +153,15 @@ def _certainty(best: Best, comparison: Comparison) -> Iterator[str]:
         within = share_text(comparison.equivalence)
         by = f" (by less than {within} than {_named(near)})" if near else ""
         yield f"surely lower than {than}{by}"
-    if equal := best.with_verdict(NO_DIFFERENCE):
+    if equal := best.with_verdict(NO_DIFFERENCE, IDENTICAL):
         yield f"no difference beyond {share_text(comparison.equivalence)} from {_named(equal)}"
     # `less` beside a lower mean: geometric and arithmetic means rank the two differently.
-    if open_ := best.with_verdict(UNDECIDED, LESS):
+    slightly = [one for one in best.passed_over if best.others[one].verdict == LESS]
+    if slightly:
+        within = share_text(comparison.equivalence)
+        yield f"surely higher than {_named(slightly)}, by less than {within}"
+    open_ = [one for one in best.with_verdict(UNDECIDED, LESS) if one not in slightly]
+    if open_:
         nearest = min(open_, key=lambda one: best.others[one].enough or math.inf)
         more = what_would_decide(best.others[nearest], best.kind)
         where = f" against {nearest}" if len(open_) > 1 else ""

@@ -12,8 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-import numpy as np
-
 from artist.report.grouping import Setting
 from artist.report.verdict_sentences import what_would_decide
 from artist.results.statistics.compare_values import (
@@ -22,7 +20,9 @@ from artist.results.statistics.compare_values import (
     LESS,
     MORE,
     ComparedValues,
+    clusters_of,
     kind_of,
+    replicate_means,
     sure_but_within,
 )
 from artist.results.statistics.holm import Pair, compare_together, judged_together
@@ -42,8 +42,9 @@ _TENFOLD = 10
 class Cell:
     """One metric of one policy.
 
-    `mean`, `low`, `high` and `count` describe all replicates of the policy. `difference` uses
-    only the replicates that the baseline has too. It is None for the baseline.
+    `mean`, `low`, `high` and `count` describe all replicates of the policy. `mean` is geometric
+    (`compare_values.replicate_means`), so that a change in percent is that of two means.
+    `difference` uses only the replicates that the baseline has too. It is None for the baseline.
     """
 
     mean: float
@@ -144,8 +145,8 @@ def _table(setting: Setting, baseline: str, terms: Sequence[Term]) -> Table:
         (
             term,
             {
-                policy: _cell(setting, policy, term, compared.get((term.name, policy)), pairs)
-                for policy in setting.runs
+                policy: _cell(setting, policy, term, compared.get((term.name, policy)), pairs, mean)
+                for policy, mean in _means(setting, term.name).items()
             },
         )
         for term in terms
@@ -159,18 +160,27 @@ def _pair(setting: Setting, policy: str, baseline: str, metric: str) -> Pair:
     return Pair([theirs[key] for key in shared], [ours[key] for key in shared], shared)
 
 
+def _means(setting: Setting, metric: str) -> dict[str, float]:
+    """Policy -> mean over all its replicates; geometric where no policy has a zero."""
+    every = {policy: setting.values(policy, metric) for policy in setting.runs}
+    each = {policy: list(values.values()) for policy, values in every.items()}
+    if len({tuple(values) for values in every.values()}) == 1:
+        return replicate_means(each, clusters_of(list(setting.values(next(iter(every)), metric))))
+    return replicate_means(each)
+
+
 def _cell(
     setting: Setting,
     policy: str,
     term: Term,
     difference: ComparedValues | None,
     pairs: Mapping[tuple[str, str], Pair],
+    mean: float,
 ) -> Cell:
     """The cell of a policy in a metric's row."""
     values = list(setting.values(policy, term.name).values())
     pair = pairs.get((term.name, policy))
     kind = kind_of(pair.replicates) if pair else "replicates"
-    mean = float(np.mean(values))
     return Cell(mean, min(values), max(values), len(values), term.unit, difference, kind)
 
 

@@ -237,8 +237,10 @@ def best_sentence(best: Best, value: str, equivalence: float = EQUIVALENCE) -> s
     name, who = HEADLINES[best.metric], listed(best.policies)
     if not best.others:
         return f"{name}: equal under all, {value}."
-    share = 1 - best.value / best.next_value if best.next_value > 0 else 0.0
     verb = "has the lowest" if len(best.policies) == 1 else "have the lowest"
+    if best.passed_over:
+        verb += f" within {share_text(equivalence)}, beside {' and '.join(best.passed_over)}"
+    share = best.below(best.next_policies[0]) if best.next_policies else 0.0
     following = ", ".join(("the next", *best.next_policies))
     gap = f", {percent(share)} % below {following}" if share > _LEAST_TOLD else ""
     if 0 < share <= _LEAST_TOLD:
@@ -256,7 +258,8 @@ def _certainty(best: Best, equivalence: float) -> Iterator[str]:
     if equal := best.with_verdict(NO_DIFFERENCE):
         yield f"no difference beyond {share_text(equivalence)} from {listed(equal)}"
     # `less` beside a lower mean: geometric and arithmetic means rank the two differently.
-    if open_ := best.with_verdict(UNDECIDED, LESS):
+    undecided = best.with_verdict(UNDECIDED, LESS)
+    if open_ := [one for one in undecided if one not in best.passed_over]:
         # Each needs a number of its own; the pair that is decided first is the one to say.
         nearest = min(open_, key=lambda policy: best.others[policy].enough or math.inf)
         more = what_would_decide(best.others[nearest], best.kind)

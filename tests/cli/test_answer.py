@@ -12,8 +12,10 @@ import pytest
 from artist.cli.comparison_notes import notes
 from artist.cli.comparison_text import MOST_ROWS, interval_text, print_comparison
 from artist.experiments.comparison.comparison_result import Comparison, Failed, compared
+from artist.experiments.comparison.shown import shown_rows
 from artist.policies.table import POLICIES
 from artist.report.answer import answer
+from artist.report.verdict_sentences import best_sentence
 
 NOISE = np.exp(np.random.default_rng(1).normal(0, 0.02, (20, 8)))
 ORDERS = tuple((0, order) for order in range(8))
@@ -62,6 +64,72 @@ def test_a_setting_is_told_against_the_one_to_begin_with() -> None:
     assert "no difference beyond 2 % from racks" in sure or "undecided against racks" in sure
 
 
+def catastrophic() -> Comparison:
+    """Two policies, one of which is ten times as slow on one replicate."""
+    values = {
+        "dally": {"jct_mean_s": tuple(36_000 * NOISE[0])},
+        "las": {"jct_mean_s": (*(39_600 * NOISE[1][:7]), 360_000.0)},
+    }
+    return compared("policy", values, ORDERS, 0.02, None)
+
+
+def test_the_change_in_percent_is_that_of_the_means_beside_it(capsys) -> None:
+    """Of skewed values, arithmetic means would be 57 % apart, not 44 %."""
+    comparison = catastrophic()
+    one, means = comparison.differences["las"]["jct_mean_s"], comparison.means("jct_mean_s")
+    assert means["las"] / means["dally"] == pytest.approx(one.ratio, rel=1e-12)
+    print_comparison(comparison)
+    shown = capsys.readouterr().out
+    assert "geometric means of 8 permutations, paired" in shown
+    _, baseline, las = table(shown)
+    printed = float(las[1].split()[0]) / float(baseline[1].split()[0])
+    assert printed == pytest.approx(one.ratio, rel=0.01)  # three digits are printed
+    assert las[2].startswith(f"{100 * (one.ratio - 1):+.1f} % [")
+    (best,) = comparison.best_variants()
+    below = 1 - 1 / one.ratio
+    assert best.below("las") == pytest.approx(below)
+    gap = f"{100 * below:.0f} % below the next, las"
+    assert gap in answer(comparison)[0]
+    assert gap in best_sentence(best, "10 h")
+    assert [row.mean for row in shown_rows(comparison)] == [*means.values()]
+
+
+def tied(hours: float, per_hour: dict[str, float], gpus: dict[str, int]) -> list[str]:
+    """The answer where both changes together are no better than the racks alone."""
+    narrow = np.exp(np.random.default_rng(2).normal(0, 0.002, (3, 8)))
+    names = ("as given", "racks=+2", "racks=+2, bandwidth=x2")
+    values = {
+        name: {"jct_mean_s": tuple(3600 * mean * noise)}
+        for name, mean, noise in zip(names, (20, hours, 10), narrow, strict=True)
+    }
+    points = {name: dict.fromkeys(name.split(", "), "") for name in names}
+    made = compared("settings", values, ORDERS, 0.02, None)
+    return answer(replace(made, points=points, per_hour=per_hour, gpus=gpus))
+
+
+@pytest.mark.parametrize(
+    ("per_hour", "gpus", "more"),
+    [
+        ({}, {}, "changes more"),
+        ({"racks=+2, bandwidth=x2": 1.0}, {}, "costs more"),
+        ({}, {"racks=+2, bandwidth=x2": 1}, "needs more GPUs"),
+    ],
+)
+def test_of_a_tie_the_setting_that_takes_less_is_named(
+    per_hour: dict[str, float], gpus: dict[str, int], more: str
+) -> None:
+    told = "racks=+2 has the lowest JCT mean within 2 %, 10 h, 50 % below as given ["
+    passed_over = f"; racks=+2, bandwidth=x2 is no better beyond 2 %, and {more}."
+    for hours, near in (
+        (10.01, "no difference beyond 2 % from racks=+2, bandwidth=x2"),
+        (10.05, "surely higher than racks=+2, bandwidth=x2, by less than 2 %"),
+    ):
+        first, sure = tied(hours, per_hour, gpus)
+        assert first.startswith(told), first
+        assert first.endswith(passed_over)
+        assert sure == f"Surely lower than as given; {near}."
+
+
 def test_too_few_replicates_say_how_many_a_verdict_needs() -> None:
     values = {"a": {"jct_mean_s": (1.0, 1.1)}, "b": {"jct_mean_s": (2.0, 2.1)}}
     _, sure = answer(compared("policy", values, ORDERS[:2], 0.02, None))
@@ -77,7 +145,7 @@ def test_what_no_order_changes_is_exact() -> None:
 def test_nothing_differs() -> None:
     values = {name: {"jct_mean_s": (1.0, 2.0)} for name in "ab"}
     first, sure = answer(compared("policy", values, ORDERS[:2], 0.02, None))
-    assert first == "Nothing differs: the JCT mean is 1.5 s under all 2."
+    assert first == "Nothing differs: the JCT mean is 1.41 s under all 2."
     assert sure == "Equal on 2 replicates."
 
 

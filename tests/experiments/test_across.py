@@ -7,10 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from artist.cli.across_text import domain_words
+from artist.cli.across_text import domain_words, print_across
 from artist.config import Scenario
 from artist.errors import ConfigError
-from artist.experiments.comparison.across import Domain, compare_across, domains, worlds_of
+from artist.experiments.comparison.across import (
+    Across,
+    Domain,
+    compare_across,
+    domains,
+    worlds_of,
+)
 from artist.experiments.comparison.comparison_result import Comparison, compared
 from artist.results.statistics.compare_values import Verdict
 
@@ -100,3 +106,15 @@ def test_equal_variants_rarely_differ_everywhere() -> None:
         worlds = {f"w{n}": made(*(shared * draw.lognormal(0, 0.03, (2, 8)))) for n in range(3)}
         false += any(domain.holds_everywhere for domain in domains(worlds))
     assert false <= 0.05 * trials
+
+
+def test_a_sign_is_not_said_twice(capsys) -> None:
+    lower = made(np.array([10.0, 11, 12, 13, 14]), np.array([9.0, 9.8, 10.9, 11.6, 12.7]))
+    higher = made(np.array([9.0, 9.8, 10.9, 11.6, 12.7]), np.array([10.0, 11, 12, 13, 14]))
+    print_across(Across({"w0": lower, "w1": higher}))
+    shown = capsys.readouterr().out
+    assert shown.startswith("Lower than a in some worlds and higher in others: makespan_s of b.\n")
+    below, above = (
+        100 * abs(one.differences["b"]["makespan_s"].ratio - 1) for one in (lower, higher)
+    )
+    assert f"\tb\t{below:.1f} % lower\t{above:.1f} % higher\t" in shown

@@ -94,7 +94,7 @@ def test_only_a_sure_difference_is_within_and_said_so() -> None:
 
 def test_the_best_may_be_best_by_next_to_nothing() -> None:
     near, far = compared("more", 1.005, 1.004, 1.006), compared("more", 1.5, 1.25, 1.8)
-    best = Best("jct_mean_s", ("fifo",), 10.0, 10.05, {"las": near}, "seeds")
+    best = Best("jct_mean_s", ("fifo",), 10.0, {"las": near}, "seeds")
     assert best_sentence(best, "10 s", 0.05).endswith(
         "surely lower than all others, but by less than 5 %."
     )

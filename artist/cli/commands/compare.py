@@ -134,10 +134,10 @@ def compare(
 ) -> None:
     """Compare policies or values of settings, and tell differences from noise."""
     chosen = options.scenario_of(context.params)
-    from artist.experiments.comparison.across import World, compare_across
+    from artist.experiments.comparison.across import Across, World, compare_across
     from artist.experiments.comparison.compare import compare as run
     from artist.experiments.comparison.compare import variants_of
-    from artist.experiments.comparison.costs import check_prices
+    from artist.experiments.comparison.costs import check_prices, with_prices
     from artist.experiments.comparison.metrics import check_metrics, everyday_policies
     from artist.experiments.comparison.until import BUDGET, DECIDED, FIRST_LOOK
     from artist.experiments.executors import cores
@@ -189,6 +189,8 @@ def compare(
             _without_reused(show if quiet else forecast(show, workers or cores()), runner),
             go_on,
         )
+        if prices is not None:
+            made = Across({"": with_prices(made.comparisons[""], prices)}, made.not_tried)
         told = _told(made, worlds, prices, assumptions=assumptions)
         if out is not None:
             _keep(out, told, made, worlds)

@@ -24,6 +24,7 @@ from artist.results.statistics.compare_values import (
     clusters_of,
     is_exact,
     kind_of,
+    replicate_means,
 )
 from artist.results.statistics.holm import Pair, compare_together, judged_together
 from artist.results.terms.chief_metrics import HEADLINES, PARTS
@@ -116,6 +117,8 @@ class Comparison:
     held_gpu_h: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     """Variant -> GPU-hours that jobs held, on each replicate."""
     makespan_h: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+    per_hour: Mapping[str, float] = field(default_factory=dict)
+    """Variant -> its price per hour, where prices were told."""
     failed: Mapping[str, Failed] = field(default_factory=dict)
     """Variant -> what failed; without those in which nothing can fail."""
 
@@ -222,7 +225,18 @@ class Comparison:
             for metric in HEADLINES
             if metric in self.values[self.variants[0]]
         ]
-        return bests(measured, self.equivalence, self.level)
+        ranked = self.effort if self.setting != POLICY else (lambda _: ())
+        return bests(measured, self.equivalence, self.level, ranked)
+
+    def effort(self, variant: str) -> tuple[float, ...]:
+        """What a variant takes: its price per hour (0 where none was told), GPUs, settings."""
+        changed = len(self.points.get(variant, ()))
+        return self.per_hour.get(variant, 0.0), self.gpus.get(variant, 0), changed
+
+    def means(self, metric: str) -> dict[str, float]:
+        """Variant -> mean over replicates, of which the ratios of the differences are ratios."""
+        values = {variant: self.values[variant][metric] for variant in self.variants}
+        return replicate_means(values, clusters_of(self.replicates))
 
     @property
     def without_interval(self) -> int:

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -125,6 +125,12 @@ def check_prices(points: Sequence[Mapping[str, str]], costs: Costs) -> None:
                     f"--costs: no price of {setting}; add it under settings, as {{}} if it costs "
                     "nothing"
                 )
+
+
+def with_prices(comparison: Comparison, costs: Costs) -> Comparison:
+    """The same comparison with what each variant costs per hour."""
+    prices = {variant: _per_hour(comparison, variant, costs) for variant in comparison.variants}
+    return replace(comparison, per_hour=prices)
 
 
 def priced(comparison: Comparison, costs: Costs) -> list[Priced]:

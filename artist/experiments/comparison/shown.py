@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator
 from math import isnan, nan
-from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
 from artist.results.statistics.compare_values import IDENTICAL
@@ -23,7 +22,9 @@ class ShownRow(NamedTuple):
     """A variant on one metric.
 
     `low` and `high` are the interval of `ratio`; without a ratio, of `difference`. They are the
-    joint one where the verdict is undecided only since many are judged together.
+    joint one where the verdict is undecided only since many are judged together. `mean` is the
+    geometric one of the replicates, so that `ratio` is a quotient of two of them; the arithmetic
+    one where a value is zero.
     """
 
     metric: str
@@ -42,8 +43,7 @@ def shown_rows(comparison: Comparison) -> Iterator[ShownRow]:
     for metric in comparison.metrics:
         term = find(metric)
         unit = term.unit if term else ""
-        for variant in comparison.variants:
-            mean = fmean(comparison.values[variant][metric])
+        for variant, mean in comparison.means(metric).items():
             told = comparison.differences.get(variant, {}).get(metric)
             if told is None:
                 yield ShownRow(metric, variant, mean, unit, nan, nan, nan, nan, "baseline")

@@ -8,20 +8,22 @@ in all settings, and the verdicts hold together (Holm).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-
-import numpy as np
 
 from artist.results.statistics.compare_values import (
     EQUIVALENCE,
     IDENTICAL,
     LESS,
     MORE,
+    NO_DIFFERENCE,
     ComparedValues,
+    clusters_of,
     is_exact,
     kind_of,
+    replicate_means,
+    sure_but_within,
 )
 from artist.results.statistics.holm import Pair, compare_together, judged_together
 
@@ -39,14 +41,17 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Best:
-    """The policy with the least mean of a metric, and how sure that is."""
+    """The policy with the least mean of a metric, and how sure that is.
+
+    Means are `compare_values.replicate_means`, so they agree with the ratios. Of those without a
+    difference beyond the equivalence from the least, the one of the least **effort** is the best,
+    if efforts are known.
+    """
 
     metric: str
     policies: tuple[str, ...]
     """Those that share the least value; usually one."""
     value: float
-    next_value: float
-    """The least mean of the other policies; the value itself if there is no other."""
     others: Mapping[str, ComparedValues]
     """Each other policy against the first of the best."""
     kind: str
@@ -57,6 +62,16 @@ class Best:
     """Those with the least mean of the other policies."""
     family: int = 0
     """How many comparisons are judged together: pairs of policies on all metrics and settings."""
+    passed_over: tuple[str, ...] = ()
+    """Those with the least mean that take more effort than the first, and hardly differ from it."""
+
+    def below(self, other: str) -> float:
+        """By which share the best one's mean is below another's: agrees with their ratio."""
+        compared = self.others[other]
+        if not math.isnan(compared.ratio):
+            return 1 - 1 / compared.ratio
+        above = self.value + compared.difference
+        return compared.difference / above if above > 0 else 0.0
 
     def with_verdict(self, *verdicts: str) -> list[str]:
         """The other policies that got one of these verdicts."""
@@ -78,9 +93,15 @@ class Best:
 
 
 def bests(
-    measured: Sequence[Measured], equivalence: float = EQUIVALENCE, level: float = 0.95
+    measured: Sequence[Measured],
+    equivalence: float = EQUIVALENCE,
+    level: float = 0.95,
+    effort: Callable[[str], tuple[float, ...]] = lambda _: (),
 ) -> list[Best]:
-    """The best policies of each, in the same order; all pairs of all of them are one family."""
+    """The best policies of each, in the same order; all pairs of all of them are one family.
+
+    `effort` ranks policies without a difference: what costs less, or changes less.
+    """
     pairs = {
         (index, base, other): Pair(one.values[base], one.values[other], one.replicates)
         for index, one in enumerate(measured)
@@ -88,7 +109,10 @@ def bests(
     }
     verdicts = compare_together(pairs, equivalence, level)
     family = judged_together(verdicts.values())
-    return [_best(one, index, verdicts, family) for index, one in enumerate(measured)]
+    return [
+        _best(one, index, verdicts, family, equivalence, effort)
+        for index, one in enumerate(measured)
+    ]
 
 
 def _best(
@@ -96,23 +120,41 @@ def _best(
     index: int,
     verdicts: Mapping[tuple[int, str, str], ComparedValues],
     family: int,
+    equivalence: float,
+    effort: Callable[[str], tuple[float, ...]],
 ) -> Best:
-    means = {policy: float(np.mean(values)) for policy, values in measured.values.items()}
-    first = min(means, key=lambda policy: means[policy])
+    means = replicate_means(measured.values, clusters_of(measured.replicates))
 
-    def against(other: str) -> ComparedValues:
-        one = verdicts.get((index, first, other))
-        return one or _turned(verdicts[index, other, first])
+    def against(first: str) -> dict[str, ComparedValues]:
+        return {
+            other: verdicts.get((index, first, other)) or _turned(verdicts[index, other, first])
+            for other in means
+            if other != first
+        }
 
-    others = {policy: against(policy) for policy in means if policy != first}
-    ties = [policy for policy, one in others.items() if one.verdict == IDENTICAL]
-    worse = {policy: means[policy] for policy in others if policy not in ties}
-    least = min(worse.values(), default=means[first])
+    least = min(means, key=lambda policy: means[policy])
+    same = [one for one, told in against(least).items() if told.verdict == IDENTICAL]
+    near = [
+        one
+        for one, told in against(least).items()
+        if told.verdict == NO_DIFFERENCE or sure_but_within(told, equivalence)
+    ]
+    all_same = len(same) == len(means) - 1
+    first = least if all_same else min((least, *same, *near), key=effort)
+    others = against(first)
+    passed_over = [one for one in (least, *same) if effort(one) > effort(first)]
+    if all_same:
+        passed_over = []
+    ties = [one for one, told in others.items() if told.verdict == IDENTICAL]
+    ties = [one for one in ties if one not in passed_over]
+    worse = {one: means[one] for one in others if one not in (*ties, *passed_over)}
+    next_value = min(worse.values(), default=means[first])
     return Best(
-        measured.metric, (first, *ties), means[first], least,
-        {policy: one for policy, one in others.items() if policy not in ties},
+        measured.metric, (first, *ties), means[first],
+        {one: told for one, told in others.items() if one not in ties},
         kind_of(measured.replicates), len(measured.replicates),
-        tuple(policy for policy, mean in worse.items() if mean == least), family,
+        tuple(one for one, mean in worse.items() if mean == next_value), family,
+        tuple(passed_over),
     )  # fmt: skip
 
 

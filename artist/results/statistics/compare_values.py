@@ -36,9 +36,10 @@ each comparison alone, with an error of 1 - level each.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import TypeVar
 
 import numpy as np
 
@@ -51,6 +52,8 @@ from artist.results.statistics.paired_input import (
     spread_within,
 )
 from artist.results.statistics.students_t import least_count, t_probability, t_quantile
+
+K = TypeVar("K", bound=Hashable)
 
 LEAST_REPLICATES = 5
 """With fewer, Student's interval is so wide and so dependent on normality that it says nothing."""
@@ -154,6 +157,27 @@ def compare_values(
         ratio, difference, low, high, verdict, sample.size, p_value, None, level=level
     )
     return with_enough(compared, level, level, equivalence) if verdict == UNDECIDED else compared
+
+
+def replicate_means(
+    values: Mapping[K, Sequence[float]], clusters: Sequence[Hashable] | None = None
+) -> dict[K, float]:
+    """The mean of each policy's replicates: the geometric one, of which ratios are ratios.
+
+    The quotient of two of them is the `ratio` of `compare_values`. The arithmetic one for all
+    where any value is zero or below.
+    """
+    columns = {policy: np.array(each, np.float64) for policy, each in values.items()}
+    if not all((column > 0).all() for column in columns.values()):
+        return {key: float(per_cluster(one, clusters).mean()) for key, one in columns.items()}
+    return {
+        key: float(one.mean() if do_not_vary(one) else np.exp(_logs(one, clusters)))
+        for key, one in columns.items()
+    }
+
+
+def _logs(values: Floats, clusters: Sequence[Hashable] | None) -> float:
+    return float(per_cluster(np.log(values), clusters).mean())
 
 
 def clusters_of(replicates: Sequence[tuple[int, int]]) -> list[int] | None:
