@@ -196,3 +196,19 @@ def test_more_machines_help_a_recorded_cluster(tmp_path: Path) -> None:
     one = what_if(RECORDED / "shares", tmp_path, ["machines=+8"])
     compared = one.compared(one.outcomes[0], one.groups()[0])
     assert compared.other < 0.5 * compared.baseline
+
+
+def test_five_days_and_more_are_replicates(tmp_path: Path) -> None:
+    whole_folder(tmp_path)
+    header, *jobs = SACCT.splitlines()
+    days = [
+        f"{day}{line}".replace("2026-01-02", f"2026-01-0{day}")
+        for day in range(1, 7)
+        for line in (jobs[0], jobs[2])
+    ]
+    (tmp_path / "sacct.txt").write_text("\n".join([header, *days]) + "\n")
+    one = what_if(tmp_path, tmp_path / "in", ["machines=+1"])
+    compared = one.compared(one.outcomes[0], one.groups()[0])
+    assert (compared.blocks, compared.verdict) == (6, Verdict.LESS)
+    assert compared.low <= compared.difference <= compared.high < 0
+    assert "surely less over 6 days" in answer(one)[0]

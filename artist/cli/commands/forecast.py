@@ -146,11 +146,15 @@ def _sentences(found: Forecast, one: StartForecast) -> list[str]:
     """When it starts, how sure that is, and what Slurm says."""
     low, median, high = one.interval_s
     name = "Such a job" if one.job_id == "asked" else f"Job {one.job_id}"
+    start = _when(found, median) if math.isinf(median) else f"at {_when(found, median)}"
+    never = f"in {100 * one.never:.0f} % it has not started by "
+    never += _clock(found.at_s + found.horizon_s)
+    within = f"In 80 % of them it starts between {_when(found, low)} and {_when(found, high)}"
+    if math.isinf(high):
+        within = f"In 90 % of them it starts at {_when(found, low)} or later"
     sentences = [
-        f"{name} ({one.gpus} GPUs) starts at {_when(found, median)}, as the median of "
-        f"{found.futures} futures.",
-        f"In 80 % of them it starts between {_when(found, low)} and {_when(found, high)}; in "
-        f"{100 * one.never:.0f} % it has not started by {_clock(found.at_s + found.horizon_s)}.",
+        f"{name} ({one.gpus} GPUs) starts {start}, as the median of {found.futures} futures.",
+        f"{never[0].upper()}{never[1:]}." if math.isinf(low) else f"{within}; {never}.",
     ]
     if one.slurm_s is not None:
         sentences.append(f"Slurm expects {_when(found, one.slurm_s)}.")
