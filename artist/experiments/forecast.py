@@ -334,6 +334,12 @@ class Futures:
         draws = stream(self._seed, "forecast", future)
         there = [*self._queue.running, *self._queue.waiting]
         uniforms = draws.uniform(size=len(there)).tolist()
+        batches: dict[object, float] = {}
+        for index, own in enumerate(draws.uniform(size=len(there)).tolist()):
+            batch = self.laws.batch(*self._who(there[index]))
+            common = batches.setdefault(batch, uniforms[index])
+            if own < self.laws.likeness:
+                uniforms[index] = common
         laws = self.laws.weighed(stream(self._seed, "forecast-laws", future))
         jobs = [self._drawn(laws, id_, u) for id_, u in zip(there, uniforms, strict=True)]
         jobs += [] if self._asked is None else [self._asked]

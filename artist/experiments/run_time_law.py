@@ -9,6 +9,8 @@ there are limits, so that wide groups hold for every limit. Jobs that still run 
 known of them: that they run longer than that (the product-limit estimator; Kaplan and Meier, 1958).
 What is longer than all that was seen takes the whole limit.
 
+Jobs of a batch (same user, name and limit) may be alike, such as those of a sweep: `likeness`.
+
 A few runs tell little of a law. So each future weighs them at random (the Bayesian bootstrap;
 Rubin, 1981), which makes intervals as much wider as the runs are few.
 """
@@ -16,8 +18,9 @@ Rubin, 1981), which makes intervals as much wider as the runs are few.
 from __future__ import annotations
 
 import copy
+import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -28,6 +31,7 @@ from artist.results.statistics.paired_input import Floats
 ENOUGH = 10
 """Ends that a group needs: the tenth part of a distribution is then one of them."""
 
+_MOST_SPECIFIC = "user, name and limit"
 _DIGITS = re.compile(r"\d+")
 
 Key: TypeAlias = tuple[object, ...]
@@ -54,8 +58,13 @@ class RunTimes:
             for key in _keys(one.user, one.name, one.limit_s):
                 members.setdefault(key, []).append(seen)
         self._members = members
+        self.likeness = _likeness(members)
         self._laws: dict[Key, _Law] = {}
         self._draws: np.random.Generator | None = None
+
+    def batch(self, user: str, name: str, limit_s: float | None) -> Key:
+        """Jobs with the same key are alike: a sweep, say."""
+        return _keys(user, name, limit_s)[0]
 
     def weighed(self, draws: np.random.Generator) -> RunTimes:
         """The same groups, whose runs have random weights."""
@@ -126,12 +135,34 @@ class _Law:
         return self._longest if index >= len(self.times) else float(self.times[index])
 
 
+def _likeness(members: Mapping[Key, Sequence[tuple[float, bool]]]) -> float:
+    """How probable it is that a job is like others of its batch, instead of any of its group.
+
+    Two jobs are alike if both are, so it is the root of the correlation of the ranks of jobs that
+    follow each other; what chance may make of that (two standard errors) does not count.
+    """
+    former, later = list[float](), list[float]()
+    for key, seen in members.items():
+        times = np.array([time for time, ended in seen if ended])
+        if key[0] == _MOST_SPECIFIC and len(times) >= ENOUGH:
+            ordered = np.sort(times)
+            below, upto = (np.searchsorted(ordered, times, side=x) for x in ("left", "right"))
+            ranks = ((below + upto) / (2 * len(times)) - 0.5).tolist()
+            former += ranks[:-1]
+            later += ranks[1:]
+    spread = float(np.dot(former, former) * np.dot(later, later)) ** 0.5 if former else 0.0
+    if not spread:
+        return 0.0
+    sure = float(np.dot(former, later)) / spread - 2 / len(former) ** 0.5
+    return math.sqrt(max(0.0, sure))
+
+
 def _keys(user: str, name: str, limit_s: float | None) -> tuple[Key, ...]:
     """The groups of a job, the most specific first. Jobs without limits are apart."""
     kind = _DIGITS.sub("#", name)
     limited = limit_s is not None
     return (
-        ("user, name and limit", user, kind, limit_s),
+        (_MOST_SPECIFIC, user, kind, limit_s),
         ("user and name", user, kind, limited),
         ("user and limit", user, limit_s),
         ("user", user, limited),

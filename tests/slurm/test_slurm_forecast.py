@@ -198,6 +198,14 @@ def test_the_most_specific_group_with_enough_ends_is_taken() -> None:
     assert law([]).draw("ann", "a7", 600.0, 0.5) == 300.0
 
 
+def test_jobs_of_a_sweep_are_alike_and_others_are_not() -> None:
+    draws = np.random.default_rng(3)
+    sweeps = np.repeat(draws.lognormal(4.0, 0.7, 30), 10) * draws.uniform(0.95, 1.05, 300)
+    assert law(sweeps.tolist()).likeness > 0.8
+    assert law(draws.permutation(sweeps).tolist()).likeness < 0.3
+    assert law([100.0] * 20).likeness == 0.0
+
+
 @pytest.mark.parametrize("ran_s", [0.0, 40.0])
 def test_intervals_hold_as_often_as_they_say_where_the_truth_is_known(ran_s: float) -> None:
     draws, inside, trials = np.random.default_rng(5), 0, 300
