@@ -24,7 +24,7 @@ _TUNER_SERIES = 6
 _JOBS = 6
 _HELD = ("gpus_computing", "gpus_communicating")
 """What held GPUs do; the others are stalled, or their work is lost."""
-_THINNED = f"The least, the largest and the last value of each of {INTERVALS} equal intervals."
+_THINNED = f"Drawn at the lowest, the highest and the last point of {INTERVALS} equal intervals."
 
 
 def over_time(study: Study, setting: Setting) -> Iterator[Figure]:

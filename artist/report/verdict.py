@@ -23,10 +23,13 @@ from artist.results.caveats import is_most_of_the_makespan, times_as_long
 from artist.results.statistics.best_policy import Best, Measured, bests
 from artist.results.statistics.compare_values import LEAST_REPLICATES, MORE, NO_DIFFERENCE, TOO_FEW
 from artist.results.terms.chief_metrics import HEADLINES
-from artist.results.terms.number_text import listed, short
+from artist.results.terms.number_text import counted, listed, short
 
 if TYPE_CHECKING:
     from markupsafe import Markup
+
+_MUCH_LONGER = 1.1
+"""A job that ran this many times as long as isolated needs a reason."""
 
 _AS_LONG = 1.005
 """A slowdown below it is 1 where three digits are shown."""
@@ -167,9 +170,26 @@ def _last(run: RecordedRun) -> dict[str, Any]:
     """The job that ends the makespan, and its share of it if it sets it nearly alone."""
     row = int(np.argmax(run.jobs["finish_s"]))
     ran_s, makespan_s = float(run.jobs["run_s"][row]), run.metric("makespan_s")
-    times = times_as_long(ran_s / float(run.jobs[alone_column(run)][row]))
+    alone_s = float(run.jobs[alone_column(run)][row])
+    times = times_as_long(ran_s / alone_s)
     share = ran_s / makespan_s if is_most_of_the_makespan(ran_s, makespan_s) else 0.0
-    return {"row": row, "ran_s": ran_s, "times": times, "share": share}
+    spread = _spread(run, row) if ran_s >= _MUCH_LONGER * alone_s else None
+    return {"row": row, "ran_s": ran_s, "times": times, "share": share, "spread": spread}
+
+
+def _spread(run: RecordedRun, row: int) -> tuple[str, float] | None:
+    """Over how many racks or machines a job ran longest, and for how long; None: in one machine."""
+    rows, job = run.placements, run.jobs.text["job_id"][row]
+    spans: dict[str, float] = {}
+    for index, name in enumerate(rows.text["job_id"]):
+        if name == job:
+            shape = rows.text["signature"][index]
+            mark, noun = ("/", "rack") if "/" in shape else (",", "machine")
+            if count := shape.count(mark):
+                stay_s = float(rows["end_s"][index] - rows["start_s"][index])
+                span = counted(count + 1, noun)
+                spans[span] = spans.get(span, 0.0) + stay_s
+    return max(spans.items(), key=lambda span: span[1]) if spans else None
 
 
 def _worst(study: Study, run: RecordedRun) -> dict[str, Any] | None:

@@ -16,6 +16,7 @@ from artist.config import Scenario
 from artist.experiments.comparison.compare import compare
 from artist.experiments.comparison.metrics import everyday_policies
 from artist.results.statistics.compare_values import mean_interval
+from artist.results.terms.number_text import short, time_unit
 
 SMALL = ("--racks", "1", "--trace", "tiny-batch", "--backend", "none")
 
@@ -88,7 +89,7 @@ def test_a_sweep_prints_its_results(artist, tmp_path: Path) -> None:
     base = "base: {trace: tiny-batch, backend: none}\n"
     (tmp_path / "e.yaml").write_text(f"name: e\nversion: 1\n{base}{grid}")
     shown = artist("sweep", "e.yaml", "--out", "o").stdout
-    heading = next(line for line in shown.splitlines() if "makespan (s)" in line)
+    heading = next(line for line in shown.splitlines() if "makespan (" in line)
     assert heading.split()[:2] == ["policy", "racks"]
     assert [line.split()[:2] for line in shown.splitlines() if line.split()[:1] == ["las"]] == [
         ["las", "1"],
@@ -117,10 +118,15 @@ def test_a_sweep_over_seeds_ends_with_means_and_the_command_for_differences(
     assert "# results: means, and where five runs or more tell it the 95 % interval" in shown
     two = next(line.split("\t") for line in shown.splitlines() if line.startswith("fifo\t1\t"))
     with (tmp_path / "o o" / "results.csv").open() as file:
-        rows = [row for row in csv.DictReader(file) if row["racks"] == "1"]
-    values = [float(row["jct_mean_s"]) for row in rows]
+        all_rows = list(csv.DictReader(file))
+    values = [float(row["jct_mean_s"]) for row in all_rows if row["racks"] == "1"]
     low, high = mean_interval(values, list(range(5)))
-    assert two[3] == f"{fmean(values):,.0f} [{low:,.0f} .. {high:,.0f}]"
+    heading = next(line.split("\t") for line in shown.splitlines() if "jct_mean (" in line)
+    every = [float(row["jct_mean_s"]) for row in all_rows]
+    unit = time_unit(min(every))
+    assert heading[3] == f"jct_mean ({unit.name})"
+    mean, low, high = (short(value / unit.seconds) for value in (fmean(values), low, high))
+    assert two[3] == f"{mean} [{low} .. {high}]"
     resumed = artist("sweep", "e.yaml", "--out", "o o", "--resume").stdout
     assert resumed.partition("# results")[2] == shown.partition("# results")[2]
 

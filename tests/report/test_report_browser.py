@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 import time
 from pathlib import Path
 
 import pytest
-from browser import NEEDS_BROWSER, Browser
+from browser import FLAGS, NEEDS_BROWSER, Browser
 from page_checks import MARKS, OUTSIDE, TEXTS
 from run_making import EVIL
 
@@ -171,6 +173,47 @@ def test_paper_is_light_and_has_no_controls(browser, report: Path) -> None:
     assert not browser.run(shown)
     assert browser.run("return document.querySelector('.panel table').checkVisibility()")
     browser.devtools("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_a_page_printed_as_soon_as_it_is_loaded_has_all(browser, report: Path) -> None:
+    """Chromium writes the elements, or a PDF, at the load event and does not wait for more."""
+    asked = [str(shutil.which("chromium")), *FLAGS, "--dump-dom", report.as_uri()]
+    loaded = subprocess.run(asked, capture_output=True, text=True, timeout=60, check=True).stdout
+    assert loaded.count('<svg class="chart"') == loaded.count('class="plot"') > 10
+    assert loaded.count('class="opener"') == 10
+    assert "<iframe" not in loaded
+    browser.open(report, 720, 900, dark=False)
+    browser.devtools("Emulation.setEmulatedMedia", {"media": "print"})
+    browser.run("dispatchEvent(new Event('beforeprint'))")
+    charts, page = (
+        browser.run("return [...document.querySelectorAll('svg.chart')].map(c => c.clientWidth)"),
+        browser.run("return document.querySelector('.page').clientWidth"),
+    )
+    assert min(charts) == max(charts) > 0.85 * page
+    unset = "[...document.querySelectorAll('#configuration ~ .scroll td')]"
+    shown = f"return {unset}.filter(e => e.textContent === 'not set' && e.checkVisibility()).length"
+    assert browser.run(shown) == 0
+    browser.devtools("Emulation.setEmulatedMedia", {"media": ""})
+
+
+def test_swatches_have_the_colours_of_the_areas(browser, report: Path) -> None:
+    browser.open(report, *DESKTOP, dark=False)
+    seen = browser.run("""
+    const figure = document.querySelector("[id^=fig-utilization]");
+    return ["part0", "part1", "part2"].map((part) => ["path.", ".swatch."].map((kind) => {
+      const style = getComputedStyle(figure.querySelector(kind + part));
+      return kind === "path." ? [style.fill, style.fillOpacity] : style.backgroundColor;
+    }));
+    """)
+    opacities = [float(opacity) for (_, opacity), _ in seen]
+    assert opacities == [1, 0.5, 0.2]
+    for (fill, opacity), swatch in seen:
+        red, *_ = (int(part) for part in fill[4:-1].split(","))
+        assert fill == swatch if opacity == "1" else f"{red / 255:.2f}"[:4] in swatch, (
+            fill,
+            swatch,
+        )
+        assert opacity == "1" or f"/ {float(opacity):g})" in swatch
 
 
 def _edge(browser: Browser, timeline: str) -> bool:

@@ -202,9 +202,10 @@ def test_one_run_names_the_job_that_finished_last(busy: Path, tmp_path: Path) ->
     jobs = pd.read_parquet(busy / "jobs.parquet")
     last = jobs.loc[jobs["finish_s"].idxmax()]
     text = " ".join(words(group(read_runs([busy]))))
-    assert f"Last finished job {last['job_id']} ({last['model']}, {last['gpus']} GPU" in text
+    begins = "The last job to finish was "
+    assert f"{begins}{last['job_id']} ({last['model']}, {last['gpus']} GPU" in text
     times = times_as_long(last["run_s"] / last["alone_s"])
-    assert f", {times} in isolation." in text.split("Last finished job ")[1]
+    assert re.search(f", {times} in isolation[.:]", text.split(begins)[1])
     makespan_s = jobs["finish_s"].max() - jobs["arrival_s"].min()
     told = f"run is {100 * last['run_s'] / makespan_s:.0f} % of the makespan"
     assert (told in text) == (last["run_s"] > makespan_s / 2)
@@ -215,6 +216,35 @@ def test_one_run_names_the_job_that_finished_last(busy: Path, tmp_path: Path) ->
         damage(shorter, "jobs", replace("run_s", lambda _, ran_s=ran_s: ran_s))
         text = " ".join(words(group(read_runs([shorter]))))
         assert ("run is 51 % of the makespan" in text) == (share > 0.5)
+
+
+@pytest.mark.parametrize(
+    ("shapes", "told"),
+    [
+        (
+            ["8", "8/8", "4/4/8"],
+            ": for 4 s of that its GPUs were spread over 3 racks.",
+        ),
+        (["8", "4,4", "8"], ": for 2 s of that its GPUs were spread over 2 machines."),
+        (["8", "8", "8"], "."),
+    ],
+)
+def test_a_last_job_that_ran_long_is_told_where(one: Path, shapes: list[str], told: str) -> None:
+    """Three stays of 1, 2 and 4 s."""
+    job = pd.read_parquet(one / "jobs.parquet").sort_values("finish_s").iloc[-1]["job_id"]
+    stays = {
+        "job_id": [job] * 3, "signature": shapes, "start_s": [0.0, 1.0, 3.0],
+        "end_s": [1.0, 3.0, 7.0],
+    }  # fmt: skip
+    rows = pd.read_parquet(one / "placements.parquet")
+    stays |= {name: [rows[name].iloc[0]] * 3 for name in rows if name not in stays}
+    pd.DataFrame(stays)[list(rows)].astype(rows.dtypes.to_dict()).to_parquet(
+        one / "placements.parquet"
+    )
+    jobs = pd.read_parquet(one / "jobs.parquet")
+    jobs["run_s"] = 2.0 * jobs["alone_s"]
+    jobs.to_parquet(one / "jobs.parquet")
+    assert f" in isolation{told}" in " ".join(words(group(read_runs([one]))))
 
 
 @pytest.mark.parametrize(

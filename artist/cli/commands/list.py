@@ -68,7 +68,9 @@ def _fabric_row(fabric: Fabric) -> dict[str, Any]:
 
 def _failures_row(name: str, file: FailureFile) -> dict[str, Any]:
     """A failure model, and the mean times between failures of its units."""
-    fails = ", ".join(f"{kind} every {one.mtbf_s:g} s" for kind, one in file.model.random)
+    from artist.results.terms.number_text import time_text
+
+    fails = ", ".join(f"{kind} every {time_text(one.mtbf_s)}" for kind, one in file.model.random)
     return {"id": name, "fails": fails, "summary": file.model.summary}
 
 

@@ -18,6 +18,7 @@ from artist.cli.interruption import Interrupted, raise_if_lost
 from artist.cli.output import Format, note, print_facts, print_json, print_table, print_text
 from artist.cli.progress_bar import bar_of_runs
 from artist.cli.slow_settings import slow_settings
+from artist.results.terms.number_text import DisplayUnit, short, time_unit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -134,17 +135,30 @@ def _print_results(experiment: Experiment, result: SweepResult, results: Path) -
         return
     columns = [*experiment.grid] or ["run"]
     metrics = [name for name in OF_A_SWEEP if name in result.rows[0] and name not in columns]
-    units = {term.name: term.unit for name in metrics if (term := find(name))}
-    headings = [f"{name.removesuffix('_s')} ({units[name]})" for name in metrics]
+    units = {
+        name: _unit(term.unit, [float(row[name]) for row in result.rows])
+        for name in metrics
+        if (term := find(name))
+    }
+    headings = [f"{name.removesuffix('_s')} ({units[name].name})" for name in metrics]
     title, what = "results", "runs"
-    rows = [[_cell(row.get(name)) for name in (*columns, *metrics)] for row in result.rows]
+    rows = [
+        [
+            *(_cell(row.get(name)) for name in columns),
+            *(short(float(row[name]) / units[name].seconds) for name in metrics),
+        ]
+        for row in result.rows
+    ]
     settings = [name for name in columns if name not in REPLICATES]
     alike = _by_point(result.rows, settings)
     if len(alike) < len(rows):
         columns, what = settings or ["runs"], "combinations"
         title = "results: means, and where five runs or more tell it the 95 % interval of a mean"
         rows = [
-            [*(point or (str(len(runs)),)), *(_mean_text(runs, name) for name in metrics)]
+            [
+                *(point or (str(len(runs)),)),
+                *(_mean_text(runs, name, units[name]) for name in metrics),
+            ]
             for point, runs in alike.items()
         ]
     print_table(title, [*columns, *headings], rows[:MOST_ROWS])
@@ -190,16 +204,20 @@ def _by_point(
     return found
 
 
-def _mean_text(runs: Sequence[Mapping[str, Any]], metric: str) -> str:
+def _unit(written: str, values: Sequence[float]) -> DisplayUnit:
+    """The unit of a column: of times, the one that suits the least of them."""
+    return time_unit(min(values)) if written == "s" else DisplayUnit(1.0, written)
+
+
+def _mean_text(runs: Sequence[Mapping[str, Any]], metric: str, unit: DisplayUnit) -> str:
     """A mean over runs with its interval; seeds are independent, permutations of one are not."""
     from artist.results.statistics.compare_values import clusters_of, mean_interval
-    from artist.results.terms.number_text import plain
 
     values = [float(run[metric]) for run in runs]
     replicates = [(run.get("seed", 0), run.get("permutation", 0)) for run in runs]
-    low, high = mean_interval(values, clusters_of(replicates))
-    interval = "" if isnan(low) else f" [{plain(low)} .. {plain(high)}]"
-    return f"{plain(fmean(values))}{interval}"
+    ends = mean_interval(values, clusters_of(replicates))
+    mean, low, high = (short(one / unit.seconds) for one in (fmean(values), *ends))
+    return mean if isnan(ends[0]) else f"{mean} [{low} .. {high}]"
 
 
 def _cell(value: object) -> object:

@@ -22,7 +22,8 @@ function number(value) {
   const size = Math.abs(value);
   if (value === 0) return "0";
   if (size >= 1000) return Math.round(value).toString().replace(/\B(?=(\d{3})+$)/g, ",");
-  if (size < 0.001) return value.toExponential(1);
+  if (size < 1e-6) return value.toExponential(1);
+  if (size < 0.001) return String(Number(value.toPrecision(2)));
   return String(Number(value.toPrecision(size >= 100 ? 4 : 3)));
 }
 

@@ -160,5 +160,9 @@ function inParts(figure, series, i) {
 function legendOfParts(figure) {
   if (!figure.parts) return null;
   return html("ul", { class: "legend" }, ...figure.parts.map((name, part) =>
-    html("li", {}, html("i", { class: "swatch ink part" + part }), name)));
+    html("li", {}, ...figure.series.slice(0, 4).map((series) => {
+      const swatch = html("i", { class: "swatch part" + part });
+      swatch.style.setProperty("--own", tone(series.tone).colour);
+      return swatch;
+    }), name)));
 }

@@ -33,7 +33,7 @@ const COLUMNS = [
   { key: "model", label: "Model" },
   { key: "gpus", label: "GPUs", show: number },
   { key: "arrival", label: "Arrival", of: "time" },
-  { key: "wait", label: "Wait", of: "waiting" },
+  { key: "wait", label: "Wait", of: "jct" },
   { key: "run", label: "Run time", of: "jct" },
   { key: "jct", label: "JCT", of: "jct" },
   { key: "slowdown", label: "Slowdown", show: (v) => `${number(v)} ×` },
@@ -79,7 +79,7 @@ class JobTable {
     for (const option of this.control.run.options) {
       option.disabled = option.value !== "all" && !DATA.jobs[option.value];
     }
-    this.load();
+    return this.load();
   }
 
   async load() {

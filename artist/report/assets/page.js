@@ -1,5 +1,9 @@
 // Puts the page together: which setting and policy are looked at, cards, tables, the timeline.
 
+// The width of figures on paper, in pixels; 0 on the screen.
+let PAPER = 0;
+const ON_PAPER = 640;
+
 // `beside`: the policy of the second timeline; -1: none, undefined: not chosen yet.
 const chosen = { setting: 0, policy: 0, beside: undefined };
 
@@ -19,11 +23,13 @@ function card(figure, beside) {
     plot,
     html("div", { class: "foot" }, table, html("p", { class: "source" }, figure.source)));
   let width = 0;
-  new ResizeObserver(() => {
-    if (!plot.clientWidth || plot.clientWidth === width) return;
-    width = plot.clientWidth;
+  const draw = (room) => {
+    if (!room || room === width) return;
+    width = room;
     plot.replaceChildren(...DRAW[figure.kind](figure, width, beside).filter(Boolean));
-  }).observe(plot);
+  };
+  plot.draw = () => draw(PAPER && plot.clientWidth ? PAPER : plot.clientWidth);
+  new ResizeObserver(plot.draw).observe(plot);
   return element;
 }
 
@@ -87,6 +93,31 @@ function widened(cards) {
   return cards;
 }
 
+const redraw = (within) => {
+  for (const plot of within.querySelectorAll(".plot")) plot.draw();
+};
+
+// Whoever prints the page as soon as it is loaded gets all of it: an open frame is not loaded.
+function untilDrawn(...drawn) {
+  const frame = html("iframe", { hidden: "", "aria-hidden": "true" });
+  document.body.append(frame);
+  frame.contentDocument.open();
+  Promise.allSettled(drawn).then(() => {
+    frame.contentDocument.close();
+    frame.remove();
+  });
+}
+
+function startPrinting(again) {
+  const turn = (width) => () => {
+    PAPER = width;
+    redraw(document);
+    again();
+  };
+  addEventListener("beforeprint", turn(ON_PAPER));
+  addEventListener("afterprint", turn(0));
+}
+
 async function fill() {
   const wanted = chosen.setting;
   const here = await figuresHere();
@@ -97,6 +128,7 @@ async function fill() {
     const small = found.find((f) => f.kind === "rows");
     const beside = small && innerWidth > 760 ? rowsLayout(small.series.length).height : 0;
     slot.replaceChildren(...widened(found.map((figure) => card(figure, beside))));
+    redraw(slot);
   }
   for (const element of document.querySelectorAll("[data-setting]")) {
     element.hidden = Number(element.dataset.setting) !== chosen.setting;
@@ -212,9 +244,10 @@ function placementTable({ run, view, label }) {
 document.body.append(tooltip, spoken);
 const timeline = startTimelines();
 const jobTable = new JobTable();
-const showChosen = () => { fill(); timeline.show(); jobTable.show(); };
+const showChosen = () => [fill(), timeline.show(), jobTable.show()];
 startPickers(showChosen);
-showChosen();
+untilDrawn(...showChosen());
+startPrinting(() => timeline.draw());
 startTheme(document.getElementById("theme"), () => timeline.draw());
 matchMedia("print").addEventListener("change", () => timeline.draw());
 addEventListener("scroll", hideTooltip, { passive: true });
