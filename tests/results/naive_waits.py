@@ -15,7 +15,11 @@ Stay = tuple[Tick, Tick, int]
 
 
 def naive_waits(rows: Rows, gpus: int, jobs: Sequence[Job]) -> list[dict[str, Any]]:
-    """The rows of the table, without the sentence."""
+    """The rows of the table, without the sentence.
+
+    Besides, `causes` are the seconds by cause. `last_chance` tells how long before its start as
+    many GPUs as it needs were free for the last time, and the most that were free after that.
+    """
     stays = [_stays(rows, handle) for handle in range(len(jobs))]
     arrival = {row.handle: row.arrival for row in rows.jobs}
     waits = []
@@ -52,8 +56,10 @@ def _row(
     moments |= {row.tick for row in rows.withdrawn}
     inside = sorted(tick for tick in moments if begin <= tick < end)
     after = [gpus - _held(stays, tick) - _away(rows, tick) for tick in inside]
-    most = max([*after, *(gpus - _kept(stays, tick) - _most_away(rows, tick) for tick in inside)])
-    least = jobs[handle].gpus_min
+    changing = [gpus - _kept(stays, tick) - _most_away(rows, tick) for tick in inside]
+    at_hand = [max(pair) for pair in zip(after, changing, strict=True)]
+    most, least = max(at_hand), jobs[handle].gpus_min
+    chances = [index for index, free in enumerate(at_hand) if free >= least]
     ends = [*inside[1:], end]
     left = sum(ends[i] - tick for i, tick in enumerate(inside) if after[i] >= least)
     mostly_free = left and 2 * left >= end - begin
@@ -75,6 +81,10 @@ def _row(
         "wait_s": seconds(end - begin),
         "gpus": jobs[handle].gpus,
         "cause": cause,
+        "last_chance": [
+            (seconds(end - inside[index]), max(after[index], *at_hand[index + 1 :], 0))
+            for index in chances[-1:]
+        ],
         "causes": {x: seconds(length) for x, length in causes.items()},
         "free_gpus_max": most,
         "left_free_s": seconds(left),

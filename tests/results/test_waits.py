@@ -33,6 +33,7 @@ from artist.engine.rows import Rows
 from artist.network.rates.isolated import AloneRates
 from artist.policies.table import POLICIES
 from artist.results.terms import columns
+from artist.results.terms.number_text import time_text
 from artist.results.waiting import wait_neighbours
 from artist.results.waiting.queue_heads import longest_heads
 from artist.results.waiting.stays import wait_inputs
@@ -94,8 +95,9 @@ def test_waits_under_fifo_by_hand() -> None:
         "at most 1 GPU was free, and it wanted 2",
         "it wanted 1, and for 8 s of 8 s as many stayed free, but the policy's order "
         "or rule of placement left them unused; no other job got GPUs meanwhile",
-        "4 GPUs were free at one instant, but other jobs got them, and it wanted 4; 2 other jobs "
-        "got GPUs meanwhile, all before it in the trace",
+        "as many GPUs as it needs were last free 5 s before it started, but other jobs got them; "
+        "after that at most 2 GPUs were free, and it wanted 4; 2 other jobs got GPUs meanwhile, all "
+        "before it in the trace",
     ]
     in_order = table(simulated("fifo", tree, jobs), tree, jobs, head_blocks=True)
     assert [wait["reason"] for wait in in_order] == [
@@ -104,8 +106,9 @@ def test_waits_under_fifo_by_hand() -> None:
         "the head; it wanted 1, and for 8 s of 8 s as many stayed free; no other job got GPUs "
         "meanwhile",
         "it stood behind pair (2 GPUs), which headed the queue for 7 s, and no job passes the "
-        "head; 4 GPUs were free at one instant, but other jobs got them, and it wanted 4; 2 other "
-        "jobs got GPUs meanwhile, all before it in the trace",
+        "head; as many GPUs as it needs were last free 5 s before it started, but other jobs got "
+        "them; after that at most 2 GPUs were free, and it wanted 4; 2 other jobs got GPUs "
+        "meanwhile, all before it in the trace",
     ]
 
 
@@ -154,8 +157,9 @@ def test_waits_under_las_by_hand() -> None:
     ]
     assert waits[0]["reason"] == "no GPU was free, and it wanted 2"
     assert waits[1]["reason"] == (
-        "2 GPUs were free at one instant, but other jobs got them, and it wanted 2; 1 other job "
-        "got GPUs meanwhile, which comes after it in the trace"
+        "as many GPUs as it needs were last free 5 s before it started, but other jobs got them; "
+        "after that no GPU was free, and it wanted 2; 1 other job got GPUs meanwhile, which comes "
+        "after it in the trace"
     )
     assert some(waits, "waited_for", "overtaken_by", "overtakers") == [
         (["old"], [], 0),
@@ -330,6 +334,12 @@ def assert_as_defined(rows: Rows, tree: ClusterTree, jobs: Sequence[Job]) -> Non
     waits = table(rows, tree, jobs)
     expected = naive_waits(rows, tree.gpus, jobs)
     causes = [(row["job_id"], row["start_s"], row.pop("causes")) for row in expected]
+    chances = [row.pop("last_chance") for row in expected]
+    for wait, chance in zip(waits, chances, strict=True):
+        if "were last free" in wait["reason"]:
+            ((before_s, most),) = chance
+            assert f"last free {time_text(before_s)} before it started" in wait["reason"]
+            assert f"after that {free_text(most)}" in wait["reason"]
     assert [{key: wait[key] for key in row} for wait, row in zip(waits, expected, strict=True)] == (
         expected
     )
@@ -338,6 +348,12 @@ def assert_as_defined(rows: Rows, tree: ClusterTree, jobs: Sequence[Job]) -> Non
     for wait in waits:
         causes_s = told.get((wait["job_id"], wait["start_s"]))
         assert causes_s is None or sum(causes_s.values()) == pytest.approx(wait["wait_s"])
+
+
+def free_text(gpus: int) -> str:
+    if gpus < 2:
+        return ("no GPU was free", "at most 1 GPU was free")[gpus]
+    return f"at most {gpus} GPUs were free"
 
 
 def spent(

@@ -64,6 +64,10 @@ class _Free(NamedTuple):
     """Most at any instant, counting GPUs that change hands."""
     left_for: Whole
     """For how many ticks at least as many stayed free as the job needs to run."""
+    last: Whole
+    """The last tick at which as many were free as the job needs; -1 if there is none."""
+    since: Whole
+    """Most free GPUs from just after that tick on; of no meaning without one."""
 
 
 def wait_table(inputs: WaitInputs) -> Table:
@@ -155,16 +159,22 @@ def _free(inputs: WaitInputs, waits: Waits) -> _Free:
     stays, service = inputs.stays, inputs.withdrawn
     ticks = rising(stays.start, stays.end, waits.begin, waits.end, service[:, 0])
     steady, changing = _over_time(inputs, ticks)
+    most_at = np.maximum(steady, changing)
     low, high = np.searchsorted(ticks, waits.begin), np.searchsorted(ticks, waits.end)
-    most = _largest_between(np.maximum(steady, changing), low, high)
     least = inputs.least[waits.handle]
-    left_for = np.zeros(len(least), dtype=np.int64)
+    left_for, last = np.zeros((2, len(least)), dtype=np.int64)
     for gpus in rising(least).tolist():
         enough = np.where(steady[:-1] >= gpus, np.diff(ticks), 0)
         until = np.concatenate([[0], np.cumsum(enough)])
+        latest = np.maximum.accumulate(np.where(most_at >= gpus, np.arange(len(ticks)), -1))
         these = least == gpus
         left_for[these] = until[high[these]] - until[low[these]]
-    return _Free(most, left_for)
+        last[these] = latest[high[these] - 1]
+    later = last + 1 < high
+    after = _largest_between(most_at, np.where(later, np.maximum(last + 1, low), low), high)
+    since = np.maximum(steady[last], np.where(later, after, 0))
+    known = np.where(last >= low, ticks[last], -1)
+    return _Free(_largest_between(most_at, low, high), left_for, known, since)
 
 
 def _over_time(inputs: WaitInputs, ticks: Whole) -> tuple[Whole, Whole]:
@@ -272,6 +282,8 @@ def _reasons(
                 inputs.wanted[waits.handle].tolist(),
                 inputs.least[waits.handle].tolist(),
                 free.most.tolist(),
+                free.since.tolist(),
+                (waits.end - free.last).tolist(),
                 free.left_for.tolist(),
                 (waits.end - waits.begin).tolist(),
                 around.served,
@@ -289,6 +301,9 @@ class _Figures(NamedTuple):
     gpus: int
     least: int
     most_free: int
+    most_since: int
+    since: Tick
+    """How long before its start as many GPUs as it needs were free for the last time."""
     left_for: Tick
     length: Tick
     served: int
@@ -329,8 +344,10 @@ def _reason(cause: str, told: _Told | None, wait: _Figures) -> str:
         unused = ", but the policy's order or rule of placement left them unused"
         had = f"{wanted}, and {stayed}{'' if wait.behind else unused}"
     else:
-        most = "1 GPU was" if wait.most_free == 1 else f"{wait.most_free} GPUs were"
-        had = f"{most} free at one instant, but other jobs got them, and {wanted}"
+        had = (
+            f"as many GPUs as it needs were last free {_time(wait.since)} before it started, but "
+            f"other jobs got them; after that {_most_free(wait.most_since)}, and {wanted}"
+        )
     return f"{wait.behind}{had}; {_meanwhile(wait.served, wait.overtaken)}"
 
 
