@@ -10,6 +10,9 @@ from artist.engine.rows import EndReason, Rows
 from artist.units import Tick, seconds
 from artist.workload.job import Job
 
+HAND_OVER = 1000
+"""Ticks: shorter waits, and shorter times in which GPUs are free, do not count."""
+
 Stay = tuple[Tick, Tick, int]
 """Begin, end and GPUs."""
 
@@ -26,7 +29,7 @@ def naive_waits(rows: Rows, gpus: int, jobs: Sequence[Job]) -> list[dict[str, An
     for handle, own in enumerate(stays):
         begin = arrival[handle]
         for start, end, _ in own:
-            if start > begin:
+            if start - begin >= HAND_OVER:
                 waits.append((begin, handle, start))
             begin = end
     return [_row(rows, gpus, jobs, stays, *wait) for wait in sorted(waits)]
@@ -61,7 +64,11 @@ def _row(
     most, least = max(at_hand), jobs[handle].gpus_min
     chances = [index for index, free in enumerate(at_hand) if free >= least]
     ends = [*inside[1:], end]
-    left = sum(ends[i] - tick for i, tick in enumerate(inside) if after[i] >= least)
+    left = sum(
+        ends[i] - tick
+        for i, tick in enumerate(inside)
+        if after[i] >= least and ends[i] - tick >= HAND_OVER
+    )
     mostly_free = left and 2 * left >= end - begin
     cause = "left-free" if mostly_free else "order" if most >= least else "gpus"
     causes = naive_causes(rows, gpus, stays, least, (begin, handle, end))
@@ -122,7 +129,7 @@ def naive_causes(
         free = gpus - _held(stays, tick) - _away(rows, tick)
         changing = gpus - _kept(stays, tick) - _most_away(rows, tick)
         at_hand = at_hand or max(free, changing) >= least
-        if free >= least:
+        if free >= least and until - tick >= HAND_OVER:
             spent["left-free"] = spent.get("left-free", 0) + until - tick
         else:
             rest += until - tick

@@ -1,7 +1,8 @@
 """Why jobs waited: one row per stretch of time in which a job had arrived and had no GPUs.
 
 A wait lasts from the job's arrival, or from the loss of its GPUs, to its next start. The instant of
-that start is not part of it. Everything is derived from the engine's rows after the run.
+that start is not part of it. Everything is derived from the engine's rows after the run. Less than
+a microsecond is no wait: within it a policy passes GPUs from one job to another.
 
 **Free GPUs.** At an instant at which GPUs change hands, those count as free that no job holds both
 before and after it. So GPUs that go from one job to another are free at that instant: the policy
@@ -43,6 +44,9 @@ from artist.units import Tick, seconds
 
 LEFT_FREE, ORDER, GPUS = "left-free", "order", "gpus"
 CAUSES = (*WAIT_CAUSES, LEFT_FREE, ORDER, GPUS)
+
+HAND_OVER: Tick = 1_000
+"""Within so many ticks GPUs are passed on: nobody waits, and none stay free."""
 
 ARRIVED = "arrived"
 """How a wait began, if the job did not lose GPUs."""
@@ -148,7 +152,7 @@ def _waits(inputs: WaitInputs) -> tuple[Waits, Whole]:
     begin = np.where(first, inputs.arrival[stays.handle], np.concatenate([[0], stays.end[:-1]]))
     before = np.where(first, -1, np.arange(len(first)) - 1)
     order = np.lexsort((stays.handle, begin))
-    order = order[(stays.start > begin)[order]]
+    order = order[(stays.start - begin >= HAND_OVER)[order]]
     return Waits(stays.handle[order], begin[order], stays.start[order]), before[order]
 
 
@@ -159,12 +163,13 @@ def _free(inputs: WaitInputs, waits: Waits) -> _Free:
     stays, service = inputs.stays, inputs.withdrawn
     ticks = rising(stays.start, stays.end, waits.begin, waits.end, service[:, 0])
     steady, changing = _over_time(inputs, ticks)
-    most_at = np.maximum(steady, changing)
+    most_at, lengths = np.maximum(steady, changing), np.diff(ticks)
+    stays_so = lengths >= HAND_OVER
     low, high = np.searchsorted(ticks, waits.begin), np.searchsorted(ticks, waits.end)
     least = inputs.least[waits.handle]
     left_for, last = np.zeros((2, len(least)), dtype=np.int64)
     for gpus in rising(least).tolist():
-        enough = np.where(steady[:-1] >= gpus, np.diff(ticks), 0)
+        enough = np.where((steady[:-1] >= gpus) & stays_so, lengths, 0)
         until = np.concatenate([[0], np.cumsum(enough)])
         latest = np.maximum.accumulate(np.where(most_at >= gpus, np.arange(len(ticks)), -1))
         these = least == gpus
