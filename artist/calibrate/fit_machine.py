@@ -94,6 +94,8 @@ class MachineFit:
     numbers: MachineNumbers
     at_least: Mapping[str, float]
     """Bandwidths of which the steps only tell that they are no smaller than this, in GiB/s."""
+    untold: frozenset[str] = frozenset()
+    """Numbers of which the steps tell nothing."""
 
     @property
     def facts(self) -> dict[str, float]:
@@ -101,13 +103,28 @@ class MachineFit:
         return {
             f"{name}_at_least" if name in self.at_least else name: self.at_least.get(name, value)
             for name, value in asdict(self.numbers).items()
+            if name not in self.untold
         }
 
-    def on(self, fabric: Fabric) -> Fabric:
-        """The fabric with the numbers. A bandwidth above its bound stays as the fabric has it."""
+    def on(self, fabric: Fabric, source: str = "fitted to measured steps") -> Fabric:
+        """The fabric with the numbers, and what changes with its source.
+
+        A bandwidth above its bound stays as the fabric has it, and so does what the steps do not
+        tell.
+        """
         own = MachineNumbers.of(fabric)
         kept = {name: max(getattr(own, name), least) for name, least in self.at_least.items()}
-        return replace(self.numbers, **kept).on(fabric)
+        kept |= {name: getattr(own, name) for name in self.untold}
+        fitted = replace(self.numbers, **kept).on(fabric)
+        levels = tuple(
+            new if new == old else new.model_copy(update={"source": source})
+            for new, old in zip(fitted.levels, fabric.levels, strict=True)
+        )
+        system = fitted.system
+        if system != fabric.system:
+            words = f"hidden share {source}; the rest as in {fabric.name}: {system.source}"
+            system = system.model_copy(update={"source": words})
+        return fitted.model_copy(update={"levels": levels, "system": system})
 
 
 def fit_machine(steps: Iterable[PlacedStep], fabric: Fabric, backend: LatencyBackend) -> MachineFit:
@@ -124,14 +141,20 @@ def fit_machine(steps: Iterable[PlacedStep], fabric: Fabric, backend: LatencyBac
         )
 
     asked, of_step = _distinct(fitted, fabric)
+    # With fewer steps than numbers, any hidden share fits as well as any other.
+    inside = any(step.gpus > step.machines for step in fitted)
+    outside = any(step.machines > 1 for step in fitted)
+    tells_hidden_share = len(asked) > inside + outside
 
     @cache
     def loss(numbers: MachineNumbers) -> float:
         predicted_s = predict(asked, numbers.on(fabric), backend)
         return mean_log_error(fitted, [predicted_s[index] for index in of_step])
 
-    best = _refined(min((_scanned(share, loss) for share in (0.0, *_SHARES)), key=loss), loss)
-    return _told(best, loss)
+    shares = (0.0, *_SHARES) if tells_hidden_share else (MachineNumbers.of(fabric).hidden_share,)
+    ways = (-1, 0, 1) if tells_hidden_share else (0,)
+    best = _refined(min((_scanned(share, loss) for share in shares), key=loss), loss, ways)
+    return _told(best, loss, tells_hidden_share=tells_hidden_share)
 
 
 def compute_times(
@@ -198,8 +221,8 @@ def _scanned(hidden_share: float, loss: Loss) -> MachineNumbers:
     return numbers
 
 
-def _refined(numbers: MachineNumbers, loss: Loss) -> MachineNumbers:
-    """Search around some numbers with ever smaller steps.
+def _refined(numbers: MachineNumbers, loss: Loss, ways: Sequence[int]) -> MachineNumbers:
+    """Search around some numbers with ever smaller steps; those of the hidden share go `ways`.
 
     More hidden communication and less bandwidth almost cancel each other, so the other numbers
     follow each step of the hidden share.
@@ -210,7 +233,7 @@ def _refined(numbers: MachineNumbers, loss: Loss) -> MachineNumbers:
         moved, last = numbers, None
         while moved != last:
             last = moved
-            shares = (moved.hidden_share + (ratio - 1) * way / 2 for way in (-1, 0, 1))
+            shares = (moved.hidden_share + (ratio - 1) * way / 2 for way in ways)
             candidates = [
                 _followed(moved, share, ratio, loss) for share in shares if 0 <= share <= 1
             ]
@@ -233,20 +256,23 @@ def _followed(
     return numbers
 
 
-def _told(best: MachineNumbers, loss: Loss) -> MachineFit:
+def _told(best: MachineNumbers, loss: Loss, *, tells_hidden_share: bool) -> MachineFit:
     """The numbers, with shares of 1 where the steps do not tell otherwise, and their bounds."""
     enough = loss(best) + TOLERANCE
     numbers = best
-    for name in ("pair_share", "hidden_share"):
+    untold = set() if tells_hidden_share else {"hidden_share"}
+    for name in ("pair_share", "hidden_share") if tells_hidden_share else ("pair_share",):
         if loss(replace(numbers, **{name: 1.0})) <= enough:
             numbers = replace(numbers, **{name: 1.0})
     at_least = {}
     for name in ("inside_gib_per_s", "outside_gib_per_s"):
         slower = (replace(numbers, **{name: value}) for value in _FINE_BANDWIDTHS)
         bounds = [getattr(other, name) for other in slower if loss(other) <= enough]
-        if bounds and bounds[-1] == _FINE_BANDWIDTHS[-1]:
+        if bounds == [*_FINE_BANDWIDTHS]:
+            untold |= {name, "pair_share"} if name == "outside_gib_per_s" else {name}
+        elif bounds and bounds[-1] == _FINE_BANDWIDTHS[-1]:
             at_least[name] = bounds[0]
-    return MachineFit(numbers, at_least)
+    return MachineFit(numbers, at_least, frozenset(untold))
 
 
 def _around(fabric: Fabric) -> tuple[int, int]:

@@ -6,7 +6,7 @@ The layers of the catalogue's model are scaled to the measured compute time.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -63,6 +63,21 @@ def errors_by_task(
         if predicted_s is not None:
             rows.setdefault(step.task, []).append((step, predicted_s))
     return {task: StepErrors.of(*zip(*pairs, strict=True)) for task, pairs in rows.items()}
+
+
+def doubtful_steps(steps: Iterable[PlacedStep]) -> Iterator[str]:
+    """What can hardly be of some steps, from the line on."""
+    for step in steps:
+        if step.gpus > 1 and step.compute_s is not None and step.step_s < 0.95 * step.compute_s:
+            yield (
+                f"{step.line}: a step on {step.gpus} GPUs takes {step.step_s:g} s, less than one "
+                f"on 1 GPU of the same batch ({step.compute_s:g} s): check it"
+            )
+        if step.gpus == 1 and step.is_predictable and compute_scale(step) > 100:
+            yield (
+                f"{step.line}: a step on 1 GPU takes {step.step_s:g} s, {compute_scale(step):,.0f} "
+                "times as long as the catalogue says; step_s is in seconds"
+            )
 
 
 def mean_log_error(steps: Sequence[PlacedStep], predicted_s: Sequence[float | None]) -> float:

@@ -10,7 +10,7 @@ import pytest
 
 from artist.calibrate.fit_machine import MachineNumbers, fit_machine
 from artist.calibrate.measured_steps import PlacedStep, read_steps
-from artist.calibrate.step_prediction import predict
+from artist.calibrate.step_prediction import doubtful_steps, predict
 from artist.cluster.fabric import load_fabric
 from artist.errors import TraceError
 from artist.estimates.calibration import ModelCalibration
@@ -152,6 +152,29 @@ def test_steps_without_communication_only_bound_the_bandwidths() -> None:
     assert own.outside_gib_per_s < fit.at_least["outside_gib_per_s"]
     assert MachineNumbers.of(fit.on(fabric)).outside_gib_per_s == fit.at_least["outside_gib_per_s"]
     assert MachineNumbers.of(fit.on(fast.on(fabric))).outside_gib_per_s == 4e3
+
+
+def test_what_the_steps_do_not_tell_stays_as_the_fabric_has_it() -> None:
+    fabric = load_fabric("t4")
+    inside = [one for one in made_steps(MachineNumbers(1.5, 0.6)) if one.placement == "4"][:1]
+    fit = fit_machine(inside, fabric, ANALYTICAL)
+    assert fit.untold == {"outside_gib_per_s", "pair_share", "hidden_share"}
+    assert set(fit.facts) == {"inside_gib_per_s"}
+    own, fitted = MachineNumbers.of(fabric), fit.on(fabric, "fitted to mine")
+    assert MachineNumbers.of(fitted) == replace(own, inside_gib_per_s=fit.numbers.inside_gib_per_s)
+    assert predict(inside, fitted, ANALYTICAL) == [pytest.approx(inside[0].step_s, rel=2e-3)]
+    assert [level.source for level in fitted.levels] == [
+        "fitted to mine", *(level.source for level in fabric.levels[1:])
+    ]  # fmt: skip
+    assert fitted.system == fabric.system
+
+
+def test_steps_that_can_hardly_be_are_named(tmp_path: Path) -> None:
+    rows = ("t4,resnet50,32,1,180,0", "t4,resnet50,32,4,150,0", 't4,resnet50,32,"4,4",200,0')
+    slow, fast = doubtful_steps(read_steps(written(tmp_path, *rows)))
+    assert slow.startswith("2: a step on 1 GPU takes 180 s, ")
+    assert slow.endswith("times as long as the catalogue says; step_s is in seconds")
+    assert fast.startswith("3: a step on 4 GPUs takes 150 s, less than one on 1 GPU")
 
 
 def test_without_a_step_to_fit_the_error_says_what_is_needed() -> None:

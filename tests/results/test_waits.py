@@ -96,8 +96,8 @@ def test_waits_under_fifo_by_hand() -> None:
         "it wanted 1, and for 8 s of 8 s as many stayed free, but the policy's order "
         "or rule of placement left them unused; no other job got GPUs meanwhile",
         "as many GPUs as it needs were last free 5 s before it started, but other jobs got them; "
-        "after that at most 2 GPUs were free, and it wanted 4; 2 other jobs got GPUs meanwhile, all "
-        "before it in the trace",
+        "after that at most 2 GPUs were free, and it wanted 4; 2 other jobs got GPUs meanwhile, "
+        "all before it in the trace",
     ]
     in_order = table(simulated("fifo", tree, jobs), tree, jobs, head_blocks=True)
     assert [wait["reason"] for wait in in_order] == [

@@ -198,7 +198,7 @@ def machine(
     from artist.calibrate.fit_machine import compute_times, fit_machine
     from artist.calibrate.measured_steps import read_steps, steps_of
     from artist.calibrate.output_files import document_file, write_document
-    from artist.calibrate.step_prediction import errors_by_task
+    from artist.calibrate.step_prediction import doubtful_steps, errors_by_task
     from artist.cluster.fabric import FabricOrigin, load_fabric
     from artist.run import open_backend
 
@@ -211,20 +211,21 @@ def machine(
         known = ", ".join(dict.fromkeys(step.task for step in of_kind))
         raise ConfigError(f"--model {model!r}: {steps} has no steps of it; choose one of {known}")
     fit = fit_machine(mine, on_fabric, by_backend)
-    fitted = fit.on(on_fabric)
+    of = f"steps of {model} in {steps.name}"
+    fitted = fit.on(on_fabric, f"fitted to {of}")
     errors = errors_by_task(of_kind, fitted, by_backend)
     origin = FabricOrigin(
         kind="measured",
-        of=f"steps of {model} in {steps.name}",
-        error=f"median error {100 * errors[model].median:.1f} %",
+        of=of,
+        error=f"median error {100 * errors[model].median:.1f} % of {errors[model].steps}",
     )
-    changes = {"name": name, "origin": origin, "calibration": name}
+    summary = f"fitted to {of}; the rest is {base}"
+    changes = {"name": name, "summary": summary, "origin": origin, "calibration": name}
     fitted = fitted.model_copy(update=changes)
     # Of the two, the fabric names the calibration: it is written last.
     scales = compute_times(name, of_kind, fitted, f"steps on one GPU in {steps.name}")
     write_document(scales, scales_target, "Written by `artist calibrate machine`.")
-    header = f"Fitted by `artist calibrate machine` to {model} in {steps.name}; the rest is {base}."
-    write_document(fitted, target, header)
+    write_document(fitted, target, f"Written by `artist calibrate machine`: {summary}.")
     if format_ is Format.JSON:
         by_task = {task: error._asdict() for task, error in errors.items()}
         print_json({"fabric": name, **fit.facts, "errors": by_task})
@@ -239,6 +240,11 @@ def machine(
                 for task, error in errors.items()
             ],
         )  # fmt: skip
+    if fit.untold:
+        names = ", ".join(sorted(fit.untold))
+        note(f"note: the steps do not tell {names}; {name} keeps what {base} has")
+    for doubt in doubtful_steps(mine):
+        note(f"note: {steps}:{doubt}")
     note(f"wrote {target} and {scales_target}; use both with --fabric {name}")
 
 
