@@ -57,12 +57,19 @@ ClusterName = Annotated[
     typer.Option(metavar="NAME|FILE", help="Instead of sizes; see: artist list clusters."),
 ]
 TraceName = Annotated[
-    str | None, typer.Option(metavar="NAME|FILE", help="See: artist list traces.")
+    str | None,
+    typer.Option(
+        metavar="NAME|FILE", help="See: artist list traces (default sensetime-batch-500)."
+    ),
 ]
 Arrivals = Annotated[str | None, typer.Option(help="trace, batch or poisson:JOBS_PER_HOUR.")]
 Jobs = Annotated[int | None, typer.Option(help="Only the first N jobs.")]
 FabricName = Annotated[
-    str | None, typer.Option(metavar="NAME|FILE", help="See: artist list fabrics.")
+    str | None,
+    typer.Option(
+        metavar="NAME|FILE",
+        help="See: artist list fabrics (default: dally2025 for sensetime traces, else a100).",
+    ),
 ]
 Backend = Annotated[str | None, typer.Option(help="See: artist list backends.")]
 CalibrationName = Annotated[

@@ -300,11 +300,11 @@ class FreeGpus:
         free = self._levels[0].counts
         for leaf, count in zip(placement.leaves, placement.counts):
             if not 0 <= leaf < len(free) or count < 1 or free[leaf] < count:
+                name = f"{self.tree.levels[0].name} {leaf}"
+                if count < 1:
+                    raise PolicyError(f"a placement with {count} GPUs of {name}; each needs 1")
                 available = free[leaf] if 0 <= leaf < len(free) else 0
-                raise PolicyError(
-                    f"{count} GPUs of {self.tree.levels[0].name} {leaf} claimed, "
-                    f"but {available} are free there"
-                )
+                raise PolicyError(f"{count} GPUs of {name} claimed, but {available} are free there")
         self._move(placement, -1)
 
     def release(self, placement: Placement) -> None:

@@ -119,7 +119,7 @@ def compare(
     seed: options.Seed = None,
     values: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write every value to a .csv or .parquet too."),
+        typer.Option(metavar="FILE", help="Write every metric to a .csv or .parquet too."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Keep all runs in a folder, for --resume and for reports.")
