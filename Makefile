@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 READY := $(VENV)/.ready
 
-.PHONY: sim test lint docs wheel docker-test docker-batch ray-test rl-test slow mutations bench package-test fuzz attack examples reproduction reference measured contention study-contention study-cassini study-rl study-failures study-mast study-loop clean
+.PHONY: sim test lint docs wheel docker-test docker-batch ray-test rl-test slow mutations bench package-test fuzz attack oracles examples reproduction reference measured contention study-contention study-cassini study-rl study-failures study-mast study-loop clean
 .DELETE_ON_ERROR:
 
 # Installs artist without the tools of development, which are most of the packages.
@@ -54,7 +54,7 @@ rl-test: $(STAMP)
 	$(BIN)/pytest -q -m rl
 
 slow: $(STAMP)
-	$(BIN)/pytest -q -m slow --ignore tests/packaging
+	$(BIN)/pytest -q -m slow -n auto --dist loadfile --ignore tests/packaging
 
 # Makes mistakes in comparisons and tie rules, one by one, in a copy. Each must make its test fail.
 mutations: $(STAMP)
@@ -73,7 +73,7 @@ bench: $(STAMP)
 
 # Builds wheel and sdist, and tests them in clean environments of every installed Python.
 package-test: $(STAMP)
-	$(BIN)/pytest -q -m slow tests/packaging
+	$(BIN)/pytest -q -m slow -n auto --dist loadfile tests/packaging
 
 # Tries CASES broken files of each kind, from SEED on.
 CASES ?= 100000
@@ -81,6 +81,11 @@ SEED ?= 1
 
 fuzz: $(STAMP)
 	FUZZ_CASES=$(CASES) FUZZ_SEED=$(SEED) $(BIN)/pytest -q -m slow tests/fuzz tests/trace/test_fuzz.py
+
+# Compares policies with naive simulators, and Tetris with optima, on CASES random cases each.
+oracles: CASES = 10000
+oracles: $(STAMP)
+	CASES=$(CASES) $(BIN)/pytest -q -m slow -n auto tests/theory tests/failures tests/warehouse
 
 # Kills sweeps and comparisons KILLS times, and lets sweeps run on DISKS disks that are too small.
 KILLS ?= 100

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
@@ -32,6 +33,9 @@ from artist.units import TICKS_PER_S, Tick, seconds, ticks
 from artist.workload.job import Job
 
 S = TICKS_PER_S
+
+CASES = int(os.environ.get("CASES", "2000"))
+"""Random cases that the long comparisons with naive simulators try; `make oracles` tries more."""
 
 NETWORKS = ("learned", "rl-base", "rl-hybrid")
 LINEAR_PROGRAMS = ("gavel", "gavel-ftf", "gavel-makespan")

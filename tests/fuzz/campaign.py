@@ -18,7 +18,7 @@ from kinds import Kind
 
 from artist.errors import ArtistError
 
-CASES = int(os.environ.get("FUZZ_CASES", "2000"))
+CASES = int(os.environ.get("FUZZ_CASES", "400"))
 SEED = int(os.environ.get("FUZZ_SEED", "1"))
 LIMIT_S = 20
 MEMORY_MIB = 2048

@@ -14,7 +14,7 @@ import naive
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from support import EstimateByLevel
+from support import CASES, EstimateByLevel
 
 from artist.cluster.tree import Nested, nested
 from artist.cluster.visiting_order import VisitingOrder
@@ -180,7 +180,7 @@ def test_every_stay_of_every_job_follows_from_the_rules(case, policy, options) -
 
 
 @pytest.mark.slow
-@settings(max_examples=10_000)
+@settings(max_examples=CASES)
 @given(cases(40, 20), POLICY, OPTIONS)
 def test_stays_agree_with_more_jobs_on_larger_clusters(case, policy, options) -> None:
     assert simulated(case, policy, options) == expected(case, policy, options)

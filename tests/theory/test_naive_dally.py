@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive_dally import AutoDally, Dally, DallyRules, TunedRules
+from support import CASES
 from test_naive_classics import Case, cases, naive_cluster, simulated, slowdown
 
 from artist.workload.job import Job
@@ -140,14 +141,14 @@ def test_every_stay_follows_from_algorithm_2(case, options) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=5_000)
+@settings(max_examples=CASES)
 @given(cases(40, 20), FIXED)
 def test_stays_agree_with_more_jobs_on_larger_clusters(case, options) -> None:
     assert simulated(case, "dally", options) == expected(case, options)
 
 
 @pytest.mark.slow
-@settings(max_examples=2_000)
+@settings(max_examples=CASES // 2)
 @given(cases(40, 20), TUNED)
 def test_stays_agree_with_algorithm_2_with_more_jobs_on_larger_clusters(case, options) -> None:
     assert simulated(case, "dally", options) == expected_tuned(case, options)

@@ -17,6 +17,7 @@ from naive import ticks
 from naive_gandiva import Gandiva, GandivaRules
 from naive_themis import Themis, ThemisRules
 from random_cases import random_case
+from support import CASES
 from test_naive_classics import Case, naive_cluster, simulated, slowdown
 
 from artist.rng import Draws
@@ -155,7 +156,7 @@ def test_every_stay_of_every_job_follows_from_the_rule(oracle: Oracle) -> None:
 
 @pytest.mark.slow
 @each_oracle
-@pytest.mark.parametrize("hundred", range(20))
+@pytest.mark.parametrize("hundred", range(CASES // 400))
 def test_stays_agree_with_more_jobs_on_larger_clusters(oracle: Oracle, hundred: int) -> None:
     for seed in range(100 * hundred, 100 * (hundred + 1)):
         compare(oracle, seed, 40, 20)

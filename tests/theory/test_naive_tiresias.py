@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from naive_tiresias import Tiresias, TiresiasRules
+from support import CASES
 from test_naive_classics import Case, cases, naive_cluster, simulated, slowdown
 
 SKEWED, UNSKEWED = "vgg11", "resnet50"
@@ -58,7 +59,7 @@ def test_every_stay_of_every_job_follows_from_the_rule(case, options) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=2_000)
+@settings(max_examples=CASES // 2)
 @given(modelled_cases(40, 20), OPTIONS)
 def test_stays_agree_with_more_jobs_on_larger_clusters(case, options) -> None:
     assert simulated(case, "tiresias", options) == expected(case, options)

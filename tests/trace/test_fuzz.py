@@ -27,7 +27,7 @@ from artist.units import MAX_TIME_S
 
 RULES = Rules(fractional=Fractional.ROUND_UP)
 LIMIT_S = 20
-CASES = int(os.environ.get("FUZZ_CASES", "20000"))
+CASES = int(os.environ.get("FUZZ_CASES", "4000"))
 SEED = int(os.environ.get("FUZZ_SEED", "3"))
 
 

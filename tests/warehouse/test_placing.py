@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_warehouses import at_home, instance, oracle, region_of
+from support import CASES
 
 from artist.errors import ConfigError
 from artist.warehouse.climb import climb
@@ -86,9 +87,10 @@ def test_a_few_small_warehouses_end_at_the_optimum() -> None:
 
 
 @pytest.mark.slow
-def test_199_of_200_small_warehouses_end_at_the_optimum() -> None:
+def test_at_most_one_in_200_small_warehouses_ends_above_the_optimum() -> None:
     pytest.importorskip("scipy")
-    assert sum(excess(seed) < 1e-6 for seed in range(200)) >= 199
+    tried = CASES // 40
+    assert sum(excess(seed) >= 1e-6 for seed in range(tried)) <= tried // 200
 
 
 @pytest.mark.slow
@@ -126,7 +128,7 @@ def test_highs_refuses_a_large_warehouse() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(0, 20, 4))  # all 20 pass; each takes half a minute
+@pytest.mark.parametrize("seed", range(0, 20, 8))  # all 20 pass; each takes half a minute
 def test_the_papers_start_ends_at_its_v1(seed: int, tmp_path: Path) -> None:
     """V0 has 2.63 and .76 (section 5.6). Hours at home must not fall, and often leave no move."""
     folder = tmp_path / "warehouse"
