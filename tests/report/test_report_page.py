@@ -216,3 +216,11 @@ def test_the_commands_say_what_they_wrote(artist, one: Path, tmp_path: Path) -> 
     assert artist("export", one, "--format", "perfetto", "--out", "t.json").returncode == 0
     assert json.loads((here / "t.json").read_text())["traceEvents"]
     assert sorted(path.name for path in here.iterdir()) == ["other.html", "report.html", "t.json"]
+
+
+def test_a_number_has_its_unit_beside_it(one: Path) -> None:
+    text = page(group(read_runs([one]))).decode()
+    row = re.search(r"<code>makespan_s</code>.*?<td>([^<]*)", text, re.DOTALL)
+    assert row is not None
+    assert re.fullmatch(r"[\d.,]+ (d|h|min|s)", row[1].strip())
+    assert re.search(r'class="unset".*?<td>not set</td>', text)
