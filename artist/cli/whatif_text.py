@@ -10,7 +10,7 @@ from artist.results.statistics.compare_values import LEAST_REPLICATES, Verdict
 from artist.results.terms.number_text import counted, listed, percent, short, time_text
 
 if TYPE_CHECKING:
-    from artist.experiments.whatif import Loss, Outcome, WhatIf
+    from artist.experiments.recorded.whatif import Loss, Outcome, WhatIf
     from artist.results.statistics.block_bootstrap import BlockDifference
 
 _MOST_LOSERS = 4

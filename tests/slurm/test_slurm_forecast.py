@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 
 from artist.cli.main import application
 from artist.errors import ArtistError, ConfigError
-from artist.experiments.forecast import Asked, Forecast, calibration, forecast
-from artist.experiments.run_time_law import Observed, RunTimes
+from artist.experiments.recorded.forecast import Asked, Forecast, calibration, forecast
+from artist.experiments.recorded.run_time_law import Observed, RunTimes
 from artist.slurm.queue_text import expected_starts
 
 SCHEDULER = "bf_interval=5,sched_interval=5,batch_sched_delay=1"

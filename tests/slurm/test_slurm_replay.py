@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from artist.cli.main import application
 from artist.errors import ConfigError
-from artist.experiments.replay import replay
+from artist.experiments.recorded.replay import replay
 
 RECORDED = Path(__file__).parents[3] / "shared" / "groundwork" / "slurm"
 needs_recorded = pytest.mark.skipif(

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from artist.cli.main import application
 from artist.cli.whatif_text import answer, page, table
 from artist.errors import ConfigError
-from artist.experiments.whatif import WhatIf, what_if
+from artist.experiments.recorded.whatif import WhatIf, what_if
 from artist.results.statistics.block_bootstrap import block_difference
 from artist.results.statistics.compare_values import Verdict
 

@@ -13,7 +13,7 @@ from artist.cli import options
 from artist.cli.output import Format, note, print_facts, print_json, print_table, print_text
 
 if TYPE_CHECKING:
-    from artist.experiments.forecast import Forecast, StartForecast
+    from artist.experiments.recorded.forecast import Forecast, StartForecast
 
 _COLUMNS = ("job", "GPUs", "median", "80 % from", "to", "never", "Slurm says", "did")
 
@@ -56,8 +56,8 @@ def forecast(
 ) -> None:
     """Say when jobs of a recorded Slurm will start, and how sure that is."""
     from artist.errors import ConfigError
-    from artist.experiments.forecast import Asked, calibration
-    from artist.experiments.forecast import forecast as forecast_of
+    from artist.experiments.recorded.forecast import Asked, calibration
+    from artist.experiments.recorded.forecast import forecast as forecast_of
     from artist.units import seconds_of
 
     if job is not None and gpus is not None:

@@ -39,7 +39,7 @@ def replay(
     quiet: options.Quiet = False,
 ) -> None:
     """Simulate what a Slurm recorded, and compare when each job started."""
-    from artist.experiments.replay import replay as replayed
+    from artist.experiments.recorded.replay import replay as replayed
     from artist.results.run_directory import check_target, write_run
 
     if out is not None:

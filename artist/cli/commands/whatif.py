@@ -42,7 +42,7 @@ def whatif(
     """Say what changes of a recorded Slurm would do to waits."""
     from artist.cli.whatif_text import answer, as_json, page, table
     from artist.errors import ConfigError
-    from artist.experiments.whatif import what_if
+    from artist.experiments.recorded.whatif import what_if
     from artist.io.writing import check_new_file, write_whole
 
     if not changes:

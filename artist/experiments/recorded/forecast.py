@@ -23,9 +23,9 @@ from artist.cluster.visiting_order import VisitingOrder
 from artist.config import load_scenario
 from artist.engine.simulator import Simulator
 from artist.errors import ConfigError, did_you_mean, shortened
-from artist.experiments.queue_at import Log, QueueAt, moment_in, queue_at, read_log
-from artist.experiments.recording import moment_of
-from artist.experiments.run_time_law import Observed, RunTimes
+from artist.experiments.recorded.queue_at import Log, QueueAt, moment_in, queue_at, read_log
+from artist.experiments.recorded.recording import moment_of
+from artist.experiments.recorded.run_time_law import Observed, RunTimes
 from artist.io.digests import pseudonym
 from artist.network.rates.rate_functions import open_contention
 from artist.policies.options import SlurmOptions

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from artist.errors import ConfigError, shortened
-from artist.experiments.recording import Recording, log_of, moment_of, read_recording
+from artist.experiments.recorded.recording import Recording, log_of, moment_of, read_recording
 from artist.io.writing import write_whole
 from artist.slurm.texts import Record, table
 from artist.trace.native.time_units import moment_s, zoned_s

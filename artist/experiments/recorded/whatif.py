@@ -21,10 +21,16 @@ import numpy as np
 from artist.cluster.cluster_file import cluster_from
 from artist.config import Scenario
 from artist.errors import ArtistError, ConfigError, shortened
-from artist.experiments.cluster_changes import GROUPS, SIZES, is_of_cluster, units, with_change
-from artist.experiments.recording import Recording, read_recording, write_cluster
+from artist.experiments.recorded.cluster_changes import (
+    GROUPS,
+    SIZES,
+    is_of_cluster,
+    units,
+    with_change,
+)
+from artist.experiments.recorded.recording import Recording, read_recording, write_cluster
+from artist.experiments.recorded.replay import Replay, replayed
 from artist.experiments.relative_values import scenario_at
-from artist.experiments.replay import Replay, replayed
 from artist.policies.slurm.settings import settings_of
 from artist.results.statistics.block_bootstrap import BlockDifference, block_difference
 from artist.run import simulate

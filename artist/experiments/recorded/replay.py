@@ -21,7 +21,7 @@ import numpy as np
 
 from artist.cluster.cluster_file import load_cluster
 from artist.config import load_scenario
-from artist.experiments.recording import Recording, moment_of, read_recording
+from artist.experiments.recorded.recording import Recording, moment_of, read_recording
 from artist.policies.slurm.settings import settings_of
 from artist.run import simulate
 from artist.slurm.facts import SlurmFacts

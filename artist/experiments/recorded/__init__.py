@@ -1,0 +1,1 @@
+"""A recorded Slurm: replayed, changed, and continued into the future."""
