@@ -11,7 +11,7 @@ import artist
 HOUSE = Path(artist.__file__).parent
 MODULES = sorted(path for path in HOUSE.rglob("*.py") if path.name != "__init__.py")
 # A module a command, and a module a kind of figure: nobody looks for anything else there.
-WIDE = {"artist.cli", "artist.cli.commands", "artist.report", "artist.workload"}
+WIDE = {"artist.cli", "artist.cli.commands", "artist.report"}
 
 
 def package_of(path: Path) -> str:
