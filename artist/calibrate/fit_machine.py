@@ -4,7 +4,7 @@
 
 The four numbers are the bandwidth inside a machine, the bandwidth between machines, the share of
 it that a pair of machines reaches, and the share of the backward pass that hides communication
-(`workload/overlap.py`). They are fitted together, by the least mean |log(predicted / measured)|.
+(`workload/gradients.py`). They are fitted together, by the least mean |log(predicted / measured)|.
 The search covers every bandwidth that hardware has, so its result does not depend on the numbers
 of the base fabric.
 """

@@ -2,7 +2,7 @@
 
 The fabric's system settings decide it (docs/decisions/0015-what-astra-sim-is-asked.md): `rings`
 and `uneven` the dimensions (`dimensions.py`), `collectives` and `hidden_share` the workload
-(`workload/buckets.py`, `workload/overlap.py`).
+(`workload/gradients.py`).
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from artist.cluster.placement_shape import Shape
 from artist.errors import DivisionError
 from artist.estimates.dimensions import asked_shapes, dimensions, system_settings
 from artist.estimates.query import Dimension, Estimate, LatencyQuery
-from artist.workload.buckets import bucketed
+from artist.workload.gradients import bucketed, with_hidden_share
 from artist.workload.layers import Workload
-from artist.workload.overlap import with_hidden_share
 
 
 def as_sent(workload: Workload, system: FabricSystem) -> Workload:

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from artist.registry import UnknownNameError
 from artist.workload.architectures.operators import Operator, Role
 from artist.workload.catalogue import ROWS, Model
-from artist.workload.division.divide import Plan, divide
+from artist.workload.divide import Plan, divide
 from artist.workload.division.pipeline_schedules import Schedule
 from artist.workload.division.staged import Axes, Sharded, axes_of_order
 from artist.workload.gpus import FASTER, FITTED, Precision, fitted_gpu, gpu

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from artist.estimates.latency_service import single_gpu_ns
 from artist.units import MIB
-from artist.workload.buckets import bucketed
+from artist.workload.gradients import bucketed
 from artist.workload.iteration_graph import nodes, schedule
 from artist.workload.layers import Collective, Layer, Parallelism, Phase, Workload
 from artist.workload.models import workload

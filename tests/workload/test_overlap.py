@@ -10,8 +10,8 @@ from artist.cluster.fabric import load_fabric
 from artist.estimates.latency_service import single_gpu_ns
 from artist.estimates.query_from_text import on_placement
 from artist.run import open_backend
+from artist.workload.gradients import with_hidden_share
 from artist.workload.models import workload
-from artist.workload.overlap import with_hidden_share
 
 ANALYTICAL = open_backend("analytical")
 SHARES = st.floats(0, 1)
