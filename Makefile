@@ -82,10 +82,11 @@ SEED ?= 1
 fuzz: $(STAMP)
 	FUZZ_CASES=$(CASES) FUZZ_SEED=$(SEED) $(BIN)/pytest -q -m slow tests/fuzz tests/trace/test_fuzz.py
 
-# Compares policies with naive simulators, and Tetris with optima, on CASES random cases each.
+# Compares policies with naive simulators and Tetris with optima on CASES random cases each, and
+# graphs with every recording of ASTRA-sim.
 oracles: CASES = 10000
 oracles: $(STAMP)
-	CASES=$(CASES) $(BIN)/pytest -q -m slow -n auto tests/theory tests/failures tests/warehouse
+	CASES=$(CASES) $(BIN)/pytest -q -m slow -n auto tests/astra tests/theory tests/failures tests/warehouse
 
 # Kills sweeps and comparisons KILLS times, and lets sweeps run on DISKS disks that are too small.
 KILLS ?= 100
