@@ -134,8 +134,8 @@ TestAgainstCounting.settings = type(TestAgainstCounting.settings)(
         (on({0: 2, 1: 9}), "9 GPUs of machine 1 claimed, but 8 are free there"),
         (on({0: 2, 5: 1}), "1 GPUs of machine 5 claimed"),
         (on({-1: 1}), "1 GPUs of machine -1 claimed"),
-        (on({0: 2, 1: 0}), "0 GPUs of machine 1 claimed"),
-        (on({0: 2, 1: -3}), "-3 GPUs of machine 1 claimed"),
+        (on({0: 2, 1: 0}), "a placement with 0 GPUs of machine 1"),
+        (on({0: 2, 1: -3}), "a placement with -3 GPUs of machine 1"),
     ],
 )
 def test_a_claim_that_fails_changes_nothing(placement: Placement, message: str) -> None:

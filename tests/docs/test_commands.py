@@ -49,6 +49,7 @@ NOT_RUN = {
     "python hatch_build.py": "needs a C compiler; tests/packaging/test_compiled.py runs it",
     "make fuzz": "takes hours; tests/fuzz runs a slice",
     "make attack": "takes ten minutes; tests/experiments and tests/hostile run a slice",
+    "make oracles": "takes half an hour; make slow runs a part",
     "make examples": "overwrites files of the checkout; tests/examples compares them",
     "artist train machines.yaml --steps 300000": "takes ten minutes; the page runs a short one",
     "artist train machines.yaml --steps 80000": "takes minutes; the page runs a short one",

@@ -241,7 +241,10 @@ UNLAWFUL = {
     ),
     "a leaf that does not exist": ([Start(1, on({2: 4}))], "job 'b': 4 GPUs of machine 2 claimed"),
     "a negative leaf": ([Start(1, on({-1: 4}))], "job 'b': 4 GPUs of machine -1 claimed"),
-    "no GPUs of a leaf": ([Start(1, on({0: 4, 1: 0}))], "job 'b': 0 GPUs of machine 1 claimed"),
+    "no GPUs of a leaf": (
+        [Start(1, on({0: 4, 1: 0}))],
+        "job 'b': a placement with 0 GPUs of machine 1",
+    ),
     "a fraction of a GPU": (
         [Start(1, on({1: 2.5}))],
         "job 'b': Placement(leaves=(1,), counts=(2.5,)) holds other numbers than Python's integers",

@@ -31,13 +31,15 @@ number of GPUs only gets these or none, from the start.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement, machine_counts, tier
+from artist.cluster.tree import ClusterTree
 from artist.contract import ClusterView, Decision, JobView, SetBatch
 from artist.policies.elastic.rounds import Rounds, changes, movable, pool_of
 from artist.policies.options import PolluxOptions
@@ -81,7 +83,8 @@ class Pollux(Rounds):
         if not jobs or not capacity:
             return []
         players = [self._player(view, state, len(jobs), capacity) for state in jobs.values()]
-        spreads = Search(capacity, players, self._rules).best(self._rng)
+        rules = replace(self._rules, regions=_regions(view.cluster, capacity))
+        spreads = Search(capacity, players, rules).best(self._rng)
         wanted = dict(zip(jobs, spreads, strict=True))
         placed = _placed(view, jobs, wanted, pool)
         decisions = changes(view, jobs, placed)
@@ -168,6 +171,13 @@ class Pollux(Rounds):
             if batch != present:
                 decisions.append(SetBatch(handle, batch))
         return decisions
+
+
+def _regions(tree: ClusterTree, machines: Iterable[int]) -> Mapping[int, int]:
+    """The region of each machine; none if the cluster is one region."""
+    if not tree.wide_area:
+        return {}
+    return {unit: tree.ancestor(tree.machine, unit, tree.root - 1) for unit in machines}
 
 
 def _placed(

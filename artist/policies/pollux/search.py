@@ -17,8 +17,9 @@ The authors' program searches the same objective by a genetic algorithm.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -73,6 +74,8 @@ class Rules:
     """Of one job."""
     budget: int
     """How often jobs are taken away and put back."""
+    regions: Mapping[int, int] = field(default_factory=dict)
+    """The region of each machine, if there are several. No job that fits one spans two."""
 
 
 def objective(values: Floats, power: float) -> float:
@@ -97,6 +100,10 @@ class Search:
         self.players, self.rules = players, rules
         self._capacity = dict(capacity)
         self._largest = max(capacity.values(), default=0)
+        in_region: Counter[int] = Counter()
+        for machine, region in rules.regions.items():
+            in_region[region] += capacity.get(machine, 0)
+        self._largest_region = max(in_region.values(), default=0)
         self._one = [_costs(player.one, rules.power) for player in players]
         self._several = [_costs(player.several, rules.power) for player in players]
         self._stay = _costs(np.array([player.stays for player in players]), rules.power).tolist()
@@ -240,7 +247,7 @@ class Search:
                 machine = min((free, x) for x, free in state.free.items() if free >= gpus)[1]
                 found, cost = {machine: gpus}, float(one[gpus])
         if most > roomiest or roomiest < self._largest:
-            machines = state.for_distributed()[: self.rules.most_machines]
+            machines = self._together(index, state)[: self.rules.most_machines]
             limit = min(most, sum(state.free[x] for x in machines))
             if limit >= 2 and len(machines) > 1:
                 gpus = int(several[: limit + 1].argmin())
@@ -249,6 +256,18 @@ class Search:
                     if len(spread) > 1:
                         found = spread
         return found
+
+    def _together(self, index: int, state: _State) -> list[int]:
+        """Machines among which a job may be distributed: those of the region with most room."""
+        machines, regions = state.for_distributed(), self.rules.regions
+        runs_on = np.flatnonzero(self.players[index].several)
+        room: Counter[int] = Counter()
+        for machine in machines if regions else ():
+            room[regions[machine]] += state.free[machine]
+        if not room or (len(runs_on) and runs_on[0] > self._largest_region):
+            return machines
+        roomiest = max(room, key=lambda region: room[region])
+        return [machine for machine in machines if regions[machine] == roomiest]
 
 
 def _spread(state: _State, machines: Sequence[int], gpus: int) -> Spread:
