@@ -177,7 +177,10 @@ def _instead(file: Path, text: str) -> Iterator[None]:
 
 def _pytest(copy: Path, tests: Sequence[str]) -> tuple[int, str]:
     """Exit code and output of the tests of the copy, which import the copy's package."""
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
+    # Runs at the same time would clear each other's folders out of pytest's common one.
+    folder = copy.with_name(f"{copy.name}-tests")
+    plain = (sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider")
+    command = [*plain, f"--basetemp={folder}", *tests]
     environment = {**os.environ, "PYTHONPATH": str(copy)}
     done = subprocess.run(
         command, cwd=copy, env=environment, capture_output=True, text=True, timeout=LIMIT_S
