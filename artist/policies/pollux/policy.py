@@ -27,6 +27,7 @@ number of GPUs only gets these or none, from the start.
 - A job counts as at least one period old. Else the first job would gain nothing by starting.
 - A first start takes no delay; what a restart takes is the job's `restart_s`.
 - The cluster keeps its size.
+- No job that fits a region spans two (`widest_level` says why).
 """
 
 from __future__ import annotations
