@@ -130,14 +130,10 @@ class SpeedsOfRun:
         """Compute time of a model on so many GPUs of a kind over that on the reference kind."""
         return self._of(model, gpus)[kind]
 
-    def asked(self, job: Job, placement: Placement) -> tuple[str, float]:
-        """What estimates call the job's model on some GPUs (`ScaledModels`), and its scale there.
-
-        The slowest kind counts.
-        """
+    def scale_on(self, job: Job, placement: Placement) -> float:
+        """The scale of a job's compute time on some GPUs: that of the slowest kind."""
         scales = self._of(job.model, placement.gpus)
-        scale = max([scales[kind] for kind in kinds_of(self._tree, placement)])
-        return (job.model if scale == 1.0 else f"{job.model}{_SCALED}{scale!r})"), scale
+        return max([scales[kind] for kind in kinds_of(self._tree, placement)])
 
     def least_scale(self, job: Job) -> float:
         """The smallest scale that a job can have on this cluster."""
@@ -165,6 +161,11 @@ def _at(speeds: Speeds, gpus: int) -> float:
     """
     measured = sorted(speeds)
     return speeds[measured[max(bisect_right(measured, gpus) - 1, 0)]]
+
+
+def scaled_name(model: str, scale: float) -> str:
+    """What estimates call a model whose compute time is scaled (`ScaledModels`)."""
+    return model if scale == 1.0 else f"{model}{_SCALED}{scale!r})"
 
 
 @dataclass(frozen=True, slots=True)

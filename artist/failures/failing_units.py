@@ -1,4 +1,4 @@
-"""The units that can fail, and how often the GPUs of a job are hit.
+"""The units that can fail or be slow, and how often the GPUs of a job are hit.
 
 A link is the uplink of a unit, and its failure takes the unit out of service: nothing below can be
 reached (docs/decisions/0025-failures.md).
@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import NamedTuple
 
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree, units_holding
@@ -21,8 +22,10 @@ from artist.failures.model_file import (
     LinkFailures,
     Maintenance,
     PlannedOutage,
+    SlowUnit,
     UnitFailures,
 )
+from artist.units import LAST_TICK, Tick, ticks
 
 OF_A_GPU = -1
 """Stands for a level below the leaves: single GPUs."""
@@ -49,6 +52,15 @@ class PlannedUnitOutage:
     notice_s: float = 0.0
 
 
+class SlowLeaves(NamedTuple):
+    """The leaves of a slow unit, and when their GPUs compute `slowdown` times longer."""
+
+    leaves: range
+    start: Tick
+    end: Tick
+    slowdown: float
+
+
 class FailingUnits:
     """The failure model of one cluster.
 
@@ -60,6 +72,7 @@ class FailingUnits:
         self._first_gpu = (0, *accumulate(tree.levels[0].gpus))
         self.kinds: Sequence[FailureKind] = tuple(self._kinds(file))
         self.planned: Sequence[PlannedUnitOutage] = tuple(self._planned(file))
+        self.slow: Sequence[SlowLeaves] = tuple(self._slow(file))
         self.spares = file.model.spares
         if self.spares is not None:
             self._level(self.spares.level, file, ("spares", "level"))
@@ -122,13 +135,37 @@ class FailingUnits:
     def _planned(self, file: FailureFile) -> Iterator[PlannedUnitOutage]:
         for section, index, one in file.planned:
             level = self._level(one.level if one.kind == LINK else one.kind, file, (section, index))
-            if one.unit >= self.count(level):
-                raise ConfigError(
-                    f"{file.place(section, index)}: an outage of {one.kind} {one.unit}, but the "
-                    f"cluster has {self.count(level)} (numbered from 0); correct unit"
-                )
+            self._check(one, "an outage of", level, file, (section, index))
             notice_s = one.notice_s if isinstance(one, Maintenance) else 0.0
             yield PlannedUnitOutage(one.kind, level, one.unit, one, section == "outages", notice_s)
+
+    def _slow(self, file: FailureFile) -> Iterator[SlowLeaves]:
+        for index, one in enumerate(file.model.slow):
+            if one.kind in (GPU, LINK):
+                raise ConfigError(
+                    f"{file.place('slow', index)}: a slow {one.kind}; name the machine instead: a "
+                    "job does not say which of its GPUs it holds, and goes at the slowest machine"
+                )
+            level = self._level(one.kind, file, ("slow", index))
+            self._check(one, "a slow", level, file, ("slow", index))
+            start = ticks(one.at_s)
+            end = LAST_TICK if one.duration_s is None else ticks(one.at_s + one.duration_s)
+            yield SlowLeaves(self.tree.leaves(level, one.unit), start, end, 1.0 / one.speed)
+
+    def _check(
+        self,
+        one: PlannedOutage | SlowUnit,
+        what: str,
+        level: int,
+        file: FailureFile,
+        at: tuple[int | str, ...],
+    ) -> None:
+        """Refuse a unit that the cluster lacks."""
+        if one.unit >= self.count(level):
+            raise ConfigError(
+                f"{file.place(*at)}: {what} {one.kind} {one.unit}, but the cluster has "
+                f"{self.count(level)} (numbered from 0); correct unit"
+            )
 
     def _level(self, name: str, file: FailureFile, at: tuple[int | str, ...]) -> int:
         names = self.tree.level_names[: self.tree.root]

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
-from artist.contract import NO_CHECKPOINT, Checkpoint, Policy
+from artist.contract import NO_CHECKPOINT, Checkpoint, Policy, RateFunction
 from artist.failures.checkpoints import CheckpointOptions, daly_interval_s, young_interval_s
 from artist.failures.events import FailureEvents
 from artist.failures.failing_units import FailingUnits
 from artist.failures.model_file import NONE, load_failures
 from artist.failures.notice_gate import NoticeGate
+from artist.failures.slowdowns import RateInIsolation, Slowdowns, SlowedRates
 from artist.units import LAST_TICK, TICKS_PER_S, ticks
 from artist.workload.job import Job
 
@@ -28,6 +29,16 @@ class FailuresOfRun:
     def events(self, seed: int) -> FailureEvents | None:
         """The source of the run's failures; None if nothing fails."""
         return None if self.units is None else FailureEvents(self.units, seed)
+
+    @property
+    def slows(self) -> bool:
+        """Whether some GPUs compute more slowly for a while."""
+        return self.units is not None and bool(self.units.slow)
+
+    def rates(self, inside: RateFunction, isolated: RateInIsolation) -> RateFunction:
+        """The rate function of the run: slow machines slow the jobs on them."""
+        slow = () if self.units is None else self.units.slow
+        return SlowedRates(inside, isolated, Slowdowns(slow)) if slow else inside
 
     def respecting_notices(self, policy: Policy) -> Policy:
         """The policy, which places no job on units whose outage was announced."""

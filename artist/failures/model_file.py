@@ -8,6 +8,8 @@ outages:
   - {kind: rack, unit: 0, at_s: 7200, duration_s: 3600}
 maintenance:
   - {kind: machine, unit: 3, at_s: 86400, duration_s: 1800, notice_s: 3600}
+slow:
+  - {kind: machine, unit: 5, speed: 0.8}
 """
 
 from __future__ import annotations
@@ -101,6 +103,18 @@ class Maintenance(PlannedOutage):
         return self
 
 
+class SlowUnit(Document):
+    """One unit whose GPUs compute more slowly for a while, or for the whole run."""
+
+    kind: str = Field(description="machine, rack or another level of the cluster")
+    unit: int = Field(ge=0, description="its number; units of a kind are numbered from 0")
+    speed: float = Field(ge=0.01, lt=1, description="of its GPUs, as a part of their usual speed")
+    at_s: NonNegative = Field(default=0.0, description="when it becomes slow")
+    duration_s: Duration | None = Field(
+        default=None, description="how long it stays slow; left out: to the end of the run"
+    )
+
+
 class Spares(Document):
     """Units that stand by, outside the cluster, and take the places of units that fail.
 
@@ -130,6 +144,9 @@ class FailureModel(Document):
         default=(),
         description="planned work: jobs save before their GPUs leave; notice_s before it nobody "
         "starts there",
+    )
+    slow: tuple[SlowUnit, ...] = Field(
+        default=(), description="units that compute more slowly; a job goes at its slowest GPU"
     )
     spares: Spares | None = Field(default=None, description="units that replace failed ones")
     checkpoint: CheckpointOptions | None = Field(

@@ -96,8 +96,10 @@ def build_latency(
     fabric: Fabric,
     calibration: Calibration | None = None,
     store: EstimateStore | None = None,
+    *,
+    slows: bool = False,
 ) -> LatencyService | NoCommunication:
-    """Who answers the engine's questions about speed.
+    """Who answers the engine's questions about speed; `slows` if some machines are slow.
 
     Raises:
         ConfigError: speeds of kinds of GPUs, and answers that hold for compute times of their own.
@@ -108,12 +110,13 @@ def build_latency(
     from artist.estimates.latency_service import LatencyService
 
     models: CalibratedModels | ScaledModels = CalibratedModels(calibration)
-    if scenario.speeds is not None:
+    if scenario.speeds is not None or slows:
         if scenario.backend.partition(":")[0] == "recorded":
+            given = scenario.speeds if scenario.speeds is not None else scenario.failures
             raise ConfigError(
-                f"speeds {shortened(scenario.speeds)}: a recorded table holds communication beside "
-                "the compute times of one kind of GPUs; take --backend analytical or none, or "
-                "leave speeds out"
+                f"{'failures' if scenario.speeds is None else 'speeds'} {shortened(given)}: a "
+                "recorded table holds communication beside the compute times of one speed of GPUs; "
+                "take --backend analytical or none, or leave other speeds out"
             )
         from artist.estimates.speeds import ScaledModels
 

@@ -85,16 +85,19 @@ def prepare(
     check_measured(scenario, trace)
     check_gpu_kinds(scenario, tree, policy, trace)
     trace = elastic(scenario, tree, trace)
-    estimates = build_latency(scenario, fabric, calibration, store)
+    failures = build_failures(scenario, tree, trace)
+    slows = failures is not None and failures.slows
+    estimates = build_latency(scenario, fabric, calibration, store, slows=slows)
     speeds = build_speeds(scenario, tree, trace)
     network = NetworkOfRun(tree, fabric, estimates, scenario.seed, speeds=speeds)
     rates: RateFunction = open_contention(scenario.contention, scenario.contention_options, network)
+    if failures is not None:
+        rates = failures.rates(rates, network.alone.now)
     data = build_data(scenario, tree, trace)
     gate = None
     if data is not None:
         policy = gate = data.gate(policy)
         rates = data.rates(rates)
-    failures = build_failures(scenario, tree, trace)
     if events is None and failures is not None:
         events = failures.events(scenario.seed)
         policy = failures.respecting_notices(policy)

@@ -15,7 +15,7 @@ one GPU beyond the submitted batch accumulates at least once.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -70,6 +70,10 @@ class Goodput:
     def compute_s(self, batch: Batch) -> float:
         """Seconds that a GPU computes in one step."""
         return (batch.accumulation + 1) * self._pass_s(batch.per_gpu)
+
+    def slowed(self, slowdown: float) -> Goodput:
+        """The same on GPUs that compute `slowdown` times longer."""
+        return replace(self, alpha_c=self.alpha_c * slowdown, beta_c=self.beta_c * slowdown)
 
     def step_s(self, gpus: int, batch: Batch, *, one_machine: bool) -> float:
         """Seconds of one step."""

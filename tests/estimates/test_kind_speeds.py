@@ -21,7 +21,13 @@ from artist.engine.rows import EndReason, PlacementRow, Rows
 from artist.errors import ArtistError, InvariantError
 from artist.estimates.calibration import ModelCalibration
 from artist.estimates.latency_service import LatencyService
-from artist.estimates.speeds import ScaledModels, SpeedsOfRun, SpeedTable, load_speeds
+from artist.estimates.speeds import (
+    ScaledModels,
+    SpeedsOfRun,
+    SpeedTable,
+    load_speeds,
+    scaled_name,
+)
 from artist.results.result import Result
 from artist.run import open_backend
 from artist.workload.models import workload
@@ -154,16 +160,18 @@ def test_a_faster_kind_hides_less_communication_and_two_kinds_share_no_estimate(
         load_fabric("t4"), open_backend("analytical"), models.workload, None, models.constant_share
     )
     of_run = SpeedsOfRun(SpeedTable(**TABLE), two_kinds())
-    names = [
-        of_run.asked(job("a", 8, model="vgg11"), on(at)) for at in ({0: 4, 1: 4}, {2: 4, 3: 4})
+    scales = [
+        of_run.scale_on(job("a", 8, model="vgg11"), on(at)) for at in ({0: 4, 1: 4}, {2: 4, 3: 4})
     ]
-    assert names[1] == ("vgg11", 1.0)
-    old, new = (service.estimate(name, (4, 4)) for name, _ in names)
+    assert scales == [2.0, 1.0]
+    names = [scaled_name("vgg11", scale) for scale in scales]
+    assert names[1] == "vgg11"
+    old, new = (service.estimate(name, (4, 4)) for name in names)
     assert old.compute_ns == pytest.approx(2 * new.compute_ns, rel=1e-3)
     assert old.comm_ratio < new.comm_ratio
     assert service.distinct == 2
     # The calibration's constant takes the same seconds on both kinds.
-    assert models.constant_share(names[0][0]) == 0.05
+    assert models.constant_share(names[0]) == 0.05
 
 
 def test_links_carry_as_much_of_a_job_on_a_slow_kind_in_a_longer_time(tmp_path: Path) -> None:

@@ -49,10 +49,11 @@ def run_with_failures(
         options = CheckpointOptions.model_validate({"interval_s": interval_s, "cost_s": cost_s})
     failures = FailuresOfRun(units(tree, model), options)
     policy = failures.respecting_notices(policy or make_policy("fifo"))
+    alone = AloneRates(tree, EstimateByLevel(tree))
     simulator = Simulator(
         tree,
         jobs,
-        AloneRates(tree, EstimateByLevel(tree)),
+        failures.rates(alone, alone.now),
         lease=policy.lease,
         events=failures.events(seed),
         checkpoints=failures.checkpoints,

@@ -101,6 +101,10 @@ def scenario(
         {"kind": "rack", "unit": 0, "at_s": 60.0, "duration_s": 30.0, "notice_s": 30.0},
         {"kind": "machine", "unit": 0, "at_s": 80.0, "duration_s": 30.0, "notice_s": 50.0},
     ]
+    model["slow"] = [
+        {"kind": "machine", "unit": 0, "speed": 0.7},
+        {"kind": "rack", "unit": 0, "speed": 0.4, "at_s": 40.0, "duration_s": 25.0},
+    ]
     return tree, jobs, model, draw.choice([None, 5.0, 30.0])
 
 

@@ -179,7 +179,7 @@ def read_speeds(path: Path) -> None:
     jobs = [Job("a", 0.0, gpus, "resnet50@batch=16", 1, 1.0) for gpus in (1, 3, 64)]
     of_run.check(jobs, str)
     for job in jobs:
-        assert of_run.least_scale(job) <= of_run.asked(job, Placement((0,), (job.gpus,)))[1]
+        assert of_run.least_scale(job) <= of_run.scale_on(job, Placement((0,), (job.gpus,)))
 
 
 _GOODPUT: dict[str, Any] = {

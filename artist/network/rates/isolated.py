@@ -66,20 +66,25 @@ class AloneRates:
     ) -> Mapping[int, Rate]:
         """Rates of those changed jobs that run."""
         return {
-            view.handle: self.alone(view.job, view.placement)
-            if view.job.goodput is None
-            else elastic_rate(self._tree, view, view.placement, now)
+            view.handle: self.now(view, view.placement, now)
             for view in changed
             if view.placement is not None
         }
 
-    def alone(self, job: Job, placement: Placement) -> Rate:
+    def now(self, view: JobView, placement: Placement, now: Tick, slowdown: float = 1.0) -> Rate:
+        """The rate of a running job at a tick, on GPUs that compute `slowdown` times longer."""
+        if view.job.goodput is None:
+            return self.alone(view.job, placement, slowdown)
+        done = view.iterations_done(now)
+        return _elastic(self._tree, view.job, placement, view.batch, done, slowdown)
+
+    def alone(self, job: Job, placement: Placement, slowdown: float = 1.0) -> Rate:
         """The rate of a job on a placement, as in the equation above."""
         if job.goodput is not None:
             return _elastic(self._tree, job, placement, None, 0)
-        model, scale = job.model, 1.0
-        if self._speeds is not None:
-            model, scale = self._speeds.asked(job, placement)
+        model, scale = job.model, slowdown
+        if self._speeds is not None or slowdown != 1.0:
+            model, scale = self._scaled(job, placement, slowdown)
         estimate = self._everywhere or self._estimate(model, shape(self._tree, placement))
         iteration_s = job.compute_s * scale * (1.0 + estimate.comm_ratio)
         # Not `/`, which a compiled module may round twice (decision 29).
@@ -90,20 +95,31 @@ class AloneRates:
         """The job as estimates of links must ask about it: with its compute time on these GPUs."""
         if self._speeds is None:
             return job
-        model, scale = self._speeds.asked(job, placement)
+        model, scale = self._scaled(job, placement, 1.0)
         return replace(job, model=model, compute_s=job.compute_s * scale)
 
+    def _scaled(self, job: Job, placement: Placement, scale: float) -> tuple[str, float]:
+        """What estimates call the job's model on some GPUs, and the scale of its compute time."""
+        if self._speeds is not None:
+            scale *= self._speeds.scale_on(job, placement)
+        from artist.estimates.speeds import scaled_name
 
-def elastic_rate(tree: ClusterTree, view: JobView, placement: Placement, now: Tick) -> Rate:
-    """The rate of a job with goodput parameters, until its noise scale changes."""
-    return _elastic(tree, view.job, placement, view.batch, view.iterations_done(now))
+        return scaled_name(job.model, scale), scale
 
 
 def _elastic(
-    tree: ClusterTree, job: Job, placement: Placement, batch: Batch | None, done: int
+    tree: ClusterTree,
+    job: Job,
+    placement: Placement,
+    batch: Batch | None,
+    done: int,
+    slowdown: float = 1.0,
 ) -> Rate:
+    """The rate of a job with goodput parameters, until its noise scale changes."""
     goodput, gpus = job.goodput, placement.gpus
     assert goodput is not None  # asked of such jobs only
+    if slowdown != 1.0:
+        goodput = goodput.slowed(slowdown)
     batch = batch or goodput.submitted(gpus)
     one_machine = tier(tree, placement) == tree.machine
     step_s = goodput.step_s(gpus, batch, one_machine=one_machine)

@@ -1,0 +1,167 @@
+"""Do jobs on slow machines run as slow as their slowest machine, for as long as it is slow?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from failures.made import run_with_failures, units
+from support import cluster, finishes, intervals, job, on
+
+import artist
+from artist.cli.commands.why import _stay_line
+from artist.cluster.fabric import load_fabric
+from artist.config import Scenario
+from artist.errors import ConfigError
+from artist.estimates.calibration import ModelCalibration
+from artist.estimates.latency_service import LatencyService
+from artist.failures.slowdowns import Slowdowns
+from artist.results.waiting.job_story import job_story
+from artist.run import open_backend
+from artist.units import ticks
+from artist.workload.goodput import Goodput
+from artist.workload.models import workload
+
+ROW = "a,0,16,vgg11,100,.05"
+HEADER = "job_id,arrival_s,gpus,model,iterations,compute_s\n"
+
+
+def slow(unit: int, speed: float, **more: Any) -> dict[str, Any]:
+    return {"kind": "machine", "unit": unit, "speed": speed, **more}
+
+
+def simulated(folder: Path, failures: str, *rows: str, **settings: Any) -> artist.Result:
+    """A run on two machines of eight GPUs in one rack."""
+    (folder / "jobs.csv").write_text(HEADER + "".join(f"{row}\n" for row in rows))
+    (folder / "slow.yaml").write_text(failures)
+    settings = {"racks": 1, "machines_per_rack": 2, "policy": "fifo", "fabric": "a100", **settings}
+    scenario = Scenario(
+        trace=str(folder / "jobs.csv"), failures=str(folder / "slow.yaml"), **settings
+    )
+    return artist.simulate(scenario, cache=False, check=True)
+
+
+def test_a_job_computes_at_half_speed_while_its_machine_does() -> None:
+    # 100 iterations of 1 s: 30 in 30 s, then 15 in 30 s, then the other 55.
+    model = {"slow": [slow(0, 0.5, at_s=30, duration_s=30)]}
+    rows, _ = run_with_failures(cluster([4]), [job("a", 4, 100)], model)
+    assert finishes(rows) == {"a": 115.0}
+    assert [row.iterations for row in intervals(rows, 0)] == [30, 15, 55]
+    assert [row.iteration_s for row in intervals(rows, 0)] == [1.0, 2.0, 1.0]
+
+
+def test_a_gang_goes_at_its_slowest_machine_and_others_do_not_notice() -> None:
+    model = {"slow": [slow(0, 0.5), slow(1, 0.25), slow(1, 0.8)]}
+    jobs = [job("a", 8), job("b", 4)]
+    rows, _ = run_with_failures(cluster([4, 4, 4]), jobs, model)
+    assert finishes(rows) == {"a": 40.0, "b": 10.0}
+
+
+def test_a_unit_may_be_a_rack_and_slow_from_some_time_on() -> None:
+    model = {"slow": [{"kind": "rack", "unit": 1, "speed": 0.5, "at_s": 4}]}
+    jobs = [job("a", 4), job("b", 4)]
+    rows, _ = run_with_failures(cluster([4], [4]), jobs, model)
+    assert finishes(rows) == {"a": 10.0, "b": 16.0}
+
+
+@pytest.mark.parametrize("name", ["a100", "t4"])
+def test_longer_computing_hides_more_of_the_communication(tmp_path: Path, name: str) -> None:
+    settings = {"fabric": name, "calibration": "none", "backend": "analytical"}
+    run = simulated(tmp_path, "slow: [{kind: machine, unit: 1, speed: 0.5}]", ROW, **settings)
+    usual = simulated(tmp_path, "slow: []", ROW, **settings)
+    twice = LatencyService(
+        load_fabric(name),
+        open_backend("analytical"),
+        lambda model: ModelCalibration(compute_scale=2.0).apply(workload(model)),
+    )
+    iteration_s = 0.05 * 2.0 * (1.0 + twice.estimate("vgg11", (8, 8)).comm_ratio)
+    (row,) = run.placements.itertuples()
+    assert row.iteration_s == row.alone_iteration_s == pytest.approx(iteration_s, rel=1e-9)
+    # Estimates are whole nanoseconds.
+    assert row.iteration_s <= 0.05 + usual.placements.iteration_s[0] + 1e-8
+    assert run.summary["comm_time_mean_s"] == pytest.approx(100 * (iteration_s - 0.1))
+
+
+def test_contention_stays_and_a_slow_machine_is_none(tmp_path: Path) -> None:
+    # Both jobs use the uplink of the second rack.
+    rows = [f"{name},0,12,vgg11,100,.01" for name in "ab"]
+    settings = {"racks": 3, "machines_per_rack": 1, "fabric": "leaf-spine", "contention": "mean"}
+    usual, slowed = (
+        simulated(tmp_path, text, *rows, **settings).placements
+        for text in ("slow: []", "slow: [{kind: machine, unit: 0, speed: 0.5}]")
+    )
+    firsts = [table.sort_values(["start_s", "job_id"]).iloc[0] for table in (usual, slowed)]
+    lost = [row.iteration_s - row.alone_iteration_s for row in firsts]
+    assert lost[1] == pytest.approx(lost[0])
+    assert lost[0] > 0
+    assert firsts[1].alone_iteration_s > firsts[0].alone_iteration_s
+
+
+def test_elastic_jobs_compute_longer_too() -> None:
+    goodput = Goodput(64, 1024, 8, 128, 0.1, 0.01, 0.1, 0.01, 0.5, 0.05, 2.0, ((0.0, 50.0),))
+    whole = goodput.step_s(4, goodput.submitted(4), one_machine=True)
+    slowed = goodput.slowed(2.0).step_s(4, goodput.submitted(4), one_machine=True)
+    assert whole < slowed < 2 * whole  # synchronising takes as long
+    model = {"slow": [slow(0, 0.5)]}
+    rows, _ = run_with_failures(cluster([4]), [job("a", 4, 10, goodput=goodput)], model)
+    assert rows.placements[0].iteration_s == slowed
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_slower_machine_never_ends_a_job_earlier(seed: int) -> None:
+    draw = Random(seed)
+    tree = cluster([4, 2], [4])
+    jobs = [job(str(index), draw.randint(1, 10), draw.randint(1, 50)) for index in range(4)]
+    unit, at_s, speed = draw.randrange(3), draw.uniform(0, 50), draw.uniform(0.1, 0.9)
+    one, two = (
+        finishes(run_with_failures(tree, jobs[:1], {"slow": [slow(unit, x, at_s=at_s)]})[0])["0"]
+        for x in (speed, speed * 0.9)
+    )
+    assert jobs[0].iterations <= one <= two
+    rows, _ = run_with_failures(tree, jobs, {"slow": [slow(unit, speed, at_s=at_s)]})
+    assert sum(row.iterations for row in rows.placements) == sum(x.iterations for x in jobs)
+
+
+def test_a_trial_knows_what_is_slow_but_not_until_when() -> None:
+    file = {"slow": [slow(0, 0.5, at_s=10, duration_s=10), slow(1, 0.5, at_s=30)]}
+    known = Slowdowns(units(cluster([4, 4]), file).slow)
+    both = on({0: 4, 1: 4})
+    assert known.at(both, ticks(5)) == (1.0, ticks(10))
+    assert known.at(both, ticks(15)) == (2.0, ticks(20))
+    trial = known.for_trials()
+    assert trial.at(both, ticks(25)) == trial.at(both, ticks(35)) == (2.0, None)
+    assert known.at(both, ticks(25)) == (1.0, ticks(30))
+    assert known.at(both, ticks(30)) == (2.0, None)
+
+
+def test_why_says_that_a_stay_was_slow(tmp_path: Path) -> None:
+    run = simulated(tmp_path, "slow: [{kind: machine, unit: 0, speed: 0.5}]", "a,0,8,vgg11,10,1")
+    run.save(tmp_path / "run")
+    (stay,) = job_story(tmp_path / "run", "a")["stays"]
+    assert "on a slow unit; it finished" in _stay_line(stay)[1]
+
+
+@pytest.mark.parametrize(
+    ("entry", "settings", "words"),
+    [
+        ("{kind: machine, unit: 2, speed: 0.5}", {}, ":1: a slow machine 2, but the cluster has 2"),
+        ("{kind: gpu, unit: 1, speed: 0.5}", {}, ":1: a slow gpu; name the machine instead: a job"),
+        ("{kind: link, unit: 1, speed: 0.5}", {}, ":1: a slow link; name the machine instead"),
+        ("{kind: rak, unit: 1, speed: 0.5}", {}, ":1: no 'rak' in this cluster (did you mean 'rac"),
+        ("{kind: rack, unit: 0, speed: 1}", {}, "'slow.0.speed' is 1, expected less than 1.0"),
+        ("{kind: rack, unit: 0, speed: 0}", {}, "'slow.0.speed' is 0, expected at least 0.01"),
+        (
+            "{kind: rack, unit: 0, speed: 0.5}",
+            {"backend": "recorded:x.csv"},
+            "slow.yaml': a recorded table holds communication beside",
+        ),
+    ],
+)
+def test_bad_slow_units_are_refused_in_one_sentence(
+    tmp_path: Path, entry: str, settings: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(ConfigError) as error:
+        simulated(tmp_path, f"slow: [{entry}]", ROW, **settings)
+    assert words in str(error.value)
