@@ -225,10 +225,13 @@ def pairs_of(name: str, texts: Sequence[str]) -> dict[str, str]:
 def say_what_was_read(trace: Trace, *, quiet: bool = False) -> None:
     """Report how the reader changed a trace, on stderr and before anything is simulated.
 
-    Models drawn at random are reported with `quiet` too: they are data that the user did not give.
+    Models drawn at random and shifted arrivals are reported with `quiet` too: they are data that
+    the user did not give.
     """
     if trace.mapped and not quiet:
         note(f"trace {trace.name}: {'; '.join(trace.mapped)}")
+    if trace.shifted:
+        note(f"trace {trace.name}: {trace.shifted}")
     filled = [text for text in trace.filled if text not in trace.drawn]
     if filled and not quiet:
         note(f"trace {trace.name}: filled in {'; '.join(filled)}")

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from artist.config import Scenario
-    from artist.results.terms.columns import Table
 
 ABOUT = ("fabric", "backend", "gpus_per_machine", "tree", "cluster")
 """The settings that remarks are about. A comparison that varies one has no remark for all runs."""
@@ -20,21 +19,6 @@ def remarks(scenario: Scenario) -> list[str]:
     """
     remarks = (_own_model(scenario), _other_machines(scenario), _asked_otherwise(scenario))
     return [text for text in remarks if text]
-
-
-UNIX_TIMES_S = 1e8
-"""March 1973, or three years after the begin of a trace."""
-
-
-def unix_times(jobs: Table) -> str:
-    """A sentence if the first job of a table arrives years after the begin of the run."""
-    first_s = min(map(float, jobs["arrival_s"]))
-    if first_s < UNIX_TIMES_S:
-        return ""
-    return (
-        f"The first job arrives at {first_s:.0f} s. If these are Unix times, subtract that "
-        "from all arrivals: figures over time begin at 0."
-    )
 
 
 def unread_quotas(scenario: Scenario) -> str:

@@ -32,6 +32,7 @@ from artist.trace.native.read_table import (
     read_table,
 )
 from artist.trace.native.table import Table
+from artist.trace.native.time_units import ARRIVALS
 
 Format: TypeAlias = OwnFormat | ForeignFormat
 
@@ -143,22 +144,27 @@ def closest(names: Sequence[str]) -> Format:
 
     A published format is meant if the file has at least three quarters of its columns, and a larger
     share of them than of native and of simple: a few common words are chance. Otherwise it is
-    native or simple: the one of which more columns are there or have one that looks alike. Of
-    equals, it is the first.
+    native or simple: the one that finds more of what tells them apart, by its own or another usual
+    name. That is how long jobs run, then when they arrive. Of equals, it is simple.
     """
 
-    def own_share(format_: OwnFormat) -> float:
-        missing = [name for name in format_.required if name not in names]
-        near = alike(missing, [name for name in names if name not in format_.required])
-        return 1 - (len(missing) - _LOOKS_ALIKE * len(near)) / len(format_.required)
+    def own_share(format_: OwnFormat) -> tuple[float, bool]:
+        wanted = [name for name in format_.required if name in _WORK]
+        missing = [name for name in wanted if name not in names]
+        near = alike(missing, [name for name in names if name not in wanted], spelled=True)
+        share = 1 - (len(missing) - _LOOKS_ALIKE * len(near)) / len(wanted)
+        return share, any(name in names for name in ARRIVALS if name in format_.required)
 
-    *two, sensetime = OWN_FORMATS
+    native, simple, sensetime = OWN_FORMATS
     published: tuple[Format, ...] = (sensetime, *FOREIGN_FORMATS)
     nearest = max(published, key=lambda x: _share(x, names))
     share = _share(nearest, names)
-    known = share >= _PUBLISHED_FROM and all(share > _share(x, names) for x in two)
-    return nearest if known else max(two, key=own_share)
+    known = share >= _PUBLISHED_FROM and all(share > _share(x, names) for x in (native, simple))
+    return nearest if known else max(simple, native, key=own_share)
 
+
+# How native and simple say how long jobs run.
+_WORK = ("duration", "iterations", "compute_s")
 
 # A column that only looks alike counts this part of one that is there.
 _LOOKS_ALIKE = 0.5

@@ -109,7 +109,7 @@ def open_trace(
     Raises:
         UnknownNameError: neither exists, or the format is unknown.
         TraceError: the file is malformed.
-        ConfigError: a bad mapping, or one for a built-in trace.
+        ConfigError: a bad mapping or rule, or a mapping for a built-in trace.
     """
     if is_trace_file(name_or_file):
         mapping, place = mapping_for(name_or_file, **given._asdict())
@@ -127,6 +127,10 @@ def open_trace(
             f"trace {shortened(name_or_file)} is not a file, so it needs no --columns, --units or "
             "--models; give a file or leave them out"
         )
+    if given.model_rule is not None:  # built-in traces have models, but a typo is one
+        from artist.trace.foreign.fill import check_rules
+
+        check_rules(Rules(model=given.model_rule))
     return builtin(name_or_file, seed)
 
 

@@ -24,15 +24,15 @@ from artist.errors import TraceError, shortened
 from artist.io.reading import as_float
 from artist.trace.detect import Format, closest, format_named, open_table
 from artist.trace.foreign.model_names import known_model, meant, recognised
-from artist.trace.native.alike import alike
+from artist.trace.native.alike import alike, is_start
 from artist.trace.native.formats import TIMES, OwnFormat, last_left, misspelt, unit_of
 from artist.trace.native.mapping import SAME, TraceMapping
 from artist.trace.native.model_words import core
 from artist.trace.native.read_table import read_data, read_table
 from artist.trace.native.table import HINT_PREFIX, Table
-from artist.trace.native.time_units import ARRIVALS, DATE, is_date
+from artist.trace.native.time_units import ARRIVALS, DATE, MS_FROM, US_FROM, clock_s, is_date
 from artist.trace.native.trace import UNKNOWN_MODEL
-from artist.workload.models import nearest_model
+from artist.workload.models import canonical, nearest_model
 
 
 class Confidence(StrEnum):
@@ -54,11 +54,15 @@ class Entry(NamedTuple):
 
 
 class Proposal(NamedTuple):
-    """The entries, the columns that nobody reads, and names of models for which there is none."""
+    """The entries, and what has none: columns that nobody reads, names of models near no other.
+
+    `missing` are columns without which the trace cannot be read.
+    """
 
     entries: tuple[Entry, ...]
     unread: tuple[str, ...]
     unknown: tuple[str, ...]
+    missing: tuple[str, ...]
     format: str
 
 
@@ -71,8 +75,8 @@ _OPTIONAL = ("model", "iterations", "user", "tenant", "priority", "gpus_min", "g
 _ROWS = 1000
 """Rows whose cells are looked at."""
 
-_MS_FROM, _US_FROM = 1e11, 1e14
-"""No trace has arrivals this many seconds after 1970, but today is later in ms and in us."""
+_LIMITS = ("walltime", "timelimit")
+"""How schedulers call the time after which a job is killed. Few jobs take all of it."""
 
 _SHORT_S = 10.0
 """A median job shorter than this is more likely in other units: public traces have minutes."""
@@ -111,8 +115,12 @@ def propose(path: Path, mapping: TraceMapping, format_: str | None = None) -> Pr
         read = {*known, *columns.values()}
         others = [x for x in table.names if x not in read and not x.startswith(HINT_PREFIX)]
         unread = tuple(others) if found.closed else ()
-    models, unknown = _models(table, columns.get("model", "model"), mapping.models)
-    return Proposal((*entries, *models), unread, unknown, found.id)
+    models, unknown = _models(
+        table, columns.get("model", "model"), mapping.models, own=isinstance(found, OwnFormat)
+    )
+    held_plain = {SAME.get(name, name) for name in (*table.columns, *columns)}
+    missing = tuple(x for x in found.required if SAME.get(x, x) not in held_plain)
+    return Proposal((*entries, *models), unread, unknown, missing if refused else (), found.id)
 
 
 class Accepted(NamedTuple):
@@ -173,6 +181,12 @@ def _columns(table: Table, format_: Format, given: Mapping[str, str]) -> Iterato
         odd = _odd(table, name, one)
         if odd is not None:
             yield Entry("columns", name, one, Confidence.GUESS, f"but {odd}")
+        elif name == "duration" and is_limit(one):
+            why = "but it is a limit in Slurm and PBS: jobs end before"
+            yield Entry("columns", name, one, Confidence.GUESS, why)
+        elif name in ARRIVALS and is_start(one):
+            why = "when jobs started: none says when they arrived"
+            yield Entry("columns", name, one, Confidence.GUESS, why)
         elif name in last:
             yield Entry("columns", name, one, Confidence.GUESS, "the one column that is left")
         elif name in spelled or name in extra:
@@ -191,6 +205,11 @@ def _odd(table: Table, name: str, source: str) -> str | None:
     return None if odd is None else f"a cell is {shortened(odd)}"
 
 
+def is_limit(column: str) -> bool:
+    """Whether a column's name says that it is a limit of times."""
+    return "".join(filter(str.isalpha, column.casefold())).startswith(_LIMITS)
+
+
 def _is_whole(cell: str) -> bool:
     return as_float(cell).is_integer() and _is_length(cell)
 
@@ -207,8 +226,13 @@ def _is_text(cell: str) -> bool:
     return True
 
 
+def _is_duration(cell: str) -> bool:
+    return _is_length(cell) or clock_s(cell) >= 0
+
+
 _KINDS: Mapping[str, Callable[[str], bool]] = {
     **dict.fromkeys(TIMES, _is_length),
+    "duration": _is_duration,
     **dict.fromkeys(ARRIVALS, _is_arrival),
     **dict.fromkeys(
         ("gpus", "num_gpus", "iterations", "gpus_min", "gpus_max", "priority"), _is_whole
@@ -223,14 +247,17 @@ def _units(table: Table, columns: Mapping[str, str], given: Collection[str]) -> 
         if name not in TIMES or source not in table.columns or SAME.get(name, name) in plain:
             continue
         unit = unit_of(table, name, source, dates=True)
-        numbers = [as_float(cell) for cell in table.columns[source][:_ROWS]]
+        cells = table.columns[source][:_ROWS]
+        if any(clock_s(cell) >= 0 for cell in cells):
+            continue  # `1-02:03:04` tells its units
+        numbers = [as_float(cell) for cell in cells]
         middle = float(np.median(numbers)) if numbers else 0.0
         if unit == DATE:
             yield Entry("units", name, DATE, Confidence.SURE, "its cells are dates")
         elif unit is not None:
             yield Entry("units", name, unit, Confidence.SURE, "the column's name ends in it")
-        elif name in ARRIVALS and middle >= _MS_FROM:
-            scale = "us" if middle >= _US_FROM else "ms"
+        elif name in ARRIVALS and middle >= MS_FROM:
+            scale = "us" if middle >= US_FROM else "ms"
             why = f"a time since 1970, half of them after {middle:.3g}"
             yield Entry("units", name, scale, Confidence.LIKELY, why)
         elif name != source:
@@ -242,14 +269,22 @@ def _units(table: Table, columns: Mapping[str, str], given: Collection[str]) -> 
 
 
 def _models(
-    table: Table, column: str, given: Mapping[str, str]
+    table: Table, column: str, given: Mapping[str, str], *, own: bool
 ) -> tuple[list[Entry], tuple[str, ...]]:
-    """What the names of models mean, and the names for which nothing is near."""
+    """What the names of models mean, and the names for which nothing is near.
+
+    `own`: the table is in columns of its own; the models of published ones are known.
+    """
     entries, unknown = [], []
     cells = table.columns.get(column, ())
     names = Counter(str(cell).strip() for cell in cells if cell is not None)
     for name, jobs in names.most_common():
-        if name in ("", UNKNOWN_MODEL) or known_model(name) or meant(name, given):
+        if name in ("", UNKNOWN_MODEL) or meant(name, given):
+            continue
+        if known_model(name):
+            if own and canonical(name) != name:
+                why = f"a usual name of it: {jobs} jobs"
+                entries.append(Entry("models", name, canonical(name), Confidence.SURE, why))
             continue
         said = recognised(name)
         near = said or nearest_model(core(name))

@@ -238,3 +238,8 @@ def test_an_uneven_shape_is_rendered_as_its_neighbours(artist, tmp_path: Path) -
     assert ran.returncode == 0, ran.stderr
     assert [path.name for path in one.iterdir()] == ["4+4_4+4"]
     assert "3+3/3+3: not asked" in ran.stderr
+
+
+def test_a_model_is_explained_in_any_spelling(capsys) -> None:
+    explain(["GPT2", "small"])
+    assert capsys.readouterr().out.startswith("# model gpt2\nsummary\tGPT-2 small")

@@ -238,6 +238,31 @@ def test_a_whole_mapping_is_proposed_and_accepted_with_one_flag(artist, own: Pat
     assert "nothing to propose; it is read as it is (simple)" in again.stderr
 
 
+def test_a_column_that_is_missing_has_one_name_in_all_messages(artist, own: Path) -> None:
+    (own / "n.csv").write_text("id,gpus,seconds\na,8,60\n")
+    shown = artist("trace", "columns", "n.csv")
+    named = "no column looks like submit_time of the simple format; name it with --columns sub"
+    assert (shown.returncode, named in shown.stderr) == (0, True)
+    assert "--accept --columns submit_time=COLUMN; flags" in shown.stderr
+    accepted = artist("trace", "columns", "n.csv", "--accept")
+    assert (accepted.returncode, f"n.csv: {named}" in accepted.stderr) == (3, True)
+    ran = artist("sim", "--trace", "n.csv")
+    assert "of the simple format, the closest, are missing" in ran.stderr
+    assert not (own / "n.csv.columns.yaml").exists()
+
+
+def test_a_trace_that_a_run_refuses_is_not_called_valid(artist, own: Path) -> None:
+    (own / "y.csv").write_text("job_id,submit_time,num_gpus,duration,model\na,0,8,60,yolo\n")
+    ran = artist("trace", "validate", "y.csv")
+    assert ran.stdout.startswith("# valid only for --backend none\n")
+    assert "artist sim will refuse this trace: y.csv:2:" in ran.stderr
+
+
+def test_a_rule_for_models_is_checked_where_all_jobs_have_one(artist) -> None:
+    ran = artist("sim", "--trace", "tiny-poisson", "--model-rule", "resnet5", "--racks", "1")
+    assert (ran.returncode, "did you mean 'resnet50'" in ran.stderr) == (2, True)
+
+
 def test_columns_that_are_not_read_are_a_note_and_misspelt_ones_an_error(artist, own: Path) -> None:
     (own / "o.csv").write_text(
         "job_id,submit_time,num_gpus,duration,model,colour\n"

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from artist.cli.remarks import remarks, unix_times, unread_quotas
+from artist.cli.remarks import remarks, unread_quotas
 from artist.cluster.default_fabric import MEASURED_FABRIC
 from artist.cluster.fabric import Fabric, fabric_names, load_fabric
 from artist.config import Scenario
@@ -136,11 +136,3 @@ def test_quotas_that_a_policy_does_not_keep_are_named() -> None:
     assert not unread_quotas(Scenario(policy="quota(fifo)", **tenants))
     assert not unread_quotas(Scenario(policy="mast", **tenants))
     assert not unread_quotas(Scenario(policy="fifo"))
-
-
-def test_arrivals_that_look_like_unix_times_are_named() -> None:
-    assert unix_times({"arrival_s": [1.7e9, 1.8e9]}) == (
-        "The first job arrives at 1700000000 s. If these are Unix times, subtract that from all "
-        "arrivals: figures over time begin at 0."
-    )
-    assert not unix_times({"arrival_s": [0.0, 1.8e9]})

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from artist.cli.commands.trace import app
 from artist.errors import ConfigError
 from artist.trace.native.choices import Rules
+from artist.trace.native.time_units import UNIX_TIMES_S
 from artist.trace.native.trace import Trace
 from artist.trace.native.writer import OUTPUTS, digest, write_csv, write_parquet, write_trace
 from artist.trace.read import read_trace
@@ -39,7 +40,7 @@ def traces(draw: st.DrawFn) -> Trace:
         jobs.append(
             Job(
                 id=job_id,
-                arrival_s=draw(st.floats(0, 4e9)),
+                arrival_s=draw(st.floats(0, UNIX_TIMES_S, exclude_max=True)),
                 gpus=gpus,
                 model=draw(texts),
                 iterations=draw(st.integers(1, 1000)),

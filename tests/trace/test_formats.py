@@ -356,7 +356,11 @@ CLOSEST = {
     "name,time,n_gpus,hours": (
         "simple", ["job_id=name", "num_gpus=n_gpus,duration=hours --units duration=h"],
     ),
-    "a,b,c": ("native", ["--columns job_id=COLUMN,arrival_s=COLUMN"]),
+    "a,b,c": ("simple", ["--columns job_id=COLUMN,submit_time=COLUMN"]),
+    "id,start,gpus,seconds,model": (
+        "simple", ["--columns job_id=id,submit_time=start,num_gpus=gpus,duration=seconds"],
+    ),
+    "id,submit,gpus,elapsed,model": ("simple", ["submit_time=submit,num_gpus=gpus,duration=elap"]),
 }  # fmt: skip
 
 

@@ -46,6 +46,7 @@ def test_columns_units_and_models_are_proposed_with_confidence(tmp_path: Path) -
         ("units", "duration"): ("h", SURE),
         ("models", "ResNet-18 (batch size 64)"): ("resnet18@batch=64", SURE),
         ("models", "VGG13"): ("vgg19", GUESS),
+        ("models", "BERT"): ("bert-large", SURE),
     }
     assert (proposal.unread, proposal.unknown) == (("team",), ("YOLOv3",))
 
@@ -62,7 +63,7 @@ def test_what_is_accepted_reads_the_trace_and_guessed_models_wait(tmp_path: Path
         "# Guessed, so not in force. Move under models: what is right.\n#   'VGG13': vgg19\n"
     )
     jobs = open_trace(str(path)).jobs
-    assert [job.model for job in jobs] == ["resnet18@batch=64", "VGG13", "BERT", "YOLOv3"]
+    assert [job.model for job in jobs] == ["resnet18@batch=64", "VGG13", "bert-large", "YOLOv3"]
     assert (jobs[0].ideal_s, jobs[1].arrival_s) == (2 * 86400, 600)
     assert [one.name for one in proposed(path, **given).entries] == ["VGG13"]
 
@@ -124,4 +125,48 @@ def test_published_traces_need_no_mapping(name: str) -> None:
     if not path.is_file():
         pytest.skip(f"{path} is not there")
     proposal = proposed(path)
-    assert (proposal.entries, tuple(proposal.unknown)) == ((), ())
+    assert {one.part for one in proposal.entries} <= {"models"}
+    assert {one.confidence for one in proposal.entries} <= {SURE}
+    assert (proposal.unknown, proposal.missing) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("text", "columns", "arrivals_s", "run_s"),
+    [
+        ("id,start,gpus,seconds,model\na,5,8,3000,VGG\nb,7,8,60,VGG\n",
+         {"submit_time": ("start", GUESS), "duration": ("seconds", SURE)}, [5, 7], [3000, 60]),
+        ("id,submit,gpus,elapsed,model\na,1746000000,8,1:00:09,VGG\nb,1746000060,8,1-00:00:00,VGG\n",
+         {"submit_time": ("submit", SURE), "duration": ("elapsed", SURE)}, [0, 60], [3609, 86400]),
+        ("id,submit,gpus,walltime_min,model\na,1746000060000,8,2,VGG\nb,1746000000000,8,3,VGG\n",
+         {"submit_time": ("submit", SURE), "duration": ("walltime_min", GUESS)},
+         [0, 60], [180, 120]),
+    ],
+)  # fmt: skip
+def test_what_schedulers_print_is_proposed_as_it_can_be_accepted(
+    tmp_path: Path, text: str, columns: dict[str, Any], arrivals_s: list[float], run_s: list[float]
+) -> None:
+    path = put(tmp_path, "t.csv", text)
+    proposal = proposed(path)
+    assert proposal.format == "simple" and not proposal.missing
+    told = entries(proposal)
+    assert {name: told["columns", name] for name in columns} == columns
+    given, format_, comments, remarks = accepted(proposal, TraceMapping())
+    write_mapping(path, format_, given, comments=comments, remarks=remarks)
+    trace = open_trace(str(path))
+    assert [job.arrival_s for job in trace.jobs] == arrivals_s
+    assert [job.ideal_s for job in trace.jobs] == pytest.approx(run_s)
+    assert bool(trace.shifted) == (arrivals_s[0] == 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "missing", "format_"),
+    [
+        ("id,gpus,seconds\na,8,60\n", ("submit_time",), "simple"),
+        ("id,arrival_s,gpus,model\na,0,8,VGG\n", ("iterations", "compute_s"), "native"),
+    ],
+)
+def test_columns_that_nothing_looks_like_are_named(
+    tmp_path: Path, text: str, missing: tuple[str, ...], format_: str
+) -> None:
+    proposal = proposed(put(tmp_path, "t.csv", text))
+    assert (proposal.missing, proposal.format) == (missing, format_)

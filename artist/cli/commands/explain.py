@@ -47,7 +47,7 @@ def explain(
     if cause:
         print_facts(f"cause of a wait: {cause.name}", {"meaning": cause.meaning})
     known_otherwise = entry or is_fabric or policy or setting or cause
-    name = {} if known_otherwise else _name_facts(asked)
+    name = {} if known_otherwise else _name_facts(_catalogued(asked))
     for title, facts in name.items():
         print_facts(title, facts)
     if not (known_otherwise or name):
@@ -147,6 +147,18 @@ def _name_facts(name: str) -> dict[str, dict[str, str]]:
         command = more.format(name)
         found[f"{kind.removesuffix('s')} {name}"] = {**facts, "more": command}
     return found
+
+
+def _catalogued(name: str) -> str:
+    """The catalogue's name of a model in another spelling; any other name as it is."""
+    from artist.errors import ConfigError
+    from artist.workload.models import canonical, is_spelled, model_names
+
+    try:
+        spec = canonical(name) if is_spelled(name) else name
+    except ConfigError:
+        return name
+    return spec if spec in model_names() else name
 
 
 def _names_of(kind: str) -> list[str]:

@@ -11,7 +11,7 @@ import typer
 
 from artist.cli import options
 from artist.cli.output import Format, note, print_facts, print_json, print_table
-from artist.errors import ConfigError, one_line
+from artist.errors import ConfigError, TraceError, one_line
 from artist.trace.native.choices import ArrivalKind, Fractional, Rules, Shape
 
 if TYPE_CHECKING:
@@ -62,7 +62,10 @@ def validate(
     from artist.trace.stats import validate
 
     trace = _open(context.params, Rules(seed, None, fractional, job_table))
-    _print_facts("valid", validate(trace), format_)
+    refused = _refused_models(trace)
+    _print_facts("valid only for --backend none" if refused else "valid", validate(trace), format_)
+    if refused:
+        note(refused)
 
 
 @app.command()
@@ -84,7 +87,8 @@ def stats(
 
     trace = _open(context.params, Rules(seed, None, fractional, job_table))
     _print_facts(source, stats(trace), format_)
-    _note_unknown_models(trace)
+    if refused := _refused_models(trace):
+        note(refused)
 
 
 @app.command()
@@ -164,6 +168,8 @@ def columns(
         mapping, _ = mapping_for(source, **given)
         proposal = propose(source, mapping, from_ or mapping.format)
         _print_proposal(source, proposal, format_, accept=accept)
+        if accept and proposal.missing:
+            raise TraceError(f"{source}: {_missing(proposal)}")
         if not accept or not proposal.entries:
             return
         whole, format_id, comments, remarks = accepted(proposal, mapping)
@@ -330,6 +336,9 @@ def _print_proposal(source: Path, proposal: Proposal, format_: Format, *, accept
         note(f"{source}: nothing to propose; it is read as it is ({proposal.format})")
     elif not accept:
         command = f"artist trace columns {shlex.quote(str(source))} --accept"
+        if proposal.missing:
+            note(_missing(proposal))
+            command += f" --columns {_pairs(proposal)}"
         note(f"write it with {command}; flags given with it go first")
     if proposal.unread:
         note(f"columns that are not read: {one_line(', '.join(proposal.unread), most=400)}")
@@ -341,15 +350,27 @@ def _print_proposal(source: Path, proposal: Proposal, format_: Format, *, accept
         )
 
 
-def _note_unknown_models(trace: Trace) -> None:
-    """Warn that `artist sim` will refuse this trace, if the catalogue lacks one of its models."""
-    from artist.errors import TraceError
+def _missing(proposal: Proposal) -> str:
+    """Which columns have no entry, and what to do, in words."""
+    return (
+        f"no column looks like {', '.join(proposal.missing)} of the {proposal.format} format; name "
+        f"{'them' if len(proposal.missing) > 1 else 'it'} with --columns {_pairs(proposal)}"
+    )
+
+
+def _pairs(proposal: Proposal) -> str:
+    return ",".join(f"{name}=COLUMN" for name in proposal.missing)
+
+
+def _refused_models(trace: Trace) -> str:
+    """That `artist sim` will refuse this trace, if the catalogue lacks one of its models."""
     from artist.trace.native.trace import check_models
 
     try:
         check_models(trace)
     except TraceError as refusal:
-        note(f"note: artist sim will refuse this trace: {refusal}")
+        return f"note: artist sim will refuse this trace: {refusal}"
+    return ""
 
 
 def _print_facts(title: str, facts: Mapping[str, object], format_: Format) -> None:

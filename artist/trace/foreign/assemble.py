@@ -27,7 +27,8 @@ from artist.trace.foreign.rows import (
 from artist.trace.native.assemble import ordered_trace
 from artist.trace.native.choices import Fractional, Rules
 from artist.trace.native.table import Table
-from artist.trace.native.trace import Trace
+from artist.trace.native.time_units import unix_zero_s
+from artist.trace.native.trace import Trace, shifted_words
 from artist.units import MAX_TIME_S, TICKS_PER_S
 from artist.workload.job import Job
 
@@ -46,10 +47,12 @@ def assemble_foreign(table: Table, format_: ForeignFormat, rules: Rules, digest:
         raise TraceError(
             f"{table.path}: the trace has no jobs that ran on GPUs ({reasons}); give another file"
         )
-    first_s = min(job.submit_s for job in kept) if format_.dated else 0.0
+    first_s = min(job.submit_s for job in kept)
+    unix_s = 0.0 if format_.dated else unix_zero_s(first_s)
+    zero_s = first_s if format_.dated else unix_s
     filled = fill_models([x.model for x in kept], [x.gpus for x in kept], rules)
     with many_objects():
-        jobs = [_job(table, *x, first_s) for x in zip(kept, filled.models, strict=True)]
+        jobs = [_job(table, *x, zero_s) for x in zip(kept, filled.models, strict=True)]
     numbers = [table.numbers[job.row] for job in kept]
     arrivals_s = np.array([job.arrival_s for job in jobs])
     return replace(
@@ -58,6 +61,7 @@ def assemble_foreign(table: Table, format_: ForeignFormat, rules: Rules, digest:
         dropped=dict(dropped),
         drawn=filled.drawn,
         recorded=not format_.run_time,
+        shifted=shifted_words(unix_s),
     )
 
 

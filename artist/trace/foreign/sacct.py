@@ -41,7 +41,7 @@ from artist.trace.foreign.rows import (
 )
 from artist.trace.native.choices import Rules
 from artist.trace.native.table import MAX_GPUS, Table
-from artist.trace.native.time_units import moment_s, zoned_s
+from artist.trace.native.time_units import length_s, moment_s, zoned_s
 
 COLUMNS = ("JobID", "Submit", "Start", "State")
 
@@ -56,7 +56,6 @@ _TRES = ("AllocTRES", "ReqTRES")
 _REQUEUED = ("REQUEUED", "PREEMPTED", "NODE_FAIL", "FAILED", "CANCELLED", "TIMEOUT", "BOOT_FAIL")
 _UNKNOWN = ("", "unknown", "none", "invalid")
 _NO_LIMIT = (*_UNKNOWN, "unlimited", "partition_limit")
-_LENGTH = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d\d)(?:\.\d+)?", re.ASCII)
 _SLICE = re.compile(r"(^|[_:])\d+g\.\d+gb", re.ASCII)
 _TIME = "a time as in 2026-11-23T16:09:35, with or without a zone, or seconds since 1970"
 
@@ -243,8 +242,7 @@ def _limit(row: TraceRow) -> str:
 
 def _seconds(row: TraceRow, name: str) -> int:
     """Seconds of a length of time as in `1-02:03:04`."""
-    match = _LENGTH.fullmatch(row.text(name))
-    if match is None:
+    seconds = length_s(row.text(name))
+    if seconds is None:
         raise row.error(name, "a length of time as in 1-02:03:04")
-    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
-    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+    return seconds

@@ -20,7 +20,7 @@ _SAME = (
     {"id", "job", "jobid", "jobname", "jobnumber", "name", "uuid"},
     {
         "duration", "durations", "durationh", "durationhours", "runtime", "elapsed", "elapsedtime",
-        "length", "hours", "minutes", "runhours", "runs", "walltime", "servicetime",
+        "length", "hours", "minutes", "seconds", "runhours", "runs", "walltime", "servicetime",
         "jobduration", "jobruntime", "executiontime",
     },
     {
@@ -35,6 +35,9 @@ _SAME = (
     {"user", "username", "userid", "owner", "tenant"},
 )  # fmt: skip
 
+# When a job started stands for when it arrived, where nothing tells the latter.
+_STARTS = {"start", "starts", "started", "starttime", "startedat"}
+
 _UNITS = {
     "s": {"s", "sec", "secs", "second", "seconds"},
     "us": {"us", "micros", "microseconds"},
@@ -46,6 +49,8 @@ _UNITS = {
 
 # Columns that hold times, without signs: of these, a name may end in a unit.
 _TIMES = {"submittime", "arrivals", "duration", "computes"}
+
+_ARRIVALS = ("arrival_s", "submit_time")
 
 # Comparing texts takes a time that grows with the product of their lengths.
 _LONGEST = 60
@@ -73,11 +78,20 @@ def alike(
             pairs[target] = same
             del left[same]
     for target in () if spelled else wanted:
+        started = next((name for name in left if is_start(name)), None)
+        if target in _ARRIVALS and target not in pairs and started:
+            pairs[target] = started
+            del left[started]
         near = difflib.get_close_matches(_plain(target), left.values(), n=1, cutoff=0.6)
         if target not in pairs and near:
             pairs[target] = next(name for name, plain in left.items() if plain == near[0])
             del left[pairs[target]]
     return {target: pairs[target] for target in wanted if target in pairs}
+
+
+def is_start(column: str) -> bool:
+    """Whether a column's name says that it is when jobs started."""
+    return _plain(column) in _STARTS
 
 
 def unit_in(column: str) -> str | None:

@@ -14,7 +14,8 @@ from artist.errors import TraceError
 from artist.garbage_collector import many_objects
 from artist.trace.native.formats import OwnFormat, Work
 from artist.trace.native.table import MAX_GPUS, Table
-from artist.trace.native.trace import Trace
+from artist.trace.native.time_units import unix_zero_s
+from artist.trace.native.trace import Trace, shifted_words
 from artist.units import MAX_TIME_S, TICKS_PER_S
 from artist.workload.job import LOWEST_PRIORITY, Job
 
@@ -30,9 +31,17 @@ def assemble_own(table: Table, format_: OwnFormat, digest: str) -> Trace:
     if not len(table):
         raise TraceError(f"{table.path}: the trace has no jobs; give at least one row")
     work = format_.read(table)
+    first_s = unix_zero_s(float(work.arrival_s.min()))
+    if first_s:
+        work = work._replace(arrival_s=work.arrival_s - first_s)
     jobs = _jobs(table, work, format_)
     trace = ordered_trace(table, format_.id, digest, jobs, table.numbers, work.arrival_s)
-    return replace(trace, warnings=work.warnings, recorded="duration" in format_.required)
+    return replace(
+        trace,
+        warnings=work.warnings,
+        recorded="duration" in format_.required,
+        shifted=shifted_words(first_s),
+    )
 
 
 def ordered_trace(

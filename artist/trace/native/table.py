@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from artist.errors import TraceError, shortened
 from artist.io.reading import as_float
-from artist.trace.native.time_units import time_remedy
+from artist.trace.native.time_units import clock_s, time_remedy
 from artist.units import MAX_TIME_S
 
 # Whole numbers up to here are exact in a double, whatever file they came from.
@@ -106,8 +106,14 @@ class Table:
         return [default if cell is None else str(cell).strip() or default for cell in cells]
 
     def seconds(self, name: str, *, positive: bool = False) -> npt.NDArray[np.float64]:
-        """Times in seconds, zero or more (`positive`: more than zero)."""
-        values = _floats(self.columns[name])
+        """Times in seconds, zero or more (`positive`: more than zero).
+
+        A duration may also be `[D-]HH:MM:SS`, as Slurm prints it.
+        """
+        cells = self.columns[name]
+        values = _floats(cells)
+        if name == "duration" and np.isnan(values).any():
+            values = np.where(np.isnan(values), [clock_s(cell) for cell in cells], values)
         good = (values <= MAX_TIME_S) & ((values > 0) if positive else (values >= 0))
         low = "more than 0" if positive else "from 0"
         if not good.all():

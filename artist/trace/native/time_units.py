@@ -9,6 +9,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Literal, TypeAlias, get_args
 
+from artist.io.reading import as_float
+
 Unit: TypeAlias = Literal["us", "ms", "s", "min", "h", "d", "date"]
 
 UNITS: tuple[str, ...] = get_args(Unit)
@@ -26,6 +28,14 @@ _SECONDS = {
 
 ARRIVALS = ("arrival_s", "submit_time")
 """The columns that may hold dates; the other times are lengths."""
+
+UNIX_TIMES_S = 1e8
+"""March 1973. Arrivals that are all later, or three years after the begin, are Unix times."""
+
+MS_FROM, US_FROM = 1e11, 1e14
+"""No trace has arrivals this many seconds after 1970, but today is later in ms and in us."""
+
+_LENGTH = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d\d)(?:\.\d+)?", re.ASCII)
 
 _CLOCK = re.compile(r"(\d+ days?,? )?\d+:\d{2}(:\d{2}(\.\d*)?)?", re.ASCII)
 
@@ -61,6 +71,36 @@ def zoned_s(text: str) -> float | None:
         return None
 
 
+def length_s(text: str) -> int | None:
+    """Seconds of a length of time as Slurm prints it, `[D-][HH:]MM:SS`; None if it is none.
+
+    Source: sacct(1) of Slurm 22.05, Elapsed.
+
+    >>> length_s("1-02:03:04"), length_s("02:00"), length_s("2 h")
+    (93784, 120, None)
+    """
+    match = _LENGTH.fullmatch(text)
+    if match is None:
+        return None
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+
+
+def clock_s(cell: object) -> float:
+    """Seconds of a length of time with hours, `[D-]HH:MM:SS`; NaN if the cell is none.
+
+    `1:30` could be minutes or hours, so it is none.
+    """
+    text = str(cell).strip()[:_LONGEST]
+    seconds = length_s(text) if text.count(":") == 2 else None
+    return math.nan if seconds is None else float(seconds)
+
+
+def unix_zero_s(first_s: float) -> float:
+    """What to subtract from arrivals whose first is `first_s`: all of it if they are Unix times."""
+    return first_s if first_s >= UNIX_TIMES_S else 0.0
+
+
 def is_date(text: str) -> bool:
     """Whether a text is a date, with or without a time and a zone.
 
@@ -78,6 +118,9 @@ def time_remedy(cell: object, column: str) -> str:
     """
     text = str(cell).strip()[:_LONGEST]
     known = f"--units reads numbers in {', '.join(unit for unit in UNITS if unit != DATE)}"
+    if column in ARRIVALS and as_float(cell) >= MS_FROM:
+        unit = "us" if as_float(cell) >= US_FROM else "ms"
+        return f"read Unix times in {unit} with --units {column}={unit}"
     if column in ARRIVALS and is_date(text):
         return f"read dates as in 2020-06-09 18:41:01 with --units {column}=date"
     if column in ARRIVALS and _CLOCK.fullmatch(text):
@@ -86,7 +129,7 @@ def time_remedy(cell: object, column: str) -> str:
             f"({column}=date); write one of these"
         )
     if is_date(text) or _CLOCK.fullmatch(text):
-        return f"{known} ({column}=h), not clock times or dates: only arrivals can be dates"
+        return f"{known} ({column}=h), and lengths as in 1-02:03:04; only arrivals can be dates"
     return "correct this row"
 
 

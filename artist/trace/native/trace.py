@@ -34,6 +34,7 @@ class Trace:
     - `mapped`: what a mapping of columns and models did.
     - `units`: the units that a mapping gave to columns of times; the format defines the others.
     - `recorded`: run times are data of the file; they became iterations x compute time.
+    - `shifted`: that arrivals were Unix times and count from the first job, in words.
     - `dropped`: reasons why rows were left out, with the number of rows.
     """
 
@@ -51,10 +52,18 @@ class Trace:
     mapped: tuple[str, ...] = ()
     units: Mapping[str, str] = field(default_factory=dict)
     recorded: bool = False
+    shifted: str = ""
 
     def place(self, index: int) -> str:
         """Where a job stands in its file, as in `week.csv:17`."""
         return place(self.path or self.name, self.unit, self.numbers[index])
+
+
+def shifted_words(first_s: float) -> str:
+    """That arrivals were Unix times, the first of them `first_s`; empty if it is 0."""
+    if not first_s:
+        return ""
+    return f"arrivals are Unix times, so they count from the first job, at {first_s:.0f} s"
 
 
 def content_digest(content: bytes | str) -> str:
