@@ -71,8 +71,8 @@ class NetworkSweep:
         if self.plot is not None:  # before the backend works
             check_figure(self.plot, overwrite=self.overwrite)
         workload = workload_of(asked.model, asked.workload, asked.models)
-        points = _points(sweep, asked, workload)
-        self._print(sweep, points, asked, workload.name)
+        points, why = _points(sweep, asked, workload)
+        self._print(sweep, points, asked, workload.name, why)
         if self.plot is not None:
             from artist.report.command_plots import plot_sweep
 
@@ -80,7 +80,12 @@ class NetworkSweep:
             note(f"wrote {self.plot}")
 
     def _print(
-        self, sweep: SettingSweep, points: Sequence[Point], asked: PlacedQuestion, workload: str
+        self,
+        sweep: SettingSweep,
+        points: Sequence[Point],
+        asked: PlacedQuestion,
+        workload: str,
+        why: Sequence[str],
     ) -> None:
         """Print the points as a table with sentences, as CSV or as JSON."""
 
@@ -101,7 +106,7 @@ class NetworkSweep:
             (*columns, "slowdown", ""),
             [_cells(point) for point in points],
         )
-        for sentence in where_it_hurts(sweep, points):
+        for sentence in (*where_it_hurts(sweep, points), *why):
             print_text(sentence)
         if asked.changes:
             print_text(f"The fabric is changed: {asked.changes}.")
@@ -113,12 +118,20 @@ class NetworkSweep:
             print_text(sentence)
 
 
-def _points(sweep: SettingSweep, asked: PlacedQuestion, workload: Workload) -> list[Point]:
-    """The estimates over the range, on each placement."""
+def _points(
+    sweep: SettingSweep, asked: PlacedQuestion, workload: Workload
+) -> tuple[list[Point], list[str]]:
+    """The estimates over the range, on each placement, and why more bandwidth gains little."""
 
     from artist.estimates.cache import open_store
     from artist.estimates.query_from_text import on_placement, parse_system
-    from artist.estimates.sensitivity import Remembered, asking, sweep_fabric
+    from artist.estimates.sensitivity import (
+        Remembered,
+        asking,
+        level_shares,
+        little_gained,
+        sweep_fabric,
+    )
     from artist.run import open_backend
 
     system = parse_system(list(asked.system))
@@ -129,7 +142,15 @@ def _points(sweep: SettingSweep, asked: PlacedQuestion, workload: Workload) -> l
     complete = partial(_completed, asked)
     with open_store() as store:
         ask = asking(question_on, Remembered(open_backend(asked.backend), store), complete)
-        return sweep_fabric(sweep, asked.fabric, asked.placements, ask)
+        points = sweep_fabric(sweep, asked.fabric, asked.placements, ask)
+        shares = {
+            one: level_shares(asked.fabric, sweep.level, one, ask)
+            for one in little_gained(sweep, points)
+        }
+    return points, [
+        f"{placement}: more bandwidth gains little: of the communication, {one} on {sweep.level}"
+        for placement, one in shares.items()
+    ]
 
 
 def _completed(asked: PlacedQuestion, query: LatencyQuery, answer: Estimate) -> Estimate:

@@ -13,10 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 from artist.cluster.fabric import Fabric
 from artist.cluster.fabric_options import LevelOptions, level_of, with_options
-from artist.cluster.with_units import QUANTITIES, other_spelling, read_quantity
+from artist.cluster.with_units import FASTEST_GIB_PER_S, QUANTITIES, other_spelling, read_quantity
 from artist.errors import ConfigError, shortened
 from artist.estimates.latency_service import EstimateStore
 from artist.estimates.query import Estimate, LatencyBackend, LatencyQuery
@@ -32,6 +33,9 @@ MOST_POINTS = 1000
 
 HURTS = 1.1
 """The slowdown at which a network is said to hurt: ten percent."""
+
+LITTLE = 0.02
+"""A gain within this share is next to nothing, as `--equivalence` has it by default."""
 
 LOG_FACTOR = 10
 """Ends that differ by more than this factor get points on a logarithmic scale."""
@@ -250,6 +254,56 @@ def _answer(
     question = question_on(fabric, placement)
     answer = question.answer(backend)
     return complete(question.asked[answer.index].query, answer.estimate)
+
+
+class LevelShares(NamedTuple):
+    """What part of communication ends without hops or without bytes on a level.
+
+    They need not add up to 1: other levels and constant shares take the rest, and hops and bytes
+    may overlap.
+    """
+
+    hops: float
+    bytes: float
+
+    def __str__(self) -> str:
+        hops, sent = (f"{100 * max(0.0, one):.0f} %" for one in self)
+        return f"{hops} is latency of hops and {sent} bytes"
+
+
+def level_fabrics(fabric: Fabric, level: str) -> tuple[Fabric, Fabric]:
+    """The fabric without latency on a level, and with as much bandwidth as a link can have.
+
+    Raises:
+        ConfigError: the fabric has no such level.
+    """
+    fastest = LevelOptions(bandwidth_gib_per_s=FASTEST_GIB_PER_S)
+    without = (LevelOptions(latency_ns=0.0), fastest)
+    no_hops, no_bytes = (with_options(fabric, {level: one}) for one in without)
+    return no_hops, no_bytes
+
+
+def level_shares(fabric: Fabric, level: str, placement: str, ask: Ask) -> LevelShares:
+    """What the communication of one placement waits for on a level.
+
+    Raises:
+        BackendError: a query has no answer.
+    """
+    now_s, *without = (
+        _times(ask(one, placement))[1] for one in (fabric, *level_fabrics(fabric, level))
+    )
+    hops, sent = ((now_s - one_s) / now_s if now_s else 0.0 for one_s in without)
+    return LevelShares(hops, sent)
+
+
+def little_gained(sweep: SettingSweep, points: Sequence[Point]) -> list[str]:
+    """The placements that communicate, and gain next to nothing from any bandwidth of the sweep."""
+    if sweep.field != "bandwidth_gib_per_s":
+        return []
+    least = {one.placement: 1.0 for one in points if one.comm_s > 0}
+    for one in points:
+        least[one.placement] = min(least.get(one.placement, 0.0), one.slowdown)
+    return [name for name, slowdown in least.items() if slowdown > 1 - LITTLE]
 
 
 def where_it_hurts(sweep: SettingSweep, points: Sequence[Point]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 from statistics import fmean
 
@@ -146,3 +147,30 @@ def test_an_unknown_grid_key_is_one_sentence(artist, tmp_path: Path) -> None:
     assert result.stderr == (
         "artist: error: e.yaml:4: grid: unknown setting 'polcy' (did you mean 'policy'?)\n"
     )
+
+
+def test_a_comparison_says_why_more_bandwidth_changes_nothing(artist) -> None:
+    twice = ("--policies", "fifo", "--vary", "fabric.network.bandwidth=x2", "--permutations", "1")
+    ran = artist("compare", "--racks", "2", "--jobs", "40", "--fabric", "dally2025", *twice)
+    sentence = "More bandwidth of network changes little: under fifo, "
+    assert ran.stdout.count(sentence) == 1, ran.stderr
+    told = ran.stdout.split(sentence)[1].splitlines()[0]
+    assert re.fullmatch(
+        r"\d+ % of the communication does not cross it; of the rest, "
+        r"\d+ % is latency of hops and \d+ % bytes\.",
+        told,
+    ), told
+    half = artist(
+        "compare",
+        "--racks",
+        "2",
+        "--jobs",
+        "40",
+        "--policies",
+        "fifo",
+        "--permutations",
+        "1",
+        "--vary",
+        "fabric.network.bandwidth=1Gbit/s,100Gbit/s",
+    )
+    assert "changes little" not in half.stdout

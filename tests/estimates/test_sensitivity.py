@@ -11,9 +11,13 @@ from artist.errors import ConfigError
 from artist.estimates.query import Estimate, LatencyQuery
 from artist.estimates.query_from_text import on_placement
 from artist.estimates.sensitivity import (
+    LevelShares,
     Point,
     Remembered,
     asking,
+    level_fabrics,
+    level_shares,
+    little_gained,
     parse_sweep,
     sweep_fabric,
     where_it_hurts,
@@ -150,3 +154,40 @@ def test_the_sentence_says_where_it_hurts() -> None:
     )
     same = [point(1, 0.25, 1), point(50, 0.25, 1)]
     assert where_it_hurts(sweep, same)[0].endswith("nothing in this range changes that")
+
+
+# -- why more bandwidth gains little ------------------------------------------------------
+
+
+def shares(level: str, model: str = "resnet50", **network: float) -> LevelShares:
+    fabric = with_options(DALLY, {level: LevelOptions(**network)}) if network else DALLY
+    ask = asking(
+        lambda on, one: on_placement(workload(model), one, on, {}), BACKEND, lambda _, it: it
+    )
+    return level_shares(fabric, level, "8/8", ask)
+
+
+def test_communication_is_split_into_hops_and_bytes_of_a_level() -> None:
+    hops, sent = shares("network", bandwidth_gib_per_s=0.5, latency_ns=0)
+    assert hops == 0 and sent > 0.9
+    hops, sent = shares("network", model="mobilenetv3")  # 50 us a hop, few parameters
+    assert hops > 0.9 and sent < 0.05
+    # All of a level's share without hops is what the bytes alone take.
+    ask = asking(lambda on, one: on_placement(RESNET, one, on, {}), BACKEND, lambda _, it: it)
+    no_hops, no_bytes = level_fabrics(DALLY, "network")
+    now, hopless, weightless = (ask(one, "8/8").comm_ratio for one in (DALLY, no_hops, no_bytes))
+    assert shares("network") == pytest.approx((1 - hopless / now, 1 - weightless / now))
+
+
+def test_a_small_gain_of_bandwidth_is_explained_and_no_other() -> None:
+    text = "fabric.network.bandwidth=400GiB/s,800GiB/s"
+    sweep = parse_sweep(text, 2)
+    points = [
+        Point(name, value, value == 400, 1.0, comm_s, slowdown)
+        for name, value, comm_s, slowdown in (
+            ("8/8", 400, 0.5, 1.0), ("8/8", 800, 0.49, 0.99), ("4,4", 400, 0.5, 1.0),
+            ("4,4", 800, 0.4, 0.93), ("1", 400, 0.0, 1.0), ("1", 800, 0.0, 1.0),
+        )
+    ]  # fmt: skip
+    assert little_gained(sweep, points) == ["8/8"]
+    assert little_gained(parse_sweep("fabric.network.latency=1us,2us", 2), points) == []

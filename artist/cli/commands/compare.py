@@ -350,6 +350,7 @@ def _print(
     comparison: Comparison, scenario: Scenario, costs: Costs | None, *, named: bool, all_: bool
 ) -> None:
     """Print the world, the answer, the table and what a reader should know."""
+    from artist.cli.bandwidth_text import why_little
     from artist.cli.comparison_details import print_details
     from artist.cli.comparison_text import REST, print_comparison, scope
     from artist.cli.costs_text import cheapest, print_costs
@@ -361,7 +362,8 @@ def _print(
     about = [] if varied & {"fabric", "cluster", "backend", "calibration"} else [world(scenario)]
     print_heading("; ".join([*about, scope(comparison)]))
     found = [] if costs is None else priced(comparison, costs)
-    print_comparison(comparison, [cheapest(found, costs)] if costs is not None else [])
+    also = [cheapest(found, costs)] if costs is not None else []
+    print_comparison(comparison, [*also, *why_little(comparison, scenario)])
     if costs is not None:
         print_costs(found, costs, comparison.setting)
     if "policy" not in varied:

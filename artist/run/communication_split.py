@@ -1,0 +1,75 @@
+"""What a run's communication waits for on one level: hops, bytes, or neither.
+
+A faster link shortens only the bytes. So where hops take most of it, or most jobs do not cross the
+level, twice the bandwidth changes next to nothing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from artist.cluster.fabric_options import level_of
+from artist.cluster.placement_shape import depth, parse_signature
+from artist.estimates.sensitivity import LevelShares, level_fabrics
+from artist.run import build_calibration, build_fabric, build_latency, simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from artist.config import Scenario
+    from artist.results.terms.columns import Table
+
+_MOST_ASKED = 20
+"""Pairs of model and shape that are asked about: those whose jobs hold most GPU time."""
+
+
+def communication_split(scenario: Scenario, level: str) -> tuple[float, LevelShares] | None:
+    """The share of communication that does not cross a level, and what the rest waits for there.
+
+    Shares are of the GPU time in which the jobs of one run of the scenario communicate. None where
+    no job does, or placements are not of one fabric (a cluster file).
+
+    Raises:
+        ArtistError: as `simulate`.
+    """
+    if scenario.backend == "none" or scenario.cluster is not None or scenario.speeds is not None:
+        return None
+    fabric = build_fabric(scenario)
+    names = fabric.level_names
+    outer = names.index(level_of(fabric, level).name)
+    calibration = build_calibration(scenario, fabric)
+    now, *without = (
+        build_latency(scenario, one, calibration) for one in (fabric, *level_fabrics(fabric, level))
+    )
+    past = across = 0.0
+    left = [0.0, 0.0]
+    tables = simulate(scenario).tables
+    held = sorted(_held_gpu_s(tables).items(), key=lambda pair: -pair[1])
+    for (model, signature), gpu_s in held[:_MOST_ASKED]:
+        shape = parse_signature(signature, names, fabric.gpus_per_socket)
+        ratio = now.estimate(model, shape).comm_ratio
+        per_ratio = gpu_s / (1 + ratio)
+        if depth(shape) < outer:
+            past += per_ratio * ratio
+            continue
+        across += per_ratio * ratio
+        for index, service in enumerate(without):
+            left[index] += per_ratio * service.estimate(model, shape).comm_ratio
+    if not past + across:
+        return None
+    hops, sent = ((across - one) / across if across else 0.0 for one in left)
+    return past / (past + across), LevelShares(hops, sent)
+
+
+def _held_gpu_s(tables: Mapping[str, Table]) -> dict[tuple[str, str], float]:
+    """(model, signature) -> GPU-seconds in which jobs made progress there."""
+    models = dict(zip(tables["jobs"]["job_id"], tables["jobs"]["model"], strict=True))
+    held: dict[tuple[str, str], float] = defaultdict(float)
+    columns = ("job_id", "signature", "gpus", "start_s", "end_s", "stalled_s")
+    placements = tables["placements"]
+    for job, signature, gpus, start_s, end_s, stalled_s in zip(
+        *(placements[name] for name in columns), strict=True
+    ):
+        held[str(models[job]), str(signature)] += float(gpus * (end_s - start_s - stalled_s))
+    return held
