@@ -38,7 +38,7 @@ CASES = int(os.environ.get("CASES", "2000"))
 """Random cases that the long comparisons with naive simulators try; `make oracles` tries more."""
 
 NETWORKS = ("learned", "rl-base", "rl-hybrid")
-LINEAR_PROGRAMS = ("gavel", "gavel-ftf", "gavel-makespan")
+LINEAR_PROGRAMS = ("gavel", "gavel-ftf", "gavel-makespan", "sia")
 """These need SciPy, an extra."""
 
 LACKING = NETWORKS if find_spec("scipy") else (*NETWORKS, *LINEAR_PROGRAMS)

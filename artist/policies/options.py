@@ -357,3 +357,33 @@ class PolluxOptions(RoundOptions):
     budget: int = Field(
         default=100, ge=0, le=100_000, description="steps of the search for better GPUs"
     )
+
+
+class SiaOptions(RoundOptions):
+    """Options of Sia. Defaults are those of its authors' program (simulator_config.py, sia.py)."""
+
+    power: float = Field(
+        default=-0.5, ge=-10, le=1, description="p of the values: the lower, the fairer; not 0"
+    )
+    unallocated: Positive = Field(
+        default=1.1, description="lambda: what a job without GPUs adds to the objective"
+    )
+    delay_s: Positive = Field(
+        default=30.0, description="what a restart is taken to cost where restart_s is 0, seconds"
+    )
+    explore: bool = Field(
+        default=True, description="a job gets at most twice as many GPUs as it ever had"
+    )
+    gap: float = Field(
+        default=1e-4,
+        ge=0,
+        le=0.1,
+        description="by which part of it the objective may miss the best",
+    )
+
+    @field_validator("power")
+    @classmethod
+    def _not_zero(cls, power: float) -> float:
+        if not power:
+            raise ValueError("got 0, expected a power below or above 0")
+        return power

@@ -15,6 +15,7 @@ CASSINI = "Rajasekaran et al., CASSINI, NSDI 2024"
 GAVEL = "Narayanan et al., Gavel, OSDI 2020"
 MAST = "Choudhury et al., MAST, OSDI 2024"
 POLLUX = "Qiao et al., Pollux, OSDI 2021"
+SIA = "Jayaram Subramanya et al., Sia, SOSP 2023"
 RL = "Ryu and Eo, Network contention-aware cluster scheduling with reinforcement learning, 2023"
 
 APART = {"placement": "least-contended", "most_slowdown": 2 / 3}
@@ -287,6 +288,13 @@ POLICIES = Registry(
             "artist.policies.pollux.policy:Pollux",
             "GPUs and batches by goodput, fairly, in rounds of a minute",
             POLLUX,
+            everyday=False,
+        ),
+        Entry(
+            "sia",
+            "artist.policies.sia.policy:Sia",
+            "GPUs and kinds of them by goodput, by an integer program every minute",
+            SIA,
             everyday=False,
         ),
         Entry(

@@ -93,7 +93,8 @@ def check_gpu_kinds(scenario: Scenario, tree: ClusterTree, policy: Policy, trace
     if job is not None and not reads:
         raise ConfigError(
             f"policy {scenario.policy} reads no kinds of GPUs, but job {job.id!r} accepts "
-            f"{', '.join(job.gpu_kinds)}; choose mast, federated or gavel, or leave the kinds out"
+            f"{', '.join(job.gpu_kinds)}; choose mast, federated, gavel or sia, or leave the kinds "
+            "out"
         )
     if quota is not None and not (reads and getattr(policy, "has_quotas", False)):
         raise ConfigError(

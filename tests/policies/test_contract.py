@@ -18,7 +18,7 @@ from artist.testing import check_policy
 from artist.units import Tick
 
 # The jobs take hours: rounds of a minute would make thousands of them.
-ROUNDS = ("pollux", "equal-share", "max-throughput", "optimus")
+ROUNDS = ("pollux", "sia", "equal-share", "max-throughput", "optimus")
 
 
 @pytest.mark.parametrize("name", SELF_SUFFICIENT)

@@ -55,10 +55,7 @@ class Rounds(BasePolicy):
             self._next = view.now + self._gap * self._period
         else:
             decisions += self._late(view, self._next)
-        alive = bool(view.waiting) or any(
-            state.job.gpus_min < state.job.gpus_max for state in view.running.values()
-        )
-        if alive and self._next != self._woken:
+        if self._next != self._woken and self.can_improve(view):
             self._woken = self._next
             decisions.append(Wake(self._next))
         return decisions
@@ -69,6 +66,12 @@ class Rounds(BasePolicy):
 
     def note(self, view: ClusterView) -> None:
         """A question is asked, at a strike or between two."""
+
+    def can_improve(self, view: ClusterView) -> bool:
+        """Whether another round could change anything: jobs wait, or could have more GPUs."""
+        return bool(view.waiting) or any(
+            state.job.gpus_min < state.job.gpus_max for state in view.running.values()
+        )
 
     def _late(self, view: ClusterView, strike: Tick) -> list[Decision]:
         """Why jobs that came during a round wait, although enough GPUs are free."""

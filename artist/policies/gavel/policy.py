@@ -67,11 +67,12 @@ from artist.contract import (
     Wait,
     Wake,
 )
-from artist.errors import ConfigError, PolicyError
+from artist.errors import ConfigError
 from artist.io.optional_libraries import check_extra
 from artist.policies.gavel.objectives import Objective
 from artist.policies.gavel.time_fractions import TimeFractions
 from artist.policies.options import GavelOptions
+from artist.policies.shared.closest import ClosestGpus, refuse_unplaceable
 from artist.policies.shared.placers import PackPlacer
 from artist.rng import FIRST_DRAWS, Draws
 from artist.units import Tick, ticks
@@ -95,7 +96,7 @@ class Gavel(BasePolicy):
         self._changed = False
         """Whether jobs have come or gone since shares were computed."""
         self._speeds: dict[tuple[str, float, int, tuple[str, ...]], tuple[float, ...]] = {}
-        self._closest: dict[tuple[int, str], Placement | None] = {}
+        self._closest = ClosestGpus()
         self._objective = Objective(options, draws)
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
@@ -141,31 +142,16 @@ class Gavel(BasePolicy):
         Raises:
             PolicyError: names the job and its kinds.
         """
-        job = state.job
-        if any(self._speeds_of(job, view)):
-            return
-        kinds = job.gpu_kinds or self._kinds
-        raise PolicyError(
-            f"job {job.id!r} wants {job.gpus} GPUs of one kind ({' or '.join(kinds)}), and no such "
-            "kind has so many; accept other kinds or want fewer GPUs"
-        )
+        if not any(self._speeds_of(state.job, view)):
+            refuse_unplaceable(state.job, state.job.gpus, self._kinds)
 
     def _speeds_of(self, job: Job, view: ClusterView) -> tuple[float, ...]:
         """Iterations per second on the closest GPUs of each kind; 0 where it cannot run."""
         key = (job.model, job.compute_s, job.gpus, job.gpu_kinds)
         if key not in self._speeds:
-            self._speeds[key] = tuple(self._speed(job, kind, view) for kind in self._kinds)
+            of_kinds = (self._closest.speed(view, job, job.gpus, kind) for kind in self._kinds)
+            self._speeds[key] = tuple(of_kinds)
         return self._speeds[key]
-
-    def _speed(self, job: Job, kind: str, view: ClusterView) -> float:
-        if job.gpu_kinds and kind not in job.gpu_kinds:
-            return 0.0
-        key = (job.gpus, kind)
-        if key not in self._closest:
-            free = free_of_kinds(FreeGpus(view.cluster), (kind,))
-            self._closest[key] = PackPlacer().place(free, job.gpus)
-        placement = self._closest[key]
-        return 0.0 if placement is None else 1.0 / view.alone(job, placement).submitted_iteration_s
 
     # -- a round ---------------------------------------------------------------------------
 

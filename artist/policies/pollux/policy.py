@@ -39,9 +39,11 @@ from typing import ClassVar
 import numpy as np
 
 from artist.cluster.free_gpus import FreeGpus
-from artist.cluster.placement import Placement, machine_counts, tier
+from artist.cluster.placement import Placement, machine_counts
 from artist.cluster.tree import ClusterTree
-from artist.contract import ClusterView, Decision, JobView, SetBatch
+from artist.contract import ClusterView, Decision, JobView
+from artist.policies.elastic.batches import best_batches
+from artist.policies.elastic.history import History
 from artist.policies.elastic.rounds import Rounds, changes, movable, pool_of
 from artist.policies.options import PolluxOptions
 from artist.policies.pollux.search import Floats, Player, Rules, Search, Spread
@@ -63,17 +65,12 @@ class Pollux(Rounds):
         self._rules = Rules(
             options.power, options.one_distributed, options.most_machines, options.budget
         )
-        self._stays: dict[int, int] = {}
-        """How often each job has been given GPUs."""
-        self._most: dict[int, int] = {}
-        """The most GPUs that each job ever had."""
+        self._history = History()
         self._speeds: dict[tuple[Goodput, float, bool], list[float]] = {}
 
     def note(self, view: ClusterView) -> None:
         """Forget jobs that have finished."""
-        for handle in view.finished:
-            self._stays.pop(handle, None)
-            self._most.pop(handle, None)
+        self._history.forget(view.finished)
 
     def round(self, view: ClusterView) -> Sequence[Decision]:
         """Choose all jobs' GPUs and batches anew."""
@@ -89,11 +86,8 @@ class Pollux(Rounds):
         wanted = dict(zip(jobs, spreads, strict=True))
         placed = _placed(view, jobs, wanted, pool)
         decisions = changes(view, jobs, placed)
-        for handle, placement in placed.items():
-            if placement != jobs[handle].placement:
-                self._stays[handle] = self._stays.get(handle, 0) + 1
-                self._most[handle] = max(self._most.get(handle, 0), placement.gpus)
-        return [*decisions, *self._batches(view, placed)]
+        self._history.record(jobs, placed)
+        return [*decisions, *(best_batches(view, placed) if self.options.adapt_batch else ())]
 
     # -- values ------------------------------------------------------------------------------
 
@@ -104,7 +98,7 @@ class Pollux(Rounds):
         job, gpus = state.job, sum(capacity.values())
         least, most = job.gpus_min, min(job.gpus_max, gpus)
         if self.options.explore and least < most:
-            most = max(least, min(most, 2 * self._most.get(state.handle, 0)))
+            most = min(most, self._history.explored(state))
         fair = -(-gpus // jobs)
         one, several = self._speedups(view, state, max(most, state.gpus), fair)
         per_machine = len(capacity) / gpus
@@ -122,8 +116,8 @@ class Pollux(Rounds):
     def _restart_factor(self, view: ClusterView, state: JobView) -> float:
         delay = self.options.delay_s
         age = max(seconds(view.now - ticks(state.job.arrival_s)), self.options.period_s)
-        restarts = max(self._stays.get(state.handle, 0) - 1, 0)
-        return max(age - restarts * delay, 0.0) / (age + delay)
+        lost = self._history.restarts(state.handle) * delay
+        return max(age - lost, 0.0) / (age + delay)
 
     def _speedups(
         self, view: ClusterView, state: JobView, most: int, fair: int
@@ -152,26 +146,6 @@ class Pollux(Rounds):
                 batch = goodput.submitted(gpus)
                 known.append(goodput.goodput(gpus, batch, noise, one_machine=one_machine))
         return known
-
-    def _batches(self, view: ClusterView, placed: Mapping[int, Placement]) -> list[Decision]:
-        """The best batches on the GPUs that jobs have after the round."""
-        if not self.options.adapt_batch:
-            return []
-        decisions: list[Decision] = []
-        for handle, placement in placed.items():
-            state = view.waiting.get(handle) or view.running[handle]
-            goodput = state.job.goodput
-            if goodput is None:
-                continue
-            done = state.iterations_done(view.now)
-            noise, _ = goodput.noise_at(done, state.job.iterations)
-            one_machine = tier(view.cluster, placement) == view.cluster.machine
-            _, batch = best(goodput, placement.gpus, noise, one_machine=one_machine)
-            stays = placement == state.placement
-            present = (state.batch if stays else None) or goodput.submitted(placement.gpus)
-            if batch != present:
-                decisions.append(SetBatch(handle, batch))
-        return decisions
 
 
 def _regions(tree: ClusterTree, machines: Iterable[int]) -> Mapping[int, int]:

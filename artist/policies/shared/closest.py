@@ -1,0 +1,48 @@
+"""The closest GPUs of a kind in an empty cluster: where speeds on kinds are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from artist.cluster.free_gpus import FreeGpus
+from artist.cluster.kinds import free_of_kinds
+from artist.cluster.placement import Placement
+from artist.contract import ClusterView
+from artist.errors import PolicyError
+from artist.policies.shared.placers import PackPlacer
+from artist.workload.job import Job
+
+
+class ClosestGpus:
+    """Placements in an empty cluster, remembered."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, str], Placement | None] = {}
+
+    def of_kind(self, view: ClusterView, job: Job, gpus: int, kind: str) -> Placement | None:
+        """The closest GPUs of a kind; None if it has too few, or the job does not accept it."""
+        if job.gpu_kinds and kind not in job.gpu_kinds:
+            return None
+        key = (gpus, kind)
+        if key not in self._known:
+            free = free_of_kinds(FreeGpus(view.cluster), (kind,))
+            self._known[key] = PackPlacer().place(free, gpus)
+        return self._known[key]
+
+    def speed(self, view: ClusterView, job: Job, gpus: int, kind: str) -> float:
+        """Submitted iterations per second there; 0 where the job cannot run."""
+        placement = self.of_kind(view, job, gpus, kind)
+        return 0.0 if placement is None else 1.0 / view.alone(job, placement).submitted_iteration_s
+
+
+def refuse_unplaceable(job: Job, gpus: int, kinds: Sequence[str]) -> None:
+    """Say that no kind could ever hold a job.
+
+    Raises:
+        PolicyError: names the job and its kinds.
+    """
+    accepted = job.gpu_kinds or kinds
+    raise PolicyError(
+        f"job {job.id!r} wants {gpus} GPUs of one kind ({' or '.join(accepted)}), and no such "
+        "kind has so many; accept other kinds or want fewer GPUs"
+    )

@@ -1,0 +1,1 @@
+"""Sia: goodput-aware configurations of GPUs of several kinds."""
