@@ -4,9 +4,11 @@
 - **data**: it would get one in a region that does not hold all of its tables.
 - **place** (cells 1 and 5): it would get one outside the place to which it was bound. Jobs that
   read tables are told neither there: either could be the cause.
+- **consolidation**: enough GPUs are free, but no cluster (region, for a larger gang) has so many.
+  One may under cell 3, where a plan looks at one cluster.
 
-They are told at passes only, after their starts, and hold until the next pass. A job that no place
-has room for is told nothing: too few GPUs are free.
+They are told at passes only, after their starts, and hold until the next pass. A job is told
+nothing where too few GPUs are free in all.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ from artist.policies.quota.ledger import LAST_CLASS, Ledger
 _QUOTA = "it was above its tenant's quota, so it could take no GPUs from jobs of later classes"
 _DATA = "GPUs that it could have had were in regions that did not hold all of its tables"
 _PLACE = "GPUs that it could have had were outside the place to which it was bound at its arrival"
+_APART = "enough GPUs were free, but in several {0}s, and its gang lies in one {0}"
+_LEAST_LOADED = "enough GPUs were free, but not in the cluster with the least load, which was tried"
 
 
 class Reasons:
@@ -74,10 +78,28 @@ def _reasons(
                 within = [False] * LAST_CLASS
                 if rank == LAST_CLASS:
                     within = [cells.fits(free, where, gpus, one) for one in range(LAST_CLASS)]
-                if not roomy and not any(within):
+                apart = None if roomy else _apart(free, books, cells, where, gpus)
+                if not roomy and not any(within) and apart is None:
                     continue
                 for _, handle in group:
                     if within[ledger.waiting[handle].priority]:
                         yield handle, (_QUOTA, "quota")
                     elif roomy and cells.binds != bool(waiting[handle].job.tables):
                         yield handle, (_PLACE, "policy") if cells.binds else (_DATA, "data")
+                    elif apart is not None:
+                        yield handle, (apart, "consolidation")
+
+
+def _apart(free: FreeGpus, books: Books, cells: Cells, where: Where, gpus: int) -> str | None:
+    """What keeps a job from GPUs that are free in all; None if too few of its kinds are."""
+    tree, cluster = free.tree, books.scopes.cluster
+    accepted = [
+        free.of(cluster, c)
+        for c in range(len(tree.levels[cluster]))
+        if books.accepted(c, where.kinds)
+    ]
+    if sum(accepted) < gpus:
+        return None
+    if cells.looks_at_load and max(accepted) >= gpus:
+        return _LEAST_LOADED
+    return _APART.format("region" if gpus > tree.largest(cluster) else "cluster")

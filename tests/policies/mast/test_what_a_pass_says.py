@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from policies.mast.test_mast_policy import QUOTAS, TWO_REGIONS, Held, random_jobs
 
-from artist.contract import ClusterView, Start, Wait
+from artist.contract import ClusterView, Preempt, Start, Wait
 from artist.engine.compiled_core import core
 from artist.engine.simulator import Simulator
 from artist.policies.mast.queue import Where
@@ -44,12 +44,25 @@ def lifted(policy: Any, wait: Wait, view: ClusterView) -> Any:
     return other
 
 
+def assert_apart(view: ClusterView, answer: list[Any], wait: Wait) -> None:
+    """Enough GPUs stay free in all, but in no cluster."""
+    free = view.free.copy()
+    for one in answer:
+        if isinstance(one, Start):
+            free.claim(one.placement)
+        elif isinstance(one, Preempt):
+            free.release(view.running[one.handle].placement)
+    gpus = view.waiting[wait.handle].job.gpus
+    by_cluster = free.counts(TWO_REGIONS.level_names.index("cluster"))
+    assert max(by_cluster) < gpus <= sum(by_cluster)
+
+
 @interpreted
 @pytest.mark.parametrize(
     ("cell", "causes"), [(6, {"quota", "data"}), (5, {"quota", "policy"}), (1, {"quota", "policy"})]
 )
 def test_without_the_cause_that_is_told_the_job_starts(cell: int, causes: set[str]) -> None:
-    told = set()
+    told, told_apart = set(), 0
     for seed in range(3):
         policy = open_policy("mast", {"cell": cell}, FIRST_DRAWS, QUOTAS)
         engine = Simulator(TWO_REGIONS, random_jobs(seed), LevelRates(TWO_REGIONS), check=True)
@@ -60,18 +73,22 @@ def test_without_the_cause_that_is_told_the_job_starts(cell: int, causes: set[st
             answer = list(policy.decide(view))
             for wait in [x for x in answer if isinstance(x, Wait)]:
                 (standing.add if wait.reason else standing.remove)(wait.handle)
-                if wait.reason:
+                if wait.cause == "consolidation":
+                    told_apart += 1
+                    assert_apart(view, answer, wait)
+                elif wait.reason:
                     told.add(wait.cause)
                     starts = lifted(before, wait, view).decide(view)
                     assert wait.handle in {x.handle for x in starts if isinstance(x, Start)}
             standing -= {x.handle for x in answer if isinstance(x, Start)}
             engine.answer(answer)
     assert told == causes
+    assert told_apart
 
 
-def test_nothing_is_told_where_too_few_gpus_are_free() -> None:
-    """Without quotas and tables, every region may plan for every job."""
+def test_only_clusters_are_told_where_every_region_may_plan_for_every_job() -> None:
+    """Without quotas and tables. Where too few GPUs are free in all, nothing is told."""
     made = [replace(one, tables=()) for one in random_jobs(1)]
     policy = open_policy("mast", {}, FIRST_DRAWS, {})
     rows = Simulator(TWO_REGIONS, made, LevelRates(TWO_REGIONS)).run(policy)
-    assert any(row.start > 0 for row in rows.placements) and not rows.wait_reasons
+    assert {row.cause for row in rows.wait_reasons if row.reason} == {"consolidation"}
