@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from studies.common.page import differing
-from studies.common.rows import ROOT
+from studies.common.rows import ROOT, Runs
 
 
 def parser(words: str | None, *commands: str) -> argparse.ArgumentParser:
@@ -34,6 +34,18 @@ def parsed(words: argparse.ArgumentParser) -> argparse.Namespace:
     arguments = words.parse_args()
     os.chdir(ROOT)
     return arguments
+
+
+def runs_or_page(
+    arguments: argparse.Namespace, study: str, runs: Runs, write: Callable[[Path], None]
+) -> None:
+    """Do all runs or repeat some of them, or write the page or compare it."""
+    if arguments.command == "page":
+        write_page(study, write, arguments.check)
+    elif arguments.every:
+        report(study, runs.differing(arguments.every))
+    else:
+        runs.do_all(arguments.workers)
 
 
 def write_page(study: str, write: Callable[[Path], None], check: bool) -> None:

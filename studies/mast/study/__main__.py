@@ -10,21 +10,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from artist.io.writing import write_whole
-from studies.common.command import parsed, parser, report, write_page
+from studies.common.command import parsed, parser, runs_or_page
 from studies.mast.study.observations import ROWS, RUNS
-
-STUDY = "mast"
 
 
 def main() -> None:
     """Do what the command line asks for."""
-    arguments = parsed(parser(__doc__))
-    if arguments.command == "page":
-        write_page(STUDY, _write, arguments.check)
-    elif arguments.every:
-        report(STUDY, RUNS.differing(arguments.every))
-    else:
-        RUNS.do_all(arguments.workers)
+    runs_or_page(parsed(parser(__doc__)), "mast", RUNS, _write)
 
 
 def _write(folder: Path) -> None:

@@ -13,10 +13,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from artist.io.writing import write_whole
-from studies.common.command import parsed, parser, path, report, write_page
+from studies.common.command import parsed, parser, path, runs_or_page
 from studies.rl.study.observations import ROWS, RUNS
-
-STUDY = "rl"
 
 
 def main() -> None:
@@ -38,12 +36,8 @@ def main() -> None:
         if not arguments.folder:
             words.error("trainings: it needs --folder FOLDER")
         write_trainings(arguments.folder)
-    elif arguments.command == "page":
-        write_page(STUDY, _write, arguments.check)
-    elif arguments.every:
-        report(STUDY, RUNS.differing(arguments.every))
     else:
-        RUNS.do_all(arguments.workers)
+        runs_or_page(arguments, "rl", RUNS, _write)
 
 
 def _write(folder: Path) -> None:
