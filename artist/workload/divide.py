@@ -9,7 +9,8 @@ With w bytes per element, b samples in a microbatch, and t, c and e GPUs along t
 - context: every GPU has a c-th of the tokens. Keys and values are gathered before the attention,
   and their gradients are scattered (arXiv:2407.21783, section 3.3.2). The load is balanced.
 - pipeline: the blocks are spread evenly over the stages. Where they do not divide, the first and
-  the last stage get one less, as they also have the embeddings and the head.
+  the last chunk get one less, as they also have the embeddings and the head: perhaps these alone
+  (arXiv:2407.21783, section 3.3.2).
 - expert: a GPU holds an e-th of the experts of a layer. Tokens are sent to the experts and back.
 - recompute: `selective` computes the attention scores again in the backward pass, `full` computes
   whole blocks again (arXiv:2205.05198, section 5).
@@ -24,7 +25,7 @@ from itertools import groupby
 from artist.errors import ConfigError
 from artist.workload.architectures.operators import Operator, OperatorKind, Role
 from artist.workload.division.pipeline_schedules import Schedule
-from artist.workload.division.staged import Axes, Sharded, Staged
+from artist.workload.division.staged import GRADIENTS, Axes, Sharded, Staged
 from artist.workload.gpus import Gpu
 from artist.workload.layers import Collective, Layer, Parallelism, Phase, Scope, Workload
 from artist.workload.parallelism import block_of
@@ -44,6 +45,7 @@ class Plan:
     prefetch: int = 1
     recompute: str = "no"
     sequence_parallel: bool = False
+    gradients: str = GRADIENTS[0]
 
 
 def divide(name: str, operators: tuple[Operator, ...], plan: Plan, gpu: Gpu) -> Workload:
@@ -63,6 +65,7 @@ def divide(name: str, operators: tuple[Operator, ...], plan: Plan, gpu: Gpu) -> 
         plan.sharded,
         plan.prefetch,
         plan.recompute == "full",
+        plan.gradients == "eager",
     )
     layers = tuple(layer for unit in units for layer in unit)
     return Workload(name, Parallelism.STAGED, layers, staged=staged)
@@ -75,11 +78,13 @@ def _chunks(
     chunks = plan.axes.pipeline * plan.interleave
     is_block = [block_of(group[0]) != group[0].name for group in groups]
     blocks = sum(is_block)
-    if chunks > max(blocks, 1):
+    # The embeddings and the head may fill a chunk each.
+    most = blocks + 2 if blocks and not is_block[0] and not is_block[-1] else max(blocks, 1)
+    if chunks > most:
         raise ConfigError(
             f"model {name!r}: {blocks} blocks do not fill {plan.axes.pipeline} pipeline stages"
             f"{f' of {plan.interleave} chunks' if plan.interleave > 1 else ''}; choose at most "
-            f"{blocks // plan.interleave} stages"
+            f"{most // plan.interleave} stages"
         )
     held = [blocks // chunks] * chunks
     for number in [*range(1, chunks - 1), 0, chunks - 1][: blocks % chunks]:
@@ -90,7 +95,8 @@ def _chunks(
         while block and seen == held[chunk]:
             chunk, seen = chunk + 1, 0
         seen += block
-        made[chunk].append(size)
+        blocks -= block
+        made[chunk if blocks or block else -1].append(size)
     return tuple(tuple(units) for units in made)
 
 

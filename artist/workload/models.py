@@ -258,6 +258,7 @@ def _plan(chosen: Settings) -> Plan:
         chosen.prefetch,
         chosen.recompute,
         chosen.sequence_parallel,
+        chosen.gradients,
     )
 
 

@@ -17,6 +17,7 @@ from artist.registry import UnknownNameError
 from artist.workload.division.pipeline_schedules import Schedule
 from artist.workload.division.staged import (
     BEST_ORDER,
+    GRADIENTS,
     INNERMOST_FIRST,
     PREFETCH_ALL,
     RECOMPUTE,
@@ -60,6 +61,7 @@ class Settings:
     prefetch: int = 1
     recompute: str = "no"
     sequence_parallel: bool = False
+    gradients: str = GRADIENTS[0]
     order: str = BEST_ORDER
 
     @property
@@ -85,6 +87,7 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "schedule": tuple(Schedule),
     "sharded": tuple(Sharded),
     "recompute": RECOMPUTE,
+    "gradients": GRADIENTS,
     "sequence_parallel": ("true", "false"),
 }
 

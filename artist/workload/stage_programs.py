@@ -7,8 +7,9 @@ runs, beside which only the weight gradient of the step is computed; the next st
     backward   input gradient | collective of the input gradient, beside it the weight gradient
 
 A stage waits for the activations of a microbatch, runs the pass, and sends what comes out of it.
-The next pass waits for computation and for its own message only, so sends overlap with it. These
-are the nodes that ASTRA-sim's workload layer would be given (`docs/fidelity.md`).
+The next pass waits for computation and for its own message only, so sends overlap with it.
+Gradients wait for the message of their pass, unless they are eager (`staged.GRADIENTS`). These are
+the nodes that ASTRA-sim's workload layer would be given (`docs/fidelity.md`).
 
 If nothing else can be sent during a pass, its steps become one node of kind `SERIES`, to the same
 nanosecond. That is so until gradients are sent, and where no weights are gathered.
@@ -229,11 +230,19 @@ def _steps(units: Sequence[_Unit], one: Pass, *, recompute: bool) -> list[_Step]
     return [*again, *(step for unit in reversed(units) for step in unit.backward)]
 
 
+_Gradient = tuple[Request, tuple[int, ...]]
+"""How a gradient is sent, and the nodes that compute it."""
+
+
 class _Tail(NamedTuple):
-    """The nodes at the end of a pass: what the next pass waits for, and what a send waits for."""
+    """The nodes at the end of a pass: what the next pass waits for, and what a send waits for.
+
+    `gradients` have not been sent yet, each with what computed it.
+    """
 
     computed: int | None
     output: tuple[int, ...]
+    gradients: Sequence[_Gradient] = ()
 
 
 class _Stage:
@@ -289,7 +298,8 @@ class _Stage:
             tail = self._merged_pass(one, arrived)
         self._computed = tail.computed
         self._outputs[one.microbatch, one.chunk] = tail.output
-        self._send(one, tail.output)
+        sent = self._send(one, tail.output)
+        self._reduce(tail.gradients, sent)
 
     def _arrived(self, one: Pass) -> tuple[int, ...]:
         """What a pass waits for beside the computation before it."""
@@ -304,17 +314,28 @@ class _Stage:
         channel = (before % stages, self._stage, _tag(one), self._staged.border_bytes)
         return (self._program.add(Kind.RECEIVE, 0, (), channel),)
 
-    def _send(self, one: Pass, output: tuple[int, ...]) -> None:
+    def _receiver(self, one: Pass) -> int | None:
+        """The stage that needs what comes out of a pass; None if no other one does."""
+        to, stages = one.chunk + 1 if one.forward else one.chunk - 1, self._staged.axes.pipeline
+        return to % stages if stages > 1 and 0 <= to <= self._last_chunk else None
+
+    def _reduce(self, gradients: Sequence[_Gradient], sent: tuple[int, ...] = ()) -> None:
+        """Send gradients once they are computed, and after `sent`."""
+        for request, computed in gradients:
+            self._collective(request, (*computed, *sent))
+
+    def _send(self, one: Pass, output: tuple[int, ...]) -> tuple[int, ...]:
+        """The message to the next stage, if there is one."""
+        receiver, size = self._receiver(one), self._staged.border_bytes
+        if receiver is None:
+            return ()
         to = one.chunk + 1 if one.forward else one.chunk - 1
-        stages, size = self._staged.axes.pipeline, self._staged.border_bytes
-        if stages == 1 or not 0 <= to <= self._last_chunk:
-            return
-        receiver = to % stages
         there = Pass(one.forward, one.microbatch, to)
         duration_ns = self._costs.message_ns(self._stage, receiver, size)
         channel = (self._stage, receiver, _tag(there), size)
         node = self._program.add(Kind.SEND, duration_ns, output, channel)
         self._sent.append(Sent(self._stage, node, (), receiver))
+        return (node,)
 
     def _compute(self, duration_ns: int, after: tuple[int, ...]) -> int:
         return self._program.add(Kind.COMPUTE, duration_ns, after)
@@ -363,6 +384,8 @@ class _Stage:
         staged, units = self._staged, self._units[one.chunk]
         sharded = staged.sharded is not Sharded.NO
         walk = _Walk(self, _of(self._computed), arrived)
+        gradients: list[_Gradient] = []
+        deferred = not staged.eager and self._receiver(one) is not None
         if not one.forward and staged.recompute:
             for unit in units:
                 for step in unit.forward if unit.is_block else ():
@@ -375,13 +398,16 @@ class _Stage:
                 walk.step(step)
                 gradient = None if one.forward else unit.gradients[index]
                 if scatters and not sharded and gradient is not None:
-                    self._collective(gradient, walk.computed)
+                    gradients.append((gradient, walk.computed))
             if scatters and sharded:
                 for size, scope in unit.weights:
-                    self._collective((Collective.REDUCE_SCATTER, size, scope), walk.computed)
+                    gradients.append(((Collective.REDUCE_SCATTER, size, scope), walk.computed))
+            if not deferred:
+                self._reduce(gradients)
+                gradients = []
             walk.end_unit()
         computed = walk.computed[0] if walk.computed else None
-        return _Tail(computed, walk.output)
+        return _Tail(computed, walk.output, gradients)
 
 
 class _Walk:

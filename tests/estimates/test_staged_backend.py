@@ -24,7 +24,7 @@ from artist.estimates.rank_groups import Ranks, hops, orders
 from artist.workload.division.pipeline_schedules import Schedule
 from artist.workload.division.staged import INNERMOST_FIRST, Axes, Axis, Staged
 from artist.workload.lanes import play
-from artist.workload.layers import Layer, Parallelism, Phase, Scope, Workload
+from artist.workload.layers import Collective, Layer, Parallelism, Phase, Scope, Workload
 from artist.workload.models import workload
 from artist.workload.stage_programs import alone_ns, stage_programs
 
@@ -97,6 +97,7 @@ def test_pipelines_take_as_long_as_in_astra_sim(
         if "uneven" not in row["tags"] or schedule not in row["tags"]:
             continue
         spec = f"{row['tags'][0].replace('stages', 'pipeline')},schedule={schedule},order={USUAL}"
+        spec += ",gradients=eager"
         if groups_in_one_dimension(spec, row):
             compared += 1
             assert abs(error(spec, row)) < ROUNDING, row["id"]
@@ -163,6 +164,25 @@ def test_interleaved_stages_idle_less() -> None:
     )
     made = Workload("equal", Parallelism.STAGED, layers, staged=staged)
     assert alone_ns(made) == 30_000 * (microbatches * held + stages - 1)
+
+
+def test_the_embeddings_and_the_head_may_fill_a_chunk_each() -> None:
+    spec = "gpt2@batch=7,microbatches=7,pipeline=7,schedule=interleaved,interleave=2"
+    staged = workload(spec).staged
+    assert staged is not None
+    assert [len(chunk) for chunk in staged.chunks] == [1] * 14
+
+
+def test_a_message_does_not_wait_for_the_gradients_of_its_pass() -> None:
+    # A message to stage 1 (1 ns), which computes (10,000), sends a message back (1) and then its
+    # gradient; stage 0 computes (10,000) and sends its gradient (100). Eager: gradient first.
+    layer = Phase(0.0), Phase(10.0), Phase(0.0, Collective.ALL_REDUCE, 99 * 2**20, Scope.DATA)
+    layers = (Layer("h0.x", *layer), Layer("h1.x", *layer))
+    for eager, whole_ns in ((False, 20_102), (True, 20_202)):
+        staged = Staged(Axes(pipeline=2), ((1,), (1,)), 1, 0, eager=eager)
+        made = Workload("two", Parallelism.STAGED, layers, staged=staged)
+        played = play(stage_programs(made, _Fixed(1)).programs)
+        assert max(x for x in played.finish_ns if x is not None) == whole_ns
 
 
 specs = st.builds(
@@ -298,7 +318,7 @@ def test_axes_that_do_not_multiply_to_the_gang_are_refused(spec: str, message: s
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("gpt2@pipeline=13", "12 blocks do not fill 13 pipeline stages"),
+        ("gpt2@pipeline=15", "12 blocks do not fill 15 pipeline stages; choose at most 14 stages"),
         ("gpt2@pipeline=2,microbatches=3", "a batch of 8 does not divide into 3 microbatches"),
         ("gpt2@pipeline=2,stages=2", "stages is for the average stage"),
         ("resnet50@pipeline=2", "only transformers divide"),

@@ -129,9 +129,27 @@ def test_throughput_of_configurations_that_were_held_out() -> None:
     names = [(x.row["System"], x.row["Precision"], x.row["model"]) for x in found]
     held = [e for e, name in zip(errors, names, strict=True) if name in HELD_OUT]
     assert len(held) == len(HELD_OUT)
-    assert statistics.median(held) < 0.11
+    assert statistics.median(held) < 0.08
     assert max(held) < 0.2
     assert statistics.median(errors) < 0.08
+
+
+# GPUs and BF16 TFLOP/s of each, with 16 stages and 16 million tokens in an iteration. A chunk is a
+# block; the first one has the embeddings alone, the last one the head (arXiv:2407.21783, table 4
+# and section 3.3.2).
+@pytest.mark.parametrize(("gpus", "tflops"), [(8192, 430), (16_384, 400)])
+def test_llama_3_405b_as_its_authors_trained_it(gpus: int, tflops: float) -> None:
+    sequence, blocks, hidden, parameters = 8192, 126, 16_384, 405.85e9
+    batch = 2**24 // sequence // (gpus // 128)
+    spec = (
+        f"llama3-405b@timing=fitted,gpu=h100,precision=bf16,batch={batch},microbatches={batch}"
+        f",sequence={sequence},tensor=8,pipeline=16,schedule=interleaved,interleave=8"
+        ",sharded=zero1,sequence_parallel=true"
+    )
+    seconds = ask(workload(spec), gpus, *SYSTEMS["DGX-H100"])
+    # Three passes of two operations for each weight, and for each pair of tokens of a sequence.
+    operations = 2**24 * (6 * parameters + 12 * blocks * hidden * sequence)
+    assert operations / seconds / gpus / 1e12 == pytest.approx(tflops, rel=0.1)
 
 
 # Layers, hidden size, stages, chunks, batch, microbatch; seconds with full recomputation, and with

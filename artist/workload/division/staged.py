@@ -90,6 +90,11 @@ class Sharded(StrEnum):
 RECOMPUTE = ("no", "selective", "full")
 """What the backward pass computes again (`../divide.py`)."""
 
+GRADIENTS = ("deferred", "eager")
+"""When the gradients of a pass are sent: after the pass's message to the next stage, or as soon as
+they are computed. A GPU sends one thing at a time here, so the next stage would wait for eager
+gradients, too. On GPUs, messages have a stream of their own."""
+
 PREFETCH_ALL = -1
 """Weights are gathered as early as the order of collectives allows."""
 
@@ -113,3 +118,5 @@ class Staged:
     sharded: Sharded = Sharded.NO
     prefetch: int = 1
     recompute: bool = False
+    eager: bool = False
+    """Gradients do not wait for messages (`GRADIENTS`)."""
