@@ -41,7 +41,8 @@ class Policy(Protocol):
         `decide` is. A rate that changes asks no question.
 
         The answer False spares the question: the jobs keep their GPUs for another lease. Return
-        False only if `decide` would return no decisions and would not change the policy's state.
+        False only if `decide` would return no decisions, and the policy's state is as it would be
+        after `decide`.
         """
         ...
 

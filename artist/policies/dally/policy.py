@@ -41,9 +41,9 @@ rules with those of the original simulator (`validation/original/policies.py`).
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeGuard
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement, machine_counts
@@ -63,9 +63,17 @@ from artist.policies.dally.timers import DelayTimers
 from artist.policies.options import DallyOptions
 from artist.policies.shared.contest import Contest, run_contest
 from artist.policies.shared.packing import best_level, pack_in_level
-from artist.policies.shared.ranking import Rank, RankedQueue, behind, gpus_held, sensitivity
+from artist.policies.shared.ranking import (
+    Rank,
+    RankedQueue,
+    behind,
+    by_rank,
+    gpus_held,
+    sensitivity,
+)
 from artist.policies.shared.ratios import ONE, ZERO
 from artist.policies.shared.refusals import Refusals
+from artist.policies.shared.room import Room
 from artist.policies.shared.sharing import Busy, Sharing, nothing_busy, pack_least_contended
 from artist.policies.shared.tensor_groups import for_groups
 from artist.units import Tick, seconds_text, ticks
@@ -109,7 +117,7 @@ class Dally(BasePolicy):
             insort(self._entered.setdefault(job.job.gpus, []), (job.entered, job.handle))
         if not self._queue and not view.lease_ended:
             return ()
-        contestable = self._contestable(view)
+        contestable = self._contestable(view.lease_ended, view.free)
         sharing = Sharing(view, self.options.most_slowdown)
         busy = sharing.busy if self.options.placement == "least-contended" else nothing_busy
         contest = Contest(
@@ -141,14 +149,38 @@ class Dally(BasePolicy):
                 longest[view.running[decision.handle].job.gpus] = view.now
         # Jobs that waited before have waited longer than those that were preempted just now.
         longest |= {gpus: entered[0][0] for gpus, entered in self._entered.items()}
-        wakes = self._next_wake(contest, longest)
+        self._free = contest.free_total
+        self._expiry = self._next_expiry(self._free, lambda: contest.free, longest)
+        wakes = []
+        if self._needs_wake(self._expiry):
+            self._wake = self._expiry
+            wakes.append(Wake(self._wake))
         for placement, waited in accepted:
             self._timers.record(view.cluster, placement, waited)
         return [*decisions, *waits, *wakes]
 
     def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
-        """Whether a job waits, or one of these jobs could have a better placement at all."""
-        return bool(self._queue) or self._any_could_move(ended, free.tree)
+        """Whether a job could get GPUs or move, or something new could be said of a waiting job.
+
+        Else it tunes the timers as the question would have.
+        """
+        if not self._queue and not self._any_could_move(ended, free.tree):
+            return False
+        if self._queue and self.options.most_slowdown is not None:
+            return True
+        self._now = now
+        self._timers.tune(now)
+        room = Room(free, ended)
+        if self._may_move(ended, room) or any(self._accepts(room, gpus) for gpus in self._entered):
+            return True
+        if self._has_news(ended, room, free):
+            return True
+        longest = {gpus: entered[0][0] for gpus, entered in self._entered.items()}
+        expiry = self._next_expiry(free.total, lambda: free, longest)
+        if self._needs_wake(expiry):
+            return True
+        self._expiry = expiry
+        return False
 
     def _any_could_move(self, jobs: Sequence[JobView], tree: ClusterTree) -> bool:
         """Whether one of these jobs could move if enough GPUs were free."""
@@ -158,18 +190,48 @@ class Dally(BasePolicy):
             for job in jobs
         )
 
-    def _contestable(self, view: ClusterView) -> list[tuple[Rank, JobView]]:
+    def _contestable(
+        self, ended: Sequence[JobView], free: FreeGpus
+    ) -> list[tuple[Rank, JobView]]:
         """Jobs whose lease ended and that may lose their GPUs or move, with their ranks.
 
         If none of them could move, only jobs behind a waiting job count. That waiting job must be
         able to start on the free GPUs and those of the ended leases. The other jobs keep their
         GPUs without a contest.
         """
-        ended = view.lease_ended
         first: tuple[Rank, int] | None = ((), -1)  # comes before every job
-        if not self._any_could_move(ended, view.cluster):
-            first = self._queue.first(view.free.total + gpus_held(ended))
-        return behind(first, ended, lambda job: (*sensitivity(job, view.now), view.now))
+        if not self._any_could_move(ended, free.tree):
+            first = self._queue.first(free.total + gpus_held(ended))
+        return behind(first, ended, lambda job: (*sensitivity(job, self._now), self._now))
+
+    def _may_move(self, ended: Sequence[JobView], room: Room) -> bool:
+        """Whether one of these jobs may have a better placement on these GPUs."""
+        tree = room.tree
+        if self.options.moves_for == "shape":
+            return self._any_could_move(ended, tree)
+        return any(
+            job.tier > tree.machine and room.fits_one(job.tier - 1, job.job.gpus) for job in ended
+        )
+
+    def _has_news(self, ended: Sequence[JobView], room: Room, free: FreeGpus) -> bool:
+        """Whether a question in which nobody gets GPUs would say why some job waits.
+
+        It would of jobs whose turn comes while enough GPUs for them are left.
+        """
+        if all(gpus > room.total for gpus in self._entered):
+            return False
+        contestable = sorted(self._contestable(ended, free), key=by_rank)
+        total = free.total + gpus_held(job for _, job in contestable)
+        for gpus in self._entered:
+            if gpus <= total:
+                left, last = free.total, None
+                for rank, job in reversed(contestable):
+                    if left >= gpus:
+                        break
+                    left, last = left + job.gpus, (rank, job.handle)
+                if self._refusals.would_name(gpus, last, self._now):
+                    return True
+        return False
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """One row per recorded wait, if the timers are tuned."""
@@ -214,13 +276,17 @@ class Dally(BasePolicy):
         """Whether the job with the longest wait for so many GPUs would accept free ones."""
         if free.total < gpus:
             return False
-        wait = self._wait_for_room(free, gpus)
-        if wait is not None and self._now - self._entered[gpus][0][0] >= wait:
+        if self._accepts(free, gpus):
             return True
         self._refusals.drops(gpus)
         return False
 
-    def _wait_for_room(self, free: FreeGpus, gpus: int) -> Tick | None:
+    def _accepts(self, free: FreeGpus | Room, gpus: int) -> bool:
+        """Whether the job with the longest wait for so many GPUs would accept some of these."""
+        wait = self._wait_for_room(free, gpus) if free.total >= gpus else None
+        return wait is not None and self._now - self._entered[gpus][0][0] >= wait
+
+    def _wait_for_room(self, free: FreeGpus | Room, gpus: int) -> Tick | None:
         """How long a job waits until it accepts the innermost level with room.
 
         None if it never does, or if no level has room.
@@ -252,25 +318,27 @@ class Dally(BasePolicy):
         freed = view.free.total != self._free
         return arrived or due or freed or bool(view.finished or view.lease_ended)
 
-    def _next_wake(self, contest: Contest, longest: Mapping[int, Tick]) -> list[Decision]:
-        """A wake-up for the tick at which the first waiting job accepts free GPUs.
+    def _next_expiry(
+        self, total: int, free: Callable[[], FreeGpus], longest: Mapping[int, Tick]
+    ) -> Tick | None:
+        """The tick at which the first waiting job accepts free GPUs; None if there is none.
 
-        `longest` says per GPU demand when the job with the longest wait entered the queue. There is
-        no wake-up if there is no such tick, or if one is due before it anyway.
+        `longest` says per GPU demand when the job with the longest wait entered the queue. Of the
+        free GPUs, `total` many, the index is made only if a demand is that small.
         """
-        self._expiry = None
-        self._free = contest.free_total
+        first = None
         for gpus, entered in longest.items():
-            wait = self._wait_for_room(contest.free, gpus) if gpus <= self._free else None
+            wait = self._wait_for_room(free(), gpus) if gpus <= total else None
             if wait is None or entered + wait <= self._now:
                 continue
             expiry = entered + wait
-            if self._expiry is None or expiry < self._expiry:
-                self._expiry = expiry
-        if self._expiry is None or self._now < self._wake <= self._expiry:
-            return []
-        self._wake = self._expiry
-        return [Wake(self._wake)]
+            if first is None or expiry < first:
+                first = expiry
+        return first
+
+    def _needs_wake(self, expiry: Tick | None) -> TypeGuard[Tick]:
+        """Whether no wake-up is due before that tick anyway."""
+        return expiry is not None and not self._now < self._wake <= expiry
 
     # -- why jobs wait ---------------------------------------------------------------
 

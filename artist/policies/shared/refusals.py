@@ -84,6 +84,20 @@ class Refusals:
         self._dropped.clear()
         return list(found.values())
 
+    def would_name(self, gpus: int, last: _Entry | None, now: Tick) -> bool:
+        """Whether of some job of a demand before `last`, or of any, nothing was said."""
+        self._lapse(now)
+        untold = self._sorted_in(gpus)
+        stale = 0
+        for entry in untold:
+            if last is not None and entry >= last:
+                break
+            if self._queue.holds(entry) and entry[1] not in self._told:
+                return True
+            stale += 1
+        del untold[:stale]
+        return False
+
     def waits(self, jobs: Sequence[JobView], reason: Reason) -> list[Decision]:
         """Say why some refused jobs wait."""
         waits: list[Decision] = []
@@ -98,10 +112,7 @@ class Refusals:
 
     def _before(self, gpus: int, last: _Entry | None) -> list[JobView]:
         """The jobs of a demand before `last`, or all, of which nothing was said."""
-        queue, untold = self._queue, self._untold.setdefault(gpus, [])
-        for entry in self._new.pop(gpus, ()):
-            if queue.holds(entry):
-                insort(untold, entry)
+        queue, untold = self._queue, self._sorted_in(gpus)
         end = len(untold) if last is None else bisect_left(untold, last)
         found = [
             queue.job(entry[1])
@@ -110,6 +121,14 @@ class Refusals:
         ]
         del untold[:end]
         return found
+
+    def _sorted_in(self, gpus: int) -> list[_Entry]:
+        """The jobs of a demand of which nothing was said, those that came since sorted in."""
+        untold = self._untold.setdefault(gpus, [])
+        for entry in self._new.pop(gpus, ()):
+            if self._queue.holds(entry):
+                insort(untold, entry)
+        return untold
 
     def _lapse(self, now: Tick) -> None:
         """Forget what was said where it does not hold any more."""

@@ -1,0 +1,47 @@
+"""Which gangs would fit if some running jobs left, found without copying the free GPUs.
+
+The index of the free GPUs answers for every unit but those that hold these jobs, and they are few.
+Most ends of leases change nothing, and here a policy finds that out (`Policy.contests`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from artist.cluster.free_gpus import FreeGpus
+from artist.contract import JobView
+
+
+class Room:
+    """The free GPUs and those of some running jobs, as far as `fits_one` and `total` tell."""
+
+    __slots__ = ("_free", "_most", "total", "tree")
+
+    def __init__(self, free: FreeGpus, jobs: Iterable[JobView]) -> None:
+        self.tree = tree = free.tree
+        self.total = free.total
+        self._free = free
+        held: dict[int, int] = {}
+        for job in jobs:
+            placement = job.placement
+            if placement is not None:
+                self.total += placement.gpus
+                for leaf, count in zip(placement.leaves, placement.counts):
+                    held[leaf] = held.get(leaf, 0) + count
+        # Per level but the outermost: the most GPUs in a unit that holds some of these jobs.
+        self._most: list[int] = []
+        for level in range(tree.root):
+            most, parent = 0, tree.levels[level].parent
+            outer: dict[int, int] = {}
+            for unit, count in held.items():
+                most = max(most, free.of(level, unit) + count)
+                above = parent[unit]
+                outer[above] = outer.get(above, 0) + count
+            self._most.append(most)
+            held = outer
+
+    def fits_one(self, level: int, gpus: int) -> bool:
+        """Whether some unit of a level (machine or outer) has at least so many GPUs."""
+        if level == self.tree.root:
+            return self.total >= gpus
+        return self._most[level] >= gpus or self._free.fits_one(level, gpus)
