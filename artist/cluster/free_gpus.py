@@ -175,6 +175,10 @@ class FreeGpus:
         """Free GPUs of one unit."""
         return self._levels[level].counts[unit]
 
+    def counts_inside(self, level: int, units: range) -> list[int]:
+        """Free GPUs of some units that follow each other."""
+        return list(self._levels[level].counts[units.start : units.stop])
+
     def children(self, level: int, unit: int) -> tuple[Sequence[int], list[int]]:
         """The children of a unit, in visiting order, and the free GPUs of each."""
         inside = self.tree.children(level, unit)

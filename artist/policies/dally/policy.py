@@ -67,7 +67,6 @@ from artist.policies.shared.ranking import (
     Rank,
     RankedQueue,
     behind,
-    by_rank,
     gpus_held,
     sensitivity,
 )
@@ -173,8 +172,10 @@ class Dally(BasePolicy):
         room = Room(free, ended)
         if self._may_move(ended, room) or any(self._accepts(room, gpus) for gpus in self._entered):
             return True
-        if self._has_news(ended, room, free):
-            return True
+        if any(gpus <= room.total for gpus in self._entered):
+            contestable = self._contestable(ended, free)
+            if self._refusals.has_news(contestable, free.total, now):
+                return True
         longest = {gpus: entered[0][0] for gpus, entered in self._entered.items()}
         expiry = self._next_expiry(free.total, lambda: free, longest)
         if self._needs_wake(expiry):
@@ -190,9 +191,7 @@ class Dally(BasePolicy):
             for job in jobs
         )
 
-    def _contestable(
-        self, ended: Sequence[JobView], free: FreeGpus
-    ) -> list[tuple[Rank, JobView]]:
+    def _contestable(self, ended: Sequence[JobView], free: FreeGpus) -> list[tuple[Rank, JobView]]:
         """Jobs whose lease ended and that may lose their GPUs or move, with their ranks.
 
         If none of them could move, only jobs behind a waiting job count. That waiting job must be
@@ -212,26 +211,6 @@ class Dally(BasePolicy):
         return any(
             job.tier > tree.machine and room.fits_one(job.tier - 1, job.job.gpus) for job in ended
         )
-
-    def _has_news(self, ended: Sequence[JobView], room: Room, free: FreeGpus) -> bool:
-        """Whether a question in which nobody gets GPUs would say why some job waits.
-
-        It would of jobs whose turn comes while enough GPUs for them are left.
-        """
-        if all(gpus > room.total for gpus in self._entered):
-            return False
-        contestable = sorted(self._contestable(ended, free), key=by_rank)
-        total = free.total + gpus_held(job for _, job in contestable)
-        for gpus in self._entered:
-            if gpus <= total:
-                left, last = free.total, None
-                for rank, job in reversed(contestable):
-                    if left >= gpus:
-                        break
-                    left, last = left + job.gpus, (rank, job.handle)
-                if self._refusals.would_name(gpus, last, self._now):
-                    return True
-        return False
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """One row per recorded wait, if the timers are tuned."""

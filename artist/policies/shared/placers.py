@@ -17,6 +17,7 @@ from artist.cluster.placement import Placement, tier
 from artist.cluster.tree import ClusterTree
 from artist.contract import ClusterView
 from artist.policies.shared.packing import best_level, pack_in_level, pack_in_unit, widest_level
+from artist.policies.shared.room import Room
 from artist.policies.shared.sharing import Busy, Sharing, nothing_busy, pack_least_contended
 
 PlacerName: TypeAlias = Literal["any", "pack", "consolidate-or-wait", "least-contended"]
@@ -35,6 +36,14 @@ class Placer(ABC):
     def possible(self, free: FreeGpus, gpus: int) -> bool:
         """A cheap test. If it is False, `place` would return None."""
         return free.fits_one(self.widest(free.tree, gpus), gpus)
+
+    def may_gain(self, room: Room, gpus: int) -> bool:
+        """Whether a job that the free GPUs do not serve might get some of a room.
+
+        A cheap test. If it is False, `place` would return None for the free GPUs and those of the
+        running jobs of the room, as it does for the free ones.
+        """
+        return room.fits_one(self.widest(room.tree, gpus), gpus)
 
     @abstractmethod
     def place(self, free: FreeGpus, gpus: int, busy: Busy = nothing_busy) -> Placement | None:

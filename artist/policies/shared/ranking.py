@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left, insort
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Literal, TypeAlias
 
 from artist.contract import JobView
@@ -51,6 +51,15 @@ class RankedQueue:
         del group[bisect_left(group, (rank, handle))]
         if not group:
             del self._groups[gpus]
+
+    @property
+    def demands(self) -> Collection[int]:
+        """The numbers of GPUs that jobs of the queue want."""
+        return self._groups.keys()
+
+    def first_of(self, gpus: int) -> tuple[Rank, int]:
+        """Rank and handle of the first job that wants so many GPUs."""
+        return self._groups[gpus][0]
 
     def entry(self, handle: int) -> tuple[Rank, int] | None:
         """Rank and handle of a job; None if it is not in the queue."""

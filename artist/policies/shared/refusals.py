@@ -20,7 +20,7 @@ from typing import TypeAlias
 from artist.cluster.tree import ClusterTree
 from artist.contract import ClusterView, Decision, JobView, Wait
 from artist.policies.shared.contest import Contest
-from artist.policies.shared.ranking import Rank, RankedQueue
+from artist.policies.shared.ranking import Rank, RankedQueue, by_rank, gpus_held
 from artist.policies.shared.sharing import Sharing
 from artist.units import Tick
 
@@ -84,9 +84,28 @@ class Refusals:
         self._dropped.clear()
         return list(found.values())
 
-    def would_name(self, gpus: int, last: _Entry | None, now: Tick) -> bool:
-        """Whether of some job of a demand before `last`, or of any, nothing was said."""
+    def has_news(self, contestable: Sequence[tuple[Rank, JobView]], free: int, now: Tick) -> bool:
+        """Whether a contest in which no job gets other GPUs would refuse a job not named before.
+
+        The contestable jobs keep their GPUs, and so many others are free. Then every job is refused
+        whose turn comes while enough GPUs for it are left.
+        """
         self._lapse(now)
+        total = free + gpus_held(job for _, job in contestable)
+        ranked = sorted(contestable, key=by_rank, reverse=True)
+        for gpus in self._queue.demands:
+            if gpus <= total:
+                left, last = free, None
+                for rank, job in ranked:
+                    if left >= gpus:
+                        break
+                    left, last = left + job.gpus, (rank, job.handle)
+                if self._has_untold(gpus, last):
+                    return True
+        return False
+
+    def _has_untold(self, gpus: int, last: _Entry | None) -> bool:
+        """Whether of some job of a demand before `last`, or of any, nothing was said."""
         untold = self._sorted_in(gpus)
         stale = 0
         for entry in untold:

@@ -6,7 +6,7 @@ Most ends of leases change nothing, and here a policy finds that out (`Policy.co
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.contract import JobView
@@ -15,7 +15,7 @@ from artist.contract import JobView
 class Room:
     """The free GPUs and those of some running jobs, as far as `fits_one` and `total` tell."""
 
-    __slots__ = ("_free", "_most", "total", "tree")
+    __slots__ = ("_free", "_held", "_most", "total", "tree")
 
     def __init__(self, free: FreeGpus, jobs: Iterable[JobView]) -> None:
         self.tree = tree = free.tree
@@ -28,7 +28,8 @@ class Room:
                 self.total += placement.gpus
                 for leaf, count in zip(placement.leaves, placement.counts):
                     held[leaf] = held.get(leaf, 0) + count
-        # Per level but the outermost: the most GPUs in a unit that holds some of these jobs.
+        # Per level but the outermost: GPUs of these jobs by unit, and the most in such a unit.
+        self._held: list[dict[int, int]] = []
         self._most: list[int] = []
         for level in range(tree.root):
             most, parent = 0, tree.levels[level].parent
@@ -37,6 +38,7 @@ class Room:
                 most = max(most, free.of(level, unit) + count)
                 above = parent[unit]
                 outer[above] = outer.get(above, 0) + count
+            self._held.append(held)
             self._most.append(most)
             held = outer
 
@@ -45,3 +47,12 @@ class Room:
         if level == self.tree.root:
             return self.total >= gpus
         return self._most[level] >= gpus or self._free.fits_one(level, gpus)
+
+    def machines(self, level: int) -> Iterator[list[int]]:
+        """The GPUs of each machine of each unit of a level that holds some of these jobs."""
+        machine = self.tree.machine
+        held = self._held[machine]
+        for unit in self._held[level] if level < self.tree.root else (0,):
+            inside = self.tree.units_inside(level, unit, machine)
+            free = self._free.counts_inside(machine, inside)
+            yield [count + held.get(index, 0) for index, count in zip(inside, free)]

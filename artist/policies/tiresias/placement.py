@@ -22,6 +22,7 @@ from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
 from artist.policies.shared.packing import best_level, pack_in_level, pack_in_unit
 from artist.policies.shared.placers import Placer
+from artist.policies.shared.room import Room
 from artist.policies.shared.sharing import Busy, nothing_busy
 from artist.registry import UnknownNameError
 from artist.workload.models import workload
@@ -58,21 +59,37 @@ class FewestMachines(Placer):
         """The innermost level that could hold the job."""
         return best_level(tree, gpus)
 
+    def may_gain(self, room: Room, gpus: int) -> bool:
+        """As for any placer; and some unit must have the GPUs on few enough machines."""
+        if not super().may_gain(room, gpus):
+            return False
+        tree = room.tree
+        level = best_level(tree, gpus)
+        if level == tree.machine:
+            return True
+        fewest = self._fewest_machines(tree, gpus)
+        return any(_hold(counts, fewest, gpus) for counts in room.machines(level))
+
     def place(self, free: FreeGpus, gpus: int, busy: Busy = nothing_busy) -> Placement | None:
         """The GPUs that a job of so many GPUs gets; None if it waits."""
         tree = free.tree
         level = best_level(tree, gpus)
         if level == tree.machine:
             return pack_in_level(free, level, gpus)
+        fewest = self._fewest_machines(tree, gpus)
+        for unit in free.tightest(level, gpus):
+            inside = tree.units_inside(level, unit, tree.machine)
+            if _hold(free.counts_inside(tree.machine, inside), fewest, gpus):
+                return _take(free, _machines(free, inside, gpus), gpus)
+        return None
+
+    def _fewest_machines(self, tree: ClusterTree, gpus: int) -> int:
+        """On how few machines of this cluster a job fits."""
         if tree is not self._tree:
             self._tree, self._fewest = tree, {}
         if gpus not in self._fewest:
-            self._fewest[gpus] = _fewest(tree, level, gpus)
-        for unit in free.tightest(level, gpus):
-            machines = _machines(free, tree.units_inside(level, unit, tree.machine), gpus)
-            if len(machines) == self._fewest[gpus]:
-                return _take(free, machines, gpus)
-        return None
+            self._fewest[gpus] = _fewest(tree, best_level(tree, gpus), gpus)
+        return self._fewest[gpus]
 
 
 def _fewest(tree: ClusterTree, level: int, gpus: int) -> int:
@@ -86,6 +103,11 @@ def _fewest(tree: ClusterTree, level: int, gpus: int) -> int:
         if together[-1] >= gpus:
             fewest = min(fewest, bisect_left(together, gpus) + 1)
     return fewest
+
+
+def _hold(counts: list[int], machines: int, gpus: int) -> bool:
+    """Whether so many of these machines can hold a job."""
+    return sum(sorted(counts, reverse=True)[:machines]) >= gpus
 
 
 def _machines(free: FreeGpus, among: range, gpus: int) -> list[int]:

@@ -70,6 +70,7 @@ from artist.policies.shared.contest import Contest
 from artist.policies.shared.placers import FirstFreePlacer, Placer, placer
 from artist.policies.shared.ranking import Rank, RankedQueue, behind, by_rank, gpus_held
 from artist.policies.shared.refusals import TOO_FAR_APART, Refusals, far_apart
+from artist.policies.shared.room import Room
 from artist.policies.shared.sharing import Sharing
 from artist.policies.shared.tensor_groups import for_groups
 from artist.policies.tiresias.placement import FewestMachines, skew
@@ -131,7 +132,7 @@ class Tiresias(BasePolicy):
         return [*decisions, *waits, *self._next_wake(view.now)]
 
     def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
-        """Whether a waiting job could displace one of these jobs.
+        """Whether a waiting job could displace one of these jobs, or a question would name one.
 
         Waiting jobs behind all of them could only get free GPUs. At the last question these did
         not suffice, and no GPU was freed since. A promotion that is due now is a wake-up, so the
@@ -139,7 +140,20 @@ class Tiresias(BasePolicy):
         """
         if self.options.most_slowdown is not None:
             return any(self._waiting.values())
-        return any(self._waiting.values()) and bool(self._contestable(ended, free, now))
+        contestable = self._contestable(ended, free, now) if any(self._waiting.values()) else []
+        if not contestable:
+            return False
+        room, last = Room(free, ended), by_rank(max(contestable, key=by_rank))
+        for skewed, queue in self._waiting.items():
+            rule = self._placers[skewed]
+            for gpus in queue.demands:
+                before = gpus <= room.total and queue.first_of(gpus) < last
+                if before and rule.may_gain(room, gpus):
+                    return True
+            refusals = self._refusals[skewed]
+            if rule.consolidates and refusals.has_news(contestable, free.total, now):
+                return True
+        return False
 
     def _next_wake(self, now: Tick) -> list[Wake]:
         """A wake-up for the next promotion; none if there is none, or one is due before it."""
