@@ -12,7 +12,7 @@ limits. They are taken away in that order, those together that end within 30 s (
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -39,6 +39,56 @@ class RunningJob:
             free.change(index, gpus, cpus)
 
 
+class Departures:
+    """What is free as running jobs leave one after the other, by their expected ends.
+
+    A pass keeps one for all jobs that it tests, until it starts or preempts a job: then the free
+    GPUs are others.
+    """
+
+    def __init__(self, free: Free, running: Sequence[RunningJob]) -> None:
+        self.running = running
+        self._free = free
+        self._gpus, self._cpus = free.gpus[:], free.cpus[:]
+        # Per job that has left: its machines, and the GPUs and CPUs that are free there then.
+        self._after: list[list[tuple[int, int, int]]] = []
+        # Per GPUs and CPUs of a machine: the machines with room once 0, 1, 2 ... jobs have left.
+        self._rooms: dict[tuple[int, int], list[int]] = {}
+
+    def choose(self, request: Request, among: int, left: int, selection: Selection) -> int | None:
+        """The machines of a bit set that a job gets once so many jobs have left, or None."""
+        if (among & self._room(request.gpus, request.cpus, left)).bit_count() < request.nodes:
+            return None
+        gpus, cpus = self._free.gpus[:], self._free.cpus[:]
+        for machines in self._after[:left]:
+            for index, free_gpus, free_cpus in machines:
+                gpus[index], cpus[index] = free_gpus, free_cpus
+        return selection.choose(request, Free(gpus, cpus), among)
+
+    def _room(self, gpus: int, cpus: int, left: int) -> int:
+        """The machines with so many free GPUs and CPUs once so many jobs have left."""
+        rooms = self._rooms.get((gpus, cpus))
+        if rooms is None:
+            rooms = self._rooms[gpus, cpus] = [self._free.room(gpus, cpus)]
+        while len(self._after) < left:
+            self._leave(self.running[len(self._after)])
+        for machines in self._after[len(rooms) - 1 : left]:
+            room = rooms[-1]
+            for index, free_gpus, free_cpus in machines:
+                if free_gpus >= gpus and free_cpus >= cpus:
+                    room |= 1 << index
+            rooms.append(room)
+        return rooms[left]
+
+    def _leave(self, job: RunningJob) -> None:
+        after = []
+        for index, gpus, cpus in job.held:
+            self._gpus[index] += gpus
+            self._cpus[index] += cpus
+            after.append((index, self._gpus[index], self._cpus[index]))
+        self._after.append(after)
+
+
 class Possible(NamedTuple):
     """When a job could start, and on which machines."""
 
@@ -50,7 +100,7 @@ def will_run(
     request: Request,
     free: Free,
     among: int,
-    running: Sequence[RunningJob],
+    departures: Departures,
     selection: Selection,
     now_s: int,
     *,
@@ -60,55 +110,53 @@ def will_run(
 ) -> Possible | None:
     """When and where a job could start on machines of a bit set; None if never.
 
-    `running` are sorted by their ends. Jobs in `preemptable` can be taken away now.
+    `departures` are those of the running jobs. Jobs in `preemptable` can be taken away now.
     """
     chosen = selection.choose(request, free, among)
     if chosen is not None:
         return Possible(now_s, chosen)
-    later = free.copy()
-    gone = set()
-    for job in preemptable:
-        job.leave(later)
-        gone.add(job.handle)
+    gone = {job.handle: job for job in preemptable}
     if gone:
+        later = free.copy()
+        for job in gone.values():
+            job.leave(later)
         chosen = selection.choose(request, later, among)
         if chosen is not None:
             return Possible(now_s, chosen)
+        left = [job for job in departures.running if job.handle not in gone]
+        departures = Departures(later, left)
     if now_only:
         return None
-    return _after_others(request, later, among, running, gone, selection, busy_until)
+    return _after_others(request, among, departures, selection, busy_until)
 
 
 def _after_others(
     request: Request,
-    later: Free,
     among: int,
-    running: Sequence[RunningJob],
-    gone: Set[int],
+    departures: Departures,
     selection: Selection,
     busy_until: Callable[[int], int],
 ) -> Possible | None:
-    """When a job could start once others have ended; `later` is what is free without them."""
-    left = iter([job for job in running if job.handle not in gone])
-    following = next(left, None)
-    window_s, base_s = _FIRST_WINDOW_S, 0
-    while following is not None:
+    """When a job could start once others have ended."""
+    running = departures.running
+    left, window_s, base_s = 0, _FIRST_WINDOW_S, 0
+    while left < len(running):
         last_s = None
-        while following is not None:
-            job, following = following, next(left, None)
+        while left < len(running):
+            job = running[left]
+            left += 1
             if not job.machines & among:
                 continue
-            job.leave(later)
             last_s = job.end_s
             base_s = base_s or (last_s // window_s + 1) * window_s
-            if following is not None and following.end_s > base_s + window_s:
+            if left < len(running) and running[left].end_s > base_s + window_s:
                 break
         if last_s is None:
             break
         window_s *= 2
-        while following is not None and following.end_s > base_s + window_s:
+        while left < len(running) and running[left].end_s > base_s + window_s:
             window_s *= 2
-        chosen = selection.choose(request, later, among)
+        chosen = departures.choose(request, among, left, selection)
         if chosen is not None:
             return Possible(busy_until(last_s), chosen)
     return None

@@ -29,7 +29,13 @@ from artist.contract import BasePolicy, ClusterView, Decision, JobView, Preempt,
 from artist.errors import ConfigError
 from artist.policies.options import SlurmOptions
 from artist.policies.shared.clock import PeriodClock
-from artist.policies.slurm.backfill import ReservedMachines, RunningJob, machines_of, will_run
+from artist.policies.slurm.backfill import (
+    Departures,
+    ReservedMachines,
+    RunningJob,
+    machines_of,
+    will_run,
+)
 from artist.policies.slurm.limits import Limits
 from artist.policies.slurm.machines import Free, Machines
 from artist.policies.slurm.preemption import REQUEUE_DELAY_S, Preemption
@@ -373,7 +379,7 @@ class Slurm(BasePolicy):
             if open_.bit_count() < request.nodes:
                 continue
             possible = will_run(
-                request, state.free, open_, state.running, self._selection, now_s,
+                request, state.free, open_, state.departures, self._selection, now_s,
                 now_only=self._may_not_reserve(request, now_s), busy_until=state.busy_until,
                 preemptable=self._candidates(state, request),
             )  # fmt: skip
@@ -464,11 +470,20 @@ class Pass:
         self.started: dict[int, RunningJob] = {}
         self.victims: dict[int, RunningJob] = {}
         self.reasons: dict[int, str] = {}
+        self._departures: Departures | None = None
         self._view = view
         self._starts: list[Start] = []
 
+    @property
+    def departures(self) -> Departures:
+        """How the running jobs will leave."""
+        if self._departures is None:
+            self._departures = Departures(self.free, self.running)
+        return self._departures
+
     def start(self, request: Request, chosen: int) -> None:
         """Start a job on some machines."""
+        self._departures = None
         taken = shares(request, self.free, chosen)
         placement = self._machines.placement(self._own_free(), taken)
         self._own_free().claim(placement)
@@ -496,6 +511,7 @@ class Pass:
         """Take a job's GPUs away."""
         placement = self._view.running[victim.handle].placement
         assert placement is not None  # it runs
+        self._departures = None
         self._own_free().release(placement)
         victim.leave(self.free)
         self.running.remove(victim)
