@@ -79,12 +79,21 @@ def _root(
         os.environ["ARTIST_DEBUG"] = "1"
 
 
+_WHOLE = 500
+"""Characters of a sentence that is not cut."""
+
+
 class PlainCommand(TyperCommand):
     """A command that refuses bad options in the words of artist's other messages.
 
     Typer words a bad value as pydantic or click does, depending on its version. It silently takes
     the last value of an option that is given twice.
     """
+
+    def get_short_help_str(self, limit: int = 45) -> str:
+        """The whole first sentence: a list of commands wraps it, and cuts none."""
+        del limit
+        return super().get_short_help_str(_WHOLE)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the options.

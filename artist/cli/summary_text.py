@@ -71,7 +71,7 @@ def _shown(name: str, value: Any, unit: DisplayUnit) -> Any:
     if term is None or term.unit not in ("s", "GPU-s"):
         return value
     if term.unit == "GPU-s":
-        return f"{value / HOUR:,.1f} GPU-h"
+        return f"{value / HOUR:,.1f} GPU-h" if value else "0 GPU-h"
     of_a_job = name.startswith(GROUPS_OF_A_RUN["a job's time"])
     return time_text(value, unit if of_a_job else None)
 

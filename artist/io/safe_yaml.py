@@ -52,6 +52,8 @@ def parse_yaml(text: str, where: str, *, typed: bool = True) -> tuple[yaml.Node 
         mark = getattr(cause, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""
         problem = getattr(cause, "problem", None) or str(cause)
+        if "'\\t'" in problem or "tab character" in problem:
+            problem = "a tab; indent with blanks"
         raise ConfigError(f"{where}{line}: not valid YAML ({one_line(problem)})") from cause
     except (ValueError, LookupError, AttributeError, TypeError, ArithmeticError) as cause:
         # PyYAML's constructors raise these for `!!int ""`, `2001-99-99` and the like.

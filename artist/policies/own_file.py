@@ -66,9 +66,12 @@ def entry_in_file(name: str) -> Entry:
 def in_a_sentence(error: BaseException, name: str) -> ArtistError | None:
     """An error inside a policy's file as one that names the file's line; None if it is not there.
 
-    `name` is the policy's.
+    `name` is the policy's. What artist refuses in an answer has the line of `decide`.
     """
     place = _place(error)
+    if isinstance(error, PolicyError):
+        place = place or _place_of_decide(name)
+        return None if place is None else PolicyError(f"{place}: {error}")
     if place is None or isinstance(error, ArtistError) or not is_of_a_file(error):
         return None
     return PolicyError(f"{place}: policy {name} raised {_in_words(error)}; --debug shows more")
@@ -168,6 +171,14 @@ def _place(error: BaseException) -> str | None:
         if frame.f_code.co_filename in _loaded
     ]
     return places[-1] if places else None
+
+
+def _place_of_decide(name: str) -> str | None:
+    """`FILE:LINE` of the method that answers, if the policy is in a file and wraps no other."""
+    if not is_in_a_file(name) or "(" in name:
+        return None
+    code = getattr(entry_in_file(name).load().decide, "__code__", None)
+    return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else None
 
 
 def _in_words(error: BaseException) -> str:

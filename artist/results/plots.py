@@ -7,7 +7,8 @@ Colours and sizes are those that the notebook has set (`rcParams`). Times are ho
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from artist.errors import ConfigError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
     from artist.results.result import Result
 
@@ -48,22 +50,34 @@ class Plots:
     def compare(self, *others: Result, ax: Axes | None = None) -> Axes:
         """The completion times of this run's jobs and of other runs', as shares of the jobs.
 
-        The legend has the mean of each. A difference between two single runs may be chance:
+        The legend has the mean of each, and what tells them apart, also from runs that were drawn
+        on these axes before. A difference between two single runs may be chance:
         `artist.compare` gives intervals.
         """
         ax = _axes(ax)
-        drawn = ax.get_title() if ax.lines else ""
-        runs = (self._result, *others)
-        for run, label in zip(runs, labels(runs), strict=True):
+        curves = _CURVES.setdefault(ax, [])
+        for run in (self._result, *others):
             hours = np.sort(run.jobs.jct_s.dropna().to_numpy()) / _S_PER_HOUR
             shares = np.arange(1, len(hours) + 1) / len(hours)
-            ax.step(hours, shares, where="post", label=f"{label}: mean {hours.mean():.3g} h")
-        title = _name(self._result) if not others else f"{len(runs)} runs"
-        if drawn and drawn != title:
-            title = "several runs"
+            curves.append(_Curve(run, hours.mean(), *ax.step(hours, shares, where="post")))
+        for one, label in zip(curves, labels([one.run for one in curves]), strict=True):
+            one.line.set_label(f"{label}: mean {one.mean_h:.3g} h")
+        title = _name(self._result) if len(curves) == 1 else f"{len(curves)} runs"
         ax.set(xlabel="completion time [h]", ylabel="share of jobs", title=title, ylim=(0, 1.02))
         ax.legend()
         return ax
+
+
+class _Curve(NamedTuple):
+    """The curve of a run."""
+
+    run: Result
+    mean_h: float
+    line: Line2D
+
+
+_CURVES: WeakKeyDictionary[Axes, list[_Curve]] = WeakKeyDictionary()
+"""What stands on axes, so that the legend can tell all of it apart."""
 
 
 def labels(runs: Sequence[Result]) -> list[str]:

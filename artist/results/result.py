@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from artist.config import Scenario
 from artist.registry import UnknownNameError
-from artist.results.terms.columns import Table
+from artist.results.terms.columns import TABLES, Table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,16 +108,22 @@ class Result:
     def table(self, name: str) -> pd.DataFrame:
         """A fresh copy of a table of the run. Dally adds the table `autotuner`.
 
+        `wait_causes` is empty under a policy that told no cause: then it has no file.
+
         Raises:
             UnknownNameError: the run has no table of that name.
         """
         from artist.results.table_files import arrow_table
 
-        if name not in self.tables:
+        if name == "wait_causes" and name not in self.tables:
+            columns: Table = {one.name: [] for one in TABLES[name]}
+        elif name in self.tables:
+            columns = self.tables[name]
+        else:
             raise UnknownNameError(
                 "table", name, self.tables, f"this run has {', '.join(self.tables)}"
             )
-        frame: pd.DataFrame = arrow_table(self.tables[name]).to_pandas(use_threads=False)
+        frame: pd.DataFrame = arrow_table(columns).to_pandas(use_threads=False)
         return frame
 
     def save(self, out: str | Path, *, overwrite: bool = False) -> None:

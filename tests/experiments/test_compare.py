@@ -10,7 +10,7 @@ from artist.config import Scenario
 from artist.errors import ConfigError
 from artist.experiments.comparison.compare import compare
 from artist.experiments.comparison.metrics import everyday_policies
-from artist.experiments.comparison.rows import comparison_rows
+from artist.experiments.comparison.rows import comparison_rows, replicate_rows
 from artist.policies.table import POLICIES
 
 SMALL = Scenario(racks=1, trace="tiny-batch", backend="none")
@@ -160,6 +160,20 @@ def test_everyday_policies_are_those_that_stand_for_themselves() -> None:
 def test_every_everyday_policy_runs_without_options_or_files() -> None:
     comparison = compare(SMALL, everyday_policies(), seeds=1, permutations=1)
     assert comparison.variants == tuple(everyday_policies())
+
+
+def test_every_value_of_every_replicate_is_a_row() -> None:
+    comparison = compare(DRAWN, ["fifo", "srtf"], seeds=1, permutations=3)
+    rows = replicate_rows(comparison)
+    assert len(rows) == 3 * len(comparison_rows(comparison))
+    for policy in comparison.variants:
+        own = [x for x in rows if (x["policy"], x["metric"]) == (policy, "jct_mean_s")]
+        assert [x["value"] for x in own] == list(comparison.values[policy]["jct_mean_s"])
+        assert [(x["seed"], x["permutation"]) for x in own] == list(comparison.replicates)
+        assert [x["replicate"] for x in own] == [1, 2, 3]
+        assert {x["mean"] for x in own} == {fmean(x["value"] for x in own)}
+    waiting = [x for x in rows if (x["policy"], x["metric"]) == ("srtf", "jct_mean_s: waiting")]
+    assert [x["value"] for x in waiting] == list(comparison.parts["srtf"]["waiting"])
 
 
 def test_rows_say_what_the_comparison_says() -> None:

@@ -11,7 +11,13 @@ from artist.config import Scenario, load_scenario
 from artist.errors import ConfigError
 from artist.experiments.comparison.compare import compare
 from artist.experiments.comparison.rows import comparison_rows
-from artist.experiments.comparison.variants import AS_GIVEN, of_settings, parse_vary
+from artist.experiments.comparison.variants import (
+    AS_GIVEN,
+    of_policies,
+    of_settings,
+    parse_vary,
+    partly_taken,
+)
 from artist.experiments.experiment import load_experiment, runs
 from artist.experiments.relative_values import scenario_at
 from artist.run import build_fabric
@@ -52,6 +58,23 @@ def test_policies_as_values_are_the_comparison_of_policies() -> None:
     one = compare(SMALL, policies, seeds=1, permutations=5)
     other = compare(SMALL, vary={"policy": policies}, seeds=1, permutations=5)
     assert one == other
+
+
+def test_an_option_goes_to_the_policies_that_have_it() -> None:
+    given = SMALL.model_copy(update={"policy_options": {"skew_threshold": 0.5, "lease_s": 300}})
+    alone = {"lease_s": 300}
+    for variants in (
+        of_policies(given, ["tiresias", "fifo", "quota(fifo)"]),
+        of_settings(given, {"policy": ["tiresias", "fifo", "quota(fifo)"]}),
+    ):
+        options = [one.scenario.policy_options for one in variants]
+        assert options == [{"skew_threshold": 0.5, **alone}, alone, {}]
+        assert list(partly_taken(given, variants)) == [
+            "policy.skew_threshold is an option of tiresias alone",
+            "policy.lease_s is an option of fifo and tiresias alone",
+        ]
+    with pytest.raises(ConfigError, match="policy fifo: unknown setting 'no_option'"):
+        of_policies(SMALL.model_copy(update={"policy_options": {"no_option": 1}}), ["fifo", "las"])
 
 
 def test_a_setting_without_effect_is_identical() -> None:

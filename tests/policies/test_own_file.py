@@ -196,6 +196,17 @@ def test_whatever_a_policy_raises_ends_in_a_sentence(method: str, raised: str, w
         simulate(scenario("mine.py:Mine"))
 
 
+def test_an_answer_that_artist_refuses_names_the_line() -> None:
+    Path("mine.py").write_text(GOOD.replace("job.job.gpus", "job.gpus"))
+    claims = GOOD.splitlines().index("                free.claim(placement)") + 1
+    with pytest.raises(PolicyError, match=rf"^mine.py:{claims}: a placement with 0 GPUs of"):
+        simulate(scenario("mine.py:Mine"))
+    Path("mine.py").write_text(GOOD.replace("free, job.job.gpus", "free, 1"))
+    decides = GOOD.splitlines().index("    def decide(self, view):") + 1
+    with pytest.raises(PolicyError, match=rf"^mine.py:{decides}: unlawful decision of Mine: job"):
+        simulate(scenario("mine.py:Mine"))
+
+
 def test_a_signal_in_a_policy_is_none_of_its_errors() -> None:
     Path("mine.py").write_text(
         f"{HEAD}class Mine(BasePolicy):\n    def decide(self, v): raise KeyboardInterrupt\n"

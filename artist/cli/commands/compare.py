@@ -119,7 +119,9 @@ def compare(
     seed: options.Seed = None,
     values: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Write every metric to a .csv or .parquet too."),
+        typer.Option(
+            metavar="FILE", help="Write the value of every replicate to a .csv or .parquet."
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Keep all runs in a folder, for --resume and for reports.")
@@ -140,6 +142,7 @@ def compare(
     from artist.experiments.comparison.costs import check_prices, with_prices
     from artist.experiments.comparison.metrics import check_metrics, everyday_policies
     from artist.experiments.comparison.until import BUDGET, DECIDED, FIRST_LOOK
+    from artist.experiments.comparison.variants import partly_taken
     from artist.experiments.executors import cores
     from artist.results.table_files import check_table_file
     from artist.results.terms.chief_metrics import COMPARED
@@ -166,6 +169,8 @@ def compare(
         if until is not None:
             runs = [len(variants) * FIRST_LOOK, len(variants) * (most or BUDGET)]
         _announce(runs, [one.scenario for one in variants], names if unasked else [], worlds)
+        for sentence in partly_taken(chosen, variants):
+            note(sentence)
     make = partial(
         run,
         policies=names,
@@ -334,14 +339,14 @@ def _keep(out: Path, told: Mapping[str, Any], made: Across, worlds: Sequence[Wor
 
 
 def _write_rows(made: Across, file: Path, worlds: Sequence[World]) -> None:
-    """Write a row per metric and variant; of several worlds, each with its name."""
-    from artist.experiments.comparison.rows import comparison_rows
+    """Write a row per metric, variant and replicate; of several worlds, each with its name."""
+    from artist.experiments.comparison.rows import replicate_rows
     from artist.results.table_files import write_table
 
     rows = [
         {"world": label, **row} if worlds else row
         for label, comparison in made.comparisons.items()
-        for row in comparison_rows(comparison)
+        for row in replicate_rows(comparison)
     ]
     write_table(rows, file)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,6 +16,10 @@ if TYPE_CHECKING:
 
     from artist.cluster.fabric import Fabric
     from artist.registry import Entry
+
+
+_LEVEL = re.compile(r"\d+(\.\d+)? ?%")
+"""A level of confidence, as headings have it."""
 
 
 def explain(
@@ -31,6 +36,8 @@ def explain(
     from artist.results.waiting.job_story import CAUSE_WORDS
 
     asked = " ".join(term)
+    if _LEVEL.fullmatch(asked):
+        asked = "confidence"
     entry = glossary.find(asked) or columns.find(asked)
     cause = glossary.find(CAUSE_WORDS.get(asked, ""))
     if entry is not None:

@@ -10,7 +10,7 @@ import typer
 
 from artist.cli.options import FormatOption
 from artist.cli.output import Format, print_json, print_table, print_text
-from artist.results.terms.number_text import HOUR, DisplayUnit, time_text
+from artist.results.terms.number_text import FEW_DAYS, HOUR, DisplayUnit, time_text, time_unit
 
 _HOURS, _SECONDS = DisplayUnit(HOUR, "h"), DisplayUnit(1.0, "s")
 
@@ -63,14 +63,15 @@ def _print_waits(run: Path, waits: list[dict[str, Any]], by: By, format_: Format
         print_json(waits)
         return
     unit = _clock(max((wait["end_s"] for wait in waits), default=0.0))
+    length = time_unit(max((wait["wait_s"] for wait in waits), default=0.0), days=FEW_DAYS)
     start = f"from {unit.name}"
     columns = ("job", "waited", start, "wait", "slowdown", "GPUs", "cause", "reason")
     rows = [
         (
             wait["job_id"],
-            _in_all(wait),
+            _in_all(wait, length),
             _at(wait["start_s"], unit),
-            time_text(wait["wait_s"]),
+            time_text(wait["wait_s"], length),
             wait["slowdown"],
             wait["gpus"],
             cause_words(wait["cause"]),
@@ -89,10 +90,10 @@ def _print_waits(run: Path, waits: list[dict[str, Any]], by: By, format_: Format
     print_text(f"artist why {run} JOB tells the whole story of a job.")
 
 
-def _in_all(wait: dict[str, Any]) -> str:
+def _in_all(wait: dict[str, Any], unit: DisplayUnit) -> str:
     """How long the job of a wait waited in all, and in how many waits if there are several."""
     number = f" in {wait['waits']} waits" if wait["waits"] > 1 else ""
-    return f"{time_text(wait['queue_delay_s'])}{number}"
+    return f"{time_text(wait['queue_delay_s'], unit)}{number}"
 
 
 def _print_story(story: dict[str, Any]) -> None:
@@ -149,9 +150,15 @@ def _stay_line(stay: dict[str, Any]) -> tuple[str, str]:
     return f"runs on {stay['gpus']}", where
 
 
+_HAND_OVER_S = 1e-6
+"""Within so long GPUs are passed on from one job to another."""
+
+
 def _totals(story: dict[str, Any]) -> list[str]:
     """Sentences about the job as a whole: where its time went."""
     jct_s = story["jct_s"]
+    if story["queue_delay_s"] < _HAND_OVER_S:  # no wait, as in waits.parquet
+        story = {**story, "queue_delay_s": 0.0}
     compared = (
         ""
         if story["slowdown"] is None

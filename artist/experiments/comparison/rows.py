@@ -1,4 +1,4 @@
-"""A comparison as rows: one per metric and variant, for files."""
+"""A comparison as rows for files: one per metric and variant, or one per replicate of these."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from artist.experiments.comparison.comparison_result import Comparison
 from artist.experiments.comparison.metrics import BOUND
 from artist.results.terms import glossary
 from artist.results.terms.chief_metrics import PARTS
+
+_PART = "jct_mean_s: "
 
 
 def comparison_rows(comparison: Comparison) -> list[dict[str, Any]]:
@@ -34,11 +36,44 @@ def comparison_rows(comparison: Comparison) -> list[dict[str, Any]]:
         differences = comparison.differences_of_parts(variant)
         for part in PARTS:
             values = comparison.parts[variant][part]
-            row = _row(comparison, variant, f"jct_mean_s: {part}", "s", values)
+            row = _row(comparison, variant, f"{_PART}{part}", "s", values)
             rows.append({**row, "baseline": baseline, "difference": differences[part]})
     bounds = {"": comparison.bound_s} if comparison.bound_s else comparison.bounds_s
     rows += [_row(comparison, variant, BOUND, "s", bound) for variant, bound in bounds.items()]
     return rows
+
+
+def replicate_rows(comparison: Comparison) -> list[dict[str, Any]]:
+    """As `comparison_rows`, with a row for each `replicate`, from 1 on: its value, and whose it is.
+
+    `seed` and `permutation` make the replicate; equal ones of two variants are a pair.
+    """
+    return [
+        {
+            **{key: row[key] for key in ("metric", "unit", comparison.setting)},
+            "replicate": number,
+            "seed": seed,
+            "permutation": permutation,
+            "value": value,
+            **row,
+        }
+        for row in comparison_rows(comparison)
+        for number, ((seed, permutation), value) in enumerate(
+            zip(comparison.replicates, _values(comparison, row), strict=True), start=1
+        )
+    ]
+
+
+def _values(comparison: Comparison, row: Mapping[str, Any]) -> tuple[float, ...]:
+    """The values of which a row holds the mean, one per replicate."""
+    variant, metric = row[comparison.setting], row["metric"]
+    if metric == BOUND and not variant:
+        return comparison.bound_s
+    part = metric.removeprefix(_PART)
+    by_variant = comparison.parts if part != metric else comparison.values
+    if metric == BOUND and metric not in comparison.values[comparison.variants[0]]:
+        return comparison.bounds_s[variant]
+    return by_variant[variant][part]
 
 
 def _row(

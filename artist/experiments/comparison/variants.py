@@ -10,7 +10,7 @@ import itertools
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
@@ -20,6 +20,9 @@ from artist.experiments.experiment import MAX_RUNS
 from artist.experiments.faults import faults
 from artist.experiments.relative_values import is_relative, scenario_at
 from artist.io.safe_yaml import parse_yaml
+from artist.policies.own_file import entry_in_file, is_in_a_file
+from artist.policies.table import POLICIES
+from artist.results.terms.number_text import listed
 from artist.run import build_cluster, build_fabric, build_policy
 
 POLICY = "policy"
@@ -53,13 +56,53 @@ def of_policies(scenario: Scenario, policies: Sequence[str]) -> list[Variant]:
             f"--policies {','.join(policies)}: give at least two different policies, "
             "the first is the baseline; or one policy and --vary SETTING=A,B"
         )
+    options = _own_options(scenario, policies)
     variants = [
-        Variant(name, scenario.model_copy(update={POLICY: name}), {POLICY: name})
+        Variant(
+            name,
+            scenario.model_copy(update={POLICY: name, "policy_options": options[name]}),
+            {POLICY: name},
+        )
         for name in policies
     ]
     for one in variants:
         build_policy(one.scenario)
     return variants
+
+
+def _own_options(scenario: Scenario, policies: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Policy -> the scenario's options that it has.
+
+    An option that none of them has stays with all, so that it is refused.
+    """
+    options = scenario.policy_options
+    having = {
+        name: {key for key in options if _has_option(name, key)} if options else set()
+        for name in policies
+    }
+    known = set().union(*having.values())
+    return {
+        name: {
+            key: value for key, value in options.items() if key in having[name] or key not in known
+        }
+        for name in policies
+    }
+
+
+def _has_option(policy: str, key: str) -> bool:
+    """Whether a policy has an option; `host` holds those of the policy that it wraps."""
+    name = policy.partition("(")[0].strip()
+    entry = entry_in_file(name) if is_in_a_file(name) else POLICIES[name]
+    fields = getattr(getattr(entry.load(), "Options", None), "model_fields", {})
+    return key in fields or (key == "host" and bool(entry.wraps or entry.host))
+
+
+def partly_taken(scenario: Scenario, variants: Sequence[Variant]) -> Iterator[str]:
+    """A sentence for each option of the scenario that not all variants have."""
+    for key in scenario.policy_options:
+        with_it = {one.scenario.policy for one in variants if key in one.scenario.policy_options}
+        if len(with_it) < len({one.scenario.policy for one in variants}):
+            yield f"policy.{key} is an option of {listed(sorted(with_it))} alone"
 
 
 def of_settings(scenario: Scenario, vary: Mapping[str, Sequence[Any]]) -> list[Variant]:
@@ -80,6 +123,7 @@ def of_settings(scenario: Scenario, vary: Mapping[str, Sequence[Any]]) -> list[V
         raise ConfigError(f"{where}: {count} variants, at most {MAX_RUNS}")
     short = _short_names(vary)
     settings = scenario.model_dump(exclude_unset=True)
+    options = _own_options(scenario, [str(one) for one in vary.get(POLICY, ())])
     variants: list[Variant] = []
     seen: dict[str, str] = {}
     for values in itertools.product(*choices):
@@ -88,6 +132,8 @@ def of_settings(scenario: Scenario, vary: Mapping[str, Sequence[Any]]) -> list[V
         label = ", ".join(
             value if key == POLICY else f"{short[key]}={value}" for key, value in told.items()
         )
+        if (policy := told.get(POLICY)) is not None:
+            settings = {**settings, "policy_options": options[policy]}
         made = scenario_at(
             settings, point, f"--vary {', '.join(f'{k}={v}' for k, v in told.items())}"
         )

@@ -75,7 +75,7 @@ class Rounds(BasePolicy):
 
     def _late(self, view: ClusterView, strike: Tick) -> list[Decision]:
         """Why jobs that came during a round wait, although enough GPUs are free."""
-        words = f"jobs start at the begin of a round of {self._period_s:g} s"
+        words = f"jobs start at the beginning of a round of {self._period_s:g} s"
         return [
             Wait(state.handle, words, "timer", strike)
             for state in view.entered

@@ -242,7 +242,7 @@ class Gavel(BasePolicy):
         return [
             Wait(
                 state.handle,
-                f"jobs start at the begin of a round of {self.options.round_s:g} s",
+                f"jobs start at the beginning of a round of {self.options.round_s:g} s",
                 "timer",
                 self._round_end,
             )
