@@ -51,7 +51,9 @@ class NetworkSweep:
                 raise ConfigError("several --placement need --sweep; give one")
             if self.plot is not None or self.format is SweepFormat.CSV:
                 wanted = "--plot" if self.plot is not None else "--format csv"
-                raise ConfigError(f"{wanted} needs --sweep fabric.LEVEL.KEY=FROM..TO")
+                raise ConfigError(
+                    f"{wanted} needs --sweep fabric.LEVEL.KEY=FROM..TO or --gpus FROM..TO"
+                )
         elif not placements:
             raise ConfigError(
                 "--sweep needs --placement, such as 8/8: bare dimensions have no fabric"

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from artist.calibrate.fit_fabric import FabricFit
+from artist.estimates.scaling import ScalingPoint
 from artist.estimates.sensitivity import Point, SettingSweep
 from artist.io.figures import new_figure, save_figure
 
@@ -35,6 +36,37 @@ def plot_sweep(sweep: SettingSweep, points: Sequence[Point], workload: str, path
     axes.set_ylim(bottom=0)
     axes.grid(True, which="major", alpha=0.3)
     axes.legend(title="placement")
+    save_figure(figure, path)
+
+
+def plot_scaling(points: Sequence[ScalingPoint], workload: str, path: Path) -> None:
+    """Draw speedups over the number of GPUs: as the latency model has them, of goodput, and ideal.
+
+    Goodput is drawn over that on the fewest GPUs.
+
+    Raises:
+        ConfigError: matplotlib is missing, or the format is not known.
+        OSError: the file cannot be written.
+    """
+    figure = new_figure()
+    axes = figure.add_subplot()
+    gpus = [point.gpus for point in points]
+    axes.loglog(gpus, gpus, "--", color="0.4", linewidth=1, base=2, label="ideal")
+    axes.loglog(gpus, [point.speedup for point in points], "o-", ms=3, label="latency model")
+    useful = [(point.gpus, point.useful) for point in points if point.useful is not None]
+    if useful:
+        first = useful[0][0] / useful[0][1].goodput_per_s
+        counts = [count for count, _ in useful]
+        axes.loglog(
+            counts, [x.goodput_per_s * first for _, x in useful], "s-", ms=3, label="goodput"
+        )
+        throughput = [x.samples_per_s * first for _, x in useful]
+        axes.loglog(counts, throughput, "^-", ms=3, label="samples of its batches")
+    axes.set_title(f"{workload}: scaling")
+    axes.set_xlabel("GPUs")
+    axes.set_ylabel("speedup")
+    axes.grid(True, which="major", alpha=0.3)
+    axes.legend()
     save_figure(figure, path)
 
 

@@ -43,7 +43,19 @@ def latency(
         ),
     ] = None,
     points: Annotated[int, typer.Option(help="Points of the range of --sweep.")] = 21,
-    plot: Annotated[Path | None, typer.Option(help="Draw --sweep: FILE.svg or FILE.png.")] = None,
+    gpus: Annotated[
+        str | None,
+        typer.Option(metavar="A..B", help="Scaling: on 1..64 GPUs (powers of two), or on 1,6,12."),
+    ] = None,
+    goodput: Annotated[
+        str | None, typer.Option(metavar="FILE", help="With --gpus: efficiency and goodput too.")
+    ] = None,
+    progress: Annotated[
+        float, typer.Option(help="Share of iterations done, for the noise scale of --goodput.")
+    ] = 0.0,
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw --sweep or --gpus: FILE.svg or FILE.png.")
+    ] = None,
     beside: Annotated[
         list[str] | None,
         typer.Option(
@@ -77,6 +89,10 @@ def latency(
     neighbours.check(
         placed=bool(placement), elsewhere=bool(cases or sweep) or len(placement or []) != 1
     )
+    if gpus is not None and (placement or sweep or cases or topology):
+        raise ConfigError(f"--gpus {gpus}: it places GPUs itself; leave out what else places them")
+    if goodput is not None and gpus is None:
+        raise ConfigError("--goodput needs --gpus FROM..TO")
     if cases is not None:
         _answer_cases(cases, workloads, out, overwrite=overwrite)
         return
@@ -87,18 +103,26 @@ def latency(
     workload = workload if chakra is None else chakra
     placements = placement or []
     one = placements[0] if placements else None
-    on_fabric, changes = query.fabric_of(fabric, sets, placed=one is not None)
+    placed = one is not None or gpus is not None
+    on_fabric, changes = query.fabric_of(fabric, sets, placed=placed)
     models = query.models_of(workload, on_fabric, calibration)
     chosen = NetworkSweep(sweep, points, plot, format_, overwrite)
-    chosen.check(len(placements))
+    if gpus is None:
+        chosen.check(len(placements))
     from artist.run import machine_gpus, open_backend
 
-    if on_fabric is not None and (sweep is not None or neighbours.texts):
+    if on_fabric is not None and (sweep is not None or gpus is not None or neighbours.texts):
         machine = machine_gpus(on_fabric, gpus_per_machine)
         question = query.PlacedQuestion(
             model, workload, placements, on_fabric, machine, changes, models, system or [], backend
         )
-        if sweep is not None:
+        if gpus is not None:
+            from artist.cli.gpu_scaling import GpuScaling
+
+            GpuScaling(gpus, machines_per_rack, goodput, progress, plot, format_, overwrite).run(
+                question
+            )
+        elif sweep is not None:
             chosen.run(question)
         else:
             answer_beside(question, neighbours, Format(format_))

@@ -1,0 +1,199 @@
+"""`artist latency --gpus`: what a model gains from more GPUs, placed as `pack` places them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from artist.cli.latency_sweep import SweepFormat
+from artist.cli.output import note, print_csv, print_json, print_table, print_text
+from artist.cli.query_options import PlacedQuestion, uncalibrated, workload_of
+from artist.errors import ConfigError, shortened
+
+if TYPE_CHECKING:
+    from artist.cluster.placement import Placement
+    from artist.cluster.tree import ClusterTree
+    from artist.estimates.scaling import ScalingPoint
+    from artist.workload.goodput import Goodput
+
+MOST_GPUS = 65_536
+"""More than any job that was published trains on."""
+
+MOST_COUNTS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class GpuScaling:
+    """The options of `--gpus` itself."""
+
+    gpus: str
+    machines_per_rack: int | None
+    goodput: str | None
+    progress: float
+    plot: Path | None
+    format: SweepFormat
+    overwrite: bool = False
+    """Whether the plot may replace a file."""
+
+    def run(self, asked: PlacedQuestion) -> None:
+        """Ask, print and draw.
+
+        Raises:
+            ConfigError: bad counts, a bad goodput file, or a plot that cannot be written.
+            BackendError: a query has no answer.
+        """
+        from artist.io.figures import check_figure
+
+        counts = gpu_counts(self.gpus)
+        if not 0 <= self.progress < 1:
+            raise ConfigError(f"--progress {self.progress:g}: expected a share from 0 to below 1")
+        goodput = None if self.goodput is None else _goodput_of(self.goodput, asked.model)
+        if self.plot is not None:  # before the backend works
+            check_figure(self.plot, overwrite=self.overwrite)
+        points = self._points(counts, asked, goodput)
+        workload = workload_of(asked.model, asked.workload, asked.models).name
+        self._print(points, asked, workload)
+        if self.plot is not None:
+            from artist.report.command_plots import plot_scaling
+
+            plot_scaling(points, workload, self.plot)
+            note(f"wrote {self.plot}")
+
+    def _points(
+        self, counts: Sequence[int], asked: PlacedQuestion, goodput: Goodput | None
+    ) -> list[ScalingPoint]:
+        from artist.cluster.placement_shape import shape, shape_text
+        from artist.config import Scenario
+        from artist.estimates.query_from_text import on_placement, parse_system
+        from artist.estimates.scaling import ScalingPoint, useful
+        from artist.run import open_backend
+
+        machines = self.machines_per_rack or Scenario().machines_per_rack
+        racks = -(-counts[-1] // (machines * asked.gpus_per_machine))
+        tree = asked.fabric.cluster(
+            racks=racks, machines_per_rack=machines, gpus_per_machine=asked.gpus_per_machine
+        )
+        workload = workload_of(asked.model, asked.workload, asked.models)
+        system, backend = parse_system(list(asked.system)), open_backend(asked.backend)
+        points = []
+        for gpus in counts:
+            text = shape_text(shape(tree, _packed(tree, gpus)), tree.level_names)
+            question = on_placement(workload, text, asked.fabric, system, asked.gpus_per_machine)
+            answer = question.answer(backend)
+            estimate = answer.estimate
+            if asked.model is not None:
+                query = question.asked[answer.index].query
+                estimate = asked.models.complete(asked.model, query, estimate)
+            one_machine = gpus <= asked.gpus_per_machine
+            of_goodput = (
+                None
+                if goodput is None
+                else useful(goodput, gpus, self.progress, one_machine=one_machine)
+            )
+            compute_s = estimate.compute_ns / 1e9
+            points.append(
+                ScalingPoint(gpus, text, compute_s, compute_s * estimate.comm_ratio, of_goodput)
+            )
+        return points
+
+    def _print(self, points: Sequence[ScalingPoint], asked: PlacedQuestion, workload: str) -> None:
+        shown = self.goodput is not None
+        rows = [_row(point, goodput=shown) for point in points]
+        if self.format is SweepFormat.CSV:
+            print_csv(list(rows[0]), [list(row.values()) for row in rows])
+            return
+        facts = {"model": workload, "fabric": asked.fabric.name, "calibration": asked.models.name}
+        if self.format is SweepFormat.JSON:
+            print_json({**facts, "fabric_changes": asked.changes, "points": rows})
+            return
+        columns = ["GPUs", "placement", "iteration, ms", "communication, ms", "speedup"]
+        if shown:
+            columns += ["batch", "step, ms", "samples/s", "efficiency", "goodput, samples/s"]
+        title = f"{workload} on fabric {asked.fabric.name}, one iteration"
+        print_table(title, columns, [_cells(point) for point in points])
+        print_text("GPUs lie as close together as an empty cluster allows (placement pack).")
+        if shown:
+            print_text(
+                f"Batch, step and goodput are those of {self.goodput}: the batch of the largest "
+                f"goodput, after {self.progress:.0%} of the iterations."
+            )
+        if asked.changes:
+            print_text(f"The fabric is changed: {asked.changes}.")
+        if sentence := uncalibrated(asked.model, asked.models.name, asked.fabric):
+            print_text(sentence)
+
+
+def gpu_counts(text: str) -> list[int]:
+    """Numbers of GPUs, ascending: `1,6,12`, or `1..64` for powers of two and both ends.
+
+    Raises:
+        ConfigError: it is neither.
+    """
+    low, dots, high = text.partition("..")
+    texts = [low, high] if dots else text.split(",")
+    if not all(part.isascii() and part.isdigit() and len(part) < 9 for part in texts):
+        raise ConfigError(f"--gpus {shortened(text)}: expected FROM..TO, such as 1..64, or 1,6,12")
+    counts = sorted({int(part) for part in texts})
+    if not 1 <= counts[0] <= counts[-1] <= MOST_GPUS or len(counts) > MOST_COUNTS:
+        raise ConfigError(
+            f"--gpus {shortened(text)}: expected up to {MOST_COUNTS} counts from 1 to {MOST_GPUS}"
+        )
+    if dots:
+        if int(low) > int(high):
+            raise ConfigError(f"--gpus {shortened(text)}: FROM must not be more than TO")
+        powers = (1 << power for power in range(counts[-1].bit_length()))
+        counts = sorted({*counts, *(x for x in powers if counts[0] <= x <= counts[-1])})
+    return counts
+
+
+def _packed(tree: ClusterTree, gpus: int) -> Placement:
+    from artist.cluster.free_gpus import FreeGpus
+    from artist.policies.shared.placers import PackPlacer
+
+    placement = PackPlacer().place(FreeGpus(tree), gpus)
+    assert placement is not None  # the cluster was made large enough
+    return placement
+
+
+def _goodput_of(file: str, model: str | None) -> Goodput:
+    """The parameters of the model that is asked about."""
+    from artist.estimates.goodput_table import load_goodput
+    from artist.workload.models import canonical_if_known
+
+    table = load_goodput(file)
+    rows = {canonical_if_known(name): row for name, row in table.models.items()}
+    row = rows.get(canonical_if_known(model or ""))
+    if row is None:
+        raise ConfigError(
+            f"--goodput {file}: no parameters of {shortened(model or 'a workload of a file')}; it "
+            f"has {', '.join(map(shortened, table.models))}"
+        )
+    return row.goodput()
+
+
+def _row(point: ScalingPoint, *, goodput: bool) -> dict[str, Any]:
+    """A point for programs: plain numbers, seconds. None where no batch feeds the GPUs."""
+    from artist.estimates.scaling import Useful
+
+    none = dict.fromkeys(Useful._fields)
+    of_goodput = none if point.useful is None else point.useful._asdict()
+    return {
+        "gpus": point.gpus,
+        "placement": point.placement,
+        "iteration_s": point.iteration_s,
+        "compute_s": point.compute_s,
+        "comm_s": point.comm_s,
+        "speedup": point.speedup,
+        **(of_goodput if goodput else {}),
+    }
+
+
+def _cells(point: ScalingPoint) -> list[str | float]:
+    times = [1000 * point.iteration_s, 1000 * point.comm_s, point.speedup]
+    of_goodput: list[str | float] = []
+    if point.useful is not None:
+        batch, step_s, *rest = point.useful
+        of_goodput = [str(batch), 1000 * step_s, *rest]
+    return [str(point.gpus), point.placement, *times, *of_goodput]

@@ -1,0 +1,100 @@
+"""Does `artist latency --gpus` say what more GPUs are worth?"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from artist.cli.gpu_scaling import gpu_counts
+from artist.errors import ConfigError
+
+GOODPUT = """\
+name: ours
+summary: a model
+source: made up
+models:
+  resnet18:
+    {batch: 64, batch_max: 1024, per_gpu_min: 64, per_gpu_max: 128, alpha_c: 0.1, beta_c: 0.01,
+     alpha_r: 1.0e-8, alpha_n: 0.5, noise: {0: 0, 0.5: 1.0e+12}}
+"""
+ASKED = ("latency", "--model", "resnet18", "--fabric", "dally2025")
+
+
+def test_each_row_is_the_answer_on_the_closest_gpus(artist) -> None:
+    rows = json.loads(artist(*ASKED, "--gpus", "1..128", "--format", "json").stdout)["points"]
+    assert [row["gpus"] for row in rows] == [1, 2, 4, 8, 16, 32, 64, 128]
+    packed = {8: "4+4", 16: "4+4,4+4", 128: "/".join([",".join(["4+4"] * 8)] * 2)}
+    for row in rows:
+        assert row["speedup"] == pytest.approx(row["gpus"] * row["compute_s"] / row["iteration_s"])
+        if row["gpus"] in packed:
+            assert row["placement"] == packed[row["gpus"]]
+            alone = artist(*ASKED, "--placement", row["placement"], "--format", "json")
+            assert json.loads(alone.stdout)["iteration_ms"] == pytest.approx(
+                1000 * row["iteration_s"]
+            )
+
+
+def test_goodput_takes_the_best_batch_and_ends_where_it_feeds_no_more(
+    artist, tmp_path: Path
+) -> None:
+    (tmp_path / "ours.yaml").write_text(GOODPUT)
+    asked = (*ASKED, "--gpus", "1,2,16,17", "--goodput", "ours.yaml", "--format", "csv")
+    first, two, sixteen, seventeen = csv.DictReader(io.StringIO(artist(*asked).stdout))
+    # No noise: a larger batch is worth nothing. Two GPUs halve nothing, since each takes 64.
+    assert float(first["goodput_per_s"]) == pytest.approx(64 / 0.74)
+    assert float(two["efficiency"]) == pytest.approx(0.5)
+    assert (sixteen["batch"], seventeen["batch"]) == ("1024", "")
+    late = [*csv.DictReader(io.StringIO(artist(*asked, "--progress", "0.5").stdout))]
+    # All noise: every sample counts, in the largest batches: 8 passes of 128.
+    assert float(late[0]["goodput_per_s"]) == pytest.approx(128 / 1.38)
+    table = artist(*asked[:-2]).stdout
+    assert "as close together as an empty cluster allows (placement pack)" in table
+    assert "after 0% of the iterations" in table
+
+
+def test_scaling_is_drawn_and_twice_the_same(artist, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    (tmp_path / "ours.yaml").write_text(GOODPUT)
+    drawn = []
+    for again in ((), ("--overwrite",)):
+        ran = artist(*ASKED, "--gpus", "1..4", "--goodput", "ours.yaml", "--plot", "p.svg", *again)
+        assert ran.returncode == 0, ran.stderr
+        drawn.append((tmp_path / "p.svg").read_bytes())
+    assert drawn[0] == drawn[1]
+
+
+def test_counts_are_powers_of_two_and_both_ends() -> None:
+    assert gpu_counts("3..20") == [3, 4, 8, 16, 20]
+    assert gpu_counts("12,1,6") == [1, 6, 12]
+
+
+@pytest.mark.parametrize("text", ["", "x", "0..4", "8..1", "1...4", "-1", "1..99999999", "1,,2"])
+def test_bad_counts_are_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match="--gpus"):
+        gpu_counts(text)
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (("--gpus", "1..4", "--placement", "4"), "it places GPUs itself"),
+        (("--gpus", "1..4", "--beside", "vgg16:4"), "--beside"),
+        (("--goodput", "ours.yaml"), "needs --gpus"),
+        (("--gpus", "1..4", "--goodput", "ours.yaml", "--progress", "1"), "to below 1"),
+        (("--gpus", "1..4", "--goodput", "none.yaml"), "none.yaml"),
+        (("--gpus", "1..4", "--goodput", "others.yaml"), "no parameters of 'resnet18'"),
+        (("--plot", "p.svg", "--placement", "4"), "or --gpus FROM..TO"),
+    ],
+)
+def test_options_that_do_not_go_together(
+    artist, tmp_path: Path, more: tuple[str, ...], words: str
+) -> None:
+    (tmp_path / "ours.yaml").write_text(GOODPUT)
+    (tmp_path / "others.yaml").write_text(GOODPUT.replace("resnet18", "vgg16"))
+    ran = artist(*ASKED, *more)
+    assert ran.returncode == 2
+    assert words in ran.stderr
