@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from artist.cluster.free_gpus import FreeGpus
+from artist.cluster.kinds import kinds_of
 from artist.cluster.placement import Placement
 from artist.contract import Decision, Fetch, Hold, Migrate, Preempt, SetBatch, Start, Wait, Wake
 from artist.engine.holdings import Holdings
@@ -137,7 +138,7 @@ def _check_holds(
 
 def _check_batches(batches: Sequence[SetBatch], answer: CheckedAnswer, holdings: Holdings) -> None:
     """Check that each job runs once the other decisions are applied, and can take its batch."""
-    placed = {state.handle: (state, placement.gpus) for state, placement in answer.placed}
+    placed = {state.handle: (state, placement) for state, placement in answer.placed}
     preempted = {state.handle for state in answer.preempted}
     seen: set[int] = set()
     for decision in batches:
@@ -147,11 +148,18 @@ def _check_batches(batches: Sequence[SetBatch], answer: CheckedAnswer, holdings:
         seen.add(decision.handle)
         if decision.handle in preempted:
             raise PolicyError(f"{name} is preempted and given a batch")
-        state, gpus = placed.get(decision.handle) or (holdings.running_job(decision.handle), 0)
+        if decision.handle in placed:
+            state, placement = placed[decision.handle]
+        else:
+            state = holdings.running_job(decision.handle)
+            assert state.placement is not None  # it runs
+            placement = state.placement
         goodput = state.job.goodput
         if goodput is None:
             raise PolicyError(f"{name} has no goodput parameters, so its batch cannot change")
-        if wrong := goodput.flaw(gpus or state.gpus, decision.batch):
+        if goodput.kinds:
+            goodput = goodput.on(kinds_of(holdings.tree, placement))
+        if wrong := goodput.flaw(placement.gpus, decision.batch):
             raise PolicyError(f"{name} is given {wrong}")
         answer.batches.append((state, decision.batch))
 

@@ -8,7 +8,7 @@ Large-Batch Training*, 2018: the variance of gradients of single samples over th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -23,7 +23,21 @@ from artist.workload.job import Job
 _Samples = Annotated[int, Field(ge=1, le=1_000_000_000)]
 _Alpha = Annotated[float, Field(ge=1e-8, le=1e6)]
 _Beta = Annotated[float, Field(ge=0, le=1e6)]
+_Gamma = Annotated[float, Field(ge=1, le=10)]
 _Noise = Annotated[float, Field(ge=0, le=1e12)]
+
+
+class GoodputOfKind(Document):
+    """What differs on one kind of GPUs from the rest of the row."""
+
+    per_gpu_max: _Samples | None = Field(None, description="most samples of one pass on a GPU")
+    alpha_c: _Alpha | None = None
+    beta_c: _Beta | None = None
+    alpha_r: _Alpha | None = None
+    beta_r: _Beta | None = None
+    alpha_n: _Alpha | None = None
+    beta_n: _Beta | None = None
+    gamma: _Gamma | None = None
 
 
 class GoodputRow(Document):
@@ -39,21 +53,26 @@ class GoodputRow(Document):
     beta_r: _Beta = Field(0.0, description="the same, per GPU beyond two, seconds")
     alpha_n: _Alpha = Field(description="synchronising GPUs of several machines, seconds")
     beta_n: _Beta = Field(0.0, description="the same, per GPU beyond two, seconds")
-    gamma: float = Field(
-        1.0, ge=1, le=10, description="overlap of computing and synchronising: 1 none, 10 most"
+    gamma: _Gamma = Field(
+        1.0, description="overlap of computing and synchronising: 1 none, 10 most"
     )
     noise: dict[float, _Noise] = Field(
         min_length=1,
         description="gradient noise scale, samples, by the share of iterations from which it holds",
     )
+    kinds: dict[str, GoodputOfKind] = Field(
+        {}, description="kind of GPUs -> what differs there; none: all kinds are alike"
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> GoodputRow:
-        if not self.per_gpu_min <= self.per_gpu_max:
-            raise ValueError(
-                f"per_gpu_max is {self.per_gpu_max}, expected at least per_gpu_min, "
-                f"{self.per_gpu_min}"
-            )
+        of_kinds = {f" on {kind}": of.per_gpu_max for kind, of in self.kinds.items()}
+        for where, most in {"": self.per_gpu_max, **of_kinds}.items():
+            if most is not None and most < self.per_gpu_min:
+                raise ValueError(
+                    f"per_gpu_max{where} is {most}, expected at least per_gpu_min, "
+                    f"{self.per_gpu_min}"
+                )
         least = max(self.batch, self.per_gpu_min)
         if self.batch_max < least:
             raise ValueError(f"batch_max is {self.batch_max}, expected at least {least}")
@@ -62,9 +81,17 @@ class GoodputRow(Document):
             raise ValueError(f"noise is given from {shares}, expected rising shares, 0 to below 1")
         return self
 
-    def goodput(self) -> Goodput:
-        """The same for the simulator."""
-        return Goodput(**{**self.model_dump(), "noise": tuple(self.noise.items())})
+    def goodput(self, kinds: Collection[str] = ()) -> Goodput:
+        """The same for the simulator; with the parameters on these kinds, if the row has any."""
+        values = self.model_dump(exclude={"kinds"})
+        plain = Goodput(**{**values, "noise": tuple(self.noise.items())})
+        if not self.kinds or not kinds:
+            return plain
+        of_kinds = tuple(
+            (kind, replace(plain, **self.kinds[kind].model_dump(exclude_none=True)))
+            for kind in kinds
+        )
+        return of_kinds[0][1] if len(of_kinds) == 1 else replace(plain, kinds=of_kinds)
 
 
 class GoodputTable(Document):
@@ -77,24 +104,43 @@ class GoodputTable(Document):
 
 
 def with_goodput(
-    jobs: Sequence[Job], table: GoodputTable, gpus: int, where: Callable[[int], str]
+    jobs: Sequence[Job],
+    table: GoodputTable,
+    gpus: int,
+    where: Callable[[int], str],
+    kinds: Collection[str] = (),
 ) -> tuple[Job, ...]:
     """Jobs of the table's models as elastic ones, on a cluster of so many GPUs; others as they are.
+
+    `kinds` are those of the cluster.
 
     The compute time of a step becomes the table's. A job for which the trace gives no range runs on
     1 GPU up to as many as its largest batch feeds. `where(i)` says where job i stands in its file.
 
     Raises:
-        ConfigError: a job wants more GPUs than its largest batch feeds.
+        ConfigError: a job wants more GPUs than its largest batch feeds, or may get a kind that its
+            row lacks.
     """
     from artist.workload.models import canonical_if_known
 
-    rows = {canonical_if_known(model): row.goodput() for model, row in table.models.items()}
+    rows = {canonical_if_known(model): row for model, row in table.models.items()}
+    known: dict[tuple[str, tuple[str, ...]], Goodput] = {}
     elastic = list(jobs)
     for index, job in enumerate(jobs):
-        goodput = rows.get(canonical_if_known(job.model))
-        if goodput is None:
+        model = canonical_if_known(job.model)
+        if model not in rows:
             continue
+        accepted = tuple(kind for kind in kinds if kind in (job.gpu_kinds or kinds))
+        if (model, accepted) not in known:
+            row = rows[model]
+            if row.kinds and (lacking := [kind for kind in accepted if kind not in row.kinds]):
+                raise ConfigError(
+                    f"{where(index)}: job {job.id!r} may get GPUs of kind {lacking[0]}, which "
+                    f"{shortened(job.model)} in goodput {shortened(table.name)} lacks; add it to "
+                    "the model's kinds"
+                )
+            known[model, accepted] = row.goodput(accepted)
+        goodput = known[model, accepted]
         if job.gpus > goodput.gpus_max:
             raise ConfigError(
                 f"{where(index)}: job {job.id!r} wants {job.gpus} GPUs, but the largest batch of "

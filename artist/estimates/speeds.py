@@ -113,7 +113,7 @@ class SpeedsOfRun:
         """
         kinds, known = tuple(dict.fromkeys(self._tree.kinds)), set()
         for index, job in enumerate(jobs):
-            if (key := (job.model, job.gpu_kinds)) in known:
+            if job.goodput is not None or (key := (job.model, job.gpu_kinds)) in known:
                 continue
             known.add(key)
             row = self.table.row(job.model)

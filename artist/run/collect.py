@@ -62,7 +62,8 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
     rates = prepared.network.alone
     contended = scenario.contention != "none"
     speeds = prepared.network.speeds
-    alone_s = isolated_seconds(trace.jobs, tree, rates.alone, by_kind=speeds is not None)
+    by_kind = speeds is not None or any(job.goodput and job.goodput.kinds for job in trace.jobs)
+    alone_s = isolated_seconds(trace.jobs, tree, rates.alone, by_kind=by_kind)
     jobs = job_table(rows, alone_s, contended=contended)
     failing = prepared.failures is not None
     timeline = timeline_table(rows, tree, failing=failing)

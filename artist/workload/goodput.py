@@ -15,6 +15,7 @@ one GPU beyond the submitted batch accumulates at least once.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
@@ -56,6 +57,31 @@ class Goodput:
     gamma: float
     noise: tuple[tuple[float, float], ...]
     """(share of the iterations from which it holds, noise scale in samples); the first from 0."""
+    kinds: tuple[tuple[str, Goodput], ...] = ()
+    """The same on each kind of GPUs; none: all kinds are alike."""
+
+    def on(self, kinds: Iterable[str]) -> Goodput:
+        """The parameters on GPUs of these kinds.
+
+        Of several, the worst of each: GPUs of a gang wait for each other.
+        """
+        if not self.kinds:
+            return self
+        known = dict(self.kinds)
+        first, *others = [known[kind] for kind in kinds]
+        for other in others:
+            first = replace(
+                first,
+                per_gpu_max=min(first.per_gpu_max, other.per_gpu_max),
+                alpha_c=max(first.alpha_c, other.alpha_c),
+                beta_c=max(first.beta_c, other.beta_c),
+                alpha_r=max(first.alpha_r, other.alpha_r),
+                beta_r=max(first.beta_r, other.beta_r),
+                alpha_n=max(first.alpha_n, other.alpha_n),
+                beta_n=max(first.beta_n, other.beta_n),
+                gamma=min(first.gamma, other.gamma),
+            )
+        return first
 
     @property
     def gpus_max(self) -> int:
@@ -65,7 +91,8 @@ class Goodput:
     @property
     def least_gpu_s(self) -> float:
         """GPU-seconds that no submitted iteration can go below: no communication, full GPUs."""
-        return self.batch * (self.alpha_c / self.per_gpu_max + self.beta_c)
+        of_kinds = [of_kind for _, of_kind in self.kinds] or [self]
+        return self.batch * min(x.alpha_c / x.per_gpu_max + x.beta_c for x in of_kinds)
 
     def compute_s(self, batch: Batch) -> float:
         """Seconds that a GPU computes in one step."""

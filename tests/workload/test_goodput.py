@@ -115,6 +115,8 @@ def test_batches_inside_their_limits_have_none() -> None:
         ({"gamma": 0.5}, "gamma"),
         ({"alpha_c": -1}, "alpha_c"),
         ({"beta": 1}, "unknown setting"),
+        ({"kinds": {"t4": {"batch": 1}}}, "unknown setting"),
+        ({"kinds": {"t4": {"per_gpu_max": 4}}}, "per_gpu_max on t4 is 4, expected at least"),
     ],
 )
 def test_a_bad_file_is_one_sentence_with_its_line(tmp_path: Path, change, words: str) -> None:
@@ -143,3 +145,19 @@ def test_jobs_of_the_tables_models_become_elastic() -> None:
     large = job("d", gpus=512, model="resnet18")
     with pytest.raises(ConfigError, match=r"file:1: job 'd' wants 512 GPUs.*feeds 256"):
         with_goodput([large], table, 1024, lambda index: "file:1")
+
+
+def test_parameters_of_a_kind_are_those_of_the_row_but_what_differs() -> None:
+    kinds = {"t4": {"alpha_c": 0.5, "per_gpu_max": 64}, "a100": {"gamma": 10}}
+    table = GoodputTable(name="t", summary="", source="me", models={"any": ROW | {"kinds": kinds}})
+    jobs = [job("a", model="any"), job("b", model="any", gpu_kinds=("t4",))]
+    a, b = with_goodput(jobs, table, 8, str, ("a100", "t4"))
+    plain = table.models["any"].goodput()
+    t4, a100 = replace(plain, alpha_c=0.5, per_gpu_max=64), replace(plain, gamma=10)
+    assert a.goodput is not None
+    assert (a.goodput.on(("t4",)), a.goodput.on(("a100",)), b.goodput) == (t4, a100, t4)
+    # GPUs of a gang wait for each other: the longer times, the smaller memory, the less overlap.
+    assert a.goodput.on(("a100", "t4")) == t4
+    assert a.goodput.least_gpu_s == a100.least_gpu_s < t4.least_gpu_s
+    with pytest.raises(ConfigError, match="1: job 'a' may get GPUs of kind v100, which 'any' in g"):
+        with_goodput(jobs, table, 8, lambda index: "1", ("a100", "v100"))

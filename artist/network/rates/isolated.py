@@ -21,6 +21,7 @@ from dataclasses import replace
 from operator import truediv
 from typing import TYPE_CHECKING, ClassVar
 
+from artist.cluster.kinds import kinds_of
 from artist.cluster.placement import Placement, tier
 from artist.cluster.placement_shape import Shape, shape
 from artist.cluster.tree import ClusterTree
@@ -118,6 +119,8 @@ def _elastic(
     """The rate of a job with goodput parameters, until its noise scale changes."""
     goodput, gpus = job.goodput, placement.gpus
     assert goodput is not None  # asked of such jobs only
+    if goodput.kinds:
+        goodput = goodput.on(kinds_of(tree, placement))
     if slowdown != 1.0:
         goodput = goodput.slowed(slowdown)
     batch = batch or goodput.submitted(gpus)

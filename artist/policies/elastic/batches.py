@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from artist.cluster.kinds import kinds_of
 from artist.cluster.placement import Placement, tier
 from artist.contract import ClusterView, Decision, SetBatch
 from artist.workload.goodput import best
@@ -17,6 +18,8 @@ def best_batches(view: ClusterView, placed: Mapping[int, Placement]) -> list[Dec
         goodput = state.job.goodput
         if goodput is None:
             continue
+        if goodput.kinds:
+            goodput = goodput.on(kinds_of(view.cluster, placement))
         done = state.iterations_done(view.now)
         noise, _ = goodput.noise_at(done, state.job.iterations)
         one_machine = tier(view.cluster, placement) == view.cluster.machine

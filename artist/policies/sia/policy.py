@@ -172,7 +172,8 @@ class Sia(Rounds):
         def useful(kind: int, gpus: int) -> float:
             if self._closest.of_kind(view, job, gpus, self._kinds[kind]) is None:
                 return 0.0
-            return best(goodput, gpus, noise, one_machine=gpus <= self._machine[kind])[0]
+            here = goodput.on((self._kinds[kind],))
+            return best(here, gpus, noise, one_machine=gpus <= self._machine[kind])[0]
 
         return useful
 

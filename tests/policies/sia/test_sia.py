@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -19,7 +20,7 @@ from artist.estimates.speeds import SpeedsOfRun, SpeedTable
 from artist.network.rates.isolated import AloneRates
 from artist.run import open_policy
 from artist.units import seconds
-from artist.workload.goodput import Goodput
+from artist.workload.goodput import Goodput, best
 from artist.workload.job import Job
 
 TABLE = SpeedTable(
@@ -120,6 +121,20 @@ def test_a_job_that_restarts_keeps_its_gpus() -> None:
     rows = ran(jobs, cluster(new=[4]), unallocated=50.0)
     # `a` moves to 2 GPUs at 60 s and restarts until 160 s. The round at 120 s changes nothing.
     assert seconds(intervals(rows, 1)[0].start) == 240.0
+
+
+def test_goodput_may_differ_by_kind() -> None:
+    """A third of the time per sample on the new kind, and as much memory on both."""
+    fast = replace(NOISY, alpha_c=NOISY.alpha_c / 3, beta_c=NOISY.beta_c / 3)
+    by_kind = replace(NOISY, kinds=(("old", NOISY), ("new", fast)))
+    fields: dict[str, Any] = {"goodput": by_kind, "compute_s": 0.74, "gpus_max": 8}
+    jobs = [job("a", gpus_min=1, iterations=2000, **fields)]
+    tree = cluster(old=[4], new=[4])
+    rows = ran(jobs, tree)
+    assert stays(rows, tree) == {"a": [("new", 1), ("new", 2), ("new", 4)]}
+    first = intervals(rows, 0)[0]
+    _, batch = best(fast, 1, 50.0, one_machine=True)
+    assert first.iteration_s == fast.step_s(1, batch, one_machine=True)
 
 
 # -- laws ---------------------------------------------------------------------------------
