@@ -15,7 +15,7 @@ from artist.errors import ConfigError, shortened
 if TYPE_CHECKING:
     from artist.cluster.placement import Placement
     from artist.cluster.tree import ClusterTree
-    from artist.estimates.scaling import ScalingPoint
+    from artist.estimates.sensitivity import ScalingPoint
     from artist.workload.goodput import Goodput
 
 MOST_GPUS = 65_536
@@ -67,8 +67,9 @@ class GpuScaling:
         from artist.cluster.placement_shape import shape, shape_text
         from artist.config import Scenario
         from artist.estimates.query_from_text import on_placement, parse_system
-        from artist.estimates.scaling import ScalingPoint, useful
+        from artist.estimates.sensitivity import ScalingPoint
         from artist.run import open_backend
+        from artist.workload.goodput import useful
 
         machines = self.machines_per_rack or Scenario().machines_per_rack
         racks = -(-counts[-1] // (machines * asked.gpus_per_machine))
@@ -175,7 +176,7 @@ def _goodput_of(file: str, model: str | None) -> Goodput:
 
 def _row(point: ScalingPoint, *, goodput: bool) -> dict[str, Any]:
     """A point for programs: plain numbers, seconds. None where no batch feeds the GPUs."""
-    from artist.estimates.scaling import Useful
+    from artist.workload.goodput import Useful
 
     none = dict.fromkeys(Useful._fields)
     of_goodput = none if point.useful is None else point.useful._asdict()

@@ -24,6 +24,7 @@ from artist.estimates.query import Estimate, LatencyBackend, LatencyQuery
 from artist.estimates.query_from_text import Question
 from artist.io.documents import validate
 from artist.units import from_base_unit, quantity
+from artist.workload.goodput import Useful
 
 NUMBERS = ("bandwidth", "bandwidth_gib_per_s", "latency", "latency_ns", "pair_share")
 """Settings of a level that are numbers, and decide an estimate."""
@@ -103,6 +104,28 @@ class Point:
     def comm_ratio(self) -> float:
         """Exposed communication over compute time."""
         return self.comm_s / self.compute_s if self.compute_s else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingPoint:
+    """One iteration on some GPUs; their batch grows with them."""
+
+    gpus: int
+    placement: str
+    compute_s: float
+    comm_s: float
+    """Exposed communication."""
+    useful: Useful | None
+
+    @property
+    def iteration_s(self) -> float:
+        """Compute time and exposed communication."""
+        return self.compute_s + self.comm_s
+
+    @property
+    def speedup(self) -> float:
+        """Samples per second over those of one GPU that does not communicate."""
+        return self.gpus * self.compute_s / self.iteration_s
 
 
 Ask = Callable[[Fabric, str], Estimate]

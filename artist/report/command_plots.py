@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from artist.calibrate.fit_fabric import FabricFit
-from artist.estimates.scaling import ScalingPoint
-from artist.estimates.sensitivity import Point, SettingSweep
+from artist.estimates.sensitivity import Point, ScalingPoint, SettingSweep
 from artist.io.figures import new_figure, save_figure
 
 

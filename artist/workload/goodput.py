@@ -188,3 +188,32 @@ def best(goodput: Goodput, gpus: int, noise: float, *, one_machine: bool) -> tup
             if value > found[0]:
                 found = value, batch
     return found
+
+
+class Useful(NamedTuple):
+    """A step with the batch of the largest goodput."""
+
+    batch: int
+    """In all, samples."""
+    step_s: float
+    samples_per_s: float
+    efficiency: float
+    """Progress per sample over that of the submitted batch."""
+    goodput_per_s: float
+    """Samples per second that are worth one of the submitted batch."""
+
+
+def useful(goodput: Goodput, gpus: int, progress: float, *, one_machine: bool) -> Useful | None:
+    """The best step on so many GPUs once a share `progress` of the iterations is done.
+
+    None if the largest batch feeds fewer GPUs.
+    """
+    if gpus > goodput.gpus_max:
+        return None
+    parts = 1_000_000
+    noise, _ = goodput.noise_at(round(progress * parts), parts)
+    per_s, batch = best(goodput, gpus, noise, one_machine=one_machine)
+    if not per_s:
+        return None
+    total, step_s = batch.total(gpus), goodput.step_s(gpus, batch, one_machine=one_machine)
+    return Useful(total, step_s, total / step_s, goodput.efficiency(total, noise), per_s)
