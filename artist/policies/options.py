@@ -385,5 +385,5 @@ class SiaOptions(RoundOptions):
     @classmethod
     def _not_zero(cls, power: float) -> float:
         if not power:
-            raise ValueError("got 0, expected a power below or above 0")
+            raise ValueError("expected a power below or above 0")
         return power
