@@ -17,6 +17,7 @@ from artist.errors import ConfigError
 from artist.policies.table import POLICIES
 from artist.registry import Entry, UnknownNameError
 from artist.results.statistics.compare_values import Verdict
+from artist.results.terms import columns
 from artist.results.terms.glossary import METRICS, TERMS
 from artist.results.waiting.job_story import CAUSE_WORDS
 
@@ -243,3 +244,15 @@ def test_an_uneven_shape_is_rendered_as_its_neighbours(artist, tmp_path: Path) -
 def test_a_model_is_explained_in_any_spelling(capsys) -> None:
     explain(["GPT2", "small"])
     assert capsys.readouterr().out.startswith("# model gpt2\nsummary\tGPT-2 small")
+
+
+@pytest.mark.parametrize("asked", ["wait_causes", "waits.parquet", "97.5 %", "overtaken", "asked"])
+def test_tables_levels_and_words_of_the_output_are_explained(asked: str, capsys) -> None:
+    explain([asked])
+    assert "meaning\t" in capsys.readouterr().out
+
+
+def test_no_meaning_leans_on_the_line_before_it() -> None:
+    texts = [one.meaning for one in (*METRICS, *TERMS)]
+    texts += [line.meaning for lines in columns.TABLES.values() for line in lines]
+    assert [text for text in texts if text.startswith("the same")] == []

@@ -51,9 +51,13 @@ def explain(
         print_facts(f"policy {asked}", policy)
     if setting:
         print_facts(f"setting {asked}", {key: value for key, value in setting.items() if value})
+    table = columns.TABLE_TERMS.get(asked.removesuffix(".parquet"))
+    if table is not None:
+        names = ", ".join(one.name for one in columns.TABLES[table.table])
+        print_facts(f"table {table.table}", {"meaning": table.meaning, "columns": names})
     if cause:
         print_facts(f"cause of a wait: {cause.name}", {"meaning": cause.meaning})
-    known_otherwise = entry or is_fabric or policy or setting or cause
+    known_otherwise = entry or is_fabric or policy or setting or table or cause
     name = {} if known_otherwise else _name_facts(_catalogued(asked))
     for title, facts in name.items():
         print_facts(title, facts)
