@@ -54,16 +54,55 @@ class Departures:
         self._after: list[list[tuple[int, int, int]]] = []
         # Per GPUs and CPUs of a machine: the machines with room once 0, 1, 2 ... jobs have left.
         self._rooms: dict[tuple[int, int], list[int]] = {}
+        # By machines and what is asked for: how many jobs must leave, and the machines then.
+        self._found: dict[tuple[object, ...], tuple[int, int] | None] = {}
 
-    def choose(self, request: Request, among: int, left: int, selection: Selection) -> int | None:
+    def first(
+        self, request: Request, among: int, selection: Selection
+    ) -> tuple[RunningJob, int] | None:
+        """The job after whose end a job could start on machines of a bit set, and on which."""
+        size = (request.job.gpus, request.nodes, request.gpus, request.cpus, request.most_cpus)
+        key = (among, request.spread, *size)
+        if key not in self._found:
+            self._found[key] = self._first(request, among, selection)
+        found = self._found[key]
+        return None if found is None else (self.running[found[0]], found[1])
+
+    def _first(self, request: Request, among: int, selection: Selection) -> tuple[int, int] | None:
+        running = self.running
+        left, window_s, base_s = 0, _FIRST_WINDOW_S, 0
+        while left < len(running):
+            last = None
+            while left < len(running):
+                job = running[left]
+                left += 1
+                if not job.machines & among:
+                    continue
+                last = left - 1
+                base_s = base_s or (job.end_s // window_s + 1) * window_s
+                if left < len(running) and running[left].end_s > base_s + window_s:
+                    break
+            if last is None:
+                break
+            window_s *= 2
+            while left < len(running) and running[left].end_s > base_s + window_s:
+                window_s *= 2
+            chosen = self._choose(request, among, left, selection)
+            if chosen is not None:
+                return last, chosen
+        return None
+
+    def _choose(self, request: Request, among: int, left: int, selection: Selection) -> int | None:
         """The machines of a bit set that a job gets once so many jobs have left, or None."""
-        if (among & self._room(request.gpus, request.cpus, left)).bit_count() < request.nodes:
+        room = self._room(request.gpus, request.cpus, left)
+        if (among & room).bit_count() < request.nodes:
             return None
         gpus, cpus = self._free.gpus[:], self._free.cpus[:]
         for machines in self._after[:left]:
             for index, free_gpus, free_cpus in machines:
                 gpus[index], cpus[index] = free_gpus, free_cpus
-        return selection.choose(request, Free(gpus, cpus), among)
+        free = Free(gpus, cpus, {(request.gpus, request.cpus): room})
+        return selection.choose(request, free, among)
 
     def _room(self, gpus: int, cpus: int, left: int) -> int:
         """The machines with so many free GPUs and CPUs once so many jobs have left."""
@@ -127,39 +166,8 @@ def will_run(
         departures = Departures(later, left)
     if now_only:
         return None
-    return _after_others(request, among, departures, selection, busy_until)
-
-
-def _after_others(
-    request: Request,
-    among: int,
-    departures: Departures,
-    selection: Selection,
-    busy_until: Callable[[int], int],
-) -> Possible | None:
-    """When a job could start once others have ended."""
-    running = departures.running
-    left, window_s, base_s = 0, _FIRST_WINDOW_S, 0
-    while left < len(running):
-        last_s = None
-        while left < len(running):
-            job = running[left]
-            left += 1
-            if not job.machines & among:
-                continue
-            last_s = job.end_s
-            base_s = base_s or (last_s // window_s + 1) * window_s
-            if left < len(running) and running[left].end_s > base_s + window_s:
-                break
-        if last_s is None:
-            break
-        window_s *= 2
-        while left < len(running) and running[left].end_s > base_s + window_s:
-            window_s *= 2
-        chosen = departures.choose(request, among, left, selection)
-        if chosen is not None:
-            return Possible(busy_until(last_s), chosen)
-    return None
+    found = departures.first(request, among, selection)
+    return None if found is None else Possible(busy_until(found[0].end_s), found[1])
 
 
 class ReservedMachines:

@@ -156,15 +156,15 @@ class Free:
 
     __slots__ = ("_room", "cpus", "gpus")
 
-    def __init__(self, gpus: list[int], cpus: list[int]) -> None:
+    def __init__(
+        self, gpus: list[int], cpus: list[int], room: Mapping[tuple[int, int], int] | None = None
+    ) -> None:
         self.gpus, self.cpus = gpus, cpus
-        self._room: dict[tuple[int, int], int] = {}
+        self._room: dict[tuple[int, int], int] = {**(room or {})}
 
     def copy(self) -> Free:
         """An independent copy."""
-        twin = Free(self.gpus[:], self.cpus[:])
-        twin._room = self._room.copy()
-        return twin
+        return Free(self.gpus[:], self.cpus[:], self._room)
 
     def room(self, gpus: int, cpus: int) -> int:
         """The machines with so many free GPUs and CPUs."""
