@@ -67,6 +67,7 @@ from artist.policies.shared.ranking import (
     Rank,
     RankedQueue,
     behind,
+    by_rank,
     gpus_held,
     sensitivity,
 )
@@ -170,10 +171,16 @@ class Dally(BasePolicy):
         self._now = now
         self._timers.tune(now)
         room = Room(free, ended)
-        if self._may_move(ended, room) or any(self._accepts(room, gpus) for gpus in self._entered):
+        if self._may_move(ended, room):
             return True
         if any(gpus <= room.total for gpus in self._entered):
             contestable = self._contestable(ended, free)
+            last = max(map(by_rank, contestable), default=None)
+            for gpus in self._entered:
+                # A job behind all whose lease ended could only get free GPUs.
+                before = last is not None and self._queue.first_of(gpus) < last
+                if self._accepts(room if before else free, gpus):
+                    return True
             if self._refusals.has_news(contestable, free.total, now):
                 return True
         longest = {gpus: entered[0][0] for gpus, entered in self._entered.items()}
