@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 READY := $(VENV)/.ready
 
-.PHONY: sim test lint docs wheel docker-test docker-batch ray-test rl-test slow mutations bench package-test fuzz attack oracles examples reproduction reference measured contention study-contention study-cassini study-rl study-failures study-mast study-loop clean
+.PHONY: sim test lint docs wheel docker-test docker-batch ray-test rl-test slow mutations bench package-test fuzz attack oracles examples reproduction reference measured contention study-contention study-cassini study-rl study-failures study-mast study-loop study-llm clean
 .DELETE_ON_ERROR:
 
 # Installs artist without the tools of development, which are most of the packages.
@@ -177,6 +177,11 @@ study-failures: $(STAMP)
 study-mast: $(STAMP)
 	$(BIN)/python -m studies.mast.study runs --workers $(WORKERS)
 	$(BIN)/python -m studies.mast.study page
+
+# Repeats the 270 runs behind studies/llm/README.md and writes the page. Fifteen minutes of CPU time.
+study-llm: $(STAMP)
+	$(BIN)/python -m studies.llm.study runs --workers $(WORKERS)
+	$(BIN)/python -m studies.llm.study page
 
 # Repeats the 200 runs behind studies/loop/README.md and writes the page. Fifteen minutes of CPU time.
 study-loop: $(STAMP)
