@@ -30,7 +30,7 @@ from artist.cluster.tree import ClusterTree
 from artist.network.demand.curves import Curve, Curves
 from artist.network.demand.ways import JobOnLinks, Way, bytes_on_links, contention, ways
 from artist.network.models.canonical import Model
-from artist.network.models.patterns import InTurn
+from artist.network.models.patterns import InTurn, Slowed
 
 # A Down time that changes by a thousandth of an iteration changes no answer by a percent.
 SETTLED = 1e-3
@@ -78,6 +78,8 @@ class Shared:
     """Its share in isolation: below 1 if its own links cannot carry what it sends."""
     corrections_per_min: float = 0.0
     """How often it waits so that it keeps its turn."""
+    held_s: float = 0.0
+    """The part of the iteration in which it waits for its turn."""
 
 
 def shared(
@@ -88,9 +90,9 @@ def shared(
     fair_queued: frozenset[str] = frozenset(),
 ) -> tuple[Shared, ...]:
     """Iterations of jobs on the links that their ways cross; arguments as in `contention`."""
-    shares, fills, corrections = _rounds(jobs, model, eta, fair_queued)
+    shares, fills, slowed = _rounds(jobs, model, eta, fair_queued)
     answers = []
-    for job, share, full, per_min in zip(jobs, shares, fills, corrections, strict=True):
+    for job, share, full, answer in zip(jobs, shares, fills, slowed, strict=True):
         if not full:
             own = 1.0
         elif len(jobs) == 1:
@@ -98,17 +100,17 @@ def shared(
         else:
             own = _rounds([job], model, eta, fair_queued)[0][0]
         share = min(share, own)
-        times_s = job.iteration_s(share), job.iteration_s(own)
-        answers.append(Shared(share, *times_s, own, per_min))
+        times_s = job.iteration_s(share) + answer.held_s, job.iteration_s(own)
+        answers.append(Shared(share, *times_s, own, answer.corrections_per_min, answer.held_s))
     return tuple(answers)
 
 
 def _rounds(
     jobs: Sequence[CurvedJob], model: Model, eta: float, fair_queued: frozenset[str]
-) -> tuple[list[float], list[bool], list[float]]:
-    """The share of each job, whether it fills a link of its own by itself, and corrections."""
+) -> tuple[list[float], list[bool], tuple[Slowed, ...]]:
+    """The share of each job, whether it fills a link of its own by itself, and the last answers."""
     shares = [1.0] * len(jobs)
-    corrections = [0.0] * len(jobs)
+    slowed: tuple[Slowed, ...] = ()
     fills = [False] * len(jobs)
     seen = [seen_by_models(job, 1.0) for job in jobs]
     for _ in range(MOST_ROUNDS):
@@ -116,11 +118,12 @@ def _rounds(
         slowed = model(contention(before, eta=eta, fair_queued=fair_queued))
         for index, (job, answer) in enumerate(zip(jobs, slowed, strict=True)):
             at_line_rate_s = answer.alone_s
-            corrections[index] = answer.corrections_per_min
             if answer.alone_s > (1 + SLOWED) * before[index].iteration_s:
                 at_line_rate_s, fills[index] = before[index].iteration_s, True
-            if answer.iteration_s != at_line_rate_s:
-                busy_s = before[index].busy_s + answer.iteration_s - at_line_rate_s
+            # A job that waits for its turn sends nothing: that is no lack of bandwidth.
+            moving_s = answer.iteration_s - answer.held_s
+            if moving_s != at_line_rate_s:
+                busy_s = before[index].busy_s + moving_s - at_line_rate_s
                 shares[index] = job.curve.share_at(busy_s / job.compute_s)
             else:
                 shares[index] = 1.0
@@ -130,7 +133,7 @@ def _rounds(
             for now, then in zip(seen, before, strict=True)
         ):
             break
-    return shares, fills, corrections
+    return shares, fills, slowed
 
 
 def seen_by_models(job: CurvedJob, share: float) -> JobOnLinks:

@@ -3,10 +3,11 @@
 Two contentions that differ only in names get the same canonical form. So it is a key for what was
 computed before, and random numbers drawn in its order do not depend on names.
 
-Jobs, flows and links are the vertices of a graph. Colours start from their numbers (volumes,
-capacities) and are refined by the colours of neighbours until nothing changes. Vertices that are
-still alike are told apart one at a time, and of all ways to do that the least result counts (McKay,
-Practical Graph Isomorphism, 1981). Of vertices with the same neighbours one stands for all.
+Jobs, flows, links and groups of turns are the vertices of a graph. Colours start from their numbers
+(volumes, capacities) and are refined by the colours of neighbours until nothing changes. Vertices
+that are still alike are told apart one at a time, and of all ways to do that the least result
+counts (McKay, Practical Graph Isomorphism, 1981). Of vertices with the same neighbours one stands
+for all.
 
 Jobs that share links, directly or by way of others, are a component. Each component is answered by
 itself.
@@ -50,6 +51,7 @@ class Canonical(NamedTuple):
                 _mean(x.iteration_s for x in same),
                 _mean(x.alone_s for x in same),
                 _mean(x.corrections_per_min for x in same),
+                _mean(x.held_s for x in same),
             )
             for group, same in groups.items()
         }
@@ -106,7 +108,7 @@ def contention_that_binds(contention: Contention) -> Contention:
 
 
 class _ContentionGraph:
-    """The vertices: jobs first, then their flows job by job, then links."""
+    """The vertices: jobs first, then their flows job by job, then links, then groups of turns."""
 
     def __init__(self, contention: Contention) -> None:
         self._contention = contention
@@ -118,7 +120,11 @@ class _ContentionGraph:
         ]
         self._flows = flows
         self._first_link = jobs + len(flows)
-        count = self._first_link + len(contention.links)
+        self._first_group = self._first_link + len(contention.links)
+        turns = [member.turn for member in contention.members]
+        groups = sorted({turn.group for turn in turns if turn is not None})
+        self._vertex_of = {group: number for number, group in enumerate(groups, self._first_group)}
+        count = self._first_group + len(groups)
         # A neighbour, and where on a flow's way it is: 0 its job, 1 its first link, and so on.
         self._near: list[list[tuple[int, int]]] = [[] for _ in range(count)]
         for number, (job, index) in enumerate(flows, start=jobs):
@@ -126,6 +132,11 @@ class _ContentionGraph:
             for at, other in enumerate((job, *(self._first_link + link for link in flow.links))):
                 self._near[number].append((at, other))
                 self._near[other].append((at, number))
+        for job, turn in enumerate(turns):
+            if turn is not None:
+                number = self._vertex_of[turn.group]
+                self._near[job].append((0, number))
+                self._near[number].append((0, job))
         self._leaves = 0
 
     def canonical(self) -> Canonical:
@@ -156,7 +167,7 @@ class _ContentionGraph:
             (2, link.capacity_bytes_per_s, link.fair_queued, link.eta)
             for link in self._contention.links
         ]
-        return [*jobs, *flows, *links]
+        return [*jobs, *flows, *links, *([(3,)] * len(self._vertex_of))]
 
     def _refined(self, colours: list[int]) -> list[int]:
         kinds = len(set(colours))
@@ -203,7 +214,10 @@ class _ContentionGraph:
         """Two vertices of one colour and place may change places without changing the graph."""
         if vertex >= len(self._contention.members):
             return sorted(self._near[vertex])
-        return sorted((colours[flow], self._near[flow][1:]) for _, flow in self._near[vertex])
+        return sorted(
+            (colours[y], [(0, y)] if y >= self._first_group else self._near[y][1:])
+            for _, y in self._near[vertex]
+        )
 
     def _text(self, colours: list[int]) -> Any:
         order = sorted(range(len(colours)), key=colours.__getitem__)
@@ -216,6 +230,7 @@ class _ContentionGraph:
             range(len(self._contention.links)), key=lambda x: colours[self._first_link + x]
         )
         place = {link: index for index, link in enumerate(link_order)}
+        groups = sorted(self._vertex_of, key=lambda group: colours[self._vertex_of[group]])
         colour_of = {
             flow: colours[number] for number, flow in enumerate(self._flows, start=len(members))
         }
@@ -224,8 +239,10 @@ class _ContentionGraph:
             pattern = members[job].pattern
             order = sorted(range(len(pattern.flows)), key=lambda index: colour_of[job, index])
             flows = [pattern.flows[index] for index in order]
+            turn = members[job].turn
             return replace(
                 members[job],
+                turn=turn and replace(turn, group=groups.index(turn.group)),
                 pattern=Pattern(
                     tuple(
                         replace(flow, links=tuple(place[link] for link in flow.links))
@@ -244,10 +261,10 @@ class _ContentionGraph:
 
 
 def _of_turn(turn: InTurn | None) -> tuple[float, ...]:
-    """A turn as numbers that can be compared; -1 for a job that never waits."""
+    """A turn as numbers that can be compared, without its group; -1 for a job that never waits."""
     if turn is None:
         return ()
-    return (turn.group, turn.period_s, -1.0 if turn.slack_s is None else turn.slack_s)
+    return (turn.period_s, -1.0 if turn.slack_s is None else turn.slack_s)
 
 
 def _ranks(keys: Sequence[Any]) -> list[int]:

@@ -77,9 +77,10 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class InTurn:
-    """A job that takes turns with those of its group: its iterations start every `period_s`.
+    """A job that takes turns with those of its group: its iterations take `period_s` or more.
 
-    It waits for the latest of the group once it is ahead by more than `slack_s`; with None never.
+    It is corrected once it is ahead of the latest of the group by more than `slack_s`. With None it
+    never waits.
     """
 
     group: int
@@ -123,6 +124,8 @@ class Slowed:
     alone_s: float
     corrections_per_min: float = 0.0
     """How often it waits so that it keeps its turn."""
+    held_s: float = 0.0
+    """The part of the iteration in which it waits for its turn, whatever the links carry."""
 
     @property
     def slowdown(self) -> float:

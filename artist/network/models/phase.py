@@ -21,7 +21,13 @@ from artist.network.models.mean import mean
 from artist.network.models.patterns import Contention, Member, Slowed
 from artist.network.models.sending_flows import TWO_BOTTLENECK_WEIGHT
 from artist.network.models.simulation import Noise, SendingProgress, Simulation, alone_s
-from artist.network.models.turns import JITTER, in_turn, iterations_in_turn, with_jitter
+from artist.network.models.turns import (
+    JITTER,
+    digest,
+    in_turn,
+    iterations_in_turn,
+    with_jitter,
+)
 from artist.rng import stream
 
 # Two flows that shared a link got .50 +- .05 to .07 of it per iteration, independently (ns-3,
@@ -87,7 +93,7 @@ class PhaseModel:
         if len(contention.members) > MOST_JOBS:
             return mean(contention, self._settings.two_bottleneck_weight)
         form = canonical(contention)
-        key = sha256(repr(form.contention))
+        key = digest(form.contention)
         answers = self._kept.pop(key, None)
         if answers is None:
             answers = settled(form.contention, self._settings)
@@ -161,14 +167,15 @@ def _in_turn(
     noise = lognormal(contention, settings) if settings.sigma else None
     simulation = Simulation(jittered, noise, settings.two_bottleneck_weight)
     simulation.run(lambda now: _enough(now, longer))
-    minutes = simulation.now_s / 60
-    assert simulation.turns is not None
-    return tuple(
-        Slowed(max(_later_half_s(job) or alone_s, alone_s), alone_s, corrections / minutes)
-        for job, alone_s, corrections in zip(
-            simulation.jobs, alone, simulation.turns.corrections, strict=True
-        )
-    )
+    turns, minutes = simulation.turns, simulation.now_s / 60
+    assert turns is not None
+
+    def slowed(job: SendingProgress, alone_s: float) -> Slowed:
+        iteration_s = max(_later_half_s(job) or alone_s, alone_s)
+        held_s = min(turns.held_s(job.index, job.iterations), iteration_s - alone_s)
+        return Slowed(iteration_s, alone_s, turns.corrections[job.index] / minutes, held_s)
+
+    return tuple(slowed(job, alone_s) for job, alone_s in zip(simulation.jobs, alone, strict=True))
 
 
 def lognormal(contention: Contention, settings: PhaseSettings) -> Noise:

@@ -86,7 +86,7 @@ class Simulation:
         """What each of them has yet to send."""
         self._noise = noise
         self._factors: list[float] | None = [1.0] * len(self._flows.flows) if noise else None
-        self.turns = TurnsNow(contention.members) if in_turn(contention) else None
+        self.turns = _turns(contention) if in_turn(contention) else None
         self.jobs: list[SendingProgress] = []
         self._owner: list[SendingProgress] = []
         """The job of each flow."""
@@ -232,6 +232,11 @@ class Simulation:
             job.sending,
             [job.ends_s[-1] - alone.now_s],
         )
+
+
+def _turns(contention: Contention) -> TurnsNow:
+    members = contention.members
+    return TurnsNow(members, [alone_s(contention, index) for index in range(len(members))])
 
 
 def alone_s(contention: Contention, index: int) -> float:

@@ -1,18 +1,26 @@
-"""Jobs that take turns to send: who has drifted ahead of the others, and how long it waits.
+"""Jobs that take turns to send: their pace, who has drifted ahead, and who waits.
 
-A job's lateness is when its Up phase starts, less when it should have started. No job makes up for
-lost time, so in a group the latest job counts, and the others wait for it: a job that is ahead
-by more than its slack sends that much later (CASSINI, section 5.7: a correction where an Up phase
-starts more than 5 % of the iteration off). Relative phases stay, whatever the pace of the group.
+A job's lateness is when its Up phase starts, less when it should have started.
+
+    pace         a job that needs less than its turn waits before it sends, until it is as late as
+                 the slowest of its group. So its Up phase ends with the turn, as on the circle
+    correction   the slowest cannot make up for lost time, so a job that is ahead of the latest by
+                 more than its slack sends that much later
+
+What counts as a correction is a wait for more than the pace and the slack (CASSINI, section 5.7:
+where an Up phase starts more than 5 % of the iteration off).
+
+Relative phases stay, whatever the pace of the group. Without slack no job waits.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from artist.io.digests import sha256
-from artist.network.models.patterns import Contention, Member
+from artist.network.models.patterns import Contention, InTurn, Member
 from artist.rng import stream
 
 # Standard deviation of an iteration, as a share of it. The largest at which there are under two
@@ -25,6 +33,9 @@ MOST_IN_TURN = 256
 # Of all jobs together: many jobs average over more of them, and each costs more.
 ITERATIONS_IN_TURN = 1024
 
+# Of a turn. A job with less to spare has none: turns are rounded to ticks.
+SAME = 1e-6
+
 
 def iterations_in_turn(jobs: int, least: int) -> int:
     """How many iterations of each job to simulate, where some of the jobs take turns."""
@@ -32,39 +43,71 @@ def iterations_in_turn(jobs: int, least: int) -> int:
 
 
 class TurnsNow:
-    """Lateness of the jobs of a contention while it is simulated."""
+    """Lateness of the jobs of a contention while it is simulated.
 
-    def __init__(self, members: Sequence[Member]) -> None:
+    `alone_s` has the isolated iteration of each.
+    """
+
+    def __init__(self, members: Sequence[Member], alone_s: Sequence[float]) -> None:
         self._members = members
         self._late_s = [0.0] * len(members)
         self._groups: dict[int, list[int]] = {}
+        self._spare_s = [0.0] * len(members)
+        """What a turn leaves of an iteration."""
         for index, member in enumerate(members):
             if member.turn is not None:
                 self._groups.setdefault(member.turn.group, []).append(index)
+                self._spare_s[index] = max(member.turn.period_s - alone_s[index], 0.0)
+        self._slowest = {
+            group: min(jobs, key=lambda job: self._spare_s[job] / alone_s[job])
+            for group, jobs in self._groups.items()
+        }
         self.corrections = [0] * len(members)
+        self.waited_s: list[list[float]] = [[] for _ in members]
+        """By job and iteration."""
+
+    def held_s(self, index: int, iterations: int) -> float:
+        """How long a job waits in an iteration: the mean of the later half of so many."""
+        later_s = self.waited_s[index][iterations // 2 : iterations]
+        return math.fsum(later_s) / len(later_s) if later_s else 0.0
 
     def wait_s(self, index: int, iteration: int, now_s: float) -> float:
         """How long a job waits before its Up phase, which would start now. 0 if it need not."""
         member = self._members[index]
         turn = member.turn
-        if turn is None:
+        if turn is None or turn.slack_s is None:
             return 0.0
-        due_s = member.offset_s + iteration * turn.period_s + member.pattern.steps[0].down_s
-        self._late_s[index] = now_s - due_s
+        start_s = member.offset_s + iteration * turn.period_s
+        due_s = start_s + self._spare_s[index] + member.pattern.steps[0].down_s
+        late_s = now_s - due_s
+        pace_s = spare_s = 0.0
+        if len(self.waited_s[index]) == iteration:
+            # Not after a wait, when others may be later than before.
+            self.waited_s[index].append(0.0)
+            spare_s = self._spare_s[index]
+            if spare_s > SAME * turn.period_s:
+                pace_s = max(self._late_s[self._slowest[turn.group]] - late_s, 0.0)
+        self._late_s[index] = late_s + pace_s
         latest_s = max(self._late_s[other] for other in self._groups[turn.group])
         ahead_s = latest_s - self._late_s[index]
-        if turn.slack_s is None or ahead_s <= turn.slack_s:
-            return 0.0
-        self.corrections[index] += 1
-        return ahead_s
+        wait_s = pace_s + (ahead_s if ahead_s > turn.slack_s else 0.0)
+        if wait_s > spare_s + turn.slack_s:
+            self.corrections[index] += 1
+        self.waited_s[index][-1] += wait_s
+        return wait_s
 
 
 @dataclass(frozen=True, slots=True)
 class _Jittered:
-    """What names a contention's random numbers."""
+    """A contention and the turns of its jobs, which the text of a contention leaves out."""
 
     contention: Contention
-    turns: tuple[object, ...]
+    turns: tuple[InTurn | None, ...]
+
+
+def digest(contention: Contention) -> str:
+    """Names a contention with its turns."""
+    return sha256(repr(_Jittered(contention, tuple(x.turn for x in contention.members))))
 
 
 def in_turn(contention: Contention) -> bool:
@@ -81,7 +124,7 @@ def with_jitter(
     """
     if not jitter:
         return contention
-    name = sha256(repr(_Jittered(contention, tuple(x.turn for x in contention.members))))
+    name = digest(contention)
 
     def varied(index: int, member: Member) -> Member:
         down_s = member.pattern.steps[0].down_s

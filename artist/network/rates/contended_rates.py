@@ -129,7 +129,7 @@ class ContendedRates:
             joined = self._uplinks.joined([first], self._placed, self._solver.most_jobs)
             if len(joined) == 1 and not self._uplinks.bound(self._placed[first]):
                 left.discard(first)
-                self._turns.ends(first, now)
+                self._waits_for_nobody(first, now)
                 others += self._spread([first], {first: 1.0}, self._solver.name)
             elif len(joined) <= self._solver.most_jobs:
                 jobs = [self._placed[handle] for handle in joined]
@@ -140,10 +140,14 @@ class ContendedRates:
                 # `first` is one of them, so this ends.
                 several = left.intersection(joined)
                 for handle in several:
-                    self._turns.ends(handle, now)
+                    self._waits_for_nobody(handle, now)
                 others += self._settled(sorted(several))
                 left -= several
         return others
+
+    def _waits_for_nobody(self, handle: int, now: Tick) -> None:
+        self._placed[handle].held_s = 0.0
+        self._turns.ends(handle, now)
 
     def _spread(self, first: Sequence[int], shares: Mapping[int, float], name: str) -> list[int]:
         """Apply answers about joined jobs from some of them on, as far as iterations move."""
@@ -193,10 +197,10 @@ class ContendedRates:
         return after != before
 
     def _rate(self, placed: PlacedJob, share: float, name: str) -> Rate:
-        alone = placed.alone
-        if share == 1.0:
-            return alone
-        iteration_s = self._uplinks.curved(placed).iteration_s(share)
+        alone, iteration_s = placed.alone, placed.alone.iteration_s
+        if share != 1.0:
+            iteration_s = self._uplinks.curved(placed).iteration_s(share)
+        iteration_s += placed.held_s
         if iteration_s <= alone.iteration_s:
             return alone
         return alone._replace(iteration_s=iteration_s, source=f"{alone.source}+{name}")

@@ -53,6 +53,8 @@ class PlacedJob:
     turn: Turn | None = None
     share: float = 1.0
     """What a model of contention leaves it of the bandwidth."""
+    held_s: float = 0.0
+    """How long it waits for its turn in each iteration."""
     rate: Rate = field(init=False)
     looked: dict[int, LookedUpTraffic] = field(default_factory=dict)
     """By level."""

@@ -197,20 +197,19 @@ class Phases:
     ) -> Mapping[int, float]:
         """Shares of joined jobs from now on."""
         uplinks, since = self._uplinks, _common_start(jobs)
-        # Groups are numbered throughout a run. Equal questions must have equal numbers.
-        groups: dict[int, int] = {}
         curved = [
             replace(
                 uplinks.curved(placed),
                 offset_s=_start_s(placed.turn, now if since is None else since)
                 if placed.turn is not None
                 else self._offset_s(placed, running[placed.handle], now),
-                turn=_in_turn(placed.turn, groups),
+                turn=_in_turn(placed.turn),
             )
             for placed in jobs
         ]
         answers = shared(curved, self._model, eta=uplinks.eta, fair_queued=uplinks.fair_queued)
         for placed, answer in zip(jobs, answers, strict=True):
+            placed.held_s = answer.held_s
             if placed.turn is not None:
                 self._turns.takes(placed.handle, now, answer.corrections_per_min)
             else:
@@ -240,12 +239,11 @@ def _start_s(turn: Turn, since: Tick) -> float:
     return (turn.start - since) % turn.period / TICKS_PER_S
 
 
-def _in_turn(turn: Turn | None, groups: dict[int, int]) -> InTurn | None:
+def _in_turn(turn: Turn | None) -> InTurn | None:
     if turn is None:
         return None
-    group = groups.setdefault(turn.group, len(groups))
     slack_s = None if turn.slack is None else turn.slack / TICKS_PER_S
-    return InTurn(group, turn.period / TICKS_PER_S, slack_s)
+    return InTurn(turn.group, turn.period / TICKS_PER_S, slack_s)
 
 
 def alone_s(curved: CurvedJob, share: float, phase: float) -> float:

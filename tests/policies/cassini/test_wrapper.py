@@ -326,3 +326,17 @@ def test_options_stand_in_a_scenario_and_in_a_sweep(tmp_path: Path) -> None:
 def test_what_is_wrong_is_said(name: str, options: dict[str, Any], words: str) -> None:
     with pytest.raises(ConfigError, match=words):
         build_policy(Scenario(policy=name, policy_options=options))
+
+
+def test_all_of_a_group_show_the_pace_of_its_slowest_and_are_not_corrected(tmp_path: Path) -> None:
+    # In isolation their iterations differ by 4 %.
+    jobs = ["3,vgg16@batch=64,1500,0.2", "3,vgg16@batch=64,1500,0.21"]
+    options = {"candidates": 1, "host": {"placement": "any"}}
+    run = ran(tmp_path, jobs, policy="cassini(fifo)", contention="phase", policy_options=options)
+    turns = run.table("turns")
+    together = run.table("placements").query("end_s <= @turns.end_s.min()")
+    slowest_s = together.alone_iteration_s.max()
+    assert together.alone_iteration_s.min() < 0.97 * slowest_s
+    assert together.job_id.nunique() == len(jobs)
+    assert together.iteration_s.to_numpy() == pytest.approx(slowest_s, rel=3e-3)
+    assert turns.corrections_per_min.max() < 2
