@@ -45,8 +45,9 @@ class Turn:
     """When a job's iterations are to start, so that jobs of one group send in turn (time-shifts).
 
     At `start`, and then every `period`. Only the differences between jobs of a group count: where
-    one falls behind, the others wait for it. A job is made to wait once it is ahead by more than
-    `slack`; with None never, so that the jobs drift apart.
+    one falls behind, the others wait for it. A job that needs less than `period` waits for the
+    slowest; another one waits once it is ahead by more than `slack`. With None nobody waits, so
+    that the jobs drift apart.
     """
 
     group: int

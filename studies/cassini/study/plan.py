@@ -103,6 +103,7 @@ class Planned:
 LCM = "lcm"
 NO_THRESHOLD = "no threshold"
 """As the paper: all jobs of a full link take turns."""
+NO_CORRECTION = "no correction"
 SETTINGS: dict[str, dict[str, Any]] = {
     "jitter 0": {"contention_options": {"jitter": 0.0}},
     "jitter 0.0025": {"contention_options": {"jitter": 0.0025}},
@@ -111,7 +112,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "centre": {"policy_options": {"choose": "centre"}},
     LCM: {"policy_options": {"periods": "lcm"}},
     NO_THRESHOLD: {"policy_options": {"least_gain": -1.0}},
-    "no correction": {"policy_options": {"drift_correction": False}},
+    NO_CORRECTION: {"policy_options": {"drift_correction": False}},
 }
 """Robustness: of Themis with CASSINI, on matched jobs."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from statistics import fmean
+from statistics import fmean, median
 
 from artist.policies.cassini.job_circle import Circle
 from artist.policies.cassini.time_shifts import Solution
@@ -40,6 +40,7 @@ from studies.cassini.study.plan import (
     HOSTS,
     HOSTS_CELL,
     LCM,
+    NO_CORRECTION,
     PAIRS,
     RACKS_2,
     RANDOM,
@@ -121,6 +122,7 @@ def page_text(rows: Sequence[Row]) -> str:
         pairs={name: _pairs(circles) for name, circles in alone.items()},
         corrections=corrections(),
         corrections_in_runs=corrections_in_runs(one),
+        typical_corrections=typical_corrections(rows),
         host_slowed=lambda host: share(one.mean(HOSTS_CELL, host, HOST, "slowed_share")),
         best=best(one),
         joint_cases=len(JOINT.read()),
@@ -166,6 +168,16 @@ def corrections_in_runs(one: Judged) -> tuple[float, float]:
     means = [one.mean(*place, CASSINI, "corrections_per_min") for place in places]
     known = [x for x in means if not math.isnan(x)]
     return min(known), max(known)
+
+
+def typical_corrections(rows: Sequence[Row]) -> dict[str, float]:
+    """The mean and the median of all runs in which jobs took turns and an agent kept them."""
+    kept = [
+        float(row["corrections_per_min"])
+        for row in rows
+        if row["corrections_per_min"] and row["setting"] != NO_CORRECTION
+    ]
+    return {"mean": fmean(kept), "median": median(kept)}
 
 
 def cells(one: Judged) -> list[list[str]]:
