@@ -52,12 +52,19 @@ def parse_yaml(text: str, where: str, *, typed: bool = True) -> tuple[yaml.Node 
         mark = getattr(cause, "problem_mark", None)
         line = f":{mark.line + 1}" if mark else ""
         problem = getattr(cause, "problem", None) or str(cause)
-        if "'\\t'" in problem or "tab character" in problem:
+        if mark and _at(text, mark) == "\t":
             problem = "a tab; indent with blanks"
         raise ConfigError(f"{where}{line}: not valid YAML ({one_line(problem)})") from cause
     except (ValueError, LookupError, AttributeError, TypeError, ArithmeticError) as cause:
         # PyYAML's constructors raise these for `!!int ""`, `2001-99-99` and the like.
         raise ConfigError(f"{where}: not valid YAML ({one_line(str(cause))})") from cause
+
+
+def _at(text: str, mark: Any) -> str:
+    """The character of a text at a mark; empty at its end."""
+    lines = text.splitlines()
+    line = lines[mark.line] if mark.line < len(lines) else ""
+    return line[mark.column : mark.column + 1]
 
 
 def _check_depth(text: str, where: str) -> None:

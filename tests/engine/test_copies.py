@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from support import EstimateByLevel, cluster, job, make_policy, question, simulator
+from support import EstimateByLevel, cluster, job, make_policy, simulator
 
 from artist.config import Scenario
 from artist.contract import BasePolicy
@@ -55,8 +55,10 @@ def test_a_run_as_it_is_prepared_goes_on_after_pickling() -> None:
     prepared = prepare(scenario)
     engine, policy = prepared.simulator, prepared.policy
     for _ in range(5):
-        engine.answer(policy.decide(question(engine)))
-    question(engine)
+        view = engine.next_question(policy)
+        assert view is not None
+        engine.answer(policy.decide(view))
+    assert engine.next_question(policy) is not None
     rows = Simulator.run(*pickled((engine, policy)))
     whole = prepare(scenario)
     assert rows == whole.simulator.run(whole.policy)
