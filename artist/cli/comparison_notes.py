@@ -56,8 +56,8 @@ def _failures(comparison: Comparison) -> Iterator[str]:
         return
     if not any(one.outages for one in failed.values()):
         yield (
-            "No unit failed in these runs, so failures changed nothing; units that fail more often "
-            "(a shorter mtbf_s) or longer jobs would show what they cost."
+            "No unit failed in these runs; units that fail more often (a shorter mtbf_s) or longer "
+            "jobs would show what failures cost."
         )
         return
     by_loss = sorted(failed, key=lambda variant: failed[variant].lost_gpu_h)
