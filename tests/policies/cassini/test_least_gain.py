@@ -48,10 +48,10 @@ def slowdowns(links: int) -> list[tuple[float, float, float]]:
 
 
 @pytest.mark.slow
-def test_turns_pay_above_the_least_gain_and_not_for_all() -> None:
+def test_turns_pay_most_above_the_least_gain() -> None:
     rows = slowdowns(240)
     never = statistics.fmean(row[2] for row in rows)
     always = statistics.fmean(row[1] for row in rows)
     least = CassiniOptions().least_gain
     chosen = statistics.fmean(row[1] if row[0] >= least else row[2] for row in rows)
-    assert chosen < never < always
+    assert chosen < min(never, always)
