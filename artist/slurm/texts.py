@@ -75,6 +75,8 @@ def records(path: Path, first: str) -> list[Record]:
     for number, line in enumerate(read_text(path).splitlines(), start=1):
         if line.lstrip().startswith("#"):
             continue
+        if not found and line.startswith("No "):  # `No reservations in the system`
+            continue
         for word in line.split():
             match = _KEY.fullmatch(word)
             if match is not None and match[1] == first:

@@ -129,6 +129,11 @@ def test_machines_and_reservations_are_kept(tmp_path: Path) -> None:
     ]
 
 
+def test_a_slurm_without_reservations_says_so(tmp_path: Path) -> None:
+    nothing = "No reservations in the system\n"
+    assert not imported(tmp_path, reservations=nothing)["slurm"].get("reservations")
+
+
 def test_host_lists_are_written_as_they_are_read() -> None:
     for text in ("n[08-10,12],login1", "a1", "gpu", "n[1-3],m[1-3],n9"):
         assert host_list(hosts(text, "here")) == text
