@@ -2,10 +2,10 @@
 
 A job's lateness is when its Up phase starts, less when it should have started.
 
-    pace         a job that needs less than its turn waits before it sends, until it is as late as
-                 the slowest of its group. So its Up phase ends with the turn, as on the circle
-    correction   the slowest cannot make up for lost time, so a job that is ahead of the latest by
-                 more than its slack sends that much later
+    pace         A job that needs less than its turn waits before it sends, until it is as late as
+                 the slowest of its group. Its Up phase then ends with the turn.
+    correction   A job that is ahead of the latest by more than its slack sends that much later.
+                 The latest cannot make up for lost time.
 
 What counts as a correction is a wait for more than the pace and the slack (CASSINI, section 5.7:
 where an Up phase starts more than 5 % of the iteration off).

@@ -1,6 +1,6 @@
 """Ask which policy, order of ranks and layout suit language-model jobs, and write the page.
 
-`runs` does all runs (fifteen minutes of CPU time) and writes `results.csv`. `page` writes
+`runs` does all runs (half an hour of CPU time) and writes `results.csv`. `page` writes
 `README.md` from it; `--check` compares it instead. `runs --every N` repeats every Nth run and
 compares it with its row. Checks end with exit code 1 where something differs.
 """
