@@ -144,7 +144,7 @@ class FabricLevel(WithUnits):
 class FabricSystem(Document):
     """What ASTRA-sim is asked on this fabric, and its system settings.
 
-    The first six decide what is asked (docs/decisions/0015-what-astra-sim-is-asked.md).
+    The first seven decide what is asked (docs/decisions/0015-what-astra-sim-is-asked.md).
     """
 
     rings: Literal["per-level", "one"] = Field(
@@ -168,6 +168,11 @@ class FabricSystem(Document):
         le=1,
         description="the share of the backward pass that communication can hide behind",
     )
+    groups: Literal["cut", "flat"] = Field(
+        default="cut",
+        description="the groups of a divided job are cut out of the levels, or each is one flat "
+        "ring as in ASTRA-sim, which charges a message to the innermost level that it crosses",
+    )
     scheduling_policy: Literal["LIFO", "FIFO"] = "LIFO"
     collective_optimization: Literal["baseline", "localBWAware"] = "localBWAware"
     preferred_dataset_splits: int = Field(default=4, ge=1)
@@ -175,6 +180,14 @@ class FabricSystem(Document):
     endpoint_delay_ns: int = Field(default=10, ge=1)
     local_mem_bandwidth_gb_per_s: Positive = 1600.0
     source: str = "ASTRA-sim's shipped examples"
+
+    @model_serializer(mode="wrap")
+    def _omit_cut(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Omit the default of `groups`, so that digests stay those from before it existed."""
+        system: dict[str, Any] = serialise(self)
+        if self.groups == "cut":
+            system.pop("groups", None)
+        return system
 
 
 class Machine(Document):

@@ -153,7 +153,9 @@ class LatencyService:
     def _ask(self, query: LatencyQuery, profile: bool) -> Estimate:
         store = self._store if query.dimensions else None
         kept = (
-            store.get(query, self._backend.source, profile=profile) if store is not None else None
+            store.get(query, query.source(self._backend.source), profile=profile)
+            if store is not None
+            else None
         )
         if kept is not None:
             self.store_hits += 1

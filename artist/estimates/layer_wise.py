@@ -80,10 +80,14 @@ class LayerwiseBackend:
         spans = schedule(graph, duration_ns)
         one_pass_ns = round(max(span.end for span in spans))
         compute_ns = round(sum(duration_ns(node) for node in graph if node.collective is None))
+        if query.flat_groups:
+            from artist.estimates.flat_groups import flat_ns, layer_graph
+
+            one_pass_ns, profile = flat_ns(self._backend, query, layer_graph(query)), False
         return Estimate(
             finish_ns=one_pass_ns * query.passes,
             compute_ns=compute_ns * query.passes,
-            source=self.source,
+            source=query.source(self.source),
             bytes_per_dimension=collectives.sent(graph),
             profile=collectives.profile(graph, spans) if profile else None,
         )
@@ -181,8 +185,13 @@ def collective_query(
     if collective is Collective.ALL_GATHER:
         # The node states the whole buffer; ASTRA-sim wants the part that one GPU holds before.
         gpus = math.prod(dimension.npus for dimension in over.dimensions)
-        size_bytes = max(-(-size_bytes // gpus), system.preferred_dataset_splits)
+        size_bytes = contributed_bytes(size_bytes, gpus, system)
     return LatencyQuery(_micro(collective, size_bytes), over.dimensions, system)
+
+
+def contributed_bytes(whole_bytes: int, gpus: int, system: SystemSettings) -> int:
+    """What each GPU gives to an all-gather; at least what ASTRA-sim can split."""
+    return max(-(-whole_bytes // gpus), system.preferred_dataset_splits)
 
 
 def _micro(collective: Collective, size_bytes: int) -> Workload:
@@ -218,7 +227,7 @@ def members(dims: tuple[Dimension, ...], degrees: Degrees, scope: Scope) -> Memb
     Raises:
         DivisionError: the job's GPUs do not divide into such groups.
     """
-    stride, size = _extent(math.prod(dim.npus for dim in dims), degrees, scope)
+    stride, size = extent(math.prod(dim.npus for dim in dims), degrees, scope)
     parts: list[Dimension] = []
     indices: list[int] = []
     # `stride` and `size` are what remains of the group's stride and size beyond the dimensions seen
@@ -243,7 +252,7 @@ def members(dims: tuple[Dimension, ...], degrees: Degrees, scope: Scope) -> Memb
     return Members(tuple(parts), tuple(indices))
 
 
-def _extent(gpus: int, degrees: Degrees, scope: Scope) -> tuple[int, int]:
+def extent(gpus: int, degrees: Degrees, scope: Scope) -> tuple[int, int]:
     """Stride (GPUs from one member to the next) and number of members of a scope's group."""
     model = degrees.tensor * degrees.stages
     per_stage = gpus // degrees.stages

@@ -64,12 +64,20 @@ class LatencyQuery:
     """What a backend is asked: `passes` iterations of a workload on these dimensions.
 
     The workload's compute times must be whole microseconds, except those of a STAGED one.
+
+    With `flat_groups`, the groups of a divided job are ASTRA-sim's communicators
+    (`flat_groups.py`); else they are cut out of the dimensions.
     """
 
     workload: Workload
     dimensions: tuple[Dimension, ...]
     system: SystemSettings
     passes: int = 1
+    flat_groups: bool = False
+
+    def source(self, backend: str) -> str:
+        """The source of an answer by a backend."""
+        return f"{backend}, flat groups" if self.flat_groups else backend
 
 
 @dataclass(frozen=True, slots=True)

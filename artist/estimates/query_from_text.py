@@ -22,7 +22,7 @@ from artist.estimates.query import (
     SystemSettings,
     Topology,
 )
-from artist.estimates.shape_queries import Slowest, as_sent, slowest
+from artist.estimates.shape_queries import Slowest, as_sent, flat_groups, slowest
 from artist.io.safe_yaml import parse_yaml
 from artist.workload.division.staged import INNERMOST_FIRST, axes_of_order
 from artist.workload.layers import Workload, quantised
@@ -31,6 +31,7 @@ N = TypeVar("N", int, float)
 
 FABRIC_SETTINGS = (
     "rings", "uneven", "collectives", "bucket_mib", "first_bucket_mib", "hidden_share",
+    "groups",
 )  # fmt: skip
 """Settings of a fabric's system that decide what is asked. ASTRA-sim itself knows none of them."""
 
@@ -93,7 +94,9 @@ def on_placement(
         dims = dimensions(one, fabric)
         settings = change_system(system_settings(dims, fabric), of_astra)
         signature = shape_text(one, fabric.level_names)
-        asked.append(LabelledQuery(LatencyQuery(sent, dims, settings), signature))
+        flat = flat_groups(sent, fabric.system)
+        query = LatencyQuery(sent, dims, settings, flat_groups=flat)
+        asked.append(LabelledQuery(query, signature))
     return Question(f"{shape_text(shape, fabric.level_names)}{at}{order}", tuple(asked))
 
 

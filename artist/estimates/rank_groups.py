@@ -44,8 +44,8 @@ class Ranks:
         self, dimensions: tuple[Dimension, ...], axes: Axes, order: Sequence[Axis]
     ) -> None:
         self.dimensions, self.axes, self.order = dimensions, axes, tuple(order)
-        sizes = sizes_of(axes, math.prod(dim.npus for dim in dimensions))
-        self.parts = _parts(dimensions, [(axis, sizes[axis]) for axis in order])
+        self.sizes = sizes_of(axes, math.prod(dim.npus for dim in dimensions))
+        self.parts = _parts(dimensions, [(axis, self.sizes[axis]) for axis in order])
 
     def text(self) -> str:
         """The order of the axes with several GPUs, as in `tensor-data-pipeline`."""

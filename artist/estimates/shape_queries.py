@@ -2,7 +2,7 @@
 
 The fabric's system settings decide it (docs/decisions/0015-what-astra-sim-is-asked.md): `rings`
 and `uneven` the dimensions (`dimensions.py`), `collectives` and `hidden_share` the workload
-(`workload/gradients.py`).
+(`workload/gradients.py`), `groups` how the groups of divided jobs are priced (`flat_groups.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from artist.errors import DivisionError
 from artist.estimates.dimensions import asked_shapes, dimensions, system_settings
 from artist.estimates.query import Dimension, Estimate, LatencyQuery
 from artist.workload.gradients import bucketed, with_hidden_share
-from artist.workload.layers import Workload
+from artist.workload.layers import Parallelism, Workload
 
 
 def as_sent(workload: Workload, system: FabricSystem) -> Workload:
@@ -36,7 +36,14 @@ def asked_dimensions(
 
 def query(workload: Workload, dims: tuple[Dimension, ...], fabric: Fabric) -> LatencyQuery:
     """A query about dimensions of a fabric. The workload has whole microseconds."""
-    return LatencyQuery(workload, dims, system_settings(dims, fabric))
+    system = system_settings(dims, fabric)
+    return LatencyQuery(workload, dims, system, flat_groups=flat_groups(workload, fabric.system))
+
+
+def flat_groups(workload: Workload, system: FabricSystem) -> bool:
+    """Whether the groups of a workload are asked as flat rings; others have no groups."""
+    divided = workload.parallelism in (Parallelism.LAYERWISE, Parallelism.STAGED)
+    return divided and system.groups == "flat"
 
 
 @dataclass(frozen=True, slots=True)

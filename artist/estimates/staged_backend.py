@@ -52,7 +52,7 @@ class StagedQuery:
         self._known: dict[object, Estimate] = {}
 
     def estimate(self, *, profile: bool = False) -> Estimate:
-        """The iteration in the best order of ranks.
+        """The iteration in the best order of ranks; with flat groups, in the one best without.
 
         Raises:
             DivisionError: the job's GPUs do not divide along the axes.
@@ -63,12 +63,13 @@ class StagedQuery:
         if len(tried) > 1:
             tried.sort(key=_Costs.sent_ns)  # stable: the usual order comes first among equals
         best = min(tried[:MOST_PLAYED], key=lambda costs: costs.finish_ns())
+        finish_ns = self._flat_ns(best.ranks) if query.flat_groups else best.finish_ns()
         return Estimate(
-            max(best.finish_ns(), compute_ns) * query.passes,
+            max(finish_ns, compute_ns) * query.passes,
             compute_ns * query.passes,
-            self.backend.source,
+            query.source(self.backend.source),
             best.bytes_per_dimension(),
-            best.profile() if profile else None,
+            best.profile() if profile and not query.flat_groups else None,
             axes=best.axes(),
             order=best.ranks.text(),
         )
@@ -89,6 +90,19 @@ class StagedQuery:
                 total *= dimension.npus
             flat = tuple(replace(dim, npus=1) for dim in dimensions[:-1])
             return orders((*flat, replace(dimensions[-1], npus=total)), axes)
+
+    def _flat_ns(self, ranks: Ranks) -> int:
+        """When the last GPU ends, with flat groups."""
+        from artist.estimates.flat_groups import flat_ns, stage_graph
+
+        def ended_ns(workload: Workload) -> int:
+            return flat_ns(self.backend, self.query, stage_graph(self.query, workload, ranks))
+
+        whole_ns = ended_ns(self.steady)
+        if not self.rounds:
+            return whole_ns
+        round_ns = whole_ns - ended_ns(_one_round_less(self.steady))
+        return whole_ns + round(self.rounds * round_ns)
 
     def collective(self, group: Members, request: Request) -> Estimate:
         """The estimate of a collective of a group alone."""

@@ -24,6 +24,21 @@ def test_estimate(tmp_path: Path) -> None:
     assert estimate.exposed_comm_ns == 2240
 
 
+@pytest.mark.parametrize(("signal", "code"), [("SIGABRT", 134), ("SIGSEGV", 139)])
+def test_a_crash_at_the_end_is_believed_if_every_npu_has_finished(
+    tmp_path: Path, signal: str, code: int
+) -> None:
+    crash = f"sys.stdout.flush(); os.kill(os.getpid(), signal.{signal})"
+    backend = BinaryBackend(program(tmp_path, f"{WELL}\n{crash}"))
+    assert backend.estimate(tiny()).finish_ns == 22240
+    backend = BinaryBackend(program(tmp_path, f"finished(0)\n{crash}"))
+    with pytest.raises(BackendError, match=rf"exit code {code}: .*; 1 of 2 NPUs finished"):
+        backend.estimate(tiny())
+    backend = BinaryBackend(program(tmp_path, f"{WELL}\nsys.exit(1)"))
+    with pytest.raises(BackendError, match="exit code 1"):
+        backend.estimate(tiny())
+
+
 def test_source_is_the_programs_content(tmp_path: Path) -> None:
     first = BinaryBackend(program(tmp_path, WELL)).source
     assert first.startswith("astra-binary@sha256:")

@@ -1,7 +1,8 @@
 """What an ended run of ASTRA-sim means: an estimate, or an error that says why it failed.
 
 The exit code alone is not enough: ASTRA-sim also ends with 0 after a deadlock. Therefore every NPU
-has to report once that it finished, and all NPUs have to report the same compute time.
+has to report once that it finished, and all NPUs have to report the same compute time. Nor need a crash
+mean anything: ASTRA-sim may abort when all is done, as it frees the same memory twice.
 """
 
 from __future__ import annotations
@@ -118,6 +119,9 @@ MEANINGS = {
     255: "a flag is missing or unknown, or the network file is refused",
 }
 
+CRASHES = (134, 139)
+"""Exit codes of crashes that may come when every NPU has printed its result."""
+
 
 def estimate_of(done: Completed, rendered: RenderedQuery, source: str) -> Estimate:
     """The estimate of an ended run.
@@ -126,11 +130,14 @@ def estimate_of(done: Completed, rendered: RenderedQuery, source: str) -> Estima
         BackendSettingError: it ended with exit code 0, but not all NPUs finished (a deadlock).
         BackendError: it failed or printed nonsense.
     """
-    if done.exit_code:
+    failed = done.exit_code != 0
+    if failed and (done.exit_code not in CRASHES or rendered.dialect != "astra2"):
         raise BackendError(_failure(done, rendered.dialect))
     try:
         outcome = _outcome(done, rendered)
     except IncompleteError as cause:
+        if failed:
+            raise BackendError(_failure(done, rendered.dialect, f"; {cause}")) from cause
         if cause.finished == 0 and "[workload]" not in done.stdout + done.stderr:
             why = "it printed no result: is it ASTRA-sim's analytical backend?"
             raise BackendError(_describe(done, why)) from cause
@@ -151,12 +158,12 @@ def _outcome(done: Completed, rendered: RenderedQuery) -> PrintedResult:
         raise BackendError("it left no readable EndToEnd.csv") from cause
 
 
-def _failure(done: Completed, spoken: str) -> str:
+def _failure(done: Completed, spoken: str, finished: str = "") -> str:
     for other in dialects.DIALECTS.values():
         if other.name != spoken and any(x in done.stdout + done.stderr for x in other.markers):
             why = f"it speaks {other.name}, not {spoken}: set 'dialect: {other.name}' for it"
             return _describe(done, why)
-    return _describe(done, MEANINGS.get(done.exit_code, "an undocumented failure"))
+    return _describe(done, MEANINGS.get(done.exit_code, "an undocumented failure") + finished)
 
 
 def _describe(done: Completed, why: str) -> str:
