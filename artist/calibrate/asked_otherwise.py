@@ -18,8 +18,11 @@ from artist.workload.models import workload
 
 
 def as_asked(fabric: Fabric) -> dict[str, str | float]:
-    """How ASTRA-sim is asked on a fabric, as a calibration records it."""
-    return {key: getattr(fabric.system, key) for key in FABRIC_SETTINGS}
+    """How ASTRA-sim is asked on a fabric, as a calibration records it.
+
+    Its models are data parallel, so it does not matter how the groups of divided ones are priced.
+    """
+    return {key: getattr(fabric.system, key) for key in FABRIC_SETTINGS if key != "groups"}
 
 
 def asked_otherwise(calibration: Calibration, fabric: Fabric, backend: LatencyBackend) -> str:

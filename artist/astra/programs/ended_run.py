@@ -1,8 +1,8 @@
 """What an ended run of ASTRA-sim means: an estimate, or an error that says why it failed.
 
 The exit code alone is not enough: ASTRA-sim also ends with 0 after a deadlock. Therefore every NPU
-has to report once that it finished, and all NPUs have to report the same compute time. Nor need a crash
-mean anything: ASTRA-sim may abort when all is done, as it frees the same memory twice.
+has to report once that it finished, and all NPUs have to report the same compute time. A crash need
+not mean anything: ASTRA-sim may abort when all is done, as it frees the same memory twice.
 """
 
 from __future__ import annotations

@@ -3,12 +3,12 @@
 The shares are those of Kalos, a cluster of Acme (Hu et al., NSDI 2024, arXiv:2403.07648):
 
     kind          of jobs   of GPU time   section
-    pretraining     3.2 %        94.0 %   3.2
-    evaluation     92.9 %         0.8 %   3.2
+    pretraining     3.2 %        94.0 %   3.2, figure 4
+    evaluation     92.9 %         0.8 %   3.2, figure 4
     tuning          3.9 %         5.2 %   the rest: alignment, fine-tuning, debugging
 
-A job has 26.8 GPUs on average (`cluster_summary.csv` of the published trace). The median evaluation
-takes two minutes, as the median job of the cluster does (section 3.1). Run times of a kind are
+A job has 26.8 GPUs on average, and the median one runs for 124 s (`cluster_summary.csv` of the
+published trace). So does the median evaluation here, within 4 s. Run times of a kind are
 log-normal; their mean follows from the shares. Assumed are the spread of run times, the sizes
 within a kind, and the models. These have published axes (`workload/division/job_parallelism.py`),
 and their steps take the catalogue's time on H100s.
