@@ -172,7 +172,7 @@ class DiskStore:
 
     def _open(self) -> Any:
         """The cache. A damaged one is set aside once, and a new one is started."""
-        from artist.estimates.json_cache import open_json_cache
+        from artist.io.json_cache import open_json_cache
 
         for _ in range(2):
             try:
