@@ -31,6 +31,7 @@ class GpuScaling:
     gpus: str
     machines_per_rack: int | None
     goodput: str | None
+    gpu_kind: str | None
     progress: float
     plot: Path | None
     format: SweepFormat
@@ -49,7 +50,9 @@ class GpuScaling:
         counts = gpu_counts(self.gpus)
         if not 0 <= self.progress < 1:
             raise ConfigError(f"--progress {self.progress:g}: expected a share from 0 to below 1")
-        goodput = None if self.goodput is None else _goodput_of(self.goodput, asked.model)
+        goodput = None
+        if self.goodput is not None:
+            goodput = _goodput_of(self.goodput, asked.model, self.gpu_kind)
         if self.plot is not None:  # before the backend works
             check_figure(self.plot, overwrite=self.overwrite)
         points = self._points(counts, asked, goodput)
@@ -117,7 +120,8 @@ class GpuScaling:
         print_text("GPUs lie as close together as an empty cluster allows (placement pack).")
         if shown:
             print_text(
-                f"Batch, step and goodput are those of {self.goodput}: the batch of the largest "
+                f"Batch, step and goodput are those of {self.goodput}"
+                f"{f' on {self.gpu_kind}' if self.gpu_kind else ''}: the batch of the largest "
                 f"goodput, after {self.progress:.0%} of the iterations."
             )
         if asked.changes:
@@ -158,8 +162,8 @@ def _packed(tree: ClusterTree, gpus: int) -> Placement:
     return placement
 
 
-def _goodput_of(file: str, model: str | None) -> Goodput:
-    """The parameters of the model that is asked about."""
+def _goodput_of(file: str, model: str | None, kind: str | None) -> Goodput:
+    """The parameters of the model that is asked about, on a kind of GPUs if one is given."""
     from artist.estimates.goodput_table import load_goodput
     from artist.workload.models import canonical_if_known
 
@@ -171,7 +175,15 @@ def _goodput_of(file: str, model: str | None) -> Goodput:
             f"--goodput {file}: no parameters of {shortened(model or 'a workload of a file')}; it "
             f"has {', '.join(map(shortened, table.models))}"
         )
-    return row.goodput()
+    if kind is None:
+        return row.goodput()
+    if kind not in row.kinds:
+        has = f"it has {', '.join(map(shortened, row.kinds))}" if row.kinds else "it has none"
+        raise ConfigError(
+            f"--gpu-kind {shortened(kind)}: no such kind of {shortened(model or '')} in {file}; "
+            f"{has}"
+        )
+    return row.goodput([kind])
 
 
 def _row(point: ScalingPoint, *, goodput: bool) -> dict[str, Any]:

@@ -56,6 +56,19 @@ def test_goodput_takes_the_best_batch_and_ends_where_it_feeds_no_more(
     assert "after 0% of the iterations" in table
 
 
+def test_goodput_on_a_kind_is_that_of_its_row(artist, tmp_path: Path) -> None:
+    kinds = "noise: {0: 0}, kinds: {t4: {beta_c: 0.02}, a100: {}}"
+    (tmp_path / "ours.yaml").write_text(GOODPUT.replace("noise: {0: 0, 0.5: 1.0e+12}", kinds))
+    asked = (*ASKED, "--gpus", "1", "--goodput", "ours.yaml", "--format", "csv")
+    for kind, step_s in (("a100", 0.74), ("t4", 1.38)):
+        (row,) = csv.DictReader(io.StringIO(artist(*asked, "--gpu-kind", kind).stdout))
+        assert float(row["step_s"]) == pytest.approx(step_s)
+    refused = artist(*asked, "--gpu-kind", "h100")
+    assert refused.returncode == 2
+    assert "--gpu-kind 'h100': no such kind of 'resnet18' in ours.yaml" in refused.stderr
+    assert "it has 't4', 'a100'" in refused.stderr
+
+
 def test_scaling_is_drawn_and_twice_the_same(artist, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     (tmp_path / "ours.yaml").write_text(GOODPUT)

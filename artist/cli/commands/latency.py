@@ -50,6 +50,9 @@ def latency(
     goodput: Annotated[
         str | None, typer.Option(metavar="FILE", help="With --gpus: efficiency and goodput too.")
     ] = None,
+    gpu_kind: Annotated[
+        str | None, typer.Option(help="With --goodput: its parameters on this kind of GPUs.")
+    ] = None,
     progress: Annotated[
         float, typer.Option(help="Share of iterations done, for the noise scale of --goodput.")
     ] = 0.0,
@@ -93,6 +96,8 @@ def latency(
         raise ConfigError(f"--gpus {gpus}: it places GPUs itself; leave out what else places them")
     if goodput is not None and gpus is None:
         raise ConfigError("--goodput needs --gpus FROM..TO")
+    if gpu_kind is not None and goodput is None:
+        raise ConfigError("--gpu-kind needs --goodput FILE")
     if cases is not None:
         _answer_cases(cases, workloads, out, overwrite=overwrite)
         return
@@ -119,9 +124,9 @@ def latency(
         if gpus is not None:
             from artist.cli.gpu_scaling import GpuScaling
 
-            GpuScaling(gpus, machines_per_rack, goodput, progress, plot, format_, overwrite).run(
-                question
-            )
+            GpuScaling(
+                gpus, machines_per_rack, goodput, gpu_kind, progress, plot, format_, overwrite
+            ).run(question)
         elif sweep is not None:
             chosen.run(question)
         else:
