@@ -354,6 +354,10 @@ class PolluxOptions(RoundOptions):
         default=True, description="whether jobs train with the batch of the largest goodput"
     )
     # Ours: see docs/decisions/0034-elastic-jobs.md.
+    neighbours: bool = Field(
+        default=False,
+        description="whether goodput on several machines counts what neighbours on links cost",
+    )
     budget: int = Field(
         default=100, ge=0, le=100_000, description="steps of the search for better GPUs"
     )
@@ -373,6 +377,11 @@ class SiaOptions(RoundOptions):
     )
     explore: bool = Field(
         default=True, description="a job gets at most twice as many GPUs as it ever had"
+    )
+    # Ours, as in Pollux.
+    neighbours: bool = Field(
+        default=False,
+        description="whether goodput on several machines counts what neighbours on links cost",
     )
     gap: float = Field(
         default=1e-4,

@@ -97,9 +97,12 @@ def build_latency(
     calibration: Calibration | None = None,
     store: EstimateStore | None = None,
     *,
-    slows: bool = False,
+    scales: bool = False,
 ) -> LatencyService | NoCommunication:
-    """Who answers the engine's questions about speed; `slows` if some machines are slow.
+    """Who answers the engine's questions about speed.
+
+    `scales` if compute times of one model differ: some machines are slow, or jobs with goodput
+    parameters send on links.
 
     Raises:
         ConfigError: speeds of kinds of GPUs, and answers that hold for compute times of their own.
@@ -110,11 +113,12 @@ def build_latency(
     from artist.estimates.latency_service import LatencyService
 
     models: CalibratedModels | ScaledModels = CalibratedModels(calibration)
-    if scenario.speeds is not None or slows:
+    if scenario.speeds is not None or scales:
         if scenario.backend.partition(":")[0] == "recorded":
-            given = scenario.speeds if scenario.speeds is not None else scenario.failures
+            names = ("speeds", "failures", "goodput")
+            name = next(name for name in names if getattr(scenario, name) is not None)
             raise ConfigError(
-                f"{'failures' if scenario.speeds is None else 'speeds'} {shortened(given)}: a "
+                f"{name} {shortened(getattr(scenario, name))}: a "
                 "recorded table holds communication beside the compute times of one speed of GPUs; "
                 "take --backend analytical or none, or leave other speeds out"
             )

@@ -86,8 +86,10 @@ def prepare(
     check_gpu_kinds(scenario, tree, policy, trace)
     trace = elastic(scenario, tree, trace)
     failures = build_failures(scenario, tree, trace)
-    slows = failures is not None and failures.slows
-    estimates = build_latency(scenario, fabric, calibration, store, slows=slows)
+    scales = (failures is not None and failures.slows) or (
+        scenario.goodput is not None and scenario.contention != "none"
+    )
+    estimates = build_latency(scenario, fabric, calibration, store, scales=scales)
     speeds = build_speeds(scenario, tree, trace)
     network = NetworkOfRun(tree, fabric, estimates, scenario.seed, speeds=speeds)
     rates: RateFunction = open_contention(scenario.contention, scenario.contention_options, network)

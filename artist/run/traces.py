@@ -116,16 +116,21 @@ def elastic(scenario: Scenario, tree: ClusterTree, trace: Trace) -> Trace:
     from artist.estimates.goodput_table import load_goodput, with_goodput
 
     table = load_goodput(scenario.goodput)
+    if "cassini" in scenario.policy:
+        raise ConfigError(
+            f"policy {shortened(scenario.policy)}: turns on links follow iterations as submitted, "
+            f"and goodput {shortened(table.name)} changes batches; leave cassini or goodput out"
+        )
     by_kind = all(row.kinds for row in table.models.values())
-    for setting, unset in (("speeds", None), ("contention", "none"), ("data", None)):
+    for setting in ("speeds", "data"):
         value = getattr(scenario, setting)
-        if value == unset or (setting == "speeds" and by_kind):
+        if value is None or (setting == "speeds" and by_kind):
             continue
         remedy = ", or give each model its kinds" if setting == "speeds" else ""
         raise ConfigError(
             f"{setting} {shortened(value)}: step times of goodput {shortened(table.name)} hold "
-            f"for one kind of GPUs and for jobs alone on the network; leave {setting} or "
-            f"goodput out{remedy}"
+            f"for one kind of GPUs and for jobs that read no tables; leave {setting} or goodput "
+            f"out{remedy}"
         )
     kinds = tuple(gpus_by_kind(tree))
     return replace(trace, jobs=with_goodput(trace.jobs, table, tree.gpus, trace.place, kinds))

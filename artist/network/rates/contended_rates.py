@@ -83,11 +83,17 @@ class ContendedRates:
         for view in changed:
             touched |= self._moved_on(view, now)
             if view.placement is not None:
-                rates[view.handle] = self._placed[view.handle].rate
+                rates[view.handle] = self._rate_of(view, now)
         affected = self._uplinks.changed(touched)
         for handle in self._asked_again(affected, running, now):
-            rates[handle] = self._placed[handle].rate
+            rates[handle] = self._rate_of(running[handle], now)
         return rates
+
+    def _rate_of(self, view: JobView, now: Tick) -> Rate:
+        placed = self._placed[view.handle]
+        if view.job.goodput is None:
+            return placed.rate
+        return self._alone.stretched(view, placed.rate, placed.alone, now)
 
     def alone(self, job: Job, placement: Placement) -> Rate:
         """The rate of a job on some GPUs if no other job used the network."""
@@ -97,7 +103,8 @@ class ContendedRates:
         """Note where a changed job is now; the uplinks that it has entered or left."""
         former = self._placed.get(view.handle)
         if former is not None:
-            if former.placement == view.placement and former.started == view.started:
+            stays = former.placement == view.placement and former.started == view.started
+            if stays and former.batch == view.batch:
                 # It was held, or its rate came to its end.
                 same, former.turn = former.turn == view.turn, view.turn
                 return set() if same else set(former.gpus_in_a_part)
@@ -107,10 +114,9 @@ class ContendedRates:
         touched = set(former.gpus_in_a_part) if former is not None else set()
         if view.placement is not None:
             crossed = self._uplinks.crossed(view.placement)
-            alone = self.alone(view.job, view.placement)
-            job = self._alone.on_kinds(view.job, view.placement)
+            job, alone = self._alone.on_links(view.job, view.placement, view.batch)
             placed = PlacedJob(view.handle, job, view.placement, view.started, alone, crossed)
-            placed.turn = view.turn
+            placed.turn, placed.batch = view.turn, view.batch
             self._placed[view.handle] = placed
             self._uplinks.enter(placed)
             touched |= crossed.keys()

@@ -103,14 +103,14 @@ class ExpectedLinks:
         return self._uplinks.after(gone, come), jobs
 
     def _entering(self, handle: int, job: Job, placement: Placement) -> PlacedJob:
-        alone = self._alone.alone(job, placement)  # a run counts how often estimates are asked for
+        # A run counts how often estimates are asked for.
+        sends, alone = self._alone.on_links(job, placement)
         key = (handle, job.model, job.compute_s, placement)
         if key not in self._entered:
             if len(self._entered) >= MOST_ENTERED:
                 self._entered.clear()
             crossed = self._uplinks.crossed(placement)
-            job = self._alone.on_kinds(job, placement)
-            self._entered[key] = PlacedJob(handle, job, placement, 0, alone, crossed)
+            self._entered[key] = PlacedJob(handle, sends, placement, 0, alone, crossed)
         return self._entered[key]
 
 

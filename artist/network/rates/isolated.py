@@ -86,18 +86,62 @@ class AloneRates:
         model, scale = job.model, slowdown
         if self._speeds is not None or slowdown != 1.0:
             model, scale = self._scaled(job, placement, slowdown)
+        return self._estimated(job, placement, model, scale)
+
+    def on_links(
+        self, job: Job, placement: Placement, batch: Batch | None = None
+    ) -> tuple[Job, Rate]:
+        """A job as links see it, with its compute time on these GPUs, and its rate alone.
+
+        One with goodput parameters computes as long as a step with the batch does, and sends what
+        its model sends. `stretched` carries over what it loses.
+        """
+        if job.goodput is None:
+            return self.on_kinds(job, placement), self.alone(job, placement)
+        sends = self._sends(job, placement, batch)
+        return sends, self._estimated(sends, placement, sends.model, 1.0)
+
+    def stretched(self, view: JobView, sends: Rate, alone: Rate, now: Tick) -> Rate:
+        """The rate of a running job with goodput parameters whose twin (`on_links`) has `sends`."""
+        assert view.placement is not None  # asked of running jobs only
+        rate = self.now(view, view.placement, now)
+        if sends.iteration_s == alone.iteration_s:
+            return rate
+        _, _, model = sends.source.rpartition("+")
+        slower = truediv(sends.iteration_s, alone.iteration_s)
+        return rate._replace(
+            iteration_s=rate.iteration_s * slower, source=f"{rate.source}+{model}"
+        )
+
+    def on_kinds(self, job: Job, placement: Placement) -> Job:
+        """The job as estimates of links must ask about it: with its compute time on these GPUs."""
+        if job.goodput is not None:
+            return self._sends(job, placement, None)
+        if self._speeds is None:
+            return job
+        model, scale = self._scaled(job, placement, 1.0)
+        return replace(job, model=model, compute_s=job.compute_s * scale)
+
+    def _estimated(self, job: Job, placement: Placement, model: str, scale: float) -> Rate:
         estimate = self._everywhere or self._estimate(model, shape(self._tree, placement))
         iteration_s = job.compute_s * scale * (1.0 + estimate.comm_ratio)
         # Not `/`, which a compiled module may round twice (decision 29).
         worth = truediv(placement.gpus, job.gpus)
         return Rate(iteration_s, worth, estimate.source, iteration_s, compute_scale=scale)
 
-    def on_kinds(self, job: Job, placement: Placement) -> Job:
-        """The job as estimates of links must ask about it: with its compute time on these GPUs."""
-        if self._speeds is None:
-            return job
-        model, scale = self._scaled(job, placement, 1.0)
-        return replace(job, model=model, compute_s=job.compute_s * scale)
+    def _sends(self, job: Job, placement: Placement, batch: Batch | None) -> Job:
+        """The twin of a job with goodput parameters, without them."""
+        from artist.estimates.speeds import scaled_name
+
+        goodput = job.goodput
+        assert goodput is not None  # asked of such jobs only
+        if goodput.kinds:
+            goodput = goodput.on(kinds_of(self._tree, placement))
+        compute_s = goodput.compute_s(batch or goodput.submitted(placement.gpus))
+        # Rounded: backends are asked about each scale, and batches change often.
+        scale = float(f"{truediv(compute_s, job.compute_s):.3g}")
+        model = scaled_name(job.model, scale)
+        return replace(job, model=model, compute_s=job.compute_s * scale, goodput=None)
 
     def _scaled(self, job: Job, placement: Placement, scale: float) -> tuple[str, float]:
         """What estimates call the job's model on some GPUs, and the scale of its compute time."""

@@ -58,7 +58,7 @@ class PairRates(PatternsUnknown):
             affected |= self._leave(view.handle)
         for view in changed:
             if view.placement is not None:
-                affected |= self._enter(view, view.placement)
+                affected |= self._enter(view, view.placement, now)
         for handle in sorted(affected & self._lone.keys()):
             self._rates[handle] = self._rate(handle)
         return {handle: self._rates[handle] for handle in sorted(affected & self._lone.keys())}
@@ -124,9 +124,9 @@ class PairRates(PatternsUnknown):
         del self._lone[handle], self._rates[handle], self._models[handle]
         return affected
 
-    def _enter(self, view: JobView, placement: Placement) -> set[int]:
+    def _enter(self, view: JobView, placement: Placement, now: Tick) -> set[int]:
         handle = view.handle
-        self._lone[handle] = self.alone(view.job, placement)
+        self._lone[handle] = self._alone.now(view, placement, now)
         self._models[handle] = view.job.model
         self._crossed[handle] = crossed(self._tree, self._levels, placement)
         affected = {handle}

@@ -11,6 +11,7 @@ from artist.network.co_located import CurvedJob
 from artist.network.demand.ways import Way
 from artist.network.models.patterns import Flow
 from artist.units import Tick
+from artist.workload.goodput import Batch
 from artist.workload.job import Job
 
 
@@ -44,13 +45,14 @@ class PlacedJob:
 
     handle: int
     job: Job
-    """With its compute time on these GPUs (`AloneRates.on_kinds`)."""
+    """As links see it (`AloneRates.on_links`)."""
     placement: Placement
     started: Tick
     alone: Rate
     gpus_in_a_part: dict[Uplink, int]
     """By uplink that the job crosses: its GPUs in the largest part at this level."""
     turn: Turn | None = None
+    batch: Batch | None = None
     share: float = 1.0
     """What a model of contention leaves it of the bandwidth."""
     held_s: float = 0.0

@@ -98,6 +98,12 @@ def pool_of(view: ClusterView, jobs: Mapping[int, JobView]) -> FreeGpus:
     return pool
 
 
+def slowdown(state: JobView) -> float:
+    """How much longer a running job's iteration takes beside its present neighbours, at least 1."""
+    rate = state.rate
+    return 1.0 if rate is None else max(rate.iteration_s / rate.alone_iteration_s, 1.0)
+
+
 def changes(
     view: ClusterView, jobs: Mapping[int, JobView], placed: Mapping[int, Placement]
 ) -> list[Decision]:

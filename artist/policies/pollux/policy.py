@@ -14,6 +14,9 @@ OSDI 2021, section 4; rules that the paper leaves open are those of its program 
 **Batch.** A job with goodput parameters trains with the batch of the largest goodput on its GPUs,
 chosen anew in every round. With `adapt_batch=false` it keeps the submitted one.
 
+**Neighbours.** With `neighbours`, a job's goodput on several machines is divided by what other jobs
+on its links slow it down by at present. Ours; it says something under `--contention` only.
+
 **Rigid jobs.** A job without goodput parameters speeds up with its GPUs. One that runs on one
 number of GPUs only gets these or none, from the start.
 
@@ -44,7 +47,7 @@ from artist.cluster.tree import ClusterTree
 from artist.contract import ClusterView, Decision, JobView
 from artist.policies.elastic.batches import best_batches
 from artist.policies.elastic.history import History
-from artist.policies.elastic.rounds import Rounds, changes, movable, pool_of
+from artist.policies.elastic.rounds import Rounds, changes, movable, pool_of, slowdown
 from artist.policies.options import PolluxOptions
 from artist.policies.pollux.search import Floats, Player, Rules, Search, Spread
 from artist.policies.shared.packing import pack_in_unit
@@ -107,6 +110,8 @@ class Pollux(Rounds):
         stays = 0.0
         if state.placement is not None:
             present = machine_counts(view.cluster, state.placement)
+            if self.options.neighbours and len(present) > 1:
+                several = several / slowdown(state)
             stays = float((one if len(present) == 1 else several)[state.gpus])
         factor = self._restart_factor(view, state)
         allowed = np.arange(most + 1) >= least

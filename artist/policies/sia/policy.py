@@ -46,7 +46,7 @@ from artist.contract import ClusterView, Decision, JobView
 from artist.io.optional_libraries import check_extra
 from artist.policies.elastic.batches import best_batches
 from artist.policies.elastic.history import History
-from artist.policies.elastic.rounds import Rounds, changes, movable, pool_of
+from artist.policies.elastic.rounds import Rounds, changes, movable, pool_of, slowdown
 from artist.policies.options import SiaOptions
 from artist.policies.shared.closest import ClosestGpus, refuse_unplaceable
 from artist.policies.shared.placers import PackPlacer
@@ -134,6 +134,12 @@ class Sia(Rounds):
         speed_on = self._speeds_of(view, state)
         speeds = {x: speed for x in choices if (speed := speed_on(*x))}
         unit = job.gpus_min / min(speeds.values(), default=1.0)
+        if self.options.neighbours and state.placement is not None:
+            slower = slowdown(state)
+            speeds = {
+                (kind, gpus): speed if gpus <= self._machine[kind] else speed / slower
+                for (kind, gpus), speed in speeds.items()
+            }
         factor = 1.0 if present is None else self._restart_factor(view, state)
         return [
             Offer(*x, speed * unit * (1.0 if x == present else factor))
