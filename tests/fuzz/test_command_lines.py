@@ -11,7 +11,8 @@ from campaign import CASES, MEMORY_MIB, SEED
 from command_lines import BASES, MINE, broken_line, changed, commands, ended_well, prepare
 
 REST = {"train", "measure", "replay", "whatif", "forecast", "doctor", "astra", "policy check",
-        "calibrate profile", "calibrate machine", "calibrate goodput", "cache verify", "cache clear"}  # fmt: skip
+        "calibrate profile", "calibrate machine", "calibrate goodput", "cache verify",
+        "cache clear"}  # fmt: skip
 """Commands that need an extra, an engine or files of their own; `astra` ends as ASTRA-sim does."""
 
 
