@@ -53,16 +53,47 @@ def predict(
     return [one(step) for step in steps]
 
 
-def errors_by_task(
+class PredictedStep(NamedTuple):
+    """A measured step on several GPUs beside its prediction."""
+
+    step: PlacedStep
+    predicted_s: float
+
+    @property
+    def error(self) -> float:
+        """Predicted over measured step, less 1."""
+        return self.predicted_s / self.step.step_s - 1
+
+
+def predicted_by_task(
     steps: Sequence[PlacedStep], fabric: Fabric, backend: LatencyBackend
-) -> dict[str, StepErrors]:
-    """The errors of each task's steps on several GPUs, for tasks that can be predicted."""
+) -> dict[str, list[PredictedStep]]:
+    """Each task's steps on several GPUs, for tasks that can be predicted."""
     several = [step for step in steps if step.gpus > 1]
-    rows: dict[str, list[tuple[PlacedStep, float]]] = {}
+    rows: dict[str, list[PredictedStep]] = {}
     for step, predicted_s in zip(several, predict(several, fabric, backend), strict=True):
         if predicted_s is not None:
-            rows.setdefault(step.task, []).append((step, predicted_s))
-    return {task: StepErrors.of(*zip(*pairs, strict=True)) for task, pairs in rows.items()}
+            rows.setdefault(step.task, []).append(PredictedStep(step, predicted_s))
+    return rows
+
+
+MOST_P90 = 0.26
+"""The P90 of the worst group of steps on measured machines, small images on two T4 machines
+(docs/fidelity.md). A fit that misses its own steps by more does not describe a machine."""
+
+
+def misfit(steps: Sequence[PredictedStep], where: str) -> str:
+    """Why a fit to these steps is none, with the worst one; empty if it is one."""
+    errors = StepErrors.of(*zip(*steps, strict=True))
+    if errors.p90 <= MOST_P90:
+        return ""
+    worst = max(steps, key=lambda one: abs(math.log1p(one.error)))
+    return (
+        f"{where}:{worst.step.line}: the step on {worst.step.placement} takes "
+        f"{worst.step.step_s:.4g} s and the best fit says {worst.predicted_s:.4g} s; it misses "
+        f"its steps by {100 * errors.p90:,.0f} % (P90), those of measured machines by at most "
+        f"{100 * MOST_P90:.0f} % (docs/fidelity.md)"
+    )
 
 
 def doubtful_steps(steps: Iterable[PlacedStep]) -> Iterator[str]:

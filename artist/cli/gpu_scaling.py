@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from artist.cli.latency_sweep import SweepFormat
 from artist.cli.output import note, print_csv, print_json, print_table, print_text
-from artist.cli.query_options import PlacedQuestion, uncalibrated, workload_of
+from artist.cli.query_options import PlacedQuestion, about_models, workload_of
 from artist.errors import ConfigError, shortened
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class GpuScaling:
             )
         if asked.changes:
             print_text(f"The fabric is changed: {asked.changes}.")
-        if sentence := uncalibrated(asked.model, asked.models.name, asked.fabric):
+        for sentence in about_models(asked.model, asked.models, asked.fabric):
             print_text(sentence)
 
 

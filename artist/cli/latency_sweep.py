@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from artist.cli.output import note, print_csv, print_json, print_table, print_text
-from artist.cli.query_options import PlacedQuestion, fitted_before, uncalibrated, workload_of
+from artist.cli.query_options import PlacedQuestion, about_models, fitted_before, workload_of
 from artist.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class NetworkSweep:
         every = ", ".join(filter(None, (asked.changes, another)))
         if sentence := fitted_before(asked.models.calibration, asked.fabric, every):
             print_text(sentence)
-        if sentence := uncalibrated(asked.model, asked.models.name, asked.fabric):
+        for sentence in about_models(asked.model, asked.models, asked.fabric):
             print_text(sentence)
 
 

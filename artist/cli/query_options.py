@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from artist.errors import ConfigError
+from artist.registry import UnknownNameError
 
 if TYPE_CHECKING:
     from artist.cluster.fabric import Fabric
@@ -119,6 +121,36 @@ def uncalibrated(model: str | None, calibration: str, fabric: Fabric | None) -> 
         f"This is without a calibration. Runs on {fabric.name} take {fabric.calibration}; "
         "--calibration auto answers as they do."
     )
+
+
+def about_models(
+    model: str | None, models: CalibratedModels, fabric: Fabric | None
+) -> tuple[str, ...]:
+    """What a reader should know of the compute times of an answer, in sentences."""
+    both = (uncalibrated(model, models.name, fabric), assumed_gpu(model, models, fabric))
+    return tuple(filter(None, both))
+
+
+def assumed_gpu(model: str | None, models: CalibratedModels, fabric: Fabric | None) -> str:
+    """A sentence that a model computes as on another GPU than the fabric's; else empty.
+
+    Empty too if the name says `gpu=`, or a calibration has fitted the compute times.
+    """
+    from artist.workload.gpus import ASSUMED_GPU, in_words
+    from artist.workload.models import canonical, times_as_fast
+
+    kind = fabric.machine.kind if fabric is not None and fabric.machine is not None else None
+    if model is None or kind in (None, ASSUMED_GPU) or re.search(r"[@,]\s*gpu\s*=", model):
+        return ""
+    if models.calibration is not None and models.calibration.row(canonical(model)) is not None:
+        return ""
+    start = f"Compute times are those of {in_words(ASSUMED_GPU)}"
+    try:
+        faster = times_as_fast(model, kind)
+    except UnknownNameError:
+        return f"{start}, not of this fabric's {kind.upper()}."
+    there = f"{model}{',' if '@' in model else '@'}gpu={kind}"
+    return f"{start}; {there} computes {faster:.1f} times as fast, as this fabric's GPUs would."
 
 
 def models_of(workload: Path | None, fabric: Fabric | None, calibration: str) -> CalibratedModels:

@@ -194,6 +194,12 @@ class Machine(Document):
     """The machine whose links the fabric's numbers describe."""
 
     gpus: int = Field(ge=1, description="GPUs in it")
+    kind: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
+        description="kind of its GPUs, such as h100; it changes no compute time (gpu= in the name "
+        "of a model does), but results say on which GPU models compute",
+    )
     source: str = Field(min_length=1, description="where the number comes from")
 
 

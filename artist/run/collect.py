@@ -135,7 +135,7 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
         trace_filled=trace.filled,
         trace_dropped=trace.dropped,
         trace_mapped=trace.mapped,
-        world=world_of(scenario, prepared.fabric, calibration),
+        world=world_of(scenario, prepared.fabric, calibration, {*prepared.simulator.tree.kinds}),
     )
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from artist.cluster.fabric import Fabric
     from artist.config import Scenario
     from artist.estimates.calibration import Calibration
@@ -23,23 +25,43 @@ def world(scenario: Scenario) -> str:
     Raises:
         ConfigError: the scenario names a fabric or calibration that is not there.
     """
-    from artist.run.hardware import build_calibration, build_fabric
+    from artist.run.hardware import build_calibration, build_fabric, cluster_of
 
     if scenario.backend == "none":
         return _NO_NETWORK
-    fabric = build_fabric(scenario)
-    return world_of(scenario, fabric, build_calibration(scenario, fabric))
+    fabric, cluster = build_fabric(scenario), cluster_of(scenario)
+    kinds = () if cluster is None else cluster.kinds
+    return world_of(scenario, fabric, build_calibration(scenario, fabric), kinds)
 
 
-def world_of(scenario: Scenario, fabric: Fabric, calibration: Calibration | None) -> str:
-    """The same, of a fabric and a calibration that are read already."""
+def world_of(
+    scenario: Scenario, fabric: Fabric, calibration: Calibration | None, kinds: Collection[str]
+) -> str:
+    """The same, of what is read already. `kinds` are those of the cluster's machines."""
     from artist.cluster.fabric_options import changes_text
 
     if scenario.backend == "none":
         return _NO_NETWORK
     changed = " (changed)" if changes_text(scenario.fabric_options) else ""
     fitted = "no" if calibration is None else calibration.origin_words
-    return f"fabric {fabric.name}{changed}, {fabric.origin_words}; calibration: {fitted}"
+    words = f"fabric {fabric.name}{changed}, {fabric.origin_words}; calibration: {fitted}"
+    assumed = "" if calibration is not None else _assumed_gpu(scenario, fabric, kinds)
+    return f"{words}; {assumed}" if assumed else words
+
+
+def _assumed_gpu(scenario: Scenario, fabric: Fabric, kinds: Collection[str]) -> str:
+    """On which GPU models compute, where that is not the GPU of the cluster; else empty.
+
+    A cluster file's kinds win over the fabric's. Tables of speeds and recorded answers have
+    compute times of their own.
+    """
+    from artist.cluster.tree import ONE_KIND
+    from artist.workload.gpus import ASSUMED_GPU, assumed_in_words
+
+    if scenario.speeds is not None or scenario.backend.partition(":")[0] == "recorded":
+        return ""
+    described = fabric.machine.kind if fabric.machine is not None else None
+    return assumed_in_words({*kinds} - {ONE_KIND} or {described or ASSUMED_GPU})
 
 
 def busiest_model(jobs: Table) -> str:

@@ -25,7 +25,7 @@ permutations around it:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
@@ -143,6 +143,37 @@ FASTER = MappingProxyType({Precision.BF16: 1.0, Precision.FP8: 2.0, Precision.NV
 """Fitted with them: how much faster than BF16 matrices are, at most as data sheets say."""
 
 GPU_NAMES = tuple(_DATA_SHEETS)
+
+ASSUMED_GPU = "a100"
+"""The GPU of a model whose name has no `gpu=`, on every fabric. Shares of the peak are known best
+on this one, and calibrations and results are based on its times."""
+
+
+def in_words(kind: str) -> str:
+    """A kind of GPU in a sentence: `an A100`, `a T4`."""
+    name = kind.upper()
+    return f"{'an' if name[0] in 'AEFHILMNORSX' else 'a'} {name}"
+
+
+def assumed_in_words(kinds: Collection[str]) -> str:
+    """That models compute as on `ASSUMED_GPU`, where GPUs are of other kinds; else empty.
+
+    How much faster another kind can be is the ratio of the peaks in BF16.
+    """
+    others = sorted({*kinds} - {ASSUMED_GPU})
+    if not others:
+        return ""
+    of_known = (
+        f"gpu={kind}, up to {_DATA_SHEETS[kind][2] / _DATA_SHEETS[ASSUMED_GPU][2]:.1f} times as "
+        "fast"
+        for kind in others
+        if kind in GPU_NAMES
+    )
+    unless = " or ".join(of_known)
+    rest = f" where a model's name has no {unless}" if unless else ""
+    unknown = " or ".join(in_words(kind) for kind in others if kind not in GPU_NAMES)
+    not_of = f", not of {unknown}" if unknown else ""
+    return f"compute times of {in_words(ASSUMED_GPU)}{rest}{not_of}"
 
 
 def fitted_gpu(name: str, precision: Precision) -> Gpu:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
 
@@ -20,7 +20,7 @@ from artist.workload.catalogue import ROWS, Model
 from artist.workload.divide import Plan, divide
 from artist.workload.division.pipeline_schedules import Schedule
 from artist.workload.division.staged import Axes, Sharded, axes_of_order
-from artist.workload.gpus import FASTER, FITTED, Precision, fitted_gpu, gpu
+from artist.workload.gpus import FASTER, FITTED, GPU_NAMES, Gpu, Precision, fitted_gpu, gpu
 from artist.workload.layers import Degrees, Workload
 from artist.workload.parallelism import Division, data_parallel, divided, fully_sharded
 from artist.workload.settings import Settings, parse, refuse, text_of
@@ -109,6 +109,24 @@ def settings(name: str) -> Settings:
 def parameters(name: str) -> int:
     """Trainable parameters of a model (any spelling, with settings)."""
     return sum(operator.parameters for operator in operators(name))
+
+
+def times_as_fast(name: str, kind: str) -> float:
+    """Compute time of a model (any spelling, with settings) over that on another kind of GPU.
+
+    Raises:
+        UnknownNameError: nothing is known of this kind, or not with the model's timing.
+    """
+    _, row, chosen = _resolved(name)
+    if kind not in GPU_NAMES:
+        raise UnknownNameError("GPU", kind, GPU_NAMES, f"known: {', '.join(GPU_NAMES)}")
+    other = replace(chosen, gpu=kind)
+    _check_timing(name, other)
+    here, there = (
+        sum(device.compute_us(operator, chosen.batch) for operator in row.operators(chosen))
+        for device in (_device(chosen), _device(other))
+    )
+    return here / there
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,11 +240,7 @@ def _check_staged(spec: str, row: Model, chosen: Settings) -> None:
 def _workload(spec: str) -> Workload:
     """The iteration of a canonical name; computed once."""
     _, row, chosen = _resolved(spec)
-    precision = Precision(chosen.precision)
-    if chosen.timing == "fitted":
-        device = fitted_gpu(chosen.gpu, precision)
-    else:
-        device = gpu(chosen.gpu, precision, roofline=chosen.timing == "roofline")
+    device = _device(chosen)
     row_operators = row.operators(chosen)
     if chosen.staged:
         return divide(spec, row_operators, _plan(chosen), device)
@@ -237,6 +251,13 @@ def _workload(spec: str) -> Workload:
         division = Division(chosen.batch, degrees, chosen.microbatches)
         return divided(spec, row_operators, division, device)
     return data_parallel(spec, row_operators, chosen.batch, device)
+
+
+def _device(chosen: Settings) -> Gpu:
+    precision = Precision(chosen.precision)
+    if chosen.timing == "fitted":
+        return fitted_gpu(chosen.gpu, precision)
+    return gpu(chosen.gpu, precision, roofline=chosen.timing == "roofline")
 
 
 def _plan(chosen: Settings) -> Plan:

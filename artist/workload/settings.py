@@ -24,7 +24,7 @@ from artist.workload.division.staged import (
     Sharded,
     axes_of_order,
 )
-from artist.workload.gpus import GPU_NAMES, Precision
+from artist.workload.gpus import ASSUMED_GPU, GPU_NAMES, Precision
 
 TIMINGS = ("arithmetic", "roofline", "fitted")
 PARALLEL = ("data", "fsdp")
@@ -42,7 +42,7 @@ class Settings:
 
     batch: int
     sequence: int | None = None
-    gpu: str = "a100"
+    gpu: str = ASSUMED_GPU
     precision: str = Precision.TF32
     timing: str = "roofline"
     parallel: str = "data"

@@ -79,6 +79,38 @@ def test_a_machine_from_measured_steps(artist, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_a_fit_prints_each_step_and_is_refused_where_it_misses_them(artist, tmp_path: Path) -> None:
+    rows = {"1": 0.21, "4": 0.22, "2,2": 0.47, "4,4,4": 0.45}
+    header = "hardware,task,batch_per_gpu,placement,step_s"
+    columns = "placement	batch per GPU	measured, s	predicted, s	error %"
+
+    def written(name: str, placed: dict[str, float]) -> tuple[str, ...]:
+        lines = [f'ours,resnet50,32,"{placement}",{step_s}' for placement, step_s in placed.items()]
+        (tmp_path / f"{name}.csv").write_text("\n".join([header, *lines]))
+        return ("calibrate", "machine", name, "--base", "t4", "--steps", f"{name}.csv",
+                "--model", "resnet50")  # fmt: skip
+
+    done = artist(*written("good", rows))
+    assert done.returncode == 0, done.stderr
+    title, head, *table = done.stdout.splitlines()[:5]
+    assert (title, head) == ("# steps of resnet50, the worst first", columns)
+    assert sorted(line.split("\t")[0] for line in table) == ["2,2", "4", "4,4,4"]
+    errors = [abs(float(line.split("\t")[-1])) for line in table]
+    assert errors == sorted(errors, reverse=True)
+    fabric = yaml.safe_load((tmp_path / "astra_configs/fabrics/good.yaml").read_text())
+    assert fabric["origin"]["error"].startswith("error of 3 steps: median ")
+    assert fabric["origin"]["error"].endswith(f"at most {errors[0]:.1f} %")
+
+    bad = written("bad", {**rows, "4,4": 185})
+    done = artist(*bad)
+    assert done.returncode == 3
+    assert "% (P90), those of measured machines by at most 26 % (docs/fidelity.md)" in done.stderr
+    assert "with --misfit" in done.stderr
+    assert "the worst first" in done.stdout
+    assert not (tmp_path / "astra_configs/fabrics/bad.yaml").exists()
+    assert artist(*bad, "--misfit").returncode == 0
+
+
 def test_runs_on_a_fitted_machine_take_as_long_as_its_steps(artist, tmp_path: Path) -> None:
     """The step on one GPU takes three times the catalogue's: so does what its share is of."""
     rows = {"1": 0.21, "4": 0.22, "4,4": 0.31}

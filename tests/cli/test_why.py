@@ -33,7 +33,8 @@ STORY = """\
 from h to h took what why, where
 0.000 1.272 76.3 min waits other jobs came first: it headed the queue itself for 45.8 min; \
 it wanted 4, and for 8.2 min of 76.3 min as many stayed free; \
-18 other jobs got GPUs meanwhile, all before it in the trace; most GPU time was held by \
+for 68.1 min no GPU did; 18 other jobs got GPUs meanwhile, all before it in the trace; \
+most GPU time was held by \
 jobs 4, 10, 12, 13, 15
 1.272 13.916 12.6 h runs on 4 4, tier machine, 1.000 x its isolated time; it finished
 It finished 13.9 h after its arrival, 1.101 x the 12.6 h of its isolated run.

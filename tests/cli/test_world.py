@@ -11,10 +11,12 @@ from artist.cli.remarks import remarks, unread_quotas
 from artist.cluster.default_fabric import MEASURED_FABRIC
 from artist.cluster.fabric import Fabric, fabric_names, load_fabric
 from artist.config import Scenario
+from artist.registry import UnknownNameError
 from artist.run import build_fabric, simulate
 from artist.run.world import busiest_model, world
 from artist.trace.native.writer import write_csv
 from artist.trace.synthetic.generate import synth_jobs
+from artist.workload.models import times_as_fast
 
 
 @pytest.mark.parametrize(
@@ -42,6 +44,54 @@ def test_a_world_is_named_with_the_source_of_its_figures(
     changes: dict[str, object], words: str
 ) -> None:
     assert words in world(Scenario.model_validate({"policy": "fifo", "racks": 2, **changes}))
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"fabric": "h100-quantum2-spectrum4"}, "has no gpu=h100, up to 3.2 times as fast"),
+        ({"fabric": "t4"}, "; compute times of an A100, not of a T4"),
+        ({"fabric": "a100"}, ""),
+        ({"fabric": "dally2025", "calibration": "none"}, ""),
+        ({"fabric": "h100-quantum2-spectrum4", "calibration": "dally2025-table1"}, ""),
+        ({"fabric": "a100", "cluster": "three-regions"}, "has no gpu=h100, up to 3.2 times"),
+        ({"cluster": "k80-p100-v100"}, "not of a K80 or a P100 or a V100"),
+        ({"cluster": "k80-p100-v100", "speeds": "gavel"}, ""),
+    ],
+)
+def test_a_world_says_on_which_gpu_models_compute(changes: dict[str, object], words: str) -> None:
+    told = world(Scenario.model_validate({"policy": "fifo", "trace": "synth", **changes}))
+    assert words in told if words else "compute times" not in told
+
+
+def test_the_gpu_changes_no_digest() -> None:
+    fabric = load_fabric("hgx-h100")
+    assert fabric.machine is not None
+    unsaid = fabric.model_copy(update={"machine": fabric.machine.model_copy(update={"kind": None})})
+    assert unsaid.digest == fabric.digest
+
+
+def test_an_answer_says_on_which_gpu_the_model_computes(artist) -> None:
+    ask = ("latency", "--placement", "8,8", "--fabric", "h100-quantum2-spectrum4", "--model")
+    assert (
+        "of an A100; llama3-8b@gpu=h100 computes 3.2 times as fast, as this fabric's GPUs would."
+        in artist(*ask, "llama3-8b").stdout
+    )
+    for named in ("llama3-8b@gpu=h100", "llama3-8b@gpu=a100"):
+        assert "A100" not in artist(*ask, named).stdout
+    t4 = ("latency", "--placement", "4,4", "--model", "resnet50", "--fabric", "t4")
+    assert "of an A100, not of this fabric's T4." in artist(*t4).stdout
+    assert "of an A100" in artist(*t4[:1], *t4[3:], "--gpus", "1..8").stdout
+    assert "an A100, on every fabric, unless named" in artist("explain", "llama3-8b").stdout
+    assert "Its GPUs are H100; models have" in artist("explain", "hgx-h100").stdout
+
+
+def test_the_factor_is_that_of_the_models_compute_times() -> None:
+    """Of arithmetic alone it is the ratio of the peaks: 989.4 over 312 TFLOP/s in BF16."""
+    assert times_as_fast("resnet50@precision=bf16", "h100") == pytest.approx(989.4 / 312)
+    assert times_as_fast("gpt2", "h100") < 494.7 / 156  # memory is 1.6 times as fast
+    with pytest.raises(UnknownNameError, match="t4"):
+        times_as_fast("resnet50", "t4")
 
 
 def test_every_shipped_fabric_says_where_its_figures_come_from() -> None:

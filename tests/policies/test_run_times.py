@@ -2,64 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pytest
-from support import SELF_SUFFICIENT, cluster, job
+from support import SELF_SUFFICIENT
 
-from artist.contract import ClusterView, Decision, Wait
-from artist.engine.simulator import Simulator
+from artist.contract import BasePolicy, Start, WrapperPolicy
+from artist.errors import PolicyError
 from artist.policies.run_times import knows_run_times
+from artist.policies.shared.placers import PackPlacer
 from artist.run import open_policy
-from artist.testing import LevelRates
-from artist.units import ticks
+from artist.testing import check_policy, check_run_times, decides_by_run_times
 
-LOOKED_AT = ticks(100_000)
-"""No job finishes before it, and several leases end."""
-
-RISING = [2**17, 2**18, 2**19, 2**20, 2**21, 2**22]
-"""Iterations of 1 s; in the second trace their order is the opposite."""
-
-
-class Recorded:
-    """Notes the decisions of a policy, the words of `Wait` apart."""
-
-    def __init__(self, name: str) -> None:
-        self._policy = open_policy(name, {})
-        self.lease = self._policy.lease
-        self.tables = self._policy.tables
-        self.contests = self._policy.contests
-        self.noted: list[tuple[int, list[Decision]]] = []
-
-    def decide(self, view: ClusterView) -> Sequence[Decision]:
-        answer = list(self._policy.decide(view))
-        told = [one for one in answer if not isinstance(one, Wait)]
-        if told and view.now < LOOKED_AT:
-            self.noted.append((view.now, told))
-        return answer
-
-
-def decisions(name: str, iterations: Sequence[int]) -> list[tuple[int, list[Decision]]]:
-    """What the policy decides before any job of these lengths has finished."""
-    tree = cluster([4, 4])
-    jobs = [
-        job(f"j{index}", gpus=(4, 8, 2)[index % 3], iterations=count, compute_s=1.0)
-        for index, count in enumerate(iterations)
-    ]
-    policy = Recorded(name)
-    Simulator(tree, jobs, LevelRates(tree), lease=policy.lease).run(policy)
-    return policy.noted
-
-
-# Finish-time fairness is a ratio of two run times: at the arrival of a job its length cancels.
-# Optimus looks at what is left of elastic jobs only.
-BY_LENGTH_LATER = ("gavel-ftf", "optimus")
+# As in test_contract.py: rounds of a minute would be thousands.
+ROUNDS = ("pollux", "sia", "equal-share", "max-throughput", "optimus")
 
 
 @pytest.mark.parametrize("name", SELF_SUFFICIENT)
 def test_only_policies_that_know_run_times_decide_by_them(name: str) -> None:
-    differ = decisions(name, RISING) != decisions(name, RISING[::-1])
-    assert differ == (knows_run_times(name) and name not in BY_LENGTH_LATER)
+    options = {"period_s": 3600.0} if name in ROUNDS else {}
+    seen = decides_by_run_times(lambda: open_policy(name, options))
+    assert (seen is not None) == knows_run_times(name)
+
+
+class Fairsize(BasePolicy):
+    """Smallest job first, by GPUs and by the run time that nobody can know."""
+
+    def decide(self, view):
+        free, decisions = view.free.copy(), []
+        for job in sorted(view.waiting.values(), key=self._size):
+            placement = PackPlacer().place(free, job.job.gpus)
+            if placement is not None:
+                free.claim(placement)
+                decisions.append(Start(job.handle, placement))
+        return decisions
+
+    def _size(self, job):
+        return job.job.gpus * job.job.iterations * job.job.compute_s, job.handle
+
+
+class Declared(Fairsize):
+    """The same, which says so."""
+
+    knows_run_times = True
+
+
+class Later(Fairsize):
+    """By run time only among jobs that arrived later: seen when GPUs become free for them."""
+
+    def _size(self, job):
+        return (job.job.iterations if job.entered else 0), job.handle
+
+
+class Quota(WrapperPolicy):
+    """Forwards all."""
+
+
+def test_a_policy_that_reads_run_times_and_does_not_say_so_breaks_the_contract() -> None:
+    with pytest.raises(PolicyError, match=r"ignorant of run times: .*class Fairsize"):
+        check_policy(Fairsize)
+    with pytest.raises(PolicyError, match=r"otherwise at 3000 s .*class Later"):
+        check_run_times(Later)
+    check_policy(Declared)
+
+
+def test_the_policy_inside_a_wrapper_is_seen() -> None:
+    with pytest.raises(PolicyError, match="class Quota"):
+        check_run_times(lambda: Quota(Fairsize()))
+    check_run_times(lambda: Quota(Declared()))
 
 
 def test_a_wrapper_knows_what_the_policy_inside_knows(tmp_path, monkeypatch) -> None:

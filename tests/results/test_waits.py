@@ -120,7 +120,7 @@ def test_the_cause_of_a_wait_is_what_took_most_of_it() -> None:
     assert (wait["job_id"], wait["cause"], wait["left_free_s"], wait["wait_s"]) == (
         "small", "order", 4.0, 13.0,
     )  # fmt: skip
-    assert "for 4 s of 13 s as many stayed free" in wait["reason"]
+    assert "for 4 s of 13 s as many stayed free; for 9 s no GPU did" in wait["reason"]
     jobs[1] = job("all", 4, 3, arrival_s=1.0)
     assert table(simulated("fifo", tree, jobs), tree, jobs)[1]["cause"] == "left-free"
 
@@ -277,6 +277,23 @@ def test_seconds_by_cause_by_hand() -> None:
         ("quota", 1.0, "too much"),
         ("left-free", 1.0, ""),
     ]
+
+
+def test_the_times_of_a_reason_add_up_to_the_wait() -> None:
+    # wide has 7 of 8 GPUs until 9. pair could start then, and is left waiting until 12, from 10 on
+    # with a reason.
+    jobs = [job("wide", 7, 9), job("pair", 2, 1, arrival_s=1.0)]
+    answers = {
+        0: [Start(0, on({0: 7})), Wake(10 * S)],
+        10: [Wait(1, "says so"), Wake(12 * S)],
+        12: [Start(1, on({0: 2}))],
+    }
+    tree = cluster([8])
+    (wait,) = table(run(tree, jobs, Script(answers)), tree, jobs)
+    assert (wait["cause"], wait["wait_s"]) == ("order", 11.0)
+    assert "for 1 s of 11 s as many stayed free" in wait["reason"]
+    assert "; for 8 s at most 1 did; " in wait["reason"]
+    assert wait["reason"].endswith("; besides, says so (for 2 s of 11 s)")
 
 
 # -- against the definitions ---------------------------------------------------------

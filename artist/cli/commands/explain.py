@@ -105,6 +105,8 @@ def _explain_fabric(fabric: Fabric) -> None:
         )
     for sentence in _more_outside(fabric):
         print_text(sentence)
+    if fabric.machine is not None and fabric.machine.kind is not None:
+        print_text(_gpu_of_fabric(fabric.machine.kind))
     print_table("sources", ("level", "source"), [(one.name, one.source) for one in fabric.levels])
     if fabric.system.rings == "one":
         print_text(
@@ -126,6 +128,14 @@ def _more_outside(fabric: Fabric) -> Iterator[str]:
                 f"takes {latency_text(outer.latency_ns)} there, not "
                 f"{latency_text(inner.latency_ns)}: so their sources have it."
             )
+
+
+def _gpu_of_fabric(kind: str) -> str:
+    """The kind of GPU of its machines, and on which one models compute."""
+    from artist.workload.gpus import assumed_in_words
+
+    assumed = assumed_in_words({kind})
+    return f"Its GPUs are {kind.upper()}{f'; models have {assumed}' if assumed else ''}."
 
 
 def _owner(fabric: Fabric) -> str:
@@ -155,9 +165,19 @@ def _name_facts(name: str) -> dict[str, dict[str, str]]:
             continue
         row = next(row for row in rows_of(Kind(kind)) if next(iter(row.values())) == name)
         facts = {key: str(value) for key, value in [*row.items()][1:] if value not in ("", None)}
+        facts.update({"computes as on": _gpu_of_model(name)} if kind == "models" else {})
         command = more.format(name)
         found[f"{kind.removesuffix('s')} {name}"] = {**facts, "more": command}
     return found
+
+
+def _gpu_of_model(name: str) -> str:
+    """On which GPU a model computes, and how its name says another."""
+    from artist.workload.gpus import GPU_NAMES, in_words
+    from artist.workload.models import settings
+
+    others = "|".join(GPU_NAMES)
+    return f"{in_words(settings(name).gpu)}, on every fabric, unless named {name}@gpu={others}"
 
 
 def _catalogued(name: str) -> str:

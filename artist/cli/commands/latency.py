@@ -182,7 +182,7 @@ def _say_calibration(
     if format_ is SweepFormat.TABLE:
         for sentence in (
             query.fitted_before(models.calibration, fabric, changes),
-            query.uncalibrated(model, models.name, fabric),
+            *query.about_models(model, models, fabric),
         ):
             if sentence:
                 print_text(sentence)

@@ -57,7 +57,7 @@ def check(
     from artist.config import load_scenario
     from artist.policies.own_file import in_a_sentence
     from artist.run import open_policy
-    from artist.testing import check_policy, situations
+    from artist.testing import CLAUSES, check_policy, situations
 
     chosen = load_scenario(None, {"policy": policy}, sets or []).policy_options
     try:
@@ -66,7 +66,9 @@ def check(
         if error := in_a_sentence(cause, policy):
             raise error from cause
         raise
-    print_text(f"{policy} keeps the contract: {len(situations(seed))} situations, 6 clauses each")
+    print_text(
+        f"{policy} keeps the contract: {len(situations(seed))} situations, {CLAUSES} clauses"
+    )
 
 
 def _class_name(name: str) -> str:

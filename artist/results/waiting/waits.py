@@ -72,6 +72,8 @@ class _Free(NamedTuple):
     """The last tick at which as many were free as the job needs; -1 if there is none."""
     since: Whole
     """Most free GPUs from just after that tick on; of no meaning without one."""
+    fewer: Whole
+    """Most GPUs that stayed free while too few did, where `left_for` is a part of the wait."""
 
 
 def wait_table(inputs: WaitInputs) -> Table:
@@ -84,8 +86,11 @@ def wait_table(inputs: WaitInputs) -> Table:
     least = inputs.least[waits.handle]
     mostly_free = (free.left_for > 0) & (2 * free.left_for >= waits.end - waits.begin)
     cause = np.select([mostly_free, free.most >= least], [LEFT_FREE, ORDER], GPUS).tolist()
-    for index, causes in _spent(inputs, waits, told).items():
+    spent = _spent(inputs, waits, told)
+    left_untold = free.left_for.copy()
+    for index, causes in spent.items():
         cause[index] = causes.most_common(1)[0][0]
+        left_untold[index] = causes[LEFT_FREE]
     ended = inputs.stays.ended
     columns: Table = {
         "job_id": names[waits.handle].tolist(),
@@ -95,7 +100,7 @@ def wait_table(inputs: WaitInputs) -> Table:
         "gpus": inputs.wanted[waits.handle],
         "began": [ended[stay] if stay >= 0 else ARRIVED for stay in before.tolist()],
         "cause": cause,
-        "reason": _reasons(cause, told, inputs, waits, free, around),
+        "reason": _reasons(cause, told, inputs, waits, free, left_untold, around),
         "free_gpus_max": free.most,
         "left_free_s": seconds_column(free.left_for),
         "waited_for": _named(around.holders, inputs.jobs),
@@ -167,7 +172,7 @@ def _free(inputs: WaitInputs, waits: Waits) -> _Free:
     stays_so = lengths >= HAND_OVER
     low, high = np.searchsorted(ticks, waits.begin), np.searchsorted(ticks, waits.end)
     least = inputs.least[waits.handle]
-    left_for, last = np.zeros((2, len(least)), dtype=np.int64)
+    left_for, last, fewer = np.zeros((3, len(least)), dtype=np.int64)
     for gpus in rising(least).tolist():
         enough = np.where((steady[:-1] >= gpus) & stays_so, lengths, 0)
         until = np.concatenate([[0], np.cumsum(enough)])
@@ -175,11 +180,15 @@ def _free(inputs: WaitInputs, waits: Waits) -> _Free:
         these = least == gpus
         left_for[these] = until[high[these]] - until[low[these]]
         last[these] = latest[high[these] - 1]
+        partly = these & (left_for > 0) & (left_for < waits.end - waits.begin)
+        if partly.any():
+            too_few = np.where(steady < gpus, steady, -1)
+            fewer[partly] = _largest_between(too_few, low[partly], high[partly])
     later = last + 1 < high
     after = _largest_between(most_at, np.where(later, np.maximum(last + 1, low), low), high)
     since = np.maximum(steady[last], np.where(later, after, 0))
     known = np.where(last >= low, ticks[last], -1)
-    return _Free(_largest_between(most_at, low, high), left_for, known, since)
+    return _Free(_largest_between(most_at, low, high), left_for, known, since, fewer)
 
 
 def _over_time(inputs: WaitInputs, ticks: Whole) -> tuple[Whole, Whole]:
@@ -277,8 +286,10 @@ def _reasons(
     inputs: WaitInputs,
     waits: Waits,
     free: _Free,
+    left_untold: Whole,
     around: WaitNeighbours,
 ) -> list[str]:
+    """The sentence of each wait. `left_untold`: ticks left free while the policy told no reason."""
     return [
         _reason(cause, told.get(index), _Figures(*figures))
         for index, (cause, *figures) in enumerate(
@@ -288,8 +299,9 @@ def _reasons(
                 inputs.least[waits.handle].tolist(),
                 free.most.tolist(),
                 free.since.tolist(),
+                free.fewer.tolist(),
                 (waits.end - free.last).tolist(),
-                free.left_for.tolist(),
+                left_untold.tolist(),
                 (waits.end - waits.begin).tolist(),
                 around.served,
                 around.overtaken,
@@ -307,6 +319,7 @@ class _Figures(NamedTuple):
     least: int
     most_free: int
     most_since: int
+    fewer: int
     since: Tick
     """How long before its start as many GPUs as it needs were free for the last time."""
     left_for: Tick
@@ -336,24 +349,33 @@ def _behind(inputs: WaitInputs, waits: Waits) -> list[str]:
 
 
 def _reason(cause: str, told: _Told | None, wait: _Figures) -> str:
+    """The sentence of a wait; what it says of times adds up to the wait."""
     least = f" (at least {wait.least})" if wait.least < wait.gpus else ""
     wanted, free = f"it wanted {wait.gpus}{least}", _most_free(wait.most_free)
     if told is not None and cause in told.ticks:
         return f"{_told_text(told, wait.length)}; {wanted}, and {free}"
-    if told is not None:
-        return f"{_reason(cause, None, wait)}; besides, {_told_text(told, wait.length)}"
+    besides = "" if told is None else f"; besides, {_told_text(told, wait.length)}"
     if cause == GPUS:
-        return f"{wait.behind}{free}, and {wanted}"
+        return f"{wait.behind}{free}, and {wanted}{besides}"
     if wait.left_for:
         stayed = f"for {_time(wait.left_for)} of {_time(wait.length)} as many stayed free"
         unused = ", but the policy's order or rule of placement left them unused"
-        had = f"{wanted}, and {stayed}{'' if wait.behind else unused}"
+        had = f"{wanted}, and {stayed}{'' if wait.behind else unused}{_too_few(told, wait)}"
     else:
         had = (
             f"as many GPUs as it needs were last free {_time(wait.since)} before it started, but "
             f"other jobs got them; after that {_most_free(wait.most_since)}, and {wanted}"
         )
-    return f"{wait.behind}{had}; {_meanwhile(wait.served, wait.overtaken)}"
+    return f"{wait.behind}{had}; {_meanwhile(wait.served, wait.overtaken)}{besides}"
+
+
+def _too_few(told: _Told | None, wait: _Figures) -> str:
+    """For how long fewer GPUs stayed free than the job needs, beside what the policy told."""
+    told_for = 0 if told is None else sum(told.ticks.values())
+    rest = wait.length - wait.left_for - told_for
+    if rest < HAND_OVER:
+        return ""
+    return f"; for {_time(rest)} {f'at most {wait.fewer}' if wait.fewer > 0 else 'no GPU'} did"
 
 
 def _told_text(told: _Told, length: Tick) -> str:
