@@ -1,4 +1,4 @@
-"""Why more bandwidth changes next to nothing in a comparison over it."""
+"""What communication waits for on a level whose links differ in a comparison."""
 
 from __future__ import annotations
 
@@ -12,29 +12,36 @@ if TYPE_CHECKING:
     from artist.experiments.comparison.comparison_result import Comparison
 
 _BANDWIDTHS = ("bandwidth", "bandwidth_gib_per_s")
+_LINKS = (*_BANDWIDTHS, "latency", "latency_ns")
 
 
-def why_little(comparison: Comparison, scenario: Scenario) -> Iterator[str]:
-    """A sentence for each level whose bandwidth varies without much effect on the first metric.
+def what_links_decide(comparison: Comparison, scenario: Scenario) -> Iterator[str]:
+    """A sentence for each level whose bandwidth or latency varies.
 
     It takes one more run of the first variant.
     """
+    varied: dict[str, list[str]] = {}
     for key in dict.fromkeys(key for point in comparison.points.values() for key in point):
         group, _, rest = key.partition(".")
         level, _, name = rest.rpartition(".")
-        if group != "fabric" or name not in _BANDWIDTHS or not _changes_little(comparison, key):
-            continue
+        if group == "fabric" and name in _LINKS:
+            varied.setdefault(level, []).append(key)
+    for level, keys in varied.items():
         from artist.run.communication_split import communication_split
 
         policy = {"policy": comparison.policy}
         found = communication_split(scenario.model_copy(update=policy), level)
-        if found is not None:
-            past, shares = found
-            rest = f"; of the rest, {shares}" if past < 1 else ""
-            yield (
-                f"More bandwidth of {level} changes little: under {comparison.policy}, "
-                f"{100 * past:.0f} % of the communication does not cross it{rest}."
-            )
+        if found is None:
+            continue
+        past, shares = found
+        rest = f"; of the rest, {shares}" if past < 1 else ""
+        little = any(key.endswith(_BANDWIDTHS) and _changes_little(comparison, key) for key in keys)
+        begin = f"More bandwidth of {level} changes little: under" if little else "Under"
+        where = "it" if little else level
+        yield (
+            f"{begin} {comparison.policy}, {100 * past:.0f} % of the communication does not cross "
+            f"{where}{rest}."
+        )
 
 
 def _changes_little(comparison: Comparison, key: str) -> bool:

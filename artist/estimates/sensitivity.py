@@ -280,30 +280,46 @@ def _answer(
 
 
 class LevelShares(NamedTuple):
-    """What part of communication ends without hops or without bytes on a level.
+    """What part of communication ends without hops or without bytes on a level, or with both.
 
-    They need not add up to 1: other levels and constant shares take the rest, and hops and bytes
-    may overlap.
+    What is left of 1 is `shared`: above 0 where hops and bytes hide behind each other, so that
+    only both gone take it away; below 0 where one of them gone takes away some of the other.
     """
 
     hops: float
     bytes: float
+    elsewhere: float
+    """What stays without both: other levels, and a calibration's constant share."""
+
+    @property
+    def shared(self) -> float:
+        """What ends only without both, or less than 0."""
+        return 1 - self.hops - self.bytes - self.elsewhere
 
     def __str__(self) -> str:
-        hops, sent = (f"{100 * max(0.0, one):.0f} %" for one in self)
-        return f"{hops} is latency of hops and {sent} bytes"
+        """Parts in whole percents that add up to 100."""
+        hops, sent, elsewhere = (round(100 * max(0.0, one)) for one in self[:3])
+        either = 100 - hops - sent - elsewhere
+        words = [f"{hops} % is latency of hops", f"{sent} % bytes", f"{elsewhere} % other levels"]
+        if either > 0:
+            words.append(f"{either} % either, as hops and bytes overlap")
+        told = f"{', '.join(words[:-1])} and {words[-1]}"
+        return told + (
+            f" ({-either} % ends without either one, and counts twice)" if either < 0 else ""
+        )
 
 
-def level_fabrics(fabric: Fabric, level: str) -> tuple[Fabric, Fabric]:
-    """The fabric without latency on a level, and with as much bandwidth as a link can have.
+def level_fabrics(fabric: Fabric, level: str) -> tuple[Fabric, Fabric, Fabric]:
+    """The fabric without latency on a level, with as much bandwidth as a link can have, and both.
 
     Raises:
         ConfigError: the fabric has no such level.
     """
     fastest = LevelOptions(bandwidth_gib_per_s=FASTEST_GIB_PER_S)
-    without = (LevelOptions(latency_ns=0.0), fastest)
-    no_hops, no_bytes = (with_options(fabric, {level: one}) for one in without)
-    return no_hops, no_bytes
+    no_hops, no_bytes = (
+        with_options(fabric, {level: one}) for one in (LevelOptions(latency_ns=0.0), fastest)
+    )
+    return no_hops, no_bytes, with_options(no_hops, {level: fastest})
 
 
 def level_shares(fabric: Fabric, level: str, placement: str, ask: Ask) -> LevelShares:
@@ -315,8 +331,13 @@ def level_shares(fabric: Fabric, level: str, placement: str, ask: Ask) -> LevelS
     now_s, *without = (
         _times(ask(one, placement))[1] for one in (fabric, *level_fabrics(fabric, level))
     )
-    hops, sent = ((now_s - one_s) / now_s if now_s else 0.0 for one_s in without)
-    return LevelShares(hops, sent)
+    return shares_of(now_s, without)
+
+
+def shares_of(now: float, without: Sequence[float]) -> LevelShares:
+    """The shares of communication of which `without` is left on each of `level_fabrics`."""
+    hops, sent, both = ((now - one) / now if now else 0.0 for one in without)
+    return LevelShares(hops, sent, 1 - both)
 
 
 def little_gained(sweep: SettingSweep, points: Sequence[Point]) -> list[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from artist.cluster.fabric_options import level_of
 from artist.cluster.placement_shape import depth, parse_signature
-from artist.estimates.sensitivity import LevelShares, level_fabrics
+from artist.estimates.sensitivity import LevelShares, level_fabrics, shares_of
 from artist.run import build_calibration, build_fabric, build_latency, simulate
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def communication_split(scenario: Scenario, level: str) -> tuple[float, LevelSha
         build_latency(scenario, one, calibration) for one in (fabric, *level_fabrics(fabric, level))
     )
     past = across = 0.0
-    left = [0.0, 0.0]
+    left = [0.0, 0.0, 0.0]
     tables = simulate(scenario).tables
     held = sorted(_held_gpu_s(tables).items(), key=lambda pair: -pair[1])
     for (model, signature), gpu_s in held[:_MOST_ASKED]:
@@ -58,8 +58,7 @@ def communication_split(scenario: Scenario, level: str) -> tuple[float, LevelSha
             left[index] += per_ratio * service.estimate(model, shape).comm_ratio
     if not past + across:
         return None
-    hops, sent = ((across - one) / across if across else 0.0 for one in left)
-    return past / (past + across), LevelShares(hops, sent)
+    return past / (past + across), shares_of(across, left)
 
 
 def _held_gpu_s(tables: Mapping[str, Table]) -> dict[tuple[str, str], float]:

@@ -157,9 +157,11 @@ def test_a_comparison_says_why_more_bandwidth_changes_nothing(artist) -> None:
     told = ran.stdout.split(sentence)[1].splitlines()[0]
     assert re.fullmatch(
         r"\d+ % of the communication does not cross it; of the rest, "
-        r"\d+ % is latency of hops and \d+ % bytes\.",
+        r"\d+ % is latency of hops, .*\d+ % bytes.* and \d+ % .*\.",
         told,
     ), told
+    parts = told.split("of the rest, ")[1].partition(" (")[0]
+    assert sum(map(int, re.findall(r"(\d+) %", parts))) >= 100
     half = artist(
         "compare",
         "--racks",
@@ -174,3 +176,4 @@ def test_a_comparison_says_why_more_bandwidth_changes_nothing(artist) -> None:
         "fabric.network.bandwidth=1Gbit/s,100Gbit/s",
     )
     assert "changes little" not in half.stdout
+    assert re.search(r"Under fifo, \d+ % of the communication does not cross network", half.stdout)

@@ -168,15 +168,40 @@ def shares(level: str, model: str = "resnet50", **network: float) -> LevelShares
 
 
 def test_communication_is_split_into_hops_and_bytes_of_a_level() -> None:
-    hops, sent = shares("network", bandwidth_gib_per_s=0.5, latency_ns=0)
-    assert hops == 0 and sent > 0.9
-    hops, sent = shares("network", model="mobilenetv3")  # 50 us a hop, few parameters
-    assert hops > 0.9 and sent < 0.05
+    slow = shares("network", bandwidth_gib_per_s=0.5, latency_ns=0)
+    assert slow.hops == 0
+    assert slow.bytes > 0.9
+    small = shares("network", model="mobilenetv3")  # 50 us a hop, few parameters
+    assert small.hops > 0.9
+    assert small.bytes < 0.05
     # All of a level's share without hops is what the bytes alone take.
     ask = asking(lambda on, one: on_placement(RESNET, one, on, {}), BACKEND, lambda _, it: it)
-    no_hops, no_bytes = level_fabrics(DALLY, "network")
-    now, hopless, weightless = (ask(one, "8/8").comm_ratio for one in (DALLY, no_hops, no_bytes))
-    assert shares("network") == pytest.approx((1 - hopless / now, 1 - weightless / now))
+    now, hopless, weightless, neither = (
+        ask(one, "8/8").comm_ratio for one in (DALLY, *level_fabrics(DALLY, "network"))
+    )
+    split = shares("network")
+    assert split == pytest.approx((1 - hopless / now, 1 - weightless / now, neither / now))
+    assert split.shared + sum(split) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    ("split", "words"),
+    [
+        ((0.85, 0.07, 0.08), "85 % is latency of hops, 7 % bytes and 8 % other levels"),
+        (
+            (0.1, 0.05, 0.25),
+            "10 % is latency of hops, 5 % bytes, 25 % other levels and 60 % either, as hops and "
+            "bytes overlap",
+        ),
+        (
+            (0.6, 0.5, 0.0),
+            "60 % is latency of hops, 50 % bytes and 0 % other levels (10 % ends without either "
+            "one, and counts twice)",
+        ),
+    ],
+)
+def test_the_parts_of_communication_add_up(split: tuple[float, ...], words: str) -> None:
+    assert str(LevelShares(*split)) == words
 
 
 def test_a_small_gain_of_bandwidth_is_explained_and_no_other() -> None:

@@ -355,7 +355,7 @@ def _print(
     comparison: Comparison, scenario: Scenario, costs: Costs | None, *, named: bool, all_: bool
 ) -> None:
     """Print the world, the answer, the table and what a reader should know."""
-    from artist.cli.bandwidth_text import why_little
+    from artist.cli.bandwidth_text import what_links_decide
     from artist.cli.comparison_details import print_details
     from artist.cli.comparison_text import REST, print_comparison, scope
     from artist.cli.costs_text import cheapest, print_costs
@@ -368,7 +368,7 @@ def _print(
     print_heading("; ".join([*about, scope(comparison)]))
     found = [] if costs is None else priced(comparison, costs)
     also = [cheapest(found, costs)] if costs is not None else []
-    print_comparison(comparison, [*also, *why_little(comparison, scenario)])
+    print_comparison(comparison, [*also, *what_links_decide(comparison, scenario)])
     if costs is not None:
         print_costs(found, costs, comparison.setting)
     if "policy" not in varied:
