@@ -90,7 +90,7 @@ def on_placement(
     if at:
         sent = _in_order(sent, placement, order)
     asked = []
-    for one in asked_shapes(shape, fabric, itself=sent.staged is not None):
+    for one in asked_shapes(shape, fabric, itself=sent.fits_some_gpus):
         dims = dimensions(one, fabric)
         settings = change_system(system_settings(dims, fabric), of_astra)
         signature = shape_text(one, fabric.level_names)

@@ -30,7 +30,7 @@ def asked_dimensions(
     workload: Workload, shape: Shape, fabric: Fabric
 ) -> list[tuple[Dimension, ...]]:
     """The dimensions of each query about a workload on a shape; empty ones for a single GPU."""
-    itself = workload.staged is not None
+    itself = workload.fits_some_gpus
     return [dimensions(asked, fabric) for asked in asked_shapes(shape, fabric, itself=itself)]
 
 

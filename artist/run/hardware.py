@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from artist.cluster.fabric import Fabric, load_fabric, with_system
@@ -17,8 +18,9 @@ if TYPE_CHECKING:
     from artist.estimates.calibration import Calibration
     from artist.estimates.latency_service import EstimateStore, LatencyService
     from artist.estimates.query import LatencyBackend
-    from artist.estimates.speeds import ScaledModels, SpeedsOfRun
+    from artist.estimates.speeds import SpeedsOfRun
     from artist.trace.native.trace import Trace
+    from artist.workload.layers import Workload
 
 
 def build_fabric(scenario: Scenario) -> Fabric:
@@ -112,7 +114,9 @@ def build_latency(
     from artist.estimates.calibration import CalibratedModels
     from artist.estimates.latency_service import LatencyService
 
-    models: CalibratedModels | ScaledModels = CalibratedModels(calibration)
+    calibrated = CalibratedModels(calibration)
+    workload_of: Callable[[str], Workload] = WithGraphs(calibrated.workload)
+    constant_share: Callable[[str], float] = calibrated.constant_share
     if scenario.speeds is not None or scales:
         if scenario.backend.partition(":")[0] == "recorded":
             names = ("speeds", "failures", "goodput")
@@ -124,11 +128,29 @@ def build_latency(
             )
         from artist.estimates.speeds import ScaledModels
 
-        models = ScaledModels(models.workload, models.constant_share)
+        scaled = ScaledModels(workload_of, constant_share)
+        workload_of, constant_share = scaled.workload, scaled.constant_share
     backend = open_backend(scenario.backend, scenario.fallback)
     return LatencyService(
-        asked_fabric(scenario, fabric), backend, models.workload, store, models.constant_share
+        asked_fabric(scenario, fabric), backend, workload_of, store, constant_share
     )
+
+
+@dataclass(frozen=True, slots=True)
+class WithGraphs:
+    """Workloads of models and of folders, `chakra:DIR`; an object, so that it pickles."""
+
+    of_model: Callable[[str], Workload]
+
+    def __call__(self, model: str) -> Workload:
+        """The workload of a name."""
+        from artist.workload.models import is_graph
+
+        if not is_graph(model):
+            return self.of_model(model)
+        from artist.astra.files.chakra_folder import graph_of_model, workload_of_graph
+
+        return workload_of_graph(graph_of_model(model))
 
 
 def build_speeds(scenario: Scenario, tree: ClusterTree, trace: Trace) -> SpeedsOfRun | None:

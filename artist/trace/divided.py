@@ -52,11 +52,13 @@ def with_axes(trace: Trace, chosen: JobParallelism | Literal["published", "none"
 
 def _filled(trace: Trace, model_of: Callable[[Job], str | None]) -> tuple[Trace, Counter[str]]:
     """The trace with other models where there are any, and how many jobs have each."""
+    from artist.workload.models import is_graph
+
     filled: Counter[str] = Counter()
     jobs = list(trace.jobs)
     for index, job in enumerate(jobs):
         try:
-            model = model_of(job)
+            model = None if is_graph(job.model) else model_of(job)
         except ConfigError as cause:
             raise _at(trace, index, cause) from cause
         if model is not None:
@@ -67,7 +69,7 @@ def _filled(trace: Trace, model_of: Callable[[Job], str | None]) -> tuple[Trace,
 
 def _checked(trace: Trace) -> Trace:
     """The trace with the sizes of tensor groups; axes must multiply to the GPUs of a job."""
-    from artist.workload.models import workload
+    from artist.workload.models import is_graph, workload
 
     known: dict[tuple[str, int, int, int], int] = {}
     jobs = list(trace.jobs)
@@ -75,7 +77,8 @@ def _checked(trace: Trace) -> Trace:
         key = (job.model, job.gpus, job.gpus_min, job.gpus_max)
         if key not in known:
             try:
-                known[key] = _tensor(workload(job.model), key[1:])
+                graph = is_graph(job.model)
+                known[key] = 1 if graph else _tensor(workload(job.model), key[1:])
             except (ConfigError, DivisionError) as cause:
                 raise _at(trace, index, cause) from cause
         if known[key] > 1:

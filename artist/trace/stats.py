@@ -15,7 +15,7 @@ from artist.trace.native.formats import OWN_FORMATS, TIMES
 from artist.trace.native.mapping import SAME
 from artist.trace.native.trace import Trace
 from artist.units import SHORTEST_LEASE_S
-from artist.workload.models import workload
+from artist.workload.models import is_graph, workload
 
 Value: TypeAlias = (
     str | int | float | list[str] | dict[str, int] | dict[str, float] | dict[str, str] | None
@@ -135,7 +135,7 @@ def _sentence(trace: Trace, kind: str, indices: list[int]) -> str:
 @cache
 def step_s(model: str) -> float:
     """Compute time of a training step by the catalogue, in seconds; 0 if it lacks the model."""
-    if not known_model(model):
+    if not known_model(model) or is_graph(model):
         return 0.0
     phases = (
         phase

@@ -112,6 +112,11 @@ class Workload:
     graph: JobGraph | None = None
     staged: Staged | None = None
 
+    @property
+    def fits_some_gpus(self) -> bool:
+        """Whether it is for some numbers of GPUs only, which the neighbours of a shape have not."""
+        return self.graph is not None or self.staged is not None
+
 
 def quantised(workload: Workload) -> Workload:
     """The workload with whole microseconds, because ASTRA-sim 2.x reads no others.

@@ -48,15 +48,25 @@ def model_names() -> list[str]:
     return list(catalogue)
 
 
+CHAKRA = "chakra:"
+"""Begins the name of a job's model that is a folder of execution traces: `chakra:DIR`."""
+
+
+def is_graph(name: str) -> bool:
+    """Whether a name is a folder of Chakra execution traces, which no catalogue knows."""
+    return name.startswith(CHAKRA)
+
+
 def canonical(name: str) -> str:
     """The one name that all spellings of a model share, with its settings.
 
-    `BERT large` becomes `bert-large`, and `VGG@gpu=A100,batch=64` becomes `vgg11@batch=64`.
+    `BERT large` becomes `bert-large`, and `VGG@gpu=A100,batch=64` becomes `vgg11@batch=64`. A
+    folder of execution traces has one name.
 
     Raises:
         UnknownNameError: no model has this name, or a setting is wrong.
     """
-    return _resolved(name)[0]
+    return name if is_graph(name) else _resolved(name)[0]
 
 
 def canonical_if_known(name: str) -> str:
@@ -161,6 +171,8 @@ def summary(name: str) -> ModelSummary:
 @cache
 def _resolved(name: str) -> tuple[str, Model, Settings]:
     """The canonical name, the row of the catalogue and the settings of a model."""
+    if is_graph(name):
+        refuse(name, "no model of the catalogue; artist latency takes it as --chakra DIR")
     spelling, at, text = name.partition("@")
     identity = _SPELLINGS.get(_normalised(spelling))
     if identity is None:

@@ -22,6 +22,7 @@ from artist.io.reading import decode, each_key_once, read_bytes
 from artist.workload.gpus import Precision, gpu
 from artist.workload.graph import GraphNode, JobGraph, Kind, Over
 from artist.workload.layers import Collective, Parallelism, Workload
+from artist.workload.models import CHAKRA
 
 _FILE = re.compile(r"(?P<stem>.*)\.(?P<gpu>[0-9]{1,7})\.et")
 _NUMBER = re.compile(r"[0-9]{1,9}")
@@ -42,8 +43,21 @@ def chakra_workload(folder: Path) -> Workload:
     Raises:
         TraceError: as `read_folder`.
     """
-    graph = read_folder(folder)
+    return workload_of_graph(read_folder(folder))
+
+
+def workload_of_graph(graph: JobGraph) -> Workload:
+    """One iteration of a graph."""
     return Workload(graph.name, Parallelism.GRAPH, (), graph=graph)
+
+
+def graph_of_model(model: str) -> JobGraph:
+    """The graph of a job whose model is `chakra:DIR`.
+
+    Raises:
+        TraceError: as `read_folder`.
+    """
+    return read_folder(Path(model.removeprefix(CHAKRA)))
 
 
 def read_folder(folder: Path) -> JobGraph:

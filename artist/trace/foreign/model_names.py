@@ -16,12 +16,14 @@ from artist.errors import ConfigError, shortened
 from artist.registry import UnknownNameError
 from artist.trace.native.model_words import batch_in, core, without_batch
 from artist.trace.native.trace import UNKNOWN_MODEL
-from artist.workload.models import canonical, is_spelled
+from artist.workload.models import canonical, is_graph, is_spelled
 
 
 @cache
 def known_model(name: str) -> bool:
-    """Whether the catalogue has a model, in any spelling."""
+    """Whether the catalogue has a model, in any spelling, or it is a folder of traces."""
+    if is_graph(name):
+        return True
     if not is_spelled(name):
         return False
     try:

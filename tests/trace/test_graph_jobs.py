@@ -1,0 +1,84 @@
+"""Jobs whose iteration is a folder of Chakra execution traces."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from artist.astra.files.chakra_folder import chakra_workload
+from artist.astra.files.chakra_writer import encode_program
+from artist.cluster.fabric import load_fabric
+from artist.config import Scenario
+from artist.errors import ArtistError, BackendError, TraceError
+from artist.estimates.query_from_text import on_placement
+from artist.registry import UnknownNameError
+from artist.run import open_backend, simulate
+from artist.workload.graph import GraphNode, Kind
+from artist.workload.layers import Collective
+from artist.workload.models import workload
+
+FABRIC = "h100-quantum2-spectrum4"
+
+
+def written(folder: Path) -> Path:
+    """A step of four GPUs: compute, then reduce in pairs that lie apart."""
+    folder.mkdir()
+    for gpu in range(4):
+        reduced = GraphNode(
+            Kind.COLLECTIVE, (0,), 0, Collective.ALL_REDUCE, 10_000_000, 1 + gpu % 2
+        )
+        nodes = (GraphNode(Kind.COMPUTE, (), 700), reduced)
+        (folder / f"llama.{gpu}.et").write_bytes(encode_program(nodes))
+    (folder / "groups.json").write_text(json.dumps({"1": [0, 2], "2": [1, 3]}))
+    return folder
+
+
+def jobs(folder: Path, *, gpus: int = 4, **settings: Any) -> Scenario:
+    trace = folder.with_name("t.csv")
+    rows = f"a,0,{gpus},chakra:{folder},10,1\nb,0,{gpus},gpt2,10,1\n"
+    trace.write_text(f"job_id,arrival_s,gpus,model,iterations,compute_s\n{rows}")
+    return Scenario(trace=str(trace), policy="fifo", fabric=FABRIC, **settings)
+
+
+@pytest.mark.parametrize("machines", [[4, 4], [3, 1, 4]])
+def test_a_job_takes_as_long_as_its_graph_on_its_placement(
+    tmp_path: Path, machines: list[int]
+) -> None:
+    folder = written(tmp_path / "llama")
+    tables = simulate(jobs(folder, tree=[machines])).tables
+    where = dict(
+        zip(tables["placements"]["job_id"], tables["placements"]["signature"], strict=True)
+    )
+    question = on_placement(chakra_workload(folder), where["a"], load_fabric(FABRIC), {})
+    ratio = question.answer(open_backend("analytical")).estimate.comm_ratio
+    took = dict(zip(tables["jobs"]["job_id"], tables["jobs"]["run_s"], strict=True))
+    assert ratio > 0
+    assert took["a"] == pytest.approx(10 * (1 + ratio), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "message"),
+    [
+        ({"gpus": 8}, BackendError, "graph 'llama' has 4 GPUs, but the placement has 8"),
+        ({"contention": "mean", "tree": [[3], [1, 4]]}, BackendError, "reports no traffic"),
+    ],
+)
+def test_what_a_graph_cannot_be_asked_is_refused(
+    tmp_path: Path, settings: dict[str, Any], error: type[ArtistError], message: str
+) -> None:
+    scenario = jobs(written(tmp_path / "llama"), **settings)
+    with pytest.raises(error, match=message):
+        simulate(scenario)
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(TraceError, match="nowhere: no such folder"):
+        simulate(jobs(tmp_path / "nowhere", racks=1))
+
+
+def test_the_catalogue_knows_no_folders() -> None:
+    with pytest.raises(UnknownNameError, match="--chakra DIR"):
+        workload("chakra:somewhere")
