@@ -12,7 +12,7 @@ from artist.astra.files.chakra_folder import chakra_workload
 from artist.astra.files.chakra_writer import encode_program
 from artist.cluster.fabric import load_fabric
 from artist.config import Scenario
-from artist.errors import ArtistError, BackendError, TraceError
+from artist.errors import BackendError, TraceError
 from artist.estimates.query_from_text import on_placement
 from artist.registry import UnknownNameError
 from artist.run import open_backend, simulate
@@ -59,19 +59,9 @@ def test_a_job_takes_as_long_as_its_graph_on_its_placement(
     assert took["a"] == pytest.approx(10 * (1 + ratio), abs=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("settings", "error", "message"),
-    [
-        ({"gpus": 8}, BackendError, "graph 'llama' has 4 GPUs, but the placement has 8"),
-        ({"contention": "mean", "tree": [[3], [1, 4]]}, BackendError, "reports no traffic"),
-    ],
-)
-def test_what_a_graph_cannot_be_asked_is_refused(
-    tmp_path: Path, settings: dict[str, Any], error: type[ArtistError], message: str
-) -> None:
-    scenario = jobs(written(tmp_path / "llama"), **settings)
-    with pytest.raises(error, match=message):
-        simulate(scenario)
+def test_a_job_needs_as_many_gpus_as_there_are_traces(tmp_path: Path) -> None:
+    with pytest.raises(BackendError, match="graph 'llama' has 4 GPUs, but the placement has 8"):
+        simulate(jobs(written(tmp_path / "llama"), gpus=8, racks=2))
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
