@@ -168,24 +168,24 @@ def _beaten_oracles(comparison: Comparison, best_variants: Sequence[Best]) -> st
 
 def _catastrophe(comparison: Comparison) -> Iterator[str]:
     """The replicate that lies farthest above the others of its variant, if it is far off."""
-    from artist.report.verdict_sentences import metric_name
+    from artist.report.verdict_sentences import catastrophe_sentence
 
     for one in comparison.catastrophes()[:1]:
-        yield (
-            f"{one.variant} with seed {one.seed} and permutation {one.permutation} has a "
-            f"{metric_name(one.metric)} {short(one.factor)} times its median: few replicates judge "
-            f"such rare catastrophes badly, so take more (--{comparison.kind} 20), and look at "
-            f"this run (--set permutation={one.permutation} --seed {one.seed} --out RUN)."
+        yield catastrophe_sentence(
+            f"{one.variant} with seed {one.seed} and permutation {one.permutation}",
+            one.metric,
+            one.factor,
+            f"--{comparison.kind} 20",
+            f"this run (--set permutation={one.permutation} --seed {one.seed} --out RUN)",
         )
 
 
 def _more_is_worse(comparison: Comparison) -> Iterator[str]:
     """Where more GPUs, faster links or fewer jobs made things much worse."""
     for metric, name in (("makespan_s", "makespan"), ("jct_mean_s", "mean JCT")):
-        means = {
-            label.partition("=")[2]: fmean(comparison.values[label].get(metric, (0.0,)))
-            for label in comparison.variants
-        }
+        if metric not in comparison.metrics:
+            continue
+        means = {label.partition("=")[2]: mean for label, mean in comparison.means(metric).items()}
         if sentence := more_is_worse(comparison.setting, name, means):
             yield sentence
             return

@@ -22,10 +22,10 @@ from artist.results.statistics.compare_values import (
     ComparedValues,
     clusters_of,
     kind_of,
-    replicate_means,
     sure_but_within,
 )
 from artist.results.statistics.holm import Pair, compare_together, judged_together
+from artist.results.statistics.replicate_means import replicate_means
 from artist.results.terms.chief_metrics import OF_A_REPORT
 from artist.results.terms.glossary import METRICS, Term
 from artist.results.terms.number_text import DisplayUnit, plain
@@ -43,7 +43,7 @@ class Cell:
     """One metric of one policy.
 
     `mean`, `low`, `high` and `count` describe all replicates of the policy. `mean` is geometric
-    (`compare_values.replicate_means`), so that a change in percent is that of two means.
+    (`replicate_means.py`), so that a change in percent is that of two means.
     `difference` uses only the replicates that the baseline has too. It is None for the baseline.
     """
 

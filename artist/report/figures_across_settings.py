@@ -14,7 +14,8 @@ import numpy as np
 from artist.report.figure import Figure, Series, described, rounded
 from artist.report.grouping import CLUSTER, Replicate, Setting, Study, slugs
 from artist.report.quantities import metric_unit
-from artist.results.statistics.compare_values import LEAST_REPLICATES, clusters_of, mean_interval
+from artist.results.statistics.compare_values import LEAST_REPLICATES, clusters_of
+from artist.results.statistics.replicate_means import are_geometric, replicate_mean
 
 _METRICS = (
     "makespan_s", "jct_mean_s", "queue_delay_p95_s", "queue_delay_p99_s", "comm_time_mean_s",
@@ -74,18 +75,23 @@ def _bars(study: Study, settings: Sequence[Setting], metric: str, words: str, sl
     values = {policy: [s.values(policy, metric) for s in settings] for policy in present}
     cells = [cell for of_policy in values.values() for cell in of_policy if cell]
     few = any(_independent(cell) < LEAST_REPLICATES for cell in cells)
+    geometric = are_geometric(run.metric(metric) for run in study.runs)
     whiskers = "the smallest and the largest" if few else "Student's 95 % interval of the mean"
     scale = metric_unit(study, metric, "s").seconds
     axis = _axis(settings[0])
     key = metric.removesuffix("_s").replace("_", "-")
     return described(
         key, study, None,
-        [_series(p, study.tone(p), values[p], scale, few=few) for p in present],
+        [
+            _series(p, study.tone(p), values[p], scale, few=few, geometric=geometric)
+            for p in present
+        ],
         measure=f"{key}_{slug}" if words else key,
         categories=[s.differs.get(axis, s.label) for s in settings],
         facet=f" · {words}" if words else "",
         axis=axis.replace("_", " "),
-        whiskers=f"Mean over replicates; whiskers: {whiskers}."
+        whiskers=f"{'Geometric' if geometric else 'Arithmetic'} mean over replicates; "
+        f"whiskers: {whiskers}."
         if any(len(cell) > 1 for cell in cells) else "",
     )  # fmt: skip
 
@@ -96,18 +102,27 @@ def _independent(values: Mapping[Replicate, float]) -> int:
 
 
 def _series(
-    policy: str, tone: str, cells: Sequence[Mapping[Replicate, float]], scale: float, *, few: bool
+    policy: str,
+    tone: str,
+    cells: Sequence[Mapping[Replicate, float]],
+    scale: float,
+    *,
+    few: bool,
+    geometric: bool,
 ) -> Series:
-    middle = [float(np.mean(list(cell.values()))) if cell else math.nan for cell in cells]
-    low, high = np.array([_whiskers(cell, few=few) for cell in cells]).T / scale
-    return Series(
-        policy, tone, rounded(np.array(middle) / scale), low=rounded(low), high=rounded(high)
-    )
+    points = [_mean_and_whiskers(cell, few=few, geometric=geometric) for cell in cells]
+    middle, low, high = np.array(points).T / scale
+    return Series(policy, tone, rounded(middle), low=rounded(low), high=rounded(high))
 
 
-def _whiskers(cell: Mapping[Replicate, float], *, few: bool) -> tuple[float, float]:
-    """The ends of a whisker; NaN: none. Few replicates have a range only."""
+def _mean_and_whiskers(
+    cell: Mapping[Replicate, float], *, few: bool, geometric: bool
+) -> tuple[float, float, float]:
+    """A bar and the ends of its whisker; NaN: none. Few replicates have a range only."""
+    if not cell:
+        return math.nan, math.nan, math.nan
     values = list(cell.values())
-    if len(values) < 2:
-        return math.nan, math.nan
-    return (min(values), max(values)) if few else mean_interval(values, clusters_of(list(cell)))
+    mean, low, high = replicate_mean(values, clusters_of(list(cell)), geometric=geometric)
+    if few and len(values) > 1:
+        low, high = min(values), max(values)
+    return mean, low, high

@@ -17,11 +17,19 @@ from artist.report.packing import alone_column, slowdowns
 from artist.report.quantities import Quantity, in_words
 from artist.report.reader import RecordedRun
 from artist.report.templating import section
-from artist.report.verdict_sentences import best_sentence, family_words
+from artist.report.verdict_sentences import best_sentence, catastrophe_sentence, family_words
 from artist.report.wait_causes import causes_in_words, half_of_the_waiting
 from artist.results.caveats import is_most_of_the_makespan, times_as_long
 from artist.results.statistics.best_policy import Best, Measured, bests
-from artist.results.statistics.compare_values import LEAST_REPLICATES, MORE, NO_DIFFERENCE, TOO_FEW
+from artist.results.statistics.catastrophes import far_off
+from artist.results.statistics.compare_values import (
+    LEAST_REPLICATES,
+    MORE,
+    NO_DIFFERENCE,
+    TOO_FEW,
+    kind_of,
+)
+from artist.results.statistics.replicate_means import are_geometric
 from artist.results.terms.chief_metrics import HEADLINES
 from artist.results.terms.number_text import counted, listed, short
 
@@ -72,7 +80,8 @@ def verdict_section(study: Study) -> Markup:
 
 def _several(study: Study, compared: Sequence[_Compared]) -> dict[str, Any]:
     """Which policy is best, in each metric, and how sure that is."""
-    judged = bests([_measured(one, metric) for metric in HEADLINES for one in compared])
+    measured = [_measured(one, metric) for metric in HEADLINES for one in compared]
+    judged = bests(measured)
     several = len({one.setting.index for one in compared}) < len(compared)
     sentences = [best_sentence(best, in_words(study, best.metric, best.value)) for best in judged]
     labels = [one.label for _ in HEADLINES for one in compared]
@@ -90,6 +99,8 @@ def _several(study: Study, compared: Sequence[_Compared]) -> dict[str, Any]:
         "known": any(best.with_verdict(MORE, NO_DIFFERENCE) for best in judged),
         "certainty": _certainty(judged),
         "replicates": sorted({min(counts), max(counts)}),
+        "means": _means(measured),
+        "catastrophe": _catastrophe(study),
         "least": LEAST_REPLICATES,
         "family": family_words(max(best.family for best in judged), pairs),
         "apart": list(_apart(study)),
@@ -102,6 +113,30 @@ def _measured(one: _Compared, metric: str) -> Measured:
         policy: [runs[policy][key].metric(metric) for key in shared] for policy in one.policies
     }
     return Measured(metric, values, shared)
+
+
+def _means(measured: Sequence[Measured]) -> str:
+    """Which mean the sentences tell (`replicate_means.py`)."""
+    each = [are_geometric(v for one in some.values.values() for v in one) for some in measured]
+    if all(each):
+        return "Geometric means"
+    return "Geometric means (arithmetic where a value is 0)" if any(each) else "Arithmetic means"
+
+
+def _catastrophe(study: Study) -> str:
+    """The run that lies farthest above its replicates, if one is far off."""
+    found = [
+        (far.factor, metric, policy, [*runs.items()][far.at], kind_of([*runs]))
+        for setting in study.settings
+        for policy, runs in setting.runs.items()
+        for metric in HEADLINES
+        if (far := far_off([run.metric(metric) for run in runs.values()])) is not None
+    ]
+    if not found:
+        return ""
+    factor, metric, policy, (key, run), kind = max(found, key=lambda one: one[0])
+    who = f"{policy} with seed {key[0]} and permutation {key[1]}"
+    return catastrophe_sentence(who, metric, factor, f"more {kind}", run.name)
 
 
 def _certainty(judged: Sequence[Best]) -> str:

@@ -273,6 +273,17 @@ def _certainty(best: Best, equivalence: float) -> Iterator[str]:
             yield f"{words}{'' if every else f' against {listed(policies)}'}"
 
 
+def catastrophe_sentence(who: str, metric: str, factor: float, more: str, run: str) -> str:
+    """That a replicate, `who`, is far off the others (`catastrophes.far_off`).
+
+    `more` says how to take more replicates, `run` where to look.
+    """
+    return (
+        f"{who} has a {metric_name(metric)} {short(factor)} times the median of its replicates: "
+        f"few of them judge such rare catastrophes badly, so take more ({more}), and look at {run}."
+    )
+
+
 def family_words(count: int, of_what: str) -> str:
     """Which comparisons are judged together, as a sentence: `3 comparisons ... (Holm): ...`."""
     if not count:

@@ -10,7 +10,8 @@ import pandas as pd
 import pytest
 
 import artist
-from artist.experiments.comparison.comparison_result import Comparison, Widest
+from artist.experiments.comparison.compare import replicates_by_default
+from artist.experiments.comparison.comparison_result import Comparison, Widest, compared
 from artist.results.statistics.compare_values import ComparedValues
 
 pyplot = pytest.importorskip("matplotlib.pyplot")
@@ -143,6 +144,28 @@ def test_a_comparison_shows_itself() -> None:
         "verdict": "category",
     }  # fmt: skip
     row = frame.query("metric == 'jct_mean_s' and variant == 'sjf'").iloc[0]
+    first = frame.query("metric == 'jct_mean_s' and variant == 'fifo'").iloc[0]
     values = told.values["sjf"]["jct_mean_s"]
     assert row["mean"] == pytest.approx(np.mean(values))
     assert row.ratio == told.differences["sjf"]["jct_mean_s"].ratio
+    assert row.difference == row["mean"] - first["mean"]
+
+
+def test_means_differences_and_ratios_of_a_frame_agree() -> None:
+    pair = [1.0, 8.0, 3.0, 2.0, 5.0], [2.0, 3.0, 9.0, 1.0, 4.0]
+    values = {name: {"jct_mean_s": tuple(x)} for name, x in zip(("fifo", "las"), pair, strict=True)}
+    replicates = tuple((seed, 0) for seed in range(5))
+    frame = compared("policy", values, replicates, 0.02, None).frame
+    assert frame["mean"][0] == pytest.approx(240 ** (1 / 5))
+    assert frame.difference[1] == frame["mean"][1] - frame["mean"][0]
+    assert frame.ratio[1] == pytest.approx(frame["mean"][1] / frame["mean"][0])
+
+
+def test_python_takes_as_many_replicates_as_the_command() -> None:
+    scenario = artist.Scenario(trace="tiny-poisson", racks=1, backend="none")
+    alike = artist.compare(scenario, ["fifo", "fifo-backfill"], metrics=["makespan_s"])
+    assert 8 <= alike.independent <= 16
+    assert replicates_by_default(1, None, None, None) == (8, "decided", 16)
+    assert replicates_by_default(5, None, None, None) == (1, None, 100)
+    assert replicates_by_default(1, None, 0.02, None) == (8, 0.02, 100)
+    assert replicates_by_default(1, 3, None, None) == (3, None, 100)

@@ -110,7 +110,9 @@ def test_a_rare_catastrophe_is_named(capsys) -> None:
     made = compared("policy", values, replicates, 0.02, None)
     assert made.catastrophes() == [("las", "makespan_s", 0, 2, pytest.approx(4.0 / 1.1))]
     print_comparison(made)
-    told = "las with seed 0 and permutation 2 has a makespan 3.64 times its median"
+    told = (
+        "las with seed 0 and permutation 2 has a makespan 3.64 times the median of its replicates"
+    )
     assert told in capsys.readouterr().out.replace("\n", " ")
     assert as_json(made)["catastrophes"][0]["variant"] == "las"
 

@@ -6,7 +6,6 @@ import csv
 import json
 import re
 from pathlib import Path
-from statistics import fmean
 
 import pyarrow.parquet as pq
 import pytest
@@ -16,7 +15,7 @@ from artist.cli.comparison_details import print_details
 from artist.config import Scenario
 from artist.experiments.comparison.compare import compare
 from artist.experiments.comparison.metrics import everyday_policies
-from artist.results.statistics.compare_values import mean_interval
+from artist.results.statistics.replicate_means import replicate_mean
 from artist.results.terms.number_text import short, time_unit
 
 SMALL = ("--racks", "1", "--trace", "tiny-batch", "--backend", "none")
@@ -116,17 +115,17 @@ def test_a_sweep_over_seeds_ends_with_means_and_the_command_for_differences(
     assert shown.splitlines()[-1] == (
         "Differences with intervals, and figures: artist report 'o o'"
     )
-    assert "# results: means, and where five runs or more tell it the 95 % interval" in shown
+    assert "# results: geometric means, and where five runs or more tell it 95 % intervals" in shown
     two = next(line.split("\t") for line in shown.splitlines() if line.startswith("fifo\t1\t"))
     with (tmp_path / "o o" / "results.csv").open() as file:
         all_rows = list(csv.DictReader(file))
     values = [float(row["jct_mean_s"]) for row in all_rows if row["racks"] == "1"]
-    low, high = mean_interval(values, list(range(5)))
+    told = replicate_mean(values, list(range(5)), geometric=True)
     heading = next(line.split("\t") for line in shown.splitlines() if "jct_mean (" in line)
     every = [float(row["jct_mean_s"]) for row in all_rows]
     unit = time_unit(min(every))
     assert heading[3] == f"jct_mean ({unit.name})"
-    mean, low, high = (short(value / unit.seconds) for value in (fmean(values), low, high))
+    mean, low, high = (short(value / unit.seconds) for value in told)
     assert two[3] == f"{mean} [{low} .. {high}]"
     resumed = artist("sweep", "e.yaml", "--out", "o o", "--resume").stdout
     assert resumed.partition("# results")[2] == shown.partition("# results")[2]

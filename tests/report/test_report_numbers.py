@@ -148,7 +148,8 @@ def test_where_the_baseline_is_zero_a_difference_has_its_unit() -> None:
     ("values", "low", "high"),
     [
         ([3.0, 4.0, 5.0, 4.0], 3.0, 5.0),  # too few for an interval: the range
-        ([3.0, 4.0, 5.0, 4.0, 4.0], 4 - 0.87799, 4 + 0.87799),  # 2.77645 x 0.70711 / sqrt 5
+        # exp(1.37338 -+ 2.77645 x 0.18148 / sqrt 5)
+        ([3.0, 4.0, 5.0, 4.0, 4.0], 3.15205, 4.94661),
     ],
 )
 def test_whiskers_are_an_interval_from_five_replicates_on(

@@ -19,7 +19,6 @@ from artist.results.statistics.compare_values import (
     ComparedValues,
     Verdict,
     compare_values,
-    mean_interval,
 )
 from artist.results.statistics.holm import adjusted_p_values, holm
 from artist.results.statistics.students_t import t_probability, t_quantile
@@ -102,8 +101,6 @@ def test_copies_of_one_replicate_decide_nothing(base: float, other: float, noise
     compared = compare_values(base * rounding, other * rounding[::-1])
     assert (compared.verdict, compared.replicates) == ("too few replicates", 1)
     assert np.isnan(compared.low)
-    assert np.isnan(mean_interval(list(other * rounding))).all()
-    assert not np.isnan(mean_interval([*FIVE])).any()
 
 
 def test_a_constant_difference_in_units_has_no_width() -> None:

@@ -14,7 +14,6 @@ from artist.cli.main import application
 from artist.cli.whatif_text import answer, page, table
 from artist.errors import ConfigError
 from artist.experiments.recorded.whatif import WhatIf, what_if
-from artist.results.statistics.block_bootstrap import block_difference
 from artist.results.statistics.compare_values import Verdict
 
 ASSOC = """\
@@ -169,28 +168,6 @@ def test_the_same_bytes_twice(tmp_path: Path) -> None:
     assert pages[0] == pages[1]
 
 
-def test_an_interval_of_days_holds_as_often_as_it_says() -> None:
-    draws, inside, trials = np.random.default_rng(7), 0, 200
-    for _ in range(trials):
-        days = np.repeat(np.arange(8), 25)
-        busy = draws.exponential(60.0, 8)[days]  # what jobs of a day have in common
-        present = busy * draws.exponential(1.0, 200)
-        changed = present + 5.0 + 0.3 * (busy - 60.0) * draws.exponential(1.0, 200)
-        compared = block_difference(present, changed, days)
-        inside += compared.low <= 5.0 <= compared.high
-    # 95 %, less what the skew of eight days costs.
-    assert 0.86 <= inside / trials <= 0.98
-
-
-def test_fewer_than_five_days_give_no_interval() -> None:
-    present = np.arange(8.0)
-    assert block_difference(present, present + 1, [0, 0, 1, 1, 2, 2, 3, 3]).verdict is (
-        Verdict.TOO_FEW
-    )
-    sure = block_difference(present, present + 1, range(8))
-    assert (sure.low, sure.high, sure.verdict) == (1.0, 1.0, Verdict.MORE)
-
-
 @needs_recorded
 def test_more_machines_help_a_recorded_cluster(tmp_path: Path) -> None:
     one = what_if(RECORDED / "shares", tmp_path, ["machines=+8"])
@@ -211,4 +188,6 @@ def test_five_days_and_more_are_replicates(tmp_path: Path) -> None:
     compared = one.compared(one.outcomes[0], one.groups()[0])
     assert (compared.blocks, compared.verdict) == (6, Verdict.LESS)
     assert compared.low <= compared.difference <= compared.high < 0
+    assert 0 <= compared.ratio_low <= compared.other / compared.baseline <= compared.ratio_high < 1
     assert "surely less over 6 days" in answer(one)[0]
+    assert "days are drawn with replacement" in table(one)[0]

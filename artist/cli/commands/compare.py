@@ -28,13 +28,6 @@ if TYPE_CHECKING:
     from artist.experiments.comparison.costs import Costs
     from artist.experiments.comparison.runs import Runner
 
-PERMUTATIONS = 8
-"""By default, for one seed. With five replicates a difference of one standard deviation is sure in
-40 % of cases, with eight in 68 %, before it is judged together with others."""
-
-MOST_PERMUTATIONS = 16
-"""By default, where something is undecided with eight."""
-
 
 def compare(
     context: typer.Context,
@@ -137,11 +130,15 @@ def compare(
     """Compare policies or values of settings, and tell differences from noise."""
     chosen = options.scenario_of(context.params)
     from artist.experiments.comparison.across import Across, World, compare_across
+    from artist.experiments.comparison.compare import (
+        PERMUTATIONS,
+        replicates_by_default,
+        variants_of,
+    )
     from artist.experiments.comparison.compare import compare as run
-    from artist.experiments.comparison.compare import variants_of
     from artist.experiments.comparison.costs import check_prices, with_prices
     from artist.experiments.comparison.metrics import check_metrics, everyday_policies
-    from artist.experiments.comparison.until import BUDGET, DECIDED, FIRST_LOOK
+    from artist.experiments.comparison.until import BUDGET, FIRST_LOOK
     from artist.experiments.comparison.variants import partly_taken
     from artist.experiments.executors import cores
     from artist.results.table_files import check_table_file
@@ -151,23 +148,24 @@ def compare(
         check_table_file(values, "--values", overwrite=overwrite)
     prices = None if costs is None else _prices(costs, across, assumptions=assumptions)
     most, go_on = _budget(budget, until)
-    if permutations is None and seeds == 1 and until is None and not (across or assumptions):
-        until, most = DECIDED, MOST_PERMUTATIONS if budget is None else BUDGET
     varied = _varied(vary or [])
     unasked = policies is None and not varied
     names = everyday_policies() if unasked else _listed(policies or "")
     asked = COMPARED if metrics is None else _listed(metrics)
     check_metrics(asked)
-    if permutations is None:
+    if permutations is None and (across or assumptions):
         permutations = PERMUTATIONS if seeds == 1 else 1
+    permutations, limit, most = replicates_by_default(
+        seeds, permutations, _limit(until), BUDGET if budget is not None and most is None else most
+    )
     _, variants = variants_of(chosen, names, varied)
     if prices is not None:
         check_prices([one.point for one in variants], prices)
     worlds = _worlds(chosen, across, names, assumptions=assumptions)
     if not quiet:
         runs = [len(variants) * seeds * permutations]
-        if until is not None:
-            runs = [len(variants) * FIRST_LOOK, len(variants) * (most or BUDGET)]
+        if limit is not None:
+            runs = [len(variants) * FIRST_LOOK, len(variants) * most]
         _announce(runs, [one.scenario for one in variants], names if unasked else [], worlds)
         for sentence in partly_taken(chosen, variants):
             note(sentence)
@@ -179,8 +177,8 @@ def compare(
         permutations=permutations,
         metrics=asked,
         equivalence=options.share_of("--equivalence", equivalence),
-        until=_limit(until),
-        budget=most or BUDGET,
+        until=limit,
+        budget=most,
         on_trace=partial(options.say_what_was_read, quiet=quiet),
     )
     with (

@@ -8,7 +8,6 @@ from enum import StrEnum
 from functools import partial
 from math import isnan
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -21,7 +20,7 @@ from artist.cli.slow_settings import slow_settings
 from artist.results.terms.number_text import DisplayUnit, short, time_unit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from artist.experiments.experiment import Experiment
     from artist.experiments.sweep import SweepResult
@@ -128,6 +127,7 @@ def _print_results(experiment: Experiment, result: SweepResult, results: Path) -
 
     Runs that differ only in seed and permutation share a row: their means with intervals.
     """
+    from artist.results.statistics.replicate_means import are_geometric
     from artist.results.terms.chief_metrics import OF_A_SWEEP
     from artist.results.terms.glossary import find
 
@@ -151,13 +151,23 @@ def _print_results(experiment: Experiment, result: SweepResult, results: Path) -
     ]
     settings = [name for name in columns if name not in REPLICATES]
     alike = _by_point(result.rows, settings)
-    if len(alike) < len(rows):
+    if replicated := len(alike) < len(rows):
         columns, what = settings or ["runs"], "combinations"
-        title = "results: means, and where five runs or more tell it the 95 % interval of a mean"
+        geometric = {
+            name: are_geometric(float(row[name]) for row in result.rows) for name in metrics
+        }
+        title = "results: geometric means, and where five runs or more tell it 95 % intervals"
+        headings = [
+            heading if geometric[name] else f"{heading}, arithmetic"
+            for name, heading in zip(metrics, headings, strict=True)
+        ]
         rows = [
             [
                 *(point or (str(len(runs)),)),
-                *(_mean_text(runs, name, units[name]) for name in metrics),
+                *(
+                    _mean_text(runs, name, units[name], geometric=geometric[name])
+                    for name in metrics
+                ),
             ]
             for point, runs in alike.items()
         ]
@@ -167,6 +177,8 @@ def _print_results(experiment: Experiment, result: SweepResult, results: Path) -
             f"The first {MOST_ROWS} of {len(rows):,} {what}; {results} has all runs, and every "
             "metric."
         )
+    if replicated and (sentence := _catastrophe(experiment, alike.values(), results.parent)):
+        print_text(sentence)
     folder = shlex.quote(str(results.parent))
     if len(result.rows) > 1:
         print_text(f"Differences with intervals, and figures: artist report {folder}")
@@ -177,6 +189,7 @@ def _print_results(experiment: Experiment, result: SweepResult, results: Path) -
 def _more_is_worse(experiment: Experiment, result: SweepResult) -> str:
     """The first place of the grid where more GPUs, faster links or fewer jobs are much worse."""
     from artist.results.caveats import FEWER_HELPS, MORE_HELPS, more_is_worse
+    from artist.results.statistics.replicate_means import replicate_means
 
     for setting in experiment.grid:
         if setting.rpartition(".")[2] not in MORE_HELPS + FEWER_HELPS:
@@ -188,7 +201,7 @@ def _more_is_worse(experiment: Experiment, result: SweepResult) -> str:
             values = places.setdefault(place, {})
             values.setdefault(str(row[setting]), []).append(float(row["makespan_s"]))
         for place, values in places.items():
-            means = {value: fmean(each) for value, each in values.items()}
+            means = replicate_means(values)
             if sentence := more_is_worse(setting, "makespan", means):
                 return f"{', '.join(place)}: {sentence}" if place else sentence
     return ""
@@ -209,15 +222,44 @@ def _unit(written: str, values: Sequence[float]) -> DisplayUnit:
     return time_unit(min(values)) if written == "s" else DisplayUnit(1.0, written)
 
 
-def _mean_text(runs: Sequence[Mapping[str, Any]], metric: str, unit: DisplayUnit) -> str:
+def _replicates(runs: Sequence[Mapping[str, Any]]) -> list[tuple[int, int]]:
+    return [(run.get("seed", 0), run.get("permutation", 0)) for run in runs]
+
+
+def _mean_text(
+    runs: Sequence[Mapping[str, Any]], metric: str, unit: DisplayUnit, *, geometric: bool
+) -> str:
     """A mean over runs with its interval; seeds are independent, permutations of one are not."""
-    from artist.results.statistics.compare_values import clusters_of, mean_interval
+    from artist.results.statistics.compare_values import clusters_of
+    from artist.results.statistics.replicate_means import replicate_mean
 
     values = [float(run[metric]) for run in runs]
-    replicates = [(run.get("seed", 0), run.get("permutation", 0)) for run in runs]
-    ends = mean_interval(values, clusters_of(replicates))
-    mean, low, high = (short(one / unit.seconds) for one in (fmean(values), *ends))
-    return mean if isnan(ends[0]) else f"{mean} [{low} .. {high}]"
+    told = replicate_mean(values, clusters_of(_replicates(runs)), geometric=geometric)
+    mean, low, high = (short(one / unit.seconds) for one in told)
+    return mean if isnan(told.low) else f"{mean} [{low} .. {high}]"
+
+
+def _catastrophe(
+    experiment: Experiment, alike: Iterable[Sequence[Mapping[str, Any]]], folder: Path
+) -> str:
+    """The run that lies farthest above the others of its row, if one is far off."""
+    from artist.report.verdict_sentences import catastrophe_sentence
+    from artist.results.statistics.catastrophes import far_off
+    from artist.results.statistics.compare_values import kind_of
+    from artist.results.terms.chief_metrics import HEADLINES
+
+    found = [
+        (far.factor, metric, runs[far.at], kind_of(_replicates(runs)))
+        for runs in alike
+        for metric in HEADLINES
+        if (far := far_off([float(run[metric]) for run in runs])) is not None
+    ]
+    if not found:
+        return ""
+    factor, metric, run, kind = max(found, key=lambda one: one[0])
+    who = ", ".join(f"{name}={run[name]}" for name in experiment.grid)
+    where = str(folder / "runs" / str(run["run"]))
+    return catastrophe_sentence(who, metric, factor, f"more {kind}", where)
 
 
 def _cell(value: object) -> object:

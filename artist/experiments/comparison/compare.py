@@ -28,7 +28,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from artist.config import ABOUT_THE_TRACE, Scenario
 from artist.errors import ConfigError
@@ -57,18 +57,27 @@ from artist.results.terms.chief_metrics import COMPARED
 from artist.run import OnTrace, build_cluster, build_fabric, build_trace
 from artist.trace.named import is_trace_file
 
+PERMUTATIONS = 8
+"""By default, for one seed. With five replicates a difference of one standard deviation is sure in
+40 % of cases, with eight in 68 %, before it is judged together with others."""
+
+MOST_PERMUTATIONS = 16
+"""By default, where something is undecided with eight."""
+
+Until: TypeAlias = float | Literal["decided"] | None
+
 
 def compare(
     scenario: Scenario,
     policies: Sequence[str] = (),
     *,
     vary: Mapping[str, Sequence[Any]] = MappingProxyType({}),
-    seeds: int,
-    permutations: int,
+    seeds: int = 1,
+    permutations: int | None = None,
     metrics: Sequence[str] = COMPARED,
     equivalence: float = EQUIVALENCE,
-    until: float | Literal["decided"] | None = None,
-    budget: int = BUDGET,
+    until: Until = None,
+    budget: int | None = None,
     workers: int = 1,
     on_done: Callable[[int, int], None] | None = None,
     on_trace: OnTrace | None = None,
@@ -85,12 +94,13 @@ def compare(
 
     Variants that surely differ by less than `equivalence`, a share, get `no difference`.
 
-    With several seeds and one permutation, replicate i has seed i and permutation i.
+    With several seeds and one permutation, replicate i has seed i and permutation i. Where nothing
+    is said of permutations, `replicates_by_default` says how many there are.
 
     `until` adds replicates until the half-width of every interval is at most that share, or until
-    no pair is undecided (`"decided"`), or there are `budget` independent ones. It adds seeds, each
-    with all permutations, if there are several seeds, and else permutations. It begins with 8 of
-    them at least (`until.FIRST_LOOK`).
+    no pair is undecided (`"decided"`), or there are `budget` independent ones (100). It adds seeds,
+    each with all permutations, if there are several seeds, and else permutations. It begins with 8
+    of them at least (`until.FIRST_LOOK`).
 
     `on_done(done, all)` is called after each run, with numbers of runs. `on_trace` is told a trace
     that is read from a file, of the first seed, before anything is simulated. `runner` makes the
@@ -104,6 +114,7 @@ def compare(
             seeds for a trace of which no seed draws anything, a share out of bounds, a budget below
             the replicates to begin with, or no replicate done when the time was over.
     """
+    permutations, until, budget = replicates_by_default(seeds, permutations, until, budget)
     _check_sizes(seeds, permutations)
     check_metrics(metrics)
     if not 0 <= equivalence < 1:
@@ -145,6 +156,21 @@ def compare(
         if wanted is None or len(done) < len(asked):
             return runs.with_parts(comparison)
         begin = _grown(begin, wanted)
+
+
+def replicates_by_default(
+    seeds: int, permutations: int | None, until: Until, budget: int | None
+) -> tuple[int, Until, int]:
+    """Permutations, until and budget, with those that were not told.
+
+    One permutation of each of several seeds. Of one seed 8 permutations, or where those leave
+    something undecided 16 (`budget`).
+    """
+    if permutations is None:
+        if seeds == 1 and until is None:
+            until, budget = DECIDED, MOST_PERMUTATIONS if budget is None else budget
+        permutations = PERMUTATIONS if seeds == 1 else 1
+    return permutations, until, BUDGET if budget is None else budget
 
 
 def _next(

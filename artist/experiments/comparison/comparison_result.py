@@ -24,9 +24,9 @@ from artist.results.statistics.compare_values import (
     clusters_of,
     is_exact,
     kind_of,
-    replicate_means,
 )
 from artist.results.statistics.holm import Pair, compare_together, judged_together
+from artist.results.statistics.replicate_means import replicate_means
 from artist.results.terms.chief_metrics import HEADLINES, PARTS
 from artist.results.terms.number_text import counted
 

@@ -33,8 +33,9 @@ from artist.config import SIZES
 from artist.errors import ConfigError
 from artist.experiments.comparison.comparison_result import Comparison
 from artist.io.documents import Document, NonNegative, Positive, load_yaml
-from artist.results.statistics.compare_values import clusters_of, mean_interval
+from artist.results.statistics.compare_values import clusters_of
 from artist.results.statistics.paired_input import do_not_vary
+from artist.results.statistics.replicate_means import replicate_mean
 
 _HOURS_PER_YEAR = 8766.0
 
@@ -148,8 +149,8 @@ def priced(comparison: Comparison, costs: Costs) -> list[Priced]:
                 strict=True,
             )
         ]
-        mean = math.fsum(gained) / len(gained)
-        low, high = mean_interval(gained, clusters_of(comparison.replicates), comparison.level)
+        clusters = clusters_of(comparison.replicates)
+        mean, low, high = replicate_mean(gained, clusters, comparison.level, geometric=False)
         if len(gained) > 1 and do_not_vary(np.array(gained)):
             low = high = mean
         found.append(

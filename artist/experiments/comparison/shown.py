@@ -24,7 +24,7 @@ class ShownRow(NamedTuple):
     `low` and `high` are the interval of `ratio`; without a ratio, of `difference`. They are the
     joint one where the verdict is undecided only since many are judged together. `mean` is the
     geometric one of the replicates, so that `ratio` is a quotient of two of them; the arithmetic
-    one where a value is zero.
+    one where a value is zero. `difference` is this mean less that of the baseline.
     """
 
     metric: str
@@ -43,7 +43,9 @@ def shown_rows(comparison: Comparison) -> Iterator[ShownRow]:
     for metric in comparison.metrics:
         term = find(metric)
         unit = term.unit if term else ""
-        for variant, mean in comparison.means(metric).items():
+        means = comparison.means(metric)
+        first = means[comparison.variants[0]]
+        for variant, mean in means.items():
             told = comparison.differences.get(variant, {}).get(metric)
             if told is None:
                 yield ShownRow(metric, variant, mean, unit, nan, nan, nan, nan, "baseline")
@@ -52,7 +54,7 @@ def shown_rows(comparison: Comparison) -> Iterator[ShownRow]:
             if undecided_together(told) and not isnan(told.joint_low):
                 ends = told.joint_low, told.joint_high
             verdict = str(told.verdict)
-            yield ShownRow(metric, variant, mean, unit, told.difference, told.ratio, *ends, verdict)
+            yield ShownRow(metric, variant, mean, unit, mean - first, told.ratio, *ends, verdict)
 
 
 def comparison_frame(comparison: Comparison) -> pd.DataFrame:

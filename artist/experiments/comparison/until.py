@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from artist.results.statistics.compare_values import (
     IDENTICAL,
@@ -54,7 +55,7 @@ LEAST_GROWTH, MOST_GROWTH = 1.25, 2.0
 """From look to look. At most twofold: a deviation of few replicates foretells no more."""
 
 
-DECIDED = "decided"
+DECIDED: Final = "decided"
 """The word for it, in place of a half-width."""
 
 

@@ -22,10 +22,10 @@ from artist.results.statistics.compare_values import (
     clusters_of,
     is_exact,
     kind_of,
-    replicate_means,
     sure_but_within,
 )
 from artist.results.statistics.holm import Pair, compare_together, judged_together
+from artist.results.statistics.replicate_means import replicate_means
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Measured:
 class Best:
     """The policy with the least mean of a metric, and how sure that is.
 
-    Means are `compare_values.replicate_means`, so they agree with the ratios. Of those without a
+    Means are those of `replicate_means.py`, so they agree with the ratios. Of those without a
     difference beyond the equivalence from the least, the one of the least **effort** is the best,
     if efforts are known.
     """

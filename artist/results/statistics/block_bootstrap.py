@@ -1,10 +1,17 @@
 """How sure is a difference of two means over jobs, if only a few days were seen?
 
 Jobs of a day are not independent: a long queue in the morning delays all of them. So days are drawn
-with replacement, each with all its jobs and both their values. The interval is that of the drawn
-differences. Its quantiles are widened for few days, since the bootstrap of n days varies too little
-by a factor of (n - 1) / n, and a normal law has thinner ends than Student's t. Source: Hesterberg,
-What Teachers Should Know About the Bootstrap (2015), section 5.3 ("expanded percentile").
+with replacement, each with all its jobs and both their values. Each draw has a difference of the
+two means and their ratio, and the intervals are those of the draws. A drawn ratio of waits is never
+below 0, so no wait falls by more than 100 %; a drawn difference over the mean that was seen may be.
+Quantiles are widened for few days, since the bootstrap of n days varies too little by a factor of
+(n - 1) / n, and a normal law has thinner ends than Student's t. Source: Hesterberg, What Teachers
+Should Know About the Bootstrap (2015), section 5.3 ("expanded percentile").
+
+Of few days that differ much an interval of 95 % covers less. Where the sums of days are log-normal
+with a deviation of 1 and those of the ratio with .5, 5, 8 and 28 days cover 89, 91 and 92 %. Where
+one day in twenty has most of the waiting and gains most, five days cover 65 %: they rarely have
+such a day (`tests/results/test_block_bootstrap.py`).
 """
 
 from __future__ import annotations
@@ -27,12 +34,17 @@ DRAWS = 4000
 
 @dataclass(frozen=True, slots=True)
 class BlockDifference:
-    """How much larger a mean is, with its interval; NaN where there is none."""
+    """How much larger a mean is, with its intervals; NaN where there is none."""
 
     baseline: float
     other: float
     low: float
+    """Lower end of the interval of other - baseline."""
     high: float
+    ratio_low: float
+    """Lower end of the interval of other / baseline; NaN too where a value is below 0."""
+    ratio_high: float
+    """Infinite where the mean is 0 in some draws of the baseline only."""
     verdict: Verdict
     blocks: int
 
@@ -50,18 +62,29 @@ def block_difference(
     count = len(names)
     means = float(np.mean(baseline)), float(np.mean(other))
     if np.array_equal(baseline, other):
-        return BlockDifference(*means, 0.0, 0.0, Verdict.IDENTICAL, count)
+        return BlockDifference(*means, 0.0, 0.0, 1.0, 1.0, Verdict.IDENTICAL, count)
     if count < LEAST_REPLICATES:
-        return BlockDifference(*means, math.nan, math.nan, Verdict.TOO_FEW, count)
-    sums = np.bincount(index, weights=other - baseline)
-    sizes = np.bincount(index).astype(float)
+        none = math.nan
+        return BlockDifference(*means, none, none, none, none, Verdict.TOO_FEW, count)
     weights = stream(0, "block-bootstrap").multinomial(count, [1 / count] * count, size=DRAWS)
-    drawn = (weights @ sums) / (weights @ sizes)
-    low, high = np.quantile(drawn, _expanded(count, level))
+    before, after = (weights @ np.bincount(index, weights=x) for x in (baseline, other))
+    ends = _expanded(count, level)
+    low, high = _quantiles((after - before) / (weights @ np.bincount(index)), ends)
+    ratios = math.nan, math.nan
+    if min(np.min(baseline), np.min(other)) >= 0:
+        # A draw without any waits tells of no change.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = _quantiles(np.where(after == before, 1.0, after / before), ends)
     verdict = Verdict.UNDECIDED
     if low > 0 or high < 0:
         verdict = Verdict.MORE if low > 0 else Verdict.LESS
-    return BlockDifference(*means, float(low), float(high), verdict, count)
+    return BlockDifference(*means, low, high, *ratios, verdict, count)
+
+
+def _quantiles(drawn: Floats, ends: tuple[float, float]) -> tuple[float, float]:
+    """Values that were drawn, so that both intervals exclude no change or neither does."""
+    low, high = np.quantile(drawn, ends, method="nearest")
+    return float(low), float(high)
 
 
 def _expanded(count: int, level: float) -> tuple[float, float]:

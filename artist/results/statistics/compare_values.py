@@ -36,10 +36,9 @@ each comparison alone, with an error of 1 - level each.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TypeVar
 
 import numpy as np
 
@@ -52,8 +51,6 @@ from artist.results.statistics.paired_input import (
     spread_within,
 )
 from artist.results.statistics.students_t import least_count, t_probability, t_quantile
-
-K = TypeVar("K", bound=Hashable)
 
 LEAST_REPLICATES = 5
 """With fewer, Student's interval is so wide and so dependent on normality that it says nothing."""
@@ -159,27 +156,6 @@ def compare_values(
     return with_enough(compared, level, level, equivalence) if verdict == UNDECIDED else compared
 
 
-def replicate_means(
-    values: Mapping[K, Sequence[float]], clusters: Sequence[Hashable] | None = None
-) -> dict[K, float]:
-    """The mean of each policy's replicates: the geometric one, of which ratios are ratios.
-
-    The quotient of two of them is the `ratio` of `compare_values`. The arithmetic one for all
-    where any value is zero or below.
-    """
-    columns = {policy: np.array(each, np.float64) for policy, each in values.items()}
-    if not all((column > 0).all() for column in columns.values()):
-        return {key: float(per_cluster(one, clusters).mean()) for key, one in columns.items()}
-    return {
-        key: float(one.mean() if do_not_vary(one) else np.exp(_logs(one, clusters)))
-        for key, one in columns.items()
-    }
-
-
-def _logs(values: Floats, clusters: Sequence[Hashable] | None) -> float:
-    return float(per_cluster(np.log(values), clusters).mean())
-
-
 def clusters_of(replicates: Sequence[tuple[int, int]]) -> list[int] | None:
     """The clusters of replicates (seed, permutation): the seeds, if there are several.
 
@@ -210,19 +186,6 @@ def is_exact(compared: ComparedValues, kind: str, count: int) -> bool:
     """
     copies = compared.verdict == TOO_FEW and compared.replicates == 1
     return copies and kind == PERMUTATIONS and count >= LEAST_REPLICATES
-
-
-def mean_interval(
-    values: Sequence[float], clusters: Sequence[Hashable] | None = None, level: float = 0.95
-) -> tuple[float, float]:
-    """Student's interval of the mean of independent values, or of clusters of equal size.
-
-    NaN with fewer than `LEAST_REPLICATES` of them, and for copies of one: then there is none.
-    """
-    means = per_cluster(np.array(values, np.float64), clusters)
-    if len(means) < LEAST_REPLICATES or do_not_vary(means):
-        return math.nan, math.nan
-    return _sample(means, len(means), 0.0).interval(level)
 
 
 @dataclass(frozen=True, slots=True)
