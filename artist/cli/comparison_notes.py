@@ -144,11 +144,16 @@ def _oracles(comparison: Comparison, best_variants: Sequence[Best]) -> str:
     return f"{told}; of the others {lowest} has the lowest average JCT, {value}."
 
 
+_TOGETHER = "placement", "consolidate-or-wait"
+"""The option of a policy that keeps a job's GPUs together, and its value."""
+
+
 def _beaten_oracles(comparison: Comparison, best_variants: Sequence[Best]) -> str:
     """Name the policies that know run times, and surely have a longer mean JCT than one that does
     not."""
     if comparison.setting != "policy":
         return ""
+    from artist.experiments.comparison.variants import takes_option
     from artist.policies.run_times import KNOWS, knows_run_times
     from artist.results.statistics.compare_values import MORE
 
@@ -158,10 +163,15 @@ def _beaten_oracles(comparison: Comparison, best_variants: Sequence[Best]) -> st
         beaten = [one for one in best.with_verdict(MORE) if knows_run_times(one)]
         if beaten:
             know, have = ("knows", "has") if len(beaten) == 1 else ("know", "have")
+            key, value = _TOGETHER
+            hint = ""
+            if all(takes_option(one, key, value) for one in beaten):
+                them = "it" if len(beaten) == 1 else "them"
+                hint = f"; --set policy.{key}={value} makes {them} wait for GPUs close together"
             return (
                 f"{listed(beaten)} {know} the {KNOWS} and {have} a longer average JCT than "
                 f"{listed(best.policies)}: here it matters more where jobs run than in which "
-                "order; --set policy.placement=consolidate-or-wait keeps them together."
+                f"order{hint}."
             )
     return ""
 

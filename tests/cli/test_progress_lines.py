@@ -103,9 +103,17 @@ def test_the_share_of_a_simulations_work_rises_from_none_to_all() -> None:
     ],
 )
 def test_what_takes_a_hundred_times_as_long_is_told_once(settings: dict, words: str) -> None:
-    told = slow_settings([Scenario(**settings), Scenario(**settings)])
+    told = slow_settings([Scenario(**settings), Scenario(**settings)], times=4)
     assert len(told) == bool(words)
     assert words in "".join(told)
+
+
+def test_what_takes_seconds_is_not_called_slow() -> None:
+    scattered = {"contention": "phase", "policy_options": {"placement": "any"}}
+    few = Scenario(**scattered, jobs=2)
+    assert not slow_settings([few])
+    assert slow_settings([few] * 300)  # 600 jobs in all
+    assert not slow_settings([Scenario(**scattered, trace="no-such-file.csv")])
 
 
 @pytest.mark.parametrize(

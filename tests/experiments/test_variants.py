@@ -70,11 +70,26 @@ def test_an_option_goes_to_the_policies_that_have_it() -> None:
         options = [one.scenario.policy_options for one in variants]
         assert options == [{"skew_threshold": 0.5, **alone}, alone, {}]
         assert list(partly_taken(given, variants)) == [
-            "policy.skew_threshold is an option of tiresias alone",
-            "policy.lease_s is an option of fifo and tiresias alone",
+            "policy.skew_threshold=0.5 is for tiresias alone",
+            "policy.lease_s=300 is for fifo and tiresias alone",
         ]
     with pytest.raises(ConfigError, match="policy fifo: unknown setting 'no_option'"):
         of_policies(SMALL.model_copy(update={"policy_options": {"no_option": 1}}), ["fifo", "las"])
+
+
+def test_a_value_goes_to_the_policies_that_take_it() -> None:
+    together = {"placement": "consolidate-or-wait"}
+    given = SMALL.model_copy(update={"policy_options": together})
+    variants = of_policies(given, ["tiresias", "dally"])
+    assert [one.scenario.policy_options for one in variants] == [together, {}]
+    assert list(partly_taken(given, variants)) == [
+        "policy.placement=consolidate-or-wait is for tiresias alone"
+    ]
+    with pytest.raises(ConfigError, match="'placement' is 'tight'"):
+        of_policies(
+            given.model_copy(update={"policy_options": {"placement": "tight"}}),
+            ["tiresias", "dally"],
+        )
 
 
 def test_a_setting_without_effect_is_identical() -> None:

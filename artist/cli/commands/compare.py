@@ -245,7 +245,7 @@ def _announce(
         note(f"{whole} runs: {each} in each of {len(worlds)} worlds: {listed}")
     else:
         note(f"{each} runs")
-    for sentence in slow_settings(scenarios):
+    for sentence in slow_settings(scenarios, runs[0] / len(scenarios)):
         note(sentence)
 
 

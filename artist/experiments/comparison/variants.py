@@ -14,6 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from pydantic import ValidationError
+
 from artist.config import Scenario
 from artist.errors import ConfigError, shortened
 from artist.experiments.experiment import MAX_RUNS
@@ -71,13 +73,13 @@ def of_policies(scenario: Scenario, policies: Sequence[str]) -> list[Variant]:
 
 
 def _own_options(scenario: Scenario, policies: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Policy -> the scenario's options that it has.
+    """Policy -> the scenario's options that it takes.
 
-    An option that none of them has stays with all, so that it is refused.
+    An option that none of them takes stays with all, so that it is refused.
     """
     options = scenario.policy_options
     having = {
-        name: {key for key in options if _has_option(name, key)} if options else set()
+        name: {key for key, value in options.items() if takes_option(name, key, value)}
         for name in policies
     }
     known = set().union(*having.values())
@@ -89,20 +91,30 @@ def _own_options(scenario: Scenario, policies: Sequence[str]) -> dict[str, dict[
     }
 
 
-def _has_option(policy: str, key: str) -> bool:
-    """Whether a policy has an option; `host` holds those of the policy that it wraps."""
+def takes_option(policy: str, key: str, value: Any) -> bool:
+    """Whether a policy has an option and the option may have this value.
+
+    `host` holds the options of the policy that it wraps.
+    """
     name = policy.partition("(")[0].strip()
     entry = entry_in_file(name) if is_in_a_file(name) else POLICIES[name]
-    fields = getattr(getattr(entry.load(), "Options", None), "model_fields", {})
-    return key in fields or (key == "host" and bool(entry.wraps or entry.host))
+    options = getattr(entry.load(), "Options", None)
+    if options is None or key not in options.model_fields:
+        return key == "host" and bool(entry.wraps or entry.host)
+    try:
+        options.model_validate({key: value})
+    except ValidationError as refused:
+        # Other options may be missing, or may not go with this one.
+        return not any(error["loc"][:1] == (key,) for error in refused.errors())
+    return True
 
 
 def partly_taken(scenario: Scenario, variants: Sequence[Variant]) -> Iterator[str]:
-    """A sentence for each option of the scenario that not all variants have."""
-    for key in scenario.policy_options:
+    """A sentence for each option of the scenario that not all variants take."""
+    for key, value in scenario.policy_options.items():
         with_it = {one.scenario.policy for one in variants if key in one.scenario.policy_options}
         if len(with_it) < len({one.scenario.policy for one in variants}):
-            yield f"policy.{key} is an option of {listed(sorted(with_it))} alone"
+            yield f"policy.{key}={_told(value)} is for {listed(sorted(with_it))} alone"
 
 
 def of_settings(scenario: Scenario, vary: Mapping[str, Sequence[Any]]) -> list[Variant]:
