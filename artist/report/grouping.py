@@ -11,11 +11,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from artist.cluster.fabric_options import changes_text
-from artist.config import SIZES
+from artist.config import ABOUT_THE_TRACE, SIZES
 from artist.registry import UnknownNameError
 from artist.report.quantities import Quantity, units_of
 from artist.report.reader import RecordedRun
@@ -26,6 +26,8 @@ Replicate = tuple[int, int]
 
 # Scenario keys in which the runs of one setting may differ.
 _WITHIN = ("policy", "policy_options", "seed", "permutation")
+_WORK = ("trace", "arrivals", "jobs", *ABOUT_THE_TRACE)
+"""Scenario keys that say what is to be done. Results of other work are not better or worse."""
 _LONGEST = 40
 _LONGEST_SLUG = 60
 CLUSTER = "cluster"
@@ -102,6 +104,22 @@ class Study:
     def baseline(self, setting: Setting) -> str:
         """The policy that the others of a setting are compared with."""
         return next(policy for policy in self.policies if policy in setting.runs)
+
+    def settings_as_policies(self) -> list[Setting]:
+        """Where all runs have one policy: the settings of the same work, each a policy of one.
+
+        Their labels stand in place of policies. Empty where there are several policies.
+        """
+        if len(self.policies) > 1:
+            return []
+        alike: dict[str, list[Setting]] = {}
+        for setting in self.settings:
+            run = next(iter(setting.firsts.values()))
+            alike.setdefault(_text([run.scenario.get(key) for key in _WORK]), []).append(setting)
+        return [
+            replace(some[0], runs={one.label: one.runs[self.policies[0]] for one in some})
+            for some in alike.values()
+        ]
 
     def tone(self, policy: str) -> str:
         """The colour of a policy, the same on the whole page."""

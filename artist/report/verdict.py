@@ -44,7 +44,7 @@ _AS_LONG = 1.005
 
 
 class _Compared(NamedTuple):
-    """Policies of a setting that share replicates."""
+    """Policies of a setting that share replicates, or settings in place of policies."""
 
     setting: Setting
     policies: tuple[str, ...]
@@ -65,36 +65,39 @@ def verdict_section(study: Study) -> Markup:
     """Heading and sentences."""
     if len(study.runs) == 1:
         return section("verdict.html", kind="one run", **_one_run(study, study.runs[0]))
-    compared = [
-        _Compared(setting, policies)
-        for setting in study.settings
-        for policies in setting.comparable()
-    ]
-    if not compared:
+    policies, settings = (
+        [_Compared(setting, some) for setting in each for some in setting.comparable()]
+        for each in (study.settings, study.settings_as_policies())
+    )
+    if not (policies or settings):
         ranges = list(_ranges(study))
         return section(
             "verdict.html", kind="nothing to compare", policies=study.policies, ranges=ranges
         )
-    return section("verdict.html", kind="several", **_several(study, compared))
+    what = "policies" if policies else "settings"
+    return section("verdict.html", kind="several", **_several(study, policies or settings, what))
 
 
-def _several(study: Study, compared: Sequence[_Compared]) -> dict[str, Any]:
-    """Which policy is best, in each metric, and how sure that is."""
+def _several(study: Study, compared: Sequence[_Compared], what: str) -> dict[str, Any]:
+    """Which policy, or other setting, is best in each metric, and how sure that is."""
     measured = [_measured(one, metric) for metric in HEADLINES for one in compared]
     judged = bests(measured)
     several = len({one.setting.index for one in compared}) < len(compared)
     sentences = [best_sentence(best, in_words(study, best.metric, best.value)) for best in judged]
     labels = [one.label for _ in HEADLINES for one in compared]
     counts = [len(one.replicates) for one in compared]
-    pairs = "all pairs of policies, on these metrics, in all settings"
+    pairs = f"all pairs of {what}, on these metrics"
+    pairs += ", in all settings" if what == "policies" else ""
     return {
+        "what": what,
+        "policy": study.policies[0],
         "noun": "groups that share replicates" if several else "settings",
         "chief": [
             (name, _of_metric([best for best in judged if best.metric == metric], sentences[place]))
             for place, (metric, name) in enumerate(HEADLINES.items())
         ],
         "each": list(zip(labels, sentences, strict=True))
-        if len(labels) > len(HEADLINES) or len(study.settings) > 1
+        if len(labels) > len(HEADLINES) or (what == "policies" and len(study.settings) > 1)
         else [],
         "known": any(best.with_verdict(MORE, NO_DIFFERENCE) for best in judged),
         "certainty": _certainty(judged),

@@ -137,7 +137,36 @@ def test_policies_without_a_common_replicate_are_not_compared() -> None:
     study = on_seeds({"a": FAST})
     apart = study_of(study.settings[0].runs, {"b": {(9, 0): run_with(1.0)}})
     assert words(apart)[0].startswith("No two policies ran on the same setting and replicate")
-    assert words(study)[0] == "All runs have one policy, a: there is nothing to compare."
+    assert words(study)[0] == (
+        "All runs have one policy, a, and no two settings of the same work ran on the same "
+        "replicate: there is nothing to compare."
+    )
+
+
+def test_settings_of_one_policy_are_compared() -> None:
+    def on(trace: str, jct_s: float) -> dict:
+        return {"a": {(0, 0): dataclasses.replace(run_with(jct_s), scenario={"trace": trace})}}
+
+    study = study_of(on("one.csv", 100.0), on("one.csv", 70.0))
+    told = words(study)
+    assert told[0] == "All runs have one policy, a; what is compared are their other settings."
+    assert about_jct(study) == (
+        "Average JCT: setting 1 has the lowest, 70 s, 30 % below the next, setting 0; may be noise."
+    )
+    assert any("the settings share 1 replicate" in text for text in told)
+    other_work = study_of(on("one.csv", 100.0), on("other.csv", 70.0))
+    assert "there is nothing to compare" in words(other_work)[0]
+
+
+def test_a_rare_catastrophe_is_named_in_the_first_lines() -> None:
+    makespans = {"las": [6.0, 116.0, 5.6, 6.1, 4.9], "fifo": [6.0, 6.1, 5.7, 6.2, 5.0]}
+    told = words(on_seeds(makespans))
+    assert any(
+        text.startswith("las with seed 1 and permutation 0 has a JCT mean 19.3 times the median of")
+        for text in told
+    )
+    assert any(text.startswith("Geometric means over 5 replicates.") for text in told)
+    assert not any("times the median" in text for text in words(on_seeds({"a": FAST, "b": SLOW})))
 
 
 def on_own_seeds(**policies: dict[int, float]) -> Study:
