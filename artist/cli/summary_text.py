@@ -160,9 +160,15 @@ def _lacking(scenario: Scenario, models: list[str]) -> str:
 
 
 def _failures_sentence(summary: Mapping[str, Any]) -> str:
-    """What failures and checkpoints cost."""
+    """What failures, checkpoints and slow units cost."""
     lost_h, saving_h = (summary[f"{key}_gpu_s"] / 3600 for key in ("lost", "checkpoint"))
-    return (
+    slow = ""
+    if "slowed_gpu_s" in summary:
+        slow = f"Slow units cost {summary['slowed_gpu_s'] / 3600:,.1f} GPU-hours of computing"
+        if not summary["outages"] and not saving_h:
+            return f"{slow}; nothing failed."
+        slow += ". "
+    return slow + (
         f"{summary['outages']:,} outages; failures stopped jobs {summary['failures']:,} times and "
         f"cost {lost_h:,.1f} GPU-hours of work, checkpoints {saving_h:,.1f}. Of the time in which "
         f"a job held GPUs, {100 * summary['training_time_ratio_mean']:.1f} % was productive on "

@@ -55,6 +55,8 @@ class PlannedUnitOutage:
 class SlowLeaves(NamedTuple):
     """The leaves of a slow unit, and when their GPUs compute `slowdown` times longer."""
 
+    name: str
+    """Such as `machine 5`."""
     leaves: range
     start: Tick
     end: Tick
@@ -150,7 +152,8 @@ class FailingUnits:
             self._check(one, "a slow", level, file, ("slow", index))
             start = ticks(one.at_s)
             end = LAST_TICK if one.duration_s is None else ticks(one.at_s + one.duration_s)
-            yield SlowLeaves(self.tree.leaves(level, one.unit), start, end, 1.0 / one.speed)
+            leaves, name = self.tree.leaves(level, one.unit), f"{one.kind} {one.unit}"
+            yield SlowLeaves(name, leaves, start, end, 1.0 / one.speed)
 
     def _check(
         self,

@@ -37,8 +37,11 @@ class FailuresOfRun:
 
     def rates(self, inside: RateFunction, isolated: RateInIsolation) -> RateFunction:
         """The rate function of the run: slow machines slow the jobs on them."""
-        slow = () if self.units is None else self.units.slow
-        return SlowedRates(inside, isolated, Slowdowns(slow)) if slow else inside
+        return SlowedRates(inside, isolated, self.slowdowns()) if self.slows else inside
+
+    def slowdowns(self) -> Slowdowns:
+        """Which leaves are slow, and when."""
+        return Slowdowns(() if self.units is None else self.units.slow)
 
     def respecting_notices(self, policy: Policy) -> Policy:
         """The policy, which places no job on units whose outage was announced."""

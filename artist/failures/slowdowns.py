@@ -48,6 +48,16 @@ class Slowdowns:
                     until = change if until is None else min(until, change)
         return slowdown, until
 
+    def slowest(self, placement: Placement, tick: Tick) -> SlowLeaves | None:
+        """The slowest unit that some of the GPUs are in at a tick; None: all are at full speed."""
+        there = (
+            one
+            for leaf in placement.leaves
+            for one in self._by_leaf.get(leaf, ())
+            if one.start <= tick < one.end
+        )
+        return max(there, key=lambda one: one.slowdown, default=None)
+
     def for_trials(self) -> Slowdowns:
         """As trials have it: what is slow stays slow, and nothing else becomes slow."""
         now = self._now

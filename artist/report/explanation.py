@@ -68,7 +68,9 @@ def _world(run: RecordedRun) -> str:
     words = known if isinstance(known, str) and known else f"fabric {run.scenario.get('fabric')}"
     contention = run.scenario.get("contention", "none")
     compete = f"jobs compete on links ({contention})" if run.contended else ""
-    return f"{words}; {compete or 'jobs do not compete on links'}"
+    failures = run.scenario.get("failures", "none")
+    fails = "" if failures == "none" else f"; failures: {failures}"
+    return f"{words}; {compete or 'jobs do not compete on links'}{fails}"
 
 
 def _communication(runs: Sequence[RecordedRun]) -> float:

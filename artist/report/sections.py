@@ -127,8 +127,8 @@ def _failures(run: RecordedRun) -> dict[str, Any]:
     }
 
 
-def _costs(run: RecordedRun) -> dict[str, float] | None:
-    """What failures cost all jobs of a run; None if nothing fails."""
+def _costs(run: RecordedRun) -> dict[str, float | None] | None:
+    """What failures and slow units cost all jobs of a run; None if nothing fails."""
     if run.outages is None:
         return None
     return {
@@ -137,6 +137,7 @@ def _costs(run: RecordedRun) -> dict[str, float] | None:
         "lost_h": run.metric("lost_gpu_s") / HOUR,
         "withdrawn_h": run.metric("withdrawn_gpu_s") / HOUR,
         "ratio": run.metric("training_time_ratio_mean"),
+        "slowed_h": run.metric("slowed_gpu_s") / HOUR if "slowed_gpu_s" in run.summary else None,
     }
 
 

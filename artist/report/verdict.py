@@ -19,7 +19,7 @@ from artist.report.reader import RecordedRun
 from artist.report.templating import section
 from artist.report.verdict_sentences import best_sentence, catastrophe_sentence, family_words
 from artist.report.wait_causes import causes_in_words, half_of_the_waiting
-from artist.results.caveats import is_most_of_the_makespan, times_as_long
+from artist.results.caveats import is_most_of_the_makespan, is_slowed, times_as_long
 from artist.results.statistics.best_policy import Best, Measured, bests
 from artist.results.statistics.catastrophes import far_off
 from artist.results.statistics.compare_values import (
@@ -212,7 +212,25 @@ def _last(run: RecordedRun) -> dict[str, Any]:
     times = times_as_long(ran_s / alone_s)
     share = ran_s / makespan_s if is_most_of_the_makespan(ran_s, makespan_s) else 0.0
     spread = _spread(run, row) if ran_s >= _MUCH_LONGER * alone_s else None
-    return {"row": row, "ran_s": ran_s, "times": times, "share": share, "spread": spread}
+    return {
+        "row": row,
+        "ran_s": ran_s,
+        "times": times,
+        "share": share,
+        "spread": spread,
+        "slowed": _slowed(run, row),
+    }
+
+
+def _slowed(run: RecordedRun, row: int) -> tuple[str, float] | None:
+    """The slow units that a job ran on, and by how much they lengthened its computing."""
+    slowed_s = float(run.jobs["slowed_s"][row]) if "slowed_s" in run.jobs.numbers else 0.0
+    if not is_slowed(slowed_s, float(run.jobs["run_s"][row])):
+        return None
+    stays = zip(run.placements.text["job_id"], run.placements.text["slow_unit"], strict=True)
+    job = run.jobs.text["job_id"][row]
+    units = list(dict.fromkeys(unit for name, unit in stays if unit and name == job))
+    return listed(units), slowed_s
 
 
 def _spread(run: RecordedRun, row: int) -> tuple[str, float] | None:
@@ -241,6 +259,7 @@ def _worst(study: Study, run: RecordedRun) -> dict[str, Any] | None:
         "slowdown": ratios[row],
         "jct_s": float(run.jobs["jct_s"][row]),
         "wait_s": float(run.jobs["queue_delay_s"][row]),
+        "slowed": _slowed(run, row),
         "longest": _longest_wait(study, run, run.jobs.text["job_id"][row]),
     }
 

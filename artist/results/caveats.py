@@ -14,7 +14,7 @@ from artist.cluster.tree import ClusterTree
 from artist.errors import shortened
 from artist.results.statistics.sorted_values import percentile
 from artist.results.terms.columns import Table
-from artist.results.terms.number_text import counted, percent, short
+from artist.results.terms.number_text import counted, percent, short, time_text
 from artist.units import ratio_text
 
 FREE_PREEMPTIONS = "Preemptions cost nothing here; --set restart_s=SECONDS gives them a cost."
@@ -66,8 +66,25 @@ def last_job_sentence(jobs: Table, makespan_s: float) -> str:
     return (
         f"Job {jobs['job_id'][last]} ({jobs['model'][last]}, "
         f"{counted(int(jobs['gpus'][last]), 'GPU')}) finished last. It ran for {makespan}, "
-        f"{times} it would alone."
+        f"{times} it would alone{_slowed(jobs, last)}."
     )
+
+
+_LEAST_SLOWED = 0.05
+"""A smaller part of a job's run that slow units took is no reason worth a word."""
+
+
+def is_slowed(slowed_s: float, ran_s: float) -> bool:
+    """Whether slow units explain a part of a job's run that is worth telling."""
+    return slowed_s >= _LEAST_SLOWED * ran_s > 0
+
+
+def _slowed(jobs: Table, row: int) -> str:
+    """By how much slow units lengthened a job's run; empty if hardly."""
+    slowed_s = float(jobs["slowed_s"][row]) if "slowed_s" in jobs else 0.0
+    if not is_slowed(slowed_s, float(jobs["run_s"][row])):
+        return ""
+    return f"; slow units cost it {time_text(slowed_s)}"
 
 
 # -- results that no machine would give ----------------------------------------------
@@ -116,11 +133,12 @@ def slowest_job_sentence(jobs: Table, placements: Table) -> str:
         if name == job:
             by_level[str(level)] = by_level.get(str(level), 0.0) + each_s
     level = max(by_level, key=lambda name: by_level[name])
+    slowed = _slowed(jobs, slowest)
     return (
         f"Job {job} ({jobs['model'][slowest]}, {counted(int(jobs['gpus'][slowest]), 'GPU')}) ran "
         f"{short(float(ratios[slowest]))} times as long as isolated, mostly spread over the level "
-        f"{level}. Policies that wait for GPUs closer together avoid that: dally, or the option "
-        "placement=consolidate-or-wait."
+        f"{level}{slowed}. Policies that wait for GPUs closer together avoid that: dally, or the "
+        "option placement=consolidate-or-wait."
     )
 
 

@@ -73,7 +73,12 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
         from artist.results.failure_tables import failure_additions
 
         failures = failure_additions(rows, prepared.failures.hazard, job_ids)
-    jobs |= failures.job_columns
+    slow = Additions()
+    if prepared.failures is not None and prepared.failures.slows:
+        from artist.results.slow_units import slow_additions
+
+        slow = slow_additions(rows, prepared.failures.slowdowns().slowest)
+    jobs |= {**failures.job_columns, **slow.job_columns}
     own_tables = dict(tables_of(prepared.policy, scenario.policy))
     classes = class_column(rows, own_tables.pop("starts_by_class", {}))
     tenants = load_tenants(scenario.tenants)
@@ -98,6 +103,7 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
         **({"contention": scenario.contention} if contended else {}),
         **of_run,
         **failures.summary,
+        **slow.summary,
         **accounts.summary,
         **({} if prepared.gate is None else prepared.gate.summary()),
         **work,
@@ -110,6 +116,7 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
         "placements": {
             **placement_table(rows, tree, job_ids),
             **failures.placement_columns,
+            **slow.placement_columns,
             **classes,
         },
         "timeline": timeline,

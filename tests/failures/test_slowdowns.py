@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,12 +13,18 @@ from support import cluster, finishes, intervals, job, on
 
 import artist
 from artist.cli.commands.why import _stay_line
+from artist.cli.summary_text import print_sentences
 from artist.cluster.fabric import load_fabric
 from artist.config import Scenario
 from artist.errors import ConfigError
 from artist.estimates.calibration import ModelCalibration
 from artist.estimates.latency_service import LatencyService
 from artist.failures.slowdowns import Slowdowns
+from artist.report.grouping import group
+from artist.report.page import page
+from artist.report.reader import read_run
+from artist.results.caveats import last_job_sentence
+from artist.results.slow_units import slow_additions
 from artist.results.waiting.job_story import job_story
 from artist.run import open_backend
 from artist.units import ticks
@@ -140,7 +147,7 @@ def test_why_says_that_a_stay_was_slow(tmp_path: Path) -> None:
     run = simulated(tmp_path, "slow: [{kind: machine, unit: 0, speed: 0.5}]", "a,0,8,vgg11,10,1")
     run.save(tmp_path / "run")
     (stay,) = job_story(tmp_path / "run", "a")["stays"]
-    assert "on a slow unit; it finished" in _stay_line(stay)[1]
+    assert "on machine 0 at 0.5 of its speed; it finished" in _stay_line(stay)[1]
 
 
 @pytest.mark.parametrize(
@@ -165,3 +172,40 @@ def test_bad_slow_units_are_refused_in_one_sentence(
     with pytest.raises(ConfigError) as error:
         simulated(tmp_path, f"slow: [{entry}]", ROW, **settings)
     assert words in str(error.value)
+
+
+def test_what_slow_machines_cost_is_counted_and_named(tmp_path: Path, capsys) -> None:
+    # 100 iterations of 1 s: 24 in 30 s, 15 in 30 s, 61 in 76.25 s; b is never slow.
+    rows, failures = run_with_failures(
+        cluster([4], [4]), [job("a", 4, 100), job("b", 4, 100)],
+        {"slow": [slow(0, 0.5, at_s=30, duration_s=30), slow(0, 0.8)]},
+    )  # fmt: skip
+    told = slow_additions(rows, failures.slowdowns().slowest)
+    a = 30 * 0.2 + 30 * 0.5 + 76.25 * 0.2
+    assert finishes(rows) == {"a": pytest.approx(100 + a), "b": 100.0}
+    assert list(told.job_columns["slowed_s"]) == pytest.approx([a, 0])
+    assert told.summary["slowed_gpu_s"] == pytest.approx(4 * a)
+    names = told.placement_columns["slow_unit"]
+    assert names == [
+        "machine 0 at 0.8 of its speed", "machine 0 at 0.5 of its speed", "",
+        "machine 0 at 0.8 of its speed",
+    ]  # fmt: skip
+
+    run = simulated(tmp_path, "slow: [{kind: machine, unit: 1, speed: 0.25}]", ROW)
+    print_sentences(run.summary, run.scenario)
+    printed = capsys.readouterr().out.replace("\n", " ")
+    assert "Slow units cost 0.1 GPU-hours of computing; nothing failed." in printed
+    assert "; slow units cost it 15 s." in last_job_sentence(run.tables["jobs"], 20.0)
+    run.save(tmp_path / "run")
+    text = re.sub("<[^>]+>", "", page(group([read_run(tmp_path / "run")])).decode())
+    text = " ".join(text.split())
+    assert "machine 1 at 0.25 of its speed cost it 15 s" in text
+    assert f"failures: {tmp_path}/slow.yaml." in text
+    assert "Slow units lengthened computing by" in text
+
+
+def test_a_run_at_full_speed_has_no_figure_of_slow_units(tmp_path: Path) -> None:
+    run = simulated(tmp_path, "outages: [{kind: machine, unit: 0, at_s: 1, duration_s: 1}]", ROW)
+    assert "slowed_gpu_s" not in run.summary
+    assert "slowed_s" not in run.tables["jobs"]
+    assert "slow_unit" not in run.tables["placements"]

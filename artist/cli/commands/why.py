@@ -144,7 +144,8 @@ def _stay_line(stay: dict[str, Any]) -> tuple[str, str]:
 
     slowdown = stay["slowdown"]
     speed = "" if slowdown is None else f", {slowdown:.3f} x its isolated time"
-    speed += " on a slow unit" * stay["source"].endswith("+slow")
+    if slow := stay.get("slow_unit"):
+        speed += f" on {slow}"
     kind = f" of {stay['gpu_kind']}" if "gpu_kind" in stay else ""
     where = f"{stay['signature']}{kind}, tier {stay['level']}{speed}; {ended_words(stay['ended'])}"
     return f"runs on {stay['gpus']}", where

@@ -39,7 +39,15 @@ GROUPS_OF_A_RUN = {
     "iterations": ("iteration_",),
     "fairness": ("finish_time_", "jain_", "tenants"),
     "contention": ("contention_",),
-    "failures": ("outages", "failures", "lost_", "checkpoint_", "withdrawn_", "training_"),
+    "failures": (
+        "outages",
+        "failures",
+        "lost_",
+        "checkpoint_",
+        "withdrawn_",
+        "training_",
+        "slowed_",
+    ),
     "data": ("data_",),
     "the run": ("",),
 }
