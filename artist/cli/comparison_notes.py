@@ -54,7 +54,13 @@ def _failures(comparison: Comparison) -> Iterator[str]:
     failed = comparison.failed
     if not failed:
         return
+    if slowed := {variant: one.slowed_gpu_h for variant, one in failed.items() if one.slowed_gpu_h}:
+        most = max(slowed, key=lambda variant: slowed[variant])
+        whom = f" with {most}" if len(slowed) == 1 else f" or less, most with {most}"
+        yield f"Slow units cost {short(slowed[most])} GPU-hours of computing in a run{whom}."
     if not any(one.outages for one in failed.values()):
+        if slowed:
+            return
         yield (
             "No unit failed in these runs; units that fail more often (a shorter mtbf_s) or longer "
             "jobs would show what failures cost."

@@ -311,6 +311,18 @@ def test_failures_that_did_not_happen_are_told() -> None:
     assert not any("Lost to failures" in one for one in told)
 
 
+def test_what_slow_units_cost_is_told_in_place_of_failures_that_were_none() -> None:
+    some = failing(0, 0)
+    slow = replace(some, failed={"f.yaml": Failed(0, 0, 0, 12.34)})
+    told = [*notes(slow)]
+    assert told[0] == "Slow units cost 12.3 GPU-hours of computing in a run with f.yaml."
+    assert not any("No unit failed" in one for one in told)
+    both = replace(some, failed={"a": Failed(1, 1, 2, 3.0), "b": Failed(1, 1, 2, 4.0)})
+    told = [*notes(replace(both, parts={}))]
+    assert told[0].endswith("4 GPU-hours of computing in a run or less, most with b.")
+    assert told[1].startswith("Lost to failures in a run")
+
+
 def test_of_many_variants_those_that_lose_least_and_most_are_told() -> None:
     some = failing(2, 1.0)
     failed = {f"v{lost}": Failed(1, 1, lost) for lost in (5.0, 9.0, 2.0, 7.0, 6.0)}

@@ -69,6 +69,8 @@ class Failed(NamedTuple):
     stopped: float
     """How often a failure stopped a job."""
     lost_gpu_h: float
+    slowed_gpu_h: float = 0.0
+    """By which slow units lengthened computing."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

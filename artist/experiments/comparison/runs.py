@@ -170,10 +170,11 @@ class Runs:
 
 
 def _failed(summaries: Sequence[Summary]) -> Failed:
-    outages, stopped, lost_gpu_s = (
-        fmean(one[name] for one in summaries) for name in ("outages", "failures", "lost_gpu_s")
+    names = ("outages", "failures", "lost_gpu_s", "slowed_gpu_s")
+    outages, stopped, lost_gpu_s, slowed_gpu_s = (
+        fmean(one.get(name, 0.0) for one in summaries) for name in names
     )
-    return Failed(outages, stopped, lost_gpu_s / 3600)
+    return Failed(outages, stopped, lost_gpu_s / 3600, slowed_gpu_s / 3600)
 
 
 def _held_gpu_h(summary: Summary) -> float:
