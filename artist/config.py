@@ -306,8 +306,8 @@ def load_scenario(path: Path | None, flags: Mapping[str, Any], sets: Sequence[st
             )
         if text.strip().startswith("+"):
             raise ConfigError(
-                f"--set {shortened(assignment)}: relative values are for --vary and sweeps; give "
-                "the value itself"
+                f"--set {shortened(assignment)}: relative values are for commands that "
+                "simulate; give the value itself"
             )
         _, value = parse_yaml(text, f"--set {shortened(assignment)}")
         base = assign(base, key, value)

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from artist.errors import ConfigError, nearest, shortened
+from artist.errors import ConfigError, closest_three, nearest, shortened
 
 
 class UnknownNameError(ConfigError):
@@ -109,7 +109,11 @@ class Registry:
         try:
             return self._entries[name]
         except KeyError:
-            raise UnknownNameError(self.kind, name, self._entries, self.remedy) from None
+            near = nearest(name.casefold(), self._entries) or nearest(name, self._entries)
+            listed = "" if near else f"{closest_three(name, self._entries)}; "
+            raise UnknownNameError(
+                self.kind, name, self._entries, f"{listed}{self.remedy}"
+            ) from None
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self._entries.values())

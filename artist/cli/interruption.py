@@ -6,6 +6,7 @@ The command removes its scratch files and says how far it came.
 from __future__ import annotations
 
 import signal
+import sys
 from types import FrameType
 
 
@@ -25,6 +26,8 @@ class Interrupted(BaseException):
         return f"interrupted {self.how_far}".rstrip()
 
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 _received: list[int] = []
 
 
@@ -33,9 +36,25 @@ def listen() -> None:
 
     A program that starts us may have set that, as `nohup` and shells do.
     """
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in _SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _interrupt)
+    sys.unraisablehook = _say_unless_interrupted
+
+
+def stop_listening() -> None:
+    """Ignore further signals: the command is about to end, and says so."""
+    for number in _SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _say_unless_interrupted(unraisable: sys.UnraisableHookArgs) -> None:
+    """Do not print an `Interrupted` that Python cannot raise, such as in a finaliser.
+
+    `raise_if_lost` raises it again.
+    """
+    if not isinstance(unraisable.exc_value, Interrupted):
+        sys.__unraisablehook__(unraisable)
 
 
 def raise_if_lost() -> None:

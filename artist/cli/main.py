@@ -23,7 +23,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from artist import __version__
-from artist.cli.interruption import Interrupted, listen, raise_if_lost
+from artist.cli.interruption import Interrupted, listen, raise_if_lost, stop_listening
 from artist.cli.streams import ReaderGone, forget_stdout, make_streams_safe
 from artist.errors import ArtistError, ConfigError, did_you_mean, printable, shortened
 from artist.garbage_collector import search_rarely
@@ -228,6 +228,7 @@ def main() -> None:
     except ArtistError as error:
         _end(str(error), error.exit_code)
     except Interrupted as interrupted:
+        stop_listening()
         with contextlib.suppress(OSError):  # the terminal may be gone
             sys.stderr.write(f"artist: {interrupted}\n")
         sys.exit(interrupted.exit_code)

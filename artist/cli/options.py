@@ -158,7 +158,7 @@ def scenario_of(parameters: Mapping[str, Any]) -> Scenario:
     Raises:
         ConfigError: unreadable file, unknown key or bad value.
     """
-    from artist.config import Scenario, load_scenario
+    from artist.config import Scenario
 
     flags = {name: value for name, value in parameters.items() if name in Scenario.model_fields}
     flags |= dict.fromkeys(("columns", "units", "models", "model_rule")) | given_of(parameters)
@@ -166,6 +166,22 @@ def scenario_of(parameters: Mapping[str, Any]) -> Scenario:
     if (estimates := parameters.get("estimates")) is not None:
         sets.append(f"policy.estimates={estimates}")
     return load_scenario(parameters["scenario"], flags, sets)
+
+
+def load_scenario(path: Path | None, flags: Mapping[str, Any], sets: Sequence[str]) -> Scenario:
+    """A scenario of a command line; what reads relative values is loaded only for these.
+
+    Raises:
+        ConfigError: unreadable file, unknown key or bad value.
+    """
+    from artist import config
+
+    values = (text.partition("=")[2].strip() for text in sets)
+    if not any(value.startswith(("x", "+")) for value in values):
+        return config.load_scenario(path, flags, sets)
+    from artist.experiments import relative_values
+
+    return relative_values.load_scenario(path, flags, sets)
 
 
 def share_of(name: str, text: str) -> float:

@@ -74,8 +74,8 @@ def fabric_of(name: str, sets: Sequence[str] | None, *, placed: bool) -> tuple[F
     Raises:
         ConfigError: unknown fabric, level or key, or a change of anything else.
     """
+    from artist.cli.options import load_scenario
     from artist.cluster.fabric_options import changes_text
-    from artist.config import load_scenario
     from artist.run import build_fabric
 
     for text in sets or ():

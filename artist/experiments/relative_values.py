@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from artist import config
 from artist.cluster.fabric_options import level_of
 from artist.cluster.links import oversubscription
 from artist.cluster.with_units import QUANTITIES, read_quantity
@@ -27,6 +29,25 @@ _RELATIVE = re.compile(r"(x|\+) *(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(.*)")
 def is_relative(value: object) -> bool:
     """Whether a value is written as `x2` or `+2`."""
     return isinstance(value, str) and _RELATIVE.fullmatch(value) is not None
+
+
+def load_scenario(path: Path | None, flags: Mapping[str, Any], sets: Sequence[str]) -> Scenario:
+    """As `artist.config.load_scenario`, with relative values of `--set` too.
+
+    They are relative to what the file, the flags and the other values of `--set` say.
+
+    Raises:
+        ConfigError: as `artist.config.load_scenario` and `scenario_at`.
+    """
+    pairs = {text: text.partition("=") for text in sets}
+    values = {text: value.strip() for text, (_, _, value) in pairs.items()}
+    relative = [(pairs[text][0], values[text]) for text in sets if is_relative(values[text])]
+    plain = [text for text in sets if not is_relative(values[text])]
+    scenario = config.load_scenario(path, flags, plain)
+    if not relative:
+        return scenario
+    where = " ".join(f"--set {key}={value}" for key, value in relative)
+    return scenario_at(scenario.model_dump(exclude_unset=True), relative, where)
 
 
 def scenario_at(

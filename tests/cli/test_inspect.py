@@ -104,6 +104,12 @@ def test_an_option_of_policies_is_explained_with_those_that_have_it(asked: str, 
     assert re.search(r"policies\tdally,.* tiresias\b", printed)
 
 
+def test_an_option_with_some_values_is_explained_with_all_of_them(capsys) -> None:
+    explain(["policy.placement"])
+    values = capsys.readouterr().out.split("values\t")[1].splitlines()[0].split(", ")
+    assert {"pack", "consolidate-or-wait", "skew", "affinity"} < {*values}
+
+
 @pytest.mark.parametrize(
     "printed",
     [
@@ -114,6 +120,12 @@ def test_an_option_of_policies_is_explained_with_those_that_have_it(asked: str, 
         "exact",
         "interval",
         "noise",
+        "isolated run",
+        "isolated time",
+        "latency of hops",
+        "knows_run_times",
+        "16x8x2x4",
+        "consolidate-or-wait",
         *CAUSE_WORDS.values(),
         *CAUSE_WORDS,
     ],

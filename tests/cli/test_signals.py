@@ -44,6 +44,36 @@ def endless(tmp_path: Path):
         process.communicate()
 
 
+FINALISER = """
+import os, signal
+from artist.cli.interruption import Interrupted, listen, raise_if_lost
+
+class Slow:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        len("the handler runs here, where nothing can be raised")
+
+listen()
+Slow()
+try:
+    raise_if_lost()
+except Interrupted as interrupted:
+    print(interrupted.exit_code)
+class Broken:
+    def __del__(self):
+        raise ValueError("a mistake")
+Broken()
+"""
+
+
+def test_a_signal_in_a_finaliser_prints_no_traceback_and_is_not_lost() -> None:
+    command = [sys.executable, "-c", FINALISER]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ran.stdout, ran.returncode) == ("143\n", 0)
+    assert "Interrupted" not in ran.stderr
+    assert "ValueError: a mistake" in ran.stderr
+
+
 @pytest.mark.parametrize(
     ("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["INT", "TERM"]
 )

@@ -9,6 +9,7 @@ import pytest
 from artist.cli.comparison_details import print_details
 from artist.config import Scenario, load_scenario
 from artist.errors import ConfigError
+from artist.experiments import relative_values
 from artist.experiments.comparison.compare import compare
 from artist.experiments.comparison.rows import comparison_rows
 from artist.experiments.comparison.variants import (
@@ -277,8 +278,24 @@ def test_a_sweep_takes_relative_values(tmp_path: Path) -> None:
 
 
 def test_a_relative_value_of_set_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"--set 'racks=\+2': relative values are for --vary"):
+    with pytest.raises(ConfigError, match=r"--set 'racks=\+2': relative values are for commands"):
         load_scenario(None, {}, ["racks=+2"])
+
+
+def test_set_takes_relative_values_by_the_rule_of_vary() -> None:
+    sets = ["fabric.network.bandwidth=x2", "racks=+2", "racks=3", "fabric=a100"]
+    made = relative_values.load_scenario(None, {"policy": "las"}, sets)
+    by_vary = scenario_at(
+        {"policy": "las", "fabric": "a100", "racks": 3},
+        [("fabric.network.bandwidth", "x2"), ("racks", "+2")],
+        "--vary",
+    )
+    assert made == by_vary
+    assert made.racks == 5
+    with pytest.raises(ConfigError, match=r"^--set policy=x2: .*only a number"):
+        relative_values.load_scenario(None, {}, ["policy=x2"])
+    with pytest.raises(ConfigError, match=r"^--set racks=x1\.1: .*no whole number"):
+        relative_values.load_scenario(None, {"racks": 4}, ["racks=x1.1"])
 
 
 def test_seeds_must_draw_something_for_every_trace() -> None:

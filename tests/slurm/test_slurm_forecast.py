@@ -242,3 +242,10 @@ def test_starts_hold_as_often_as_they_say_where_the_truth_is_known(tmp_path: Pat
 def test_recorded_starts_lie_in_the_intervals(tmp_path: Path) -> None:
     found = calibration(RECORDED / "fifo-backfill", tmp_path, moments=4, futures=20, horizon_s=200)
     assert found["inside_80_and_a_cycle"] >= 0.6
+
+
+def test_an_error_about_a_job_of_flags_names_the_flags(artist, tmp_path: Path) -> None:
+    one_machine(tmp_path / "log", [100.0] * 10)
+    done = artist("forecast", "log", "--gpus", "64", "--limit", "10min")
+    assert done.returncode == 3, done.stderr
+    assert "correct --gpus or --partition" in done.stderr

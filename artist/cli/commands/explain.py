@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 import typer
 
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 _LEVEL = re.compile(r"\d+(\.\d+)? ?%")
 """A level of confidence, as headings have it."""
+
+_SHAPE = re.compile(r"\d+(x\d+){2,}")
+"""A cluster, as summaries have it."""
 
 
 def explain(
@@ -38,6 +41,8 @@ def explain(
     asked = " ".join(term)
     if _LEVEL.fullmatch(asked):
         asked = "confidence"
+    if _SHAPE.fullmatch(asked):
+        asked = "cluster-shape"
     entry = glossary.find(asked) or columns.find(asked)
     cause = glossary.find(CAUSE_WORDS.get(asked, ""))
     if entry is not None:
@@ -246,10 +251,13 @@ def _setting_facts(name: str) -> dict[str, str]:
     if option not in by_policy:
         return {}
     entries = by_policy[option]
-    field = _options(entries[0])[option]
+    fields = [_options(entry)[option] for entry in entries]
+    field = fields[0]
+    values = [one for each in fields for one in _literals(each.annotation)]
     return {
         "meaning": field.description or "",
         "default": _default(field),
+        "values": ", ".join(dict.fromkeys(values)),
         "policies": ", ".join(entry.id for entry in entries),
         "set it": f"--set policy.{option}=VALUE",
     }
@@ -285,6 +293,15 @@ def _options_of_host(entry: Entry) -> str:
 def _options(entry: Entry) -> dict[str, FieldInfo]:
     options: Any = getattr(entry.load(), "Options", None)
     return {} if options is None else options.model_fields
+
+
+def _literals(annotation: Any) -> Iterator[str]:
+    """The values of an option that has only some; nothing for others."""
+    if get_origin(annotation) is Literal:
+        yield from map(str, get_args(annotation))
+    else:
+        for part in get_args(annotation):
+            yield from _literals(part)
 
 
 def _default(field: FieldInfo) -> str:

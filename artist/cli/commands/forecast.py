@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -55,7 +56,7 @@ def forecast(
     quiet: options.NoHints = False,
 ) -> None:
     """Say when jobs of a recorded Slurm will start, and how sure that is."""
-    from artist.errors import ConfigError
+    from artist.errors import ConfigError, TraceError
     from artist.experiments.recorded.forecast import Asked, calibration
     from artist.experiments.recorded.forecast import forecast as forecast_of
     from artist.units import seconds_of
@@ -89,17 +90,22 @@ def forecast(
                 account,
                 user,
             )
-        found = forecast_of(
-            folder,
-            Path(inputs),
-            at=at,
-            job=job,
-            asked=asked,
-            futures=futures,
-            horizon_s=horizon_s,
-            seed=seed,
-            keep_names=keep_names,
-        )
+        try:
+            found = forecast_of(
+                folder,
+                Path(inputs),
+                at=at,
+                job=job,
+                asked=asked,
+                futures=futures,
+                horizon_s=horizon_s,
+                seed=seed,
+                keep_names=keep_names,
+            )
+        except TraceError as cause:
+            if asked is None:
+                raise
+            raise TraceError(_in_flags(str(cause))) from cause
     if format_ is Format.JSON:
         print_json(_as_json(found))
         return
@@ -176,6 +182,12 @@ def _basis(found: Forecast) -> list[str]:
         f"are drawn from {found.seen} jobs of the log, later arrivals from its own past.",
         "artist forecast DIR --check 20 says how often such intervals held on this log.",
     ]
+
+
+def _in_flags(message: str) -> str:
+    """An error about a job that `--gpus` asks about, in the names of its flags."""
+    message = message.replace("correct gpus or", "correct --gpus or")
+    return re.sub(r"\bhint_(nodes|partition|qos)\b", r"--\1", message)
 
 
 def _as_json(found: Forecast) -> dict[str, Any]:

@@ -20,7 +20,7 @@ import numpy as np
 
 from artist.cluster.cluster_file import cluster_from
 from artist.config import Scenario
-from artist.errors import ArtistError, ConfigError, shortened
+from artist.errors import ArtistError, ConfigError, nearest, shortened
 from artist.experiments.recorded.cluster_changes import (
     GROUPS,
     SIZES,
@@ -262,9 +262,12 @@ def _changed(recording: Recording, number: int, change: str) -> Scenario:
                 "train; convert it with --model-rule and use artist compare"
             )
         if group != "policy":
+            near = nearest(group, (*SIZES, "policy", *GROUPS))
+            meant = f" (did you mean {near!r}?)" if near else ""
             known = ", ".join((*SIZES, "policy", *(f"{x}.NAME.KEY" for x in GROUPS[:-1])))
             raise ConfigError(
-                f"{where}: {shortened(key)} cannot be changed; expected {known} or config.KEY"
+                f"{where}: {shortened(key)} cannot be changed{meant}; expected {known} or "
+                "config.KEY"
             )
         of_scenario.append((key, value))
     policy = next((value for key, value in of_scenario if key == "policy"), "slurm")

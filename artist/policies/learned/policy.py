@@ -78,7 +78,7 @@ class Learned(BasePolicy):
         if options.weights is None:
             raise ConfigError(
                 "policy learned: which network? give --set policy.weights=FILE, a policy.npz of "
-                "`artist train`"
+                "`artist train`, or take rl-base or rl-hybrid, which bring theirs"
             )
         self._open(options.weights, options)
 
