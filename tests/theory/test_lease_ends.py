@@ -71,6 +71,29 @@ def test_a_question_that_is_spared_would_have_changed_nothing(
     assert spared.questions <= asked.questions
 
 
+def test_a_timer_that_falls_at_the_end_of_a_lease_moves_the_wake_up() -> None:
+    # Of 1,500 random cases the only one in which a wake-up that stays where it was is noticed: a
+    # wait leaves the window while Dally need not be asked, and job 6 accepts a rack earlier.
+    rows = [
+        (0, 7, 23),
+        (1, 6, 11),
+        (1, 5, 21),
+        (33, 3, 10),
+        (33, 3, 2),
+        (38, 4, 1),
+        (41, 3, 9),
+        (51, 4, 3),
+    ]
+    jobs = [Job(str(n), at, gpus, "any", steps, 1.0) for n, (at, gpus, steps) in enumerate(rows)]
+    case = Case(("machine", "rack", "network"), [[4, 4, 4]], 0, 1.0, 3.0, jobs)
+    options = {"history_s": 20.0, "deviations": 0.0, "machine_timer_s": 10.0, "rack_timer_s": 12.0}
+    options |= {"lease_s": 2.0, "never_ran": "last"}
+    spared, asked = (run(case, "dally", options, always=always) for always in (False, True))
+    assert spared.placements == asked.placements
+    assert spared.wait_reasons == asked.wait_reasons
+    assert spared.questions < asked.questions
+
+
 @given(st.data())
 def test_room_is_that_of_free_gpus_after_the_jobs_have_left(data: st.DataObject) -> None:
     tree = data.draw(trees())
