@@ -45,6 +45,15 @@ LACKING = NETWORKS if find_spec("scipy") else (*NETWORKS, *LINEAR_PROGRAMS)
 SELF_SUFFICIENT = [x.id for x in POLICIES if not x.wraps and x.id not in LACKING]
 """Policies without another inside (tests/policies/cassini), network (tests/rl) or lacking extra."""
 
+_IN_PERIODS = ("pollux", "sia", "equal-share", "max-throughput", "optimus")
+
+
+def longer_rounds(policy: str) -> dict[str, float]:
+    """Options for jobs that take hours, where rounds of a minute would make thousands of them."""
+    if policy.startswith("gavel"):
+        return {"round_s": 3600.0}
+    return {"period_s": 3600.0} if policy in _IN_PERIODS else {}
+
 
 def cluster(*racks: Nested) -> ClusterTree:
     """`cluster([8, 8], [4])`: two racks of machines with so many GPUs."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
-from support import SELF_SUFFICIENT
+from support import SELF_SUFFICIENT, longer_rounds
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
@@ -17,13 +17,10 @@ from artist.run import open_policy
 from artist.testing import check_policy
 from artist.units import Tick
 
-# The jobs take hours: rounds of a minute would make thousands of them.
-ROUNDS = ("pollux", "sia", "equal-share", "max-throughput", "optimus")
-
 
 @pytest.mark.parametrize("name", SELF_SUFFICIENT)
 def test_registered_policy_keeps_the_contract(name: str) -> None:
-    check_policy(lambda: open_policy(name, {"period_s": 3600.0} if name in ROUNDS else {}))
+    check_policy(lambda: open_policy(name, longer_rounds(name)))
 
 
 @pytest.mark.parametrize("placement", ["any", "pack", "consolidate-or-wait", "least-contended"])

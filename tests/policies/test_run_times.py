@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support import SELF_SUFFICIENT
+from support import SELF_SUFFICIENT, longer_rounds
 
 from artist.contract import BasePolicy, Start, WrapperPolicy
 from artist.errors import PolicyError
@@ -12,14 +12,10 @@ from artist.policies.shared.placers import PackPlacer
 from artist.run import open_policy
 from artist.testing import check_policy, check_run_times, decides_by_run_times
 
-# As in test_contract.py: rounds of a minute would be thousands.
-ROUNDS = ("pollux", "sia", "equal-share", "max-throughput", "optimus")
-
 
 @pytest.mark.parametrize("name", SELF_SUFFICIENT)
 def test_only_policies_that_know_run_times_decide_by_them(name: str) -> None:
-    options = {"period_s": 3600.0} if name in ROUNDS else {}
-    seen = decides_by_run_times(lambda: open_policy(name, options))
+    seen = decides_by_run_times(lambda: open_policy(name, longer_rounds(name)))
     assert (seen is not None) == knows_run_times(name)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from support import SELF_SUFFICIENT
+from support import SELF_SUFFICIENT, longer_rounds
 
 from artist.cluster.tree import nested
 from artist.config import Scenario, load_scenario
@@ -84,7 +84,7 @@ def crowded(seed: int = 0) -> list[Situation]:
 
 def always(host: str) -> Policy:
     """CASSINI that aligns whatever can be aligned, around a host."""
-    return open_policy(f"cassini({host})", {"least_gain": -1})
+    return open_policy(f"cassini({host})", {"least_gain": -1, "host": longer_rounds(host)})
 
 
 @pytest.mark.parametrize("host", HOSTS)
