@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -104,7 +104,7 @@ class GpuScaling:
 
     def _print(self, points: Sequence[ScalingPoint], asked: PlacedQuestion, workload: str) -> None:
         shown = self.goodput is not None
-        rows = [_row(point, goodput=shown) for point in points]
+        rows = _rows_of_goodput(points) if shown else [_row(point) for point in points]
         if self.format is SweepFormat.CSV:
             print_csv(list(rows[0]), [list(row.values()) for row in rows])
             return
@@ -113,17 +113,23 @@ class GpuScaling:
             print_json({**facts, "fabric_changes": asked.changes, "points": rows})
             return
         columns = ["GPUs", "placement", "iteration, ms", "communication, ms", "speedup"]
-        if shown:
-            columns += ["batch", "step, ms", "samples/s", "efficiency", "goodput, samples/s"]
         title = f"{workload} on fabric {asked.fabric.name}, one iteration"
-        print_table(title, columns, [_cells(point) for point in points])
+        cells = [_cells(point) for point in points]
+        if shown:
+            columns[2:] = ["batch", "step, ms", "samples/s", "efficiency", "goodput, samples/s",
+                           "speedup"]  # fmt: skip
+            title = f"{workload} by {self.goodput}, one step"
+            cells = [_goodput_cells(row) for row in rows]
+        print_table(title, columns, cells)
         print_text("GPUs lie as close together as an empty cluster allows (placement pack).")
         if shown:
             print_text(
-                f"Batch, step and goodput are those of {self.goodput}"
-                f"{f' on {self.gpu_kind}' if self.gpu_kind else ''}: the batch of the largest "
-                f"goodput, after {self.progress:.0%} of the iterations."
+                f"All numbers are those of {self.goodput}"
+                f"{f' on {self.gpu_kind}' if self.gpu_kind else ''}, as elastic jobs have them: "
+                f"the batch of the largest goodput, after {self.progress:.0%} of the iterations. "
+                "The fabric has no part in them; leave out --goodput for the latency model."
             )
+            return
         if asked.changes:
             print_text(f"The fabric is changed: {asked.changes}.")
         for sentence in about_models(asked.model, asked.models, asked.fabric):
@@ -186,12 +192,8 @@ def _goodput_of(file: str, model: str | None, kind: str | None) -> Goodput:
     return row.goodput([kind])
 
 
-def _row(point: ScalingPoint, *, goodput: bool) -> dict[str, Any]:
-    """A point for programs: plain numbers, seconds. None where no batch feeds the GPUs."""
-    from artist.workload.goodput import Useful
-
-    none = dict.fromkeys(Useful._fields)
-    of_goodput = none if point.useful is None else point.useful._asdict()
+def _row(point: ScalingPoint) -> dict[str, Any]:
+    """A point of the latency model for programs: plain numbers, seconds."""
     return {
         "gpus": point.gpus,
         "placement": point.placement,
@@ -199,14 +201,34 @@ def _row(point: ScalingPoint, *, goodput: bool) -> dict[str, Any]:
         "compute_s": point.compute_s,
         "comm_s": point.comm_s,
         "speedup": point.speedup,
-        **(of_goodput if goodput else {}),
     }
+
+
+def _rows_of_goodput(points: Sequence[ScalingPoint]) -> list[dict[str, Any]]:
+    """The points of a goodput file for programs; None where no batch feeds the GPUs.
+
+    `speedup` is the goodput over that of one GPU, or over the first row's for each of its GPUs.
+    """
+    from artist.workload.goodput import Useful
+
+    first = next((point for point in points if point.useful is not None), None)
+    rows = []
+    for point in points:
+        facts: dict[str, Any] = dict.fromkeys((*Useful._fields, "speedup"))
+        if point.useful is not None and first is not None and first.useful is not None:
+            each = first.useful.goodput_per_s / first.gpus
+            facts = {**point.useful._asdict(), "speedup": point.useful.goodput_per_s / each}
+        rows.append({"gpus": point.gpus, "placement": point.placement, **facts})
+    return rows
+
+
+def _goodput_cells(row: Mapping[str, Any]) -> list[str | float]:
+    """A row of the table; it ends where no batch feeds the GPUs."""
+    gpus, placement, batch, step_s, *rest = row.values()
+    told = [] if batch is None else [str(batch), 1000 * step_s, *rest]
+    return [str(gpus), placement, *told]
 
 
 def _cells(point: ScalingPoint) -> list[str | float]:
     times = [1000 * point.iteration_s, 1000 * point.comm_s, point.speedup]
-    of_goodput: list[str | float] = []
-    if point.useful is not None:
-        batch, step_s, *rest = point.useful
-        of_goodput = [str(batch), 1000 * step_s, *rest]
-    return [str(point.gpus), point.placement, *times, *of_goodput]
+    return [str(point.gpus), point.placement, *times]

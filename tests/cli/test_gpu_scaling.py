@@ -51,7 +51,13 @@ def test_goodput_takes_the_best_batch_and_ends_where_it_feeds_no_more(
     late = [*csv.DictReader(io.StringIO(artist(*asked, "--progress", "0.5").stdout))]
     # All noise: every sample counts, in the largest batches: 8 passes of 128.
     assert float(late[0]["goodput_per_s"]) == pytest.approx(128 / 1.38)
+    # One model: the file's. Nothing of the fabric's stands beside it.
+    assert not {"iteration_s", "comm_s"} & {*first}
+    speedups = [float(row["speedup"]) for row in (first, sixteen)]
+    assert speedups == pytest.approx([1, float(sixteen["goodput_per_s"]) / (64 / 0.74)])
     table = artist(*asked[:-2]).stdout
+    assert "iteration, ms" not in table
+    assert "All numbers are those of ours.yaml, as elastic jobs have them" in table
     assert "as close together as an empty cluster allows (placement pack)" in table
     assert "after 0% of the iterations" in table
 

@@ -11,8 +11,9 @@ import pytest
 from test_slurm_replay import RECORDED, needs_recorded
 from typer.testing import CliRunner
 
+from artist.cli.commands.forecast import forecast as command
 from artist.cli.main import application
-from artist.errors import ArtistError, ConfigError
+from artist.errors import ArtistError, ConfigError, TraceError
 from artist.experiments.recorded.forecast import Asked, Forecast, calibration, forecast
 from artist.experiments.recorded.run_time_law import Observed, RunTimes
 from artist.slurm.queue_text import expected_starts
@@ -244,8 +245,7 @@ def test_recorded_starts_lie_in_the_intervals(tmp_path: Path) -> None:
     assert found["inside_80_and_a_cycle"] >= 0.6
 
 
-def test_an_error_about_a_job_of_flags_names_the_flags(artist, tmp_path: Path) -> None:
-    one_machine(tmp_path / "log", [100.0] * 10)
-    done = artist("forecast", "log", "--gpus", "64", "--limit", "10min")
-    assert done.returncode == 3, done.stderr
-    assert "correct --gpus or --partition" in done.stderr
+def test_an_error_about_a_job_of_flags_names_the_flags(tmp_path: Path) -> None:
+    folder = one_machine(tmp_path / "log", [100.0] * 10)
+    with pytest.raises(TraceError, match="has 8; correct --gpus or --partition"):
+        command(folder, gpus=64, limit="10min")
