@@ -132,6 +132,31 @@ def test_dates_count_from_the_first(tmp_path: Path, zone: str) -> None:
     assert [(job.id, job.arrival_s) for job in trace.jobs] == [("b", 0.0), ("a", 90.0)]
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("12.06.2020 23:59:30", "13.06.2020"),
+        ("2.6.2020", "2.6.2020 00:00:30"),  # dots: the day comes first
+        ("06/12/2020 23:59:30", "06/13/2020"),
+        ("12/06/2020 23:59:30", "13/06/2020 00:00:00"),
+        ("12.06.2020 23:59:30Z", "13.06.2020 02:00:00+02:00"),
+    ],
+)
+def test_dates_with_the_day_or_the_month_first(tmp_path: Path, first: str, second: str) -> None:
+    rows = f"a,{first},1,60\nb,{second},1,60\n"
+    path = put(tmp_path, "t.csv", f"job_id,when,num_gpus,duration\n{rows}")
+    trace = read(path, columns={"arrival_s": "when"}, units={"arrival_s": "date"})
+    assert [job.arrival_s for job in trace.jobs] == [0.0, 30.0]
+
+
+@pytest.mark.parametrize("rows", [("06/07/2020", "08/09/2020"), ("13/06/2020", "06/13/2020")])
+def test_dates_that_do_not_tell_the_day_are_refused(tmp_path: Path, rows: tuple[str, ...]) -> None:
+    lines = "".join(f"{name},{date},1,60\n" for name, date in zip("ab", rows, strict=True))
+    path = put(tmp_path, "t.csv", f"job_id,when,num_gpus,duration\n{lines}")
+    with pytest.raises(TraceError, match=r"t\.csv:2: .*expected a date whose day is known"):
+        read(path, columns={"arrival_s": "when"}, units={"arrival_s": "date"})
+
+
 def test_dates_with_and_without_a_zone_do_not_mix(tmp_path: Path) -> None:
     rows = "a,2020-06-09 00:00:30Z,1,60\nb,2020-06-08 23:59:00,1,60\n"
     path = put(tmp_path, "t.csv", f"job_id,when,num_gpus,duration\n{rows}")
@@ -398,7 +423,10 @@ def test_a_header_that_names_another_unit_needs_the_unit(own: Path) -> None:
 
 def test_a_column_of_dates_needs_the_unit_date(own: Path) -> None:
     own.write_text(OWN.replace(",0,", ",2025-03-01,").replace(",10,", ",2025-03-02,"))
-    with pytest.raises(TraceError, match=r"'submitted': not .* add --units submit_time=date$"):
+    with pytest.raises(
+        TraceError,
+        match=r"'submitted': not .* add --units submit_time=date; artist trace columns FILE",
+    ):
         read(own, columns=COLUMNS, units=HOURS)
 
 
@@ -436,3 +464,10 @@ def test_a_name_tells_its_unit() -> None:
     named = {"run_hours": "h", "durationH": "h", "t_ms": "ms", "Days": "d", "seconds": None}
     named |= {"Submitted (h)": "h", "Runtime [min]": "min", "run_ms_": "ms", "12": None}
     assert {name: unit_in(name) for name in named} == named
+
+
+def test_a_missing_unit_has_no_empty_brackets(own: Path) -> None:
+    own.write_text(OWN.replace(",0,", ",2025-03-01,").replace(",10,", ",2025-03-02,"))
+    with pytest.raises(TraceError, match="no unit is given; add --units") as error:
+        write_mapping(own, None, {"columns": COLUMNS, "units": HOURS})
+    assert "()" not in str(error.value)

@@ -36,7 +36,15 @@ from artist.trace.native.formats import (
     units_text,
 )
 from artist.trace.native.table import HINT_PREFIX, Source, Table
-from artist.trace.native.time_units import ARRIVALS, DATE, UNITS, Unit, reader_of_dates, scaled
+from artist.trace.native.time_units import (
+    ARRIVALS,
+    DATE,
+    UNITS,
+    Unit,
+    order_is_unknown,
+    reader_of_dates,
+    scaled,
+)
 
 SUFFIX = ".columns.yaml"
 
@@ -204,8 +212,9 @@ def check_units(table: Table, mapping: TraceMapping, place: str, *, dates: bool)
         seconds = units_text({name: "s" for name, unit in units.items() if unit != DATE})
         raise TraceError(
             f"{table.header_place()}: {columns}: not in seconds by name or content, but no unit is "
-            f"given ({place}); add --units {units_text(units)}"
+            f"given{f' ({place})' if place else ''}; add --units {units_text(units)}"
             f"{f', or --units {seconds} if these are seconds' if seconds else ''}"
+            "; artist trace columns FILE --accept takes what it proposes"
         )
 
 
@@ -291,6 +300,11 @@ def _from_dates(table: Table, name: str) -> list[float]:
         moment_s = read(text)
         if moment_s is None:
             expected = "a time as in 2020-06-09 18:41:01, with a zone in all rows or in none"
+            if order_is_unknown(texts):
+                expected = (
+                    "a date whose day is known: no row, or two that contradict, have a part above "
+                    "12; write days first with dots, 13.06.2020, or 2020-06-13"
+                )
             raise table.error(index, name, expected)
         moments.append(moment_s)
     first_s = min(moments, default=0.0)

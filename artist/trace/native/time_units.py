@@ -39,6 +39,8 @@ _LENGTH = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d\d)(?:\.\d+)?", re.ASCII)
 
 _CLOCK = re.compile(r"(\d+ days?,? )?\d+:\d{2}(:\d{2}(\.\d*)?)?", re.ASCII)
 
+_DAY_AND_MONTH = re.compile(r"(\d{1,2})([./])(\d{1,2})\2(\d{4})\b(.*)", re.ASCII)
+
 # No text of a time is longer.
 _LONGEST = 60
 
@@ -106,8 +108,13 @@ def is_date(text: str) -> bool:
 
     >>> is_date("2020-06-09 18:41:01Z"), is_date("18:41:01"), is_date("20200609")
     (True, False, False)
+    >>> is_date("13.06.2020"), is_date("6/13/2020 18:41"), is_date("13.13.2020")
+    (True, True, False)
     """
-    return not text.strip().isdigit() and _moment(text.strip()) is not None
+    text = text.strip()
+    return not text.isdigit() and any(
+        _moment(iso) is not None for iso in (text, _iso(text, True), _iso(text, False))
+    )
 
 
 def time_remedy(cell: object, column: str) -> str:
@@ -134,8 +141,41 @@ def time_remedy(cell: object, column: str) -> str:
 
 
 def reader_of_dates(texts: Sequence[str]) -> Callable[[str], float | None]:
-    """How to read the dates of a column: with zones if the first has one, else without."""
-    return moment_s if not texts or zoned_s(texts[0]) is None else zoned_s
+    """How to read the dates of a column: with zones if the first has one, else without.
+
+    Of `13.06.2020` the day comes first, as wherever dots are written. Of `6/13/2020` it is the part
+    that is above 12 in some row; where no row tells, no date is read.
+    """
+    day_first = _day_first(texts)
+    if day_first is None:
+        return lambda text: None
+    first = _iso(texts[0], day_first) if texts else ""
+    read = moment_s if zoned_s(first) is None else zoned_s
+    return lambda text: read(_iso(text, day_first))
+
+
+def order_is_unknown(texts: Sequence[str]) -> bool:
+    """Whether dates such as 6/7/2020 do not tell which part is the day."""
+    return _day_first(texts) is None
+
+
+def _day_first(texts: Sequence[str]) -> bool | None:
+    """Whether days come before months in a column; None if no row tells, or two contradict."""
+    parts = [match for text in texts if (match := _DAY_AND_MONTH.fullmatch(text.strip()))]
+    if all(part[2] == "." for part in parts):
+        return True
+    first, second = (any(int(part[index]) > 12 for part in parts) for index in (1, 3))
+    return None if first == second else first
+
+
+def _iso(text: str, day_first: bool) -> str:
+    """A date with its day or month first as `2020-06-13...`; any other text as it is."""
+    match = _DAY_AND_MONTH.fullmatch(text.strip())
+    if match is None:
+        return text
+    one, _, other, year, rest = match.groups()
+    day, month = (one, other) if day_first else (other, one)
+    return f"{year}-{int(month):02}-{int(day):02}{rest}"
 
 
 def _moment(text: str) -> datetime | None:
