@@ -54,6 +54,7 @@ def test_another_machine_ends_the_wait(tmp_path: Path) -> None:
     )
     assert second.startswith("Nobody waits longer;")
     assert third == f"Trust: {one.replay.sentence()}."
+    assert third.endswith(" lie in the envelope of 1 phase.")
     assert len(table(one)[2]) <= 12
 
 

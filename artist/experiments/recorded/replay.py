@@ -23,6 +23,7 @@ from artist.cluster.cluster_file import load_cluster
 from artist.config import load_scenario
 from artist.experiments.recorded.recording import Recording, moment_of, read_recording
 from artist.policies.slurm.settings import settings_of
+from artist.results.terms.number_text import counted, time_text
 from artist.run import simulate
 from artist.slurm.facts import SlurmFacts
 from artist.slurm.texts import Record, hosts
@@ -133,11 +134,12 @@ class Replay:
     def sentence(self) -> str:
         """How far the simulation can be trusted, in a sentence."""
         facts = self.facts()
+        simulated, recorded = (facts[f"wait_mean_{x}_s"] for x in ("simulated", "recorded"))
         return (
-            f"{100 * facts['within_10_s']:.0f} % of {len(self.starts)} starts are within 10 s of "
-            f"the recorded ones; mean wait {facts['wait_mean_simulated_s']:.1f} s instead of "
-            f"{facts['wait_mean_recorded_s']:.1f} s; {100 * facts['in_the_envelope']:.0f} % lie in "
-            f"the envelope of {self.phases} phases"
+            f"{100 * facts['within_10_s']:.0f} % of {counted(len(self.starts), 'start')} are "
+            f"within 10 s of the recorded ones; mean wait {time_text(simulated)} instead of "
+            f"{time_text(recorded)}; {100 * facts['in_the_envelope']:.0f} % lie in the envelope "
+            f"of {counted(self.phases, 'phase')}"
         )
 
     def largest(self, count: int = 10) -> list[Start]:
