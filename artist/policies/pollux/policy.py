@@ -14,14 +14,15 @@ OSDI 2021, section 4; rules that the paper leaves open are those of its program 
 **Batch.** A job with goodput parameters trains with the batch of the largest goodput on its GPUs,
 chosen anew in every round. With `adapt_batch=false` it keeps the submitted one.
 
-**Neighbours.** With `neighbours`, a job's goodput on several machines is divided by what other jobs
-on its links slow it down by at present. Ours; it says something under `--contention` only.
+**Neighbours.** With `neighbours`, a job's goodput on several machines is divided by its present
+slowdown beside other jobs. Ours; it changes nothing without `--contention`.
 
 **Rigid jobs.** A job without goodput parameters speeds up with its GPUs. One that runs on one
 number of GPUs only gets these or none, from the start.
 
-**Checked.** Goodput and objective are those of the authors' program on random arguments
-(tests/workload/test_goodput.py, tests/policies/pollux).
+**Checked.** Goodput is that of the authors' program on random arguments
+(tests/workload/test_goodput.py). On four of its published workloads, with recorded step times,
+mean JCTs are .2 to 1.3 % off, although there parameters are fitted while jobs run.
 
 **Deviations.**
 
