@@ -230,6 +230,21 @@ def test_more_bandwidth_is_never_slower(spec: str) -> None:
     assert ask(spec, dims(8, 6, 2, factor=2.0)).finish_ns <= ask(spec, dims(8, 6, 2)).finish_ns
 
 
+@settings(deadline=None, max_examples=10)
+@given(specs, st.integers(0, 3))
+def test_dimensions_of_size_one_vanish(spec: str, place: int) -> None:
+    network_ = dims(8, 6, 2)
+    with_one = (*network_[:place], replace(network_[0], npus=1), *network_[place:])
+    assert ask(spec, with_one).finish_ns == ask(spec, network_).finish_ns
+
+
+@settings(deadline=None, max_examples=10)
+@given(specs, st.permutations(INNERMOST_FIRST))
+def test_relabelling_ranks_inside_a_switch_changes_nothing(spec: str, order: list[Axis]) -> None:
+    relabelled = f"{spec},order={'-'.join(order)}"
+    assert ask(relabelled, dims(96)).finish_ns == ask(spec, dims(96)).finish_ns
+
+
 def test_axes_of_size_one_vanish() -> None:
     job, network_ = "gpt2@pipeline=2,tensor=4", dims(8, 4)
     assert ask(f"{job},context=1,expert=1,interleave=1", network_) == ask(job, network_)
