@@ -75,7 +75,7 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
         failures = failure_additions(rows, prepared.failures.hazard, job_ids)
     slow = Additions()
     if prepared.failures is not None and prepared.failures.slows:
-        from artist.results.slow_units import slow_additions
+        from artist.results.failure_tables import slow_additions
 
         slow = slow_additions(rows, prepared.failures.slowdowns().slowest)
     jobs |= {**failures.job_columns, **slow.job_columns}

@@ -24,7 +24,7 @@ from artist.report.grouping import group
 from artist.report.page import page
 from artist.report.reader import read_run
 from artist.results.caveats import last_job_sentence
-from artist.results.slow_units import slow_additions
+from artist.results.failure_tables import slow_additions
 from artist.results.waiting.job_story import job_story
 from artist.run import open_backend
 from artist.units import ticks
