@@ -61,3 +61,23 @@ def test_policies_wait_for_a_whole_machine(tmp_path: Path, policy: str) -> None:
         if name == "c"
     ]
     assert set(held) == {"8"}
+
+
+@pytest.mark.parametrize("policy", ["fifo", "las"])
+def test_groups_wait_for_one_domain_of_72_gpus(tmp_path: Path, policy: str) -> None:
+    """Two domains of 72 GPUs, of which 70 are taken: 4 are free, then a domain is."""
+    path = tmp_path / "t.csv"
+    taken = "a,0,70,gpt2,100,1\nb,0,70,gpt2,200,1\n"
+    rows = 'c,1,4,"gpt2@tensor=4,sharded=zero1",10,1\nd,2,8,"gpt2@tensor=8,sharded=zero1",10,1\n'
+    path.write_text(f"job_id,arrival_s,gpus,model,iterations,compute_s\n{taken}{rows}")
+    scenario = Scenario(
+        trace=str(path), racks=1, machines_per_rack=2, gpus_per_machine=72, policy=policy,
+        backend="analytical", fabric="h100-quantum2-spectrum4",
+    )  # fmt: skip
+    result = simulate(scenario).tables
+    held = result["placements"]
+    where = dict(zip(held["job_id"], held["signature"], strict=True))
+    starts = dict(zip(result["jobs"]["job_id"], result["jobs"]["start_s"], strict=True))
+    ends = dict(zip(result["jobs"]["job_id"], result["jobs"]["finish_s"], strict=True))
+    assert where == {"a": "70", "b": "70", "c": "4", "d": "8"}
+    assert min(starts["c"], starts["d"]) >= ends["a"]
