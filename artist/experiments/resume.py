@@ -19,7 +19,7 @@ from typing import Any
 
 from artist import __version__
 from artist.config import Scenario
-from artist.errors import ArtistError, ConfigError
+from artist.errors import ArtistError, ConfigError, TraceError
 from artist.experiments.experiment import Run
 from artist.io.reading import is_file, read_text
 from artist.results.named_files import MAPPING, file_digests, mapping_file
@@ -135,9 +135,27 @@ def _difference(run: Run, folder: Path, inputs: Inputs) -> str:
         return f"was made by artist {version}, and this is {__version__}"
     if isinstance(now, ArtistError):
         return f"cannot be compared with its inputs as they are now ({now})"
+    try:
+        now = {**now, **_of_folders(then)}
+    except TraceError as cause:
+        return f"cannot be compared with its inputs as they are now ({cause})"
     different = [key for key in {**then, **now} if then.get(key) != now.get(key)]
     names = [f"{key} {name}".rstrip() for key in different for name in [_name(run.scenario, key)]]
     return f"read another {' and another '.join(names)} than there is now" if names else ""
+
+
+def _of_folders(then: Mapping[str, Any]) -> Mapping[str, str]:
+    """The digests of a run's folders of execution traces now. The same trace names the same ones.
+
+    Raises:
+        TraceError: a folder or a trace in it is missing.
+    """
+    folders = [key for key in then if ":" in key]
+    if not folders:
+        return {}
+    from artist.astra.files.chakra_folder import digest_of_model
+
+    return {model: digest_of_model(model) for model in folders}
 
 
 def _read_manifest(path: Path) -> tuple[Mapping[str, Any], str]:

@@ -27,7 +27,7 @@ from artist.run.hardware import (
 )
 from artist.run.measured import check_measured
 from artist.run.policies import build_policy
-from artist.run.traces import build_trace, check_gpu_kinds, cut_by, elastic
+from artist.run.traces import build_trace, check_gpu_kinds, cut_by, elastic, graph_digests
 from artist.trace.native.trace import Trace
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ def prepare(
     policy = build_policy(scenario)
     calibration = build_calibration(scenario, fabric)
     trace = cut_by(policy, build_trace(scenario, tree))
+    files = {**files, **graph_digests(scenario, trace)}
     check_measured(scenario, trace)
     check_gpu_kinds(scenario, tree, policy, trace)
     trace = elastic(scenario, tree, trace)

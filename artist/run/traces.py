@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from artist.cluster.tree import ClusterTree, gpus_by_kind
 from artist.config import ABOUT_THE_TRACE, Scenario
 from artist.contract import Policy
-from artist.errors import ConfigError, shortened
+from artist.errors import ConfigError, TraceError, shortened
 from artist.rng import stream
 from artist.trace.arrivals import with_arrivals
 from artist.trace.divided import with_axes
@@ -102,6 +103,33 @@ def check_gpu_kinds(scenario: Scenario, tree: ClusterTree, policy: Policy, trace
             f"quota of {', '.join(tenants[quota].by_kind or ())}; choose mast or federated, or "
             "leave the kinds out"
         )
+
+
+def graph_digests(scenario: Scenario, trace: Trace) -> Mapping[str, str]:
+    """SHA-256 of each folder of execution traces that is a job's model, by the model's name.
+
+    None where no iteration is estimated, so that no folder is read.
+
+    Raises:
+        TraceError: a folder or a trace in it is missing; names the first job that needs it.
+    """
+    if scenario.backend == "none":
+        return {}
+    from artist.workload.models import is_graph
+
+    models = {job.model for job in trace.jobs}
+    if not any(map(is_graph, models)):
+        return {}
+    from artist.astra.files.chakra_folder import digest_of_model
+
+    digests: dict[str, str] = {}
+    for index, job in enumerate(trace.jobs):
+        if is_graph(job.model) and job.model not in digests:
+            try:
+                digests[job.model] = digest_of_model(job.model)
+            except TraceError as cause:
+                raise TraceError(f"{trace.place(index)}: job {job.id!r}: {cause}") from cause
+    return digests
 
 
 def elastic(scenario: Scenario, tree: ClusterTree, trace: Trace) -> Trace:

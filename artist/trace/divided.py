@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal
 
-from artist.errors import ConfigError, DivisionError, TraceError
+from artist.errors import ConfigError, DivisionError, TraceError, shortened
 from artist.estimates.rank_groups import sizes_of
 from artist.trace.native.trace import Trace
 from artist.workload.division.job_parallelism import JobParallelism, may_be_divided, says_axes
@@ -28,9 +28,15 @@ def with_axes(trace: Trace, chosen: JobParallelism | Literal["published", "none"
     ):
         return trace
     from artist.trace.native.divided_models import divided_model, published_model, takes_axes
+    from artist.workload.models import is_graph
 
     def given(job: Job) -> str | None:
         assert not isinstance(chosen, str)
+        if is_graph(job.model):
+            raise ConfigError(
+                f"parallelism of the scenario for model {shortened(job.model)}, whose traces are "
+                "of single GPUs; give axes to other jobs in column parallelism"
+            )
         if says_axes(job.model) or not takes_axes(job.model):
             return None
         return divided_model(job.model, chosen.settings())
@@ -52,13 +58,11 @@ def with_axes(trace: Trace, chosen: JobParallelism | Literal["published", "none"
 
 def _filled(trace: Trace, model_of: Callable[[Job], str | None]) -> tuple[Trace, Counter[str]]:
     """The trace with other models where there are any, and how many jobs have each."""
-    from artist.workload.models import is_graph
-
     filled: Counter[str] = Counter()
     jobs = list(trace.jobs)
     for index, job in enumerate(jobs):
         try:
-            model = None if is_graph(job.model) else model_of(job)
+            model = model_of(job)
         except ConfigError as cause:
             raise _at(trace, index, cause) from cause
         if model is not None:

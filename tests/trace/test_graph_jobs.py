@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,13 @@ from artist.astra.files.chakra_folder import chakra_workload
 from artist.astra.files.chakra_writer import encode_program
 from artist.cluster.fabric import load_fabric
 from artist.config import Scenario
-from artist.errors import BackendError, TraceError
+from artist.errors import BackendError, ConfigError, TraceError
 from artist.estimates.query_from_text import on_placement
+from artist.experiments.experiment import Experiment
+from artist.experiments.sweep import sweep
 from artist.registry import UnknownNameError
 from artist.run import open_backend, simulate
+from artist.workload.division.job_parallelism import JobParallelism
 from artist.workload.graph import GraphNode, Kind
 from artist.workload.layers import Collective
 from artist.workload.models import workload
@@ -67,6 +71,53 @@ def test_a_job_needs_as_many_gpus_as_there_are_traces(tmp_path: Path) -> None:
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="nowhere: no such folder"):
         simulate(jobs(tmp_path / "nowhere", racks=1))
+
+
+def test_axes_of_a_job_with_traces_are_refused(tmp_path: Path) -> None:
+    folder = written(tmp_path / "llama")
+    scenario = jobs(folder, racks=1)
+    with pytest.raises(TraceError, match=r"t\.csv:2: job 'a': parallelism of the scenario for mod"):
+        simulate(scenario.model_copy(update={"parallelism": JobParallelism(tensor=2)}))
+    trace = Path(scenario.trace)
+    first, a, b = trace.read_text().splitlines()
+    trace.write_text("\n".join([f"{first},parallelism", f"{a},tensor=2", f"{b},", ""]))
+    with pytest.raises(TraceError, match=r"t\.csv:2: parallelism 'tensor=2' for model 'chakra:"):
+        simulate(scenario)
+    with pytest.raises(TraceError, match=r"t\.csv:2: job 'a': .*llama@tensor=2: no such folder"):
+        simulate(jobs(tmp_path / "llama@tensor=2", racks=1))
+
+
+def test_another_folder_is_another_input(tmp_path: Path) -> None:
+    """A changed, added or missing file; the same content in another place; nothing read."""
+    folder = written(tmp_path / "llama")
+    scenario = jobs(folder, racks=1)
+    model = f"chakra:{folder}"
+    then = simulate(scenario).inputs
+    assert simulate(scenario).inputs == then
+    assert model not in simulate(scenario.model_copy(update={"backend": "none"})).inputs
+    trace = folder / "llama.3.et"
+    before = trace.read_bytes()
+    trace.write_bytes((folder / "llama.0.et").read_bytes())
+    now = simulate(scenario).inputs
+    assert {key for key in then if then[key] != now[key]} == {model}
+    trace.write_bytes(before)
+    (folder / "groups.json").write_text(json.dumps({"1": [0, 2], "2": [3, 1]}))
+    assert simulate(scenario).inputs[model] not in (then[model], now[model])
+
+
+def test_a_sweep_is_not_resumed_with_another_folder(tmp_path: Path) -> None:
+    folder = written(tmp_path / "llama")
+    base = jobs(folder, racks=1).model_dump(exclude_unset=True, exclude={"policy"})
+    grid = Experiment(name="graphs", version=1, base=base, grid={"policy": ["fifo"]})
+    out = tmp_path / "runs"
+    sweep(grid, out, [], workers=1)
+    sweep(grid, out, [], workers=1, resume=True)
+    (folder / "groups.json").write_text(json.dumps({"1": [0, 2], "2": [3, 1]}))
+    with pytest.raises(ConfigError, match=f"read another chakra:{folder} than there is now"):
+        sweep(grid, out, [], workers=1, resume=True)
+    shutil.rmtree(folder)
+    with pytest.raises(ConfigError, match=f"inputs as they are now .{folder}: no such folder"):
+        sweep(grid, out, [], workers=1, resume=True)
 
 
 def test_the_catalogue_knows_no_folders() -> None:

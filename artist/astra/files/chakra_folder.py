@@ -18,6 +18,7 @@ from pathlib import Path
 from artist.astra.files.chakra_reader import Fields, fields, messages, text_of, varints
 from artist.astra.files.chakra_schema import COLLECTIVE_CODES, MalformedTraceError
 from artist.errors import TraceError, shortened
+from artist.io.digests import sha256
 from artist.io.reading import decode, each_key_once, read_bytes
 from artist.workload.gpus import Precision, gpu
 from artist.workload.graph import GraphNode, JobGraph, Kind, Over
@@ -58,6 +59,17 @@ def graph_of_model(model: str) -> JobGraph:
         TraceError: as `read_folder`.
     """
     return read_folder(Path(model.removeprefix(CHAKRA)))
+
+
+def digest_of_model(model: str) -> str:
+    """The digest of the files that `graph_of_model` reads.
+
+    Raises:
+        TraceError: the folder or one of its traces is missing.
+    """
+    folder = Path(model.removeprefix(CHAKRA))
+    read = (*_files(folder), *sorted(folder.glob("*.json")))
+    return sha256("".join(sha256(read_bytes(path)) for path in read))
 
 
 def read_folder(folder: Path) -> JobGraph:

@@ -195,10 +195,15 @@ def _divided(table: Table, models: list[str]) -> list[str]:
         return models
     from artist.trace.native.divided_models import divided_model
     from artist.workload.division.job_parallelism import JobParallelism, words
-    from artist.workload.models import is_spelled
+    from artist.workload.models import is_graph, is_spelled
 
     made: dict[tuple[str, str], str] = {}
     for index, (model, text) in enumerate(zip(models, table.texts_or(_AXES, ""), strict=True)):
+        if text and is_graph(model):
+            raise TraceError(
+                f"{table.place(index)}: {_AXES} {shortened(text)} for model {shortened(model)}, "
+                "whose traces are of single GPUs; leave the cell empty"
+            )
         if not text or (model, text) in made or not is_spelled(model):
             continue
         try:
