@@ -116,6 +116,11 @@ class LatencyService:
             self._by_shape[key] = estimate
         return estimate
 
+    def known_order(self, model: str, shape: Shape) -> str:
+        """The order of ranks in the estimate of a divided job; empty where none was asked for."""
+        keys = ((model, shape, profile) for profile in (False, True))
+        return next((self._by_shape[key].order for key in keys if key in self._by_shape), "")
+
     def constant_share(self, model: str) -> float:
         """The comm ratio that a model has at least on every shape of more than one GPU."""
         return self._constant_share_of(model) if self._constant_share_of is not None else 0.0

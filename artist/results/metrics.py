@@ -112,19 +112,31 @@ def _lost_to_others(parts: Sequence[_Parts]) -> Table:
     return {"contention_slowdown": slowdown, "contention_lost_s": lost_s}
 
 
-def placement_table(rows: Rows, tree: ClusterTree, job_ids: Sequence[str]) -> Table:
-    """One row per interval, in the order in which the intervals ended."""
+def placement_table(
+    rows: Rows,
+    tree: ClusterTree,
+    job_ids: Sequence[str],
+    orders: Mapping[tuple[int, Placement], str],
+) -> Table:
+    """One row per interval, in the order in which the intervals ended.
+
+    `orders` are orders of ranks, by handle and GPUs; a signature holds it, as `8,8@tensor-data`.
+    """
     placements = rows.placements
     # Many intervals have the same GPUs.
     different = dict.fromkeys(row.placement for row in placements)
     texts = {placement: placement_text(tree, placement) for placement in different}
     kinds = {x: "+".join(kinds_of(tree, x)) for x in different} if several_kinds(tree) else {}
     signatures = {placement: signature(tree, placement) for placement in different}
+    shapes = [signatures[row.placement] for row in placements]
+    if orders:
+        of_rows = ((row.handle, row.placement) for row in placements)
+        shapes = [text + orders.get(key, "") for text, key in zip(shapes, of_rows, strict=True)]
     columns: Table = {
         "job_id": [job_ids[row.handle] for row in placements],
         "gpus": [row.placement.gpus for row in placements],
         "level": [tree.levels[row.tier].name for row in placements],
-        "signature": [signatures[row.placement] for row in placements],
+        "signature": shapes,
         "placement": [texts[row.placement] for row in placements],
         **({"gpu_kind": [kinds[row.placement] for row in placements]} if kinds else {}),
         "start_s": seconds_column([row.start for row in placements]),

@@ -10,8 +10,11 @@ from artist import __version__
 from artist.cluster.fabric import Fabric
 from artist.cluster.fabric_options import changes_text
 from artist.cluster.kinds import several_kinds
+from artist.cluster.placement import Placement
+from artist.cluster.placement_shape import shape
 from artist.config import Scenario
 from artist.errors import PolicyError
+from artist.estimates.backends import NoCommunication
 from artist.garbage_collector import many_objects
 from artist.io.digests import sha256
 from artist.policies.lease_and_tables import tables_of
@@ -114,7 +117,7 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
     tables: dict[str, Table] = {
         "jobs": jobs,
         "placements": {
-            **placement_table(rows, tree, job_ids),
+            **placement_table(rows, tree, job_ids, _orders(prepared)),
             **failures.placement_columns,
             **slow.placement_columns,
             **classes,
@@ -144,6 +147,20 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
         trace_mapped=trace.mapped,
         world=world_of(scenario, prepared.fabric, calibration, {*prepared.simulator.tree.kinds}),
     )
+
+
+def _orders(prepared: Prepared) -> Mapping[tuple[int, Placement], str]:
+    """The orders of ranks of divided jobs where they ran, as signatures hold them (`@ORDER`)."""
+    jobs, estimates = prepared.trace.jobs, prepared.estimates
+    if isinstance(estimates, NoCommunication) or not any("@" in job.model for job in jobs):
+        return {}
+    tree, rows = prepared.simulator.tree, prepared.simulator.rows.placements
+    ran = dict.fromkeys((x.handle, x.placement) for x in rows if "@" in jobs[x.handle].model)
+    found = {
+        (handle, placement): estimates.known_order(jobs[handle].model, shape(tree, placement))
+        for handle, placement in ran
+    }
+    return {key: f"@{order}" for key, order in found.items() if order}
 
 
 def _tables_of_parts(prepared: Prepared, *, links: bool) -> dict[str, Table]:

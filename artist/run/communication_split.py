@@ -70,5 +70,6 @@ def _held_gpu_s(tables: Mapping[str, Table]) -> dict[tuple[str, str], float]:
     for job, signature, gpus, start_s, end_s, stalled_s in zip(
         *(placements[name] for name in columns), strict=True
     ):
-        held[str(models[job]), str(signature)] += float(gpus * (end_s - start_s - stalled_s))
+        shape = str(signature).partition("@")[0]
+        held[str(models[job]), shape] += float(gpus * (end_s - start_s - stalled_s))
     return held

@@ -60,7 +60,7 @@ def test_policies_wait_for_a_whole_machine(tmp_path: Path, policy: str) -> None:
         for name, text in zip(placements["job_id"], placements["signature"], strict=True)
         if name == "c"
     ]
-    assert set(held) == {"8"}
+    assert set(held) == {"8@tensor"}
 
 
 @pytest.mark.parametrize("policy", ["fifo", "las"])
@@ -79,5 +79,5 @@ def test_groups_wait_for_one_domain_of_72_gpus(tmp_path: Path, policy: str) -> N
     where = dict(zip(held["job_id"], held["signature"], strict=True))
     starts = dict(zip(result["jobs"]["job_id"], result["jobs"]["start_s"], strict=True))
     ends = dict(zip(result["jobs"]["job_id"], result["jobs"]["finish_s"], strict=True))
-    assert where == {"a": "70", "b": "70", "c": "4", "d": "8"}
+    assert where == {"a": "70", "b": "70", "c": "4@tensor", "d": "8@tensor"}
     assert min(starts["c"], starts["d"]) >= ends["a"]

@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from artist.cluster.fabric import load_fabric
 from artist.config import Scenario, load_scenario
 from artist.errors import ConfigError, TraceError
-from artist.run import simulate
+from artist.estimates.query_from_text import on_placement
+from artist.run import open_backend, simulate
+from artist.run.communication_split import communication_split
 from artist.trace.divided import with_axes
 from artist.trace.native.divided_models import published_model
 from artist.trace.native.trace import Trace
@@ -111,3 +114,28 @@ def test_jobs_divided_along_axes_run(tmp_path: Path) -> None:
     jobs = simulate(scenario).tables["jobs"]
     assert all(50 < run < 60 for run in jobs["run_s"])
     assert [model.partition("@")[0] for model in jobs["model"]] == ["llama3-70b"] * 2
+
+
+@pytest.mark.parametrize("calibration", ["none", "auto"])
+def test_placements_hold_the_order_of_ranks(tmp_path: Path, calibration: str) -> None:
+    """The order that was given, or the best one; other jobs have a shape alone."""
+    path = tmp_path / "t.csv"
+    axes = "tensor=4,pipeline=2"
+    path.write_text(
+        f'{HEADER}a,0,16,gpt2,10,1,"{axes},order=pipeline-tensor-data"\n'
+        f'b,0,16,gpt2,10,1,"{axes}"\nc,0,8,gpt2,10,1,\n'
+    )
+    scenario = Scenario(
+        trace=str(path), racks=2, fabric="h100-quantum2-spectrum4", policy="fifo",
+        calibration=calibration,
+    )  # fmt: skip
+    placements = simulate(scenario).tables["placements"]
+    where = dict(zip(placements["job_id"], placements["signature"], strict=True))
+    given, found = where["a"], where["b"]
+    assert given.endswith("@pipeline-tensor-data")
+    best = on_placement(workload(f"gpt2@{axes}"), "8,8", load_fabric(scenario.fabric), {})
+    order = best.answer(open_backend("analytical")).estimate.order
+    assert found.endswith(f"@{order}")
+    assert order.startswith("tensor")
+    assert "@" not in where["c"]
+    assert communication_split(scenario, "network") is not None
