@@ -178,7 +178,7 @@ study-mast: $(STAMP)
 	$(BIN)/python -m studies.mast.study runs --workers $(WORKERS)
 	$(BIN)/python -m studies.mast.study page
 
-# Repeats the 540 runs behind studies/llm/README.md and writes the page. Half an hour of CPU time.
+# Repeats the 600 runs behind studies/llm/README.md and writes the page. Half an hour of CPU time.
 study-llm: $(STAMP)
 	$(BIN)/python -m studies.llm.study runs --workers $(WORKERS)
 	$(BIN)/python -m studies.llm.study page

@@ -11,8 +11,16 @@ OVERSUBSCRIPTIONS = (1, 2, 4)
 FAILURES = ("none", "meta-rsc")
 BEST, USUAL, PIPELINE_FIRST = "best", "tensor-context-data-pipeline", "tensor-context-pipeline-data"
 ORDERS = (BEST, USUAL, PIPELINE_FIRST)
-LAYOUTS = {"racks-of-64": (32, 8, 8), "racks-of-256": (8, 32, 8), "blocks-of-64": (32, 1, 64)}
-"""Racks, machines of a rack, GPUs of a machine: 2,048 GPUs each. The first is the usual one."""
+LAYOUTS = {
+    "racks-of-64": (32, 8, 8),
+    "racks-of-256": (8, 32, 8),
+    "rails": (4, 64, 8),
+    "blocks-of-64": (32, 1, 64),
+}
+"""Racks, machines of a rack, GPUs of a machine: 2,048 GPUs each. The first is the usual one.
+
+`rails` has its leaf of 64 ports for the GPUs of equal rank of 64 machines: eight leaves are a rack.
+"""
 USUAL_LAYOUT = "racks-of-64"
 
 

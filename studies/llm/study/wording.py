@@ -34,6 +34,8 @@ WORLDS = [World(over, failures) for failures in FAILURES for over in OVERSUBSCRI
 COMPARISONS = (len(POLICIES) - 1) * len(WORLDS)
 TOGETHER = 1 - 0.05 / COMPARISONS
 """The level of each interval of a table, so that all of the policies hold together (Bonferroni)."""
+LAYOUT_COMPARISONS = 2 * len(OVERSUBSCRIPTIONS)
+"""Of a layout with the usual one: by two policies."""
 
 
 class Change(Interval):
@@ -92,6 +94,11 @@ def page_text(rows: Sequence[Row]) -> str:
         orders=ORDERS,
         layouts=LAYOUTS,
         usual_layout=USUAL_LAYOUT,
+        layout_comparisons=LAYOUT_COMPARISONS,
+        layouts_together=1 - 0.05 / LAYOUT_COMPARISONS,
+        usual_machines=LAYOUTS[USUAL_LAYOUT][1],
+        rail_machines=LAYOUTS["rails"][1],
+        ports=LAYOUTS[USUAL_LAYOUT][1] * LAYOUTS[USUAL_LAYOUT][2],
         checkpoint_s=CHECKPOINT_S,
         restart_s=RESTART_S,
         of=of,
