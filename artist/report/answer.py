@@ -159,7 +159,8 @@ def _certainty(best: Best, comparison: Comparison) -> Iterator[str]:
     slightly = [one for one in best.passed_over if best.others[one].verdict == LESS]
     if slightly:
         within = share_text(comparison.equivalence)
-        yield f"surely higher than {_named(slightly)}, by less than {within}"
+        are = "is" if len(slightly) == 1 else "are"
+        yield f"only {_named(slightly)} {are} surely lower, by less than {within}"
     open_ = [one for one in best.with_verdict(UNDECIDED, LESS) if one not in slightly]
     if open_:
         nearest = min(open_, key=lambda one: best.others[one].enough or math.inf)

@@ -122,7 +122,7 @@ def test_of_a_tie_the_setting_that_takes_less_is_named(
     passed_over = f"; racks=+2, bandwidth=x2 is no better beyond 2 %, and {more}."
     for hours, near in (
         (10.01, "no difference beyond 2 % from racks=+2, bandwidth=x2"),
-        (10.05, "surely higher than racks=+2, bandwidth=x2, by less than 2 %"),
+        (10.05, "only racks=+2, bandwidth=x2 is surely lower, by less than 2 %"),
     ):
         first, sure = tied(hours, per_hour, gpus)
         assert first.startswith(told), first

@@ -236,6 +236,11 @@ def test_a_whole_mapping_is_proposed_and_accepted_with_one_flag(artist, own: Pat
     again = artist("trace", "columns", "jobs.csv", "--accept")
     assert (again.returncode, again.stdout) == (0, "")
     assert "nothing to propose; it is read as it is (simple)" in again.stderr
+    more = ("--models", "VGG*=vgg16", "--overwrite")
+    wrote = artist("trace", "columns", "jobs.csv", "--accept", *more)
+    assert wrote.returncode == 0, wrote.stderr
+    written = (own / "jobs.csv.columns.yaml").read_text()
+    assert "VGG*: vgg16" in written and "duration: run_hours" in written
 
 
 def test_a_column_that_is_missing_has_one_name_in_all_messages(artist, own: Path) -> None:

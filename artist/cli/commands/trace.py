@@ -170,7 +170,7 @@ def columns(
         _print_proposal(source, proposal, format_, accept=accept)
         if accept and proposal.missing:
             raise TraceError(f"{source}: {_missing(proposal)}")
-        if not accept or not proposal.entries:
+        if not accept or not (proposal.entries or given):
             return
         whole, format_id, comments, remarks = accepted(proposal, mapping)
         if not whole and format_id is None:
