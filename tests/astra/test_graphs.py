@@ -204,3 +204,78 @@ def test_a_damaged_folder_is_refused(tmp_path: Path, spoil: object, reason: str)
     spoil(folder)  # type: ignore[operator]
     with pytest.raises(TraceError, match=reason):
         read_folder(folder)
+
+
+def varint(value: int) -> bytes:
+    return bytes([value]) if value < 128 else bytes([value & 127 | 128]) + varint(value >> 7)
+
+
+def field(number: int, value: int | str | bytes) -> bytes:
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    data = value.encode() if isinstance(value, str) else value
+    return varint(number << 3 | 2) + varint(len(data)) + data
+
+
+def record(number: int, kind: int, name: str, *rest: bytes, **attributes: int | str) -> bytes:
+    """A node as Chakra's converter writes those of PyTorch's profiler: its caller in field 4."""
+    shown = [
+        field(10, field(1, key) + field(29 if isinstance(value, str) else 9, value))
+        for key, value in attributes.items()
+    ]
+    message = b"".join((field(1, number), field(2, name), field(3, kind), *rest, *shown))
+    return varint(len(message)) + message
+
+
+def from_pytorch(folder: Path, *groups: str) -> Path:
+    """A host call, the collective that it starts, and a computation of the host after it."""
+    folder.mkdir()
+    for gpu, listed in enumerate(groups):
+        root = field(4, 1)  # the root of the call stack, which the converter drops
+        inputs = field(8, field(1, f"['{listed}']"))
+        lines = (
+            b"\x00",
+            record(2, 1, "## process_group:init ##", root, inputs),
+            record(3, 7, "c10d::allreduce_", root, field(5, 2), field(7, 9), is_cpu_op=1),
+            record(4, 7, "ncclDevKernel_AllReduce", field(4, 3), field(5, 3), field(7, 50),
+                   is_cpu_op=0, comm_type=0, comm_size=4096, pg_name="7"),
+            record(5, 4, "aten::add", root, field(5, 3), field(7, 5), is_cpu_op=1),
+        )  # fmt: skip
+        (folder / f"ddp.{gpu}.et").write_bytes(b"".join(lines))
+    return folder
+
+
+PAIR = (
+    '[{"pg_name": "0", "ranks": []}, {"pg_name": "ab12", "ranks": [0]}, {"pg_name": "7", "ranks": '
+)
+
+
+def test_process_groups_are_those_that_pytorch_lists(tmp_path: Path) -> None:
+    program = (
+        GraphNode(Kind.HOST, (), 9),
+        GraphNode(Kind.COLLECTIVE, (0,), 50, Collective.ALL_REDUCE, 4096, 7),
+        GraphNode(Kind.HOST, (0,), 5),
+    )
+    halves = (PAIR + "[0, 1]}]", PAIR + "[0, 1]}]")
+    read = read_folder(from_pytorch(tmp_path / "pair", *halves))
+    assert (read.programs, dict(read.communicators)) == ((program,) * 2, {0: (0, 1), 7: (0, 1)})
+    of_all = read_folder(from_pytorch(tmp_path / "all", *[PAIR + "[]}]"] * 3))
+    assert of_all.communicators[7] == (0, 1, 2)
+    listed = from_pytorch(tmp_path / "listed", *halves)
+    (listed / "comm_group.json").write_text('{"7": [1, 0]}', encoding="utf-8")
+    assert read_folder(listed).communicators == {7: (1, 0)}
+
+
+@pytest.mark.parametrize(
+    ("second", "reason"),
+    [
+        (PAIR + "[1, 0]}]", r"ddp\.1\.et: process group 7 has other ranks"),
+        (PAIR + "[true]}]", r"ddp\.1\.et: node 2 .*True is no GPU"),
+        ("[{}]", "expected a list of process groups"),
+        ("[1]", "expected a list of process groups"),
+        ("[", "expected a list of process groups"),
+    ],
+)
+def test_process_groups_that_disagree_are_refused(tmp_path: Path, second: str, reason: str) -> None:
+    with pytest.raises(TraceError, match=reason):
+        read_folder(from_pytorch(tmp_path / "traces", PAIR + "[0, 1]}]", second))

@@ -4,7 +4,8 @@
     comm_group.json           {"1": [0, 1], "2": [2, 3]}: communicators by number, in ring order
 
 These are the traces that ASTRA-sim 2.x runs: those of the symbolic tensor graph generator, and
-those that Chakra's converter makes of PyTorch's profiler. A computation without a duration takes
+those that Chakra's converter makes of PyTorch's profiler. PyTorch's name their process groups in a
+metadata node; a list beside them goes before. A computation without a duration takes
 the time of its `num_ops` on an A100, as matrix multiplications in BF16 (`workload/gpus.py`).
 """
 
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from artist.astra.files.chakra_reader import Fields, fields, messages, text_of, varints
@@ -28,7 +29,8 @@ from artist.workload.models import CHAKRA
 _FILE = re.compile(r"(?P<stem>.*)\.(?P<gpu>[0-9]{1,7})\.et")
 _NUMBER = re.compile(r"[0-9]{1,9}")
 _KINDS = {4: Kind.COMPUTE, 5: Kind.SEND, 6: Kind.RECEIVE, 7: Kind.COLLECTIVE}
-_SKIPPED = (0, 1)
+_METADATA = 1
+_SKIPPED = (0, _METADATA)
 """Invalid and metadata nodes: ASTRA-sim passes over them."""
 _MEMORY = (2, 3)
 _COLLECTIVES = {
@@ -36,6 +38,7 @@ _COLLECTIVES = {
 }
 
 Attributes = dict[str, "int | str | tuple[bool, ...]"]
+Communicators = dict[int, tuple[int, ...]]
 
 
 def chakra_workload(folder: Path) -> Workload:
@@ -80,15 +83,19 @@ def read_folder(folder: Path) -> JobGraph:
             not run.
     """
     files = _files(folder)
-    communicators = _communicators(folder)
+    listed = _communicators(folder)
     programs = []
     known: dict[bytes, tuple[GraphNode, ...]] = {}
+    groups: Communicators = {}
     for path in files:
         data = read_bytes(path)
         if data not in known:
-            known[data] = _program(path, data)
+            read = _nodes(path, data)
+            known[data] = _program(path, read)
+            if listed is None:
+                _add_process_groups(groups, path, read, len(files))
         programs.append(known[data])
-    return JobGraph(folder.name, tuple(programs), communicators)
+    return JobGraph(folder.name, tuple(programs), groups if listed is None else listed)
 
 
 def _files(folder: Path) -> list[Path]:
@@ -118,11 +125,11 @@ def _files(folder: Path) -> list[Path]:
     return [found[gpu] for gpu in range(len(found))]
 
 
-def _communicators(folder: Path) -> dict[int, tuple[int, ...]]:
-    """The communicators of the only JSON file of the folder; none without one."""
+def _communicators(folder: Path) -> Communicators | None:
+    """The communicators of the only JSON file of the folder; None without one."""
     paths = sorted(folder.glob("*.json"))
     if not paths:
-        return {}
+        return None
     if len(paths) > 1:
         raise TraceError(f"{folder}: {paths[0].name} and {paths[1].name}: keep one list of groups")
     path = paths[0]
@@ -148,7 +155,36 @@ def _rank(value: object) -> int:
     return value
 
 
-def _program(path: Path, data: bytes) -> tuple[GraphNode, ...]:
+def _add_process_groups(
+    groups: Communicators, path: Path, read: Iterable[_Node], gpus: int
+) -> None:
+    """Add the groups that PyTorch lists in a trace: ['[{"pg_name": "1", "ranks": [0, 1]}]'].
+
+    No ranks are all ranks. A group whose name is no number is left out; a node over it is refused.
+    """
+    for node in read:
+        if node.type != _METADATA or "process_group:init" not in node.name or not node.values:
+            continue
+        try:
+            rows = json.loads(node.values.removeprefix("['").removesuffix("']"))
+            found = [(str(row["pg_name"]), tuple(map(_rank, row["ranks"]))) for row in rows]
+        except (KeyError, TypeError, ValueError, RecursionError) as cause:
+            raise TraceError(
+                f"{path}: node {node.id} {shortened(node.name)}: expected a list of process groups "
+                f"with pg_name and ranks ({shortened(str(cause))})"
+            ) from cause
+        for name, ranks in found:
+            if not _NUMBER.fullmatch(name):
+                continue
+            ranks = ranks or tuple(range(gpus))
+            if groups.setdefault(int(name), ranks) != ranks:
+                raise TraceError(
+                    f"{path}: process group {name} has other ranks than in the traces before; "
+                    "list the groups in comm_group.json"
+                )
+
+
+def _nodes(path: Path, data: bytes) -> list[_Node]:
     """The nodes of one trace in the order of their numbers."""
     try:
         read = [_Node(message) for message in list(messages(data))[1:]]
@@ -157,6 +193,11 @@ def _program(path: Path, data: bytes) -> tuple[GraphNode, ...]:
     if not read:
         raise TraceError(f"{path}: holds no nodes")
     read.sort(key=lambda node: node.id)
+    return read
+
+
+def _program(path: Path, read: list[_Node]) -> tuple[GraphNode, ...]:
+    """The nodes of the graph."""
     by_id = {node.id: node for node in read}
     if len(by_id) < len(read):
         raise TraceError(f"{path}: two nodes have the same id")
@@ -176,16 +217,21 @@ def _program(path: Path, data: bytes) -> tuple[GraphNode, ...]:
 
 def _parents(node: _Node, by_id: Mapping[int, _Node]) -> Iterator[int]:
     """What a node waits for; in place of a node that is skipped, what that one waits for."""
-    waiting, seen = list(node.parents), set()
+    waiting, seen = _waits_for(node, by_id), set()
     while waiting:
         parent = waiting.pop()
         if parent in seen:
             continue
         seen.add(parent)
         if by_id[parent].type in _SKIPPED:
-            waiting += by_id[parent].parents
+            waiting += _waits_for(by_id[parent], by_id)
         else:
             yield parent
+
+
+def _waits_for(node: _Node, by_id: Mapping[int, _Node]) -> list[int]:
+    """Its parents; of its callers those in the file: Chakra's converter drops roots of stacks."""
+    return node.parents + [caller for caller in node.callers if caller in by_id]
 
 
 class _Node:
@@ -193,8 +239,9 @@ class _Node:
 
     def __init__(self, message: bytes) -> None:
         self.id = self.type = self.duration_us = 0
-        self.name = ""
+        self.name = self.values = ""
         self.parents: list[int] = []
+        self.callers: list[int] = []
         self.attributes: Attributes = {}
         for field, value in fields(message):
             match field, value:
@@ -204,10 +251,17 @@ class _Node:
                     self.name = text_of(value)
                 case 3, int():
                     self.type = value
-                case 4 | 5, bytes():
+                case 4, bytes():
+                    self.callers += varints(value)
+                case 4, int():
+                    self.callers.append(value)
+                case 5, bytes():
                     self.parents += varints(value)
-                case 4 | 5, int():
+                case 5, int():
                     self.parents.append(value)
+                case 8, bytes() if self.type == _METADATA:
+                    values = dict(fields(value)).get(1, b"")
+                    self.values = text_of(values) if isinstance(values, bytes) else ""
                 case 7, int():
                     self.duration_us = value
                 case 10, bytes():
@@ -224,8 +278,10 @@ class _Node:
         if self.type not in _KINDS:
             raise ValueError(f"its type is {self.type}, expected one of {sorted(_KINDS)}")
         kind = _KINDS[self.type]
-        if kind is Kind.COMPUTE:
-            host = self.attributes.get("is_cpu_op", False) in (True, 1)
+        host = self.attributes.get("is_cpu_op", False) in (True, 1)
+        # A call on the host that starts a collective, which is a node of its own.
+        call = host and kind is Kind.COLLECTIVE and "comm_type" not in self.attributes
+        if kind is Kind.COMPUTE or call:
             return GraphNode(Kind.HOST if host else kind, after, self._compute_us())
         if kind is Kind.COLLECTIVE:
             collective = _COLLECTIVES.get(self._number("comm_type"), Collective.NONE)
