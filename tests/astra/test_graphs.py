@@ -227,7 +227,7 @@ def record(number: int, kind: int, name: str, *rest: bytes, **attributes: int | 
     return varint(len(message)) + message
 
 
-def from_pytorch(folder: Path, *groups: str) -> Path:
+def from_pytorch(folder: Path, *groups: str, over: str = "7") -> Path:
     """A host call, the collective that it starts, and a computation of the host after it."""
     folder.mkdir()
     for gpu, listed in enumerate(groups):
@@ -238,7 +238,7 @@ def from_pytorch(folder: Path, *groups: str) -> Path:
             record(2, 1, "## process_group:init ##", root, inputs),
             record(3, 7, "c10d::allreduce_", root, field(5, 2), field(7, 9), is_cpu_op=1),
             record(4, 7, "ncclDevKernel_AllReduce", field(4, 3), field(5, 3), field(7, 50),
-                   is_cpu_op=0, comm_type=0, comm_size=4096, pg_name="7"),
+                   is_cpu_op=0, comm_type=0, comm_size=4096, pg_name=over),
             record(5, 4, "aten::add", root, field(5, 3), field(7, 5), is_cpu_op=1),
         )  # fmt: skip
         (folder / f"ddp.{gpu}.et").write_bytes(b"".join(lines))
@@ -258,12 +258,21 @@ def test_process_groups_are_those_that_pytorch_lists(tmp_path: Path) -> None:
     )
     halves = (PAIR + "[0, 1]}]", PAIR + "[0, 1]}]")
     read = read_folder(from_pytorch(tmp_path / "pair", *halves))
-    assert (read.programs, dict(read.communicators)) == ((program,) * 2, {0: (0, 1), 7: (0, 1)})
+    assert read.programs == (program,) * 2
+    assert (read.communicators[0], read.communicators[7]) == ((0, 1), (0, 1))
     of_all = read_folder(from_pytorch(tmp_path / "all", *[PAIR + "[]}]"] * 3))
     assert of_all.communicators[7] == (0, 1, 2)
     listed = from_pytorch(tmp_path / "listed", *halves)
     (listed / "comm_group.json").write_text('{"7": [1, 0]}', encoding="utf-8")
     assert read_folder(listed).communicators == {7: (1, 0)}
+
+
+def test_a_process_group_may_be_called_by_a_hash(tmp_path: Path) -> None:
+    lists = [PAIR.replace("ab12", name) + "[]}]" for name in ("ab12", "cd34")]
+    read = read_folder(from_pytorch(tmp_path / "ab", lists[0], lists[0], over="ab12"))
+    assert [read.communicators[nodes[1].over] for nodes in read.programs] == [(0,), (0,)]  # type: ignore[index]
+    with pytest.raises(TraceError, match=r"ddp\.1\.et: .*its pg_name is 'ab12'"):
+        read_folder(from_pytorch(tmp_path / "cd", *lists, over="ab12"))
 
 
 @pytest.mark.parametrize(

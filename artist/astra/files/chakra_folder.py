@@ -5,7 +5,7 @@
 
 These are the traces that ASTRA-sim 2.x runs: those of the symbolic tensor graph generator, and
 those that Chakra's converter makes of PyTorch's profiler. PyTorch's name their process groups in a
-metadata node; a list beside them goes before. A computation without a duration takes
+metadata node; `comm_group.json` goes before these. A computation without a duration takes
 the time of its `num_ops` on an A100, as matrix multiplications in BF16 (`workload/gpus.py`).
 """
 
@@ -15,6 +15,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from zlib import crc32
 
 from artist.astra.files.chakra_reader import Fields, fields, messages, text_of, varints
 from artist.astra.files.chakra_schema import COLLECTIVE_CODES, MalformedTraceError
@@ -91,9 +92,9 @@ def read_folder(folder: Path) -> JobGraph:
         data = read_bytes(path)
         if data not in known:
             read = _nodes(path, data)
-            known[data] = _program(path, read)
-            if listed is None:
-                _add_process_groups(groups, path, read, len(files))
+            named = {} if listed is not None else _process_groups(path, read, len(files))
+            _merge(groups, named, path)
+            known[data] = _program(path, read, named)
         programs.append(known[data])
     return JobGraph(folder.name, tuple(programs), groups if listed is None else listed)
 
@@ -155,33 +156,44 @@ def _rank(value: object) -> int:
     return value
 
 
-def _add_process_groups(
-    groups: Communicators, path: Path, read: Iterable[_Node], gpus: int
-) -> None:
-    """Add the groups that PyTorch lists in a trace: ['[{"pg_name": "1", "ranks": [0, 1]}]'].
+def _process_groups(path: Path, read: Iterable[_Node], gpus: int) -> Communicators:
+    """The groups that PyTorch lists in a trace: ['[{"pg_name": "1", "ranks": [0, 1]}]'].
 
-    No ranks are all ranks. A group whose name is no number is left out; a node over it is refused.
+    No ranks are all ranks.
     """
+    groups: Communicators = {}
     for node in read:
         if node.type != _METADATA or "process_group:init" not in node.name or not node.values:
             continue
         try:
             rows = json.loads(node.values.removeprefix("['").removesuffix("']"))
-            found = [(str(row["pg_name"]), tuple(map(_rank, row["ranks"]))) for row in rows]
+            for row in rows:
+                ranks = tuple(map(_rank, row["ranks"]))
+                groups[_number_of(str(row["pg_name"]))] = ranks or tuple(range(gpus))
         except (KeyError, TypeError, ValueError, RecursionError) as cause:
             raise TraceError(
                 f"{path}: node {node.id} {shortened(node.name)}: expected a list of process groups "
                 f"with pg_name and ranks ({shortened(str(cause))})"
             ) from cause
-        for name, ranks in found:
-            if not _NUMBER.fullmatch(name):
-                continue
-            ranks = ranks or tuple(range(gpus))
-            if groups.setdefault(int(name), ranks) != ranks:
-                raise TraceError(
-                    f"{path}: process group {name} has other ranks than in the traces before; "
-                    "list the groups in comm_group.json"
-                )
+    return groups
+
+
+def _number_of(name: str) -> int:
+    """The number of a process group: its name, or a digest of a name that is none.
+
+    PyTorch calls a group that only its members create by a hash of their ranks.
+    """
+    return int(name) if _NUMBER.fullmatch(name) else 10**9 + crc32(name.encode())
+
+
+def _merge(groups: Communicators, of_trace: Communicators, path: Path) -> None:
+    """Add the groups of a trace to those of the traces before."""
+    for number, ranks in of_trace.items():
+        if groups.setdefault(number, ranks) != ranks:
+            raise TraceError(
+                f"{path}: process group {number} has other ranks than in the traces before; "
+                "list the groups in comm_group.json"
+            )
 
 
 def _nodes(path: Path, data: bytes) -> list[_Node]:
@@ -196,7 +208,7 @@ def _nodes(path: Path, data: bytes) -> list[_Node]:
     return read
 
 
-def _program(path: Path, read: list[_Node]) -> tuple[GraphNode, ...]:
+def _program(path: Path, read: list[_Node], named: Communicators) -> tuple[GraphNode, ...]:
     """The nodes of the graph."""
     by_id = {node.id: node for node in read}
     if len(by_id) < len(read):
@@ -207,7 +219,7 @@ def _program(path: Path, read: list[_Node]) -> tuple[GraphNode, ...]:
     for node in kept:
         try:
             after = tuple(sorted({places[x] for x in _parents(node, by_id)}))
-            nodes.append(node.graph_node(after))
+            nodes.append(node.graph_node(after, named))
         except (KeyError, ValueError) as cause:
             no_node = isinstance(cause, KeyError)
             reason = f"it waits for {cause}, which is no node" if no_node else cause
@@ -267,8 +279,8 @@ class _Node:
                 case 10, bytes():
                     self.attributes |= _attribute(fields(value))
 
-    def graph_node(self, after: tuple[int, ...]) -> GraphNode:
-        """The node of the graph.
+    def graph_node(self, after: tuple[int, ...], named: Communicators) -> GraphNode:
+        """The node of the graph, in a trace that names these groups.
 
         Raises:
             ValueError: ASTRA-sim's analytical backends do not run it.
@@ -286,7 +298,7 @@ class _Node:
         if kind is Kind.COLLECTIVE:
             collective = _COLLECTIVES.get(self._number("comm_type"), Collective.NONE)
             size = self._number("comm_size") if collective is not Collective.NONE else 0
-            return GraphNode(kind, after, self.duration_us, collective, size, self._over())
+            return GraphNode(kind, after, self.duration_us, collective, size, self._over(named))
         peer = self._number("comm_dst" if kind is Kind.SEND else "comm_src")
         size, tag = self._number("comm_size"), self._number("comm_tag", 0)
         return GraphNode(kind, after, size_bytes=size, peer=peer, tag=tag)
@@ -298,14 +310,13 @@ class _Node:
         device = gpu("a100", Precision.BF16, roofline=True)
         return round(device.kernel_us(operations, self._number("tensor_size", 0)))
 
-    def _over(self) -> Over:
-        name = self.attributes.get("pg_name", "")
+    def _over(self, named: Communicators) -> Over:
+        name = str(self.attributes.get("pg_name", ""))
         if name not in ("", "0"):
-            try:
-                return int(str(name))
-            except ValueError:
-                expected = "expected a communicator's number"
-                raise ValueError(f"its pg_name is {name!r}, {expected}") from None
+            number = _number_of(name)
+            if number not in named and not _NUMBER.fullmatch(name):
+                raise ValueError(f"its pg_name is {name!r}, expected a communicator's number")
+            return number
         mask = self.attributes.get("involved_dim")
         return mask if isinstance(mask, tuple) else None
 
