@@ -178,7 +178,7 @@ def test_waits_under_dally_by_hand() -> None:
     ]
     assert waits[0]["reason"] == (
         "the closest 2 free GPUs spanned the rack level, which its delay timers accept from 11 s "
-        "on; it wanted 2, and at most 2 GPUs were free"
+        "on; it wanted 2, and at most 2 GPUs were free in all"
     )
 
 
@@ -249,7 +249,7 @@ def test_the_last_words_of_a_wait_are_its_reason() -> None:
     ]
     waits = table(rows, tree, jobs)
     assert some(waits, "start_s", "cause") == [(0.0, "policy"), (12.0, "left-free")]
-    assert waits[0]["reason"] == "last words; it wanted 1, and at most 1 GPU was free"
+    assert waits[0]["reason"] == "last words; it wanted 1, and at most 1 GPU was free in all"
 
 
 def test_seconds_by_cause_by_hand() -> None:

@@ -23,6 +23,7 @@ from artist.policies.mast.queue import WaitingQueue, Where
 from artist.policies.quota.ledger import LAST_CLASS, Ledger
 
 _QUOTA = "it was above its tenant's quota, so it could take no GPUs from jobs of later classes"
+_NEEDED = "and needed {0} free ones"
 _DATA = "GPUs that it could have had were in regions that did not hold all of its tables"
 _PLACE = "GPUs that it could have had were outside the place to which it was bound at its arrival"
 _APART = "enough GPUs were free, but in several {0}s, and its gang lies in one {0}"
@@ -79,15 +80,31 @@ def _reasons(
                 if rank == LAST_CLASS:
                     within = [cells.fits(free, where, gpus, one) for one in range(LAST_CLASS)]
                 apart = None if roomy else _apart(free, books, cells, where, gpus)
+                quota = f"{_QUOTA} {_NEEDED.format(gpus)}{_inside(books, cells, where, gpus)}"
                 if not roomy and not any(within) and apart is None:
                     continue
                 for _, handle in group:
                     if within[ledger.waiting[handle].priority]:
-                        yield handle, (_QUOTA, "quota")
+                        yield handle, (quota, "quota")
                     elif roomy and cells.binds != bool(waiting[handle].job.tables):
                         yield handle, (_PLACE, "policy") if cells.binds else (_DATA, "data")
                     elif apart is not None:
                         yield handle, (apart, "consolidation")
+
+
+def _inside(books: Books, cells: Cells, where: Where, gpus: int) -> str:
+    """Where the GPUs of a job must lie, so that others which are free do not help it."""
+    tree, scopes = books.tree, books.scopes
+    if gpus > tree.largest(scopes.region):
+        return ""
+    level = "region" if gpus > tree.largest(scopes.cluster) else "cluster"
+    kinds = f" of {' or '.join(where.kinds)}" if where.kinds else ""
+    if cells.looks_at_load and level == "cluster":
+        return f" in the one {level}{kinds} with the least load"
+    if where.cluster >= 0:
+        return f" in the one {level} to which it was bound"
+    anywhere = where.regions == books.regions_with(where.kinds, gpus)
+    return f" in one {level}{kinds}{'' if anywhere else ' to which it may go'}"
 
 
 def _apart(free: FreeGpus, books: Books, cells: Cells, where: Where, gpus: int) -> str | None:

@@ -353,7 +353,8 @@ def _reason(cause: str, told: _Told | None, wait: _Figures) -> str:
     least = f" (at least {wait.least})" if wait.least < wait.gpus else ""
     wanted, free = f"it wanted {wait.gpus}{least}", _most_free(wait.most_free)
     if told is not None and cause in told.ticks:
-        return f"{_told_text(told, wait.length)}; {wanted}, and {free}"
+        in_all = " in all" if wait.most_free >= wait.least else ""  # so where they lay told
+        return f"{_told_text(told, wait.length)}; {wanted}, and {free}{in_all}"
     besides = "" if told is None else f"; besides, {_told_text(told, wait.length)}"
     if cause == GPUS:
         return f"{wait.behind}{free}, and {wanted}{besides}"
@@ -380,8 +381,9 @@ def _too_few(told: _Told | None, wait: _Figures) -> str:
 
 def _told_text(told: _Told, length: Tick) -> str:
     """The policy's words, with the part of the wait for which they hold if they do not always."""
+    whole = _time(length)
     return ", and ".join(
-        told.words[cause] + f" (for {_time(ticks)} of {_time(length)})" * (ticks < length)
+        told.words[cause] + f" (for {_time(ticks)} of {whole})" * (_time(ticks) != whole)
         for cause, ticks in told.ticks.items()
     )
 

@@ -17,6 +17,12 @@ from artist.rng import FIRST_DRAWS
 from artist.run import open_policy
 from artist.testing import LevelRates
 
+PLACES = {
+    6: {"in one cluster", "in one region", "in one cluster to which it may go"},
+    5: {"in one cluster to which it may go"},
+    1: {"in the one cluster to which it was bound"},
+}
+
 interpreted = pytest.mark.skipif(core() == "compiled", reason="its rules cannot be lifted")
 
 
@@ -44,17 +50,31 @@ def lifted(policy: Any, wait: Wait, view: ClusterView) -> Any:
     return other
 
 
-def assert_apart(view: ClusterView, answer: list[Any], wait: Wait) -> None:
-    """Enough GPUs stay free in all, but in no cluster."""
+def left_free(view: ClusterView, answer: list[Any]) -> Any:
+    """What is free after an answer."""
     free = view.free.copy()
     for one in answer:
         if isinstance(one, Start):
             free.claim(one.placement)
         elif isinstance(one, Preempt):
             free.release(view.running[one.handle].placement)
+    return free
+
+
+def assert_apart(view: ClusterView, answer: list[Any], wait: Wait) -> None:
+    """Enough GPUs stay free in all, but in no cluster."""
     gpus = view.waiting[wait.handle].job.gpus
-    by_cluster = free.counts(TWO_REGIONS.level_names.index("cluster"))
+    by_cluster = left_free(view, answer).counts(TWO_REGIONS.level_names.index("cluster"))
     assert max(by_cluster) < gpus <= sum(by_cluster)
+
+
+def assert_none_of_the_free_help(view: ClusterView, answer: list[Any], wait: Wait) -> None:
+    """A job above quota is told where it needed free GPUs, and no place there has so many."""
+    gpus, tree = view.waiting[wait.handle].job.gpus, TWO_REGIONS
+    level = "cluster" if gpus <= tree.largest(tree.level_names.index("cluster")) else "region"
+    assert f"and needed {gpus} free ones" in wait.reason
+    if f"in one {level}" in wait.reason and not wait.reason.endswith("may go"):
+        assert max(left_free(view, answer).counts(tree.level_names.index(level))) < gpus
 
 
 @interpreted
@@ -62,7 +82,7 @@ def assert_apart(view: ClusterView, answer: list[Any], wait: Wait) -> None:
     ("cell", "causes"), [(6, {"quota", "data"}), (5, {"quota", "policy"}), (1, {"quota", "policy"})]
 )
 def test_without_the_cause_that_is_told_the_job_starts(cell: int, causes: set[str]) -> None:
-    told, told_apart = set(), 0
+    told, told_apart, places = set(), 0, set()
     for seed in range(3):
         policy = open_policy("mast", {"cell": cell}, FIRST_DRAWS, QUOTAS)
         engine = Simulator(TWO_REGIONS, random_jobs(seed), LevelRates(TWO_REGIONS), check=True)
@@ -77,6 +97,9 @@ def test_without_the_cause_that_is_told_the_job_starts(cell: int, causes: set[st
                     told_apart += 1
                     assert_apart(view, answer, wait)
                 elif wait.reason:
+                    if wait.cause == "quota":
+                        assert_none_of_the_free_help(view, answer, wait)
+                        places.add(wait.reason.partition(" free ones ")[2])
                     told.add(wait.cause)
                     starts = lifted(before, wait, view).decide(view)
                     assert wait.handle in {x.handle for x in starts if isinstance(x, Start)}
@@ -84,6 +107,7 @@ def test_without_the_cause_that_is_told_the_job_starts(cell: int, causes: set[st
             engine.answer(answer)
     assert told == causes
     assert told_apart
+    assert places - {""} == PLACES[cell]  # a gang larger than a region needs no one place
 
 
 def test_only_clusters_are_told_where_every_region_may_plan_for_every_job() -> None:
