@@ -162,7 +162,8 @@ def interval_text(metric: str, compared: ComparedValues) -> str:
 def _change(ratio: float) -> str:
     """A ratio as a change in percent with its sign."""
     value = 100 * (ratio - 1)
-    return f"{value:+,.0f}" if abs(value) >= 100 else f"{value:+.1f}"
+    text = f"{value:+,.0f}" if abs(value) >= 100 else f"{value:+.1f}"
+    return "0.0" if text in ("-0.0", "+0.0") else text
 
 
 def _signed(value: float) -> str:
@@ -190,5 +191,8 @@ def _what_verdicts_mean(comparison: Comparison) -> str:
         text += " Jointly: the interval after that."
     if any(one.verdict in (LESS, MORE) for one in every):
         missed, count = percent(unseen(comparison.independent)), comparison.independent
-        text += f" {count} runs of each may miss what happens in {missed} % of runs or fewer."
+        text += (
+            f" {count} runs of each may all have been lucky: what goes wrong in up to {missed} % "
+            "of runs may not be among them."
+        )
     return text

@@ -7,7 +7,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from artist.cli.output import print_table, print_text
-from artist.results.terms.number_text import short
+from artist.results.terms.number_text import percent, short
 
 if TYPE_CHECKING:
     from artist.experiments.comparison.costs import Costs, Priced
@@ -30,9 +30,16 @@ def print_costs(found: Sequence[Priced], costs: Costs, setting: str) -> None:
     print_table(f"costs{f' in{unit}' if unit else ''}", (setting, *columns), rows)
     print_text(
         "GPUs gained: GPUs that are added, and GPUs that jobs need no longer since they hold them "
-        f"for less time (on average until {found[0].variant} has finished all jobs). They count "
-        "whether or not jobs use them."
+        f"for less time (on average until {found[0].variant} has finished all jobs). They count, "
+        "and are paid, whether or not jobs use them."
     )
+    for one in [one for one in found if one.extra_gpu_hour][:1]:
+        whole = costs.gpu_hour + one.extra_gpu_hour
+        print_text(
+            f"A price under settings comes on top: with {one.variant} a GPU-hour costs "
+            f"{short(costs.gpu_hour)} + {short(one.extra_gpu_hour)} = {short(whole)}{unit}, for "
+            f"each of all {one.gpus:,} GPUs."
+        )
 
 
 def costs_json(found: Sequence[Priced]) -> list[dict[str, Any]]:
@@ -60,6 +67,12 @@ def cheapest(found: Sequence[Priced], costs: Costs) -> str:
         return f"No variant surely gains GPU time; {rent}."
     best, *others = gaining
     told = f"Cheapest GPU time: {best.variant}, {_price(best)}{unit} per GPU-hour gained"
+    first = found[0]
+    if best.gpus > first.gpus:
+        told += (
+            f", used or not (jobs hold {percent(best.held_share)} % of the time of its GPUs, "
+            f"{percent(first.held_share)} % with {first.variant})"
+        )
     if others:
         told += "; " + ", ".join(f"{one.variant} {_price(one)}" for one in others)
     return f"{told}; {rent}."

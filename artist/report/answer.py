@@ -82,8 +82,9 @@ def _what(best: Best, comparison: Comparison) -> str:
     else:
         return f"{lowest}{_passed_over(best, comparison)}"
     below = best.below(other)
-    gap = f"{percent(below)} %" if below > _LEAST_TOLD else "next to nothing"
-    interval = _below(best.others[other])
+    if below <= _LEAST_TOLD:
+        return f"{lowest}, next to nothing below {words}{_passed_over(best, comparison)}"
+    gap, interval = f"{percent(below)} %", _below(best.others[other])
     return f"{lowest}, {gap} below {words}{interval}{_passed_over(best, comparison)}"
 
 

@@ -264,13 +264,24 @@ def test_an_interval_beside_undecided_never_excludes_no_difference() -> None:
     assert joint > 10
 
 
+def test_next_to_nothing_has_no_sign_and_no_interval(capsys) -> None:
+    times = tuple(36000 * one for one in NOISE[0])
+    nearly = tuple(one * (1 + 1e-6 * (-1) ** place) for place, one in enumerate(times))
+    values = {"as given": {"jct_mean_s": nearly}, "x2": {"jct_mean_s": times}}
+    print_comparison(compared("setting", values, ORDERS, 0.02, None))
+    shown = capsys.readouterr().out
+    assert "next to nothing below the next, x2.\n" in shown
+    assert "\t0.0 % [0.0 .. 0.0] no difference" in shown
+    assert "-0.0" not in shown and "+0.0" not in shown
+
+
 def test_one_line_says_what_is_judged_together_and_what_may_not_show(capsys) -> None:
     print_comparison(made(fifo=20, las=10, srtf=12))
     shown = capsys.readouterr().out
     assert (
         "Less, more and surely are right in 95 % of cases: 2 differences of the table and 3 pairs "
-        "are judged together (Holm). 8 runs of each may miss what happens in 31 % of runs or "
-        "fewer.\n"
+        "are judged together (Holm). 8 runs of each may all have been lucky: what goes wrong in up "
+        "to 31 % of runs may not be among them.\n"
     ) in shown
 
 
@@ -411,6 +422,12 @@ def test_two_more_racks_or_twice_the_bandwidth_is_one_command_with_one_answer(
     assert "the lowest JCT mean" in best
     assert cheapest.startswith("Cheapest GPU time: racks=+2, ")
     assert cheapest.endswith("; a GPU-hour costs 2 EUR.")
+    # Jobs hold half the share of twice the GPUs.
+    assert "gained, used or not (jobs hold 13 % of the time of its GPUs, 26 % with as" in cheapest
+    assert (
+        "comes on top: with bandwidth=x2 a GPU-hour costs 2 + 0.15 = 2.15 EUR, for each of all 128 "
+        "GPUs." in ran.stdout
+    )
     told = json.loads(
         artist(*asked, "prices.yaml", *vary, "--permutations", "5", "--format", "json").stdout
     )

@@ -34,6 +34,18 @@ def test_a_gpu_more_costs_what_a_gpu_costs(scenario: Scenario) -> None:
     assert more.gained_gpus == pytest.approx(1.0)
     assert more.sure and more.price == pytest.approx(2.0)
     assert more.prices == pytest.approx((2.0, 2.0))
+    assert (given.held_share, more.held_share) == (1.0, 1.0)
+    assert (given.gpus, more.gpus, more.extra_gpu_hour) == (1, 2, 0.0)
+
+
+def test_gpus_that_no_job_uses_are_paid_and_a_price_of_a_setting_comes_on_top(
+    scenario: Scenario,
+) -> None:
+    made = compare(scenario, vary={"racks": ["+7"]}, seeds=1, permutations=2)
+    costs = Costs(gpu_hour=2.0, settings={"racks=+7": Price(gpu_hour=0.5)})
+    _, more = priced(made, costs)
+    assert (more.per_hour, more.extra_gpu_hour) == (8 * 2.5, 0.5)
+    assert more.held_share == pytest.approx(0.5)  # four jobs on eight GPUs
 
 
 def test_time_that_jobs_hold_less_is_gained(tmp_path: Path) -> None:

@@ -82,7 +82,10 @@ def compare(
     ] = None,
     costs: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Prices, to say what a gained GPU-hour costs."),
+        typer.Option(
+            metavar="FILE",
+            help="Prices, to say what a gained GPU-hour costs; each GPU is paid, used or not.",
+        ),
     ] = None,
     equivalence: Annotated[
         str, typer.Option(metavar="SHARE", help="Smaller differences count as none.")

@@ -8,7 +8,8 @@ A **price file** says what a GPU costs for an hour, and what each setting costs 
       fabric.network.bandwidth=x2: {gpu_hour: 0.15}
       restart_s=5: {once: 200000, years: 4}
 
-A variant **gains GPU time** in two ways: its cluster has more GPUs, or its jobs hold GPUs for less
+More racks or machines need no price of their own: each GPU costs `gpu_hour`, used or not. A
+variant **gains GPU time** in two ways: its cluster has more GPUs, or its jobs hold GPUs for less
 time, since they communicate, restart or lose less. In the time T in which the first variant
 finishes all jobs, with G GPUs and H GPU-hours held,
 
@@ -25,6 +26,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -46,7 +48,10 @@ _FREE = ("policy", *SIZES, "tree", "cluster", "arrivals", "jobs", "trace")
 class Price(Document):
     """What a setting costs; parts that are not given are 0."""
 
-    gpu_hour: NonNegative = Field(default=0.0, description="for each GPU of the cluster, an hour")
+    gpu_hour: NonNegative = Field(
+        default=0.0,
+        description="for each GPU of the cluster, an hour, on top of the file's gpu_hour",
+    )
     hour: NonNegative = Field(default=0.0, description="for the whole cluster, an hour")
     once: NonNegative = Field(default=0.0, description="once, for the whole cluster")
     years: Positive | None = Field(default=None, description="how long what is paid once serves")
@@ -85,6 +90,11 @@ class Priced:
     """Mean over replicates; with `low` and `high`, Student's interval (NaN with fewer than two)."""
     low: float
     high: float
+    gpus: int
+    held_share: float
+    """Of the time of its GPUs until all jobs have finished, how much jobs hold: mean."""
+    extra_gpu_hour: float
+    """What its settings add to the price of each GPU for an hour."""
 
     @property
     def price(self) -> float:
@@ -153,14 +163,25 @@ def priced(comparison: Comparison, costs: Costs) -> list[Priced]:
         mean, low, high = replicate_mean(gained, clusters, comparison.level, geometric=False)
         if len(gained) > 1 and do_not_vary(np.array(gained)):
             low = high = mean
-        found.append(
-            Priced(variant, prices[variant], prices[variant] - prices[first], mean, low, high)
-        )
+        gpus, more = comparison.gpus[variant], prices[variant] - prices[first]
+        added = sum(one.gpu_hour for one in _on_top(comparison, variant, costs))
+        share = _held_share(comparison, variant)
+        found.append(Priced(variant, prices[variant], more, mean, low, high, gpus, share, added))
     return found
+
+
+def _held_share(comparison: Comparison, variant: str) -> float:
+    pairs = zip(comparison.held_gpu_h[variant], comparison.makespan_h[variant], strict=True)
+    return fmean(held / hours for held, hours in pairs) / comparison.gpus[variant]
+
+
+def _on_top(comparison: Comparison, variant: str, costs: Costs) -> list[Price]:
+    """What the settings of a variant cost on top of its GPUs."""
+    told = [f"{key}={value}" for key, value in comparison.points[variant].items()]
+    return [costs.settings[one] for one in told if one in costs.settings]
 
 
 def _per_hour(comparison: Comparison, variant: str, costs: Costs) -> float:
     gpus = comparison.gpus[variant]
-    told = [f"{key}={value}" for key, value in comparison.points[variant].items()]
-    extra = [costs.settings[one].per_hour(gpus) for one in told if one in costs.settings]
+    extra = [one.per_hour(gpus) for one in _on_top(comparison, variant, costs)]
     return costs.gpu_hour * gpus + sum(extra)
