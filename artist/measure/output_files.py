@@ -2,7 +2,8 @@
 
 measured.csv     for `artist calibrate --measured`
 layers.csv       forward and backward times and gradient bytes by layer
-all_reduce.log   for `artist calibrate fabric`
+all_reduce.log   for `artist calibrate fabric`, unless there was one process only
+beside.csv       instead of all of them: speeds of models that shared a device, for `interference`
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,10 +19,12 @@ from pathlib import Path
 from artist.errors import ConfigError
 from artist.io.writing import write_whole
 from artist.measure.all_reduces import log_text
+from artist.measure.beside import SharedSpeeds
 from artist.measure.processes import MeasuredMachine, MeasurementPlan
 from artist.measure.step import LayerTimes
 
 FILES = ("measured.csv", "layers.csv", "all_reduce.log")
+BESIDE = "beside.csv"
 
 
 def check_out(out: Path, *, overwrite: bool) -> None:
@@ -29,7 +33,7 @@ def check_out(out: Path, *, overwrite: bool) -> None:
     Raises:
         ConfigError: one of the files is there.
     """
-    there = [name for name in FILES if (out / name).exists()]
+    there = [name for name in (*FILES, BESIDE) if (out / name).exists()]
     if there and not overwrite:
         raise ConfigError(
             f"--out {out}: holds {there[0]} already; choose another folder, or replace it with "
@@ -38,7 +42,7 @@ def check_out(out: Path, *, overwrite: bool) -> None:
 
 
 def write_measured(chosen: MeasurementPlan, measured: MeasuredMachine) -> list[Path]:
-    """Write the three files to the plan's folder and return their paths.
+    """Write the files to the plan's folder and return their paths.
 
     Raises:
         ConfigError: the folder cannot be written.
@@ -46,15 +50,43 @@ def write_measured(chosen: MeasurementPlan, measured: MeasuredMachine) -> list[P
     texts = {
         FILES[0]: _measured_csv(chosen, measured),
         FILES[1]: _layers_csv(measured.step.layers),
-        FILES[2]: log_text(measured.points, measured.hosts, chosen.backend, measured.hardware),
     }
+    if measured.points:
+        texts[FILES[2]] = log_text(
+            measured.points, measured.hosts, chosen.backend, measured.hardware
+        )
+    return _write(chosen.out, texts)
+
+
+def write_shared(out: Path, pairs: Sequence[SharedSpeeds], hardware: str) -> Path:
+    """Write the speeds of pairs to a folder and return the path.
+
+    Raises:
+        ConfigError: the folder cannot be written.
+    """
+    import torch
+
+    text = io.StringIO()
+    text.write(
+        f"# source: artist measure --beside, torch {torch.__version__}\n"
+        f"# hardware: 1 x {hardware}\n"
+        f"# when: {datetime.now(UTC):%Y-%m-%d}\n"
+    )
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(("model_a", "model_b", "speed_a", "speed_b"))
+    for pair in pairs:
+        rows.writerow((*pair.models, *(f"{speed:.3f}" for speed in pair.speeds)))
+    return _write(out, {BESIDE: text.getvalue()})[0]
+
+
+def _write(out: Path, texts: Mapping[str, str]) -> list[Path]:
     try:
-        chosen.out.mkdir(parents=True, exist_ok=True)
+        out.mkdir(parents=True, exist_ok=True)
     except OSError as cause:
-        raise ConfigError(f"--out {chosen.out}: cannot be written ({cause})") from cause
+        raise ConfigError(f"--out {out}: cannot be written ({cause})") from cause
     for name, text in texts.items():
-        write_whole(chosen.out / name, text)
-    return [chosen.out / name for name in texts]
+        write_whole(out / name, text)
+    return [out / name for name in texts]
 
 
 def _measured_csv(chosen: MeasurementPlan, measured: MeasuredMachine) -> str:

@@ -1,6 +1,7 @@
 """Starts the processes that measure this machine, and collects their result.
 
-There is one process per GPU. `artist measure` spawns the processes of one machine. Under `torchrun`
+There is one process per GPU; a single one has nobody to communicate with, and measures computing
+alone. `artist measure` spawns the processes of one machine. Under `torchrun`
 (several machines) each call of `artist measure` is one of the processes itself. Only the first
 process has a result; `output_files.py` writes it.
 """
@@ -41,7 +42,8 @@ class MeasurementPlan:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredMachine:
-    """The result of the first process. `hosts` has the host of each process."""
+    """The result of the first process. `hosts` has the host of each process. One process has no
+    `points`."""
 
     step: MeasuredStep
     points: list[AllReduceTimes]
@@ -61,33 +63,52 @@ def plan(
     """Check the request against this machine.
 
     Raises:
-        ConfigError: torch is missing, the model is not data-parallel, or there are too few devices
-            or processes.
+        ConfigError: torch is missing, the model is not data-parallel, or there are too few
+            devices.
+    """
+    chosen, gpus = chosen_device(device)
+    spec = measurable(model)
+    count = processes or (gpus if chosen == "cuda" else 2)
+    if chosen == "cuda" and count > gpus:
+        raise ConfigError(f"--processes {count}: this machine has {gpus} GPUs")
+    import torch.distributed as dist
+
+    backend = "nccl" if chosen == "cuda" and dist.is_nccl_available() else "gloo"
+    return MeasurementPlan(spec, out, count, backend, chosen, steps, largest_bytes)
+
+
+def chosen_device(device: str) -> tuple[str, int]:
+    """`cuda` or `cpu`, and the number of GPUs of this machine.
+
+    Raises:
+        ConfigError: torch is missing, or finds no GPU that was asked for.
     """
     try:
         import torch
-        import torch.distributed as dist
     except ImportError as cause:
         raise ConfigError(
             "artist measure needs torch; install it with: pip install 'artist-sim[torch]'"
         ) from cause
+    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    chosen = ("cuda" if gpus else "cpu") if device == "auto" else device
+    if chosen == "cuda" and not gpus:
+        raise ConfigError("--device cuda: torch finds no GPU; use --device cpu")
+    return chosen, gpus
+
+
+def measurable(model: str) -> str:
+    """A model's full name.
+
+    Raises:
+        ConfigError: there is no such model, or it is not data-parallel.
+    """
     spec = canonical(model)
     if workload(spec).parallelism is not Parallelism.DATA:
         raise ConfigError(
             f"model {spec!r} is not data-parallel: only such steps are measured; add "
             "parallel=data to its name or measure another"
         )
-    gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    chosen = ("cuda" if gpus else "cpu") if device == "auto" else device
-    if chosen == "cuda" and not gpus:
-        raise ConfigError("--device cuda: torch finds no GPU; use --device cpu")
-    count = processes or (gpus if chosen == "cuda" else 2)
-    if chosen == "cuda" and count > gpus:
-        raise ConfigError(f"--processes {count}: this machine has {gpus} GPUs")
-    if count < 2 and "RANK" not in os.environ:
-        raise ConfigError("one process has no other to communicate with; use --processes 2 or more")
-    backend = "nccl" if chosen == "cuda" and dist.is_nccl_available() else "gloo"
-    return MeasurementPlan(spec, out, count, backend, chosen, steps, largest_bytes)
+    return spec
 
 
 def measure(chosen: MeasurementPlan) -> MeasuredMachine | None:
@@ -149,7 +170,7 @@ def _worker(
     try:
         hosts: list[Any] = [None] * dist.get_world_size()
         dist.all_gather_object(hosts, socket.gethostname())
-        points = time_all_reduces(chosen.largest_bytes, chosen.device)
+        points = time_all_reduces(chosen.largest_bytes, chosen.device) if len(hosts) > 1 else []
         setting = settings(chosen.model)
         layers = build(
             operators(chosen.model), setting.batch, chosen.device, Precision(setting.precision)
@@ -157,12 +178,13 @@ def _worker(
         step = measure_step(layers, chosen.steps, chosen.device)
         if dist.get_rank() > 0:
             return None
-        return MeasuredMachine(step, points, hosts, _hardware(chosen.device))
+        return MeasuredMachine(step, points, hosts, hardware(chosen.device))
     finally:
         dist.destroy_process_group()
 
 
-def _hardware(device: str) -> str:
+def hardware(device: str) -> str:
+    """What the device calls itself."""
     import torch
 
     if device == "cuda":

@@ -51,7 +51,9 @@ class MeasuredStep:
 
 def measure_step(layers: list[MeasuredLayer], steps: int, device: str) -> MeasuredStep:
     """Measure the step. All processes of the group must call it together."""
-    wait = _synchroniser(device)
+    import torch.distributed as dist
+
+    wait = synchroniser(device)
     without, with_reduces, tails = [], [], []
     for number in range(WARMUP + steps):
         # Steps with and without all-reduces take turns, so that both see the same clock rates and
@@ -63,11 +65,12 @@ def measure_step(layers: list[MeasuredLayer], steps: int, device: str) -> Measur
             with_reduces.append(whole_ms)
             tails.append(tail_ms)
     compute_ms, total_ms = _slowest(median(without)), _slowest(median(with_reduces))
+    # The wait after the last layer is exposed for certain. The difference of two noisy times may be
+    # smaller.
+    exposed_ms = max(total_ms - compute_ms, _slowest(median(tails)))
     return MeasuredStep(
         compute_ms=compute_ms,
-        # The wait after the last layer is exposed for certain. The difference of two noisy times
-        # may be smaller.
-        exposed_comm_ms=max(total_ms - compute_ms, _slowest(median(tails))),
+        exposed_comm_ms=exposed_ms if dist.get_world_size() > 1 else 0.0,
         layers=tuple(_layer_times(layer, steps, wait) for layer in layers),
     )
 
@@ -84,12 +87,7 @@ def _step(
     wait()
     dist.barrier()
     begun = time.perf_counter()
-    outputs = [layer.forward() for layer in layers]
-    pending = []
-    for layer, output in zip(reversed(layers), reversed(outputs), strict=True):
-        output.sum().backward()
-        if reduce:
-            pending.append(dist.all_reduce(layer.gradient, async_op=True))
+    pending = train_once(layers, reduce=reduce)
     computed = time.perf_counter()
     for work in pending:
         work.wait()
@@ -98,6 +96,19 @@ def _step(
     # The processor only queues the work of a GPU, so it cannot tell when the GPU has computed.
     tail = 0.0 if layers[0].gradient.is_cuda else ended - computed
     return 1e3 * (ended - begun), 1e3 * tail
+
+
+def train_once(layers: list[MeasuredLayer], *, reduce: bool) -> list[Any]:
+    """Queue the work of one step; returns the all-reduces that are under way."""
+    import torch.distributed as dist
+
+    outputs = [layer.forward() for layer in layers]
+    pending = []
+    for layer, output in zip(reversed(layers), reversed(outputs), strict=True):
+        output.sum().backward()
+        if reduce:
+            pending.append(dist.all_reduce(layer.gradient, async_op=True))
+    return pending
 
 
 def _layer_times(layer: MeasuredLayer, steps: int, wait: Callable[[], None]) -> LayerTimes:
@@ -128,7 +139,7 @@ def _slowest(value: float) -> float:
     return float(tensor.item())
 
 
-def _synchroniser(device: str) -> Callable[[], None]:
+def synchroniser(device: str) -> Callable[[], None]:
     """A function that waits until the device has done all queued work."""
     import torch
 

@@ -71,12 +71,36 @@ def test_two_processes_measure_what_calibrate_reads(tmp_path: Path) -> None:
 
 
 @needs_torch
+def test_one_process_measures_computing_alone(tmp_path: Path) -> None:
+    options = ("--model", "graphsage@batch=16", "--out", "m", "--steps", "3", "--processes", "1")
+    done = _artist(tmp_path, "measure", *options, "--device", "cpu")
+    assert done.returncode == 0, done.stderr
+    row = (tmp_path / "m/measured.csv").read_text().splitlines()[-1].split(",")
+    assert (row[1], row[3]) == ("1", "0")
+    assert not (tmp_path / "m/all_reduce.log").exists()
+
+
+@needs_torch
+def test_models_share_a_device(tmp_path: Path) -> None:
+    models = ("--model", "graphsage@batch=16", "--beside", "recoder@batch=32")
+    options = (*models, "--out", "m", "--device", "cpu", "--format", "json")
+    done = _artist(tmp_path, "measure", *options)
+    assert done.returncode == 0, done.stderr
+    first, second = json.loads(done.stdout)
+    assert (first["model"], first["beside"]) == (second["beside"], second["model"])
+    assert min(first["speed"], second["speed"]) > 0
+    lines = (tmp_path / "m/beside.csv").read_text().splitlines()
+    assert lines[3] == "model_a,model_b,speed_a,speed_b"
+    assert lines[4] == f"{models[1]},{models[3]},{first['speed']:.3f},{second['speed']:.3f}"
+
+
+@needs_torch
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("--model", "resnet51"), "unknown model 'resnet51'"),
         (("--model", "llama2-7b"), "is not data-parallel"),
-        (("--model", "graphsage", "--processes", "1"), "no other to communicate with"),
+        (("--model", "graphsage", "--beside", "llama2-7b"), "is not data-parallel"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(

@@ -1,4 +1,4 @@
-"""`artist measure`: measures a training step and all-reduces on this machine."""
+"""`artist measure`: measures training steps and all-reduces on this machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from artist.cli.options import FormatOption, OverwriteFiles
-from artist.cli.output import Format, note, print_facts
+from artist.cli.output import Format, note, print_facts, print_json, print_table
 
 
 class Device(StrEnum):
@@ -22,7 +22,13 @@ class Device(StrEnum):
 
 def measure(
     model: Annotated[str, typer.Option(help="A model, e.g. resnet50@batch=16.")],
-    out: Annotated[Path, typer.Option(help="Folder for measured.csv, layers.csv, all_reduce.log.")],
+    out: Annotated[Path, typer.Option(help="Folder for the files.")],
+    beside: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A model to share one GPU with; may be given several times. Writes beside.csv."
+        ),
+    ] = None,
     processes: Annotated[
         int | None, typer.Option(min=1, help="Default: one per GPU, two on a CPU.")
     ] = None,
@@ -35,6 +41,9 @@ def measure(
     format_: FormatOption = Format.TABLE,
 ) -> None:
     """Measure a model's step and the all-reduces of this machine (extra `torch`)."""
+    if beside:
+        _measure_beside([model, *beside], out, device, overwrite=overwrite, format_=format_)
+        return
     from artist.measure.output_files import check_out, write_measured
     from artist.measure.processes import measure as run
     from artist.measure.processes import plan
@@ -63,3 +72,34 @@ def measure(
     }
     print_facts(f"one step of {chosen.model}", facts, format_)
     note("wrote " + ", ".join(map(str, paths)))
+
+
+def _measure_beside(
+    models: list[str], out: Path, device: Device, *, overwrite: bool, format_: Format
+) -> None:
+    """The first model beside each of the others."""
+    from artist.measure.beside import measure_shared
+    from artist.measure.output_files import check_out, write_shared
+    from artist.measure.processes import chosen_device, hardware, measurable
+
+    check_out(out, overwrite=overwrite)
+    chosen, _ = chosen_device(device)
+    specs = [measurable(model) for model in models]
+    pairs = measure_shared(specs, [(0, other) for other in range(1, len(specs))], chosen)
+    rows = [
+        row
+        for pair in pairs
+        for row in zip(
+            pair.models,
+            reversed(pair.models),
+            pair.alone_steps_per_s,
+            pair.speeds,
+            strict=True,
+        )
+    ]
+    columns = ("model", "beside", "alone_steps_per_s", "speed")
+    if format_ is Format.JSON:
+        print_json([dict(zip(columns, row, strict=True)) for row in rows])
+    else:
+        print_table(f"models that share one {hardware(chosen)}", columns, rows)
+    note(f"wrote {write_shared(out, pairs, hardware(chosen))}")
