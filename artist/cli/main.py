@@ -38,6 +38,7 @@ COMMANDS = {
     "reproduce": "reproduce:reproduce",
     "train": "train:train",
     "place-data": "place_data:place_data",
+    "fill": "fill:fill",
     "calibrate": "calibrate:app",
     "measure": "measure:measure",
     "why": "why:why",

@@ -30,6 +30,8 @@ from artist.results.waiting.job_story import CAUSE_WORDS
         ("fabrics", "h100-quantum2-spectrum4"),
         ("traces", "sensetime-batch-500"),
         ("backends", "analytical"),
+        ("machines", "openb"),
+        ("placers", "gpu-packing"),
         ("metrics", "makespan_s"),
     ],
 )

@@ -13,6 +13,11 @@ from artist.cli.main import COMMANDS, application
 
 SMALL = ("--trace", "tiny-batch", "--racks", "1", "--backend", "none", "--quiet")
 JOBS = "job_id,arrival_s,cards,model,iterations,compute_s\na,0,4,resnet18,10,1\n"
+PODS = "cpu_milli,memory_mib,num_gpu,gpu_milli\n1000,1,1,500\n"
+FEW = (
+    "{name: few, summary: few, source: made up, machines: "
+    "[{count: 2, cpu_milli: 8000, memory_mib: 9, gpus: 4}]}\n"
+)
 CASES = (Path(__file__).parents[1] / "astra" / "golden_sample.csv").read_text().splitlines()[0]
 NETWORK = ("latency", "--model", "resnet18", "--placement", "8/8")
 RANGE = ("--sweep", "fabric.network.latency=1us..2us", "--points", "2")
@@ -25,6 +30,10 @@ WRITES = {
         "c.csv",
     ),
     "sweep --out": (("sweep", "e.yaml", "--out", "swept", "--quiet"), "swept/results.csv"),
+    "fill --out": (
+        ("fill", "pods.csv", "--machines", "few.yaml", "--placers", "fgd", "--out", "filled"),
+        "filled",
+    ),
     "reproduce --out": (
         ("reproduce", "dally", "--table", "1", "--out", "made"), "made/table-1-paper.csv",
     ),
@@ -71,6 +80,8 @@ def inputs(artist, tmp_path: Path) -> None:
     (tmp_path / "e.yaml").write_text(
         "name: e\nversion: 1\nbase: {trace: tiny-batch, backend: none, racks: 1}\n"
     )
+    (tmp_path / "pods.csv").write_text(PODS)
+    (tmp_path / "few.yaml").write_text(FEW)
     (tmp_path / "cases.csv").write_text(f"{CASES}\n")
     (tmp_path / "own.csv").write_text(JOBS)
     (tmp_path / "plain.csv").write_text(JOBS.replace("cards", "gpus"))

@@ -29,6 +29,7 @@ BASES: dict[str, tuple[str, ...]] = {
     "compare": (*SMALL, "--policies", "fifo,las", "--permutations", "1", "--workers", "1"),
     "sweep": ("sweep.yaml", "--out", "swept", "--workers", "1", "--overwrite"),
     "place-data": ("warehouse", "--out", "plan", "--overwrite"),
+    "fill": ("pods.csv", "--machines", "few.yaml", "--out", "filled", "--overwrite"),
     "reproduce": ("dally", "--table", "1", "--out", "reproduced", "--overwrite"),
     "why": ("run",),
     "report": ("run", "--overwrite"),
@@ -151,7 +152,7 @@ def prepare(folder: Path) -> None:
     """Put there what the bases name, and things of the user's."""
     for name, text in (
         ("own.csv", OWN_TRACE), ("jobs.csv", JOBS), ("sweep.yaml", SWEEP), ("mine.py", POLICY),
-        ("log.txt", nccl_log()),
+        ("log.txt", nccl_log()), ("pods.csv", PODS), ("few.yaml", FEW),
         ("foreign/thesis.txt", "years of work"), ("foreign/manifest.json", "{}"),
         ("foreign/run/jobs.parquet", "PAR1"),
         *((f"slurm/{name}.txt", text) for name, text in SLURM.items()),
@@ -177,10 +178,16 @@ def _content(path: Path) -> bytes | None:
 
 
 MINE = ("foreign/thesis.txt", "foreign/manifest.json", "foreign/run/jobs.parquet", "own.csv",
-        "sweep.yaml", "mine.py", "log.txt", "slurm/nodes.txt")  # fmt: skip
+        "sweep.yaml", "mine.py", "pods.csv", "few.yaml", "log.txt", "slurm/nodes.txt")  # fmt: skip
 JOBS = "job_id,arrival_s,gpus,model,iterations,compute_s\na,0,4,resnet18,10,1\nb,1,2,vgg11,9,2\n"
 SWEEP = """name: s
 version: 1
 base: {trace: tiny-batch, racks: 1, jobs: 4}
 grid: {policy: [fifo, las]}
+"""
+PODS = "cpu_milli,memory_mib,num_gpu,gpu_milli\n1000,1,1,500\n1000,1,2,1000\n"
+FEW = """name: few
+summary: ""
+source: made up
+machines: [{count: 4, cpu_milli: 8000, memory_mib: 9, gpus: 4}]
 """

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from artist.cluster.fabric import Fabric
     from artist.estimates.speeds import SpeedTable
     from artist.failures.model_file import FailureFile
+    from artist.pods.machine_file import MachineFile
     from artist.registry import Entry
 
 
@@ -30,6 +31,8 @@ class Kind(StrEnum):
     BACKENDS = "backends"
     CONTENTION = "contention"
     FAILURES = "failures"
+    MACHINES = "machines"
+    PLACERS = "placers"
     METRICS = "metrics"
 
 
@@ -99,6 +102,17 @@ def _speeds_row(table: SpeedTable) -> dict[str, Any]:
     }
 
 
+def _machines_row(file: MachineFile) -> dict[str, Any]:
+    """A machine file: how many machines and GPUs, and which kinds."""
+    return {
+        "id": file.name,
+        "machines": file.count,
+        "gpus": sum(group.count * group.gpus for group in file.machines),
+        "kinds": ", ".join(dict.fromkeys(group.kind for group in file.machines if group.kind)),
+        "summary": file.summary,
+    }
+
+
 def _known(policy: Entry) -> str:
     from artist.policies.run_times import KNOWS
 
@@ -149,6 +163,14 @@ def rows_of(what: Kind) -> list[dict[str, Any]]:
             from artist.failures.model_file import failure_names, load_failures
 
             return [_failures_row(name, load_failures(name)) for name in failure_names()]
+        case Kind.MACHINES:
+            from artist.pods.machine_file import load_machines, machine_file_names
+
+            return [_machines_row(load_machines(name)) for name in machine_file_names()]
+        case Kind.PLACERS:
+            from artist.pods.placers import PLACERS
+
+            return [{"id": e.id, "summary": e.summary, "source": e.paper} for e in PLACERS]
         case Kind.METRICS:
             from artist.results.terms.glossary import METRICS
 

@@ -1,0 +1,1 @@
+"""Pods that share GPUs: machines with CPU and memory, placers, fragmentation, filling a cluster."""

@@ -1,0 +1,45 @@
+"""The scores of all machines for each demand. A machine is scored anew only after it changed."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.pods.machines import Machines
+from artist.pods.placers import Placer
+from artist.pods.pod_list import Demand
+
+_NO_ROOM = -1
+
+
+class Board:
+    """Answers which machine is best for a demand. Tell it of every machine that changes."""
+
+    def __init__(self, machines: Machines, placer: Placer) -> None:
+        self._machines, self._placer = machines, placer
+        self._scores: dict[Demand, npt.NDArray[np.int32]] = {}
+        self._seen: dict[Demand, int] = {}
+        self._changed = np.zeros(len(machines), np.int64)
+        self._changes = 0
+
+    def tell(self, machine: int) -> None:
+        """A machine has claimed or released something."""
+        self._changes += 1
+        self._changed[machine] = self._changes
+
+    def best(self, demand: Demand) -> int:
+        """The machine that the placer picks; -1 if the pod fits nowhere."""
+        scores = self._scores.get(demand)
+        if scores is None:
+            scores = self._scores[demand] = np.empty(len(self._machines), np.int32)
+            stale = np.arange(len(self._machines))
+        else:
+            stale = np.flatnonzero(self._changed > self._seen[demand])
+        self._seen[demand] = self._changes
+        if stale.size:
+            scores[stale] = _NO_ROOM
+            room = stale[self._machines.fit(demand, stale)]
+            if room.size:
+                scores[room] = self._placer.scores(room, demand)
+        machine = self._placer.pick(scores)
+        return machine if scores[machine] > _NO_ROOM else -1

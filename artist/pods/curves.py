@@ -1,0 +1,103 @@
+"""Allocation and fragmentation over demand, at whole percents of all GPUs.
+
+A row is the mean over the pods whose arrival brings the demand to this percent, rounded; so Weng et
+al. publish their runs (`experiments/analysis/merge_alloc_discrete.py` of their program). A percent
+that no pod brings takes the mean of the two beside it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.io.own_folders import OwnFolder, json_with
+from artist.io.writing import whole_folder
+from artist.pods.fill import Filling
+
+Curves = Mapping[str, npt.NDArray[np.float64]]
+
+AT = 100
+"""The percent of demand at which runs are compared: pods have asked for all GPUs."""
+
+FILL = OwnFolder(
+    "filling",
+    re.compile(r"curves\.csv|fill\.json"),
+    "fill.json",
+    json_with("machines", "pods", "until", "placers"),
+)
+
+
+def curves(filling: Filling) -> Curves:
+    """Columns by name, in percent. `demand_percent` rises by 1."""
+    everything = filling.capacity_milli
+    percent = np.rint(100 * filling.arrived_milli / everything).astype(np.int64)
+    count = np.bincount(percent, minlength=3)
+    idle = everything - filling.held_milli
+    fragments = filling.fragmented / filling.pods
+    values = {
+        "allocated_percent": 100 * filling.held_milli / everything,
+        "fragmented_percent": 100 * fragments / everything,
+        "fragmented_of_idle_percent": 100 * fragments / np.maximum(idle, 1),
+    }
+    # A percent without pods takes those of the percents beside it.
+    beside = np.convolve(count, (1, 1, 1), "same")
+    kept = np.flatnonzero(beside[: percent.max() + 1])
+    columns: dict[str, npt.NDArray[np.float64]] = {"demand_percent": kept.astype(np.float64)}
+    for name, column in values.items():
+        total = np.bincount(percent, column, minlength=3)
+        around = np.convolve(total, (1, 1, 1), "same")
+        columns[name] = np.where(
+            count[kept] > 0,
+            total[kept] / np.maximum(count[kept], 1),
+            around[kept] / beside[kept],
+        )
+    return columns
+
+
+def summary(fillings: Sequence[tuple[Filling, Curves]]) -> dict[str, Any]:
+    """The chief numbers of one placer's runs, each with another seed: means at 100 % of demand.
+
+    Where the demand ends before, at its end. A standard deviation is that of a sample; None of one.
+    """
+    at = min(AT, *(int(columns["demand_percent"][-1]) for _, columns in fillings))
+    facts: dict[str, Any] = {"demand_percent": at}
+    for name in ("allocated_percent", "fragmented_percent"):
+        found = [
+            float(columns[name][np.searchsorted(columns["demand_percent"], at, side="right") - 1])
+            for _, columns in fillings
+        ]
+        facts[name] = statistics.fmean(found)
+        facts[f"{name}_sd"] = statistics.stdev(found) if len(found) > 1 else None
+    facts["pods"] = statistics.fmean(len(filling.machine) for filling, _ in fillings)
+    facts["placed"] = statistics.fmean(int((filling.machine >= 0).sum()) for filling, _ in fillings)
+    return facts
+
+
+def write_filling(
+    out: Path,
+    document: Mapping[str, Any],
+    rows: Sequence[tuple[str, int, Curves]],
+    *,
+    overwrite: bool,
+) -> None:
+    """Write `fill.json` and `curves.csv`, a row for each placer, seed and percent of demand.
+
+    Raises:
+        ConfigError: it cannot be written.
+    """
+    lines = [",".join(("placer", "seed", *rows[0][2]))]
+    for placer, seed, columns in rows:
+        for row in zip(*columns.values(), strict=True):
+            percent, *values = row
+            lines.append(f"{placer},{seed},{percent:.0f}," + ",".join(f"{x:.4f}" for x in values))
+    with whole_folder(out, overwrite=overwrite) as folder:
+        (folder / "curves.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        text = json.dumps(document, indent=2)
+        (folder / FILL.mark).write_text(f"{text}\n", encoding="utf-8")

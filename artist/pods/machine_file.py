@@ -1,0 +1,71 @@
+"""Machine files: how many machines have which CPU, memory and GPUs, as data with a source."""
+
+from __future__ import annotations
+
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from artist.io.documents import Document, load_yaml
+from artist.io.shipped import document_names, document_path
+from artist.registry import UnknownNameError
+
+FOLDER = "machines"
+"""Where machine files are: `astra_configs/machines`."""
+
+MOST_MACHINES = 1_000_000
+MOST_GPUS = 16
+"""Of one machine; the largest that are sold have 16."""
+MOST_MILLI = 10**9
+"""A million cores; also a petabyte of memory, in MiB. Sums over all machines fit into 64 bits."""
+
+Amount = Annotated[int, Field(ge=0, le=MOST_MILLI)]
+
+
+class MachineGroup(Document):
+    """Machines that are alike."""
+
+    count: int = Field(ge=1, le=MOST_MACHINES)
+    cpu_milli: Amount = Field(description="thousandths of a core")
+    memory_mib: Amount
+    gpus: int = Field(ge=0, le=MOST_GPUS)
+    kind: str = Field(default="", pattern=r"^[^|,\s]*$", description="of the GPUs, such as V100")
+
+
+class MachineFile(Document):
+    """The machines of a cluster, in the order in which they are numbered."""
+
+    name: str = Field(min_length=1)
+    summary: str
+    source: str = Field(min_length=1, description="where the numbers come from")
+    machines: tuple[MachineGroup, ...] = Field(min_length=1)
+
+    @property
+    def count(self) -> int:
+        """How many machines there are."""
+        return sum(group.count for group in self.machines)
+
+    @model_validator(mode="after")
+    def _some_gpus_and_not_too_many_machines(self) -> Self:
+        if self.count > MOST_MACHINES:
+            raise ValueError(f"has {self.count:,} machines, expected at most {MOST_MACHINES:,}")
+        if not any(group.gpus for group in self.machines):
+            raise ValueError("no machine has a GPU, expected at least one")
+        return self
+
+
+def machine_file_names() -> list[str]:
+    """Names of the machine files in `./astra_configs/machines` and of the shipped ones."""
+    return document_names(FOLDER)
+
+
+def load_machines(name: str) -> MachineFile:
+    """A machine file by its path or by its name (`document_path`).
+
+    Raises:
+        ConfigError: the name is unknown, or the file is bad; names file and line.
+    """
+    path = document_path(FOLDER, name)
+    if path is None:
+        raise UnknownNameError("machine file", name, machine_file_names(), "artist list machines")
+    return load_yaml(path, MachineFile)

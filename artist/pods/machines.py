@@ -1,0 +1,100 @@
+"""What machines have left: CPU, memory, and thousandths of each of their GPUs, in whole numbers.
+
+    free + held = all
+
+holds for each of them, exactly. `claim` and `release` keep the sums that filters and placers read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.pods.machine_file import MachineGroup
+from artist.pods.pod_list import WHOLE_MILLI, Demand, Ints
+
+Bools = npt.NDArray[np.bool_]
+
+
+class Machines:
+    """Machines by number, and what each has left.
+
+    `cpu_milli`, `memory_mib` and `idle_milli` (thousandths of GPUs) are what is free. `whole` is
+    how many GPUs nobody holds, `most_milli` what the emptiest GPU has left. `gpu_milli` has a row
+    for each machine and a column for each GPU; 0 also where a machine has no such GPU.
+    `tenants[machine, n]` counts its pods on n whole GPUs; n = 0 are pods that share a GPU.
+    """
+
+    def __init__(self, groups: Sequence[MachineGroup], order: Ints | None = None) -> None:
+        """All free. Machine `i` is the machine `order[i]` of the groups."""
+        counts = [group.count for group in groups]
+
+        def column(values: Sequence[int]) -> Ints:
+            repeated = np.repeat(np.array(values, np.int64), counts)
+            return repeated if order is None else repeated[order]
+
+        self.kinds = tuple(dict.fromkeys(group.kind for group in groups))
+        self.kind = column([self.kinds.index(group.kind) for group in groups])
+        self.gpus = column([group.gpus for group in groups])
+        self.all_cpu_milli = column([group.cpu_milli for group in groups])
+        self.all_memory_mib = column([group.memory_mib for group in groups])
+        width = max(group.gpus for group in groups)
+        self.all_gpu_milli = WHOLE_MILLI * (np.arange(width) < self.gpus[:, np.newaxis])
+        self.cpu_milli, self.memory_mib = self.all_cpu_milli.copy(), self.all_memory_mib.copy()
+        self.gpu_milli = self.all_gpu_milli.copy()
+        self.idle_milli = self.gpu_milli.sum(axis=1)
+        self.whole = self.gpus.copy()
+        self.most_milli = self.gpu_milli.max(axis=1)
+        self.tenants = np.zeros((len(self.gpus), width + 1), np.int64)
+
+    def __len__(self) -> int:
+        return len(self.gpus)
+
+    @property
+    def capacity_milli(self) -> int:
+        """Thousandths of GPUs of all machines."""
+        return WHOLE_MILLI * int(self.gpus.sum())
+
+    def allowed(self, demand: Demand) -> Bools:
+        """By number of kind: whether the demand names it, or names none."""
+        return np.array([not demand.kinds or kind in demand.kinds for kind in self.kinds])
+
+    def fit(self, demand: Demand, index: Ints) -> Bools:
+        """Which of the machines `index` can take a pod, one truth value for each."""
+        fit: Bools = self.cpu_milli[index] >= demand.cpu_milli
+        fit &= self.memory_mib[index] >= demand.memory_mib
+        if demand.is_share:
+            fit &= self.most_milli[index] >= demand.gpu_milli
+        elif demand.gpus:
+            fit &= self.whole[index] >= demand.gpus
+        if demand.kinds:
+            fit &= self.allowed(demand)[self.kind[index]]
+        return fit
+
+    def whole_gpus(self, machine: int, count: int) -> list[int]:
+        """The first GPUs of a machine that nobody holds."""
+        free: list[int] = np.flatnonzero(self.gpu_milli[machine] == WHOLE_MILLI)[:count].tolist()
+        return free
+
+    def claim(self, machine: int, demand: Demand, gpus: Sequence[int]) -> None:
+        """Give a pod its CPU, its memory and its share of each of these GPUs."""
+        self._move(machine, demand, gpus, -1)
+
+    def release(self, machine: int, demand: Demand, gpus: Sequence[int]) -> None:
+        """Take them back."""
+        self._move(machine, demand, gpus, 1)
+
+    def _move(self, machine: int, demand: Demand, gpus: Sequence[int], sign: int) -> None:
+        self.cpu_milli[machine] += sign * demand.cpu_milli
+        self.memory_mib[machine] += sign * demand.memory_mib
+        if not demand.gpus:
+            return
+        left = self.gpu_milli[machine]
+        for gpu in gpus:
+            left[gpu] += sign * demand.gpu_milli
+        self.idle_milli[machine] += sign * demand.milli
+        self.whole[machine] = np.count_nonzero(left == WHOLE_MILLI)
+        self.most_milli[machine] = left.max()
+        self.tenants[machine, 0 if demand.is_share else demand.gpus] -= sign

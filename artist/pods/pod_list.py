@@ -1,0 +1,109 @@
+"""Pods and what they ask for, read from a CSV file as Alibaba publishes its openb pods.
+
+Columns: `cpu_milli`, `memory_mib`, `num_gpu`, `gpu_milli` (thousandths of each GPU; below 1000 only
+where `num_gpu` is 1) and perhaps `gpu_spec` (kinds of GPUs, `V100M16|V100M32`; none: any). Others
+are not read. Source: cluster-trace-gpu-v2023/README.md of github.com/alibaba/clusterdata.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.errors import TraceError, shortened
+from artist.io.csv_rows import csv_rows
+from artist.io.reading import decode, read_bytes
+from artist.pods.machine_file import MOST_GPUS, MOST_MILLI
+
+Ints: TypeAlias = npt.NDArray[np.int64]
+
+WHOLE_MILLI = 1000
+"""Thousandths of a GPU."""
+
+COLUMNS = ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
+KINDS = "gpu_spec"
+
+
+class Demand(NamedTuple):
+    """What a pod asks for: all of it on one machine.
+
+    `gpu_milli` is the share of each of its `gpus`; a pod shares a GPU only if it asks for one.
+    `kinds` are the kinds of GPUs that it can use; if there are none, all.
+    """
+
+    cpu_milli: int
+    memory_mib: int
+    gpus: int
+    gpu_milli: int
+    kinds: tuple[str, ...] = ()
+
+    @property
+    def milli(self) -> int:
+        """Thousandths of GPUs in all."""
+        return self.gpus * self.gpu_milli
+
+    @property
+    def is_share(self) -> bool:
+        """Whether it asks for less than one GPU."""
+        return 0 < self.milli < WHOLE_MILLI
+
+
+class PodList(NamedTuple):
+    """Pods by what they ask for: pod `i` asks for `demands[which[i]]`."""
+
+    demands: Sequence[Demand]
+    which: Ints
+
+    @property
+    def milli(self) -> Ints:
+        """Thousandths of GPUs that each pod asks for."""
+        return np.array([one.milli for one in self.demands], np.int64)[self.which]
+
+
+def read_pods(path: Path) -> PodList:
+    """Read the pods of a file.
+
+    Raises:
+        TraceError: a file that is no such table, or a value out of range; names file and line.
+    """
+    columns, rows = csv_rows(path, decode(path, read_bytes(path)))
+    missing = [name for name in COLUMNS if name not in columns]
+    if missing:
+        raise TraceError(
+            f"{path}:1: no column {missing[0]!r}; expected {', '.join(COLUMNS)} and perhaps {KINDS}"
+        )
+    number: dict[Demand, int] = {}
+    known: dict[tuple[str, ...], int] = {}
+    which = []
+    for where, row in rows:
+        cells = (*(row[name] for name in COLUMNS), row.get(KINDS, ""))
+        if cells not in known:
+            known[cells] = number.setdefault(_demand(where, row), len(number))
+        which.append(known[cells])
+    if not any(one.gpus for one in number):
+        raise TraceError(f"{path}: no pod asks for a GPU; give a list in which some do")
+    return PodList(tuple(number), np.array(which, np.int64))
+
+
+def _demand(where: str, row: dict[str, str]) -> Demand:
+    gpus = _count(where, row, "num_gpu", 0, MOST_GPUS)
+    fewest = {0: 0, 1: 1}.get(gpus, WHOLE_MILLI)
+    return Demand(
+        cpu_milli=_count(where, row, "cpu_milli", 0, MOST_MILLI),
+        memory_mib=_count(where, row, "memory_mib", 0, MOST_MILLI),
+        gpus=gpus,
+        gpu_milli=_count(where, row, "gpu_milli", fewest, WHOLE_MILLI) if gpus else 0,
+        kinds=tuple(filter(None, row.get(KINDS, "").split("|"))) if gpus else (),
+    )
+
+
+def _count(where: str, row: dict[str, str], column: str, least: int, most: int) -> int:
+    text = row[column]
+    if not (text.isascii() and text.isdecimal() and len(text) < 20 and least <= int(text) <= most):
+        wanted = f"{least} to {most}" if least < most else f"{least}"
+        raise TraceError(f"{where}: {column} is {shortened(text)}, expected {wanted}")
+    return int(text)

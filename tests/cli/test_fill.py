@@ -1,0 +1,119 @@
+"""Does `artist fill` print and write what it should, and refuse bad files in one sentence?"""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from artist.errors import ConfigError, TraceError
+from artist.pods.machine_file import load_machines
+from artist.pods.pod_list import read_pods
+
+PODS = """name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec
+a,4000,1000,1,500,
+b,4000,1000,1,300,T4|V100
+c,8000,1000,2,1000,V100
+d,2000,1000,0,0,
+"""
+FEW = """name: few
+summary: forty machines
+source: made up
+machines:
+  - {count: 20, cpu_milli: 16000, memory_mib: 64000, gpus: 4, kind: V100}
+  - {count: 20, cpu_milli: 16000, memory_mib: 64000, gpus: 4, kind: T4}
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Path:
+    (tmp_path / "pods.csv").write_text(PODS)
+    (tmp_path / "few.yaml").write_text(FEW)
+    return tmp_path
+
+
+def test_the_table_the_json_and_the_files_agree(artist, here: Path) -> None:
+    line = ("fill", "pods.csv", "--machines", "few.yaml", "--seeds", "2", "--seed", "5")
+    done = artist(*line, "--out", "out")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith(
+        "# pods.csv on few, 160 GPUs, 2 runs each\nplacer\tdemand_percent"
+    )
+    told = json.loads(artist(*line, "--format", "json").stdout)
+    assert told == json.loads((here / "out" / "fill.json").read_text())
+    assert told["seeds"] == [5, 6]
+    assert list(told["placers"]) == [
+        "fgd", "best-fit", "dot-product", "gpu-packing", "gpu-clustering", "random",
+    ]  # fmt: skip
+    rows = [*csv.DictReader((here / "out" / "curves.csv").read_text().splitlines())]
+    for name, facts in told["placers"].items():
+        at_100 = [
+            float(row["allocated_percent"])
+            for row in rows
+            if row["placer"] == name and row["demand_percent"] == "100"
+        ]
+        assert sum(at_100) / 2 == pytest.approx(facts["allocated_percent"], abs=1e-4)
+    content = (here / "out" / "curves.csv").read_bytes()
+    assert artist(*line, "--out", "out", "--overwrite").returncode == 0
+    assert (here / "out" / "curves.csv").read_bytes() == content
+
+
+def test_one_placer_one_seed(artist, here: Path) -> None:
+    del here
+    done = artist("fill", "pods.csv", "--machines", "few.yaml", "--placers", "random,fgd,fgd")
+    assert [line.split("\t")[0] for line in done.stdout.splitlines()[2:]] == ["random", "fgd"]
+    refused = artist("fill", "pods.csv", "--placers", "fgdd")
+    assert refused.returncode == 2
+    assert "unknown placer 'fgdd': did you mean 'fgd'? (artist list placers)" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("b,4000", "b,-1", "pods.csv:3: cpu_milli is '-1', expected 0 to 1000000000"),
+        ("1,500,", "1,0,", "pods.csv:2: gpu_milli is '0', expected 1 to 1000"),
+        ("1,300,", "2,300,", "pods.csv:3: gpu_milli is '300', expected 1000"),
+        ("2,1000,V", "99,1000,V", "pods.csv:4: num_gpu is '99', expected 0 to 16"),
+        ("num_gpu", "gpus", "pods.csv:1: no column 'num_gpu'; expected cpu_milli, "),
+        ("d,2000", "2000", "pods.csv:5: 5 cells, expected 6"),
+    ],
+)
+def test_bad_pods_are_named_by_their_line(tmp_path: Path, old: str, new: str, message: str) -> None:
+    path = tmp_path / "pods.csv"
+    path.write_text(PODS.replace(old, new))
+    with pytest.raises(TraceError) as error:
+        read_pods(path)
+    assert message in str(error.value)
+
+
+def test_pods_without_gpus_fill_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "pods.csv"
+    path.write_text("cpu_milli,memory_mib,num_gpu,gpu_milli\n1,1,0,0\n")
+    with pytest.raises(TraceError, match="no pod asks for a GPU"):
+        read_pods(path)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("gpus: 4, kind: V100", "gpus: 17, kind: V100", ":5: 'machines.0.gpus' is 17"),
+        ("gpus: 4", "gpus: 0", ":1: no machine has a GPU"),
+        ("count: 20", "count: 999999", ":1: has 1,999,998 machines, expected at most 1,000,000"),
+        ("summary", "sumary", ":2: unknown setting 'sumary': did you mean 'summary'?"),
+    ],
+)
+def test_bad_machines_are_named(tmp_path: Path, old: str, new: str, message: str) -> None:
+    path = tmp_path / "few.yaml"
+    path.write_text(FEW.replace(old, new))
+    with pytest.raises(ConfigError) as error:
+        load_machines(str(path))
+    assert message in str(error.value)
+
+
+def test_too_many_pods_are_refused_before_they_are_drawn(artist, tmp_path: Path) -> None:
+    (tmp_path / "pods.csv").write_text("cpu_milli,memory_mib,num_gpu,gpu_milli\n1,1,1,1\n")
+    done = artist("fill", "pods.csv", "--until", "9")
+    assert done.returncode == 2
+    assert "takes some 55,908,000 pods, expected at most 10,000,000" in done.stderr
