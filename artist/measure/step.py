@@ -15,6 +15,7 @@ additions, activations and pooling are left out, as in the catalogue.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -171,9 +172,10 @@ class MeasuredLayer:
         if self.attention is None:
             return output
         heads, positions, width = self.attention
-        shape = (heads, positions, width)
+        # Fused attention needs four axes; with three torch materialises the scores.
+        shape = (1, heads, positions, width)
         # Attention's time depends on the shapes only, so one tensor is query, key and value.
-        query = output.reshape(-1)[: heads * positions * width].reshape(shape)
+        query = output.reshape(-1)[: math.prod(shape)].reshape(shape)
         scores = functional.scaled_dot_product_attention(query, query, query)
         return output.sum() + scores.sum()
 
