@@ -311,8 +311,16 @@ _ACCOUNTING = (
 )
 
 
+_QUEUE = (
+    "ACCOUNT|TRES_PER_NODE|JOBID|TIME_LIMIT|PRIORITY||STATE|USER|JOBID|NODES|TIME_LEFT|TIME\n"
+    "lab|gres:gpu:8|12|1-00:00:00|100||PENDING|ann|12|2|1-00:00:00|0:00\n"
+    "lab|gres:gpu:a100:4|11|2:00:00|120||RUNNING|ben|11|1|30:00|1:30:00\n"
+    "lab|N/A|15_[1-4]|UNLIMITED|100||PENDING|ben|15|1|UNLIMITED|0:00\n"
+)
+
+
 def read_accounting(path: Path) -> None:
-    """What `sacct` prints, in a zone with summer time."""
+    """What `sacct` and `squeue` print, in a zone with summer time."""
     read_trace(path, rules=Rules(time_zone="Europe/Berlin", fractional=Fractional.ROUND_UP))
 
 
@@ -668,6 +676,7 @@ def kinds() -> dict[str, Kind]:
         Kind("steps", "steps.csv", text_break(_STEPS), read_steps_file),
         Kind("proposal", "own.csv", text_break(OWN_TRACE), read_proposal),
         Kind("sacct", "sacct.txt", text_break(_ACCOUNTING), read_accounting),
+        Kind("squeue", "squeue.txt", text_break(_QUEUE), read_accounting),
         Kind("images", "i.yaml", _yaml(_shipped("images.yaml")), read_images),
         Kind("workload-text", "w.txt", text_break(_resnet_text(), _SMALL), read_workload),
         Kind("workload-chakra", "w.0.et", text_break(_chakra()), read_chakra),

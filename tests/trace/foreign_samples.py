@@ -149,6 +149,20 @@ SACCT = [
     "|2026-03-01T10:03:11|10|5|main|gres/gpu=1|gres/gpu=1",
 ]
 
+SQUEUE = [
+    "ACCOUNT|TRES_PER_NODE|JOBID|NAME|TIME_LIMIT|PRIORITY||STATE|USER|JOBID|NODES|TIME_LEFT|TIME"
+    "|START_TIME",
+    "lab|gres:gpu:8|12|one|1-00:00:00|100||PENDING|ann|12|2|1-00:00:00|0:00|N/A",
+    "lab|gres:gpu:a100:4|11|two|2:00:00|120||RUNNING|ben|11|1|30:00|1:30:00|2026-11-23T15:00:00",
+    "lab|gres/gpu:4|13|three|UNLIMITED|120||PENDING|ben|13|1|UNLIMITED|0:00|N/A",
+    "lab|N/A|14|four|2:00|100||PENDING|ben|14|1|2:00|0:00|N/A",
+    "lab|gres:gpu:1|15_[1-4]|five|2:00|100||PENDING|ben|15|1|2:00|0:00|N/A",
+    "lab|gres:gpu:1,gres:disk:2|16|six|2:00|900||PENDING|cem|16|1|INVALID|0:00|N/A",
+    "lab|gres:gpu:2|10|seven|1:00:00|90||RUNNING|cem|10|1|N/A|0:20:00|2026-11-23T14:00:00",
+    "lab|gres:gpu:2|9|eight|1:00:00|90||COMPLETING|cem|9|1|0:00|1:00:00|2026-11-23T13:00:00",
+]
+
+
 NATIVE = [
     "job_id,arrival_s,gpus,model,iterations,compute_s,user,gpus_min,gpus_max,restart_s,hint_x",
     "a,0,4,BERT,100,0.25,ann,2,8,30,1",
@@ -179,6 +193,7 @@ FILES = {
     "tiresias": ("60_job.csv", _lines(TIRESIAS)),
     "swf": ("log.swf", _lines(SWF)),
     "sacct": ("sacct.txt", _lines(SACCT)),
+    "squeue": ("squeue.txt", _lines(SQUEUE)),
 }
 
 

@@ -52,6 +52,12 @@ EXPECTED = {
          "tasks of an array that never started",
          "earlier run of a requeued job", "part of a heterogeneous job"],
     ),
+    "squeue": (
+        [("10", 0.0, 2, 2400.0, "user-51c10100"), ("11", 0.0, 4, 1800.0, "user-9a067389"),
+         ("16", 0.0, 1, 120.0, "user-51c10100"), ("12", 0.0, 16, 86400.0, "user-4201c49a")],
+        ["no time limit", "CPU only", "tasks of an array that never started",
+         "neither runs nor waits"],
+    ),
     "swf": (
         [("1", 0.0, 16, 3600.0, "3"), ("4", 62.0, 4, 100.0, "")],
         ["zero duration", "never started", "part of a job that has its own line", "CPU only",

@@ -18,6 +18,7 @@ from artist.trace.foreign import (
     philly,
     sacct,
     sia,
+    squeue,
     swf,
     tiresias,
 )
@@ -132,6 +133,14 @@ FOREIGN_FORMATS = (
         required=sacct.COLUMNS,
         read=sacct.read,
         dated=True,
+    ),
+    ForeignFormat(
+        id="squeue",
+        title="Slurm, squeue -a -r -o %all",
+        source="https://slurm.schedmd.com/squeue.html",
+        required=squeue.COLUMNS,
+        read=squeue.read,
+        run_time="what is left of its time limit",
     ),
     ForeignFormat(
         id="swf",

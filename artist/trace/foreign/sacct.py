@@ -120,7 +120,7 @@ class _Reader:
             submit_s=submit_s if eligible_s is None else max(submit_s, eligible_s),
             gpus=gpus,
             run_s=run_s,
-            model=_model(name, self._rules.models),
+            model=model_meant(name, self._rules.models),
             user=user if self._rules.keep_names or not user else pseudonym(user),
             shared=_SLICE.search(kind) is not None,
             tenant=last.text("Account") or None,
@@ -191,7 +191,7 @@ _OPTIONS = {
 _RUNNING = ("RUNNING", "SUSPENDED", "RESIZING", "COMPLETING", "STOPPED", "REQUEUE_HOLD")
 
 
-def _model(name: str, models: Mapping[str, str]) -> str:
+def model_meant(name: str, models: Mapping[str, str]) -> str:
     """The name of a job if it means a model; else nothing, as most names of jobs do not."""
     # Other runs do without the catalogue, which this loads.
     from artist.trace.foreign.model_names import meant, recognised

@@ -73,20 +73,28 @@ def read_table(path: Path, data: bytes) -> Table:
         return _parquet(path, data)
     if is_json(path, data):
         return _json(path, decode(path, data))
-    of_slurm = _OF_SLURM in first_line(data).split("|")
-    return read_csv(path, data, delimiter="|" if of_slurm else ",")
+    names = [name.strip() for name in first_line(data).split("|")]
+    if not any(name in names for name in _OF_SLURM):
+        return read_csv(path, data)
+    return read_csv(path, data, delimiter="|", repeats=True)
 
 
-# Slurm's programs write `|` between cells, without quotes. `sacct` has this column.
-_OF_SLURM = "JobID"
+# Slurm's programs write `|` between cells, without quotes. sacct and squeue have these columns.
+_OF_SLURM = ("JobID", "JOBID")
 
 
 def read_csv(
-    path: Path, data: bytes, header: Sequence[str] | None = None, delimiter: str = ","
+    path: Path,
+    data: bytes,
+    header: Sequence[str] | None = None,
+    delimiter: str = ",",
+    *,
+    repeats: bool = False,
 ) -> Table:
     """The cells of comma-separated text. The first row names the columns, unless `header` does.
 
-    Between other delimiters than commas, quotes mean nothing.
+    Between other delimiters than commas, quotes mean nothing. With `repeats`, of columns with one
+    name the first counts.
 
     Raises:
         TraceError: not UTF-8, a quote left open, or a line with too many or too few cells.
@@ -105,6 +113,8 @@ def read_csv(
             first = next((row for row in reader if row), [])
             names = [name.strip() for name in first]
             _check_separator(f"{path}:{reader.line_num}", names)
+        if repeats:
+            names = _without_repeats(names)
         _check_header(f"{path}:{max(reader.line_num, 1)}", names)
         columns: list[list[object]] = [[] for _ in names]
         rows = _rows(path, reader, names, lines)
@@ -183,6 +193,14 @@ def _check_header(place: str, names: list[str]) -> None:
         if name in seen:
             raise TraceError(f"{place}: column {name!r} appears twice; keep one")
         seen.add(name)
+
+
+def _without_repeats(names: Sequence[str]) -> list[str]:
+    """The names, those that are empty or have been there already with their place behind them."""
+    return [
+        name if name and name not in names[:place] else f"{name}#{place}"
+        for place, name in enumerate(names)
+    ]
 
 
 def _check_separator(place: str, names: Sequence[str]) -> None:

@@ -1,0 +1,107 @@
+"""What Slurm's `squeue -a -r -o %all` prints: the jobs that run and wait now, with any columns.
+
+Source: squeue(1) of Slurm 22.05. Cells stand between `|`, without quotes.
+
+Rules:
+
+- All jobs are there at once, first those that run, then those that wait, by priority.
+- Nobody knows run times yet. A job takes its time limit, of which one that runs has `TIME_LEFT`
+  (else limit minus `TIME`). So the trace is the longest that the queue can take.
+- Its GPUs are those of `TRES_PER_NODE` x `NODES`. squeue does not tell GPUs that were asked for by
+  job (`--gpus`); sacct does.
+- Of columns that `%all` prints twice, the first counts.
+- Tenants, users, models and hints are as in `sacct.py`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from artist.io.digests import pseudonym
+from artist.trace.foreign.rows import CPU_ONLY, ForeignJob, JobOrReason, TraceRow, rows
+from artist.trace.foreign.sacct import WAITING_TASKS, model_meant
+from artist.trace.native.choices import Rules
+from artist.trace.native.table import MAX_GPUS, Table
+from artist.trace.native.time_units import length_s
+
+COLUMNS = ("JOBID", "STATE", "TIME_LIMIT", "NODES", "TRES_PER_NODE")
+
+NO_LIMIT = "no time limit"
+ENDING = "neither runs nor waits"
+
+_GPUS = re.compile(r"gres[:/]gpu(?::([A-Za-z][^:,=]*))?[:=](\d{1,7})", re.ASCII)
+_UNKNOWN = ("", "N/A", "NOT_SET", "UNLIMITED", "INVALID")
+
+
+def read(table: Table, rules: Rules) -> Iterator[JobOrReason]:
+    """The jobs of a queue, and why each other row is dropped."""
+    running: list[tuple[str, ForeignJob]] = []
+    waiting: list[tuple[float, ForeignJob]] = []
+    for row in rows(table):
+        state = row.text("STATE")
+        job = _job(row, rules, runs=state == "RUNNING") if state in _STATES else ENDING
+        if isinstance(job, str):
+            yield job
+        elif state == "RUNNING":
+            running.append((row.text("START_TIME"), job))
+        else:
+            priority = row.number("PRIORITY", 0, 2**32, _PRIORITY) if row.has("PRIORITY") else 0.0
+            waiting.append((-priority, job))
+    # Sorting is stable: of equals, the one that squeue printed first comes first.
+    yield from (job for _, job in sorted(running, key=lambda one: one[0]))
+    yield from (job for _, job in sorted(waiting, key=lambda one: one[0]))
+
+
+_STATES = ("RUNNING", "PENDING")
+_PRIORITY = "a priority from 0 to 2**32"
+
+
+def _job(row: TraceRow, rules: Rules, *, runs: bool) -> JobOrReason:
+    id_ = row.text("JOBID")
+    if "[" in id_:
+        return WAITING_TASKS
+    found = _GPUS.findall(row.text("TRES_PER_NODE"))
+    gpus = sum(int(count) for _, count in found) * row.count("NODES", 1, MAX_GPUS)
+    if not gpus:
+        return CPU_ONLY
+    limit_s = _length_s(row, "TIME_LIMIT")
+    left_s = _left_s(row, limit_s) if runs else limit_s
+    if left_s is None:
+        return NO_LIMIT
+    user = row.text("USER")
+    return ForeignJob(
+        row=row.index,
+        id=id_,
+        submit_s=0.0,
+        gpus=gpus,
+        run_s=float(left_s),
+        model=model_meant(row.text("NAME"), rules.models),
+        user=user if rules.keep_names or not user else pseudonym(user),
+        tenant=row.text("ACCOUNT") or None,
+        hints={
+            "hint_time_limit_s": str(left_s),
+            "hint_partition": row.text("PARTITION"),
+            "hint_qos": row.text("QOS"),
+            "hint_gpu_kind": "+".join(sorted({kind for kind, _ in found if kind})),
+            "hint_nodes": row.text("NODES"),
+            "hint_job_number": id_.partition("_")[0],
+        },
+    )
+
+
+def _left_s(row: TraceRow, limit_s: int | None) -> int | None:
+    left_s = _length_s(row, "TIME_LEFT")
+    if left_s is None and limit_s is not None and (run_s := _length_s(row, "TIME")) is not None:
+        left_s = max(0, limit_s - run_s)
+    return left_s
+
+
+def _length_s(row: TraceRow, name: str) -> int | None:
+    """Seconds of a length of time; None where there is none."""
+    text = row.text(name)
+    if text.upper() in _UNKNOWN:
+        return None
+    if (seconds := length_s(text)) is None:
+        raise row.error(name, "a length of time as in 1-02:03:04")
+    return seconds
