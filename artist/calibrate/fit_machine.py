@@ -198,7 +198,7 @@ def _distinct(steps: Sequence[PlacedStep], fabric: Fabric) -> tuple[list[PlacedS
     of_step = []
     for step in steps:
         shape = parse_signature(step.placement, probe.level_names, probe.gpus_per_socket)
-        dims = tuple(dimensions(one, probe) for one in asked_shapes(shape, probe))
+        dims = tuple(dimensions(one, probe, of=shape) for one in asked_shapes(shape, probe))
         key = (step.model, step.compute_s, dims)
         if key not in first:
             first[key] = len(asked)

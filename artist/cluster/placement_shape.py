@@ -174,6 +174,34 @@ def regular_inside(shape: Shape) -> Shape:
     return _regular(best)
 
 
+def regular_wider(shape: Shape) -> tuple[Shape, ...]:
+    """Regular shapes that spread at least as far as this one, and have at least as many GPUs.
+
+    Units are cut into pieces, and pieces filled up, until all parts are alike: `2/1,1` becomes
+    `1/1/1/1`, `1,1/1,1`, `2/2/2` and `2,2/2,2`. Every other regular shape that spreads as far has
+    more units of the outermost level than one of these.
+    """
+    return tuple(_regular(sizes) for sizes in sorted(set(_wider_sizes(shape))))
+
+
+@lru_cache(maxsize=4096)
+def _wider_sizes(shape: Shape) -> tuple[tuple[int, ...], ...]:
+    """Parts per level, innermost first, of the regular shapes that are wider."""
+    if isinstance(shape, int):
+        return ((shape,),)
+    # Of leaf sizes that give as many pieces of every leaf, the smallest one.
+    sizes = range(max(leaf_counts(shape)), 0, -1)
+    size_of = {_in_pieces(shape, size): size for size in sizes}
+    return tuple((size, *outer) for rest, size in size_of.items() for outer in _wider_sizes(rest))
+
+
+def _in_pieces(shape: tuple[Shape, ...], size: int) -> Shape:
+    """A shape with leaves in pieces of a size; the pieces of a unit are counted as its GPUs are."""
+    if isinstance(shape[0], int):
+        return sum(-(-gpus_of(leaf) // size) for leaf in shape)
+    return tuple(_in_pieces(part, size) for part in shape if not isinstance(part, int))
+
+
 def _most_parts(shape: Shape) -> tuple[int, ...]:
     """Per level, innermost first, the number of parts of the unit with the most."""
     if isinstance(shape, int):

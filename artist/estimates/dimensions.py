@@ -5,12 +5,13 @@ one dimension per level. Other shapes are uneven; a rule of the fabric says what
 (docs/decisions/0015-what-astra-sim-is-asked.md).
 
     bounded  the slower of two regular shapes: the largest inside and the smallest around
+    wider    the fastest of all regular shapes that spread at least as far
     flat     the inner dimensions that all parts share stay, and the rest is one dimension at the
              level of the unit whose parts differ
 
-    shape    bounded           flat
-    5+3      3+3 and 5+5       8 between sockets
-    4+4,4    4,4 and 4+4,4+4   4 inside a socket, 3 between machines
+    shape    bounded           wider                          flat
+    5+3      3+3 and 5+5       5+5, 3+3+3, 2+2+2+2+2, ...     8 between sockets
+    4+4,4    4,4 and 4+4,4+4   4+4,4+4, 4,4,4, 2+2,2+2,2+2... 4 inside a socket, 3 between machines
 
 With one ring through all GPUs of a job (`rings: one`), every shape is one dimension at its
 outermost level. Then there are no uneven shapes.
@@ -48,6 +49,7 @@ from artist.cluster.placement_shape import (
     is_regular,
     regular_around,
     regular_inside,
+    regular_wider,
     unit_counts,
 )
 from artist.estimates.query import Dimension, SystemSettings, Topology
@@ -57,14 +59,16 @@ MOST_DIMENSIONS = 4
 
 
 def asked_shapes(shape: Shape, fabric: Fabric, *, itself: bool = False) -> tuple[Shape, ...]:
-    """The shapes that ASTRA-sim is asked about; the slowest of them counts.
+    """The shapes that ASTRA-sim is asked about; `shape_queries.counted` says which one counts.
 
-    Usually the shape itself. For an uneven one under the rule `bounded`, its regular neighbours,
-    except with `itself`: these have other numbers of GPUs, which axes do not divide.
+    Usually the shape itself. For an uneven one under `bounded` and `wider`, regular shapes, except
+    with `itself`: these have other numbers of GPUs, which axes do not divide.
     """
     system = fabric.system
     if itself or system.rings == "one" or system.uneven == "flat" or is_regular(shape):
         return (shape,)
+    if system.uneven == "wider":
+        return regular_wider(shape)
     return (regular_inside(shape), regular_around(shape))
 
 
@@ -83,11 +87,15 @@ def level_sizes(shape: Shape, level: int | None = None) -> tuple[tuple[int, int]
     return (*inner, (level, outer)) if outer > 1 else inner
 
 
-def dimensions(shape: Shape, fabric: Fabric) -> tuple[Dimension, ...]:
-    """ASTRA-sim's dimensions for a shape on a fabric; empty for a single GPU."""
+def dimensions(shape: Shape, fabric: Fabric, *, of: Shape | None = None) -> tuple[Dimension, ...]:
+    """ASTRA-sim's dimensions for a shape on a fabric; empty for a single GPU.
+
+    `of`: the shape for which it is asked. Under `wider`, that one says whether a pair is alone.
+    """
     stated = level_sizes(shape)
     sizes = merged(stated, fabric)
-    pair = depth(shape) if _spans_two(shape, fabric) and sizes[-1] == stated[-1] else None
+    spanning = of if of is not None and fabric.system.uneven == "wider" else shape
+    pair = depth(shape) if _spans_two(spanning, fabric) and sizes[-1] == stated[-1] else None
     if fabric.system.rings == "one" and sizes:
         sizes = ((sizes[-1][0], gpus_of(shape)),)
     return tuple(

@@ -17,7 +17,7 @@ from artist.errors import BackendError
 from artist.estimates.calibration import with_constant_share
 from artist.estimates.query import Dimension, Estimate, LatencyBackend, LatencyQuery
 from artist.estimates.rank_groups import sizes_of
-from artist.estimates.shape_queries import as_sent, asked_dimensions, query, slowest
+from artist.estimates.shape_queries import as_sent, asked_dimensions, counted, query, takes_fastest
 from artist.workload.layers import Parallelism, Workload, quantised
 
 
@@ -136,7 +136,7 @@ class LatencyService:
             for dims in asked_dimensions(self._workload(model), shape, self._fabric)
         ]
         try:
-            return slowest(asks).estimate
+            return counted(asks, fastest=takes_fastest(self._fabric.system)).estimate
         except BackendError as cause:
             signature = shape_text(shape, self._fabric.level_names)
             cause.args = (f"model {model!r} on placement {signature}: {cause}",)

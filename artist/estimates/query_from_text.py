@@ -22,7 +22,7 @@ from artist.estimates.query import (
     SystemSettings,
     Topology,
 )
-from artist.estimates.shape_queries import Slowest, as_sent, flat_groups, slowest
+from artist.estimates.shape_queries import Counted, as_sent, counted, flat_groups, takes_fastest
 from artist.io.safe_yaml import parse_yaml
 from artist.workload.division.staged import INNERMOST_FIRST, axes_of_order
 from artist.workload.layers import Workload, quantised
@@ -48,18 +48,21 @@ class LabelledQuery:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked about one placement: a query, or one for each neighbour of an uneven shape."""
+    """What is asked about one placement: a query, or one per regular shape of an uneven one."""
 
     signature: str
     asked: tuple[LabelledQuery, ...]
+    fastest: bool = False
+    """Whether the fastest of the answers counts, and not the slowest."""
 
-    def answer(self, backend: LatencyBackend) -> Slowest:
-        """The slowest answer, and its place in `asked`.
+    def answer(self, backend: LatencyBackend) -> Counted:
+        """The answer that counts, and its place in `asked`.
 
         Raises:
             BackendError: no query has an answer.
         """
-        return slowest([partial(answer, backend, labelled.query) for labelled in self.asked])
+        asks = [partial(answer, backend, labelled.query) for labelled in self.asked]
+        return counted(asks, fastest=self.fastest)
 
 
 def on_placement(
@@ -91,13 +94,17 @@ def on_placement(
         sent = _in_order(sent, placement, order)
     asked = []
     for one in asked_shapes(shape, fabric, itself=sent.fits_some_gpus):
-        dims = dimensions(one, fabric)
+        dims = dimensions(one, fabric, of=shape)
         settings = change_system(system_settings(dims, fabric), of_astra)
         signature = shape_text(one, fabric.level_names)
         flat = flat_groups(sent, fabric.system)
         query = LatencyQuery(sent, dims, settings, flat_groups=flat)
         asked.append(LabelledQuery(query, signature))
-    return Question(f"{shape_text(shape, fabric.level_names)}{at}{order}", tuple(asked))
+    return Question(
+        f"{shape_text(shape, fabric.level_names)}{at}{order}",
+        tuple(asked),
+        takes_fastest(fabric.system),
+    )
 
 
 def _in_order(workload: Workload, placement: str, order: str) -> Workload:

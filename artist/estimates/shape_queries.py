@@ -1,4 +1,4 @@
-"""What a backend is asked about a shape: one query, or several of which the slowest counts.
+"""What a backend is asked about a shape: one query, or several of which one counts.
 
 The fabric's system settings decide it (docs/decisions/0015-what-astra-sim-is-asked.md): `rings`
 and `uneven` the dimensions (`dimensions.py`), `collectives` and `hidden_share` the workload
@@ -31,7 +31,9 @@ def asked_dimensions(
 ) -> list[tuple[Dimension, ...]]:
     """The dimensions of each query about a workload on a shape; empty ones for a single GPU."""
     itself = workload.fits_some_gpus
-    return [dimensions(asked, fabric) for asked in asked_shapes(shape, fabric, itself=itself)]
+    return [
+        dimensions(asked, fabric, of=shape) for asked in asked_shapes(shape, fabric, itself=itself)
+    ]
 
 
 def query(workload: Workload, dims: tuple[Dimension, ...], fabric: Fabric) -> LatencyQuery:
@@ -46,8 +48,13 @@ def flat_groups(workload: Workload, system: FabricSystem) -> bool:
     return divided and system.groups == "flat"
 
 
+def takes_fastest(system: FabricSystem) -> bool:
+    """Whether the fastest of several shapes counts: none of them costs less than the one meant."""
+    return system.uneven == "wider"
+
+
 @dataclass(frozen=True, slots=True)
-class Slowest:
+class Counted:
     """The answer that counts: its index among those asked, and the indices that do not fit."""
 
     estimate: Estimate
@@ -55,10 +62,10 @@ class Slowest:
     refused: tuple[int, ...] = ()
 
 
-def slowest(asks: Sequence[Callable[[], Estimate]]) -> Slowest:
-    """The answer that finishes last. Among equals the first.
+def counted(asks: Sequence[Callable[[], Estimate]], *, fastest: bool) -> Counted:
+    """The answer that finishes last, or with `fastest` (`takes_fastest`) the one that does first.
 
-    A divided model may not fit one of two neighbours of an uneven shape. Then the other counts.
+    Among equals the first. A divided model may not fit some of these shapes. Then others count.
 
     Raises:
         DivisionError: the model fits none of them; the first one's error.
@@ -73,5 +80,6 @@ def slowest(asks: Sequence[Callable[[], Estimate]]) -> Slowest:
             refused[index] = cause
     if not answers:
         raise next(iter(refused.values()))
-    estimate, index = max(answers, key=lambda pair: (pair[0].finish_ns, -pair[1]))
-    return Slowest(estimate, index, tuple(refused))
+    sign = -1 if fastest else 1
+    estimate, index = max(answers, key=lambda pair: (sign * pair[0].finish_ns, -pair[1]))
+    return Counted(estimate, index, tuple(refused))

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from artist.cluster.placement_shape import (
     Shape,
     is_regular,
+    leaf_counts,
     parse_signature,
     regular_around,
     regular_inside,
+    regular_wider,
     shape_text,
 )
 
@@ -92,3 +94,26 @@ def test_neighbours_worked_out_by_hand(placement: str, inside: str, around: str)
     shape = parse_signature(placement, SOCKETS, 4)
     assert shape_text(regular_inside(shape), SOCKETS) == inside
     assert shape_text(regular_around(shape), SOCKETS) == around
+
+
+@pytest.mark.parametrize(
+    ("text", "wider"),
+    [
+        ("2,1", ["1,1,1", "2,2"]),
+        ("2/1,1", ["1,1/1,1", "1/1/1/1", "2,2/2,2", "2/2/2"]),
+        ("4,4", ["1,1,1,1,1,1,1,1", "2,2,2,2", "4,4"]),
+    ],
+)
+def test_shapes_that_are_wider(text: str, wider: list[str]) -> None:
+    machines = ("machine", "rack", "network")
+    found = regular_wider(parse_signature(text, machines))
+    assert {shape_text(one, machines) for one in found} == set(wider)
+
+
+@given(shapes())
+def test_a_wider_shape_is_regular_and_has_room_for_all_gpus(shape: Shape) -> None:
+    for one in regular_wider(shape):
+        assert is_regular(one)
+        assert sum(leaf_counts(one)) >= sum(leaf_counts(shape))
+    if is_regular(shape):
+        assert built(most_parts(shape)) in regular_wider(shape)

@@ -139,9 +139,9 @@ def latency(
     )
     started = time.perf_counter()
     answer = asked.answer(open_backend(backend))
-    estimate, slowest = answer.estimate, asked.asked[answer.index]
+    estimate, counted = answer.estimate, asked.asked[answer.index]
     if model is not None:
-        estimate = models.complete(model, slowest.query, estimate)
+        estimate = models.complete(model, counted.query, estimate)
     facts = {
         "finish_cycles": estimate.finish_ns,
         "exposed_comm_cycles": estimate.exposed_comm_ns,
@@ -158,10 +158,10 @@ def latency(
             for index, labelled in enumerate(asked.asked)
             if index not in answer.refused
         ],
-        "slowest": slowest.signature,
+        "fastest" if asked.fastest and len(asked.asked) > 1 else "slowest": counted.signature,
         "wall_s": time.perf_counter() - started,
     }
-    title = f"{slowest.query.workload.name}, one iteration (1 cycle = 1 ns)"
+    title = f"{counted.query.workload.name}, one iteration (1 cycle = 1 ns)"
     print_facts(title, facts, Format(format_))
     _say_calibration(format_, model, on_fabric, changes, models)
 

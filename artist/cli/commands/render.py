@@ -70,7 +70,7 @@ def _render_all(asked: Sequence[LabelledQuery], scratch: Path, dialect: str) -> 
     written: list[str] = []
     refused = 0
     for labelled in asked:
-        # An uneven shape is asked as two regular ones, each in a folder of its own.
+        # An uneven shape is asked as regular ones, each in a folder of its own.
         folder = labelled.signature.replace("/", "_") if len(asked) > 1 else ""
         try:
             if composed(labelled.query):

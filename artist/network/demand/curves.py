@@ -43,7 +43,7 @@ from artist.estimates.query import (
     SystemSettings,
     Topology,
 )
-from artist.estimates.shape_queries import as_sent, asked_dimensions, query, slowest
+from artist.estimates.shape_queries import as_sent, asked_dimensions, counted, query, takes_fastest
 from artist.network.demand.traffic import Traffic
 from artist.units import TICKS_PER_S
 from artist.workload.layers import Workload, quantised
@@ -171,7 +171,7 @@ class Curves:
 
     def _first(self, model: str, shape: Shape) -> tuple[tuple[Dimension, ...], Estimate]:
         if (model, shape) not in self._firsts:
-            self._firsts[model, shape] = self._slowest(model, shape, frozenset(), 1.0)
+            self._firsts[model, shape] = self._counted(model, shape, frozenset(), 1.0)
         return self._firsts[model, shape]
 
     def _traffic(self, model: str, dims: tuple[Dimension, ...], first: Estimate) -> Traffic:
@@ -210,17 +210,16 @@ class Curves:
         if share == 1.0:
             dims, point = self._first(model, shape)
         else:
-            dims, point = self._slowest(model, shape, contended, share)
+            dims, point = self._counted(model, shape, contended, share)
         busy = busy_ns(point.profile or (), _crossed(dims, contended)) / point.compute_ns
         return with_constant_share(point, constant).comm_ratio, busy
 
-    def _slowest(
+    def _counted(
         self, model: str, shape: Shape, contended: frozenset[str], share: float
     ) -> tuple[tuple[Dimension, ...], Estimate]:
         every = asked_dimensions(self._workload(model), shape, self._fabric)
-        answers = slowest(
-            [partial(self._ask, model, at_share(dims, contended, share)) for dims in every]
-        )
+        asks = [partial(self._ask, model, at_share(dims, contended, share)) for dims in every]
+        answers = counted(asks, fastest=takes_fastest(self._fabric.system))
         return every[answers.index], answers.estimate
 
     def _ask(self, model: str, dims: tuple[Dimension, ...]) -> Estimate:
