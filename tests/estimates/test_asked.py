@@ -54,6 +54,17 @@ def test_the_slower_neighbour_counts(model: str, placement: str) -> None:
     assert artist.latency(model, placement, fabric="dally2025").finish_ns == max(alone)
 
 
+def test_of_wider_shapes_the_fastest_counts() -> None:
+    fabric = with_system(T4, {"rings": "per-level", "uneven": "wider"})
+    question = on_placement(workload("vgg11"), "2,2,1", fabric, {})
+    assert [one.signature for one in question.asked] == ["1,1,1,1,1", "2,2,2"]
+    ends = [on_placement(workload("vgg11"), one.signature, fabric, {}) for one in question.asked]
+    backend = open_backend("analytical")
+    finish_ns = [one.answer(backend).estimate.finish_ns for one in ends]
+    assert finish_ns[0] != finish_ns[1]
+    assert question.answer(backend).estimate.finish_ns == min(finish_ns)
+
+
 def test_another_refusal_is_an_error() -> None:
     # Halving-doubling does not go over 3 GPUs, and the question is not answered by halves.
     backend = open_backend("analytical")
@@ -135,6 +146,14 @@ def test_two_machines_alone_reach_a_share_of_the_bandwidth() -> None:
     inner, outer = dimensions(parse_signature("4,4", T4.level_names), per_level)
     assert (inner.level, inner.npus, inner.bandwidth_gib_per_s) == ("machine", 4, 14.7)
     assert (outer.level, outer.npus, outer.bandwidth_gib_per_s) == ("rack", 2, pair_gib_per_s)
+
+
+def test_wider_shapes_of_a_pair_of_machines_have_the_bandwidth_of_a_pair() -> None:
+    fabric = with_system(T4, {"rings": "per-level", "uneven": "wider"})
+    asked = on_placement(workload("vgg11"), "2,1", fabric, {}).asked
+    assert [one.signature for one in asked] == ["1,1,1", "2,2"]
+    outermost = {one.query.dimensions[-1].bandwidth_gib_per_s for one in asked}
+    assert outermost == {RACK.bandwidth_gib_per_s * RACK.pair_share}
 
 
 @pytest.mark.parametrize(("placement", "share"), [("4/4", T4.levels[2].pair_share), ("4,4/4", 1)])
