@@ -176,7 +176,7 @@ def _certainty(best: Best, comparison: Comparison) -> Iterator[str]:
     if few:
         every = "" if len(few) == len(best.others) else f" against {_named(few)}"
         yield (
-            f"may be noise{every}: a verdict needs {LEAST_REPLICATES} independent replicates, "
+            f"untested{every}: a verdict needs {LEAST_REPLICATES} independent replicates, "
             f"there {'is' if comparison.independent == 1 else 'are'} {comparison.independent}"
         )
 

@@ -138,10 +138,14 @@ def _waiting(
         return
     cause = max(ours, key=lambda one: ours[one] - theirs.get(one, 0.0))
     unit = study.units[Quantity.JCT]
+    more, less = ours[cause], theirs.get(cause, 0.0)
     yield {
         "kind": "waiting",
         "cause": cause_words(cause),
-        "times": [time_text(of.get(cause, 0.0), unit) for of in (ours, theirs)],
+        "times": [
+            time_text(more, unit),
+            time_text(less, unit) if less >= _LEAST * more else "next to none",
+        ],
         "few": half_of_the_waiting(high[0]),
     }
 

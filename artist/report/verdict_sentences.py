@@ -267,7 +267,7 @@ def _certainty(best: Best, equivalence: float) -> Iterator[str]:
         yield f"undecided against {listed(open_)}" + (f" ({more}{where})" if more else "")
     exact = best.exactly
     few = [policy for policy in best.with_verdict(TOO_FEW) if policy not in exact]
-    for policies, words in ((exact, "exact on this trace"), (few, "may be noise")):
+    for policies, words in ((exact, "exact on this trace"), (few, "untested")):
         if policies:
             every = len(policies) == len(best.others)
             yield f"{words}{'' if every else f' against {listed(policies)}'}"

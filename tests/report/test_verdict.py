@@ -66,18 +66,18 @@ def test_a_difference_on_every_seed_is_sure() -> None:
 def test_one_replicate_may_be_noise() -> None:
     study = on_seeds({"slow": SLOW[:1], "fast": FAST[:1]})
     text = words(study)
-    assert text[0].startswith("The lowest number may be lowest by chance: the policies share 1 ")
-    assert about_jct(study).endswith("50 % below the next, slow; may be noise.")
+    assert text[0].startswith("Untested: with 1 run of each policy and setting, the lowest number ")
+    assert about_jct(study).endswith("50 % below the next, slow; untested.")
     assert not any("surely" in sentence.lower() for sentence in text)
 
 
 def test_four_replicates_may_be_noise_and_five_need_not() -> None:
     four, five = (on_seeds({"slow": SLOW[:n], "fast": FAST[:n]}) for n in (4, 5))
-    assert "may be noise" in about_jct(four)
+    assert "untested" in about_jct(four)
     assert "surely lower" in about_jct(five)
 
 
-@pytest.mark.parametrize(("count", "told"), [(4, "may be noise."), (5, "exact on this trace.")])
+@pytest.mark.parametrize(("count", "told"), [(4, "untested."), (5, "exact on this trace.")])
 def test_permutations_that_change_nothing_leave_no_noise(count: int, told: str) -> None:
     seeds = on_seeds({"slow": [20.0] * count, "fast": [10.0] * count})
     (setting,) = seeds.settings
@@ -88,7 +88,7 @@ def test_permutations_that_change_nothing_leave_no_noise(count: int, told: str) 
     orders = dataclasses.replace(seeds, settings=(dataclasses.replace(setting, runs=runs),))
     assert about_jct(orders).endswith(told)
     assert any("by chance" in text for text in words(orders)) == (count == 4)
-    assert about_jct(seeds).endswith("may be noise.")  # seeds are other traces
+    assert about_jct(seeds).endswith("untested.")  # seeds are other traces
 
 
 def test_what_varies_more_than_it_differs_is_undecided() -> None:
@@ -151,9 +151,9 @@ def test_settings_of_one_policy_are_compared() -> None:
     told = words(study)
     assert told[0] == "All runs have one policy, a; what is compared are their other settings."
     assert about_jct(study) == (
-        "Average JCT: setting 1 has the lowest, 70 s, 30 % below the next, setting 0; may be noise."
+        "Average JCT: setting 1 has the lowest, 70 s, 30 % below the next, setting 0; untested."
     )
-    assert any("the settings share 1 replicate" in text for text in told)
+    assert any("with 1 run of each setting" in text for text in told)
     other_work = study_of(on("one.csv", 100.0), on("other.csv", 70.0))
     assert "there is nothing to compare" in words(other_work)[0]
 

@@ -24,7 +24,7 @@ class ShownRow(NamedTuple):
     `low` and `high` are the interval of `ratio`; without a ratio, of `difference`. They are the
     joint one where the verdict is undecided only since many are judged together. `mean` is the
     geometric one of the replicates, so that `ratio` is a quotient of two of them; the arithmetic
-    one where a value is zero. `difference` is this mean less that of the baseline.
+    one where a value is zero. `difference` is this mean minus that of the baseline.
     """
 
     metric: str
