@@ -62,6 +62,7 @@ UNUSED: tuple[tuple[str, Any], ...] = (
     *((name, {}) for name in ("fabric_options", "contention_options", "data_options")),
     *((name, "none") for name in ("contention", "failures")),
     ("parallelism", "published"),
+    ("interference", "time-slicing"),
 )
 """Settings that a dump leaves out where they have this value: then they say nothing."""
 
@@ -171,6 +172,11 @@ class Scenario(_Explained):
     )
     contention_options: dict[str, Any] = Field(
         default_factory=dict, description="options of it (--set contention.KEY=VALUE)"
+    )
+    interference: str = Field(
+        default="time-slicing",
+        description="how fast jobs are that share GPUs, if the policy lets them: time-slicing "
+        "(each as if it had an equal part of the time), or a CSV file of measured pairs",
     )
     data: str | None = Field(
         default=None, description="a file with the tables that jobs read, and their regions"

@@ -40,6 +40,7 @@ from artist.contract import (
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
 from artist.errors import PolicyError
+from artist.network.rates.interference import TIME_SLICING, interfered
 from artist.policies.lease_and_tables import check_lease, tables_of
 from artist.policies.table import POLICIES
 from artist.rng import stream
@@ -289,6 +290,7 @@ class _Watched(BasePolicy):
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self.lease = policy.lease
+        self.jobs_per_gpu = getattr(policy, "jobs_per_gpu", 1)
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         before = _fingerprint(view)
@@ -330,11 +332,15 @@ def _run_with_tables(situation: Situation, policy: Policy) -> Rows:
 
 
 def _simulator(situation: Situation, policy: Policy, rates: LevelRates | None) -> Simulator:
+    jobs_per_gpu = getattr(policy, "jobs_per_gpu", 1)
     return Simulator(
         situation.tree,
         situation.jobs,
-        rates or LevelRates(situation.tree),
+        interfered(
+            rates or LevelRates(situation.tree), TIME_SLICING, situation.tree, jobs_per_gpu
+        ),
         lease=policy.lease,
+        jobs_per_gpu=jobs_per_gpu,
         check=True,
     )
 

@@ -16,6 +16,7 @@ Each part has a file; all names can be imported from here.
 
 from artist.contract.decisions import (
     LONGEST_REASON,
+    MOST_JOBS_PER_GPU,
     WAIT_CAUSES,
     Decision,
     Fetch,
@@ -68,11 +69,11 @@ from artist.contract.views import (
 )
 
 __all__ = [
-    "CORE_TABLES", "LONGEST_REASON", "NOBODY_ON_NOTICE", "NO_CHECKPOINT", "NO_SHARED_LINKS",
-    "WAIT_CAUSES", "BasePolicy", "Checkpoint", "CheckpointRule", "ClusterView", "DataView",
-    "Decision", "EventSource", "Fetch", "Hold", "JobView", "LinkPattern", "LinksNow", "Migrate",
-    "Moves", "NoSharedLinks", "Notice", "Options", "Outage", "OutsideEvent", "PatternsUnknown",
-    "Policy", "Preempt", "Rate", "RateFunction", "Restore", "SetBatch", "SharedLinks", "Slowdowns",
-    "Start", "Turn", "UpPhase", "Uplink", "Wait", "WaitCause", "Wake", "WhatIf", "Withdraw",
-    "WrapperPolicy", "nothing_to_try", "policy_name",
+    "CORE_TABLES", "LONGEST_REASON", "MOST_JOBS_PER_GPU", "NOBODY_ON_NOTICE", "NO_CHECKPOINT",
+    "NO_SHARED_LINKS", "WAIT_CAUSES", "BasePolicy", "Checkpoint", "CheckpointRule", "ClusterView",
+    "DataView", "Decision", "EventSource", "Fetch", "Hold", "JobView", "LinkPattern", "LinksNow",
+    "Migrate", "Moves", "NoSharedLinks", "Notice", "Options", "Outage", "OutsideEvent",
+    "PatternsUnknown", "Policy", "Preempt", "Rate", "RateFunction", "Restore", "SetBatch",
+    "SharedLinks", "Slowdowns", "Start", "Turn", "UpPhase", "Uplink", "Wait", "WaitCause", "Wake",
+    "WhatIf", "Withdraw", "WrapperPolicy", "nothing_to_try", "policy_name",
 ]  # fmt: skip

@@ -11,13 +11,21 @@ from artist.cluster.placement import Placement
 from artist.units import Tick
 from artist.workload.goodput import Batch
 
+MOST_JOBS_PER_GPU = 4
+"""How many jobs may ever hold one GPU. Published packing puts two on it (Gandiva, Gavel, Lucid)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Give a waiting job these GPUs."""
+    """Give a waiting job these GPUs.
+
+    With `beside`, the handle of a job that runs already and keeps its GPUs, they are all GPUs of
+    that job, and both share them. The policy says how many jobs it lets share one (`jobs_per_gpu`).
+    """
 
     handle: int
     placement: Placement
+    beside: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +41,13 @@ class Preempt:
 
 @dataclass(frozen=True, slots=True)
 class Migrate:
-    """Move a running job to other GPUs. It keeps its whole iterations; `reason` as in `Preempt`."""
+    """Move a running job to other GPUs. It keeps its whole iterations; `reason` as in `Preempt`,
+    `beside` as in `Start`."""
 
     handle: int
     placement: Placement
     reason: str = ""
+    beside: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

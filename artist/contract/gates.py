@@ -76,6 +76,8 @@ def _spared(decisions: Sequence[Decision], kept: Sequence[Decision], view: Clust
         placement = view.running[x.handle].placement
         if placement is None:
             continue
+        if view.running[x.handle].beside:
+            continue  # others keep its GPUs, or are decided upon too
         change = counts_of(placement)
         if all(before[leaf] >= count for leaf, count in change.items()):
             continue  # nobody was to get its GPUs
@@ -98,13 +100,16 @@ def gpus_left(decisions: Sequence[Decision], view: ClusterView) -> dict[int, int
     """By leaf: free GPUs once decisions are applied; below 0 where they claim too many."""
     left: dict[int, int] = {}
     free = view.free.leaves
+    leaving = {x.handle for x in decisions if isinstance(x, Preempt | Migrate)}
     for decision in decisions:
         if isinstance(decision, Preempt | Migrate) and decision.handle in view.running:
-            held = view.running[decision.handle].placement
-            if held is not None:
+            state = view.running[decision.handle]
+            held = state.placement
+            # Of jobs that share GPUs the first gives them back, once none of them stays.
+            if held is not None and all(x in leaving and x > state.handle for x in state.beside):
                 for leaf, count in zip(held.leaves, held.counts, strict=True):
                     left[leaf] = left.get(leaf, free[leaf]) + count
-        if isinstance(decision, Start | Migrate):
+        if isinstance(decision, Start | Migrate) and decision.beside is None:
             for leaf, count in zip(
                 decision.placement.leaves, decision.placement.counts, strict=True
             ):

@@ -75,6 +75,9 @@ class BasePolicy:
     reads_gpu_kinds = False
     """Whether it gives jobs GPUs of the kinds that they accept only (`Job.gpu_kinds`)."""
 
+    jobs_per_gpu = 1
+    """How many jobs it lets share a GPU (`Start.beside`), at most `MOST_JOBS_PER_GPU`."""
+
     def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
         """True. Override it to save questions (`Policy.contests`)."""
         return True

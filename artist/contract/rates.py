@@ -63,7 +63,8 @@ class RateFunction(Protocol):
         """Rates by handle.
 
         `changed` holds the jobs that started, moved, were held, lost their GPUs or finished at
-        this instant, and those whose rate has come to its `until`. The answer must name every one
+        this instant, those whose GPUs others have come to share or share no longer, and those whose
+        rate has come to its `until`. The answer must name every one
         of them that runs, and may name any other running job. `JobView.former_placement` says
         which GPUs a job has left: at this instant if it waits, finished or `started` now.
         """

@@ -29,6 +29,7 @@ from artist.workload.goodput import Batch
 
 _DECISIONS = (Start, Preempt, Migrate, Hold, SetBatch, Wait, Wake, Fetch)
 _ON_GPUS = (Start, Migrate)
+_HANDLE_OR_NONE = (int, type(None))
 
 
 def readable(answer: Any, name: Callable[[int], str]) -> Sequence[Decision]:
@@ -54,6 +55,11 @@ def readable(answer: Any, name: Callable[[int], str]) -> Sequence[Decision]:
             raise PolicyError(f"{shortened(decision)} names no job, expected a handle")
         if issubclass(kind, _ON_GPUS) and (wrong := placement_flaw(decision.placement)):
             raise PolicyError(f"{name(decision.handle)}: {decision.placement} {wrong}")
+        if issubclass(kind, _ON_GPUS) and type(decision.beside) not in _HANDLE_OR_NONE:
+            raise PolicyError(
+                f"{name(decision.handle)} beside {shortened(decision.beside)}, expected the handle "
+                "of a job"
+            )
         if issubclass(kind, Fetch):
             _check_regions(decision, name)
         elif issubclass(kind, SetBatch):

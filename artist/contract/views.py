@@ -52,6 +52,10 @@ class JobView(Protocol):
         """The GPUs of its stay before this one, or of its last stay if it waits; else None."""
 
     @property
+    def beside(self) -> tuple[int, ...]:
+        """Handles of the other jobs that hold the same GPUs, ascending."""
+
+    @property
     def gpus(self) -> int:
         """How many GPUs it holds; 0 while it waits."""
 
@@ -63,7 +67,8 @@ class JobView(Protocol):
         """Time for which it has held GPUs."""
 
     def service_gpu_ticks(self, now: Tick) -> int:
-        """Attained service: GPUs x time held, exactly."""
+        """Attained service: GPUs x time held, exactly. Of shared GPUs it attains its equal share,
+        rounded down to a tick."""
 
     def service_gpu_s(self, now: Tick) -> float:
         """Attained service in GPU-seconds, rounded. Compare `service_gpu_ticks` instead."""

@@ -24,11 +24,12 @@ class CheckedAnswer:
     """The decisions of one answer by kind, filled while they are checked.
 
     A job that migrates is in `moved` and in `placed`. `reasons` hold, by handle, why a job is
-    preempted or migrated.
+    preempted or migrated; `beside`, by handle, whose GPUs it comes to share.
     """
 
     __slots__ = (
-        "batches", "holds", "moved", "placed", "preempted", "reasons", "wait_reasons", "wakes",
+        "batches", "beside", "holds", "moved", "placed", "preempted", "reasons", "wait_reasons",
+        "wakes",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -40,10 +41,15 @@ class CheckedAnswer:
         self.wakes: list[Tick] = []
         self.wait_reasons: list[tuple[JobState, Wait]] = []
         self.reasons: dict[int, str] = {}
+        self.beside: dict[int, JobState] = {}
 
 
-def checked(decisions: Sequence[Decision], holdings: Holdings, now: Tick) -> CheckedAnswer:
+def checked(
+    decisions: Sequence[Decision], holdings: Holdings, now: Tick, jobs_per_gpu: int = 1
+) -> CheckedAnswer:
     """Check everything about decisions except whether their GPUs are free.
+
+    So many jobs may share a GPU.
 
     Raises:
         PolicyError: naming the job and the value that is wrong.
@@ -53,12 +59,15 @@ def checked(decisions: Sequence[Decision], holdings: Holdings, now: Tick) -> Che
     holds: list[Hold] = []
     batches: list[SetBatch] = []
     waits: list[Wait] = []
+    beside: list[tuple[JobState, int]] = []
     for decision in decisions:
         match decision:
             case Start(handle, placement):
                 state = holdings.waiting_job(handle)
                 _check_placement(state.job, placement, holdings)
                 answer.placed.append((state, placement))
+                if decision.beside is not None:
+                    beside.append((state, decision.beside))
             case Preempt(handle, reason):
                 answer.preempted.append(holdings.running_job(handle))
                 answer.reasons[handle] = reason
@@ -67,6 +76,8 @@ def checked(decisions: Sequence[Decision], holdings: Holdings, now: Tick) -> Che
                 _check_placement(state.job, placement, holdings)
                 answer.placed.append((state, placement))
                 answer.moved.append(state)
+                if decision.beside is not None:
+                    beside.append((state, decision.beside))
                 answer.reasons[handle] = reason
             case Wake(at):
                 if at <= now:
@@ -92,6 +103,8 @@ def checked(decisions: Sequence[Decision], holdings: Holdings, now: Tick) -> Che
         if handle in decided:
             raise PolicyError(f"{holdings.name(handle)} is decided upon twice")
         decided.add(handle)
+    if beside:
+        _check_beside(beside, answer, holdings, jobs_per_gpu)
     if holds:
         _check_holds(holds, answer, holdings, now)
     if batches:
@@ -115,6 +128,40 @@ def _check_placement(job: Job, placement: Placement, holdings: Holdings) -> None
                     f"job {job.id!r} placed on {holdings.tree.levels[0].name} {leaf}, which leaves "
                     f"service at tick {holdings.on_notice[leaf]}; look at view.on_notice"
                 )
+
+
+def _check_beside(
+    beside: Sequence[tuple[JobState, int]],
+    answer: CheckedAnswer,
+    holdings: Holdings,
+    jobs_per_gpu: int,
+) -> None:
+    """Check that jobs come to share all GPUs of a job that keeps them, and that they are not too
+    many.
+    """
+    placements = {state.handle: placement for state, placement in answer.placed}
+    leaving = {state.handle for state in (*answer.preempted, *answer.moved)}
+    joined: dict[int, int] = {}
+    for state, handle in beside:
+        host = holdings.running_job(handle)
+        name, other = f"job {state.job.id!r}", f"job {host.job.id!r}"
+        if handle in leaving:
+            raise PolicyError(f"{name} beside {other}, which does not keep its GPUs")
+        if placements[state.handle] != host.placement:
+            raise PolicyError(
+                f"{name} beside {other} on {placements[state.handle]}, but that one has "
+                f"{host.placement}"
+            )
+        there = (handle, *host.beside)
+        together = min(there)
+        joined[together] = joined.get(together, 0) + 1
+        jobs = joined[together] + sum(x not in leaving for x in there)
+        if jobs > jobs_per_gpu:
+            raise PolicyError(
+                f"{name} beside {other} makes {jobs} jobs on a GPU, and the policy lets "
+                f"{jobs_per_gpu} share one (jobs_per_gpu)"
+            )
+        answer.beside[state.handle] = host
 
 
 def _check_holds(
@@ -187,15 +234,31 @@ def exchange(free: FreeGpus, answer: CheckedAnswer) -> None:
     Raises:
         PolicyError: a GPU to be claimed is not free; no GPU has changed hands then.
     """
-    released = [state.placement for state in (*answer.preempted, *answer.moved) if state.placement]
+    leaving = [*answer.preempted, *answer.moved]
+    if any(state.beside for state in leaving):
+        leaving = _last_to_leave(leaving)
+    released = [state.placement for state in leaving if state.placement]
     for placement in released:
         free.release(placement)
-    for index, (state, placement) in enumerate(answer.placed):
+    placed = answer.placed
+    if answer.beside:
+        placed = [one for one in placed if one[0].handle not in answer.beside]
+    for index, (state, placement) in enumerate(placed):
         try:
             free.claim(placement)
         except PolicyError as cause:
-            for _, claimed in answer.placed[:index]:
+            for _, claimed in placed[:index]:
                 free.release(claimed)
             for held in released:
                 free.claim(held)
             raise PolicyError(f"job {state.job.id!r}: {cause}") from None
+
+
+def _last_to_leave(leaving: Sequence[JobState]) -> list[JobState]:
+    """Of jobs that leave their GPUs those that release them: one of all that share them, and none
+    where another one stays.
+    """
+    handles = {state.handle for state in leaving}
+    return [
+        state for state in leaving if all(x in handles and state.handle < x for x in state.beside)
+    ]

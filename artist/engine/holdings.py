@@ -4,8 +4,9 @@ At every instant, for every leaf of the cluster tree,
 
     free + held + withdrawn = all GPUs of the leaf
 
-The GPUs of one leaf are alike, so a job holds a number of them (`Placement`). `outages.py` moves
-GPUs out of service and back.
+The GPUs of one leaf are alike, so a job holds a number of them (`Placement`). Jobs that share GPUs
+hold the same ones, all of them (`JobState.beside`); these count once, and are free once the last of
+the jobs has left. `outages.py` moves GPUs out of service and back.
 """
 
 from __future__ import annotations
@@ -45,6 +46,21 @@ class Holdings:
         """Leaves that will leave service, and when."""
         self.kept_out: dict[int, int] = {}
         """Of the withdrawn GPUs those that only a notice keeps out, by leaf (`notices.py`)."""
+
+    def join(self, state: JobState, host: JobState) -> None:
+        """From now on a job shares the GPUs of another one and of those beside it."""
+        there = sorted((host.handle, *host.beside))
+        state.beside = tuple(there)
+        for handle in there:
+            other = self.running[handle]
+            other.beside = tuple(sorted((*other.beside, state.handle)))
+
+    def part(self, state: JobState) -> None:
+        """From now on the others on a job's GPUs hold them without it."""
+        for handle in state.beside:
+            other = self.running[handle]
+            other.beside = tuple(x for x in other.beside if x != state.handle)
+        state.beside = ()
 
     @property
     def gpus_held(self) -> int:

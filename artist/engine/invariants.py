@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -11,6 +12,7 @@ from artist.cluster.kinds import several_kinds
 from artist.cluster.placement import machine_counts
 from artist.cluster.tree import ClusterTree, gpus_by_kind
 from artist.engine.holdings import Holdings
+from artist.engine.job_state import PARTS, JobState
 from artist.engine.rows import Rows
 from artist.errors import InvariantError
 from artist.units import Tick
@@ -31,11 +33,15 @@ def check(holdings: Holdings) -> None:
     for state in holdings.running.values():
         if state.placement is None:
             raise InvariantError(f"job {state.job.id!r} runs without GPUs")
+        if state.beside:
+            _check_beside(holdings, state)
+            if state.handle > state.beside[0]:
+                continue  # the first of them has counted their GPUs
         leaves += state.placement.leaves
         counts += state.placement.counts
     taken = np.bincount(leaves, weights=counts, minlength=len(tree.levels[0]))
     for state in holdings.waiting.values():
-        if state.placement is not None:
+        if state.placement is not None or state.beside:
             raise InvariantError(f"job {state.job.id!r} waits and holds GPUs")
     if not np.array_equal(taken + free.counts(0), tree.leaf_gpus):
         raise InvariantError("free + held + withdrawn differs from the GPUs that exist")
@@ -46,6 +52,16 @@ def check(holdings: Holdings) -> None:
         if count > holdings.withdrawn.get(leaf, 0):
             raise InvariantError(f"a notice keeps {count} GPUs of leaf {leaf} out that are in")
     _check_index(tree, free)
+
+
+def _check_beside(holdings: Holdings, state: JobState) -> None:
+    together = sorted((state.handle, *state.beside))
+    for handle in state.beside:
+        other = holdings.running.get(handle)
+        if other is None or sorted((handle, *other.beside)) != together:
+            raise InvariantError(f"job {state.job.id!r} shares GPUs with jobs that do not with it")
+        if other.placement != state.placement:
+            raise InvariantError(f"jobs {together} share GPUs and hold different ones")
 
 
 def _check_index(tree: ClusterTree, free: FreeGpus) -> None:
@@ -63,10 +79,16 @@ def _check_index(tree: ClusterTree, free: FreeGpus) -> None:
 def check_rows(rows: Rows) -> None:
     """Held GPU-seconds by job = integral of the timeline; a job is in one place at a time.
 
+    Of shared GPUs each job has held its share.
+
     Raises:
         InvariantError: naming the law that is broken.
     """
-    by_job = sum(row.placement.gpus * (row.end - row.start) for row in rows.placements)
+    shares = (
+        row.placement.gpus * (row.end - row.start) * (PARTS // row.sharers)
+        for row in rows.placements
+    )
+    by_job = Fraction(sum(shares), PARTS)
     integral = sum(
         row.gpus_held * (after.tick - row.tick) for row, after in pairwise(rows.timeline)
     )
@@ -98,6 +120,8 @@ def check_kinds(rows: Rows, tree: ClusterTree) -> None:
         return
     changes: list[tuple[Tick, int, str]] = []
     for row in rows.placements:
+        if not row.first:
+            continue
         for machine, count in machine_counts(tree, row.placement).items():
             kind = tree.kinds[machine]
             changes += [(row.start, count, kind), (row.end, -count, kind)]

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from math import lcm
+from typing import Final
+
 from artist.cluster.placement import Placement
-from artist.contract import NO_CHECKPOINT, Hold, Rate, Turn, Wait
+from artist.contract import MOST_JOBS_PER_GPU, NO_CHECKPOINT, Hold, Rate, Turn, Wait
 from artist.engine.events import FINISH, LEASE_END, RATE_END, EventQueue
 from artist.engine.progress import Progress
 from artist.engine.rows import FAILED, HELD, RE_RATED, EndReason, JobRow, PlacementRow
 from artist.units import Tick, seconds
 from artist.workload.goodput import Batch
 from artist.workload.job import Job
+
+PARTS: Final = lcm(*range(1, MOST_JOBS_PER_GPU + 1))
+"""Parts of a GPU-tick: whatever number of jobs share it, each gets a whole number of them."""
 
 
 class JobState:
@@ -19,6 +25,7 @@ class JobState:
 
     - `epoch` counts how often its events were scheduled. Events of an older epoch are stale.
     - `gpus` is how many GPUs it holds; `finish` is when its last iteration ends at its rate.
+    - `beside` holds the other jobs on its GPUs. While they stay the same, so does its rate.
     - `interval_start` is when the interval of constant rate began, `started` when the stay did.
     - `told` is why it waits, as the policy said last; None if it said nothing.
     - `checkpoint` says when it writes its state, `checkpoint_s` what that adds to an iteration.
@@ -27,8 +34,9 @@ class JobState:
     """
 
     __slots__ = (
-        "_gpu_ticks", "_run_ticks", "_saved", "arrival", "batch", "checkpoint", "checkpoint_s",
-        "entered", "epoch", "failures", "failures_in_a_row", "finish", "first_start",
+        "_beside", "_ceded", "_gpu_ticks", "_run_ticks", "_saved", "arrival", "batch", "beside",
+        "checkpoint", "checkpoint_s", "entered", "epoch", "failures", "failures_in_a_row", "finish",
+        "first_start",
         "former_placement", "gpus", "handle", "interval_start", "job", "lease_due", "migrations",
         "placement", "preemptions", "productive_from", "progress", "rate", "started", "tier",
         "told", "turn",
@@ -47,6 +55,7 @@ class JobState:
         self.productive_from: Tick = 0
         self.placement: Placement | None = None
         self.former_placement: Placement | None = None
+        self.beside: tuple[int, ...] = ()
         self.gpus = 0
         self.tier = -1
         self.told: Wait | None = None
@@ -64,6 +73,9 @@ class JobState:
         self.progress = Progress(job.iterations)
         self._run_ticks: Tick = 0
         self._gpu_ticks = 0
+        self._beside: tuple[int, ...] = ()
+        # What others attained of the GPUs that it held, in parts of a GPU-tick: whole numbers.
+        self._ceded = 0
 
     def run_ticks(self, now: Tick) -> Tick:
         """Time for which it has held GPUs."""
@@ -71,8 +83,21 @@ class JobState:
         return self._run_ticks + held
 
     def service_gpu_ticks(self, now: Tick) -> int:
-        """GPUs x time held."""
-        return self._gpu_ticks + (now - self.started) * self.gpus
+        """GPUs x time held, less what others on them attained."""
+        held = self._gpu_ticks + (now - self.started) * self.gpus
+        if self._ceded or self._beside:
+            held -= -(-(self._ceded + self._cedes(now)) // PARTS)
+        return held
+
+    def _cedes(self, now: Tick) -> int:
+        """What others have attained of its GPUs in this interval."""
+        jobs = 1 + len(self._beside)
+        return (now - self.interval_start) * self.gpus * (PARTS - PARTS // jobs)
+
+    @property
+    def regrouped(self) -> bool:
+        """Whether other jobs share its GPUs than in the interval so far."""
+        return self.beside != self._beside
 
     def service_gpu_s(self, now: Tick) -> float:
         """GPUs x time held, in GPU-seconds."""
@@ -106,6 +131,7 @@ class JobState:
         self._run_ticks += held
         self._gpu_ticks += held * self.gpus
         self.former_placement, self.placement = self.placement, None
+        self.beside = self._beside = ()
         self.gpus = 0
         self.tier = -1
         self.turn = None
@@ -122,6 +148,7 @@ class JobState:
     def set_rate(self, rate: Rate) -> None:
         """Run at another rate; the interval's row is already written."""
         self.rate = rate
+        self._beside = self.beside
         self.checkpoint_s = self.progress.set_rate(rate, self.checkpoint)
 
     def hold(self, hold: Hold) -> None:
@@ -145,6 +172,9 @@ class JobState:
         else:
             lost = self.progress.stop() if drops else 0
         stalled = max(0, min(now, self.productive_from) - start)
+        beside = self._beside
+        if beside:
+            self._ceded += self._cedes(now)
         self.interval_start = now
         if now == start and not drops:
             return None
@@ -164,6 +194,7 @@ class JobState:
             note,
             self.checkpoint_s,
             rate.compute_scale,
+            beside,
         )
 
     def schedule(self, queue: EventQueue, now: Tick, *, leased: bool) -> None:

@@ -1,7 +1,7 @@
 """Outages: GPUs leave service and come back, as an event source says.
 
 Of the GPUs of a leaf, the free ones leave first. If they are too few, jobs that hold GPUs there
-lose all their GPUs, the latest arrival first, until enough are free.
+lose all their GPUs, the latest arrival first, until enough are free; and those beside them, too.
 
 A **notice** announces an outage. A leaf on notice has no free GPUs: what is free there leaves
 service at once, and so does each GPU that a job gives back. The outage then finds only the jobs
@@ -99,29 +99,38 @@ def victims(
         return []
     hit = []
     # By handle: the order of `running` depends on the policy's earlier decisions.
+    found: set[int] = set()
     for state in sorted(_on(holdings, missing), key=attrgetter("handle"), reverse=True):
         assert state.placement is not None  # running jobs have GPUs
         held = dict(zip(state.placement.leaves, state.placement.counts, strict=True))
-        if any(missing.get(leaf, 0) > 0 for leaf in held):
-            hit.append(state)
+        if state.handle not in found and any(missing.get(leaf, 0) > 0 for leaf in held):
+            hit += _on_its_gpus(holdings, state)
+            found.update(state.beside)
             for leaf, count in held.items():
                 if leaf in missing:
                     missing[leaf] -= count
-    return hit
+    return sorted(hit, key=attrgetter("handle"), reverse=True)
 
 
 def _holder(holdings: Holdings, leaf: int, position: int) -> list[JobState]:
-    """The job that holds the GPU at a position among those in service; empty if it is free.
+    """The jobs that hold the GPU at a position among those in service; empty if it is free.
 
     A job with c of a leaf's g GPUs is hit by a c-th in g of the failures there.
     """
     for state in sorted(_on(holdings, {leaf}), key=attrgetter("handle")):
         assert state.placement is not None  # running jobs have GPUs
         held = dict(zip(state.placement.leaves, state.placement.counts, strict=True))
-        position -= held.get(leaf, 0)
+        if not state.beside or state.handle < state.beside[0]:  # shared GPUs count once
+            position -= held.get(leaf, 0)
         if position < 0:
-            return [state]
+            return _on_its_gpus(holdings, state)
     return []
+
+
+def _on_its_gpus(holdings: Holdings, state: JobState) -> list[JobState]:
+    """A job and those that share its GPUs, the latest arrival first."""
+    handles = sorted((state.handle, *state.beside), reverse=True)
+    return [holdings.running[handle] for handle in handles]
 
 
 def _on(holdings: Holdings, leaves: Collection[int]) -> list[JobState]:

@@ -63,6 +63,22 @@ class PlacementRow(NamedTuple):
     """What checkpoints add to an iteration."""
     compute_scale: float = 1.0
     """Compute time of an iteration over the job's `compute_s` (`Rate.compute_scale`)."""
+    beside: tuple[int, ...] = ()
+    """Handles of the other jobs on these GPUs, ascending."""
+
+    @property
+    def first(self) -> bool:
+        """Whether it is the first job on these GPUs: where GPUs are counted, it counts them."""
+        return not self.beside or self.handle < self.beside[0]
+
+    @property
+    def sharers(self) -> int:
+        """How many jobs hold these GPUs, in equal shares: 1 if it has them to itself."""
+        return 1 + len(self.beside)
+
+    def share(self, gpu_ticks: int) -> int:
+        """Of GPU-ticks on these GPUs those that count for the job, rounded down."""
+        return gpu_ticks // (1 + len(self.beside)) if self.beside else gpu_ticks
 
     @property
     def pace_s(self) -> float:

@@ -24,6 +24,7 @@ from artist.cluster.placement import Placement, tier
 from artist.cluster.tree import ClusterTree
 from artist.cluster.visiting_order import VisitingOrder
 from artist.contract import (
+    MOST_JOBS_PER_GPU,
     NO_SHARED_LINKS,
     NOBODY_ON_NOTICE,
     CheckpointRule,
@@ -86,8 +87,8 @@ class Simulator:
 
     `jobs` come in order of arrival; a job's position is its handle. `lease` is how long an
     allocation holds, None for ever. `visiting_order` breaks ties between units. `events` come
-    from outside the trace, and `checkpoints` say when jobs save their state. With `check` every
-    invariant is verified after every event, at a price.
+    from outside the trace, and `checkpoints` say when jobs save their state. So many jobs may share
+    a GPU (`jobs_per_gpu`). With `check` every invariant is verified after every event, at a price.
     """
 
     def __init__(
@@ -100,8 +101,13 @@ class Simulator:
         visiting_order: VisitingOrder | None = None,
         events: EventSource | None = None,
         checkpoints: CheckpointRule | None = None,
+        jobs_per_gpu: int = 1,
         check: bool = False,
     ) -> None:
+        if not 1 <= jobs_per_gpu <= MOST_JOBS_PER_GPU:
+            raise PolicyError(
+                f"jobs_per_gpu is {jobs_per_gpu}, expected 1 to {MOST_JOBS_PER_GPU} jobs on a GPU"
+            )
         if lease is not None and lease < ticks(SHORTEST_LEASE_S):
             raise PolicyError(
                 f"a lease of {lease} ns, expected at least {ticks(SHORTEST_LEASE_S):,}: no "
@@ -119,6 +125,7 @@ class Simulator:
         self._arrived = 0
         self._outages = outages.Outages(events)
         self._checkpoints = checkpoints
+        self._jobs_per_gpu = jobs_per_gpu
         # What the policy has not heard of yet. A job that its last answer preempted has entered.
         self._entered: list[JobState] = []
         self._lease_ended: list[JobState] = []
@@ -368,8 +375,7 @@ class Simulator:
             self._arrived += 1
 
     def _finish(self, state: JobState) -> None:
-        assert state.placement is not None  # running jobs have GPUs
-        self._holdings.free.release(state.placement)
+        self._release(state)
         self._stop(state, FINISHED)
         if not state.progress.complete:
             raise InvariantError(f"job {state.job.id!r} finished before its last iteration")
@@ -388,8 +394,7 @@ class Simulator:
                 # They enter the queue in order of arrival, as after any other loss of GPUs.
                 stopped = outages.victims(holdings, placement, position)[::-1]
                 for state in stopped:
-                    assert state.placement is not None  # victims run
-                    holdings.free.release(state.placement)
+                    self._release(state)
                     self._stop(state, outages.reason(outage), outage.text if outage else "")
                     self._enter_again(state)
                 self.rows.outages.append(
@@ -424,14 +429,15 @@ class Simulator:
         if not decisions:
             self._entered, self._finished = [], []
             return
-        answer = checked(readable(decisions, self._holdings.name), self._holdings, self.now)
+        holdings = self._holdings
+        answer = checked(readable(decisions, holdings.name), holdings, self.now, self._jobs_per_gpu)
         if self._wakes + len(answer.wakes) > MAX_WAKES:
             raise PolicyError(
                 f"it waits for more than {MAX_WAKES:,} wake-ups at once; ask for the next one only"
             )
         # The last step that can refuse the answer. Nothing has changed until here, so the question
         # may be answered again.
-        exchange(self._holdings.free, answer)
+        exchange(holdings.free, answer)
         self._wakes += len(answer.wakes)
         self._entered, self._finished = [], []
         if answer.placed or answer.preempted or answer.holds or answer.batches:
@@ -446,7 +452,7 @@ class Simulator:
         for state in answer.moved:
             self._stop(state, MIGRATED, answer.reasons[state.handle])
         for state, placement in answer.placed:
-            self._place(state, placement)
+            self._place(state, placement, answer.beside.get(state.handle))
         for state, hold in answer.holds:
             self._hold(state, hold)
         for state, batch in answer.batches:
@@ -454,16 +460,19 @@ class Simulator:
             self._changed[state.handle] = state  # its rate follows from the batch
         for state, wait in answer.wait_reasons:
             self._tell(state, wait)
-        if self._holdings.on_notice:
+        if holdings.on_notice:
             gone = [*answer.preempted, *answer.moved]
             self._keep_out(*(state.former_placement for state in gone))
 
-    def _place(self, state: JobState, placement: Placement) -> None:
-        """Start or restart a job on GPUs that are already claimed for it."""
+    def _place(self, state: JobState, placement: Placement, host: JobState | None) -> None:
+        """Start or restart a job on GPUs that are claimed for it already, or beside a host."""
         # A first start has no state to load, so it costs nothing.
         restart = 0 if state.first_start is None else ticks(state.job.restart_s)
         self._holdings.waiting.pop(state.handle, None)
         self._holdings.running[state.handle] = state
+        if host is not None:
+            self._holdings.join(state, host)
+            self._regrouped(state.beside)
         state.place(placement, tier(self.tree, placement), self.now, restart)
         if self._checkpoints is not None:
             state.checkpoint = self._checkpoints(state.job, placement)
@@ -471,9 +480,23 @@ class Simulator:
         if self.lease is not None:
             state.lease_due = self.now + self.lease
 
+    def _release(self, state: JobState) -> None:
+        """Free the GPUs of a running job, unless others hold them too."""
+        if not state.beside:
+            assert state.placement is not None  # running jobs have GPUs
+            self._holdings.free.release(state.placement)
+
+    def _regrouped(self, handles: Sequence[int]) -> None:
+        """Other jobs share the GPUs of these from now on."""
+        for handle in handles:
+            self._changed[handle] = self._holdings.running[handle]
+
     def _stop(self, state: JobState, reason: EndReason, note: str = "") -> None:
         """End a job's stay on GPUs that are already released."""
         self._close_interval(state, reason, note)
+        if state.beside:
+            self._regrouped(state.beside)
+            self._holdings.part(state)
         state.unplace(self.now)
         del self._holdings.running[state.handle]
         if reason is MIGRATED:
@@ -527,10 +550,10 @@ class Simulator:
             check_rate(rate)
             state = running[handle]
             if state.rate is not None:
-                if rate == state.rate:
+                if rate == state.rate and not state.regrouped:
                     continue  # its events stay valid
                 # Another `until` alone reschedules the job, but is no new interval.
-                if not rate.same_speed(state.rate):
+                if state.regrouped or not rate.same_speed(state.rate):
                     self._close_interval(state, RE_RATED)
             state.set_rate(rate)
             self._reschedule(state)

@@ -194,7 +194,7 @@ def size_table(costs: JobCosts) -> Table:
 
 def failure_summary(rows: Rows, costs: JobCosts) -> Mapping[str, Any]:
     """The statistics that failures add to the summary."""
-    saving = sum(row.saving * row.placement.gpus for row in rows.placements)
+    saving = sum(row.share(row.saving * row.placement.gpus) for row in rows.placements)
     return {
         "outages": sum(row.outage is not None for row in rows.outages),
         "failures": int(costs.failures.sum()),
@@ -207,7 +207,7 @@ def failure_summary(rows: Rows, costs: JobCosts) -> Mapping[str, Any]:
 
 def _lost_gpu_ticks(row: PlacementRow) -> int:
     """GPU time of the work since the last checkpoint, if a failure ended the interval."""
-    return row.lost * row.placement.gpus if row.reason is FAILED else 0
+    return row.share(row.lost * row.placement.gpus) if row.reason is FAILED else 0
 
 
 def _withdrawn_gpu_ticks(rows: Rows) -> int:
@@ -242,7 +242,7 @@ def slow_additions(rows: Rows, slowest: Slowest) -> Additions:
         running_s = (row.end - row.start - row.stalled - row.saving) / TICKS_PER_S
         computing_s = running_s * compute_s[row.handle] * row.compute_scale / row.iteration_s
         longer_s[row.handle] += computing_s * (1 - 1 / slow.slowdown)
-        gpu_s += computing_s * (1 - 1 / slow.slowdown) * row.placement.gpus
+        gpu_s += computing_s * (1 - 1 / slow.slowdown) * row.placement.gpus / row.sharers
     return Additions(
         {"slowed_gpu_s": gpu_s}, {"slowed_s": np.array([*longer_s.values()])}, {"slow_unit": units}
     )

@@ -58,8 +58,8 @@ def fragmented_gpus(rows: Rows, tree: ClusterTree) -> tuple[Ticks, npt.NDArray[n
 
 
 def _taken(placements: Sequence[PlacementRow]) -> Iterator[_Span]:
-    """The GPUs that jobs hold, and when."""
-    return (_Span(row.placement, row.start, row.end) for row in placements)
+    """The GPUs that jobs hold, and when; shared ones once."""
+    return (_Span(row.placement, row.start, row.end) for row in placements if row.first)
 
 
 def _withdrawn(rows: Rows) -> Iterator[_Span]:

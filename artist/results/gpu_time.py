@@ -16,6 +16,9 @@ An elastic job's iteration on k GPUs counts k GPUs. Where all kinds of GPUs are 
 kept of the computing GPU time is therefore the same under every policy: the work of the trace,
 sum(compute_s x iterations x GPUs).
 
+Jobs that share a GPU each hold an equal share of it, and a job computes for as large a part of an
+iteration as on GPUs of its own.
+
 GPUs are counted in whole units of 2**-32 GPU, so the parts add up exactly, in any order.
 """
 
@@ -106,7 +109,7 @@ def gpus_over_time(rows: Rows) -> tuple[Ticks, GpusOverTime]:
 def _intervals(rows: Rows) -> _Intervals:
     placements = rows.placements
     compute_s = {row.handle: row.job.compute_s for row in rows.jobs}
-    held = np.array([row.placement.gpus for row in placements], dtype=np.int64) * GPU
+    held = np.array([row.share(row.placement.gpus * GPU) for row in placements], dtype=np.int64)
     checkpoint_s = np.array([row.checkpoint_s for row in placements])
     pace_s = np.array([row.iteration_s for row in placements]) + checkpoint_s
     shares = np.array([compute_s[row.handle] * row.compute_scale for row in placements]) / pace_s
@@ -159,7 +162,7 @@ def kind_table(rows: Rows, tree: ClusterTree, makespan_s: float) -> Table:
     for row in rows.placements:
         for machine, count in machine_counts(tree, row.placement).items():
             kind = tree.kinds[machine]
-            held[kind] += count * (row.end - row.start)
+            held[kind] += count * (row.end - row.start) if row.first else 0
             jobs[kind].add(row.handle)
     held_s = {kind: gpu_ticks / TICKS_PER_S for kind, gpu_ticks in held.items()}
     return typed(

@@ -149,6 +149,8 @@ def placement_table(
         "source": [row.source for row in placements],
         "ended": [row.ended for row in placements],
     }
+    if any(row.beside for row in placements):
+        columns["beside"] = [[job_ids[handle] for handle in row.beside] for row in placements]
     return typed("placements", columns)
 
 
@@ -247,7 +249,9 @@ def _bound_s(
     least_scale: Callable[[Job], float],
 ) -> float:
     """Seconds from the first arrival, rounded as the makespan is, so that it never exceeds that."""
-    first, end = makespan_bound(rows.jobs, tree.gpus, constant_share, least_scale)
+    # Jobs that share a GPU may all do without it for most of the time.
+    sharers = max((row.sharers for row in rows.placements), default=1)
+    first, end = makespan_bound(rows.jobs, tree.gpus * sharers, constant_share, least_scale)
     return end / TICKS_PER_S - first / TICKS_PER_S
 
 
@@ -284,7 +288,7 @@ def _comm_time_share(jobs: Table) -> float:
 
 def _shares(rows: Rows, available_gpu_s: float) -> Mapping[str, float]:
     """What the cluster's GPU time was used for. The first share is the sum of the others."""
-    held = sum(row.placement.gpus * (row.end - row.start) for row in rows.placements)
+    held = sum(row.placement.gpus * (row.end - row.start) for row in rows.placements if row.first)
     shares = {"gpu_allocated_share": held / TICKS_PER_S / available_gpu_s}
     for part, gpu_s in gpu_time(rows)._asdict().items():
         shares[f"gpu_{part}_share"] = gpu_s / available_gpu_s
@@ -293,7 +297,7 @@ def _shares(rows: Rows, available_gpu_s: float) -> Mapping[str, float]:
 
 def _preemption_cost_gpu_s(placements: Sequence[PlacementRow]) -> float:
     """GPU-seconds lost or stalled because of preemptions and migrations."""
-    wasted = sum(row.placement.gpus * (row.stalled + row.lost) for row in placements)
+    wasted = sum(row.share(row.placement.gpus * (row.stalled + row.lost)) for row in placements)
     return wasted / TICKS_PER_S
 
 

@@ -1,9 +1,9 @@
 """The files that a scenario names besides trace, fabric and calibration, and their digests.
 
 These are the mapping of a trace's columns, the recorded tables of backends, tables of slowdowns
-(`--contention table:FILE`), cluster and data files, models of failures, policies in files
-(`FILE.py:CLASS`) and the options `..._file` and `weights` of policies. Their digests stand in a
-run's manifest, so that runs which read different files are told apart.
+(`--contention table:FILE`) and of speeds of jobs that share GPUs, cluster and data files, models of
+failures, policies in files (`FILE.py:CLASS`) and the options `..._file` and `weights` of policies.
+Their digests stand in a run's manifest, so that runs which read different files are told apart.
 """
 
 from __future__ import annotations
@@ -65,6 +65,8 @@ def _named(scenario: Scenario) -> Iterator[tuple[str, str]]:
     kind, _, file = scenario.contention.partition(":")
     if kind == "table" and file:
         yield "contention", file
+    if scenario.interference != "time-slicing":
+        yield "interference", scenario.interference
     if scenario.failures != "none":
         yield "failures", _failure_file(scenario.failures)
     if isinstance(scenario.tenants, str):

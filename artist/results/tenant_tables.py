@@ -111,7 +111,8 @@ def _tenants(
     for row in rows.placements:
         name = trace[row.handle].tenant
         if name is not None:
-            used_gpu_s[name] += row.placement.gpus * (row.end - row.start) / TICKS_PER_S
+            held = row.share(row.placement.gpus * (row.end - row.start))
+            used_gpu_s[name] += held / TICKS_PER_S
     makespan_s = float(np.max(jobs["finish_s"]) - np.min(jobs["arrival_s"]))
     own = [of_job == name for name in names]
     used = np.array([used_gpu_s[name] for name in names])
@@ -172,7 +173,7 @@ def _mean_held(
     """GPUs held on average between edges, in ticks."""
     if not placements:
         return np.zeros(len(edges) - 1)
-    gpus = np.array([row.placement.gpus for row in placements], np.float64)
+    gpus = np.array([row.placement.gpus / row.sharers for row in placements], np.float64)
     start = np.array([row.start for row in placements], np.float64)
     end = np.array([row.end for row in placements], np.float64)
     ticks = np.concatenate([start, end])

@@ -102,6 +102,11 @@ def _made(
     settings = validate(chosen, model or Options, f"policy {entry.id}")
     asked = signature(implementation).parameters
     taken = {name: make() for name, make in offered.items() if name in asked}
+    if any(getattr(inside, "jobs_per_gpu", 1) > 1 for inside in host):
+        raise ConfigError(
+            f"policy {entry.id}: a wrapper decides where jobs lie, and the policy inside lets jobs "
+            "share GPUs; leave the wrapper or the sharing out"
+        )
     policy: Policy = implementation(*((settings,) if model else ()), *host, **taken)
     if not hasattr(policy, "lease"):
         raise ConfigError(

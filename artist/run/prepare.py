@@ -14,6 +14,7 @@ from artist.contract import EventSource, Policy, RateFunction
 from artist.engine.simulator import Simulator
 from artist.errors import ConfigError
 from artist.estimates.backends import NoCommunication
+from artist.network.rates.interference import interfered
 from artist.network.rates.network_of_run import NetworkOfRun
 from artist.network.rates.rate_functions import open_contention
 from artist.results.named_files import file_digests
@@ -96,11 +97,13 @@ def prepare(
     rates: RateFunction = open_contention(scenario.contention, scenario.contention_options, network)
     if failures is not None:
         rates = failures.rates(rates, network.alone.now)
+    jobs_per_gpu = getattr(policy, "jobs_per_gpu", 1)
     data = build_data(scenario, tree, trace)
     gate = None
     if data is not None:
         policy = gate = data.gate(policy)
         rates = data.rates(rates)
+    rates = interfered(rates, scenario.interference, tree, jobs_per_gpu)
     if events is None and failures is not None:
         events = failures.events(scenario.seed)
         policy = failures.respecting_notices(policy)
@@ -112,6 +115,7 @@ def prepare(
         visiting_order=VisitingOrder(tree, scenario.permutation),
         events=events,
         checkpoints=None if failures is None else failures.checkpoints,
+        jobs_per_gpu=jobs_per_gpu,
         check=check,
     )
     return Prepared(

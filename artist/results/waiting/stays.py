@@ -1,6 +1,7 @@
 """What a run's rows say about who had how many GPUs, and when: small arrays for `waits.py`.
 
-A stay is a job's time on one placement. The engine writes it as one interval or several.
+A stay is a job's time on one placement. The engine writes it as one interval or several. Of jobs
+that share GPUs the first has them and the others none; where that changes, a stay is cut.
 """
 
 from __future__ import annotations
@@ -71,8 +72,12 @@ def _stays(intervals: Sequence[PlacementRow]) -> Stays:
     handle = np.array([row.handle for row in intervals], dtype=np.int64)
     # A job's intervals stand in the order of time: a stable sort by job keeps that.
     order = np.argsort(handle, kind="stable")
-    last = np.array([row.reason not in (RE_RATED, HELD) for row in intervals], dtype=np.bool_)
-    ends = np.flatnonzero(last[order])
+    last = np.array([row.reason not in (RE_RATED, HELD) for row in intervals], dtype=np.bool_)[
+        order
+    ]
+    first = np.array([row.first for row in intervals], dtype=np.bool_)[order]
+    last[:-1] |= first[1:] != first[:-1]
+    ends = np.flatnonzero(last)
     begins = np.concatenate([[0], ends[:-1] + 1]) if len(ends) else ends
     start = np.array([row.start for row in intervals], dtype=np.int64)[order]
     closing = [intervals[index] for index in order[ends].tolist()]
@@ -80,6 +85,6 @@ def _stays(intervals: Sequence[PlacementRow]) -> Stays:
         handle[order][ends],
         start[begins],
         np.array([row.end for row in closing], dtype=np.int64),
-        np.array([row.placement.gpus for row in closing], dtype=np.int64),
+        np.array([row.placement.gpus if row.first else 0 for row in closing], dtype=np.int64),
         ["" if row.reason is FINISHED else row.ended for row in closing],
     )

@@ -1,0 +1,170 @@
+"""Rates of jobs that share GPUs: how much longer iterations take beside other jobs.
+
+    iteration_s = iteration_s without the others x slowdown
+    slowdown    = 1 + sum over the others of (1 / speed beside that one - 1)
+
+The speed of a job beside another one is its throughput there over that on GPUs of its own. A table
+of measured pairs gives it; pairs that it lacks take turns on the GPU, at 1/2. The time that each
+other job costs adds up, so n jobs that take turns have a speed of 1/n each: the closed form of fair
+time-slicing. Nobody has published threes.
+
+A rate function around another one. Compute and communication become slower alike. What jobs send on
+links (`--contention`) is charged for each of the jobs on a GPU as if it ran there alone, so what
+they send together is too much rather than too little.
+
+A table is a CSV file with the columns `model_a`, `model_b`, `speed_a`, `speed_b` and, where speeds
+depend on it, `gpu_kind`; other columns, such as the `source`, are for readers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+
+from artist.cluster.kinds import kinds_of
+from artist.cluster.placement import Placement
+from artist.cluster.tree import ONE_KIND, ClusterTree
+from artist.contract import JobView, Rate, RateFunction, SharedLinks
+from artist.errors import ConfigError, TraceError, shortened
+from artist.io.csv_rows import csv_rows
+from artist.io.reading import as_float, decode, read_bytes
+from artist.units import Tick
+from artist.workload.job import Job
+from artist.workload.models import canonical_if_known
+
+TIME_SLICING = "time-slicing"
+"""Every pair takes turns; no table."""
+
+TAKING_TURNS = 0.5
+"""Speed beside a job where nobody has measured the pair."""
+
+COLUMNS = ("model_a", "model_b", "speed_a", "speed_b")
+KIND = "gpu_kind"
+
+_LEAST, _MOST = 1e-3, 1.1
+"""Measured speeds pass 1 by what measurements scatter; none has been a thousandth."""
+
+_Pair = tuple[str, str, str]
+"""Model, the model beside it, kind of GPUs; the kind is empty where it makes no difference."""
+
+
+class Pairs:
+    """Measured speeds of pairs; without any, jobs take turns."""
+
+    def __init__(self, tree: ClusterTree, speeds: Mapping[_Pair, float]) -> None:
+        self._tree, self._speeds = tree, speeds
+
+    def slowdown(self, job: Job, placement: Placement, others: Iterable[Job]) -> float:
+        """How many times longer an iteration takes beside others, on the slowest of the GPUs."""
+        kinds = kinds_of(self._tree, placement) if self._speeds else ("",)
+        return max(self._on_kind(job, others, kind) for kind in kinds)
+
+    def _on_kind(self, job: Job, others: Iterable[Job], kind: str) -> float:
+        return 1.0 + sum(1.0 / self._speed(job.model, x.model, kind) - 1.0 for x in others)
+
+    def _speed(self, model: str, other: str, kind: str) -> float:
+        one, beside = canonical_if_known(model), canonical_if_known(other)
+        for pair in ((one, beside), (one.partition("@")[0], beside.partition("@")[0])):
+            for of_kind in (kind, ""):
+                if (*pair, of_kind) in self._speeds:
+                    return self._speeds[*pair, of_kind]
+        return TAKING_TURNS
+
+
+class InterferedRates:
+    """The rate function inside, for jobs that share GPUs too."""
+
+    def __init__(self, inside: RateFunction, pairs: Pairs) -> None:
+        self._inside, self._pairs = inside, pairs
+
+    @property
+    def facts(self) -> list[object]:
+        """What copies of a run may share: what the function inside knows, and speeds of pairs."""
+        return [*getattr(self._inside, "facts", ()), self._pairs]
+
+    @property
+    def links(self) -> SharedLinks:
+        """Those of the rate function inside."""
+        return self._inside.links
+
+    def alone(self, job: Job, placement: Placement) -> Rate:
+        """By the estimate: on GPUs of its own."""
+        return self._inside.alone(job, placement)
+
+    def __call__(
+        self, now: Tick, running: Mapping[int, JobView], changed: Sequence[JobView]
+    ) -> Mapping[int, Rate]:
+        """The rates of the function inside, slowed."""
+        rates = dict(self._inside(now, running, changed))
+        for handle, rate in rates.items():
+            view = running[handle]
+            if view.beside:
+                rates[handle] = self._slowed(view, rate, running)
+        return rates
+
+    def _slowed(self, view: JobView, rate: Rate, running: Mapping[int, JobView]) -> Rate:
+        assert view.placement is not None  # running jobs have GPUs
+        others = [running[handle].job for handle in view.beside]
+        slowdown = self._pairs.slowdown(view.job, view.placement, others)
+        return rate._replace(
+            iteration_s=rate.iteration_s * slowdown,
+            source=f"{rate.source}+shared",
+            compute_scale=rate.compute_scale * slowdown,
+        )
+
+
+def interfered(
+    inside: RateFunction, interference: str, tree: ClusterTree, jobs_per_gpu: int
+) -> RateFunction:
+    """The rate function of a run in which so many jobs may share a GPU.
+
+    Raises:
+        ConfigError: a table of several kinds of GPUs, none of which the cluster names.
+        TraceError: the file is no table of speeds.
+    """
+    speeds = {} if interference == TIME_SLICING else read_speeds(Path(interference))
+    if jobs_per_gpu == 1:
+        return inside
+    kinds = sorted({kind for _, _, kind in speeds if kind})
+    if kinds and set(tree.kinds) == {ONE_KIND}:
+        if len(kinds) > 1:
+            raise ConfigError(
+                f"{interference}: speeds on {shortened(', '.join(kinds))}, and the cluster does "
+                "not say which GPUs it has; name their kind in a cluster file, or keep one kind"
+            )
+        speeds = {(one, other, ""): speed for (one, other, _), speed in speeds.items()}
+    return InterferedRates(inside, Pairs(tree, speeds))
+
+
+def read_speeds(path: Path) -> dict[_Pair, float]:
+    """The speeds of a table.
+
+    Raises:
+        TraceError: columns are missing, a speed is out of range, or a pair has two of them; names
+            file and line.
+    """
+    columns, rows = csv_rows(path, decode(path, read_bytes(path)))
+    if lacking := [name for name in COLUMNS if name not in columns]:
+        raise TraceError(
+            f"{path}:1: columns {', '.join(columns)}, expected {', '.join(COLUMNS)}; add "
+            f"{', '.join(lacking)}"
+        )
+    speeds: dict[_Pair, float] = {}
+    for where, cells in rows:
+        one, other = (canonical_if_known(cells[name]) for name in COLUMNS[:2])
+        if not one or not other:
+            raise TraceError(f"{where}: a row without two models; name both")
+        kind = cells.get(KIND, "")
+        for pair, name in (((one, other, kind), "speed_a"), ((other, one, kind), "speed_b")):
+            value = as_float(cells[name])
+            if not _LEAST <= value <= _MOST:
+                raise TraceError(
+                    f"{where}: {name} {shortened(cells[name])}, expected a number from {_LEAST} to "
+                    f"{_MOST} (throughput beside the other job over that alone)"
+                )
+            if speeds.setdefault(pair, value) != value:
+                raise TraceError(
+                    f"{where}: {pair[0]} beside {pair[1]} is {value:g}, but {speeds[pair]:g} "
+                    "above; keep one of them"
+                )
+    return speeds
