@@ -40,6 +40,8 @@ def test_every_column_and_every_key_is_explained() -> None:
         tables[name] = [term.name for term in TABLES[name]]  # tests/warehouse/test_measured.py
     tables["gpu_kinds"] = [term.name for term in TABLES["gpu_kinds"]]  # tests/estimates
     tables["placements"].insert(5, "gpu_kind")
+    # tests/results/test_shared_gpus.py
+    tables["placements"].insert(tables["placements"].index("ended") + 1, "beside")
     tables["jobs"] += ["slowed_s", "tenant", "priority"]  # slowed_s: tests/failures
     tables["placements"] += ["slow_unit", "class"]
     assert {name: [term.name for term in terms] for name, terms in TABLES.items()} == tables

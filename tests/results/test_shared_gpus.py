@@ -1,0 +1,91 @@
+"""Are shared GPUs counted once in the results, and said to be shared?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import artist
+from artist.errors import ConfigError
+
+PACKS = '''
+from artist.contract import BasePolicy, Start
+from artist.policies.shared.placers import placer
+
+
+class Packs(BasePolicy):
+    """First come, first served; where nothing is free, beside a job of the same size."""
+
+    jobs_per_gpu = 2
+
+    def decide(self, view):
+        free, answer, packed = view.free.copy(), [], set()
+        for handle, job in view.waiting.items():
+            placement = placer("pack").place(free, job.job.gpus, {})
+            if placement is not None:
+                free.claim(placement)
+                answer.append(Start(handle, placement))
+                continue
+            for host, other in view.running.items():
+                if other.gpus == job.job.gpus and not other.beside and host not in packed:
+                    packed.add(host)
+                    answer.append(Start(handle, other.placement, beside=host))
+                    break
+        return answer
+'''
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> str:
+    (tmp_path / "packs.py").write_text(PACKS)
+    return f"{tmp_path / 'packs.py'}:Packs"
+
+
+def run(policy: str, **settings: Any) -> artist.Result:
+    scenario = artist.Scenario(
+        policy=policy, trace="sensetime-batch-500", jobs=60, racks=1, **settings
+    )
+    return artist.simulate(scenario, check=True, cache=False)
+
+
+def test_gpu_time_of_jobs_adds_up_to_that_of_the_cluster(policy: str) -> None:
+    result = run(policy)
+    rows, summary = result.tables["placements"], result.summary
+    sharers = np.array([1 + len(beside) for beside in rows["beside"]])
+    assert set(sharers.tolist()) == {1, 2}
+    gpu_s = np.asarray(rows["gpus"]) * (np.asarray(rows["end_s"]) - np.asarray(rows["start_s"]))
+    held_gpu_s = summary["gpu_allocated_share"] * summary["gpus"] * summary["makespan_s"]
+    assert (gpu_s / sharers).sum() == pytest.approx(held_gpu_s)
+    parts = ("computing", "communicating", "stalled", "lost")
+    assert sum(summary[f"gpu_{part}_share"] for part in parts) == pytest.approx(
+        summary["gpu_allocated_share"]
+    )
+    timeline = result.tables["timeline"]
+    assert max(timeline["gpus_held"]) <= summary["gpus"]
+    assert min(timeline["gpus_fragmented"]) >= 0
+    assert min(result.tables["waits"]["free_gpus_max"]) >= 0
+    assert summary["makespan_s"] >= summary["makespan_bound_s"]
+    slowed = np.asarray(rows["iteration_s"]) / np.asarray(rows["alone_iteration_s"])
+    assert slowed == pytest.approx(sharers)
+
+
+def test_a_table_of_pairs_is_an_input_of_the_run(policy: str, tmp_path: Path) -> None:
+    table = tmp_path / "pairs.csv"
+    table.write_text("model_a,model_b,speed_a,speed_b\nvgg16,vgg16,0.9,0.9\n")
+    result = run(policy, interference=str(table))
+    assert "interference" in result.inputs
+    assert result.summary["jct_mean_s"] <= run(policy).summary["jct_mean_s"]
+
+
+def test_a_run_without_sharing_says_nothing_of_it() -> None:
+    result = run("fifo")
+    assert "beside" not in result.tables["placements"]
+    assert "interference" not in result.scenario.model_dump()
+
+
+def test_wrappers_refuse_a_policy_that_shares_gpus(policy: str) -> None:
+    with pytest.raises(ConfigError, match="lets jobs share GPUs"):
+        run(f"random-placement({policy})")
