@@ -160,6 +160,25 @@ def test_three_jobs_on_a_gpu_have_a_third_of_it_each() -> None:
     assert shares(rows) == 22 * S
 
 
+def test_gpus_are_free_once_the_last_of_several_jobs_has_left() -> None:
+    script = Script(
+        {
+            0: [Start(0, ONE), Wake(S)],
+            1: [Start(1, ONE, beside=0), Start(2, ONE, beside=0), Wake(4 * S)],
+            4: [Preempt(0), Preempt(1), Wake(5 * S)],
+            5: [Start(1, ONE, beside=2), Wake(6 * S)],
+            6: [Preempt(1), Preempt(2), Start(0, ONE)],
+            14: [Start(1, ONE), Wake(15 * S)],
+            15: [Migrate(1, ONE)],
+            23: [Start(2, ONE)],
+        }
+    )
+    jobs = [job("a"), job("b"), job("c")]
+    rows = shared(cluster([1]), jobs, jobs_per_gpu=3).run(script)
+    # By 4 s a has done 2 s, the others one; from 5 s on b and c do halves, which they lose.
+    assert finishes(rows) == {"a": 14.0, "b": 23.0, "c": 31.0}
+
+
 def test_attained_service_is_a_share_of_the_gpus() -> None:
     seen = {}
 
