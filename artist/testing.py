@@ -246,7 +246,13 @@ def _ignorant(
             zip((4, 4, 2, 8, 2, 4, 2, 4), (*_SHORT, *counts), strict=True)
         )
     ]
-    simulator = Simulator(tree, jobs, LevelRates(tree), lease=policy.lease)
+    simulator = Simulator(
+        tree,
+        jobs,
+        LevelRates(tree),
+        lease=policy.lease,
+        jobs_per_gpu=getattr(policy, "jobs_per_gpu", 1),
+    )
     decided: list[tuple[Tick, Sequence[Decision]]] = []
     while (view := simulator.next_question(policy)) is not None:
         if view.now >= ticks(_NOTHING_KNOWN_S):
@@ -336,9 +342,7 @@ def _simulator(situation: Situation, policy: Policy, rates: LevelRates | None) -
     return Simulator(
         situation.tree,
         situation.jobs,
-        interfered(
-            rates or LevelRates(situation.tree), TIME_SLICING, situation.tree, jobs_per_gpu
-        ),
+        interfered(rates or LevelRates(situation.tree), TIME_SLICING, situation.tree, jobs_per_gpu),
         lease=policy.lease,
         jobs_per_gpu=jobs_per_gpu,
         check=True,

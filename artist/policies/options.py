@@ -181,6 +181,11 @@ class GandivaOptions(SharingOptions):
     placement: Literal["affinity"] | PlacerName = Field(
         default="affinity", description="by affinity (the paper's), or one placer for all jobs"
     )
+    # Off: the Dally paper, which compares with Gandiva, has no shared GPUs. The Gandiva paper has
+    # them (sections 3.2 and 4.2).
+    packing: bool = Field(
+        default=False, description="while jobs wait, try two jobs on the same GPUs"
+    )
 
 
 class ThemisOptions(LeaseOptions, SharingOptions):

@@ -126,19 +126,21 @@ class Affinity:
 def free_after(view: ClusterView, decisions: Sequence[Decision]) -> FreeGpus:
     """The free GPUs once these decisions are applied."""
     free = view.free.copy()
+    leaving = {x.handle for x in decisions if isinstance(x, Preempt | Migrate)}
+    for handle in leaving:
+        job = view.running[handle]
+        assert job.placement is not None  # running jobs have GPUs
+        # Of jobs that share GPUs one gives them back, once none of them stays.
+        if all(other in leaving and handle < other for other in job.beside):
+            free.release(job.placement)
     for decision in decisions:
-        if isinstance(decision, Preempt | Migrate):
-            held = view.running[decision.handle].placement
-            assert held is not None  # running jobs have GPUs
-            free.release(held)
-    for decision in decisions:
-        if isinstance(decision, Start | Migrate):
+        if isinstance(decision, Start | Migrate) and decision.beside is None:
             free.claim(decision.placement)
     return free
 
 
 class Consolidation:
-    """One pass over the running jobs that no decision of this question names.
+    """One pass over the running jobs that share no GPUs and are in no decision of this question.
 
     Each generator yields migrations. It claims and releases GPUs as it goes, so read it to its end.
     """
@@ -151,6 +153,8 @@ class Consolidation:
         self._affinity = affinity
         self._running = view.running
         self._touched = {getattr(decision, "handle", None) for decision in decisions}
+        self._touched |= {getattr(decision, "beside", None) for decision in decisions}
+        self._touched |= {handle for handle, job in view.running.items() if job.beside}
 
     def closer(self) -> Iterator[Migrate]:
         """Move jobs on several machines to fewer machines or to a better level.

@@ -51,6 +51,20 @@ Among equals the job gets the first machine in visiting order.
 A job that started, moved or lost its GPUs at this question does not migrate, and no job moves
 twice. A job's own GPUs count as free when it migrates, also for affinity.
 
+**Packing** (`packing`, off by default: the Dally paper has none; sections 3.2 and 4.2). Jobs first
+have GPUs of their own, and are profiled there. At the end of a slice, if jobs wait:
+
+1. A pair that has been tried, and of which both jobs completed an iteration together, is judged. If
+   their throughputs, each over the job's own alone, add up to more than 1, which taking turns
+   gives, they stay together. Else the one that came later is suspended, and the pair is not tried
+   again.
+2. The waiting jobs that were profiled are tried beside running ones, those whose GPUs compute the
+   smallest share of the time first: each beside the job with as many GPUs that computes least,
+   shares its GPUs with nobody and has not failed with it. Both run until the next slice ends.
+
+A pair takes turns with other jobs as one, led by the job that has run longest. If that loses its
+GPUs or moves, both are suspended. Once no job waits, packed jobs move to free GPUs.
+
 **Checked.** The section numbers and the quantum of one minute were checked against published
 summaries. There is no published program to compare with. The default of `fragmented_share` and
 the rules for ties are our choice.
@@ -62,14 +76,14 @@ the rules for ties are our choice.
 - The paper slices each server by itself, and jobs stay on their servers. Here all slices end
   together, so that gangs over several servers can take turns without the paper's agents.
 - A suspended job loses the iteration in progress.
-- The paper tries two more things after suspend-resume: packing of two jobs on one GPU, and
-  grow-shrink. Both are missing: here one job holds a GPU, and jobs keep their demand.
+- The paper has grow-shrink, which is missing: jobs keep their demand.
+- The paper packs only jobs whose memory fits together. Jobs here do not state it.
 """
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import ClassVar
 
@@ -85,7 +99,8 @@ from artist.contract import (
     Start,
     Wake,
 )
-from artist.policies.gandiva.placement import Affinity, Consolidation
+from artist.policies.gandiva.packing import JOBS_PER_GPU, Packing, companions, leading
+from artist.policies.gandiva.placement import Affinity, Consolidation, free_after
 from artist.policies.options import GandivaOptions
 from artist.policies.shared.clock import PeriodClock
 from artist.policies.shared.contest import Contest
@@ -100,7 +115,7 @@ from artist.units import Tick, ticks
 
 
 class Gandiva(BasePolicy):
-    """Gandiva without GPU sharing and grow-shrink."""
+    """Gandiva without grow-shrink; GPUs are shared with `packing`."""
 
     Options: ClassVar = GandivaOptions
 
@@ -119,6 +134,8 @@ class Gandiva(BasePolicy):
         self._since: dict[int, Tick] = {}
         self._done_before: dict[int, int] = {}
         self._slice_end: Tick = -1
+        self._packing = Packing() if options.packing else None
+        self.jobs_per_gpu = JOBS_PER_GPU if options.packing else 1
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Serve the waiting jobs, then migrate."""
@@ -126,13 +143,20 @@ class Gandiva(BasePolicy):
         for handle in view.finished:
             del self._since[handle], self._done_before[handle]
             self._affinity.forget(handle)
+            if self._packing is not None:
+                self._packing.forget(handle)
         for job in view.entered:
             rank = (job.entered,)
             self._queue.add(job, rank)
             if self._refusals is not None:
                 self._refusals.entered(job.job.gpus, rank, job.handle)
         slice_ends = view.now == self._slice_end
-        decisions, waits = self._serve(view, slice_ends) if self._queue else ([], [])
+        pairs = self._pack(self._packing, view) if self._packing is not None and slice_ends else []
+        decisions, waits = self._serve(view, slice_ends, pairs) if self._queue else ([], [])
+        if self._packing is not None:
+            decisions += companions(view, decisions, pairs) + pairs
+            if not self._queue and (view.finished or slice_ends):
+                self._spread(view, decisions)
         if self.options.migrate and (view.finished or slice_ends):
             migration = Consolidation(view, decisions, self._affinity)
             decisions += migration.closer()
@@ -145,23 +169,27 @@ class Gandiva(BasePolicy):
                 self._since[decision.handle] = view.now
         return [*decisions, *waits, *self._next_slice_end(view.now, decisions)]
 
-    def _serve(self, view: ClusterView, slice_ends: bool) -> tuple[list[Decision], list[Decision]]:
+    def _serve(
+        self, view: ClusterView, slice_ends: bool, pairs: Sequence[Decision]
+    ) -> tuple[list[Decision], list[Decision]]:
         """Let waiting jobs come forward; at the end of a slice, running jobs after them.
+
+        Jobs on the same GPUs come forward as one; those of new `pairs` do not.
 
         Returns the decisions, and why jobs wait although enough GPUs were free for them.
         """
-        contestable = [
-            job
-            for handle, job in (view.running.items() if slice_ends else ())
-            if job.iterations_done(view.now) > self._done_before[handle] and view.frees(job)
-        ]
+        running: Iterable[JobView] = view.running.values() if slice_ends else ()
+        if self._packing is not None and slice_ends:
+            hosts = {pair.beside for pair in pairs if isinstance(pair, Start)}
+            running = [x for x in leading(view.running, self._since) if x.handle not in hosts]
+        contestable = [job for job in running if self._worked(job, view.now) and view.frees(job)]
         sharing = Sharing(view, self.options.most_slowdown)
         contest = Contest(view.free, contestable, partial(self._place, sharing))
         sharing.decisions = contest.decisions
         waiting = self._queue.walk(lambda gpus: self._room(contest, gpus))
-        running = [((view.now, -self._since[job.handle]), job) for job in contestable]
-        order = heapq.merge(waiting, sorted(running, key=by_rank), key=by_rank)
-        for rank, job in order if running else waiting:
+        ranked = [((view.now, -self._since[job.handle]), job) for job in contestable]
+        order = heapq.merge(waiting, sorted(ranked, key=by_rank), key=by_rank)
+        for rank, job in order if ranked else waiting:
             before = len(contest.decisions)
             self._affinity.comes_forward()
             contest.offer(rank, job)
@@ -176,6 +204,37 @@ class Gandiva(BasePolicy):
             refused = self._refusals.refused(contest, view.now)
             waits += self._refusals.waits(refused, partial(far_apart, self._widest, view, sharing))
         return list(contest.decisions), waits
+
+    def _worked(self, job: JobView, now: Tick) -> bool:
+        """Whether a running job completed an iteration on its GPUs."""
+        return job.iterations_done(now) > self._done_before[job.handle]
+
+    def _pack(self, packing: Packing, view: ClusterView) -> list[Decision]:
+        """Undo pairs that do not pay, and try others. These keep their GPUs for this slice."""
+        worked = [job.handle for job in view.running.values() if self._worked(job, view.now)]
+        packing.profile(view.running, worked)
+        decisions: list[Decision] = [*packing.unpacked(view, worked)]
+        for start in packing.packed(view):
+            decisions.append(start)
+            self._queue.remove(start.handle)
+        return decisions
+
+    def _spread(self, view: ClusterView, decisions: list[Decision]) -> None:
+        """No job waits: packed jobs move to GPUs of their own, the later one of a pair first."""
+        free, sharing = free_after(view, decisions), Sharing(view, self.options.most_slowdown)
+        sharing.decisions = decisions
+        named = {getattr(x, "handle", -1) for x in decisions}
+        for handle in sorted(view.running, reverse=True):
+            job = view.running[handle]
+            if not job.beside or named.intersection((handle, *job.beside)):
+                continue
+            self._affinity.comes_forward()
+            placement = self._place(sharing, job, free)
+            if placement is not None:
+                free.claim(placement)
+                self._affinity.placed(job, placement, free)
+                decisions.append(Migrate(handle, placement))
+                named.add(handle)
 
     def _room(self, contest: Contest, gpus: int) -> bool:
         """Whether a job of so many GPUs may get them."""
@@ -193,9 +252,10 @@ class Gandiva(BasePolicy):
         return sharing.permitted(job.handle, placement)
 
     def _next_slice_end(self, now: Tick, decisions: Sequence[Decision]) -> list[Decision]:
-        """A wake-up for the next end of a slice, if jobs wait and none is planned."""
+        """A wake-up for the next end of a slice, if jobs wait or are tried and none is planned."""
         waiting = bool(self._queue) or any(isinstance(decision, Preempt) for decision in decisions)
-        if not waiting or self._slice_end > now:
+        trying = self._packing is not None and self._packing.trying
+        if not (waiting or trying) or self._slice_end > now:
             return []
         self._slice_end = self._slices.after(now)
         return [Wake(self._slice_end)]

@@ -1,0 +1,118 @@
+"""Gandiva's packing: two jobs on the same GPUs, tried while jobs wait, undone if it does not pay.
+
+Source: Xiao et al., *Gandiva* (OSDI 2018), sections 3.2 and 4.2. `policy.py` has the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Final
+
+from artist.contract import ClusterView, Decision, JobView, Migrate, Preempt, Start
+
+JOBS_PER_GPU: Final = 2
+"""The paper packs two jobs."""
+
+UNPACKED: Final = "packing did not pay"
+
+
+class Packing:
+    """What is known of jobs on GPUs of their own, and of pairs that were tried."""
+
+    def __init__(self) -> None:
+        # Per job, while it had its GPUs to itself: seconds of an iteration as submitted, and the
+        # share of the time in which its GPUs computed.
+        self._alone_s: dict[int, float] = {}
+        self._utilisation: dict[int, float] = {}
+        # Pairs that did not pay, the earlier arrival first.
+        self._failed: set[tuple[int, int]] = set()
+        # Per job that came beside a host, until it is judged: the host's iterations at that time.
+        self._trying: dict[int, int] = {}
+
+    @property
+    def trying(self) -> bool:
+        """Whether a pair is yet to be judged."""
+        return bool(self._trying)
+
+    def forget(self, handle: int) -> None:
+        """A job finished."""
+        for known in (self._alone_s, self._utilisation, self._trying):
+            known.pop(handle, None)
+
+    def profile(self, running: Mapping[int, JobView], worked: Collection[int]) -> None:
+        """Note how fast jobs are that have their GPUs to themselves and completed an iteration."""
+        for handle in worked:
+            job = running[handle]
+            if job.rate is not None and not job.beside:
+                self._alone_s[handle] = job.rate.submitted_iteration_s
+                compute_s = job.job.compute_s * job.rate.compute_scale
+                self._utilisation[handle] = compute_s / job.rate.iteration_s
+
+    def unpacked(self, view: ClusterView, worked: Collection[int]) -> Iterator[Preempt]:
+        """Judge the pairs that have both completed an iteration; suspend who came and did not pay.
+
+        Two jobs that take turns have a throughput of 1 together, each by its own alone.
+        """
+        for handle, before in list(self._trying.items()):
+            job = view.running.get(handle)
+            if job is None or not job.beside:
+                del self._trying[handle]
+                continue
+            (host,) = job.beside
+            done = view.running[host].iterations_done(view.now)
+            if handle not in worked or done == before:
+                continue
+            del self._trying[handle]
+            if self._throughput(job) + self._throughput(view.running[host]) <= 1.0:
+                self._failed.add((min(handle, host), max(handle, host)))
+                yield Preempt(handle, UNPACKED)
+
+    def packed(self, view: ClusterView) -> Iterator[Start]:
+        """Start waiting jobs beside running ones, the idlest GPUs first."""
+        hosts = [
+            job
+            for handle, job in view.running.items()
+            if handle in self._utilisation and not job.beside and view.frees(job)
+        ]
+        hosts.sort(key=self._idlest)
+        known = [job for job in view.waiting.values() if job.handle in self._utilisation]
+        for job in sorted(known, key=self._idlest):
+            host = next((host for host in hosts if self._may_try(job, host)), None)
+            if host is None:
+                continue
+            assert host.placement is not None  # running jobs have GPUs
+            hosts.remove(host)
+            self._trying[job.handle] = host.iterations_done(view.now)
+            yield Start(job.handle, host.placement, beside=host.handle)
+
+    def _may_try(self, job: JobView, host: JobView) -> bool:
+        """Whether a pair wants the same GPUs and has not failed."""
+        same = job.job.gpus == host.gpus and job.job.tensor == host.job.tensor
+        one, other = sorted((job.handle, host.handle))
+        return same and (one, other) not in self._failed
+
+    def _throughput(self, job: JobView) -> float:
+        assert job.rate is not None  # running jobs have a rate
+        return self._alone_s[job.handle] / job.rate.submitted_iteration_s
+
+    def _idlest(self, job: JobView) -> tuple[float, int]:
+        return self._utilisation[job.handle], job.handle
+
+
+def leading(running: Mapping[int, JobView], since: Mapping[int, int]) -> list[JobView]:
+    """The running jobs; of those that share GPUs the one that has run longest."""
+    return [
+        job
+        for handle, job in running.items()
+        if all((since[handle], handle) < (since[other], other) for other in job.beside)
+    ]
+
+
+def companions(
+    view: ClusterView, decisions: Sequence[Decision], decided: Sequence[Decision]
+) -> list[Decision]:
+    """Suspend the jobs beside those that leave their GPUs, unless that is `decided` already."""
+    named = {getattr(decision, "handle", None) for decision in decided}
+    leaving = [x.handle for x in decisions if isinstance(x, Preempt | Migrate)]
+    beside = [other for handle in leaving for other in view.running[handle].beside]
+    return [Preempt(other) for other in beside if other not in named]
