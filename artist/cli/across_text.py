@@ -54,16 +54,16 @@ def print_across(made: Across) -> None:
 
 
 def _print_not_tried(made: Across) -> None:
-    """Print what the time budget left out."""
+    """Print what a time budget or an interruption left out."""
     for world, one in made.comparisons.items():
         if len(one.replicates) < one.replicates_asked:
             print_text(
                 f"{world}: {len(one.replicates)} of {one.replicates_asked} replicates; the time "
-                "budget ended."
+                "was over."
             )
     if made.not_tried:
         print_text(
-            f"Not tried, since the time budget ended: {'; '.join(made.not_tried)}. Keep runs with "
+            f"Not tried, since the time was over: {'; '.join(made.not_tried)}. Keep runs with "
             "--out DIR, and go on with --resume."
         )
 

@@ -20,6 +20,8 @@ class Interrupted(BaseException):
     def __init__(self, signal_number: int) -> None:
         super().__init__(signal_number)
         self.exit_code = 128 + signal_number  # as a shell reports it
+        self.is_read = signal_number != signal.SIGHUP
+        """Whether somebody may read what is printed now; no one reads a terminal that is closed."""
         self.how_far = ""
 
     def __str__(self) -> str:

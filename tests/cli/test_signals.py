@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pty
 import re
@@ -187,3 +188,60 @@ def test_counting_runs(runs: list[tuple[int, int]], told: str) -> None:
             raise Interrupted(signal.SIGINT)
     assert str(raised.value) == f"interrupted {told}"
     assert shown == runs
+
+
+COMPARING = """
+import os, signal, sys
+from artist.cli.main import main
+from artist.experiments.comparison import runs
+
+runs_before, calls, simulate = int(sys.argv.pop(1)), [], runs.simulate
+
+def interrupted(scenario):
+    calls.append(scenario)
+    if len(calls) > runs_before:
+        os.kill(os.getpid(), signal.SIGINT)
+    return simulate(scenario)
+
+runs.simulate = interrupted
+main()
+"""
+
+
+@pytest.mark.parametrize("format_", ["table", "json"])
+@pytest.mark.parametrize(("runs_done", "complete"), [(13, 6), (9, 0), (0, 0)])
+def test_a_comparison_that_is_interrupted_tells_what_it_has(
+    tmp_path: Path, runs_done: int, complete: int, format_: str
+) -> None:
+    asked = "compare --racks 1 --trace tiny-batch --policies fifo,las --workers 1 --format"
+    ran = subprocess.run(
+        [sys.executable, "-c", COMPARING, str(runs_done), *asked.split(), format_],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 130
+    last = ran.stderr.splitlines()[-1]
+    assert last.startswith("artist: interrupted ")
+    assert "; nothing was written" in last
+    if not complete:
+        assert ran.stdout == ""
+        return
+    assert last.endswith(
+        f"with {runs_done} of 16 runs done; nothing was written; the answer is that of the "
+        f"{complete} replicates that were complete"
+    )
+    if format_ == "json":
+        told = json.loads(ran.stdout)
+        assert (len(told["replicates"]), told["replicates_asked"]) == (complete, 8)
+    else:
+        assert f", {complete} permutations" in ran.stdout.splitlines()[0]
+        assert "has the lowest JCT mean" in ran.stdout.splitlines()[1]
+
+
+def test_nothing_is_told_where_the_terminal_is_gone() -> None:
+    from artist.cli.interruption import Interrupted
+
+    assert not Interrupted(signal.SIGHUP).is_read
+    assert Interrupted(signal.SIGTERM).is_read

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from artist.cli import options
+from artist.cli.interruption import Interrupted
 from artist.cli.output import Format, note, print_heading, print_json, print_text
 from artist.cli.progress_bar import bar_of_runs, counting, forecast
 from artist.cli.query_options import fitted_before
@@ -141,6 +142,7 @@ def compare(
     from artist.experiments.comparison.compare import compare as run
     from artist.experiments.comparison.costs import check_prices, with_prices
     from artist.experiments.comparison.metrics import check_metrics, everyday_policies
+    from artist.experiments.comparison.runs import Remembered
     from artist.experiments.comparison.until import BUDGET, FIRST_LOOK
     from artist.experiments.comparison.variants import partly_taken
     from artist.experiments.executors import cores
@@ -184,30 +186,69 @@ def compare(
         budget=most,
         on_trace=partial(options.say_what_was_read, quiet=quiet),
     )
-    with (
-        bar_of_runs(quiet=quiet) as bar,
-        counting(bar, out) as show,
-        _runner(out, workers or cores(), go_on, resume=resume, overwrite=overwrite) as runner,
-    ):
+
+    def judged(runner: Runner, on_done: Callable[[int, int], None], **changed: Any) -> Across:
         made = compare_across(
             worlds or [World("", chosen)],
-            lambda one, count: make(one, on_done=count, runner=runner),
-            _without_reused(show if quiet else forecast(show, workers or cores()), runner),
+            lambda one, count: make(one, on_done=count, runner=runner, **changed),
+            on_done,
             go_on,
         )
-        if prices is not None:
-            made = Across({"": with_prices(made.comparisons[""], prices)}, made.not_tried)
-        told = _told(made, worlds, prices, assumptions=assumptions)
-        if out is not None:
-            _keep(out, told, made, worlds)
+        if prices is None:
+            return made
+        return Across({"": with_prices(made.comparisons[""], prices)}, made.not_tried)
+
+    def tell(made: Across) -> None:
+        if format_ is Format.JSON:
+            print_json(_told(made, worlds, prices, assumptions=assumptions))
+        elif worlds:
+            _print_across(made, worlds, assumptions=assumptions, all_=all_)
+        else:
+            _print(made.comparisons[""], chosen, prices, named=metrics is not None, all_=all_)
+
+    remembered = None
+    try:
+        with (
+            bar_of_runs(quiet=quiet) as bar,
+            counting(bar, out) as show,
+            _runner(out, workers or cores(), go_on, resume=resume, overwrite=overwrite) as runner,
+        ):
+            remembered = Remembered(runner)
+            shown = show if quiet else forecast(show, workers or cores())
+            made = judged(remembered, _without_reused(shown, runner))
+            if out is not None:
+                _keep(out, _told(made, worlds, prices, assumptions=assumptions), made, worlds)
+    except Interrupted as interrupted:
+        if remembered is not None and interrupted.is_read:
+            _tell_so_far(
+                partial(judged, remembered.again, _nothing, on_trace=None), tell, interrupted
+            )
+        raise
     if values is not None:
         _write_rows(made, values, worlds)
-    if format_ is Format.JSON:
-        print_json(told)
-    elif worlds:
-        _print_across(made, worlds, assumptions=assumptions, all_=all_)
-    else:
-        _print(made.comparisons[""], chosen, prices, named=metrics is not None, all_=all_)
+    tell(made)
+
+
+def _tell_so_far(
+    judged: Callable[[], Across], tell: Callable[[Across], None], interrupted: Interrupted
+) -> None:
+    """Tell what the runs say that an interrupted comparison has made, if that is a verdict."""
+    from artist.errors import ArtistError
+    from artist.results.statistics.compare_values import LEAST_REPLICATES
+
+    try:
+        made = judged()
+    except ArtistError:  # not one replicate is complete
+        return
+    count = next(iter(made.comparisons.values())).independent
+    if count < LEAST_REPLICATES:
+        return
+    tell(made)
+    interrupted.how_far += f"; the answer is that of the {count} replicates that were complete"
+
+
+def _nothing(_done: int, _total: int) -> None:
+    """Show no progress."""
 
 
 def _budget(text: str | None, until: str | None) -> tuple[int | None, Callable[[], bool]]:

@@ -40,6 +40,26 @@ def _summary(scenario: Scenario) -> Summary:
     return simulate(scenario).summary
 
 
+class Remembered:
+    """A runner that remembers what another one made, so that it can be judged if that one ends."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+        self._made: dict[str, Summary] = {}
+
+    def __call__(self, scenarios: Sequence[Scenario]) -> Iterator[tuple[int, Summary]]:
+        """Make the runs."""
+        for index, summary in self._runner(scenarios):
+            self._made[scenarios[index].model_dump_json()] = summary
+            yield index, summary
+
+    def again(self, scenarios: Sequence[Scenario]) -> Iterator[tuple[int, Summary]]:
+        """Yield those of the runs that were made, and make none."""
+        for index, scenario in enumerate(scenarios):
+            if (summary := self._made.get(scenario.model_dump_json())) is not None:
+                yield index, summary
+
+
 class BudgetEndedError(ConfigError):
     """The time budget ended before one replicate of all variants was done."""
 
