@@ -68,7 +68,7 @@ def read_trace(
         return trace
     mapping = mapping or TraceMapping()
     mapped = in_words(mapping, mapping_place, trace.mapped)
-    return replace(trace, mapped=mapped, units=dict(mapping.units))
+    return replace(trace, mapped=mapped, units={**trace.units, **mapping.units})
 
 
 def _read(

@@ -286,9 +286,45 @@ def test_columns_that_are_not_read_are_a_note_and_misspelt_ones_an_error(artist,
     assert "unknown column 'gpu_min': did you mean 'gpus_min'? write --columns " in ran.stderr
 
 
-@pytest.mark.parametrize(("sign", "shown"), [(";", "';'"), ("\t", "'\\t'"), ("|", "'|'")])
-def test_another_separator_is_named(artist, own: Path, sign: str, shown: str) -> None:
-    (own / "o.csv").write_text(sign.join(("id", "submitted", "n_gpus")) + "\n")
+@pytest.mark.parametrize("sign", [",", ";", "\t", "|"])
+def test_other_separators_than_commas_are_read(artist, own: Path, sign: str) -> None:
+    rows = [("job_id", "submit_time", "num_gpus", "duration"), ("a", "0", "8", "60")]
+    (own / "o.csv").write_text(
+        "\n".join(map(sign.join, rows)) + f'\n"b{sign}"{sign}1{sign}4{sign}30\n'
+    )
+    ran = artist("trace", "stats", "o.csv", "--format", "json")
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)["jobs_by_gpus"] == {"4": 1, "8": 1}
+
+
+def test_a_decimal_comma_is_named(artist, own: Path) -> None:
+    (own / "o.csv").write_text("job_id;submit_time;num_gpus;duration\na;0;8;1,5\n")
     ran = artist("trace", "stats", "o.csv")
     assert ran.returncode == 3
-    assert f"o.csv:1: the separator is {shown}, expected ','" in ran.stderr
+    assert "'duration' is '1,5', expected seconds" in ran.stderr
+    assert ran.stderr.endswith("; write decimals with a point, as in 1.5\n")
+
+
+CLOCKS = (
+    "job_id,submit_time,num_gpus,duration,tenant\na,{},8,{},x\nb,24.11.2026 09:03,8,1:00:00,y\n"
+)
+
+
+def test_lengths_with_colons_are_a_unit_and_a_bad_cell_is_shown_a_good_one(
+    artist, own: Path
+) -> None:
+    file, dates = own / "o.csv", ("--units", "submit_time=date")
+    file.write_text(CLOCKS.format("24.11.2026 08:16", "21:44:38"))
+    told = json.loads(artist("trace", "validate", file, *dates, "--format", "json").stdout)
+    assert told["units"] == {"submit_time": "date", "duration": "s or [D-]HH:MM:SS"}
+    told = json.loads(artist("trace", "stats", file, *dates, "--format", "json").stdout)
+    assert (told["users"], told["tenants"]) == (0, 2)
+    for arrival, length, expected in (
+        ("24.11.2026 25:16", "1:00:00", "expected a time as in 24.11.2026 09:03; correct"),
+        ("24.11.2026 08:16", "nan", "up to 4e+09, or a length as in 21:44:38; correct"),
+        ("2026-11-24 08:16Z", "1:00:00", "with a zone in all rows or in none; correct"),
+    ):
+        file.write_text(CLOCKS.format(arrival, length))
+        ran = artist("trace", "validate", file, *dates)
+        assert (ran.returncode, ran.stdout) == (3, "")
+        assert expected in ran.stderr

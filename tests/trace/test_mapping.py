@@ -439,7 +439,7 @@ def test_a_column_of_dates_needs_the_unit_date(own: Path) -> None:
         (",7200,", ",02:00,", "min, h, d (duration=h), and lengths as in 1-02:03:04"),
         (",7200,", ",2025-01-01,", "as in 1-02:03:04; only arrivals can be dates"),
         (",600,", ",1746000000000,", "4e+09; read Unix times in ms with --units submit_time=ms"),
-        (",7200,", ",-1,", "up to 4e+09; correct this row"),
+        (",7200,", ",-1,", "as in 21:44:38; correct this row"),
     ],
 )  # fmt: skip
 def test_a_date_or_a_clock_time_is_refused_with_the_known_units(tmp_path, old, new, words) -> None:

@@ -11,6 +11,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -40,6 +41,8 @@ class Work(NamedTuple):
     models: list[str]
     users: list[str]
     warnings: tuple[str, ...] = ()
+    units: Mapping[str, str] = MappingProxyType({})
+    """Column -> in which form times stand there, if that is not a number of seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,6 +241,7 @@ def _simple(table: Table) -> Work:
         models=models,
         users=users,
         warnings=tuple(warnings),
+        units={"duration": "s or [D-]HH:MM:SS"} if table.has_clocks("duration") else {},
     )
 
 

@@ -41,6 +41,7 @@ from artist.trace.native.time_units import (
     DATE,
     UNITS,
     Unit,
+    is_date,
     order_is_unknown,
     reader_of_dates,
     scaled,
@@ -299,7 +300,10 @@ def _from_dates(table: Table, name: str) -> list[float]:
     for index, text in enumerate(texts):
         moment_s = read(text)
         if moment_s is None:
-            expected = "a time as in 2020-06-09 18:41:01, with a zone in all rows or in none"
+            good = next((one for one in texts if read(one) is not None), "2020-06-09 18:41:01")
+            expected = f"a time as in {shortened(good)[1:-1]}"
+            if is_date(text):
+                expected += ", with a zone in all rows or in none"
             if order_is_unknown(texts):
                 expected = (
                     "a date whose day is known: no row, or two that contradict, have a part above "

@@ -87,14 +87,15 @@ def read_csv(
     path: Path,
     data: bytes,
     header: Sequence[str] | None = None,
-    delimiter: str = ",",
+    delimiter: str | None = None,
     *,
     repeats: bool = False,
 ) -> Table:
-    """The cells of comma-separated text. The first row names the columns, unless `header` does.
+    """The cells of separated text. The first row names the columns, unless `header` does.
 
-    Between other delimiters than commas, quotes mean nothing. With `repeats`, of columns with one
-    name the first counts.
+    Commas separate them, or what does in the first row, as some programs write semicolons. Between
+    a `delimiter` that is given, quotes mean nothing. With `repeats`, of columns with one name the
+    first counts.
 
     Raises:
         TraceError: not UTF-8, a quote left open, or a line with too many or too few cells.
@@ -102,8 +103,9 @@ def read_csv(
     decode(path, data)  # only to refuse what is not UTF-8, with its line
     # A stream over the bytes saves memory: `io.StringIO` takes four bytes for each character.
     text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="")
-    if delimiter == ",":
-        reader = csv.reader(text, strict=True)
+    if delimiter is None:
+        found = "," if header else _separator(first_line(data))
+        reader = csv.reader(text, strict=True, delimiter=found)
     else:
         reader = csv.reader(text, strict=True, delimiter=delimiter, quoting=csv.QUOTE_NONE)
     lines: list[int] = []
@@ -112,7 +114,6 @@ def read_csv(
         if not header:
             first = next((row for row in reader if row), [])
             names = [name.strip() for name in first]
-            _check_separator(f"{path}:{reader.line_num}", names)
         if repeats:
             names = _without_repeats(names)
         _check_header(f"{path}:{max(reader.line_num, 1)}", names)
@@ -203,15 +204,11 @@ def _without_repeats(names: Sequence[str]) -> list[str]:
     ]
 
 
-def _check_separator(place: str, names: Sequence[str]) -> None:
-    """Refuse a header whose names stand between other signs than commas."""
-    if len(names) != 1:
-        return
-    used = (one for one in _OTHER_SEPARATORS if one in names[0] and all(names[0].split(one)))
-    if separator := next(used, None):
-        raise TraceError(
-            f"{place}: the separator is {separator!r}, expected ','; write the file with commas"
-        )
+def _separator(header: str) -> str:
+    """What separates the names in the first row: another sign where commas separate none."""
+    bare = re.sub(r'"[^"]*"', "quoted", header)
+    used = (one for one in _OTHER_SEPARATORS if one in bare and all(bare.split(one)))
+    return "," if "," in bare else next(used, ",")
 
 
 # What programs write in the place of the comma.

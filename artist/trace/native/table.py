@@ -9,6 +9,7 @@ once, and return its values. The error names the first bad cell and its place.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -32,6 +33,8 @@ MAX_GPUS = 10**6
 MAX_COLUMNS = 1_000
 
 HINT_PREFIX = "hint_"
+
+_DECIMAL_COMMA = re.compile(r"'-?\d+,\d+'", re.ASCII)
 
 
 class Source(NamedTuple):
@@ -86,6 +89,8 @@ class Table:
         value = (source.cells if source else self.columns[name])[index]
         got = "missing" if value is None else repr(value)[:60]
         unit = f" {source.unit}" if source and source.unit else ""
+        if _DECIMAL_COMMA.fullmatch(got):
+            remedy = "write decimals with a point, as in 1.5"
         of = f" (column {shortened(source.name)})" if source and source.name != name else ""
         return TraceError(
             f"{self.place(index)}: field {name!r}{of} is {got}{unit}, expected {expected}; {remedy}"
@@ -119,9 +124,16 @@ class Table:
         if not good.all():
             index = int(np.argmin(good))
             seconds = f"seconds, {low} up to {MAX_TIME_S:.0e}"
+            if name == "duration":
+                seconds += ", or a length as in 21:44:38"
             remedy = time_remedy(self.columns[name][index], name)
             raise self.error(index, name, seconds, remedy)
         return values
+
+    def has_clocks(self, name: str) -> bool:
+        """Whether some cells of a column are no numbers, but `[D-]HH:MM:SS`."""
+        cells = self.columns[name]
+        return not isinstance(cells, np.ndarray) and any(clock_s(cell) >= 0 for cell in cells)
 
     def seconds_or(self, name: str, default: float) -> npt.NDArray[np.float64]:
         """As `seconds`, with `default` in place of an empty cell or an absent column."""

@@ -32,7 +32,8 @@ class Trace:
     - `filled`: what was filled in, by which rule, and in how many jobs.
     - `drawn`: those of `filled` that gave models at random.
     - `mapped`: what a mapping of columns and models did.
-    - `units`: the units that a mapping gave to columns of times; the format defines the others.
+    - `units`: of columns of times that are not in the format's own unit, as a mapping or the cells
+      say.
     - `recorded`: run times are data of the file; they became iterations x compute time.
     - `shifted`: that arrivals were Unix times and count from the first job, in words.
     - `dropped`: reasons why rows were left out, with the number of rows.
