@@ -19,7 +19,13 @@ from statistics import fmean
 from artist import __version__
 from artist.calibrate.asked_otherwise import as_asked
 from artist.calibrate.measured_steps import PlacedStep
-from artist.calibrate.step_prediction import compute_scale, mean_log_error, predict
+from artist.calibrate.step_prediction import (
+    MOST_P90,
+    PredictedStep,
+    compute_scale,
+    mean_log_error,
+    predict,
+)
 from artist.cluster.fabric import Fabric, with_system
 from artist.cluster.placement_shape import parse_signature
 from artist.errors import TraceError
@@ -155,6 +161,30 @@ def fit_machine(steps: Iterable[PlacedStep], fabric: Fabric, backend: LatencyBac
     ways = (-1, 0, 1) if tells_hidden_share else (0,)
     best = _refined(min((_scanned(share, loss) for share in shares), key=loss), loss, ways)
     return _told(best, loss, tells_hidden_share=tells_hidden_share)
+
+
+MOST_REFITS = 8
+"""So many other steps are left out, one at a time, to find one that contradicts the worst."""
+
+
+def contradicting(
+    worst: PredictedStep, ranked: Sequence[PredictedStep], fabric: Fabric, backend: LatencyBackend
+) -> PlacedStep | None:
+    """A step without which a fit to the others meets the worst one; None if there is none.
+
+    A fit with the least mean error goes through most steps and misses few. So a wrong step may be
+    met, and a right one missed.
+    """
+    steps = [one.step for one in ranked]
+    for other in sorted(ranked, key=lambda one: abs(one.error))[:MOST_REFITS]:
+        rest = [one for one in steps if one is not other.step]
+        if other.step is worst.step or len(rest) < 2:
+            continue
+        fitted = fit_machine(rest, fabric, backend).on(fabric)
+        (predicted_s,) = predict([worst.step], fitted, backend)
+        if predicted_s is not None and abs(predicted_s / worst.step.step_s - 1) <= MOST_P90:
+            return other.step
+    return None
 
 
 def compute_times(

@@ -6,7 +6,7 @@ The layers of the catalogue's model are scaled to the measured compute time.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -82,17 +82,30 @@ MOST_P90 = 0.26
 (docs/fidelity.md). A fit that misses its own steps by more does not describe a machine."""
 
 
-def misfit(steps: Sequence[PredictedStep], where: str) -> str:
-    """Why a fit to these steps is none, with the worst one; empty if it is one."""
+def misfit(
+    steps: Sequence[PredictedStep],
+    where: str,
+    contradicting: Callable[[PredictedStep], PlacedStep | None] = lambda worst: None,
+) -> str:
+    """Why a fit to these steps is none, with the worst one; empty if it is one.
+
+    `contradicting` finds a step that no fit meets together with the worst one.
+    """
     errors = StepErrors.of(*zip(*steps, strict=True))
     if errors.p90 <= MOST_P90:
         return ""
     worst = max(steps, key=lambda one: abs(math.log1p(one.error)))
+    other, both = contradicting(worst), ""
+    if other is not None:
+        both = (
+            f"no fit meets it and line {other.line} ({other.step_s:.4g} s on {other.placement}) at "
+            "once, so one of the two may be wrong; "
+        )
     return (
         f"{where}:{worst.step.line}: the step on {worst.step.placement} takes "
-        f"{worst.step.step_s:.4g} s and the best fit says {worst.predicted_s:.4g} s; it misses "
-        f"its steps by {100 * errors.p90:,.0f} % (P90), those of measured machines by at most "
-        f"{100 * MOST_P90:.0f} % (docs/fidelity.md)"
+        f"{worst.step.step_s:.4g} s and the best fit says {worst.predicted_s:.4g} s; {both}it "
+        f"misses its steps by {100 * errors.p90:,.0f} % (P90), those of measured machines by at "
+        f"most {100 * MOST_P90:.0f} % (docs/fidelity.md)"
     )
 
 

@@ -127,11 +127,13 @@ def open_trace(
             f"trace {shortened(name_or_file)} is not a file, so it needs no --columns, --units or "
             "--models; give a file or leave them out"
         )
-    if given.model_rule is not None:  # built-in traces have models, but a typo is one
-        from artist.trace.foreign.fill import check_rules
+    trace = builtin(name_or_file, seed)
+    if given.model_rule is None:
+        return trace
+    from artist.trace.foreign.fill import check_rules, no_effect
 
-        check_rules(Rules(model=given.model_rule))
-    return builtin(name_or_file, seed)
+    check_rules(Rules(model=given.model_rule))
+    return replace(trace, filled=(*trace.filled, no_effect(given.model_rule)))
 
 
 def trace_digest(name_or_file: str, seed: int = 0) -> str:

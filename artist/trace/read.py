@@ -28,11 +28,12 @@ from artist.trace.detect import Format, format_named, known_columns, open_table,
 from artist.trace.foreign.formats import ForeignFormat
 from artist.trace.native.assemble import assemble_own
 from artist.trace.native.choices import Rules
-from artist.trace.native.formats import OwnFormat
+from artist.trace.native.formats import AXES, OwnFormat
 from artist.trace.native.mapping import TraceMapping, in_words, mapping_for, mapping_path
 from artist.trace.native.model_words import says_more
 from artist.trace.native.plain_csv import plain_table
 from artist.trace.native.read_table import read_data
+from artist.trace.native.table import Table
 from artist.trace.native.trace import Trace, content_digest
 
 
@@ -85,19 +86,29 @@ def _read(
             if isinstance(plain_format, OwnFormat):
                 del data  # frees its memory before the jobs take theirs
                 plain, left_out = known_columns(plain, plain_format)
-                trace = _with_models(assemble_own(plain, plain_format, digest), rules)
-                return replace(trace, mapped=left_out)
+                return _own(plain, plain_format, digest, rules, left_out)
         except TraceError:
             pass
         data = read_data(path)  # the careful reader below reads again and words the error
     table, recognised, left_out = open_table(path, data, forced, mapping, place)
     del data
     if isinstance(recognised, OwnFormat):
-        trace = _with_models(assemble_own(table, recognised, digest), rules)
-        return replace(trace, mapped=left_out)
+        return _own(table, recognised, digest, rules, left_out)
     from artist.trace.foreign.assemble import assemble_foreign
 
     return assemble_foreign(table, recognised, rules, digest)
+
+
+def _own(
+    table: Table, format_: OwnFormat, digest: str, rules: Rules, left_out: tuple[str, ...]
+) -> Trace:
+    """The trace in a table of one of artist's own formats."""
+    trace = _with_models(assemble_own(table, format_, digest), rules)
+    if AXES in table.columns:
+        from artist.trace.native.divided_models import with_axes_of_cells
+
+        trace = with_axes_of_cells(trace, table)
+    return replace(trace, mapped=left_out)
 
 
 def _with_models(trace: Trace, rules: Rules) -> Trace:

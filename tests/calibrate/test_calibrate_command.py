@@ -111,6 +111,18 @@ def test_a_fit_prints_each_step_and_is_refused_where_it_misses_them(artist, tmp_
     assert artist(*bad, "--misfit").returncode == 0
 
 
+def test_a_step_that_contradicts_the_worst_one_is_named_beside_it(artist, tmp_path: Path) -> None:
+    """The fit goes through the wrong one, 0.9 s on four GPUs, and misses the right one."""
+    rows = "lab,resnet50,32,1,0.150\nlab,resnet50,32,2,0.158\nlab,resnet50,32,4,0.9\n"
+    rows += 'lab,resnet50,32,"4,4,4",0.335\n'
+    (tmp_path / "s.csv").write_text(f"hardware,task,batch_per_gpu,placement,step_s\n{rows}")
+    ran = artist("calibrate", "machine", "lab", "--steps", "s.csv", "--model", "resnet50",
+                 "--base", "a100")  # fmt: skip
+    assert ran.returncode == 3
+    assert "s.csv:3: the step on 2 takes 0.158 s" in ran.stderr
+    assert "no fit meets it and line 4 (0.9 s on 4) at once, so one of the two" in ran.stderr
+
+
 def test_runs_on_a_fitted_machine_take_as_long_as_its_steps(artist, tmp_path: Path) -> None:
     """The step on one GPU takes three times the catalogue's: so does what its share is of."""
     rows = {"1": 0.21, "4": 0.22, "4,4": 0.31}

@@ -328,3 +328,15 @@ def test_lengths_with_colons_are_a_unit_and_a_bad_cell_is_shown_a_good_one(
         ran = artist("trace", "validate", file, *dates)
         assert (ran.returncode, ran.stdout) == (3, "")
         assert expected in ran.stderr
+
+
+def test_a_model_rule_without_effect_is_said(artist, own: Path) -> None:
+    (own / "o.csv").write_text("job_id,submit_time,num_gpus,duration,model\na,0,8,60,vgg16\n")
+    for trace in ("o.csv", "tiny-batch"):
+        ran = artist("sim", "--trace", trace, "--model-rule", "resnet50@batch=32", "--racks", "1")
+        assert ran.returncode == 0, ran.stderr
+        assert (
+            "filled in nothing by --model-rule resnet50@batch=32: every job has a model that the "
+            "catalogue knows\n"
+        ) in ran.stderr
+        assert "drawn at random" not in ran.stderr

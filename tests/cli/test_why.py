@@ -225,3 +225,21 @@ def test_a_file_that_is_no_parquet_is_one_sentence(artist, damaged) -> None:
     assert ran.returncode == 3
     assert "waits.parquet: cannot be read as Parquet" in ran.stderr
     assert ran.stderr.count("\n") == 1
+
+
+def test_what_was_said_of_a_wait_is_not_said_again() -> None:
+    from artist.cli.commands.why import _wait_texts
+    from artist.results.terms.number_text import HOUR, DisplayUnit
+
+    wait = {"reason": "at most 2 GPUs were free", "cause": "gpus", "waited_for": ["b"],
+            "overtaken_by": [], "overtakers": 0}  # fmt: skip
+    began = ("arrived", "lease-ended", "lease-ended")
+    waits = [{**wait, "start_s": 3600.0 * at, "began": how} for at, how in enumerate(began)]
+    waits.append({**waits[2], "waited_for": ["c"]})
+    text = "at most 2 GPUs were free; most GPU time was held by job "
+    assert list(_wait_texts(waits, DisplayUnit(HOUR, "h"))) == [
+        f"too few GPUs: {text}b",
+        "(its lease ended) too few GPUs: as in the wait from 0.000 h",
+        "(its lease ended) too few GPUs: as in the wait from 0.000 h",
+        f"(its lease ended) too few GPUs: {text}c",
+    ]

@@ -13,6 +13,7 @@ from artist.estimates.query_from_text import on_placement
 from artist.run import open_backend, simulate
 from artist.run.communication_split import communication_split
 from artist.trace.divided import with_axes
+from artist.trace.native.choices import Rules
 from artist.trace.native.divided_models import published_model
 from artist.trace.native.trace import Trace
 from artist.trace.read import read_trace
@@ -139,3 +140,15 @@ def test_placements_hold_the_order_of_ranks(tmp_path: Path, calibration: str) ->
     assert order.startswith("tensor")
     assert "@" not in where["c"]
     assert communication_split(scenario, "network") is not None
+
+
+def test_a_model_that_a_mapping_names_has_the_axes_of_its_cell(tmp_path: Path) -> None:
+    """They were left out: the model had the file's name when the cells were read."""
+    path = tmp_path / "t.csv"
+    path.write_text(f"{HEADER}b,9,16,Our-LM,10,1,\na,0,16,Our-LM,10,1,tensor=8\n")
+    rules = Rules(models={"Our-LM": "llama3-70b"})
+    jobs = read_trace(path, rules=rules).jobs
+    assert [job.model for job in jobs] == ["llama3-70b@tensor=8", "llama3-70b"]
+    path.write_text(f"{HEADER}a,0,16,Our-LM,10,1,tensr=8\n")
+    with pytest.raises(TraceError, match=r"t\.csv:2: .*'tensr'"):
+        read_trace(path, rules=rules)

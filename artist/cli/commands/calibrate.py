@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from artist.calibrate.fit_models import FittedModel
+    from artist.calibrate.measured_steps import PlacedStep
     from artist.calibrate.measurements import MeasurementSet
     from artist.calibrate.step_prediction import PredictedStep
 
@@ -204,7 +205,7 @@ def machine(
     A fit that misses steps by more than published ones (P90 26 %) is refused with exit code 3. The
     calibration of the same name gives models the compute times of their steps on one GPU.
     """
-    from artist.calibrate.fit_machine import compute_times, fit_machine
+    from artist.calibrate.fit_machine import compute_times, contradicting, fit_machine
     from artist.calibrate.measured_steps import read_steps, steps_of
     from artist.calibrate.output_files import document_file, write_document
     from artist.calibrate.step_prediction import (
@@ -241,7 +242,11 @@ def machine(
     fitted = fitted.model_copy(update=changes)
     if format_ is Format.TABLE:
         _print_steps(model, ranked)
-    if not misfit_ and (reason := misfit(ranked, str(steps))):
+
+    def rival(worst: PredictedStep) -> PlacedStep | None:
+        return contradicting(worst, ranked, on_fabric, by_backend)
+
+    if not misfit_ and (reason := misfit(ranked, str(steps), rival)):
         raise TraceError(
             f"{reason}; check the steps and that one kind of machine took them, or write the fit "
             "with --misfit"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -99,10 +100,11 @@ def _in_all(wait: dict[str, Any], unit: DisplayUnit) -> str:
 def _print_story(story: dict[str, Any]) -> None:
     gpus = "1 GPU" if story["gpus"] == 1 else f"{story['gpus']} GPUs"
     title = f"job {story['job_id']}: {story['model']} on {gpus}"
-    events = [(wait["start_s"], wait["end_s"], *_wait_line(wait)) for wait in story["waits"]]
+    unit = _clock(story["finish_s"])
+    waits = zip(story["waits"], _wait_texts(story["waits"], unit), strict=True)
+    events = [(wait["start_s"], wait["end_s"], "waits", text) for wait, text in waits]
     events += [(stay["start_s"], stay["end_s"], *_stay_line(stay)) for stay in story["stays"]]
     events.sort(key=lambda event: event[0])
-    unit = _clock(story["finish_s"])
     columns = (f"from {unit.name}", f"to {unit.name}", "took", "what", "why, where")
     rows = [
         (_at(start_s, unit), _at(end_s, unit), time_text(end_s - start_s), *texts)
@@ -122,13 +124,25 @@ def _at(instant_s: float, unit: DisplayUnit) -> str:
     return f"{instant_s / unit.seconds:,.3f}"
 
 
-def _wait_line(wait: dict[str, Any]) -> tuple[str, str]:
-    """A wait in the job's story: why, and which jobs were served."""
+def _wait_texts(waits: Sequence[dict[str, Any]], unit: DisplayUnit) -> Iterator[str]:
+    """Each wait in the job's story. What was said of an earlier one is not said again."""
 
     from artist.results.waiting.job_story import cause_words, ended_words
 
-    began = "" if wait["began"] == "arrived" else f"({ended_words(wait['began'])}) "
-    texts = [f"{began}{cause_words(wait['cause'])}: {wait['reason']}"]
+    told: dict[str, float] = {}
+    for wait in waits:
+        began = "" if wait["began"] == "arrived" else f"({ended_words(wait['began'])}) "
+        text = _wait_text(wait)
+        if text in told:
+            text = f"as in the wait from {_at(told[text], unit)} {unit.name}"
+        else:
+            told[text] = wait["start_s"]
+        yield f"{began}{cause_words(wait['cause'])}: {text}"
+
+
+def _wait_text(wait: dict[str, Any]) -> str:
+    """Why a job waited, and which jobs were served."""
+    texts = [wait["reason"]]
     if wait["waited_for"]:
         texts.append(f"most GPU time was held by {_jobs(wait['waited_for'])}")
     if wait["overtaken_by"]:
@@ -136,7 +150,7 @@ def _wait_line(wait: dict[str, Any]) -> tuple[str, str]:
         texts.append(
             f"overtaken by {_jobs(wait['overtaken_by'])}" + (f" and {more} more" * (more > 0))
         )
-    return "waits", "; ".join(texts)
+    return "; ".join(texts)
 
 
 def _stay_line(stay: dict[str, Any]) -> tuple[str, str]:

@@ -139,7 +139,15 @@ def fill_models(models: Sequence[str], gpus: Sequence[int], rules: Rules) -> Fil
     by_base = {base: stand_ins[name] for name, base in lacking.items()}
     notes = _notes(rule, seed, len(empty), replaced, by_base)
     chosen = [stand_ins.get(name, name) for name in filled]
-    return Filled(chosen, named, notes, notes if rule in (UNIFORM, MIX) else ())
+    drawn = notes if rule in (UNIFORM, MIX) else ()
+    if rules.model is not None and not notes:
+        notes = (no_effect(rule),)
+    return Filled(chosen, named, notes, drawn)
+
+
+def no_effect(rule: str) -> str:
+    """That a rule, which is for jobs without a known model, gave none to any job."""
+    return f"nothing by --model-rule {rule}: every job has a model that the catalogue knows"
 
 
 def _check_named(jobs: Counter[str], rules: Rules) -> None:

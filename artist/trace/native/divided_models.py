@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
+from artist.errors import ConfigError, TraceError, shortened
+from artist.io.documents import validate
+from artist.trace.native.formats import AXES
+from artist.trace.native.table import Table
+from artist.trace.native.trace import Trace
 from artist.workload.architectures.operators import Role
-from artist.workload.division.job_parallelism import PUBLISHED, says_axes
-from artist.workload.models import canonical, operators, settings
+from artist.workload.division.job_parallelism import PUBLISHED, JobParallelism, says_axes, words
+from artist.workload.models import canonical, is_graph, is_spelled, operators, settings
 
 
 def divided_model(model: str, chosen: Mapping[str, str]) -> str:
@@ -22,6 +28,37 @@ def divided_model(model: str, chosen: Mapping[str, str]) -> str:
     own = dict(part.split("=", 1) for part in text.split(",") if "=" in part)
     pairs = {**own, **chosen}
     return canonical(f"{name}@{','.join(f'{key}={value}' for key, value in pairs.items())}")
+
+
+def with_axes_of_cells(trace: Trace, table: Table) -> Trace:
+    """The trace whose jobs have the axes of the column `parallelism` of its table.
+
+    Raises:
+        TraceError: a cell is not KEY=VALUE pairs, or does not suit the model.
+    """
+    cells = dict(zip(table.numbers, table.texts_or(AXES, ""), strict=True))
+    made: dict[tuple[str, str], str] = {}
+    jobs = list(trace.jobs)
+    for index, (job, number) in enumerate(zip(jobs, trace.numbers, strict=True)):
+        model, text = job.model, cells[number]
+        if text and is_graph(model):
+            raise TraceError(
+                f"{trace.place(index)}: {AXES} {shortened(text)} for model {shortened(model)}, "
+                "whose traces are of single GPUs; leave the cell empty"
+            )
+        if not text or not is_spelled(model):
+            continue
+        if (model, text) not in made:
+            try:
+                chosen = validate(words(text), JobParallelism, AXES)
+                made[model, text] = divided_model(model, chosen.settings())
+            except ValueError:
+                row = table.numbers.index(number)
+                raise table.error(row, AXES, "pairs such as tensor=8,pipeline=4") from None
+            except ConfigError as cause:
+                raise TraceError(f"{trace.place(index)}: {cause}") from cause
+        jobs[index] = replace(job, model=made[model, text])
+    return replace(trace, jobs=tuple(jobs))
 
 
 @cache

@@ -17,8 +17,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from artist.errors import ConfigError, TraceError, one_line, shortened
-from artist.io.documents import validate
+from artist.errors import TraceError, one_line, shortened
 from artist.io.reading import as_float
 from artist.trace.native.alike import alike, unit_in
 from artist.trace.native.table import HINT_PREFIX, MAX_GPUS, Table
@@ -183,41 +182,9 @@ def _native(table: Table) -> Work:
         gpus=table.counts("gpus", MAX_GPUS),
         iterations=table.counts("iterations"),
         compute_s=table.seconds("compute_s", positive=True),
-        models=_divided(table, table.texts("model")),
+        models=table.texts("model"),
         users=table.texts_or("user", ""),
     )
-
-
-def _divided(table: Table, models: list[str]) -> list[str]:
-    """The models with the axes of the column `parallelism`, where the table has one.
-
-    Raises:
-        TraceError: a cell is not KEY=VALUE pairs, or does not suit the model.
-    """
-    if _AXES not in table.columns:
-        return models
-    from artist.trace.native.divided_models import divided_model
-    from artist.workload.division.job_parallelism import JobParallelism, words
-    from artist.workload.models import is_graph, is_spelled
-
-    made: dict[tuple[str, str], str] = {}
-    for index, (model, text) in enumerate(zip(models, table.texts_or(_AXES, ""), strict=True)):
-        if text and is_graph(model):
-            raise TraceError(
-                f"{table.place(index)}: {_AXES} {shortened(text)} for model {shortened(model)}, "
-                "whose traces are of single GPUs; leave the cell empty"
-            )
-        if not text or (model, text) in made or not is_spelled(model):
-            continue
-        try:
-            chosen = validate(words(text), JobParallelism, _AXES)
-            made[model, text] = divided_model(model, chosen.settings())
-        except ValueError:
-            raise table.error(index, _AXES, "pairs such as tensor=8,pipeline=4") from None
-        except ConfigError as cause:
-            raise TraceError(f"{table.place(index)}: {cause}") from cause
-    cells = zip(models, table.texts_or(_AXES, ""), strict=True)
-    return [made.get(cell, cell[0]) for cell in cells]
 
 
 def _simple(table: Table) -> Work:
@@ -228,7 +195,7 @@ def _simple(table: Table) -> Work:
     warnings = []
     if "iterations" not in table.columns:
         warnings.append(f"{len(table)} jobs without iterations run in steps of at most 1 s")
-    models = _divided(table, table.texts_or("model", UNKNOWN_MODEL))
+    models = table.texts_or("model", UNKNOWN_MODEL)
     if unnamed := models.count(UNKNOWN_MODEL):
         warnings.append(f"{unnamed} jobs without a model need --backend none or --model-rule")
     # Philly tables name no user: there the virtual cluster is the tenant.
@@ -281,22 +248,22 @@ _COMMON = ("gpus_min", "gpus_max", "restart_s", "checkpoint_interval_s", "checkp
 # files have a descriptive column `priority` of another meaning.
 _QUOTAS = ("tenant", "priority", "tables", "gpu_kinds")
 
-# How the job is divided; it becomes part of the model's name (`divided_models.py`).
-_AXES = "parallelism"
+AXES = "parallelism"
+"""How the job is divided; it becomes part of the model's name (`divided_models.py`)."""
 
 OWN_FORMATS = (
     OwnFormat(
         id="native",
         title="artist's own columns (CSV, Parquet)",
         required=("job_id", "arrival_s", "gpus", "model", "iterations", "compute_s"),
-        optional=("user", *_COMMON, *_QUOTAS, _AXES),
+        optional=("user", *_COMMON, *_QUOTAS, AXES),
         read=_native,
     ),
     OwnFormat(
         id="simple",
         title="jobs with a duration (CSV, Parquet)",
         required=("job_id", "submit_time", "num_gpus", "duration"),
-        optional=("model", "iterations", "user", "vc", *_COMMON, *_QUOTAS, _AXES),
+        optional=("model", "iterations", "user", "vc", *_COMMON, *_QUOTAS, AXES),
         read=_simple,
     ),
     OwnFormat(
