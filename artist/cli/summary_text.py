@@ -116,6 +116,8 @@ def print_sentences(summary: Mapping[str, Any], scenario: Scenario) -> None:
         print_text(_measured_sentence(summary))
     if "training_time_ratio_mean" in summary:
         print_text(_failures_sentence(summary))
+        if "slowed_gpu_s" in summary:
+            print_text(_slow_in_jct(summary, scenario))
     if lacking := summary["models_not_calibrated"]:
         print_text(_lacking(scenario, lacking.split()))
 
@@ -157,6 +159,16 @@ def _lacking(scenario: Scenario, models: list[str]) -> str:
     assert calibration is not None  # or no model would be missing
     asked = asked_fabric(scenario, fabric)
     return lacking_sentence(models, calibration, asked, open_backend("analytical"))
+
+
+def _slow_in_jct(summary: Mapping[str, Any], scenario: Scenario) -> str:
+    """The command that says how much later jobs finish because of slow units."""
+    fails = summary["outages"] > 0 or summary["checkpoint_gpu_s"] > 0
+    without, copy = ("COPY", " (COPY: that file without slow)") if fails else ("none", "")
+    return (
+        "How much later jobs finish because of that: artist compare with the same settings, "
+        f"--policies {scenario.policy} --vary failures={without},{scenario.failures}{copy}."
+    )
 
 
 def _failures_sentence(summary: Mapping[str, Any]) -> str:

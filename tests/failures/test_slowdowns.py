@@ -195,6 +195,8 @@ def test_what_slow_machines_cost_is_counted_and_named(tmp_path: Path, capsys) ->
     print_sentences(run.summary, run.scenario)
     printed = capsys.readouterr().out.replace("\n", " ")
     assert "Slow units cost 0.1 GPU-hours of computing; nothing failed." in printed
+    vary = f"failures=none,{tmp_path}/slow.yaml"
+    assert f"artist compare with the same settings, --policies fifo --vary {vary}." in printed
     assert "; slow units cost it 15 s." in last_job_sentence(run.tables["jobs"], 20.0)
     run.save(tmp_path / "run")
     text = re.sub("<[^>]+>", "", page(group([read_run(tmp_path / "run")])).decode())
