@@ -157,6 +157,16 @@ def test_dates_that_do_not_tell_the_day_are_refused(tmp_path: Path, rows: tuple[
         read(path, columns={"arrival_s": "when"}, units={"arrival_s": "date"})
 
 
+@pytest.mark.parametrize(("unit", "days"), [("day-first", 31), ("month-first", 1)])
+def test_a_unit_says_which_part_of_a_date_is_the_day(tmp_path: Path, unit: str, days: int) -> None:
+    rows = "a,01/07/2020,1,60\nb,01/08/2020,1,60\n"
+    path = put(tmp_path, "t.csv", f"job_id,when,num_gpus,duration\n{rows}")
+    with pytest.raises(TraceError, match="say --units submit_time=day-first or submit_time=month-"):
+        read(path, columns={"arrival_s": "when"}, units={"arrival_s": "date"})
+    trace = read(path, columns={"arrival_s": "when"}, units={"arrival_s": unit})
+    assert trace.jobs[1].arrival_s == days * 86400
+
+
 def test_dates_with_and_without_a_zone_do_not_mix(tmp_path: Path) -> None:
     rows = "a,2020-06-09 00:00:30Z,1,60\nb,2020-06-08 23:59:00,1,60\n"
     path = put(tmp_path, "t.csv", f"job_id,when,num_gpus,duration\n{rows}")
@@ -196,7 +206,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         "'units': the unit of 'duration' is one of us, ms, s, min, h, d; write duration=h, got",
     ),
     "an arrival's unit": (
-        {"columns": COLUMNS, "units": {"arrival_s": "when"}}, "of us, ms, s, min, h, d, date, got",
+        {"columns": COLUMNS, "units": {"arrival_s": "when"}}, "h, d, date, day-first, month-first",
     ),
     "a unit of no time": ({"columns": COLUMNS, "units": {"gpus": "h"}}, "not a column of times"),
     "a length that is a date": (

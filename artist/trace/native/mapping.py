@@ -39,6 +39,7 @@ from artist.trace.native.table import HINT_PREFIX, Source, Table
 from artist.trace.native.time_units import (
     ARRIVALS,
     DATE,
+    DATES,
     UNITS,
     Unit,
     is_date,
@@ -90,7 +91,7 @@ class TraceMapping(Document):
         """Refuse an unknown unit in a message that names the one that was probably meant."""
         pairs = value.items() if isinstance(value, Mapping) else ()
         for name, unit in pairs:
-            known = [one for one in UNITS if one != DATE or name in ARRIVALS]
+            known = [one for one in UNITS if one not in DATES or name in ARRIVALS]
             if isinstance(unit, str) and unit not in UNITS:
                 meant = unit_called(unit)
                 raise ValueError(
@@ -270,7 +271,7 @@ def _time_column(table: Table, name: str, unit: str) -> str:
     aliases = {name, SAME.get(name, name), *(k for k, plain in SAME.items() if plain == name)}
     if not aliases.isdisjoint(_OWN) and name not in TIMES:
         raise ConfigError(f"{name} is not a column of times; units are for {', '.join(TIMES)}")
-    if unit == DATE and name not in ARRIVALS:
+    if unit in DATES and name not in ARRIVALS:
         raise ConfigError(f"only arrivals can be dates; give {name} in a unit of time")
     column = next((one for one in table.columns if one in aliases), None)
     if column is None:
@@ -281,7 +282,11 @@ def _time_column(table: Table, name: str, unit: str) -> str:
 def _in_seconds(table: Table, name: str, unit: str) -> Table:
     cells = table.columns[name]
     file_name = table.sources[name].name if name in table.sources else name
-    changed = _from_dates(table, name) if unit == DATE else [_seconds(cell, unit) for cell in cells]
+    changed = (
+        _from_dates(table, name, unit)
+        if unit in DATES
+        else [_seconds(cell, unit) for cell in cells]
+    )
     sources = {**table.sources, name: Source(file_name, cells, unit)}
     return replace(table, columns={**table.columns, name: changed}, sources=sources)
 
@@ -292,10 +297,13 @@ def _seconds(cell: object, unit: str) -> object:
     return cell if np.isnan(value) else scaled(value, unit)
 
 
-def _from_dates(table: Table, name: str) -> list[float]:
-    """Seconds since the first of the dates in a column."""
+_ORDER = "say --units {0}=day-first or {0}=month-first"
+
+
+def _from_dates(table: Table, name: str, unit: str) -> list[float]:
+    """Seconds since the first of the dates in a column; `unit` may say which part is the day."""
     texts = [str(cell).strip() for cell in table.columns[name]]
-    read = reader_of_dates(texts)
+    read = reader_of_dates(texts, DATES[unit])
     moments = []
     for index, text in enumerate(texts):
         moment_s = read(text)
@@ -304,11 +312,12 @@ def _from_dates(table: Table, name: str) -> list[float]:
             expected = f"a time as in {shortened(good)[1:-1]}"
             if is_date(text):
                 expected += ", with a zone in all rows or in none"
-            if order_is_unknown(texts):
+            if unit == DATE and order_is_unknown(texts):
                 expected = (
                     "a date whose day is known: no row, or two that contradict, have a part above "
-                    "12; write days first with dots, 13.06.2020, or 2020-06-13"
+                    "12"
                 )
+                raise table.error(index, name, expected, _ORDER.format(name))
             raise table.error(index, name, expected)
         moments.append(moment_s)
     first_s = min(moments, default=0.0)

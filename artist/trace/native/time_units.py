@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from decimal import Decimal
 from typing import Literal, TypeAlias, get_args
 
 from artist.io.reading import as_float
 
-Unit: TypeAlias = Literal["us", "ms", "s", "min", "h", "d", "date"]
+Unit: TypeAlias = Literal["us", "ms", "s", "min", "h", "d", "date", "day-first", "month-first"]
 
 UNITS: tuple[str, ...] = get_args(Unit)
 
 DATE = "date"
+
+DATES: Mapping[str, bool | None] = {DATE: None, "day-first": True, "month-first": False}
+"""The units of cells that are dates -> whether days come before months; None: the cells tell."""
 
 _SECONDS = {
     "us": Decimal("1e-6"),
@@ -124,7 +127,7 @@ def time_remedy(cell: object, column: str) -> str:
     'correct this row'
     """
     text = str(cell).strip()[:_LONGEST]
-    known = f"--units reads numbers in {', '.join(unit for unit in UNITS if unit != DATE)}"
+    known = f"--units reads numbers in {', '.join(unit for unit in UNITS if unit not in DATES)}"
     if column in ARRIVALS and as_float(cell) >= MS_FROM:
         unit = "us" if as_float(cell) >= US_FROM else "ms"
         return f"read Unix times in {unit} with --units {column}={unit}"
@@ -140,13 +143,17 @@ def time_remedy(cell: object, column: str) -> str:
     return "correct this row"
 
 
-def reader_of_dates(texts: Sequence[str]) -> Callable[[str], float | None]:
+def reader_of_dates(
+    texts: Sequence[str], day_first: bool | None = None
+) -> Callable[[str], float | None]:
     """How to read the dates of a column: with zones if the first has one, else without.
+
+    `day_first`: whether days come before months; None if the cells are to tell.
 
     Of `13.06.2020` the day comes first, as wherever dots are written. Of `6/13/2020` it is the part
     that is above 12 in some row; where no row tells, no date is read.
     """
-    day_first = _day_first(texts)
+    day_first = _day_first(texts) if day_first is None else day_first
     if day_first is None:
         return lambda text: None
     first = _iso(texts[0], day_first) if texts else ""
