@@ -98,7 +98,7 @@ def _inside(books: Books, cells: Cells, where: Where, gpus: int) -> str:
     if gpus > tree.largest(scopes.region):
         return ""
     level = "region" if gpus > tree.largest(scopes.cluster) else "cluster"
-    kinds = f" of {' or '.join(where.kinds)}" if where.kinds else ""
+    kinds = " of its kinds" if where.kinds else ""  # their names might be too long for a reason
     if cells.looks_at_load and level == "cluster":
         return f" in the one {level}{kinds} with the least load"
     if where.cluster >= 0:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -107,6 +108,14 @@ def test_a_plan_of_another_kind_wins_if_it_preempts_no_job() -> None:
     held = kinds_of(rows, tree)
     assert (held["urgent"], held["second"]) == ({"old"}, {"new"})
     assert sum(row.preemptions for row in rows.jobs) == 1
+
+
+def test_a_job_that_accepts_many_kinds_is_told_why_it_waits() -> None:
+    """The names of its kinds would be longer than a reason may be."""
+    others = tuple(f"{number:040}" for number in range(9))
+    jobs = [replace(one, gpu_kinds=("new", "old", *others)) for one in drawn(0)]
+    rows, _ = ran(jobs, tenants={name: Tenant(quota=8) for name in ("ads", "web")})
+    assert any("free ones in one cluster of its kinds" in row.reason for row in rows.wait_reasons)
 
 
 @pytest.mark.parametrize("cell", [6, 9])
