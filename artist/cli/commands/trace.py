@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +18,7 @@ from artist.trace.native.choices import ArrivalKind, Fractional, Rules, Shape
 if TYPE_CHECKING:
     from artist.trace.native.trace import Trace
     from artist.trace.proposal import Proposal
+    from artist.workload.job import Job
 
 app = typer.Typer(
     name="trace", help="Check, describe, convert and generate traces.", no_args_is_help=True
@@ -222,6 +224,16 @@ def synth(
     regions: Annotated[
         int | None, typer.Option(help="Of warehouse: how many (default 12).")
     ] = None,
+    elastic: Annotated[
+        float | None,
+        typer.Option(
+            min=0, max=1, help="Share of jobs that may run on 1 GPU to twice as many as drawn."
+        ),
+    ] = None,
+    gpu_kinds: Annotated[
+        str | None,
+        typer.Option(metavar="KIND=SHARE,...", help="Shares of jobs that require a kind of GPU."),
+    ] = None,
     seed: Seed = 0,
     overwrite: Overwrite = False,
 ) -> None:
@@ -231,6 +243,9 @@ def synth(
     from artist.trace.synthetic.cassini import cassini
     from artist.trace.synthetic.generate import synth_jobs
 
+    if shape in (Shape.WAREHOUSE, Shape.MAST) and (elastic, gpu_kinds) != (None, None):
+        raise ConfigError(f"--elastic and --gpu-kinds: --shape {shape} has neither; leave them out")
+    add = partial(_with_traits, elastic=elastic, kinds=gpu_kinds, gpus=gpus, seed=seed)
     of_cassini = arrivals is not ArrivalKind.POISSON or divided
     if shape is Shape.WAREHOUSE:
         if of_cassini or (load, cluster, data) != (None, None, None):
@@ -249,7 +264,7 @@ def synth(
         raise ConfigError("--data and --cluster belong together, and to --shape mast-synth")
     if shape is Shape.CASSINI:
         made = cassini(arrivals, jobs, gpus, seed, load, divided=divided)
-        write_native(iter(made.jobs), out)
+        write_native(add(iter(made.jobs)), out)
     elif of_cassini or load is None:
         raise ConfigError(
             f"--shape {shape}: it has Poisson arrivals at a --load; give --load, and --arrivals "
@@ -258,12 +273,24 @@ def synth(
     elif shape is Shape.LLM:
         from artist.trace.synthetic.llm import llm_jobs
 
-        write_native(llm_jobs(jobs, load, gpus, seed).jobs, out)
+        write_native(add(llm_jobs(jobs, load, gpus, seed).jobs), out)
     elif shape is Shape.MAST:
         _write_mast(jobs, load, gpus, seed, out, data, cluster, overwrite=overwrite)
     else:
-        write_native(synth_jobs(jobs, load, gpus, seed), out)
+        write_native(add(synth_jobs(jobs, load, gpus, seed)), out)
     note(f"wrote {jobs} jobs to {out}")
+
+
+def _with_traits(
+    jobs: Iterable[Job], *, elastic: float | None, kinds: str | None, gpus: int, seed: int
+) -> Iterable[Job]:
+    """The jobs as drawn, or with what `--elastic` and `--gpu-kinds` add."""
+    if elastic is None and kinds is None:
+        return jobs
+    from artist.trace.synthetic.traits import shares_of_kinds, with_traits
+
+    shares = {} if kinds is None else shares_of_kinds(kinds)
+    return tuple(with_traits(jobs, elastic=elastic or 0.0, kinds=shares, gpus=gpus, seed=seed))
 
 
 def _write_warehouse(

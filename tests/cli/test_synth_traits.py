@@ -1,0 +1,45 @@
+"""`trace synth --elastic --gpu-kinds`: are the shares right, and is nothing else of a job drawn?"""
+
+import pytest
+
+from artist.errors import ConfigError
+from artist.trace.read import read_trace
+from artist.trace.synthetic.generate import synth_jobs
+from artist.trace.synthetic.traits import shares_of_kinds, with_traits
+
+GPUS = 64
+
+
+def test_shares_are_those_asked_for_and_nothing_else_changes() -> None:
+    plain = list(synth_jobs(4000, 0.9, GPUS, seed=3))
+    made = list(with_traits(plain, elastic=0.4, kinds={"a": 0.3, "b": 0.1}, gpus=GPUS, seed=3))
+    elastic = [job for job in made if job.gpus_min < job.gpus or job.gpus_max > job.gpus]
+    assert len(elastic) / 4000 == pytest.approx(0.4, abs=0.03)
+    assert all(x.gpus_min == 1 and x.gpus_max == min(2 * x.gpus, GPUS) for x in elastic)
+    for kind, share in (("a", 0.3), ("b", 0.1)):
+        assert sum(x.gpu_kinds == (kind,) for x in made) / 4000 == pytest.approx(share, abs=0.03)
+    same = ("id", "arrival_s", "gpus", "model", "iterations", "compute_s", "user")
+    for before, after in zip(plain, made, strict=True):
+        assert [getattr(before, x) for x in same] == [getattr(after, x) for x in same]
+    assert made == list(
+        with_traits(plain, elastic=0.4, kinds={"a": 0.3, "b": 0.1}, gpus=GPUS, seed=3)
+    )
+
+
+@pytest.mark.parametrize("text", ["a", "a=2", "a=.5,a=.1", "a=.7,b=.7", "=1", "a=nan"])
+def test_bad_shares_are_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"--gpu-kinds .*expected"):
+        shares_of_kinds(text)
+
+
+def test_the_command_writes_what_runs_read(artist, tmp_path) -> None:
+    traits = ("--elastic", "0.5", "--gpu-kinds", "v100=0.5")
+    size = ("--jobs", "40", "--gpus", "64", "--load", "0.5")
+    done = artist("trace", "synth", *size, *traits, "--out", "t.csv")
+    assert done.returncode == 0, done.stderr
+    jobs = read_trace(tmp_path / "t.csv").jobs
+    assert {job.gpu_kinds for job in jobs} == {(), ("v100",)}
+    assert {job.gpus_min == job.gpus_max for job in jobs} == {True, False}
+    done = artist("trace", "synth", *size, *traits, "--shape", "mast-synth", "--out", "u.csv")
+    assert done.returncode == 2
+    assert "--shape mast-synth has neither" in done.stderr
