@@ -1,6 +1,11 @@
-"""The scores of all machines for each demand. A machine is scored anew only after it changed."""
+"""The scores of all machines for each demand. A machine is scored anew only after it changed.
+
+Also why a pod fits nowhere: which resource it could do without, and would fit.
+"""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +15,17 @@ from artist.pods.placers import Placer
 from artist.pods.pod_list import Demand
 
 _NO_ROOM = -1
+
+_WITHOUT: dict[str, dict[str, Any]] = {
+    "cpu": {"cpu_milli": 0},
+    "memory": {"memory_mib": 0},
+    "gpus": {"gpus": 0, "gpu_milli": 0, "kinds": ()},
+    "kind": {"kinds": ()},
+}
+"""What is left out of a demand, by the resource that is then no obstacle."""
+
+SEVERAL = "several"
+"""No resource alone is the obstacle."""
 
 
 class Board:
@@ -21,6 +37,7 @@ class Board:
         self._seen: dict[Demand, int] = {}
         self._changed = np.zeros(len(machines), np.int64)
         self._changes = 0
+        self._lacking: dict[Demand, tuple[int, tuple[str, ...]]] = {}
 
     def tell(self, machine: int) -> None:
         """A machine has claimed or released something."""
@@ -43,3 +60,17 @@ class Board:
                 scores[room] = self._placer.scores(room, demand)
         machine = self._placer.pick(scores)
         return machine if scores[machine] > _NO_ROOM else -1
+
+    def lacking(self, demand: Demand) -> tuple[str, ...]:
+        """What a pod that fits nowhere lacks: each resource without which alone it would fit."""
+        at, names = self._lacking.get(demand, (-1, ()))
+        if at < self._changes:
+            every = np.arange(len(self._machines))
+            names = tuple(
+                name
+                for name, less in _WITHOUT.items()
+                if demand != (other := demand._replace(**less))
+                and self._machines.fit(other, every).any()
+            )
+            self._lacking[demand] = (self._changes, names)
+        return names or (SEVERAL,)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,8 @@ def summary(fillings: Sequence[tuple[Filling, Curves]]) -> dict[str, Any]:
         facts[f"{name}_sd"] = statistics.stdev(found) if len(found) > 1 else None
     facts["pods"] = statistics.fmean(len(filling.machine) for filling, _ in fillings)
     facts["placed"] = statistics.fmean(int((filling.machine >= 0).sum()) for filling, _ in fillings)
+    total = sum((Counter(filling.lacking) for filling, _ in fillings), Counter[str]())
+    facts["lacking"] = {name: round(n / len(fillings)) for name, n in total.most_common()}
     return facts
 
 

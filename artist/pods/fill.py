@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,7 +25,8 @@ class Filling:
 
     `arrived_milli` is asked for up to and with this pod, and `held_milli` held after it,
     thousandths of GPUs. `fragmented` is F of all machines after it, thousandths x `pods`. `machine`
-    is where it went, by its place in the visiting order; -1 if it fitted nowhere.
+    is where it went, by its place in the visiting order; -1 if it fitted nowhere. `lacking` says
+    for how many of these each resource alone was the obstacle (`Board.lacking`).
     """
 
     capacity_milli: int
@@ -32,6 +35,7 @@ class Filling:
     held_milli: Ints
     fragmented: Ints
     machine: Ints
+    lacking: Mapping[str, int]
 
 
 def fill(file: MachineFile, pods: PodList, placer: str, until: float, seed: int) -> Filling:
@@ -61,7 +65,7 @@ def _fill(
     place = np.full(len(which), -1, np.int64)
     fragmented = np.empty(len(which), np.int64)
     of_machine = fragmentation.of(machines, np.arange(len(machines)))
-    total = int(of_machine.sum())
+    total, lacking = int(of_machine.sum()), Counter[str]()
     for pod, number in enumerate(which.tolist()):
         demand = demands[number]
         machine = board.best(demand)
@@ -76,12 +80,20 @@ def _fill(
             now = int(fragmentation.of(machines, np.array([machine]))[0])
             total += now - int(of_machine[machine])
             of_machine[machine] = now
+        else:
+            lacking.update(board.lacking(demand))
         fragmented[pod] = total
     asked = np.array([demand.milli for demand in demands], np.int64)[which]
     held = np.cumsum(np.where(place >= 0, asked, 0))
     _check(machines, pods, which, place)
     return Filling(
-        machines.capacity_milli, fragmentation.pods, np.cumsum(asked), held, fragmented, place
+        machines.capacity_milli,
+        fragmentation.pods,
+        np.cumsum(asked),
+        held,
+        fragmented,
+        place,
+        dict(lacking.most_common()),
     )
 
 

@@ -168,3 +168,23 @@ def test_openb_is_filled_as_published(name: str) -> None:
 def test_every_placer_fills_openb_as_published(name: str) -> None:
     # The coarse scores of packing and clustering make runs scatter by .5 to .6 points.
     assert shares_allocated(name, 5) == pytest.approx(PUBLISHED[name], abs=0.6)
+
+
+def test_what_a_pod_lacks_is_named() -> None:
+    machines = Machines([group(1, 8000), group(2, 1000, kind="T4")])
+    pods = pod_list({demand(500): 1})
+    rule = PLACERS["best-fit"].load()(
+        machines, Fragmentation(pods, machines), stream(0, "placement")
+    )
+    board = Board(machines, rule)
+    for pod, lacking in (
+        (demand(2000, 2000), ("cpu", "gpus")),  # the T4s have too little CPU, the V100 is alone
+        (demand(500, 2000, ("T4",)), ("cpu", "gpus", "kind")),
+        (demand(500)._replace(memory_mib=1001), ("memory",)),
+        (demand(4000, 9000), ("several",)),
+    ):
+        assert board.best(pod) == -1
+        assert board.lacking(pod) == lacking
+    machines.claim(0, demand(1000, 8000), [0])
+    board.tell(0)
+    assert board.lacking(demand(2000, 2000)) == ("cpu",)
