@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 READY := $(VENV)/.ready
 
-.PHONY: sim test lint docs wheel docker-test docker-batch ray-test rl-test slow mutations bench package-test fuzz attack oracles examples reproduction reference measured contention study-contention study-cassini study-rl study-failures study-mast study-loop study-llm clean
+.PHONY: sim test lint docs wheel docker-test docker-batch ray-test rl-test slow mutations bench package-test fuzz attack oracles examples reproduction reference measured contention fgd study-contention study-cassini study-rl study-failures study-mast study-loop study-llm clean
 .DELETE_ON_ERROR:
 
 # Installs artist without the tools of development, which are most of the packages.
@@ -149,6 +149,15 @@ contention: OUT = contention.csv
 contention: $(STAMP)
 	$(BIN)/python -m validation.contention --cases "$(CASES)" --truth "$(TRUTH)" --model "$(MODEL)" \
 	  --out "$(OUT)"
+
+# The published runs of fragmentation gradient descent, pod by pod (docs/how-to/shared-gpus.md). DATA
+# is data/csv of the authors' program, GO_RANDOM the file src/math/rand/rng.go of Go.
+FGD ?= ../shared/groundwork/field-data
+DATA ?=
+GO_RANDOM ?=
+
+fgd: $(STAMP)
+	$(BIN)/python -m validation.fgd --runs "$(FGD)" --data "$(DATA)" --go-random "$(GO_RANDOM)"
 
 # Repeats the 1,680 runs behind studies/contention/README.md and writes the page and its pictures.
 # A quarter of an hour of CPU time. Runs that are done are kept in build/ until `make clean`.

@@ -47,19 +47,33 @@ def fill(file: MachineFile, pods: PodList, placer: str, until: float, seed: int)
 
     Raises:
         UnknownNameError: no such placer.
+        ConfigError: too many pods, or none.
     """
     draws = stream(seed, "placement")
-    machines = Machines(file.machines, draws.permutation(file.count))
+    order = draws.permutation(file.count)
+    arriving = arrivals(pods, int(until * file.capacity_milli), seed)
+    return fill_in_order(file, pods, placer, order, arriving, draws)
+
+
+def fill_in_order(
+    file: MachineFile,
+    pods: PodList,
+    placer: str,
+    order: Ints,
+    arriving: Ints,
+    draws: np.random.Generator,
+) -> Filling:
+    """Place the pods `arriving` one after the other. `order` is the visiting order of machines.
+
+    Both are numbers of pods and machines. A placer that draws does so from `draws`.
+
+    Raises:
+        UnknownNameError: no such placer.
+    """
+    machines = Machines(file.machines, order)
     fragmentation = Fragmentation(pods, machines)
     rule: Placer = PLACERS[placer].load()(machines, fragmentation, draws)
-    order = arrivals(pods, int(until * machines.capacity_milli), seed)
-    which = pods.which[order]
-    return _fill(machines, fragmentation, rule, pods, which)
-
-
-def _fill(
-    machines: Machines, fragmentation: Fragmentation, rule: Placer, pods: PodList, which: Ints
-) -> Filling:
+    which = pods.which[arriving]
     board = Board(machines, rule)
     demands = pods.demands
     place = np.full(len(which), -1, np.int64)
@@ -87,7 +101,7 @@ def _fill(
     held = np.cumsum(np.where(place >= 0, asked, 0))
     _check(machines, pods, which, place)
     return Filling(
-        machines.capacity_milli,
+        file.capacity_milli,
         fragmentation.pods,
         np.cumsum(asked),
         held,

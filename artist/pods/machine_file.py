@@ -45,6 +45,11 @@ class MachineFile(Document):
         """How many machines there are."""
         return sum(group.count for group in self.machines)
 
+    @property
+    def capacity_milli(self) -> int:
+        """Thousandths of GPUs of all of them."""
+        return 1000 * sum(group.count * group.gpus for group in self.machines)
+
     @model_validator(mode="after")
     def _some_gpus_and_not_too_many_machines(self) -> Self:
         if self.count > MOST_MACHINES:

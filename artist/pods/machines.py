@@ -52,11 +52,6 @@ class Machines:
     def __len__(self) -> int:
         return len(self.gpus)
 
-    @property
-    def capacity_milli(self) -> int:
-        """Thousandths of GPUs of all machines."""
-        return WHOLE_MILLI * int(self.gpus.sum())
-
     def allowed(self, demand: Demand) -> Bools:
         """By number of kind: whether the demand names it, or names none."""
         return np.array([not demand.kinds or kind in demand.kinds for kind in self.kinds])

@@ -107,7 +107,7 @@ def _machines_row(file: MachineFile) -> dict[str, Any]:
     return {
         "id": file.name,
         "machines": file.count,
-        "gpus": sum(group.count * group.gpus for group in file.machines),
+        "gpus": file.capacity_milli // 1000,
         "kinds": ", ".join(dict.fromkeys(group.kind for group in file.machines if group.kind)),
         "summary": file.summary,
     }

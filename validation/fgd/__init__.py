@@ -1,0 +1,1 @@
+"""Replays the published runs of fragmentation gradient descent pod by pod."""
