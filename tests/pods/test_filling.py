@@ -121,6 +121,7 @@ def test_as_many_pods_arrive_as_make_the_demand() -> None:
     more = arrivals(pods, 70_000, 1)
     assert sorted(more[:10]) == [*range(10)]
     assert 70_000 - 1000 <= pods.milli[more].sum() <= 71_000
+    assert len(arrivals(pod_list({demand(500): 2}), 4000, 1)) == 8
     less = arrivals(pods, 4000, 1)
     assert len({*less.tolist()}) == len(less) < 10
     assert 2000 < pods.milli[less].sum() <= 4000
