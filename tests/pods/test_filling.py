@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pods_made_up import clusters, demand, demands, group, lists, machine_file, pod_list
 
@@ -68,6 +68,7 @@ def test_free_and_held_are_all(groups, some, seed: int) -> None:
 
 
 @pytest.mark.parametrize("name", [entry.id for entry in PLACERS])
+@settings(max_examples=40)
 @given(groups=clusters, pods=lists, seed=st.integers(0, 99))
 def test_kept_scores_are_those_of_today(name: str, groups, pods: PodList, seed: int) -> None:
     """A board that remembers picks what one that scores every machine anew does."""
@@ -92,6 +93,7 @@ def test_kept_scores_are_those_of_today(name: str, groups, pods: PodList, seed: 
         board.tell(machine)
 
 
+@settings(max_examples=25)
 @given(groups=clusters, pods=lists, until=st.sampled_from((0.2, 1.0, 2.0)))
 def test_a_filling_is_lawful_and_the_same_twice(groups, pods: PodList, until: float) -> None:
     if not any(pod.milli for pod in pods.demands):

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from artist.errors import ConfigError
-from artist.pods.machine_file import load_machines
+from artist.pods.machine_file import MachineFile, MachineGroup, load_machines
 from artist.pods.pod_list import Demand, PodList
 from validation.fgd.__main__ import machine_numbers, read_runs
 from validation.fgd.go_random import LONG, GoRandom, read_table
@@ -69,7 +69,12 @@ def test_machines_are_found_in_the_file(tmp_path: Path) -> None:
     path.write_text("\n".join(("sn,cpu_milli,memory_mib,gpu,model", *rows[:-1], "x,1,1,1,A")))
     with pytest.raises(ConfigError, match="has machines that openb has not"):
         machine_numbers(file, path)
-    columns = replay(file, numbers, PODS, NAMES, "fgd", GoRandom(3, TABLE))
+
+
+def test_a_replay_ends_at_the_demand_of_the_published_runs() -> None:
+    group = MachineGroup(count=20, cpu_milli=64_000, memory_mib=1, gpus=8)
+    file = MachineFile(name="few", summary="", source="made up", machines=(group,))
+    columns = replay(file, range(20), PODS, NAMES, "fgd", GoRandom(3, TABLE))
     assert columns["demand_percent"][-1] == 130
 
 
