@@ -37,7 +37,7 @@ def test_fgd_by_hand() -> None:
     # fragment of .3: floor(100 / (1 + e^-.3)) = 57.
     machines = used([group(1, count=3)], (0, 0, 200), (1, 0, 500), (2, 0, 700))
     assert scores("fgd", machines, demand(300)) == [50, 45, 57]
-    # All need 4 cores. A pod that leaves 3 of 8 makes the half GPU beside it useless: F grows by .5.
+    # All need 4 cores. A pod that leaves 3 of 8 makes the half GPU beside it useless: .5 more.
     machines = Machines([group(1)])
     pods = pod_list({demand(500, 4000): 1})
     assert scores("fgd", machines, demand(500, 5000), pods) == [37]
