@@ -176,7 +176,8 @@ class Scenario(_Explained):
     interference: str = Field(
         default="time-slicing",
         description="how fast jobs are that share GPUs, if the policy lets them: time-slicing "
-        "(each as if it had an equal part of the time), or a CSV file of measured pairs",
+        "(each as if it had an equal part of the time), h200 (pairs measured on one H200), or a "
+        "CSV file of measured pairs (artist measure --beside)",
     )
     data: str | None = Field(
         default=None, description="a file with the tables that jobs read, and their regions"

@@ -12,14 +12,19 @@ Row = tuple[str, dict[str, str]]
 """Where the row is, `FILE:LINE`, and its cells by column."""
 
 
-def csv_rows(path: Path, text: str) -> tuple[list[str], list[Row]]:
+def csv_rows(path: Path, text: str, *, commented: bool = False) -> tuple[list[str], list[Row]]:
     """The columns and the rows of a CSV `text`, which was read from `path`.
 
-    Names and cells lose the blanks around them. Rows without any text are left out.
+    Names and cells lose the blanks around them. Rows without any text are left out. Where a file is
+    `commented`, lines that begin with # may come before the columns.
 
     Raises:
         TraceError: empty, not CSV, or a row with fewer or more cells than there are columns.
     """
+    above = 0
+    while commented and text.startswith("#"):
+        text = text.partition("\n")[2]
+        above += 1
     reader = csv.reader(io.StringIO(text), strict=True)
     rows: list[Row] = []
     try:
@@ -30,12 +35,14 @@ def csv_rows(path: Path, text: str) -> tuple[list[str], list[Row]]:
         for cells in reader:
             if not any(cells):
                 continue
-            where = f"{path}:{reader.line_num}"
+            where = f"{path}:{above + reader.line_num}"
             if len(cells) != len(columns):
                 raise TraceError(
                     f"{where}: {len(cells)} cells, expected {len(columns)}; correct this row"
                 )
             rows.append((where, dict(zip(columns, map(str.strip, cells), strict=True))))
     except csv.Error as cause:
-        raise TraceError(f"{path}:{reader.line_num}: not CSV ({cause}); correct it") from cause
+        raise TraceError(
+            f"{path}:{above + reader.line_num}: not CSV ({cause}); correct it"
+        ) from cause
     return columns, rows

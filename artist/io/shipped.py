@@ -19,19 +19,19 @@ def resource(*parts: str) -> Path:
     return root.joinpath(*parts)
 
 
-def document_names(folder: str) -> list[str]:
+def document_names(folder: str, kind: str = ".yaml") -> list[str]:
     """Names of the documents in `./astra_configs/FOLDER` and in the shipped one."""
-    return sorted({path.stem for place in _places(folder) for path in place.glob("*.yaml")})
+    return sorted({path.stem for place in _places(folder) for path in place.glob(f"*{kind}")})
 
 
-def document_path(folder: str, name: str) -> Path | None:
+def document_path(folder: str, name: str, kind: str = ".yaml") -> Path | None:
     """The file of a document that a user names, by its path or by its name; None if unknown.
 
     A name is looked up in `./astra_configs/FOLDER`, then in the shipped one.
     """
-    if name.endswith((".yaml", ".yml")) or "/" in name:
+    if name.endswith((kind, ".yml")) or "/" in name:
         return Path(name)
-    candidates = (place / f"{name}.yaml" for place in _places(folder))
+    candidates = (place / f"{name}{kind}" for place in _places(folder))
     return next((path for path in candidates if is_file(path)), None)
 
 

@@ -66,7 +66,8 @@ def _named(scenario: Scenario) -> Iterator[tuple[str, str]]:
     if kind == "table" and file:
         yield "contention", file
     if scenario.interference != "time-slicing":
-        yield "interference", scenario.interference
+        table = document_path("interference", scenario.interference, ".csv")
+        yield "interference", str(table or scenario.interference)
     if scenario.failures != "none":
         yield "failures", _failure_file(scenario.failures)
     if isinstance(scenario.tenants, str):

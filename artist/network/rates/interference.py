@@ -28,9 +28,13 @@ from artist.contract import JobView, Rate, RateFunction, SharedLinks
 from artist.errors import ConfigError, TraceError, shortened
 from artist.io.csv_rows import csv_rows
 from artist.io.reading import as_float, decode, read_bytes
+from artist.io.shipped import document_names, document_path
 from artist.units import Tick
 from artist.workload.job import Job
 from artist.workload.models import canonical_if_known
+
+FOLDER = "interference"
+"""Where tables of pairs are: `astra_configs/interference`."""
 
 TIME_SLICING = "time-slicing"
 """Every pair takes turns; no table."""
@@ -119,10 +123,11 @@ def interfered(
     """The rate function of a run in which so many jobs may share a GPU.
 
     Raises:
-        ConfigError: a table of several kinds of GPUs, none of which the cluster names.
+        ConfigError: an unknown name, or a table of several kinds of GPUs, none of which the cluster
+            names.
         TraceError: the file is no table of speeds.
     """
-    speeds = {} if interference == TIME_SLICING else read_speeds(Path(interference))
+    speeds = {} if interference == TIME_SLICING else read_speeds(table_path(interference))
     if jobs_per_gpu == 1:
         return inside
     kinds = sorted({kind for _, _, kind in speeds if kind})
@@ -136,6 +141,21 @@ def interfered(
     return InterferedRates(inside, Pairs(tree, speeds))
 
 
+def table_path(name: str) -> Path:
+    """The file of a table that a user names, by its path or by its name.
+
+    Raises:
+        ConfigError: the name is unknown.
+    """
+    path = document_path(FOLDER, name, ".csv")
+    if path is None:
+        names = [TIME_SLICING, *document_names(FOLDER, ".csv")]
+        raise ConfigError(
+            f"interference {shortened(name)}: expected {' or '.join(names)}, or a CSV file"
+        )
+    return path
+
+
 def read_speeds(path: Path) -> dict[_Pair, float]:
     """The speeds of a table.
 
@@ -143,7 +163,7 @@ def read_speeds(path: Path) -> dict[_Pair, float]:
         TraceError: columns are missing, a speed is out of range, or a pair has two of them; names
             file and line.
     """
-    columns, rows = csv_rows(path, decode(path, read_bytes(path)))
+    columns, rows = csv_rows(path, decode(path, read_bytes(path)), commented=True)
     if lacking := [name for name in COLUMNS if name not in columns]:
         raise TraceError(
             f"{path}:1: columns {', '.join(columns)}, expected {', '.join(COLUMNS)}; add "
