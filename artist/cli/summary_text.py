@@ -107,6 +107,11 @@ def print_sentences(summary: Mapping[str, Any], scenario: Scenario) -> None:
         )
     if "contention" in summary:
         print_text(_contention_sentence(summary, scenario))
+    if "gpu_shared_share" in summary:
+        print_text(
+            f"Several jobs shared a GPU in {100 * summary['gpu_shared_share']:.1f} % of the "
+            f"cluster's GPU time (interference {scenario.interference})."
+        )
     if "speeds" in summary and summary.get("reads_gpu_kinds") == "no":
         print_text(
             f"Policy {summary['policy']} ignores kinds of GPUs: jobs get whatever is free, fast or "

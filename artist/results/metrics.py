@@ -287,11 +287,15 @@ def _comm_time_share(jobs: Table) -> float:
 
 
 def _shares(rows: Rows, available_gpu_s: float) -> Mapping[str, float]:
-    """What the cluster's GPU time was used for. The first share is the sum of the others."""
+    """What the cluster's GPU time was used for. The first share is the sum of the next four."""
     held = sum(row.placement.gpus * (row.end - row.start) for row in rows.placements if row.first)
     shares = {"gpu_allocated_share": held / TICKS_PER_S / available_gpu_s}
     for part, gpu_s in gpu_time(rows)._asdict().items():
         shares[f"gpu_{part}_share"] = gpu_s / available_gpu_s
+    together = [row for row in rows.placements if row.beside and row.first]
+    if together:
+        shared = sum(row.placement.gpus * (row.end - row.start) for row in together)
+        shares["gpu_shared_share"] = shared / TICKS_PER_S / available_gpu_s
     return shares
 
 

@@ -36,7 +36,7 @@ from artist.contract import (
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
 from artist.errors import InvariantError, PolicyError
-from artist.network.rates.interference import Pairs, interfered, read_speeds
+from artist.network.rates.interference import Pairs, interfered, read_speeds, table_path
 from artist.network.rates.isolated import AloneRates
 from artist.units import TICKS_PER_S, ticks
 from artist.workload.job import Job
@@ -296,6 +296,13 @@ def test_measured_pairs_have_their_speeds_and_others_take_turns(tmp_path: Any) -
     assert intervals(rows, 0)[1].source == "by-level+shared"
 
 
+def test_the_shipped_table_is_read_with_its_comments() -> None:
+    speeds = read_speeds(table_path("h200"))
+    assert speeds["resnet50", "bert-base", ""] == 0.687
+    assert speeds["bert-base", "resnet50", ""] == 0.634
+    assert len(speeds) == 8 * 8  # every pair of eight models, both ways
+
+
 def test_what_other_jobs_cost_adds_up_on_the_slowest_kind() -> None:
     tree = replace(cluster([1], [1]), kinds=("new", "old"))
     pairs = Pairs(tree, {("a", "b", "new"): 0.8, ("a", "b", "old"): 0.5, ("a", "c", ""): 0.25})
@@ -311,7 +318,7 @@ def test_what_other_jobs_cost_adds_up_on_the_slowest_kind() -> None:
     [
         ("model_a,speed_a\na,1\n", ":1: columns model_a, speed_a, expected .*add model_b, speed_b"),
         ("model_a,model_b,speed_a,speed_b\na,b,2,.5\n", ":2: speed_a '2', expected a number"),
-        ("model_a,model_b,speed_a,speed_b\na,,1,.5\n", ":2: a row without two models"),
+        ("# mine\nmodel_a,model_b,speed_a,speed_b\na,,1,.5\n", ":3: a row without two models"),
         ("model_a,model_b,speed_a,speed_b\na,b,1,.5\nb,a,.6,1\n", ":3: b beside a is 0.6, but 0.5"),
     ],
 )

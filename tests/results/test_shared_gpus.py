@@ -63,6 +63,9 @@ def test_gpu_time_of_jobs_adds_up_to_that_of_the_cluster(policy: str) -> None:
     assert sum(summary[f"gpu_{part}_share"] for part in parts) == pytest.approx(
         summary["gpu_allocated_share"]
     )
+    together = (gpu_s * (sharers - 1) / 2).sum()  # each pair has two rows
+    available_gpu_s = summary["gpus"] * summary["makespan_s"]
+    assert summary["gpu_shared_share"] == pytest.approx(together / available_gpu_s)
     timeline = result.tables["timeline"]
     assert max(timeline["gpus_held"]) <= summary["gpus"]
     assert min(timeline["gpus_fragmented"]) >= 0
@@ -83,7 +86,13 @@ def test_a_table_of_pairs_is_an_input_of_the_run(policy: str, tmp_path: Path) ->
 def test_a_run_without_sharing_says_nothing_of_it() -> None:
     result = run("fifo")
     assert "beside" not in result.tables["placements"]
+    assert "gpu_shared_share" not in result.summary
     assert "interference" not in result.scenario.model_dump()
+
+
+def test_an_unknown_table_is_an_error_that_names_the_known_ones(policy: str) -> None:
+    with pytest.raises(ConfigError, match="expected time-slicing or h200, or a CSV file"):
+        run(policy, interference="h100")
 
 
 def test_wrappers_refuse_a_policy_that_shares_gpus(policy: str) -> None:

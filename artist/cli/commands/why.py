@@ -161,6 +161,8 @@ def _stay_line(stay: dict[str, Any]) -> tuple[str, str]:
     if slow := stay.get("slow_unit"):
         speed += f" on {slow}"
     kind = f" of {stay['gpu_kind']}" if "gpu_kind" in stay else ""
+    if stay.get("beside"):
+        kind += f" beside {_jobs(stay['beside'])}"
     where = f"{stay['signature']}{kind}, tier {stay['level']}{speed}; {ended_words(stay['ended'])}"
     return f"runs on {stay['gpus']}", where
 
