@@ -19,6 +19,7 @@ from artist.config import ABOUT_THE_TRACE, SIZES
 from artist.registry import UnknownNameError
 from artist.report.quantities import Quantity, units_of
 from artist.report.reader import RecordedRun
+from artist.report.worlds import Decides
 from artist.results.terms.number_text import DisplayUnit
 
 Replicate = tuple[int, int]
@@ -96,6 +97,8 @@ class Study:
     policy_slugs: tuple[str, ...]
     units: Mapping[Quantity, DisplayUnit]
     """The unit of each kind of time, the same in all charts."""
+    worlds: tuple[Decides, ...] = ()
+    """What comparisons in several worlds say, of which these are the runs."""
 
     def policy_slug(self, policy: str) -> str:
         """A policy's label as part of a file name, unique."""

@@ -21,6 +21,7 @@ from artist.report.figures_of_circles import on_circles
 from artist.report.figures_of_jobs import distributions
 from artist.report.figures_of_links import on_links
 from artist.report.figures_of_tenants import of_tenants
+from artist.report.figures_of_worlds import of_worlds
 from artist.report.figures_over_time import of_one_run, over_time
 from artist.report.grouping import Study
 from artist.report.page_data import page_data
@@ -56,7 +57,7 @@ _LINKS, _CIRCLES = "links", "circles"
 
 def figures(study: Study) -> list[Figure]:
     """Every figure of a report except the cluster timelines."""
-    drawn = list(overview(study))
+    drawn = [*of_worlds(study), *overview(study)]
     for setting in study.settings:
         drawn += distributions(study, setting)
         drawn += by_group(study, setting)

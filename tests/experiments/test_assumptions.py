@@ -68,6 +68,16 @@ def test_what_a_scenario_does_not_assume_is_left_out(
     assert present in worlds
 
 
+def test_run_times_are_learned_where_a_policy_expects_them() -> None:
+    learned = {"policy_options": {"estimates": "learned"}}
+    assert not any("estimates" in label for label, _ in assumptions_of(BASE, ["fifo", "las"]))
+    (_, one) = next(x for x in assumptions_of(BASE, ["las", "easy"]) if "estimates" in x[0])
+    assert one.policy_options == learned["policy_options"]
+    given = BASE.model_copy(update=learned)
+    labels = [label for label, _ in assumptions_of(given, ["las", "easy"])]
+    assert "estimates=exact" in labels
+
+
 def test_the_load_goes_up_and_down_by_a_fifth() -> None:
     worlds = changed(BASE.model_copy(update={"arrivals": "poisson:100"}))
     assert worlds["load +20%"] == {"arrivals": "poisson:120"}

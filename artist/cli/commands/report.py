@@ -40,11 +40,14 @@ def report(
     quiet: NoHints = False,
 ) -> None:
     """Show runs on one self-contained HTML page, or as figures for papers."""
+    from dataclasses import replace
+
     from artist.io.writing import check_new_file, write_whole
     from artist.report.grouping import group
     from artist.report.page import page
     from artist.report.paper_figures import check_folder, write_figures
     from artist.report.reader import read_runs
+    from artist.report.worlds import read_worlds
 
     target = out or (None if figures else Path("report.html"))
     if target:
@@ -52,6 +55,7 @@ def report(
     if figures:
         check_folder(figures, overwrite=overwrite)
     study = group(read_runs(runs, None if quiet else _say_left_out), baseline)
+    study = replace(study, worlds=read_worlds(runs))
     if target:
         content = page(study, title)
         write_whole(target, content)

@@ -17,6 +17,7 @@ from artist.estimates.calibration import fitted_as_asked
 from artist.experiments.comparison.across import Domain, World, domains
 from artist.experiments.comparison.compare import is_drawn
 from artist.experiments.comparison.comparison_result import Comparison
+from artist.experiments.comparison.variants import takes_option
 from artist.results.statistics.compare_values import LESS, MORE, ComparedValues, Verdict
 from artist.results.statistics.holm import Pair, compare_together
 from artist.run import asked_fabric, build_calibration, build_fabric
@@ -31,6 +32,9 @@ FAILURES = "meta-rsc"
 
 LOAD = 0.2
 """Drawn arrivals come this share more and less often. Our choice."""
+
+ESTIMATES = "learned"
+"""Expected run times where they are exact: those of Tsafrir, Etsion and Feitelson (TPDS 2007)."""
 
 OTHER_SEED = 1000
 """Added to the seed for another draw: replicates never reach it."""
@@ -78,8 +82,10 @@ def assumptions_of(scenario: Scenario, policies: Sequence[str] = ()) -> list[Wor
 
     `policies` are those that are compared, where that is not the scenario's.
     """
+    policies = policies or (scenario.policy,)
     worlds = [World(AS_GIVEN, scenario)]
-    for label, changes in _changes(scenario):
+    estimating = any(takes_option(name, "estimates", ESTIMATES) for name in policies)
+    for label, changes in _changes(scenario, estimating=estimating):
         worlds.append(World(label, scenario.model_copy(update=changes)))
     return worlds
 
@@ -141,8 +147,8 @@ def _ratios(comparison: Comparison, domain: Domain) -> list[float]:
     return [value / by for by, value in zip(base, other, strict=True)]
 
 
-def _changes(scenario: Scenario) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Label and changed settings of each assumption."""
+def _changes(scenario: Scenario, *, estimating: bool) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Label and changed settings of each assumption. `estimating`: policies expect run times."""
     if scenario.backend != "none":
         yield from _of_the_network(scenario)
     if scenario.restart_s:
@@ -153,6 +159,10 @@ def _changes(scenario: Scenario) -> Iterator[tuple[str, dict[str, Any]]]:
         yield f"failures={FAILURES}", {"failures": FAILURES}
     else:
         yield "failures=none", {"failures": "none", "checkpoint": None}
+    if estimating:
+        options = scenario.policy_options
+        other = ESTIMATES if options.get("estimates", "exact") == "exact" else "exact"
+        yield f"estimates={other}", {"policy_options": {**options, "estimates": other}}
     if (match := ARRIVALS.fullmatch(scenario.arrivals)) and match[1]:
         for factor in (1 + LOAD, 1 - LOAD):
             rate = f"poisson:{float(match[1]) * factor:.6g}"
