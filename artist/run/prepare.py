@@ -14,7 +14,6 @@ from artist.contract import EventSource, Policy, RateFunction
 from artist.engine.simulator import Simulator
 from artist.errors import ConfigError
 from artist.estimates.backends import NoCommunication
-from artist.network.rates.interference import interfered
 from artist.network.rates.network_of_run import NetworkOfRun
 from artist.network.rates.rate_functions import open_contention
 from artist.results.named_files import file_digests
@@ -103,7 +102,10 @@ def prepare(
     if data is not None:
         policy = gate = data.gate(policy)
         rates = data.rates(rates)
-    rates = interfered(rates, scenario.interference, tree, jobs_per_gpu)
+    if jobs_per_gpu > 1 or scenario.interference != "time-slicing":
+        from artist.network.rates.interference import interfered
+
+        rates = interfered(rates, scenario.interference, tree, jobs_per_gpu)
     if events is None and failures is not None:
         events = failures.events(scenario.seed)
         policy = failures.respecting_notices(policy)
