@@ -1,0 +1,53 @@
+"""How far are the rules for pairs that nobody measured, and for threes, from an H200?"""
+
+from pathlib import Path
+from statistics import median
+
+import pytest
+from support import nested
+
+from artist.cluster.placement import Placement
+from artist.io.csv_rows import csv_rows
+from artist.network.rates.interference import TAKING_TURNS, Pairs, read_speeds, table_path
+from artist.workload.job import Job
+
+ON_ONE_GPU = Placement((0,), (1,))
+H200 = table_path("h200")
+
+
+def _job(model: str) -> Job:
+    return Job(model, 0.0, 1, model, 10, 1.0)
+
+
+def _speed(speeds: dict, model: str, *others: str) -> float:
+    pairs = Pairs(nested(("machine", "network"), [4]), speeds)
+    return 1 / pairs.slowdown(_job(model), ON_ONE_GPU, [_job(other) for other in others])
+
+
+def test_a_pair_nobody_measured_has_the_speed_of_two_of_its_model() -> None:
+    _, rows = csv_rows(H200, H200.read_text(), commented=True)
+    of_models = {x["model_a"] for _, x in rows if x["source"] == "models"}
+    speeds = read_speeds(H200)
+    beside_itself = {pair: speed for pair, speed in speeds.items() if pair[0] == pair[1]}
+    errors = [
+        _speed(beside_itself, one, other) / speed - 1
+        for (one, other, _), speed in speeds.items()
+        if one != other and {one, other} <= of_models
+    ]
+    assert len(errors) == 20
+    assert median(map(abs, errors)) == pytest.approx(0.026, abs=0.001)
+    assert max(map(abs, errors)) == pytest.approx(0.061, abs=0.001)
+    assert _speed(beside_itself, "gpt2", "a model of one's own") == pytest.approx(0.462)
+    assert _speed(beside_itself, "inceptionv3", "gpt2") == TAKING_TURNS
+
+
+def test_times_that_others_cost_add_up_to_too_little_among_three() -> None:
+    path = Path(__file__).with_name("threes_on_h200.csv")
+    _, rows = csv_rows(path, path.read_text(), commented=True)
+    errors = [
+        _speed(read_speeds(H200), x["model"], x["beside"], x["and"]) / float(x["speed"]) - 1
+        for _, x in rows
+    ]
+    assert len(errors) == 18
+    assert median(errors) == pytest.approx(0.053, abs=0.001)
+    assert max(errors) == pytest.approx(0.253, abs=0.001)
