@@ -33,7 +33,6 @@ from artist.io.reading import as_float, decode, read_bytes
 from artist.io.shipped import document_names, document_path
 from artist.units import Tick
 from artist.workload.job import Job
-from artist.workload.models import canonical_if_known
 
 FOLDER = "interference"
 """Where tables of pairs are: `astra_configs/interference`."""
@@ -69,6 +68,9 @@ class Pairs:
         return 1.0 + sum(1.0 / self._speed(job.model, x.model, kind) - 1.0 for x in others)
 
     def _speed(self, model: str, other: str, kind: str) -> float:
+        # A run in which no GPU is shared reads no catalogue of models.
+        from artist.workload.models import canonical_if_known
+
         one, beside = canonical_if_known(model), canonical_if_known(other)
         plain = one.partition("@")[0]
         pairs = ((one, beside), (plain, beside.partition("@")[0]), (one, one), (plain, plain))
@@ -167,6 +169,8 @@ def read_speeds(path: Path) -> dict[_Pair, float]:
         TraceError: columns are missing, a speed is out of range, or a pair has two of them; names
             file and line.
     """
+    from artist.workload.models import canonical_if_known
+
     columns, rows = csv_rows(path, decode(path, read_bytes(path)), commented=True)
     if lacking := [name for name in COLUMNS if name not in columns]:
         raise TraceError(
