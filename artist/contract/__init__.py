@@ -58,7 +58,14 @@ from artist.contract.policy import (
     WrapperPolicy,
     policy_name,
 )
-from artist.contract.rates import NO_CHECKPOINT, Checkpoint, CheckpointRule, Rate, RateFunction
+from artist.contract.rates import (
+    NO_CHECKPOINT,
+    Checkpoint,
+    CheckpointRule,
+    Rate,
+    RateFunction,
+    RatesAround,
+)
 from artist.contract.views import (
     NOBODY_ON_NOTICE,
     ClusterView,
@@ -73,7 +80,7 @@ __all__ = [
     "NO_SHARED_LINKS", "WAIT_CAUSES", "BasePolicy", "Checkpoint", "CheckpointRule", "ClusterView",
     "DataView", "Decision", "EventSource", "Fetch", "Hold", "JobView", "LinkPattern", "LinksNow",
     "Migrate", "Moves", "NoSharedLinks", "Notice", "Options", "Outage", "OutsideEvent",
-    "PatternsUnknown", "Policy", "Preempt", "Rate", "RateFunction", "Restore", "SetBatch",
-    "SharedLinks", "Slowdowns", "Start", "Turn", "UpPhase", "Uplink", "Wait", "WaitCause", "Wake",
-    "WhatIf", "Withdraw", "WrapperPolicy", "nothing_to_try", "policy_name",
+    "PatternsUnknown", "Policy", "Preempt", "Rate", "RateFunction", "RatesAround", "Restore",
+    "SetBatch", "SharedLinks", "Slowdowns", "Start", "Turn", "UpPhase", "Uplink", "Wait",
+    "WaitCause", "Wake", "WhatIf", "Withdraw", "WrapperPolicy", "nothing_to_try", "policy_name",
 ]  # fmt: skip

@@ -64,15 +64,39 @@ class RateFunction(Protocol):
 
         `changed` holds the jobs that started, moved, were held, lost their GPUs or finished at
         this instant, those whose GPUs others have come to share or share no longer, and those whose
-        rate has come to its `until`. The answer must name every one
-        of them that runs, and may name any other running job. `JobView.former_placement` says
-        which GPUs a job has left: at this instant if it waits, finished or `started` now.
+        rate has come to its `until`. The answer must name every one of them that runs, and may name
+        any other running job. `JobView.former_placement` says which GPUs a job has left: at this
+        instant if it waits, finished or `started` now.
         """
         ...
 
     def alone(self, job: Job, placement: Placement) -> Rate:
         """The rate of a job on some GPUs by the estimate, without any links. A policy may ask."""
         ...
+
+
+class RatesAround:
+    """Base of a rate function around another one; forwards what it does not change.
+
+    `facts` are what copies of a run may share of its own: they never change.
+    """
+
+    def __init__(self, inside: RateFunction, *facts: object) -> None:
+        self._inside, self._facts = inside, facts
+
+    @property
+    def facts(self) -> list[object]:
+        """What copies of a run may share, also of the function inside."""
+        return [*getattr(self._inside, "facts", ()), *self._facts]
+
+    @property
+    def links(self) -> SharedLinks:
+        """Those of the rate function inside."""
+        return self._inside.links
+
+    def alone(self, job: Job, placement: Placement) -> Rate:
+        """By the estimate of the function inside."""
+        return self._inside.alone(job, placement)
 
 
 class Checkpoint(NamedTuple):

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from artist.cluster.placement import Placement
-from artist.contract import JobView, Rate, RateFunction, SharedLinks
+from artist.contract import JobView, Rate, RateFunction, RatesAround
 from artist.data.store import Store
 from artist.data.wide_area import Link, WideAreaFlow, max_min
 from artist.units import Tick
@@ -55,22 +55,14 @@ class _Reader:
         )
 
 
-class RemoteReads:
+class RemoteReads(RatesAround):
     """The rate function inside, slowed by reads over the wide-area network."""
 
     def __init__(self, inside: RateFunction, store: Store, capacity: Fraction) -> None:
         """`capacity` of a region's link each way, bytes per second."""
-        self._inside, self._store, self._capacity = inside, store, capacity
+        super().__init__(inside)
+        self._store, self._capacity = store, capacity
         self._readers: dict[int, _Reader] = {}
-
-    @property
-    def links(self) -> SharedLinks:
-        """Those of the rate function inside."""
-        return self._inside.links
-
-    def alone(self, job: Job, placement: Placement) -> Rate:
-        """By the estimate: without any links, and so without reads."""
-        return self._inside.alone(job, placement)
 
     def __call__(
         self, now: Tick, running: Mapping[int, JobView], changed: Sequence[JobView]

@@ -15,10 +15,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from artist.cluster.placement import Placement
-from artist.contract import JobView, Rate, RateFunction, SharedLinks
+from artist.contract import JobView, Rate, RateFunction, RatesAround
 from artist.failures.failing_units import SlowLeaves
 from artist.units import LAST_TICK, Tick
-from artist.workload.job import Job
 
 RateInIsolation: TypeAlias = "Callable[[JobView, Placement, Tick, float], Rate]"
 """The rate of a running job by the estimate, at a tick, on GPUs that compute so many times longer.
@@ -65,27 +64,14 @@ class Slowdowns:
         return Slowdowns(one._replace(end=LAST_TICK) for one in slow if one.start <= now < one.end)
 
 
-class SlowedRates:
+class SlowedRates(RatesAround):
     """The rate function inside, for jobs on slow machines too."""
 
     def __init__(
         self, inside: RateFunction, isolated: RateInIsolation, slowdowns: Slowdowns
     ) -> None:
-        self._inside, self._isolated, self._slowdowns = inside, isolated, slowdowns
-
-    @property
-    def facts(self) -> list[object]:
-        """What copies of a run may share: what the function inside knows, and what is slow when."""
-        return [*getattr(self._inside, "facts", ()), self._slowdowns]
-
-    @property
-    def links(self) -> SharedLinks:
-        """Those of the rate function inside."""
-        return self._inside.links
-
-    def alone(self, job: Job, placement: Placement) -> Rate:
-        """By the estimate: at full speed."""
-        return self._inside.alone(job, placement)
+        super().__init__(inside, slowdowns)
+        self._isolated, self._slowdowns = isolated, slowdowns
 
     def __call__(
         self, now: Tick, running: Mapping[int, JobView], changed: Sequence[JobView]

@@ -26,7 +26,7 @@ from pathlib import Path
 from artist.cluster.kinds import kinds_of
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ONE_KIND, ClusterTree
-from artist.contract import JobView, Rate, RateFunction, SharedLinks
+from artist.contract import JobView, Rate, RateFunction, RatesAround
 from artist.errors import ConfigError, TraceError, shortened
 from artist.io.csv_rows import csv_rows
 from artist.io.reading import as_float, decode, read_bytes
@@ -81,25 +81,12 @@ class Pairs:
         return TAKING_TURNS
 
 
-class InterferedRates:
+class InterferedRates(RatesAround):
     """The rate function inside, for jobs that share GPUs too."""
 
     def __init__(self, inside: RateFunction, pairs: Pairs) -> None:
-        self._inside, self._pairs = inside, pairs
-
-    @property
-    def facts(self) -> list[object]:
-        """What copies of a run may share: what the function inside knows, and speeds of pairs."""
-        return [*getattr(self._inside, "facts", ()), self._pairs]
-
-    @property
-    def links(self) -> SharedLinks:
-        """Those of the rate function inside."""
-        return self._inside.links
-
-    def alone(self, job: Job, placement: Placement) -> Rate:
-        """By the estimate: on GPUs of its own."""
-        return self._inside.alone(job, placement)
+        super().__init__(inside, pairs)
+        self._pairs = pairs
 
     def __call__(
         self, now: Tick, running: Mapping[int, JobView], changed: Sequence[JobView]
