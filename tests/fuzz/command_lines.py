@@ -74,7 +74,7 @@ TEXTS = [
     "010", "1:30", "\u0663", "10" * 10, "x2", "+2", "x1e308", "1us..1s", "1s..1us", "a=b", "=", ",",
     "a,a", "4+4/8", "9+9", "0,0", "-1/-1", "100:40:50", "1e308:1:1", "resnet50:4,4", "auto", "2%",
     "1e99%", "10min", "-5min", "1e99h", "decided", "racks=1,2", "restart_s=nan", "policy=las",
-    "system.preferred_dataset_splits=10000", "fabric.network.bandwidth=x2", "fabric.x.y=1",
+    "system.preferred_dataset_splits=1000", "fabric.network.bandwidth=x2", "fabric.x.y=1",
     "checkpoint.interval_s=1", "table:pipe", "mean", "meta-rsc", "synth:9:8:1", "none=1e9",
 ]  # fmt: skip
 ABSENT = {"--debug", "--help", "-h", "--version", "--workers"}

@@ -73,7 +73,7 @@ REFUSED = {
     "an endless timer": (
         "scenario", "policy: dally-manual\npolicy_options: {machine_timer_s: .inf}\n", "finite",
     ),
-    "splits without end": ("fabric", fabric(preferred_dataset_splits=2**63), "at most 10000"),
+    "splits without end": ("fabric", fabric(preferred_dataset_splits=2**63), "at most 1000"),
     "a memory that stands still": (
         "fabric", fabric(local_mem_bandwidth_gb_per_s=1e-320), "local_mem_bandwidth",
     ),

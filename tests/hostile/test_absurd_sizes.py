@@ -35,7 +35,7 @@ LATENCY = ("latency", "--model", "resnet50", "--topology", "Ring", "--bandwidth"
         (("sim", "--seed", BILLION * 3), 2, "9223372036854775808"),
         (("latency", "--model", "resnet50", "--placement", BILLION), 2, "1 to 4000000"),
         ((*LATENCY, BILLION), 4, "at most 4000000"),
-        ((*LATENCY, "8", "--system", f"preferred_dataset_splits={BILLION}"), 4, "at most 10000"),
+        ((*LATENCY, "8", "--system", f"preferred_dataset_splits={BILLION}"), 4, "at most 1000"),
         (("compare", "--policies", "fifo,las", "--permutations", BILLION), 2, "at most 100000"),
         (("sweep", "e.yaml", "--out", "out"), 2, "at most 100000"),
         (

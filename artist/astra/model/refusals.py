@@ -18,8 +18,9 @@ from artist.workload.layers import Collective, Parallelism, Scope, Workload
 
 # ASTRA-sim keeps a list of four, and reads beyond it where an algorithm list is longer.
 MAX_GROUPS = 4
-# Each of these parts is simulated by itself; ASTRA-sim's examples have 1 to 64 of them.
-MAX_SPLITS = 10_000
+# Each of these parts is simulated by itself; ASTRA-sim's examples have 1 to 64 of them. So many
+# take seconds, ten times as many a minute.
+MAX_SPLITS = 1_000
 # A byte a second, and eleven days for a message: far from any network, and far from overflow.
 SLOWEST_GIB_PER_S = 1e-9
 LONGEST_NS = 1e15
