@@ -222,7 +222,7 @@ def test_what_goes_into_a_unit_comes_out_of_others(placement: Placement) -> None
         assert up == pytest.approx(down)
 
 
-@given(placements_on(TREE), st.sampled_from(["bounded", "flat"]))
+@given(placements_on(TREE), st.sampled_from(["bounded", "wider", "flat"]))
 def test_only_links_that_the_placement_crosses_carry_bytes(
     placement: Placement, uneven: str
 ) -> None:
