@@ -133,7 +133,7 @@ def test_of_a_tie_the_setting_that_takes_less_is_named(
 def test_too_few_replicates_say_how_many_a_verdict_needs() -> None:
     values = {"a": {"jct_mean_s": (1.0, 1.1)}, "b": {"jct_mean_s": (2.0, 2.1)}}
     _, sure = answer(compared("policy", values, ORDERS[:2], 0.02, None))
-    assert sure == "May be noise: a verdict needs 5 independent replicates, there are 2."
+    assert sure == "Untested: a verdict needs 5 independent replicates, there are 2."
 
 
 def test_what_no_order_changes_is_exact() -> None:
