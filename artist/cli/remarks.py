@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from artist.config import Scenario
 
 ABOUT = ("fabric", "backend", "gpus_per_machine", "tree", "cluster")
@@ -28,6 +30,21 @@ def unread_quotas(scenario: Scenario) -> str:
     if not scenario.tenants or getattr(build_policy(scenario), "has_quotas", False):
         return ""
     return f"{scenario.policy} keeps no quotas of tenants; quota({scenario.policy}) does."
+
+
+def sharing(scenarios: Iterable[Scenario]) -> str:
+    """A sentence on the speed of jobs that share GPUs, if a policy lets them."""
+    from artist.run import build_policy
+
+    share = (x for x in scenarios if getattr(build_policy(x), "jobs_per_gpu", 1) > 1)
+    if (one := next(share, None)) is None:
+        return ""
+    if one.interference != "time-slicing":
+        return f"Jobs that share a GPU have the speeds of {one.interference} (interference)."
+    return (
+        "Jobs that share a GPU take turns, so that sharing gains no throughput; --set "
+        "interference=h200 takes pairs that were measured on an H200."
+    )
 
 
 def _asked_otherwise(scenario: Scenario) -> str:

@@ -110,7 +110,7 @@ def print_sentences(summary: Mapping[str, Any], scenario: Scenario) -> None:
     if "gpu_shared_share" in summary:
         print_text(
             f"Several jobs shared a GPU in {100 * summary['gpu_shared_share']:.1f} % of the "
-            f"cluster's GPU time (interference {scenario.interference})."
+            "cluster's GPU time."
         )
     if "speeds" in summary and summary.get("reads_gpu_kinds") == "no":
         print_text(

@@ -101,6 +101,7 @@ def test_models_share_a_device(tmp_path: Path) -> None:
         (("--model", "resnet51"), "unknown model 'resnet51'"),
         (("--model", "llama2-7b"), "is not data-parallel"),
         (("--model", "graphsage", "--beside", "llama2-7b"), "is not data-parallel"),
+        (("--model", "graphsage", "--beside", "lstm", "--steps", "3"), "leave out --processes"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(

@@ -7,8 +7,15 @@ import pytest
 from support import nested
 
 from artist.cluster.placement import Placement
+from artist.errors import ConfigError
 from artist.io.csv_rows import csv_rows
-from artist.network.rates.interference import TAKING_TURNS, Pairs, read_speeds, table_path
+from artist.network.rates.interference import (
+    TAKING_TURNS,
+    Pairs,
+    interfered,
+    read_speeds,
+    table_path,
+)
 from artist.workload.job import Job
 
 ON_ONE_GPU = Placement((0,), (1,))
@@ -51,3 +58,34 @@ def test_times_that_others_cost_add_up_to_too_little_among_three() -> None:
     assert len(errors) == 18
     assert median(errors) == pytest.approx(0.053, abs=0.001)
     assert max(errors) == pytest.approx(0.253, abs=0.001)
+
+
+def _table(tmp_path: Path, rows: str) -> str:
+    path = tmp_path / "pairs.csv"
+    path.write_text(f"model_a,model_b,speed_a,speed_b,gpu_kind\n{rows}")
+    return str(path)
+
+
+def test_two_of_a_model_have_one_speed(tmp_path: Path) -> None:
+    speeds = read_speeds(Path(_table(tmp_path, "resnet50,resnet50,0.653,0.649,\n")))
+    assert speeds == {("resnet50", "resnet50", ""): pytest.approx(0.651)}
+
+
+def test_rows_of_the_kind_stand_before_rows_of_none(tmp_path: Path) -> None:
+    rows = ["lstm,gpt2,0.6,0.6,v100", "lstm,gpt2,0.9,0.9,"]
+    tree = nested(("machine", "network"), [4])
+    for order in (rows, rows[::-1]):
+        table = _table(tmp_path, "\n".join(order))
+        rates = interfered(_Isolated(), table, tree, 2)
+        assert rates._pairs.slowdown(_job("lstm"), ON_ONE_GPU, [_job("gpt2")]) == 1 / 0.6
+
+
+def test_speeds_of_no_kind_of_the_cluster_are_refused(tmp_path: Path) -> None:
+    tree = nested(("machine", "network"), [4], kinds=["h100"])
+    table = _table(tmp_path, "lstm,gpt2,0.6,0.6,v100\n")
+    with pytest.raises(ConfigError, match="speeds on 'v100', but the cluster has 'h100'"):
+        interfered(_Isolated(), table, tree, 2)
+
+
+class _Isolated:
+    """A rate function that nobody asks."""

@@ -151,15 +151,15 @@ SACCT = [
 
 SQUEUE = [
     "ACCOUNT|TRES_PER_NODE|JOBID|NAME|TIME_LIMIT|PRIORITY||STATE|USER|JOBID|NODES|TIME_LEFT|TIME"
-    "|START_TIME",
-    "lab|gres:gpu:8|12|one|1-00:00:00|100||PENDING|ann|12|2|1-00:00:00|0:00|N/A",
-    "lab|gres:gpu:a100:4|11|two|2:00:00|120||RUNNING|ben|11|1|30:00|1:30:00|2026-11-23T15:00:00",
-    "lab|gres/gpu:4|13|three|UNLIMITED|120||PENDING|ben|13|1|UNLIMITED|0:00|N/A",
-    "lab|N/A|14|four|2:00|100||PENDING|ben|14|1|2:00|0:00|N/A",
-    "lab|gres:gpu:1|15_[1-4]|five|2:00|100||PENDING|ben|15|1|2:00|0:00|N/A",
-    "lab|gres:gpu:1,gres:disk:2|16|six|2:00|900||PENDING|cem|16|1|INVALID|0:00|N/A",
-    "lab|gres:gpu:2|10|seven|1:00:00|90||RUNNING|cem|10|1|N/A|0:20:00|2026-11-23T14:00:00",
-    "lab|gres:gpu:2|9|eight|1:00:00|90||COMPLETING|cem|9|1|0:00|1:00:00|2026-11-23T13:00:00",
+    "|START_TIME|REASON",
+    "lab|gres:gpu:8|12|one|1-00:00:00|100||PENDING|ann|12|2|1-00:00:00|0:00|N/A|Priority",
+    "lab|gres:gpu:1080ti:4|11|two|2:00:00|120||RUNNING|ben|11|1|30:00|1:30:00|2026-11-23T15:00:00|",
+    "lab|gres/gpu=4|13|three|UNLIMITED|120||PENDING|ben|13|1|UNLIMITED|0:00|N/A|Priority",
+    "lab|N/A|14|four|2:00|100||PENDING|ben|14|1|2:00|0:00|N/A|Priority",
+    "lab|gres:gpu:1|15_1|five|2:00|100||PENDING|ben|15|1|2:00|0:00|N/A|JobHeldUser",
+    "lab|gres:gpu,gres:disk:2|16|six|2:00|900||PENDING|cem|16|1|INVALID|0:00|N/A|Resources",
+    "lab|gres:gpu:2|10|seven|1:00:00|90||RUNNING|cem|10|1|N/A|0:20:00|2026-11-23T14:00:00|",
+    "lab|gres:gpu:2|9|eight|1:00:00|90||COMPLETING|cem|9|1|0:00|1:00:00|2026-11-23T13:00:00|",
 ]
 
 

@@ -55,8 +55,7 @@ EXPECTED = {
     "squeue": (
         [("10", 0.0, 2, 2400.0, "user-51c10100"), ("11", 0.0, 4, 1800.0, "user-9a067389"),
          ("16", 0.0, 1, 120.0, "user-51c10100"), ("12", 0.0, 16, 86400.0, "user-4201c49a")],
-        ["no time limit", "CPU only", "tasks of an array that never started",
-         "neither runs nor waits"],
+        ["no time limit", "CPU only", "held, or before its begin time", "neither runs nor waits"],
     ),
     "swf": (
         [("1", 0.0, 16, 3600.0, "3"), ("4", 62.0, 4, 100.0, "")],
@@ -191,6 +190,7 @@ H, P, PODS = samples.HELIOS_HEADER, samples.PHILLY[0], samples.OPENB_HEADER
 T, S = samples.TIRESIAS[0], samples.SWF[3]
 G = samples.GAVEL10[0]
 
+Q = ["JOBID|STATE|TIME|TIME_LIMIT|NODES|TRES_PER_NODE"]
 BAD = [
     ("a.csv", [H, samples.HELIOS[1].replace(",8,32", ",x,32")], [":2", "'gpu_num'", "'x'"]),
     ("a.csv", [H, samples.HELIOS[1].replace(",8,32", ",1000000000,32")], [":2", "1000000"]),
@@ -216,6 +216,11 @@ BAD = [
     ("a.swf", [S, S.replace(" 16 ", " 1e9 ")], [":2", "'requested_processors'"]),
     ("a.swf", [S, "1 2 3"], [":2", "3 fields", "expected 18"]),
     ("a.swf", ["; nothing"], ["missing"]),
+    ("q.txt", [*Q, "15_[1-4]|PENDING|0:00|2:00|1|gres:gpu:1"], [":2", "'JOBID'", "squeue -r"]),
+    ("q.txt", [*Q, "1|PENDING|0:00|2:00|1|gres:gpu:a:b:1"], [":2", "gres:gpu:KIND:NUMBER"]),
+    ("q.txt", [*Q, "1|PENDING|0:00|2:00|1|gres:gpu:99999999999"], [":2", "at most 1000000"]),
+    ("q.txt", [*Q, "1|RUNNING|soon|2:00|1|gres:gpu:1"], [":2", "'TIME'", "1-02:03:04"]),
+    ("q.txt", [*Q, "1|RUNNING|1:00|2:00|1|gres:gpu:3g.20gb:1"], [":2", "part of a GPU"]),
 ]
 
 

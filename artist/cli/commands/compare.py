@@ -17,7 +17,7 @@ from artist.cli.interruption import Interrupted
 from artist.cli.output import Format, note, print_heading, print_json, print_text
 from artist.cli.progress_bar import bar_of_runs, counting, forecast
 from artist.cli.query_options import fitted_before
-from artist.cli.remarks import ABOUT, remarks
+from artist.cli.remarks import ABOUT, remarks, sharing
 from artist.cli.slow_settings import slow_settings
 
 if TYPE_CHECKING:
@@ -204,7 +204,10 @@ def compare(
         elif worlds:
             _print_across(made, worlds, assumptions=assumptions, all_=all_)
         else:
-            _print(made.comparisons[""], chosen, prices, named=metrics is not None, all_=all_)
+            shared = sharing(one.scenario for one in variants)
+            _print(
+                made.comparisons[""], chosen, prices, shared, named=metrics is not None, all_=all_
+            )
 
     remembered = None
     try:
@@ -394,7 +397,13 @@ def _write_rows(made: Across, file: Path, worlds: Sequence[World]) -> None:
 
 
 def _print(
-    comparison: Comparison, scenario: Scenario, costs: Costs | None, *, named: bool, all_: bool
+    comparison: Comparison,
+    scenario: Scenario,
+    costs: Costs | None,
+    shared: str,
+    *,
+    named: bool,
+    all_: bool,
 ) -> None:
     """Print the world, the answer, the table and what a reader should know."""
     from artist.cli.bandwidth_text import what_links_decide
@@ -416,8 +425,9 @@ def _print(
     if "policy" not in varied:
         print_text(f"Every run has policy {comparison.policy}.")
     _print_changes(scenario, comparison)
-    for remark in () if varied & {*ABOUT} else remarks(scenario):
-        print_text(remark)
+    for remark in (*(() if varied & {*ABOUT} else remarks(scenario)), shared):
+        if remark:
+            print_text(remark)
     if all_:
         print_details(comparison, comparison.metrics if named else IN_WORDS)
     else:

@@ -10,6 +10,7 @@ import typer
 
 from artist.cli.options import FormatOption, OverwriteFiles
 from artist.cli.output import Format, note, print_facts, print_json, print_table
+from artist.errors import ConfigError
 
 
 class Device(StrEnum):
@@ -33,15 +34,23 @@ def measure(
         int | None, typer.Option(min=1, help="Default: one per GPU, two on a CPU.")
     ] = None,
     device: Annotated[Device, typer.Option(help="Where to compute.")] = Device.AUTO,
-    steps: Annotated[int, typer.Option(min=1, help="Steps to take the median of.")] = 20,
+    steps: Annotated[
+        int | None, typer.Option(min=1, help="Steps to take the median of (default 20).")
+    ] = None,
     largest: Annotated[
-        int, typer.Option("--largest-mib", min=1, help="Largest all-reduce, MiB.")
-    ] = 64,
+        int | None,
+        typer.Option("--largest-mib", min=1, help="Largest all-reduce, MiB (default 64)."),
+    ] = None,
     overwrite: OverwriteFiles = False,
     format_: FormatOption = Format.TABLE,
 ) -> None:
     """Measure a model's step and the all-reduces of this machine (extra `torch`)."""
     if beside:
+        if (processes, steps, largest) != (None, None, None):
+            raise ConfigError(
+                "--beside counts steps for a few seconds, one process for each model; leave out "
+                "--processes, --steps and --largest-mib"
+            )
         _measure_beside([model, *beside], out, device, overwrite=overwrite, format_=format_)
         return
     from artist.measure.output_files import check_out, write_measured
@@ -54,8 +63,8 @@ def measure(
         out,
         processes=processes,
         device=device.value,
-        steps=steps,
-        largest_bytes=largest * 2**20,
+        steps=steps or 20,
+        largest_bytes=(largest or 64) * 2**20,
     )
     measured = run(chosen)
     if measured is None:  # of several processes, only the first one has a result

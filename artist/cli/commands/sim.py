@@ -14,7 +14,7 @@ from artist.cli.interruption import Interrupted, raise_if_lost
 from artist.cli.output import Format, note, print_heading, print_json, print_text
 from artist.cli.progress_bar import Watch
 from artist.cli.query_options import fitted_before
-from artist.cli.remarks import remarks, unread_quotas
+from artist.cli.remarks import remarks, sharing, unread_quotas
 from artist.cli.slow_settings import slow_settings
 from artist.cli.summary_text import print_sentences, print_summary
 
@@ -123,7 +123,7 @@ def sim(
         if sentence := slowest_job_sentence(result.tables["jobs"], result.tables["placements"]):
             print_text(sentence)
         _print_other_fabric(chosen)
-        for remark in (*remarks(chosen), unread_quotas(chosen)):
+        for remark in (*remarks(chosen), unread_quotas(chosen), sharing([chosen])):
             if remark:
                 print_text(remark)
     if out is None and not quiet and format_ is Format.TABLE:

@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 
 from artist.cluster.kinds import kinds_of
 from artist.cluster.placement import Placement
@@ -130,7 +131,14 @@ def interfered(
                 f"{interference}: speeds on {shortened(', '.join(kinds))}, and the cluster does "
                 "not say which GPUs it has; name their kind in a cluster file, or keep one kind"
             )
-        speeds = {(one, other, ""): speed for (one, other, _), speed in speeds.items()}
+        # Those of the kind come last: they stand before those that name none.
+        ranked = sorted(speeds.items(), key=lambda one: one[0][2] != "")
+        speeds = {(one, other, ""): speed for (one, other, _), speed in ranked}
+    elif not {kind for *_, kind in speeds} & {*tree.kinds, ""} and speeds:
+        raise ConfigError(
+            f"{interference}: speeds on {shortened(', '.join(kinds))}, but the cluster has "
+            f"{shortened(', '.join(sorted(set(tree.kinds))))}; give speeds of these"
+        )
     return InterferedRates(inside, Pairs(tree, speeds))
 
 
@@ -170,16 +178,23 @@ def read_speeds(path: Path) -> dict[_Pair, float]:
         if not one or not other:
             raise TraceError(f"{where}: a row without two models; name both")
         kind = cells.get(KIND, "")
-        for pair, name in (((one, other, kind), "speed_a"), ((other, one, kind), "speed_b")):
-            value = as_float(cells[name])
-            if not _LEAST <= value <= _MOST:
-                raise TraceError(
-                    f"{where}: {name} {shortened(cells[name])}, expected a number from {_LEAST} to "
-                    f"{_MOST} (throughput beside the other job over that alone)"
-                )
+        both = [_checked(where, name, cells[name]) for name in COLUMNS[2:]]
+        if one == other:  # measured twice
+            both = [fmean(both)] * 2
+        for pair, value in zip(((one, other, kind), (other, one, kind)), both, strict=True):
             if speeds.setdefault(pair, value) != value:
                 raise TraceError(
                     f"{where}: {pair[0]} beside {pair[1]} is {value:g}, but {speeds[pair]:g} "
                     "above; keep one of them"
                 )
     return speeds
+
+
+def _checked(where: str, name: str, cell: str) -> float:
+    value = as_float(cell)
+    if not _LEAST <= value <= _MOST:
+        raise TraceError(
+            f"{where}: {name} {shortened(cell)}, expected a number from {_LEAST} to {_MOST} "
+            "(throughput beside the other job over that alone)"
+        )
+    return value

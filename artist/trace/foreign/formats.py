@@ -140,7 +140,7 @@ FOREIGN_FORMATS = (
         source="https://slurm.schedmd.com/squeue.html",
         required=squeue.COLUMNS,
         read=squeue.read,
-        run_time="what is left of its time limit",
+        run_time="what is left of its time limit: the most that it can take",
     ),
     ForeignFormat(
         id="swf",

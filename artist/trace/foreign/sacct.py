@@ -56,7 +56,7 @@ _TRES = ("AllocTRES", "ReqTRES")
 _REQUEUED = ("REQUEUED", "PREEMPTED", "NODE_FAIL", "FAILED", "CANCELLED", "TIMEOUT", "BOOT_FAIL")
 _UNKNOWN = ("", "unknown", "none", "invalid")
 _NO_LIMIT = (*_UNKNOWN, "unlimited", "partition_limit")
-_SLICE = re.compile(r"(^|[_:])\d+g\.\d+gb", re.ASCII)
+SLICE = re.compile(r"(^|[_:])\d+g\.\d+gb", re.ASCII)
 _TIME = "a time as in 2026-11-23T16:09:35, with or without a zone, or seconds since 1970"
 
 
@@ -122,7 +122,7 @@ class _Reader:
             run_s=run_s,
             model=model_meant(name, self._rules.models),
             user=user if self._rules.keep_names or not user else pseudonym(user),
-            shared=_SLICE.search(kind) is not None,
+            shared=SLICE.search(kind) is not None,
             tenant=last.text("Account") or None,
             hints={
                 "hint_time_limit_s": _limit(last),

@@ -8,7 +8,9 @@ Rules:
 - Nobody knows run times yet. A job takes its time limit, of which one that runs has `TIME_LEFT`
   (else limit minus `TIME`). So the trace is the longest that the queue can take.
 - Its GPUs are those of `TRES_PER_NODE` x `NODES`. squeue does not tell GPUs that were asked for by
-  job (`--gpus`); sacct does.
+  job (`--gpus`); sacct does. Slices of MIG are parts of GPUs.
+- Jobs that are held, or wait for their begin time, are left out. `DEPENDENCY` becomes a hint, which
+  the policy `slurm` reads.
 - Of columns that `%all` prints twice, the first counts.
 - Tenants, users, models and hints are as in `sacct.py`.
 """
@@ -20,17 +22,19 @@ from collections.abc import Iterator
 
 from artist.io.digests import pseudonym
 from artist.trace.foreign.rows import CPU_ONLY, ForeignJob, JobOrReason, TraceRow, rows
-from artist.trace.foreign.sacct import WAITING_TASKS, model_meant
+from artist.trace.foreign.sacct import SLICE, model_meant
 from artist.trace.native.choices import Rules
 from artist.trace.native.table import MAX_GPUS, Table
 from artist.trace.native.time_units import length_s
 
-COLUMNS = ("JOBID", "STATE", "TIME_LIMIT", "NODES", "TRES_PER_NODE")
+COLUMNS = ("JOBID", "STATE", "TIME", "TIME_LIMIT", "NODES", "TRES_PER_NODE")
 
 NO_LIMIT = "no time limit"
 ENDING = "neither runs nor waits"
+HELD = "held, or before its begin time"
 
-_GPUS = re.compile(r"gres[:/]gpu(?::([A-Za-z][^:,=]*))?[:=](\d{1,7})", re.ASCII)
+_HELD = re.compile("JobHeld(User|Admin)|BeginTime")
+_NOTHING = ("", "(null)", "N/A")
 _UNKNOWN = ("", "N/A", "NOT_SET", "UNLIMITED", "INVALID")
 
 
@@ -60,16 +64,18 @@ _PRIORITY = "a priority from 0 to 2**32"
 def _job(row: TraceRow, rules: Rules, *, runs: bool) -> JobOrReason:
     id_ = row.text("JOBID")
     if "[" in id_:
-        return WAITING_TASKS
-    found = _GPUS.findall(row.text("TRES_PER_NODE"))
-    gpus = sum(int(count) for _, count in found) * row.count("NODES", 1, MAX_GPUS)
+        raise row.error("JOBID", "one task of an array a row: print the queue with squeue -r")
+    by_kind = _gpus_per_node(row)
+    gpus = sum(count for _, count in by_kind) * row.count("NODES", 1, MAX_GPUS)
     if not gpus:
         return CPU_ONLY
+    if not runs and _HELD.search(row.text("REASON")):
+        return HELD
     limit_s = _length_s(row, "TIME_LIMIT")
     left_s = _left_s(row, limit_s) if runs else limit_s
     if left_s is None:
         return NO_LIMIT
-    user = row.text("USER")
+    user, kind = row.text("USER"), "+".join(sorted({kind for kind, _ in by_kind if kind}))
     return ForeignJob(
         row=row.index,
         id=id_,
@@ -78,16 +84,37 @@ def _job(row: TraceRow, rules: Rules, *, runs: bool) -> JobOrReason:
         run_s=float(left_s),
         model=model_meant(row.text("NAME"), rules.models),
         user=user if rules.keep_names or not user else pseudonym(user),
+        shared=SLICE.search(kind) is not None,
         tenant=row.text("ACCOUNT") or None,
         hints={
             "hint_time_limit_s": str(left_s),
             "hint_partition": row.text("PARTITION"),
             "hint_qos": row.text("QOS"),
-            "hint_gpu_kind": "+".join(sorted({kind for kind, _ in found if kind})),
+            "hint_gpu_kind": kind,
             "hint_nodes": row.text("NODES"),
+            "hint_dependency": _dependency(row.text("DEPENDENCY")),
             "hint_job_number": id_.partition("_")[0],
         },
     )
+
+
+def _gpus_per_node(row: TraceRow) -> list[tuple[str, int]]:
+    """Kinds and numbers of GPUs: `gres:gpu:a100:4`, `gres/gpu=4`; without a number it is one."""
+    found = []
+    for part in row.text("TRES_PER_NODE").split(","):
+        what, *rest = re.split("[:/=]", part.removeprefix("gres:").removeprefix("gres/"))
+        if what != "gpu":
+            continue
+        count = rest.pop() if rest and rest[-1].isdecimal() else "1"
+        if len(rest) > 1 or int(count[:8]) > MAX_GPUS:
+            raise row.error("TRES_PER_NODE", f"gres:gpu:KIND:NUMBER, at most {MAX_GPUS} GPUs")
+        found.append(("".join(rest), int(count)))
+    return found
+
+
+def _dependency(text: str) -> str:
+    """`afterok:12(unfulfilled)` as it was asked for."""
+    return "" if text in _NOTHING else re.sub(r"\([a-z]*\)", "", text)
 
 
 def _left_s(row: TraceRow, limit_s: int | None) -> int | None:
