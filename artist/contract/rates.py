@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from artist.cluster.placement import Placement
 from artist.contract.links import SharedLinks
 from artist.contract.views import JobView
 from artist.units import TICKS_PER_S, Tick
 from artist.workload.job import Job
+
+SHARED: Final = "+shared"
+"""What the source of a rate beside other jobs ends in."""
 
 
 class Rate(NamedTuple):
@@ -47,6 +50,11 @@ class Rate(NamedTuple):
     def submitted_iteration_s(self) -> float:
         """Seconds per iteration of the job as submitted."""
         return self.iteration_s / self.worth
+
+    @property
+    def shared(self) -> bool:
+        """Whether it is the rate of a job that shares its GPUs."""
+        return self.source.endswith(SHARED)
 
 
 class RateFunction(Protocol):

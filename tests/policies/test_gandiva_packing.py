@@ -57,6 +57,14 @@ def test_a_pair_that_does_not_pay_is_undone_and_not_tried_again(
     assert max(finishes(rows).values()) == (60.0 if speed is None else 62.0)
 
 
+def test_the_rate_of_a_pair_is_nobodys_own_even_if_one_ends_with_the_slice(tmp_path: Path) -> None:
+    # a ends beside b at 30 s, the end of a slice, with b at half speed. c comes beside b at 40 s.
+    jobs = [job("a", iterations=15), job("b", iterations=90), job("c", iterations=90)]
+    rows = run(cluster([1]), jobs, None, tmp_path)
+    assert finishes(rows)["a"] == 30.0
+    assert together(rows, 2) == [(40.0, 50.0, (1,))]
+
+
 def test_a_packed_job_moves_to_free_gpus_once_no_job_waits(tmp_path: Path) -> None:
     # c takes b's GPU at 10 s, b comes beside a at 20 s, and c has finished at 25 s.
     jobs = [job("a", iterations=60), job("b", iterations=60), job("c", iterations=15)]

@@ -28,6 +28,7 @@ from artist.cluster.kinds import kinds_of
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ONE_KIND, ClusterTree
 from artist.contract import JobView, Rate, RateFunction, RatesAround
+from artist.contract.rates import SHARED
 from artist.errors import ConfigError, TraceError, shortened
 from artist.io.csv_rows import csv_rows
 from artist.io.reading import as_float, decode, read_bytes
@@ -106,7 +107,7 @@ class InterferedRates(RatesAround):
         slowdown = self._pairs.slowdown(view.job, view.placement, others)
         return rate._replace(
             iteration_s=rate.iteration_s * slowdown,
-            source=f"{rate.source}+shared",
+            source=rate.source + SHARED,
             compute_scale=rate.compute_scale * slowdown,
         )
 

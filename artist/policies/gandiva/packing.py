@@ -43,7 +43,8 @@ class Packing:
         """Note how fast jobs are that have their GPUs to themselves and completed an iteration."""
         for handle in worked:
             job = running[handle]
-            if job.rate is not None and not job.beside:
+            # Beside a job that finished just now it still has the rate of the pair.
+            if job.rate is not None and not job.rate.shared:
                 self._alone_s[handle] = job.rate.submitted_iteration_s
                 compute_s = job.job.compute_s * job.rate.compute_scale
                 self._utilisation[handle] = compute_s / job.rate.iteration_s
