@@ -281,9 +281,9 @@ def _level_counts(run: RecordedRun) -> Mapping[str, float]:
 
 
 def gpu_hours_by_level(run: RecordedRun) -> Mapping[str, float]:
-    """GPU-hours that jobs held on placements of each level."""
+    """GPU-hours that jobs held on placements of each level; of shared GPUs each has its share."""
     rows = run.placements
-    hours = rows["gpus"] * (rows["end_s"] - rows["start_s"]) / HOUR
+    hours = rows["gpus"] * (rows["end_s"] - rows["start_s"]) / HOUR / rows.sharers
     totals: dict[str, float] = {}
     for level, value in zip(rows.text["level"], hours.tolist(), strict=True):
         totals[level] = totals.get(level, 0.0) + value

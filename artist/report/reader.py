@@ -36,6 +36,12 @@ class FileColumns:
     def __getitem__(self, column: str) -> Numbers:
         return self.numbers[column]
 
+    @property
+    def sharers(self) -> Numbers:
+        """Of placements: how many jobs hold these GPUs, in equal shares."""
+        beside = self.lists.get("beside")
+        return np.ones(self.count) if beside is None else np.array([1.0 + len(x) for x in beside])
+
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:

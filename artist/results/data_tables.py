@@ -46,7 +46,7 @@ def _use(rows: Rows, jobs: Sequence[Job], data: Data) -> Table:
         placed = data.store.gpus_by_region(row.placement)
         for region, gpus in placed.items():
             key = row.handle, region
-            ticks[key] = ticks.get(key, 0) + gpus * (row.end - row.start)
+            ticks[key] = ticks.get(key, 0) + row.share(gpus * (row.end - row.start))
     order = sorted(ticks)
     names = data.store.catalogue.regions
     return {
