@@ -12,12 +12,13 @@ At each instant a job's GPUs are in one of three states:
   that on the job's kind of GPUs. Where jobs write checkpoints, `pace_s` (an iteration and its
   share of one) stands for iteration_s, and the excess counts as stalled
 
-An elastic job's iteration on k GPUs counts k GPUs. Where all kinds of GPUs are as fast, what is
-kept of the computing GPU time is therefore the same under every policy: the work of the trace,
-sum(compute_s x iterations x GPUs).
+An elastic job's iteration on k GPUs counts k GPUs. Where all kinds of GPUs are as fast and jobs
+share none, what is kept of the computing GPU time is therefore the same under every policy: the
+work of the trace, sum(compute_s x iterations x GPUs).
 
 Jobs that share a GPU each hold an equal share of it, and a job computes for as large a part of an
-iteration as on GPUs of its own.
+iteration as on GPUs of its own. If n jobs take turns, an iteration lasts n times as long on an nth
+of the GPUs, so the computing GPU time stays the same; a faster pair needs less, a slower one more.
 
 GPUs are counted in whole units of 2**-32 GPU, so the parts add up exactly, in any order.
 """
