@@ -80,7 +80,7 @@ def pack_timeline(run: RecordedRun) -> str:
     return packed({
         "step": float(f"{step:.0e}"),
         "machines": cluster.count,
-        "lanes": max(cluster.gpus, *(lane + n for p in places for _, lane, n in p)),
+        "lanes": max(cluster.gpus, *(round(lane + n) for p in places for _, lane, n in p)),
         "racks": cluster.racks,
         "jobs": job_ids,
         "models": model_names,
@@ -97,6 +97,7 @@ def pack_timeline(run: RecordedRun) -> str:
         # Rows come in the order of their ends, so differences are small numbers.
         "end": [int(end[0]), *(end[1:] - end[:-1]).tolist()],
         "length": (end - start).tolist(),
+        **({"sharers": short(rows.sharers)} if "beside" in rows.lists else {}),
     })  # fmt: skip
 
 

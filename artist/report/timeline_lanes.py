@@ -2,7 +2,8 @@
 
 A run directory says how many GPUs of a machine a job held, but not which. The timeline has one
 lane per GPU. Jobs get lanes by first fit in the order of time, so that no two jobs overlap. A job
-keeps its lanes if they are still free.
+keeps its lanes if they are still free. Jobs that share GPUs have the same lanes, and each draws on
+an equal part of them.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from artist.cluster.tree import MAX_GPUS
 from artist.errors import ArtistError, TraceError
 from artist.report.reader import RecordedRun
 
-Strip = tuple[int, int, int]
-"""Machine, first lane, number of lanes."""
+Strip = tuple[int, float, float]
+"""Machine, first lane, number of lanes; parts of lanes where jobs share GPUs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,8 @@ def _irregular(run: RecordedRun) -> Machines:
     except ArtistError:
         # The fabric file may have moved since the run: take the machines that jobs used.
         used = [strip for strips in strips_of(run) for strip in strips]
-        return Machines(1 + max(m for m, _, _ in used), max(lane + n for _, lane, n in used), (0,))
+        lanes = round(max(lane + n for _, lane, n in used))
+        return Machines(1 + max(m for m, _, _ in used), lanes, (0,))
     outer = tree.machine + 1
     first = tree.levels[outer].first_child[:-1] if outer < tree.root else (0,)
     return Machines(len(tree.levels[tree.machine]), tree.largest(tree.machine), tuple(first))
@@ -90,36 +92,60 @@ def strips_of(run: RecordedRun) -> list[tuple[Strip, ...]]:
     where = f"{run.name}/placements.parquet"
     known: dict[str, Mapping[int, int]] = {}
     free_at: dict[int, list[float]] = {}
-    holder: dict[int, list[str]] = {}
+    holders: dict[int, list[frozenset[str]]] = {}
     strips_at: list[tuple[Strip, ...]] = [()] * rows.count
     starts, ends = rows["start_s"].tolist(), rows["end_s"].tolist()
+    beside = rows.lists.get("beside", [[]] * rows.count)
     # Of rows that start at the same time, those of length zero come first. Otherwise a longer row
     # would already occupy the lane.
     for index in np.lexsort((rows["end_s"], rows["start_s"])).tolist():
         text, job = rows.text["placement"][index], rows.text["job_id"][index]
         if text not in known:
             known[text] = parse_placement(text, where)
+        together = frozenset([job, *beside[index]])
         strips: list[Strip] = []
         for machine, gpus in known[text].items():
             free = free_at.setdefault(machine, [])
-            names = holder.setdefault(machine, [])
-            lanes = _take(free, names, gpus, starts[index], job)
+            held_by = holders.setdefault(machine, [])
+            lanes = _take(free, held_by, gpus, starts[index], together)
             for lane in lanes:
-                free[lane], names[lane] = ends[index], job
-            strips += [(machine, first, count) for first, count in _joined(lanes)]
+                if ends[index] >= free[lane]:  # else it ends before one that it shares them with
+                    free[lane], held_by[lane] = ends[index], together
+            strips += [(machine, *_part(block, job, together)) for block in _joined(lanes)]
         strips_at[index] = tuple(strips)
     return strips_at
 
 
-def _take(free_at: list[float], holder: list[str], gpus: int, start: float, job: str) -> list[int]:
-    """Take free lanes of a machine: first those that the job had last, then the lowest."""
+def _take(
+    free_at: list[float],
+    held_by: list[frozenset[str]],
+    gpus: int,
+    start: float,
+    together: frozenset[str],
+) -> list[int]:
+    """Take the lanes that jobs have `together`, else free ones: first their last, then the lowest.
+
+    While the same jobs share GPUs, their rows need not begin and end together.
+    """
+    shared = [i for i, at in enumerate(free_at) if at > start and held_by[i] == together]
+    if shared:
+        return shared
     free = [lane for lane, at in enumerate(free_at) if at <= start]
-    free.sort(key=lambda lane: holder[lane] != job)
+    free.sort(key=lambda lane: together.isdisjoint(held_by[lane]))
     while len(free) < gpus:
         free.append(len(free_at))
         free_at.append(0.0)
-        holder.append("")
+        held_by.append(frozenset())
     return sorted(free[:gpus])
+
+
+def _part(block: tuple[int, int], job: str, together: frozenset[str]) -> tuple[float, float]:
+    """A job's part of neighbouring lanes, as first and count."""
+    first, count = block
+    if len(together) == 1:
+        return block
+    height = count / len(together)
+    return first + sorted(together).index(job) * height, height
 
 
 def _joined(lanes: list[int]) -> list[tuple[int, int]]:

@@ -10,6 +10,10 @@ import pytest
 
 import artist
 from artist.errors import ConfigError
+from artist.report.figures_of_jobs import gpu_hours_by_level
+from artist.report.reader import RecordedRun, read_run
+from artist.report.timeline_lanes import machines, parse_placement, strips_of
+from artist.results.run_directory import write_run
 
 PACKS = '''
 from artist.contract import BasePolicy, Start
@@ -73,6 +77,34 @@ def test_gpu_time_of_jobs_adds_up_to_that_of_the_cluster(policy: str) -> None:
     assert summary["makespan_s"] >= summary["makespan_bound_s"]
     slowed = np.asarray(rows["iteration_s"]) / np.asarray(rows["alone_iteration_s"])
     assert slowed == pytest.approx(sharers)
+
+
+@pytest.fixture
+def recorded(policy: str, tmp_path: Path) -> RecordedRun:
+    write_run(run(policy), tmp_path / "run", ["artist", "sim"])
+    return read_run(tmp_path / "run")
+
+
+def test_the_report_counts_gpu_hours_of_shared_gpus_once(recorded: RecordedRun) -> None:
+    metric = recorded.metric
+    held_gpu_s = metric("gpu_allocated_share") * metric("gpus") * metric("makespan_s")
+    assert 3600 * sum(gpu_hours_by_level(recorded).values()) == pytest.approx(held_gpu_s)
+
+
+def test_jobs_that_share_gpus_are_drawn_beside_each_other(recorded: RecordedRun) -> None:
+    rows, size = recorded.placements, machines(recorded)
+    start_s, end_s, boxes = rows["start_s"], rows["end_s"], []
+    for index, strips in enumerate(strips_of(recorded)):
+        held: dict[int, float] = {}
+        for machine, first, count in strips:
+            assert 0 <= first < first + count <= size.gpus
+            held[machine] = held.get(machine, 0) + count * rows.sharers[index]
+            boxes.append((machine, first, first + count, start_s[index], end_s[index]))
+        assert held == pytest.approx(parse_placement(rows.text["placement"][index], "here"))
+    machine, low, high, begin, end = np.array(boxes).T
+    for i in range(len(boxes)):
+        overlap = (machine == machine[i]) & (low < high[i] - 1e-9) & (high > low[i] + 1e-9)
+        assert (overlap & (begin < end[i]) & (end > begin[i])).sum() <= 1  # but itself
 
 
 def test_a_table_of_pairs_is_an_input_of_the_run(policy: str, tmp_path: Path) -> None:

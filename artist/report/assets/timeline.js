@@ -23,9 +23,11 @@ async function inflate(packed) {
 // One row of placements.parquet.
 function placementFacts(run, i) {
   const place = run.places[run.place[i]];
+  const sharers = run.sharers ? run.sharers[i] : 1; // a job draws on its part of shared lanes
   const machines = new Map();
   for (let s = 0; s < place.length; s += 3) {
-    machines.set(place[s], (machines.get(place[s]) || 0) + place[s + 2]);
+    const gpus = Math.round(place[s + 2] * sharers);
+    machines.set(place[s], (machines.get(place[s]) || 0) + gpus);
   }
   return {
     row: i, job: run.jobs[run.job[i]], model: run.models[run.model[run.job[i]]],
