@@ -30,6 +30,8 @@ from support import (
 from artist.cluster.tree import ClusterTree
 from artist.contract import WAIT_CAUSES, Migrate, Preempt, Restore, Start, Wait, Wake, Withdraw
 from artist.engine.rows import Rows
+from artist.engine.simulator import Simulator
+from artist.network.rates.interference import interfered
 from artist.network.rates.isolated import AloneRates
 from artist.policies.table import POLICIES
 from artist.results.terms import columns
@@ -110,6 +112,25 @@ def test_waits_under_fifo_by_hand() -> None:
         "them; after that at most 2 GPUs were free, and it wanted 4; 2 other jobs got GPUs "
         "meanwhile, all before it in the trace",
     ]
+
+
+def test_shared_gpus_stay_held_when_the_first_of_the_jobs_leaves() -> None:
+    # first holds the GPU from 0 and has half of it from 1 to 5, beside second, which keeps it until
+    # 13. So third waits for this GPU without a break, and nobody gets any meanwhile.
+    jobs = [job("first", 1, 3), job("second", 1, 10), job("third", 1, 2, arrival_s=2.0)]
+    tree, gpu = cluster([1]), on({0: 1})
+    script = {
+        0.0: [Start(0, gpu), Wake(1 * S)],
+        1.0: [Start(1, gpu, beside=0)],
+        13.0: [Start(2, gpu)],
+    }
+    rates = AloneRates(tree, EstimateByLevel(tree))
+    taking_turns = interfered(rates, "time-slicing", tree, 2)
+    rows = Simulator(tree, jobs, taking_turns, jobs_per_gpu=2, check=True).run(Script(script))
+    wait = table(rows, tree, jobs)[-1]
+    figures = ("job_id", "start_s", "end_s", "cause", "free_gpus_max", "waited_for", "overtakers")
+    assert some([wait], *figures) == [("third", 2, 13, "gpus", 0, ["second", "first"], 0)]
+    assert "got GPUs" not in wait["reason"]
 
 
 def test_the_cause_of_a_wait_is_what_took_most_of_it() -> None:

@@ -1,11 +1,12 @@
 """What a run's rows say about who had how many GPUs, and when: small arrays for `waits.py`.
 
-A stay is a job's time on one placement. The engine writes it as one interval or several. Of jobs
-that share GPUs the first has them and the others none; where that changes, a stay is cut.
+A stay is a job's time on one placement. The engine writes it as one interval or several. Jobs that
+share GPUs hold them together, without a break as long as one of them stays.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -27,6 +28,8 @@ class Stays(NamedTuple):
     gpus: Whole
     ended: Sequence[str]
     """Why it ended, as in placements; empty for the last stay of a job."""
+    holding: Whole
+    """Equal for stays that held the same GPUs without a break: the index of one of them."""
 
 
 class WaitInputs(NamedTuple):
@@ -72,19 +75,41 @@ def _stays(intervals: Sequence[PlacementRow]) -> Stays:
     handle = np.array([row.handle for row in intervals], dtype=np.int64)
     # A job's intervals stand in the order of time: a stable sort by job keeps that.
     order = np.argsort(handle, kind="stable")
-    last = np.array([row.reason not in (RE_RATED, HELD) for row in intervals], dtype=np.bool_)[
-        order
-    ]
-    first = np.array([row.first for row in intervals], dtype=np.bool_)[order]
-    last[:-1] |= first[1:] != first[:-1]
-    ends = np.flatnonzero(last)
+    last = np.array([row.reason not in (RE_RATED, HELD) for row in intervals], dtype=np.bool_)
+    ends = np.flatnonzero(last[order])
     begins = np.concatenate([[0], ends[:-1] + 1]) if len(ends) else ends
     start = np.array([row.start for row in intervals], dtype=np.int64)[order]
     closing = [intervals[index] for index in order[ends].tolist()]
-    return Stays(
+    stays = Stays(
         handle[order][ends],
         start[begins],
         np.array([row.end for row in closing], dtype=np.int64),
-        np.array([row.placement.gpus if row.first else 0 for row in closing], dtype=np.int64),
+        np.array([row.placement.gpus for row in closing], dtype=np.int64),
         ["" if row.reason is FINISHED else row.ended for row in closing],
+        np.arange(len(ends)),
     )
+    shared = [row for row in intervals if row.beside and row.end > row.start]
+    return stays._replace(holding=_holdings(stays, shared)) if shared else stays
+
+
+def _holdings(stays: Stays, shared: Sequence[PlacementRow]) -> Whole:
+    """`Stays.holding`, from all intervals in which jobs shared GPUs."""
+    places = range(len(stays.handle))
+    # Stays are sorted by job and time, and such as take no time share nothing.
+    lasting = [place for place in places if stays.end[place] > stays.start[place]]
+    begins = [(int(stays.handle[place]), int(stays.start[place])) for place in lasting]
+    holding = list(places)
+
+    def root(place: int) -> int:
+        while holding[place] != place:
+            holding[place] = place = holding[holding[place]]
+        return place
+
+    for row in shared:
+        own, *others = (
+            root(lasting[bisect_right(begins, (handle, row.start)) - 1])
+            for handle in (row.handle, *row.beside)
+        )
+        for other in others:
+            holding[other] = own
+    return np.array([root(place) for place in places], dtype=np.int64)

@@ -38,7 +38,7 @@ from artist.results.statistics.sorted_values import rising
 from artist.results.terms.columns import Table, typed
 from artist.results.terms.number_text import counted, time_text
 from artist.results.waiting.queue_heads import longest_heads
-from artist.results.waiting.stays import Stays, WaitInputs, Whole
+from artist.results.waiting.stays import WaitInputs, Whole
 from artist.results.waiting.wait_neighbours import WaitNeighbours, Waits, neighbours
 from artist.units import Tick, seconds
 
@@ -195,14 +195,26 @@ def _over_time(inputs: WaitInputs, ticks: Whole) -> tuple[Whole, Whole]:
     """Free GPUs from each tick until the next one, and at the tick itself."""
     stays = inputs.stays
     some = stays.end > stays.start
-    stays = Stays(stays.handle[some], stays.start[some], stays.end[some], stays.gpus[some], ())
-    start, end = np.searchsorted(ticks, stays.start), np.searchsorted(ticks, stays.end)
-    begun, ended = _sums(start, stays.gpus, ticks), _sums(end, stays.gpus, ticks)
+    # GPUs that jobs share are held from the first stay's start to the last one's end.
+    ids, of_stay = np.unique(stays.holding[some], return_inverse=True)
+    first = np.full(len(ids), np.iinfo(np.int64).max)
+    last = np.zeros(len(ids), dtype=np.int64)
+    np.minimum.at(first, of_stay, stays.start[some])
+    np.maximum.at(last, of_stay, stays.end[some])
+    gpus = stays.gpus[ids]
+    start, end = np.searchsorted(ticks, first), np.searchsorted(ticks, last)
+    begun, ended = _sums(start, gpus, ticks), _sums(end, gpus, ticks)
     held = np.cumsum(begun - ended)
-    # A job that moves keeps the smaller number of its GPUs through the instant.
-    moves = (stays.handle[1:] == stays.handle[:-1]) & (stays.start[1:] == stays.end[:-1])
-    kept = np.minimum(stays.gpus[1:], stays.gpus[:-1])[moves]
-    through = held - begun + _sums(start[1:][moves], kept, ticks)
+    # A job that moves keeps the smaller number of its GPUs through the instant, and jobs that move
+    # together keep them once. Where others stay or are already, these hold them.
+    moves = (np.diff(stays.handle[some]) == 0) & (stays.start[some][1:] == stays.end[some][:-1])
+    pairs = np.stack([of_stay[:-1], of_stay[1:]])[:, moves]
+    pairs = pairs[:, last[pairs[0]] == first[pairs[1]]]
+    for side in (0, 1):
+        pairs = pairs[:, np.unique(pairs[side], return_index=True)[1]]
+    old, new = pairs
+    kept = np.minimum(gpus[old], gpus[new])
+    through = held - begun + _sums(start[new], kept, ticks)
     # Outages of one tick follow each other: the last one counts from then on.
     known = np.concatenate([[0], inputs.withdrawn[:, 1]])
     at = np.searchsorted(inputs.withdrawn[:, 0], ticks, side="right")
