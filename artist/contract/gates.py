@@ -6,7 +6,7 @@ service (`failures/notice_gate.py`). `quota(HOST)` turns down starts that quotas
 
 - A job that would start waits. To the policy it has started and lost its GPUs at once.
 - A job that would move stays where it is. If other decisions of the same answer need the GPUs that
-  it would have left, it loses them, as in an outage.
+  it would have left, or let a job come to share them, it loses them, as in an outage.
 - A job that would lose its GPUs, or leave them, only to what is turned down keeps them. To the
   policy nothing has happened to it: it is among the running jobs of the next view, and has not
   entered the queue.
@@ -43,22 +43,40 @@ def without(
         if not (isinstance(decision, _ON_GPUS) and decision.handle in refused)
     ]
     stay = [x.handle for x in decisions if isinstance(x, Migrate) and x.handle in refused]
-    if stay:
-        left = gpus_left(kept, view)
-        for handle in stay:
-            state = view.running.get(handle)
-            if state is None or state.placement is None:
-                continue  # the engine says what is wrong with it
-            held = counts_of(state.placement)
-            if any(left.get(leaf, 0) < 0 for leaf in held):
-                kept.append(Preempt(handle, reason))
-                for leaf, count in held.items():
-                    left[leaf] = left.get(leaf, 0) + count
+    kept += [Preempt(handle, reason) for handle in _displaced(stay, decisions, kept, view)]
     put_off = [x.handle for x in decisions if isinstance(x, Start) and x.handle in refused]
     spared = _spared(decisions, kept, view)
     if spared:
         kept = [x for x in kept if not (isinstance(x, _OF_A_STAY) and x.handle in spared)]
     return kept, put_off
+
+
+def _displaced(
+    stay: Sequence[int], decisions: Sequence[Decision], kept: Sequence[Decision], view: ClusterView
+) -> list[int]:
+    """Jobs that may not move, and have to go, because others need the GPUs that they would have
+    left, or come to share these.
+
+    Of jobs that were all to leave the GPUs that they share, all go or none.
+    """
+    displaced: list[int] = []
+    if not stay:
+        return displaced
+    leaving = {x.handle for x in decisions if isinstance(x, Preempt | Migrate)}
+    hosts = {x.beside for x in kept if isinstance(x, Start | Migrate)}
+    left = gpus_left(kept, view)
+    for handle in stay:
+        state = view.running.get(handle)
+        if state is None or state.placement is None or handle in displaced:
+            continue  # without GPUs, the engine says what is wrong with it
+        if leaving.issuperset(state.beside):
+            goes = any(left.get(leaf, 0) < 0 for leaf in state.placement.leaves)
+        else:
+            goes = not hosts.isdisjoint(state.beside)
+        if goes:
+            displaced += [x for x in stay if x == handle or x in state.beside]
+            left = gpus_left([*kept, *map(Preempt, displaced)], view)
+    return displaced
 
 
 def _spared(decisions: Sequence[Decision], kept: Sequence[Decision], view: ClusterView) -> set[int]:
@@ -81,7 +99,7 @@ def _spared(decisions: Sequence[Decision], kept: Sequence[Decision], view: Clust
         change = counts_of(placement)
         if all(before[leaf] >= count for leaf, count in change.items()):
             continue  # nobody was to get its GPUs
-        if isinstance(x, Migrate):
+        if isinstance(x, Migrate) and x.beside is None:
             for leaf, count in counts_of(x.placement).items():
                 change[leaf] = change.get(leaf, 0) - count
         if all(left.get(leaf, 0) >= count for leaf, count in change.items()):

@@ -33,6 +33,7 @@ from artist.contract import (
     Wake,
     Withdraw,
 )
+from artist.contract.gates import without
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
 from artist.errors import InvariantError, PolicyError
@@ -465,6 +466,28 @@ def test_the_engine_keeps_its_laws_under_any_sharing(
     again = random_run(tree, renamed, seed, lease_s, outages=outages)
     assert again.placements == rows.placements
     assert again.timeline == rows.timeline
+
+
+class Gated(Whims):
+    """Whims of which a gate turns some down, whichever."""
+
+    def decide(self, view: ClusterView) -> Sequence[Decision]:
+        """What is left of the whims, and the next wake-up."""
+        answer = super().decide(view)
+        moves = [x.handle for x in answer if isinstance(x, Start | Migrate)]
+        refused = {handle for handle in moves if self.random.random() < 0.3}
+        kept, _ = without(answer, {} if self.questions > 25 else refused, view, "")
+        return kept
+
+
+@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(case=cases(), seed=st.integers(0, 1000))
+def test_what_a_gate_leaves_of_any_lawful_answer_is_lawful(
+    case: tuple[ClusterTree, list[Job]], seed: int
+) -> None:
+    tree, jobs = case
+    rows = shared(tree, jobs, jobs_per_gpu=3).run(Gated(seed))
+    assert len(rows.jobs) == len(jobs)
 
 
 @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda x: pickle.loads(pickle.dumps(x))])  # noqa: S301
