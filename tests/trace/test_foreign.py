@@ -219,6 +219,7 @@ BAD = [
     ("q.txt", [*Q, "15_[1-4]|PENDING|0:00|2:00|1|gres:gpu:1"], [":2", "'JOBID'", "squeue -r"]),
     ("q.txt", [*Q, "1|PENDING|0:00|2:00|1|gres:gpu:a:b:1"], [":2", "gres:gpu:KIND:NUMBER"]),
     ("q.txt", [*Q, "1|PENDING|0:00|2:00|1|gres:gpu:99999999999"], [":2", "at most 1000000"]),
+    ("q.txt", [*Q, f"1|PENDING|0:00|{'9' * 400}:00:00|1|gres:gpu:1"], [":2", "'TIME_LIMIT'"]),
     ("q.txt", [*Q, "1|RUNNING|soon|2:00|1|gres:gpu:1"], [":2", "'TIME'", "1-02:03:04"]),
     ("q.txt", [*Q, "1|RUNNING|1:00|2:00|1|gres:gpu:3g.20gb:1"], [":2", "part of a GPU"]),
 ]

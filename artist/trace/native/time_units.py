@@ -38,7 +38,7 @@ UNIX_TIMES_S = 1e8
 MS_FROM, US_FROM = 1e11, 1e14
 """No trace has arrivals this many seconds after 1970, but today is later in ms and in us."""
 
-_LENGTH = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(\d+):(\d\d)(?:\.\d+)?", re.ASCII)
+_LENGTH = re.compile(r"(?:(\d{1,9})-)?(?:(\d{1,9}):)?(\d{1,9}):(\d\d)(?:\.\d+)?", re.ASCII)
 
 _CLOCK = re.compile(r"(\d+ days?,? )?\d+:\d{2}(:\d{2}(\.\d*)?)?", re.ASCII)
 
