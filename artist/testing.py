@@ -41,7 +41,7 @@ from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
 from artist.errors import PolicyError
 from artist.network.rates.interference import TIME_SLICING, interfered
-from artist.policies.lease_and_tables import check_lease, tables_of
+from artist.policies.lease_and_tables import check_jobs_per_gpu, check_lease, tables_of
 from artist.policies.table import POLICIES
 from artist.rng import stream
 from artist.units import Tick, seconds, ticks
@@ -332,6 +332,7 @@ def _run_with_tables(situation: Situation, policy: Policy) -> Rows:
     """What `artist sim` asks of a policy: its lease, its decisions, and its tables at the end."""
     name = type(policy).__name__
     check_lease(policy, name)
+    check_jobs_per_gpu(policy, name)
     rows = _run(situation, policy)
     tables_of(policy, name)
     return rows

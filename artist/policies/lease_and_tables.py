@@ -1,4 +1,4 @@
-"""Checks of what a policy gives besides its decisions: its lease, and its tables of results."""
+"""Checks of what a policy gives besides its decisions: lease, jobs on a GPU, tables of results."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from artist.contract import CORE_TABLES, Policy
+from artist.contract import CORE_TABLES, MOST_JOBS_PER_GPU, Policy
 from artist.errors import PolicyError, shortened
 from artist.policies.own_file import in_a_sentence
 
@@ -29,6 +29,21 @@ def check_lease(policy: Policy, name: str) -> None:
         raise PolicyError(
             f"policy {name}: its lease is {shortened(lease)}, expected None or whole nanoseconds, "
             "such as artist.units.ticks(3600)"
+        )
+
+
+def check_jobs_per_gpu(policy: Policy, name: str) -> None:
+    """Refuse a number of jobs on a GPU that is no whole number in range.
+
+    Raises:
+        PolicyError: names the policy and the number.
+    """
+    jobs: object = getattr(policy, "jobs_per_gpu", 1)
+    # True equals 1 and would pass for it.
+    if type(jobs) is not int or not 1 <= jobs <= MOST_JOBS_PER_GPU:
+        raise PolicyError(
+            f"policy {name}: its jobs_per_gpu is {shortened(jobs)}, expected a whole number from 1 "
+            f"to {MOST_JOBS_PER_GPU}"
         )
 
 

@@ -10,7 +10,7 @@ from artist.config import Scenario
 from artist.contract import Options, Policy
 from artist.errors import ArtistError, ConfigError, shortened
 from artist.io.documents import validate
-from artist.policies.lease_and_tables import check_lease
+from artist.policies.lease_and_tables import check_jobs_per_gpu, check_lease
 from artist.policies.own_file import cannot_be_made, entry_in_file, is_in_a_file, is_of_a_file
 from artist.policies.table import POLICIES
 from artist.registry import Entry
@@ -54,7 +54,7 @@ def open_policy(
     Raises:
         ConfigError: unknown name or option, brackets where there is nothing to wrap, or a file that
             holds no such policy.
-        PolicyError: its lease is not a whole number of ticks.
+        PolicyError: its lease or its `jobs_per_gpu` is not a whole number, or out of range.
     """
     if name.count("(") > MOST_WRAPPERS:
         raise ConfigError(f"policy {shortened(name)}: more than {MOST_WRAPPERS} wrappers")
@@ -113,6 +113,7 @@ def _made(
             f"policy {entry.id} has no lease; derive it from artist.contract.BasePolicy"
         )
     check_lease(policy, entry.id)
+    check_jobs_per_gpu(policy, entry.id)
     return policy
 
 

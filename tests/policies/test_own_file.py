@@ -265,6 +265,18 @@ def test_a_lease_that_is_not_a_whole_number_of_ticks_gets_a_sentence(lease: obje
         check_policy(entry_in_file("mine.py:Mine").load())
 
 
+@pytest.mark.parametrize("jobs", ["2", None, 2.5, True, 0, 5])
+def test_jobs_per_gpu_that_is_no_whole_number_in_range_gets_a_sentence(jobs: object) -> None:
+    Path("mine.py").write_text(f"{GOOD}\n    jobs_per_gpu = {jobs!r}\n")
+    for name in ("mine.py:Mine", "quota(mine.py:Mine)"):
+        with pytest.raises(
+            PolicyError, match=r"^policy mine\.py:Mine: its jobs_per_gpu is .* 1 to"
+        ):
+            open_policy(name, {})
+    with pytest.raises(PolicyError, match=r"not lawful .*policy Mine: its jobs_per_gpu is"):
+        check_policy(entry_in_file("mine.py:Mine").load())
+
+
 def test_an_entry_that_is_added_again_is_replaced_with_a_warning() -> None:
     try:
         POLICIES.add(Entry("twice", "nowhere:One", "first"))
