@@ -10,6 +10,8 @@ about it, the first sentence begins with that, and the second names the metric t
     No policy is surely best: las has the lowest average JCT, 26.9 h, 2 % below the next, dally.
     Undecided against dally; but las has the lowest makespan, 11 d, 19 % below the next, dally.
 
+A third names the options that some of the policies lack.
+
 All pairs of variants are judged together, since the best one is picked from the data.
 """
 
@@ -43,7 +45,10 @@ _LEAST_TOLD = 0.0005
 
 
 def answer(comparison: Comparison) -> list[str]:
-    """Two sentences; none where no headline metric was compared."""
+    """Two sentences, and those on options that not all policies have.
+
+    None where no headline metric was compared.
+    """
     bests = comparison.best_variants()
     if not bests:
         return []
@@ -53,7 +58,8 @@ def answer(comparison: Comparison) -> list[str]:
         what = _not_sure(best, others, comparison) + what
         parts += [f"but {_what(one, comparison)}" for one in others if _all_sure(one)][:1]
     sure = "; ".join(parts)
-    return [f"{what}.", f"{sure[0].upper()}{sure[1:]}."]
+    partly = [f"Not all else is equal: {one}." for one in comparison.partly_taken]
+    return [f"{what}.", f"{sure[0].upper()}{sure[1:]}.", *partly]
 
 
 def value_text(metric: str, value: float, unit: DisplayUnit | None = None) -> str:

@@ -18,9 +18,12 @@ from artist.experiments.comparison.variants import (
     of_settings,
     parse_vary,
     partly_taken,
+    takes_option,
+    with_host_options,
 )
 from artist.experiments.experiment import load_experiment, runs
 from artist.experiments.relative_values import scenario_at
+from artist.report.answer import answer
 from artist.run import build_fabric
 
 SMALL = Scenario(racks=1, trace="tiny-batch", backend="none")
@@ -64,18 +67,33 @@ def test_policies_as_values_are_the_comparison_of_policies() -> None:
 def test_an_option_goes_to_the_policies_that_have_it() -> None:
     given = SMALL.model_copy(update={"policy_options": {"skew_threshold": 0.5, "lease_s": 300}})
     alone = {"lease_s": 300}
-    for variants in (
-        of_policies(given, ["tiresias", "fifo", "quota(fifo)"]),
-        of_settings(given, {"policy": ["tiresias", "fifo", "quota(fifo)"]}),
-    ):
+    policies = ["tiresias", "fifo", "quota(fifo)"]
+    for variants in (of_policies(given, policies), of_settings(given, {"policy": policies})):
         options = [one.scenario.policy_options for one in variants]
-        assert options == [{"skew_threshold": 0.5, **alone}, alone, {}]
-        assert list(partly_taken(given, variants)) == [
-            "policy.skew_threshold=0.5 is for tiresias alone",
-            "policy.lease_s=300 is for fifo and tiresias alone",
-        ]
+        assert options == [{"skew_threshold": 0.5, **alone}, alone, {"host": alone}]
+    assert list(partly_taken(given, policies)) == ["policy.skew_threshold=0.5 is for tiresias alone"]
     with pytest.raises(ConfigError, match="policy fifo: unknown setting 'no_option'"):
         of_policies(SMALL.model_copy(update={"policy_options": {"no_option": 1}}), ["fifo", "las"])
+
+
+def test_an_option_reaches_the_policy_inside_a_wrapper() -> None:
+    inside = {"host": {"placement": "any"}, "candidates": 1}
+    given = {"placement": "any", "candidates": 1}
+    assert with_host_options("cassini(fifo)", given) == inside
+    assert with_host_options("themis-cassini", given) == inside
+    assert with_host_options("quota(cassini(fifo))", given) == {"host": inside}
+    pack = {"placement": "any", "host": {"placement": "pack"}}
+    assert with_host_options("cassini(fifo)", pack) == {"host": {"placement": "pack"}}
+    assert with_host_options("fifo", given) == given
+    assert not takes_option("cassini(fifo)", "thresholds_gpu_s", [1])
+
+
+def test_the_answer_names_an_option_that_some_policies_lack() -> None:
+    given = SMALL.model_copy(update={"policy_options": {"skew_threshold": 0.5}})
+    found = compare(given, ["tiresias", "fifo"], permutations=1)
+    sentence = "Not all else is equal: policy.skew_threshold=0.5 is for tiresias alone."
+    assert answer(found)[2:] == [sentence]
+    assert answer(compare(SMALL, ["tiresias", "fifo"], permutations=1))[2:] == []
 
 
 def test_a_value_goes_to_the_policies_that_take_it() -> None:
@@ -83,7 +101,7 @@ def test_a_value_goes_to_the_policies_that_take_it() -> None:
     given = SMALL.model_copy(update={"policy_options": together})
     variants = of_policies(given, ["tiresias", "dally"])
     assert [one.scenario.policy_options for one in variants] == [together, {}]
-    assert list(partly_taken(given, variants)) == [
+    assert list(partly_taken(given, ["tiresias", "dally"])) == [
         "policy.placement=consolidate-or-wait is for tiresias alone"
     ]
     with pytest.raises(ConfigError, match="'placement' is 'tight'"):

@@ -172,7 +172,7 @@ def compare(
         if limit is not None:
             runs = [len(variants) * FIRST_LOOK, len(variants) * most]
         _announce(runs, [one.scenario for one in variants], names if unasked else [], worlds)
-        for sentence in partly_taken(chosen, variants):
+        for sentence in partly_taken(chosen, [one.scenario.policy for one in variants]):
             note(sentence)
     make = partial(
         run,

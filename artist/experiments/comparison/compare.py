@@ -50,6 +50,7 @@ from artist.experiments.comparison.variants import (
     Variant,
     of_policies,
     of_settings,
+    partly_taken,
 )
 from artist.experiments.experiment import MAX_RUNS
 from artist.results.statistics.compare_values import EQUIVALENCE
@@ -151,6 +152,7 @@ def compare(
             judge(values=runs.values(done), replicates=done),
             drawn=drawn,
             replicates_asked=len(asked),
+            partly_taken=tuple(partly_taken(scenario, [x.scenario.policy for x in variants])),
         )
         wanted = _next(comparison, until, counts, budget)
         if wanted is None or len(done) < len(asked):

@@ -110,6 +110,8 @@ class Comparison:
     """Jobs were to slow each other down on links, and none ever did."""
     points: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Variant -> setting -> its value as it was told; empty for the scenario as given."""
+    partly_taken: tuple[str, ...] = ()
+    """A sentence for each option that some of the policies have and others lack."""
     policy: str = ""
     """The policy of the first variant."""
     gpus: Mapping[str, int] = field(default_factory=dict)
