@@ -6,7 +6,8 @@
 
 A row is one training step (PyTorch DistributedDataParallel over NCCL) of a job on a placement such
 as `4,3,1`: GPUs per machine. `task` is a model of the catalogue. The rows with placement `1` give
-the compute time of their hardware, task and batch. Other columns are ignored.
+the compute time of their hardware, task and batch. Other columns are ignored, and so are lines at
+the top that begin with #, such as `# source: ...`.
 """
 
 from __future__ import annotations
@@ -75,13 +76,19 @@ class PlacedStep:
         return self.hardware, self.task, self.batch
 
 
+_COMMENTS = re.compile(rb"\A(\xef\xbb\xbf)?(#[^\n]*\n)+")
+"""Those at the top of a file, perhaps after a byte order mark."""
+
+
 def read_steps(path: Path, models: Mapping[str, str] | None = None) -> list[PlacedStep]:
     """The rows of a file, in its order. `models` are tasks that the catalogue knows by other names.
 
     Raises:
         TraceError: an unreadable file or a bad value; names file and line.
     """
-    table = read_csv(path, read_bytes(path))
+    # Comments become blank lines, so that errors name the right line.
+    data = _COMMENTS.sub(lambda found: b"\n" * found[0].count(b"\n"), read_bytes(path))
+    table = read_csv(path, data)
     lacking = [name for name in COLUMNS if name not in table.columns]
     if lacking:
         raise TraceError(f"{path}:1: no column {', '.join(lacking)}; expected {', '.join(COLUMNS)}")

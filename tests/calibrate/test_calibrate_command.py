@@ -215,6 +215,7 @@ def test_a_column_is_called_measured_only_if_somebody_measured(
     assert f"\nmodel\tplacement\trole\t{heading}\t" in done.stdout
     assert "percentage" not in done.stderr
     assert "only compared" not in done.stderr
+    assert "compute times are scaled more than 10-fold (resnet50 x 0.0" in done.stderr
 
 
 def test_the_table_of_the_paper_is_called_paper(artist) -> None:

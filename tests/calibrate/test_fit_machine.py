@@ -30,6 +30,15 @@ def written(folder: Path, *rows: str) -> Path:
     return path
 
 
+def test_comments_may_stand_at_the_top(tmp_path: Path) -> None:
+    path = written(tmp_path, "t4,resnet50,32,1,0.2,0")
+    path.write_text("# source: made up, here\n# who: nobody\n" + path.read_text())
+    assert [step.step_s for step in read_steps(path)] == [0.2]
+    path.write_text(path.read_text() + "t4,resnet50,32,1,0,0\n")
+    with pytest.raises(TraceError, match=r"steps\.csv:5: "):
+        read_steps(path)
+
+
 def made_steps(numbers: MachineNumbers) -> list[PlacedStep]:
     """Steps of ResNet-50 that a machine with these numbers would take."""
     plain = [

@@ -31,6 +31,10 @@ DEFAULT_FABRIC = "dally2025"
 CONTRADICTED = 0.15
 """A fit that misses a measured share by more is reported (docs/calibration.md, section 4)."""
 
+FAR = 10.0
+"""A compute scale farther from 1, either way, is reported. Those of Dally's Table I are known to
+be (docs/calibration.md)."""
+
 
 class ModelsByDefault(TyperGroup):
     """`artist calibrate --model resnet50` means `artist calibrate models --model resnet50`."""
@@ -342,6 +346,16 @@ def _fit_models(
         note(
             f"note: no compute scale and constant come within {100 * CONTRADICTED:.0f} % of the "
             f"measured shares of {', '.join(missed)}; check these measurements and the fabric"
+        )
+    from artist.calibrate.measurements import DEFAULT
+
+    far = [one for one in fitted if not 1 / FAR <= one.calibration.compute_scale <= FAR]
+    if far and measurements.name != DEFAULT:
+        scales = ", ".join(f"{one.model} x {one.calibration.compute_scale:.3g}" for one in far)
+        note(
+            f"note: compute times are scaled more than {FAR:g}-fold ({scales}): that is no faster "
+            "GPU, but stands for all that keeps communication from overlapping; artist calibrate "
+            "machine takes measured compute times as they are"
         )
     note(f"wrote {target}; use it with --calibration {name}")
 
