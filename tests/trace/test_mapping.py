@@ -466,6 +466,9 @@ def test_each_column_of_the_file_serves_once() -> None:
     assert pairs == {
         "num_gpus": "gpu_num", "submit_time": "Submitted At", "duration": "durashun",
     }  # fmt: skip
+    german = ["Auftrag", "Anzahl GPUs", "Eingang", "Dauer", "Modell", "Gruppe"]
+    wanted = ["job_id", "num_gpus", "submit_time", "duration", "model", "user"]
+    assert alike(wanted, german) == dict(zip(wanted, german, strict=True))
     assert alike(["gpus", "gpus_max"], ["gpu"]) == {"gpus": "gpu"}
     assert alike(["gpus"], ["colour"]) == {}
 

@@ -6,37 +6,45 @@ import difflib
 import re
 from collections.abc import Sequence
 
-# Names of one column, without signs, after published traces and schedulers' logs.
+# Names of one column, without signs, after published traces and schedulers' logs;
+# then German ones.
 _SAME = (
     {
         "arrivals", "arrival", "arrivaltime", "arrived", "submit", "submits", "submitted",
         "submittime", "submittedat", "submittedtime", "submissiontime", "queuedat", "createdat",
         "creationtime",
+        "ankunft", "ankunftszeit", "eingang", "eingereicht",
     },
     {
         "gpu", "gpus", "ngpu", "ngpus", "numgpu", "numgpus", "gpunum", "gpucount", "reqgpus",
         "gpusrequested", "worldsize", "scalefactor", "numreplicas", "maxparallelism",
+        "anzahlgpus", "gpuanzahl",
     },
-    {"id", "job", "jobid", "jobname", "jobnumber", "name", "uuid"},
+    {
+        "id", "job", "jobid", "jobname", "jobnumber", "name", "uuid", "auftrag", "auftragsid",
+        "auftragsnummer",
+    },
     {
         "duration", "durations", "durationh", "durationhours", "runtime", "elapsed", "elapsedtime",
         "length", "hours", "minutes", "seconds", "runhours", "runs", "walltime", "servicetime",
         "jobduration", "jobruntime", "executiontime",
+        "dauer", "laufzeit",
     },
     {
         "model", "modelname", "modeltype", "net", "network", "networkname", "nn", "dnn",
         "application", "jobtype", "workload", "arch", "architecture",
+        "modell", "netz", "netzwerk",
     },
     {
         "iterations", "iters", "steps", "numsteps", "totalsteps", "numiterations",
-        "totaliterations",
+        "totaliterations", "iterationen", "schritte",
     },
     {"computes", "compute", "computetime", "steptime", "iterationtime", "timeperiteration"},
-    {"user", "username", "userid", "owner", "tenant"},
+    {"user", "username", "userid", "owner", "tenant", "benutzer", "nutzer", "mandant", "gruppe"},
 )  # fmt: skip
 
 # When a job started stands for when it arrived, where nothing tells the latter.
-_STARTS = {"start", "starts", "started", "starttime", "startedat"}
+_STARTS = {"start", "starts", "started", "starttime", "startedat", "beginn"}
 
 _UNITS = {
     "s": {"s", "sec", "secs", "second", "seconds"},
