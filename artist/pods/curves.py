@@ -2,7 +2,7 @@
 
 A row is the mean over the pods whose arrival brings the demand to this percent, rounded; so Weng et
 al. publish their runs (`experiments/analysis/merge_alloc_discrete.py` of their program). A percent
-that no pod brings takes the mean of the two beside it.
+that no pod brings takes the mean of the two beside it, or has no row if they have none either.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ from artist.io.writing import whole_folder
 from artist.pods.fill import Filling
 
 Curves = Mapping[str, npt.NDArray[np.float64]]
+
+DEMAND = "demand_percent"
 
 AT = 100
 """The percent of demand at which runs are compared: pods have asked for all GPUs."""
@@ -50,7 +52,7 @@ def curves(filling: Filling) -> Curves:
     # A percent without pods takes those of the percents beside it.
     beside = np.convolve(count, (1, 1, 1), "same")
     kept = np.flatnonzero(beside[: percent.max() + 1])
-    columns: dict[str, npt.NDArray[np.float64]] = {"demand_percent": kept.astype(np.float64)}
+    columns: dict[str, npt.NDArray[np.float64]] = {DEMAND: kept.astype(np.float64)}
     for name, column in values.items():
         total = np.bincount(percent, column, minlength=3)
         around = np.convolve(total, (1, 1, 1), "same")
@@ -67,13 +69,10 @@ def summary(fillings: Sequence[tuple[Filling, Curves]]) -> dict[str, Any]:
 
     Where the demand ends before, at its end. A standard deviation is that of a sample; None of one.
     """
-    at = min(AT, *(int(columns["demand_percent"][-1]) for _, columns in fillings))
-    facts: dict[str, Any] = {"demand_percent": at}
+    at = _compared_at(fillings)
+    facts: dict[str, Any] = {DEMAND: at}
     for name in ("allocated_percent", "fragmented_percent"):
-        found = [
-            float(columns[name][np.searchsorted(columns["demand_percent"], at, side="right") - 1])
-            for _, columns in fillings
-        ]
+        found = _values(fillings, name, at)
         facts[name] = statistics.fmean(found)
         facts[f"{name}_sd"] = statistics.stdev(found) if len(found) > 1 else None
     facts["pods"] = statistics.fmean(len(filling.machine) for filling, _ in fillings)
@@ -81,6 +80,24 @@ def summary(fillings: Sequence[tuple[Filling, Curves]]) -> dict[str, Any]:
     total = sum((Counter(filling.lacking) for filling, _ in fillings), Counter[str]())
     facts["lacking"] = {name: round(n / len(fillings)) for name, n in total.most_common()}
     return facts
+
+
+def allocated_percents(fillings: Sequence[tuple[Filling, Curves]]) -> list[float]:
+    """What each run allocates where `summary` compares them, percent of all GPUs."""
+    return _values(fillings, "allocated_percent", _compared_at(fillings))
+
+
+def _compared_at(fillings: Sequence[tuple[Filling, Curves]]) -> int:
+    return min(AT, *(int(columns[DEMAND][-1]) for _, columns in fillings))
+
+
+def _values(fillings: Sequence[tuple[Filling, Curves]], name: str, at: int) -> list[float]:
+    return [float(columns[name][_rows(columns, [at])[0]]) for _, columns in fillings]
+
+
+def _rows(columns: Curves, percents: Sequence[int]) -> npt.NDArray[np.intp]:
+    """The rows that hold at these percents: their own, else the last ones before."""
+    return np.searchsorted(columns[DEMAND], percents, side="right") - 1
 
 
 def write_filling(
@@ -92,14 +109,18 @@ def write_filling(
 ) -> None:
     """Write `fill.json` and `curves.csv`, a row for each placer, seed and percent of demand.
 
+    A percent that `curves` leaves out has the values of the last one before, as in `summary`.
+
     Raises:
         ConfigError: it cannot be written.
     """
     lines = [",".join(("placer", "seed", *rows[0][2]))]
     for placer, seed, columns in rows:
-        for row in zip(*columns.values(), strict=True):
-            percent, *values = row
-            lines.append(f"{placer},{seed},{percent:.0f}," + ",".join(f"{x:.4f}" for x in values))
+        first, last = columns[DEMAND][[0, -1]].astype(int)
+        percents = range(first, last + 1)
+        values = [one[_rows(columns, percents)] for name, one in columns.items() if name != DEMAND]
+        for percent, *row in zip(percents, *values, strict=True):
+            lines.append(f"{placer},{seed},{percent}," + ",".join(f"{x:.4f}" for x in row))
     with whole_folder(out, overwrite=overwrite) as folder:
         (folder / "curves.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
         text = json.dumps(document, indent=2)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from artist.cli.fill_text import most_allocated
 from artist.errors import ConfigError, TraceError
 from artist.pods.machine_file import load_machines
 from artist.pods.pod_list import read_pods
@@ -60,10 +61,56 @@ def test_the_table_the_json_and_the_files_agree(artist, here: Path) -> None:
     assert (here / "out" / "curves.csv").read_bytes() == content
 
 
+def test_the_curves_have_every_percent_and_the_printed_mean(artist, here: Path) -> None:
+    # Few large pods: no arrival hits most percents.
+    (here / "pods.csv").write_text(
+        "cpu_milli,memory_mib,num_gpu,gpu_milli\n1000,1000,4,1000\n1000,1000,1,300\n"
+    )
+    (here / "few.yaml").write_text(FEW.replace("20", "4"))
+    line = ("fill", "pods.csv", "--machines", "few.yaml", "--seeds", "5", "--placers", "fgd,random")
+    done = artist(*line, "--out", "out", "--format", "json")
+    rows = [*csv.DictReader((here / "out" / "curves.csv").read_text().splitlines())]
+    for name, facts in json.loads(done.stdout)["placers"].items():
+        of_placer = [row for row in rows if row["placer"] == name]
+        for seed in map(str, range(5)):
+            at = [int(row["demand_percent"]) for row in of_placer if row["seed"] == seed]
+            assert at == [*range(at[0], at[-1] + 1)]
+        at_100 = [
+            float(row["allocated_percent"]) for row in of_placer if row["demand_percent"] == "100"
+        ]
+        assert len(at_100) == 5
+        assert sum(at_100) / 5 == pytest.approx(facts["allocated_percent"], abs=1e-4)
+
+
+def test_the_answer_says_which_placer_allocates_most_and_how_sure_that_is() -> None:
+    runs = {
+        "random": [80.0, 81.0, 80.5, 79.5, 80.2],
+        "fgd": [95.0, 95.2, 95.1, 94.9, 95.0],
+        "best-fit": [94.9, 95.1, 95.2, 95.0, 94.9],
+    }
+    assert most_allocated(runs) == (
+        "fgd allocates most, 95.0 % of the GPUs: within 2% of best-fit; surely more than random."
+    )
+    few = {name: values[:4] for name, values in runs.items()}
+    assert most_allocated(few).endswith(": untested: a verdict needs --seeds 5.")
+    assert most_allocated({"fgd": [95.0]}) == ""
+    same = {"fgd": [100.0] * 5, "random": [100.0] * 5}
+    assert most_allocated(same) == "All placers allocate 100.0 % of the GPUs."
+
+
+def test_pods_of_a_kind_that_no_machine_has_are_counted(artist, here: Path) -> None:
+    path = here / "pods.csv"
+    path.write_text(PODS.replace("2,1000,V100", "2,1000,H100"))
+    done = artist("fill", "pods.csv", "--machines", "few.yaml", "--placers", "fgd", "--quiet")
+    assert done.stdout.endswith(
+        "1 pod of 4 can only use H100 (gpu_spec), which no machine of few has.\n"
+    )
+
+
 def test_one_placer_one_seed(artist, here: Path) -> None:
     del here
     done = artist("fill", "pods.csv", "--machines", "few.yaml", "--placers", "random,fgd,fgd")
-    assert [line.split("\t")[0] for line in done.stdout.splitlines()[2:]] == ["random", "fgd"]
+    assert [line.split("\t")[0] for line in done.stdout.splitlines()[2:4]] == ["random", "fgd"]
     refused = artist("fill", "pods.csv", "--placers", "fgdd")
     assert refused.returncode == 2
     assert "unknown placer 'fgdd': did you mean 'fgd'? (artist list placers)" in refused.stderr

@@ -71,7 +71,9 @@ def test_an_option_goes_to_the_policies_that_have_it() -> None:
     for variants in (of_policies(given, policies), of_settings(given, {"policy": policies})):
         options = [one.scenario.policy_options for one in variants]
         assert options == [{"skew_threshold": 0.5, **alone}, alone, {"host": alone}]
-    assert list(partly_taken(given, policies)) == ["policy.skew_threshold=0.5 is for tiresias alone"]
+    assert list(partly_taken(given, policies)) == [
+        "policy.skew_threshold=0.5 is for tiresias alone"
+    ]
     with pytest.raises(ConfigError, match="policy fifo: unknown setting 'no_option'"):
         of_policies(SMALL.model_copy(update={"policy_options": {"no_option": 1}}), ["fifo", "las"])
 

@@ -156,6 +156,7 @@ _MORE = {
     "contention": "artist sim --contention {}",
     "failures": "artist sim --failures {}",
     "models": "artist latency --model {}",
+    "placers": "artist fill PODS.csv --placers {}",
 }
 """Kind of `artist list` -> the command that tells more of a name, or uses it."""
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from artist.cli.options import FormatOption, Overwrite, Quiet
-from artist.cli.output import Format, note, print_json, print_table
+from artist.cli.output import Format, note, print_json, print_table, print_text
 
 if TYPE_CHECKING:
     from artist.pods.curves import Curves
@@ -33,18 +33,21 @@ def fill(
     format_: FormatOption = Format.TABLE,
 ) -> None:
     """Fill machines with pods, and show how much is allocated and fragmented at 100 % demand."""
+    from artist.cli.fill_text import most_allocated, without_machine
     from artist.cli.progress_bar import bar_of_runs
     from artist.io.writing import check_folder
-    from artist.pods.curves import FILL, curves, summary, write_filling
+    from artist.pods.curves import FILL, allocated_percents, curves, summary, write_filling
     from artist.pods.fill import fill as filled
     from artist.pods.machine_file import load_machines
     from artist.pods.pod_list import read_pods
+    from artist.results.terms.number_text import counted
 
     names = _names(placers)
     if out is not None:
         check_folder(out, FILL.what, FILL.foreign, overwrite=overwrite)
     file, wanted = load_machines(machines), read_pods(pods)
     facts: dict[str, Any] = {}
+    allocated: dict[str, list[float]] = {}
     rows: list[tuple[str, int, Curves]] = []
     with bar_of_runs(quiet=quiet) as show:
         for name in names:
@@ -55,6 +58,8 @@ def fill(
                 runs.append((run, curves(run)))
                 rows.append((name, one, runs[-1][1]))
             facts[name] = summary(runs)
+            allocated[name] = allocated_percents(runs)
+    sentences = [most_allocated(allocated), without_machine(wanted, file)]
     document = {
         "machines": file.name,
         "gpus": run.capacity_milli // 1000,
@@ -62,6 +67,7 @@ def fill(
         "until": until,
         "seeds": [seed, seed + seeds - 1],
         "placers": facts,
+        "answer": [*filter(None, sentences)],
     }
     if out is not None:
         write_filling(out, document, rows, overwrite=overwrite)
@@ -70,10 +76,12 @@ def fill(
     if format_ is Format.JSON:
         print_json(document)
         return
-    each = f"{seeds} run{'s' * (seeds > 1)} each"
+    each = f"{counted(seeds, 'run')} each"
     title = f"{pods.name} on {file.name}, {document['gpus']:,} GPUs, {each}"
     columns = ("placer", *next(iter(facts.values())))
     print_table(title, columns, [(name, *found.values()) for name, found in facts.items()])
+    for sentence in document["answer"]:
+        print_text(sentence)
 
 
 def _names(text: str) -> list[str]:
