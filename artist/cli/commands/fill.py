@@ -59,7 +59,7 @@ def fill(
                 rows.append((name, one, runs[-1][1]))
             facts[name] = summary(runs)
             allocated[name] = allocated_percents(runs)
-    sentences = [most_allocated(allocated), without_machine(wanted, file)]
+    sentences = [*filter(None, (most_allocated(allocated), without_machine(wanted, file)))]
     document = {
         "machines": file.name,
         "gpus": run.capacity_milli // 1000,
@@ -67,7 +67,7 @@ def fill(
         "until": until,
         "seeds": [seed, seed + seeds - 1],
         "placers": facts,
-        "answer": [*filter(None, sentences)],
+        "answer": sentences,
     }
     if out is not None:
         write_filling(out, document, rows, overwrite=overwrite)
@@ -80,7 +80,7 @@ def fill(
     title = f"{pods.name} on {file.name}, {document['gpus']:,} GPUs, {each}"
     columns = ("placer", *next(iter(facts.values())))
     print_table(title, columns, [(name, *found.values()) for name, found in facts.items()])
-    for sentence in document["answer"]:
+    for sentence in sentences:
         print_text(sentence)
 
 
