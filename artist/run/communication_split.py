@@ -62,14 +62,16 @@ def communication_split(scenario: Scenario, level: str) -> tuple[float, LevelSha
 
 
 def _held_gpu_s(tables: Mapping[str, Table]) -> dict[tuple[str, str], float]:
-    """(model, signature) -> GPU-seconds in which jobs made progress there."""
+    """(model, signature) -> GPU-seconds in which jobs made progress there, their share of them."""
     models = dict(zip(tables["jobs"]["job_id"], tables["jobs"]["model"], strict=True))
     held: dict[tuple[str, str], float] = defaultdict(float)
     columns = ("job_id", "signature", "gpus", "start_s", "end_s", "stalled_s")
     placements = tables["placements"]
-    for job, signature, gpus, start_s, end_s, stalled_s in zip(
-        *(placements[name] for name in columns), strict=True
+    beside = placements.get("beside", [()] * len(placements["job_id"]))
+    for job, signature, gpus, start_s, end_s, stalled_s, others in zip(
+        *(placements[name] for name in columns), beside, strict=True
     ):
         shape = str(signature).partition("@")[0]
-        held[str(models[job]), shape] += float(gpus * (end_s - start_s - stalled_s))
+        held_s = float(end_s - start_s - stalled_s)
+        held[str(models[job]), shape] += float(gpus) * held_s / (1 + len(others))
     return held

@@ -14,6 +14,7 @@ from artist.report.figures_of_jobs import gpu_hours_by_level
 from artist.report.reader import RecordedRun, read_run
 from artist.report.timeline_lanes import machines, parse_placement, strips_of
 from artist.results.run_directory import write_run
+from artist.run.communication_split import _held_gpu_s
 
 PACKS = '''
 from artist.contract import BasePolicy, Start
@@ -130,3 +131,13 @@ def test_an_unknown_table_is_an_error_that_names_the_known_ones(policy: str) -> 
 def test_wrappers_refuse_a_policy_that_shares_gpus(policy: str) -> None:
     with pytest.raises(ConfigError, match="lets jobs share GPUs"):
         run(f"random-placement({policy})")
+
+
+def test_what_communication_weighs_by_counts_shared_gpus_once() -> None:
+    columns = ("job_id", "signature", "gpus", "start_s", "end_s", "stalled_s", "beside")
+    rows = [("a", "2", 2, 0.0, 10.0, 1.0, ["b"]), ("b", "2", 2, 0.0, 10.0, 1.0, ["a"])]
+    tables = {
+        "jobs": {"job_id": ["a", "b"], "model": ["vgg16", "vgg16"]},
+        "placements": dict(zip(columns, zip(*rows, strict=True), strict=True)),
+    }
+    assert _held_gpu_s(tables) == {("vgg16", "2"): 18.0}
