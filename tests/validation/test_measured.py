@@ -11,7 +11,13 @@ from artist.calibrate.measured_steps import PlacedStep, read_steps
 from artist.cluster.fabric import load_fabric
 from artist.errors import ArtistError
 from validation.measured.__main__ import TASKS, as_measured, main, predicted
-from validation.measured.accuracy import Prediction, errors, order, uneven_ratios
+from validation.measured.accuracy import (
+    Prediction,
+    errors,
+    measured_again,
+    order,
+    uneven_ratios,
+)
 from validation.measured.report import numbers_table, summary_table
 
 PAGE = Path(__file__).parents[2] / "docs" / "fidelity.md"
@@ -59,6 +65,16 @@ def test_uneven_shapes_are_held_against_the_even_one_of_as_many_gpus() -> None:
     assert ratios is not None
     assert (ratios.pairs, ratios.measured, ratios.near) == (1, 1.2, 0.0)
     assert ratios.predicted == pytest.approx(1.3)
+
+
+def test_a_step_measured_again_predicts_the_first_one() -> None:
+    # 3,1 three times, in either order; 2,2 once: nothing predicts it.
+    rows = predictions(("3,1", 1.0, 9.0), ("1,3", 1.1, 9.0), ("3,1", 1.2, 9.0), ("2,2", 5.0, 9.0))
+    found = measured_again(rows)
+    assert found is not None
+    assert found.steps == 3
+    assert found.median == pytest.approx(1 - 1.05 / 1.2)  # of 1.15 / 1.0 - 1, 0 and this
+    assert measured_again(rows[2:]) is None
 
 
 def test_the_order_counts_pairs_that_differ_by_more_than_the_noise() -> None:

@@ -55,6 +55,25 @@ def errors(predictions: Sequence[Prediction]) -> StepErrors:
     return StepErrors.of([x.step for x in predictions], [x.predicted_s for x in predictions])
 
 
+def measured_again(predictions: Sequence[Prediction]) -> StepErrors | None:
+    """The errors if each step were predicted by the others of its placement and batch.
+
+    No model that knows no more than placement and batch can be expected to do better. None without
+    such steps.
+    """
+    alike: dict[tuple[object, ...], list[PlacedStep]] = {}
+    for one in predictions:
+        key = (*_alike(one.step), tuple(sorted(one.step.shares)))
+        alike.setdefault(key, []).append(one.step)
+    pairs = [
+        (step, float(np.median([other.step_s for other in steps if other is not step])))
+        for steps in alike.values()
+        if len(steps) > 1
+        for step in steps
+    ]
+    return StepErrors.of(*zip(*pairs, strict=True)) if pairs else None
+
+
 def groups(
     predictions: Sequence[Prediction],
 ) -> Iterator[tuple[tuple[str, str, int], list[Prediction]]]:

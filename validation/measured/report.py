@@ -9,7 +9,14 @@ from pathlib import Path
 from artist.calibrate.fit_machine import MachineFit
 from artist.calibrate.step_prediction import StepErrors
 from artist.io.writing import whole_file
-from validation.measured.accuracy import Prediction, errors, groups, order, uneven_ratios
+from validation.measured.accuracy import (
+    Prediction,
+    errors,
+    groups,
+    measured_again,
+    order,
+    uneven_ratios,
+)
 from validation.page import markdown_table
 
 FITTED_TASK = "resnet50"
@@ -30,20 +37,21 @@ def summary_table(predictions: Sequence[Prediction]) -> str:
     rows = []
     for hardware, task in sorted({(x.step.hardware, x.step.task) for x in predictions}):
         group = [x for x in predictions if (x.step.hardware, x.step.task) == (hardware, task)]
-        uneven, ranks = uneven_ratios(group), order(group)
+        uneven, ranks, again = uneven_ratios(group), order(group), measured_again(group)
         rows.append(
             [
                 hardware,
                 _task(task),
                 *_errors(errors(group)),
+                "" if again is None else " / ".join(_errors(again)[1:]),
                 "" if uneven is None else f"{uneven.measured:.3f}",
                 "" if uneven is None else f"{uneven.predicted:.3f} ({100 * uneven.near:.0f} %)",
                 f"{100 * ranks.noise:.0f} %",
                 "" if not ranks.pairs else f"{ranks.tau:.2f} ({ranks.pairs:,} pairs)",
             ]
         )
-    header = ["hardware", "task", "steps", "median error", "P90", "uneven / even, measured"]
-    header += ["predicted (near 1)", "noise", "Kendall's tau"]
+    header = ["hardware", "task", "steps", "median error", "P90", "measured again"]
+    header += ["uneven / even, measured", "predicted (near 1)", "noise", "Kendall's tau"]
     return markdown_table(header, rows)
 
 
