@@ -174,6 +174,9 @@ def _certainty(best: Best, comparison: Comparison) -> Iterator[str]:
         more = what_would_decide(best.others[nearest], best.kind)
         where = f" against {nearest}" if len(open_) > 1 else ""
         yield f"undecided against {_named(open_)}" + (f" ({more}{where})" if more else "")
+        if sure := [one for one in open_ if _table_is_sure(best, one, comparison)]:
+            judged = f"{counted(comparison.family, 'difference')} and not {best.family} pairs"
+            yield f"the table, which judges {judged}, is sure of {_named(sure)}"
     exact = best.exactly
     if exact:
         every = "" if len(exact) == len(best.others) else f" against {_named(exact)}"
@@ -185,6 +188,16 @@ def _certainty(best: Best, comparison: Comparison) -> Iterator[str]:
             f"untested{every}: a verdict needs {LEAST_REPLICATES} independent replicates, "
             f"there {'is' if comparison.independent == 1 else 'are'} {comparison.independent}"
         )
+
+
+def _table_is_sure(best: Best, other: str, comparison: Comparison) -> bool:
+    """Whether the table compares the same two, and says `less` or `more`."""
+    baseline, *variants = comparison.variants
+    pair = {best.policies[0], other}
+    return any(
+        pair == {baseline, one} and comparison.differences[one][best.metric].verdict in (LESS, MORE)
+        for one in variants
+    )
 
 
 def _named(names: Sequence[str]) -> str:

@@ -52,6 +52,23 @@ def test_what_is_open_is_told_with_what_would_decide_it() -> None:
     assert sure.endswith(" more permutations would decide).")
 
 
+@pytest.mark.parametrize("baseline_is_best", [True, False])
+def test_what_is_open_beside_a_sure_table_says_why(baseline_is_best: bool) -> None:
+    """The table judges each against the baseline alone, the answer all pairs."""
+    given = made(best=10, near=10.3, **{f"p{i}": 20.0 for i in range(6)}).values
+    first, second = ("best", "near") if baseline_is_best else ("near", "best")
+    values = {first: given[first], second: given[second], **given}
+    comparison = compared("policy", values, ORDERS, 0.02, None)
+    verdict = comparison.differences[second]["jct_mean_s"].verdict
+    assert verdict == ("more" if baseline_is_best else "less")
+    _, sure = answer(comparison)
+    assert "undecided against near (about " in sure
+    assert sure.endswith(
+        "the table, which judges 7 differences and not 28 pairs, is sure of near."
+    ), sure
+    assert "the table" not in answer(made(fifo=20, las=10, srtf=10.1))[1]
+
+
 def test_many_names_are_counted() -> None:
     _, sure = answer(made(best=1, open=1.001, **{f"p{i}": 2.0 for i in range(9)}))
     assert sure.startswith("Surely lower than p0, p1, p2, p3 and 5 more; ")

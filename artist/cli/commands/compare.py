@@ -64,7 +64,7 @@ def compare(
         int | None,
         typer.Option(
             help="Orders in which machines and simultaneous arrivals are visited (default 8, or 16 "
-            "where 8 leave something undecided; with several seeds 1, and each has its own)."
+            "where 16 may decide a difference of the table; with several seeds 1 each)."
         ),
     ] = None,
     until: Annotated[
