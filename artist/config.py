@@ -328,7 +328,7 @@ def assign(base: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
     `fabric.LEVEL.KEY` a setting of a level of the fabric, `contention.KEY` an option of the
     model of contention, `checkpoint.KEY` when jobs write checkpoints, and `data.KEY` an option of
     data. In a policy that takes another policy inside, `policy.host.KEY` sets an option of the
-    inner one.
+    inner one; so does `policy.KEY` if the outer one has none of that name.
 
     Times in seconds (`..._s`) may have another unit: `10min`.
 

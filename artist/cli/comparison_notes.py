@@ -159,7 +159,7 @@ def _beaten_oracles(comparison: Comparison, best_variants: Sequence[Best]) -> st
     not."""
     if comparison.setting != "policy":
         return ""
-    from artist.experiments.comparison.variants import takes_option
+    from artist.policies.option_places import takes_option
     from artist.policies.run_times import KNOWS, knows_run_times
     from artist.results.statistics.compare_values import MORE
 

@@ -11,8 +11,8 @@ from artist.contract import Options, Policy
 from artist.errors import ArtistError, ConfigError, shortened
 from artist.io.documents import validate
 from artist.policies.lease_and_tables import check_jobs_per_gpu, check_lease
-from artist.policies.own_file import cannot_be_made, entry_in_file, is_in_a_file, is_of_a_file
-from artist.policies.table import POLICIES
+from artist.policies.option_places import MOST_WRAPPERS, entry_of, with_host_options
+from artist.policies.own_file import cannot_be_made, is_in_a_file, is_of_a_file
 from artist.registry import Entry
 from artist.rng import FIRST_DRAWS, Draws
 from artist.run.hardware import cluster_of
@@ -20,9 +20,6 @@ from artist.workload.tenants import NO_TENANTS, Tenant, load_tenants
 
 if TYPE_CHECKING:
     from artist.cluster.cluster_file import Cluster
-
-MOST_WRAPPERS = 20
-"""Policies inside one another. No run needs more than a few."""
 
 
 def build_policy(scenario: Scenario) -> Policy:
@@ -47,7 +44,8 @@ def open_policy(
 ) -> Policy:
     """A policy by name, with its preset and options: `NAME`, `FILE.py:CLASS` or `WRAPPER(NAME)`.
 
-    The options of the policy inside a wrapper stand under the key `host`. Wrapper and host get
+    The options of the policy inside a wrapper stand under the key `host`; those that only it has
+    need not (`artist/policies/option_places.py`). Wrapper and host get
     the same `draws`, `tenants` and `cluster` (the cluster file), each if its constructor has a
     parameter of that name.
 
@@ -59,7 +57,7 @@ def open_policy(
     if name.count("(") > MOST_WRAPPERS:
         raise ConfigError(f"policy {shortened(name)}: more than {MOST_WRAPPERS} wrappers")
     outer, bracket, inner = name.partition("(")
-    entry = _entry(outer.strip())
+    entry = entry_of(outer.strip())
     if entry.wraps != bool(bracket) or (bracket and not inner.endswith(")")):
         raise ConfigError(f"policy {name!r}: write {entry.usage}")
     if not isinstance(options, Mapping):
@@ -70,6 +68,7 @@ def open_policy(
     host_name = inner[:-1] if entry.wraps else entry.host
     host: tuple[Policy, ...] = ()
     if host_name:
+        chosen = with_host_options(entry, host_name, chosen)
         host = (open_policy(host_name, chosen.pop("host", {}), draws, tenants, cluster),)
     offered: dict[str, Callable[[], Any]] = {
         "draws": lambda: draws, "tenants": lambda: tenants, "cluster": cluster,
@@ -82,11 +81,6 @@ def open_policy(
         if is_in_a_file(entry.id) and is_of_a_file(cause):
             raise cannot_be_made(cause, entry.id) from cause
         raise
-
-
-def _entry(name: str) -> Entry:
-    """The row of the table, or of a policy in a file of the user."""
-    return entry_in_file(name) if is_in_a_file(name) else POLICIES[name]
 
 
 def _made(

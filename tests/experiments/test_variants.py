@@ -18,8 +18,6 @@ from artist.experiments.comparison.variants import (
     of_settings,
     parse_vary,
     partly_taken,
-    takes_option,
-    with_host_options,
 )
 from artist.experiments.experiment import load_experiment, runs
 from artist.experiments.relative_values import scenario_at
@@ -70,24 +68,12 @@ def test_an_option_goes_to_the_policies_that_have_it() -> None:
     policies = ["tiresias", "fifo", "quota(fifo)"]
     for variants in (of_policies(given, policies), of_settings(given, {"policy": policies})):
         options = [one.scenario.policy_options for one in variants]
-        assert options == [{"skew_threshold": 0.5, **alone}, alone, {"host": alone}]
+        assert options == [{"skew_threshold": 0.5, **alone}, alone, alone]
     assert list(partly_taken(given, policies)) == [
         "policy.skew_threshold=0.5 is for tiresias alone"
     ]
     with pytest.raises(ConfigError, match="policy fifo: unknown setting 'no_option'"):
         of_policies(SMALL.model_copy(update={"policy_options": {"no_option": 1}}), ["fifo", "las"])
-
-
-def test_an_option_reaches_the_policy_inside_a_wrapper() -> None:
-    inside = {"host": {"placement": "any"}, "candidates": 1}
-    given = {"placement": "any", "candidates": 1}
-    assert with_host_options("cassini(fifo)", given) == inside
-    assert with_host_options("themis-cassini", given) == inside
-    assert with_host_options("quota(cassini(fifo))", given) == {"host": inside}
-    pack = {"placement": "any", "host": {"placement": "pack"}}
-    assert with_host_options("cassini(fifo)", pack) == {"host": {"placement": "pack"}}
-    assert with_host_options("fifo", given) == given
-    assert not takes_option("cassini(fifo)", "thresholds_gpu_s", [1])
 
 
 def test_the_answer_names_an_option_that_some_policies_lack() -> None:

@@ -12,6 +12,7 @@ from artist.config import Scenario, load_scenario
 from artist.contract import ClusterView, Decision, Options, Policy, WrapperPolicy
 from artist.errors import ConfigError
 from artist.experiments.experiment import load_experiment, runs
+from artist.policies.option_places import takes_option
 from artist.policies.table import POLICIES
 from artist.registry import Entry
 from artist.rng import Draws
@@ -61,6 +62,20 @@ def test_wrappers_may_be_wrapped() -> None:
     sets = ["policy=counting(counting(fifo))", "policy.host.host.placement=any"]
     policy = build_policy(load_scenario(None, {}, sets))
     assert policy.host.host.options.placement == "any"
+
+
+def test_an_option_that_only_the_host_has_reaches_it() -> None:
+    """As in a comparison of a policy with the same one inside a wrapper."""
+    sets = ["policy=cassini(counting(fifo))", "policy.placement=any", "policy.candidates=1"]
+    outer = build_policy(load_scenario(None, {}, sets))
+    assert outer.options.candidates == 1
+    assert outer.host.host.options.placement == "any"
+    both = ["policy=cassini(fifo)", "policy.placement=any", "policy.host.placement=pack"]
+    assert build_policy(load_scenario(None, {}, both)).host.options.placement == "pack"
+    for name in ("cassini(fifo)", "counting(cassini(fifo))"):
+        with pytest.raises(ConfigError, match="policy fifo: 'placement' is 'tight'"):
+            build_policy(Scenario(policy=name, policy_options={"placement": "tight"}))
+    assert not takes_option("cassini(fifo)", "thresholds_gpu_s", [1])
 
 
 def test_a_wrapper_that_changes_nothing_gives_the_rows_of_its_host() -> None:

@@ -287,8 +287,8 @@ def _other_names() -> list[str]:
 
 def _options_of_host(entry: Entry) -> str:
     if entry.host:
-        return f"policy.host.KEY, those of {entry.host} (artist explain {entry.host})"
-    return "policy.host.KEY, those of POLICY" if entry.wraps else ""
+        return f"policy.KEY or policy.host.KEY, those of {entry.host} (artist explain {entry.host})"
+    return "policy.KEY or policy.host.KEY, those of POLICY" if entry.wraps else ""
 
 
 def _options(entry: Entry) -> dict[str, FieldInfo]:

@@ -17,7 +17,7 @@ from artist.estimates.calibration import fitted_as_asked
 from artist.experiments.comparison.across import Domain, World, domains
 from artist.experiments.comparison.compare import is_drawn
 from artist.experiments.comparison.comparison_result import Comparison
-from artist.experiments.comparison.variants import takes_option
+from artist.policies.option_places import takes_option
 from artist.results.statistics.compare_values import LESS, MORE, ComparedValues, Verdict
 from artist.results.statistics.holm import Pair, compare_together
 from artist.run import asked_fabric, build_calibration, build_fabric

@@ -14,20 +14,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from pydantic import ValidationError
-
 from artist.config import Scenario
 from artist.errors import ConfigError, shortened
 from artist.experiments.experiment import MAX_RUNS
 from artist.experiments.faults import faults
 from artist.experiments.relative_values import is_relative, scenario_at
 from artist.io.safe_yaml import parse_yaml
-from artist.policies.own_file import entry_in_file, is_in_a_file
-from artist.policies.table import POLICIES
-from artist.registry import Entry
+from artist.policies.option_places import takes_option
 from artist.results.terms.number_text import listed
 from artist.run import build_cluster, build_fabric, build_policy
-from artist.run.policies import MOST_WRAPPERS
 
 POLICY = "policy"
 SETTINGS = "settings"
@@ -86,70 +81,11 @@ def _own_options(scenario: Scenario, policies: Sequence[str]) -> dict[str, dict[
     }
     known = set().union(*having.values())
     return {
-        name: with_host_options(
-            name,
-            {
-                key: value
-                for key, value in options.items()
-                if key in having[name] or key not in known
-            },
-        )
+        name: {
+            key: value for key, value in options.items() if key in having[name] or key not in known
+        }
         for name in policies
     }
-
-
-def takes_option(policy: str, key: str, value: Any) -> bool:
-    """Whether a policy, or the one that it wraps, has an option that may have this value.
-
-    `host` holds the options of the policy that it wraps.
-    """
-    entry, host = _entry_and_host(policy)
-    if _has(entry, key, value):
-        return True
-    return bool(host) and (key == "host" or takes_option(host, key, value))
-
-
-def _has(entry: Entry, key: str, value: Any) -> bool:
-    """Whether a policy itself has an option that may have this value."""
-    options = getattr(entry.load(), "Options", None)
-    if options is None or key not in options.model_fields:
-        return False
-    try:
-        options.model_validate({key: value})
-    except ValidationError as refused:
-        # Other options may be missing, or may not go with this one.
-        return not any(error["loc"][:1] == (key,) for error in refused.errors())
-    return True
-
-
-def with_host_options(policy: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a policy, where those that only the policy inside it has stand under `host`.
-
-    What `host` says already comes first. So an option reaches a policy and the same one inside a
-    wrapper alike.
-    """
-    if not options:
-        return {}
-    entry, host = _entry_and_host(policy)
-    inside = {
-        key: value
-        for key, value in options.items()
-        if host and key != "host" and not _has(entry, key, value) and takes_option(host, key, value)
-    }
-    own = {key: value for key, value in options.items() if key not in inside}
-    if not inside or not isinstance(given := own.get("host", {}), Mapping):
-        return own
-    return {**own, "host": with_host_options(host, {**inside, **given})}
-
-
-def _entry_and_host(policy: str) -> tuple[Entry, str]:
-    """A policy's row of the table, and the name of the policy inside it; empty if there is none."""
-    name, _, inner = policy.partition("(")
-    name = name.strip()
-    entry = entry_in_file(name) if is_in_a_file(name) else POLICIES[name]
-    if policy.count("(") > MOST_WRAPPERS:  # refused where it is built
-        return entry, ""
-    return entry, inner.removesuffix(")") if entry.wraps else entry.host
 
 
 def partly_taken(scenario: Scenario, policies: Iterable[str]) -> Iterator[str]:
