@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -13,9 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import artist as library
+from artist.cli.commands.why import _print_story
 from artist.engine.rows import EndReason
 from artist.errors import ArtistError
-from artist.results.terms.number_text import time_text
+from artist.results.terms.number_text import DAY, NO_DAYS, time_text, time_unit
 from artist.results.waiting.job_story import (
     CAUSE_WORDS,
     ENDED_WORDS,
@@ -72,6 +73,11 @@ def plain(text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def in_hours(causes: Mapping[str, float]) -> str:
+    """The seconds of a timer, in the unit that suits all causes; days are told as hours."""
+    return time_text(causes["timer"], time_unit(sum(causes.values()), days=NO_DAYS))
+
+
 def test_the_story_of_a_job_in_words(artist, tiny: Path) -> None:
     ran = artist("why", tiny, "18")
     assert (plain(ran.stdout), ran.stderr, ran.returncode) == (STORY, "", 0)
@@ -100,11 +106,11 @@ def test_seconds_by_cause_add_up_to_what_a_job_waited(artist, tmp_path: Path) ->
     mine = timers[timers["job_id"] == story["job_id"]]
     assert story["causes"]["timer"] == pytest.approx(mine["cause_s"].sum())
     shown = artist("why", "run", story["job_id"]).stdout
-    assert f"a delay timer {time_text(story['causes']['timer'])} (" in shown
+    assert f"a delay timer {in_hours(story['causes'])} (" in shown
     causes = waited_by_cause(tmp_path / "run")
     assert sum(causes.values()) == pytest.approx(result.waits["wait_s"].sum())
     assert causes["timer"] == pytest.approx(timers["cause_s"].sum())
-    assert f"a delay timer {time_text(causes['timer'])} (" in plain(artist("why", "run").stdout)
+    assert f"a delay timer {in_hours(causes)} (" in plain(artist("why", "run").stdout)
 
 
 def test_the_worst_waits_are_the_longest_or_those_of_the_slowest_jobs(artist, tiny: Path) -> None:
@@ -137,6 +143,24 @@ def test_unasked_jobs_are_ranked_by_all_that_they_waited(artist, tmp_path: Path)
     shown = artist("why", "run").stdout
     assert "the jobs that waited longest in all, each with its longest wait" in shown
     assert f"{time_text(worst['queue_delay_s'])} in {worst['waits']} waits" in plain(shown)
+
+
+def test_lengths_have_the_unit_of_the_instants_beside_them(capsys) -> None:
+    """Instants are in hours, so no length is in days."""
+    days = {"start_s": 0.0, "end_s": 12 * DAY, "gpus": 2, "signature": "2", "level": "machine",
+            "ended": "finished", "slowdown": None}  # fmt: skip
+    wait = {"start_s": 0.0, "end_s": 0.0, "reason": "r", "cause": "gpus", "waited_for": [],
+            "overtaken_by": [], "began": "arrived"}  # fmt: skip
+    story = dict.fromkeys(("arrival_s", "queue_delay_s", "comm_s", "stalled_s", "lost_s"), 0.0)
+    _print_story({
+        **story, "gpus": 2, "model": "vgg16", "job_id": "a", "finish_s": 12 * DAY, "waits": [wait],
+        "jct_s": 12 * DAY, "run_s": 12 * DAY, "alone_s": DAY, "stays": [days], "slowdown": 12.0,
+        "causes": {"gpus": 11 * DAY, "timer": DAY},
+    })  # fmt: skip
+    shown = capsys.readouterr().out
+    assert " d" not in shown.replace(" delay", "")
+    assert "finished 288 h after its arrival, 12.000 x the 24 h of its isolated run" in shown
+    assert "too few GPUs 264 h (91.7 %), a delay timer 24 h (8.3 %)" in shown
 
 
 def test_every_cause_and_every_end_has_words() -> None:

@@ -35,7 +35,7 @@ from artist.network.rates.interference import interfered
 from artist.network.rates.isolated import AloneRates
 from artist.policies.table import POLICIES
 from artist.results.terms import columns
-from artist.results.terms.number_text import time_text
+from artist.results.terms.number_text import NO_DAYS, time_text, time_unit
 from artist.results.waiting import wait_neighbours
 from artist.results.waiting.queue_heads import longest_heads
 from artist.results.waiting.stays import wait_inputs
@@ -112,6 +112,27 @@ def test_waits_under_fifo_by_hand() -> None:
         "them; after that at most 2 GPUs were free, and it wanted 4; 2 other jobs got GPUs "
         "meanwhile, all before it in the trace",
     ]
+
+
+@pytest.mark.parametrize(
+    ("compute_s", "said"),
+    [
+        (57_600.0, "last free 80 h before it started, but other jobs got them; after that at most"),
+        (240.0, "last free 0.333 h before it started, but"),
+        (1e-6, "last free at the moment it started, but other jobs came first; it wanted 4; 1 oth"),
+    ],
+)
+def test_times_of_a_wait_have_one_unit_and_none_is_an_instant(compute_s: float, said: str) -> None:
+    # all waits for the 75 h of wide, and then for the 5 iterations of pair.
+    jobs = [
+        job("wide", 3, 10, compute_s=27_000.0),
+        job("pair", 2, 5, arrival_s=1.0, compute_s=compute_s),
+        job("all", 4, 1, arrival_s=3.0),
+    ]
+    tree = cluster([4])
+    wait = table(simulated("fifo", tree, jobs), tree, jobs)[-1]
+    assert wait["job_id"] == "all"
+    assert said in wait["reason"]
 
 
 def test_shared_gpus_stay_held_when_the_first_of_the_jobs_leaves() -> None:
@@ -376,7 +397,11 @@ def assert_as_defined(rows: Rows, tree: ClusterTree, jobs: Sequence[Job]) -> Non
     for wait, chance in zip(waits, chances, strict=True):
         if "were last free" in wait["reason"]:
             ((before_s, most),) = chance
-            assert f"last free {time_text(before_s)} before it started" in wait["reason"]
+            if before_s < 1e-3:
+                assert "last free at the moment it started, but other" in wait["reason"]
+                continue
+            before = time_text(before_s, time_unit(wait["wait_s"], days=NO_DAYS))
+            assert f"last free {before} before it started" in wait["reason"]
             assert f"after that {free_text(most)}" in wait["reason"]
     assert [{key: wait[key] for key in row} for wait, row in zip(waits, expected, strict=True)] == (
         expected

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,7 +12,7 @@ import typer
 
 from artist.cli.options import FormatOption
 from artist.cli.output import Format, print_json, print_table, print_text
-from artist.results.terms.number_text import FEW_DAYS, HOUR, DisplayUnit, time_text, time_unit
+from artist.results.terms.number_text import HOUR, NO_DAYS, DisplayUnit, time_text, time_unit
 
 _HOURS, _SECONDS = DisplayUnit(HOUR, "h"), DisplayUnit(1.0, "s")
 
@@ -64,7 +65,7 @@ def _print_waits(run: Path, waits: list[dict[str, Any]], by: By, format_: Format
         print_json(waits)
         return
     unit = _clock(max((wait["end_s"] for wait in waits), default=0.0))
-    length = time_unit(max((wait["wait_s"] for wait in waits), default=0.0), days=FEW_DAYS)
+    length = _unit(max((wait["wait_s"] for wait in waits), default=0.0))
     start = f"from {unit.name}"
     columns = ("job", "waited", start, "wait", "slowdown", "GPUs", "cause", "reason")
     rows = [
@@ -107,7 +108,7 @@ def _print_story(story: dict[str, Any]) -> None:
     events.sort(key=lambda event: event[0])
     columns = (f"from {unit.name}", f"to {unit.name}", "took", "what", "why, where")
     rows = [
-        (_at(start_s, unit), _at(end_s, unit), time_text(end_s - start_s), *texts)
+        (_at(start_s, unit), _at(end_s, unit), _length(end_s - start_s), *texts)
         for start_s, end_s, *texts in events
     ]
     print_table(f"{title}, arrived at {time_text(story['arrival_s'], unit)}", columns, rows)
@@ -118,6 +119,15 @@ def _print_story(story: dict[str, Any]) -> None:
 def _clock(latest_s: float) -> DisplayUnit:
     """The unit of instants up to `latest_s`: hours, or seconds in the first three of them."""
     return _HOURS if latest_s >= 3 * HOUR else _SECONDS
+
+
+def _unit(longest_s: float) -> DisplayUnit:
+    """The unit of lengths up to `longest_s`: at most hours, as instants have."""
+    return time_unit(longest_s, days=NO_DAYS)
+
+
+def _length(length_s: float) -> str:
+    return time_text(length_s, _unit(length_s))
 
 
 def _at(instant_s: float, unit: DisplayUnit) -> str:
@@ -174,22 +184,23 @@ _HAND_OVER_S = 1e-6
 def _totals(story: dict[str, Any]) -> list[str]:
     """Sentences about the job as a whole: where its time went."""
     jct_s = story["jct_s"]
+    told = partial(time_text, unit=_unit(jct_s))
     if story["queue_delay_s"] < _HAND_OVER_S:  # no wait, as in waits.parquet
         story = {**story, "queue_delay_s": 0.0}
     compared = (
         ""
         if story["slowdown"] is None
-        else f", {story['slowdown']:.3f} x the {time_text(story['alone_s'])} of its isolated run"
+        else f", {story['slowdown']:.3f} x the {told(story['alone_s'])} of its isolated run"
     )
     parts = [("waited", "queue_delay_s"), ("ran", "run_s")]
     spent = " and ".join(
-        f"{word} {time_text(story[key])} ({100 * story[key] / jct_s if jct_s else 0:.1f} %)"
+        f"{word} {told(story[key])} ({100 * story[key] / jct_s if jct_s else 0:.1f} %)"
         for word, key in parts
     )
     return [
-        f"It finished {time_text(jct_s)} after its arrival{compared}.",
-        f"It {spent}; of this run time {time_text(story['comm_s'])} was exposed communication and "
-        f"{time_text(story['stalled_s'])} stood still; {time_text(story['lost_s'])} of work was "
+        f"It finished {told(jct_s)} after its arrival{compared}.",
+        f"It {spent}; of this run time {told(story['comm_s'])} was exposed communication and "
+        f"{told(story['stalled_s'])} stood still; {told(story['lost_s'])} of work was "
         "lost.",
         *([f"Why it waited: {_causes(story['causes'])}."] if story["causes"] else []),
     ]
@@ -201,8 +212,9 @@ def _causes(causes: dict[str, float]) -> str:
     from artist.results.waiting.job_story import cause_words
 
     waited_s = sum(causes.values())
+    unit = _unit(waited_s)
     return ", ".join(
-        f"{cause_words(cause)} {time_text(length_s)} ({100 * length_s / waited_s:.1f} %)"
+        f"{cause_words(cause)} {time_text(length_s, unit)} ({100 * length_s / waited_s:.1f} %)"
         for cause, length_s in causes.items()
     )
 

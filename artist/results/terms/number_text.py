@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -25,6 +26,8 @@ _TIMES = (
 _MILLISECONDS = DisplayUnit(1e-3, "ms")
 FEW_DAYS = 10.0
 """Times of jobs are in hours if the longest is shorter: in days, most would be fractions."""
+NO_DAYS = math.inf
+"""Times beside instants, which are in hours, are in hours too."""
 
 
 def time_unit(largest_s: float, *, days: float = 3.0) -> DisplayUnit:

@@ -36,7 +36,7 @@ from artist.engine.rows import WaitRow
 from artist.results.metrics import seconds_column
 from artist.results.statistics.sorted_values import rising
 from artist.results.terms.columns import Table, typed
-from artist.results.terms.number_text import counted, time_text
+from artist.results.terms.number_text import NO_DAYS, counted, time_text, time_unit
 from artist.results.waiting.queue_heads import longest_heads
 from artist.results.waiting.stays import WaitInputs, Whole
 from artist.results.waiting.wait_neighbours import WaitNeighbours, Waits, neighbours
@@ -47,6 +47,9 @@ CAUSES = (*WAIT_CAUSES, LEFT_FREE, ORDER, GPUS)
 
 HAND_OVER: Tick = 1_000
 """Within so many ticks GPUs are passed on: nobody waits, and none stay free."""
+
+A_MOMENT: Tick = 1_000_000
+"""Fewer ticks, less than a millisecond, are not told as a number: jobs take hours."""
 
 ARRIVED = "arrived"
 """How a wait began, if the job did not lose GPUs."""
@@ -348,7 +351,7 @@ def _behind(inputs: WaitInputs, waits: Waits) -> list[str]:
     texts = []
     lengths = (waits.end - waits.begin).tolist()
     for own, length, head in zip(waits.handle.tolist(), lengths, longest_heads(waits), strict=True):
-        part = "all the while" if head.length == length else f"for {_time(head.length)}"
+        part = "all the while" if head.length == length else f"for {_time(head.length, length)}"
         if head.handle == own:
             texts.append(f"it headed the queue itself {part}; ")
             continue
@@ -371,12 +374,18 @@ def _reason(cause: str, told: _Told | None, wait: _Figures) -> str:
     if cause == GPUS:
         return f"{wait.behind}{free}, and {wanted}{besides}"
     if wait.left_for:
-        stayed = f"for {_time(wait.left_for)} of {_time(wait.length)} as many stayed free"
+        stayed = f"for {_of(wait.left_for, wait.length)} as many stayed free"
         unused = ", but the policy's order or rule of placement left them unused"
         had = f"{wanted}, and {stayed}{'' if wait.behind else unused}{_too_few(told, wait)}"
-    else:
+    elif wait.since < A_MOMENT:
         had = (
-            f"as many GPUs as it needs were last free {_time(wait.since)} before it started, but "
+            "as many GPUs as it needs were last free at the moment it started, but other jobs came "
+            f"first; {wanted}"
+        )
+    else:
+        before = _time(wait.since, wait.length)
+        had = (
+            f"as many GPUs as it needs were last free {before} before it started, but "
             f"other jobs got them; after that {_most_free(wait.most_since)}, and {wanted}"
         )
     return f"{wait.behind}{had}; {_meanwhile(wait.served, wait.overtaken)}{besides}"
@@ -388,14 +397,15 @@ def _too_few(told: _Told | None, wait: _Figures) -> str:
     rest = wait.length - wait.left_for - told_for
     if rest < HAND_OVER:
         return ""
-    return f"; for {_time(rest)} {f'at most {wait.fewer}' if wait.fewer > 0 else 'no GPU'} did"
+    fewer = f"at most {wait.fewer}" if wait.fewer > 0 else "no GPU"
+    return f"; for {_time(rest, wait.length)} {fewer} did"
 
 
 def _told_text(told: _Told, length: Tick) -> str:
     """The policy's words, with the part of the wait for which they hold if they do not always."""
-    whole = _time(length)
+    whole = _time(length, length)
     return ", and ".join(
-        told.words[cause] + f" (for {_time(ticks)} of {whole})" * (_time(ticks) != whole)
+        told.words[cause] + f" (for {_of(ticks, length)})" * (_time(ticks, length) != whole)
         for cause, ticks in told.ticks.items()
     )
 
@@ -416,5 +426,12 @@ def _most_free(gpus: int) -> str:
     return f"at most {gpus} GPUs were free"
 
 
-def _time(ticks: Tick) -> str:
-    return time_text(seconds(ticks))
+def _of(part: Tick, length: Tick) -> str:
+    return f"{_time(part, length)} of {_time(length, length)}"
+
+
+def _time(ticks: Tick, length: Tick) -> str:
+    """A part of a wait of that length, in the unit that suits the whole wait."""
+    if 0 < ticks < A_MOMENT <= length:
+        return "less than 1 ms"
+    return time_text(seconds(ticks), time_unit(seconds(length), days=NO_DAYS))
