@@ -39,8 +39,8 @@ most GPU time was held by \
 jobs 4, 10, 12, 13, 15
 1.272 13.916 12.6 h runs on 4 4, tier machine, 1.000 x its isolated time; it finished
 It finished 13.9 h after its arrival, 1.101 x the 12.6 h of its isolated run.
-It waited 1.27 h (9.1 %) and ran 12.6 h (90.9 %); of this run time 0 s was exposed \
-communication and 0 s stood still; 0 s of work was lost.
+It waited 1.27 h (9.1 %) and ran 12.6 h (90.9 %); of this run time 0 h was exposed \
+communication and 0 h stood still; 0 h of work was lost.
 Why it waited: other jobs came first 68.1 min (89.3 %), GPUs were left free 8.2 min (10.7 %).
 """
 
