@@ -23,6 +23,12 @@ Tick = int
 TICKS_PER_S: Final = 1_000_000_000
 MIB = 2**20
 GIB = 2**30
+GIB_MIB: Final = 1024
+CORE_MILLI: Final = 1000
+"""Thousandths of a CPU core, in which cores are counted."""
+MOST_CORES: Final = 10**6
+MOST_GIB: Final = 10**6
+"""A million cores and a pebibyte of memory: what no machine has, and no job needs."""
 
 LAST_TICK: Tick = 2**63 - 1
 """Where simulated time ends, 292 years: columns of ticks are signed 64-bit integers."""

@@ -17,6 +17,7 @@ descriptions. `count` makes several units of one description. `kind` holds for a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -24,7 +25,7 @@ from typing import Any, ClassVar
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from artist.cluster.fabric_options import LevelOptions
-from artist.cluster.tree import MACHINE, MAX_GPUS, ONE_KIND, ClusterTree, Nested, nested
+from artist.cluster.tree import MACHINE, MAX_GPUS, ONE_KIND, ClusterTree, HostSizes, Nested, nested
 from artist.cluster.with_units import (
     Bandwidth,
     Bytes,
@@ -37,10 +38,11 @@ from artist.cluster.with_units import (
     with_unit,
 )
 from artist.errors import ConfigError, did_you_mean, shortened
-from artist.io.documents import Document, explain, line_in, load_yaml, validate
+from artist.io.documents import Document, Positive, explain, line_in, load_yaml, validate
 from artist.io.shipped import document_names, document_path
 from artist.registry import UnknownNameError
 from artist.slurm.facts import SlurmFacts
+from artist.units import CORE_MILLI, GIB_MIB, MOST_CORES, MOST_GIB
 
 FOLDER = "clusters"
 """Where cluster files are: `astra_configs/clusters`."""
@@ -129,6 +131,12 @@ class UnitEntry(WithUnits):
     count: int = Field(default=1, ge=1, le=MAX_GPUS, description="units of this description")
     kind: str | None = Field(default=None, pattern=NAME, description="of all machines inside")
     gpus: int | None = Field(default=None, ge=1, le=MAX_GPUS, description="of a machine")
+    cpu_cores: Positive | None = Field(
+        default=None, le=MOST_CORES, description="of a machine, for jobs that state theirs"
+    )
+    memory_gib: Positive | None = Field(
+        default=None, le=MOST_GIB, description="of a machine, for jobs that state theirs"
+    )
     storage: Storage = with_unit("storage")
     storage_bytes: Bytes | None = Field(default=None, description="for tables, bytes")
 
@@ -147,6 +155,8 @@ class Cluster:
     gpus: int
     kinds: tuple[str, ...]
     """The kind of each machine."""
+    hosts: HostSizes | None
+    """CPU cores and memory of each machine; None if none states any."""
     names: Mapping[str, tuple[str, ...]]
     """Level -> names of its units. One without a name is called by level and number: `rack-7`."""
     storage_bytes: Mapping[str, tuple[int | None, ...]]
@@ -163,7 +173,7 @@ class Cluster:
         if gpus_per_socket is not None:
             units = _with_sockets(units, gpus_per_socket)
         wide_area = self.file.wide_area is not None
-        return nested(level_names, units, self.kinds, wide_area=wide_area)
+        return nested(level_names, units, self.kinds, wide_area=wide_area, hosts=self.hosts)
 
 
 def cluster_names() -> list[str]:
@@ -217,6 +227,8 @@ class _UnitsReader:
     places: dict[str, dict[str, Location]] = field(default_factory=dict)
     storage: dict[str, list[int | None]] = field(default_factory=dict)
     kinds: list[str] = field(default_factory=list)
+    cpu_milli: list[int | None] = field(default_factory=list)
+    memory_mib: list[int | None] = field(default_factory=list)
     gpus: int = 0
     read: dict[Location, UnitEntry] = field(default_factory=dict)
     """Descriptions, by their place: one inside many units is checked once."""
@@ -230,6 +242,7 @@ class _UnitsReader:
             machines,
             self.gpus,
             tuple(self.kinds),
+            self._hosts(),
             {level: self._named(level) for level in self.file.levels},
             {level: tuple(stated) for level, stated in self.storage.items()},
         )
@@ -266,6 +279,8 @@ class _UnitsReader:
                 assert unit.gpus is not None
                 self._count(unit.gpus, where)
                 self.kinds.append(kind or ONE_KIND)
+                self.cpu_milli.append(parts(unit.cpu_cores, CORE_MILLI))
+                self.memory_mib.append(parts(unit.memory_gib, GIB_MIB))
                 units.append(unit.gpus)
         return units
 
@@ -274,7 +289,7 @@ class _UnitsReader:
     ) -> UnitEntry:
         """What a description says of the unit itself."""
         known = [name for name in UnitEntry.model_fields if inner or name not in _NOT_OF_MACHINES]
-        known = [*inner, *(name for name in known if not inner or name != "gpus")]
+        known = [*inner, *(name for name in known if not inner or name not in _OF_MACHINES)]
         for key in given:
             if key not in known:
                 hint = did_you_mean(str(key), known)
@@ -289,6 +304,10 @@ class _UnitsReader:
         except ValidationError as cause:
             at = (*where, *cause.errors()[0]["loc"])
             raise _MisfitError(at, f"a {level}: {explain(cause, UnitEntry)}") from cause
+
+    def _hosts(self) -> HostSizes | None:
+        stated = any(x is not None for x in (*self.cpu_milli, *self.memory_mib))
+        return HostSizes(tuple(self.cpu_milli), tuple(self.memory_mib)) if stated else None
 
     def _count(self, gpus: int, where: Location) -> None:
         self.gpus += gpus
@@ -325,6 +344,12 @@ class _UnitsReader:
 
 
 _NOT_OF_MACHINES = ("storage", "storage_bytes")
+_OF_MACHINES = ("gpus", "cpu_cores", "memory_gib")
+
+
+def parts(amount: float | None, in_one: int) -> int | None:
+    """Whole parts of an amount, rounded down."""
+    return None if amount is None else math.floor(round(amount * in_one, 6))
 
 
 def _with_sockets(units: Nested, gpus_per_socket: int) -> Nested:

@@ -17,15 +17,18 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator, Sequence
+from copy import copy
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
+from artist.cluster.host_resources import Amounts, FreeHosts, need
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
 from artist.cluster.visiting_order import VisitingOrder
 from artist.errors import PolicyError
+from artist.workload.job import Job
 
 Counts: TypeAlias = npt.NDArray[np.int32]
 
@@ -67,9 +70,10 @@ class LevelIndex:
         self.turns = turns
 
     @classmethod
-    def of_empty(cls, tree: ClusterTree, order: VisitingOrder, level: int) -> LevelIndex:
-        """The index of a level whose GPUs are all free."""
-        gpus = tree.levels[level].gpus
+    def of(
+        cls, tree: ClusterTree, order: VisitingOrder, level: int, gpus: Sequence[int]
+    ) -> LevelIndex:
+        """The index of a level with so many GPUs free in each unit."""
         counts: UnitCounts = list(gpus) if len(gpus) <= _FEW_UNITS else array("i", gpus)
         buckets = []
         if tree.machine <= level < tree.root:
@@ -133,16 +137,21 @@ def _bits(mask: npt.NDArray[np.bool_]) -> int:
 
 
 class FreeGpus:
-    """The free GPUs of every unit. The engine owns the real one; policies work on a `copy`."""
+    """The free GPUs of every unit. The engine owns the real one; policies work on a `copy`.
 
-    __slots__ = ("_levels", "_order", "total", "tree")
+    `hosts` is what is left of CPU cores and memory where they matter in the run, else None.
+    """
+
+    __slots__ = ("_levels", "_order", "hosts", "total", "tree")
 
     def __init__(self, tree: ClusterTree, visiting_order: VisitingOrder | None = None) -> None:
         self.tree = tree
         self._order = order = visiting_order or VisitingOrder(tree)
         self.total = tree.gpus
-        levels = range(len(tree.levels))
-        self._levels = [LevelIndex.of_empty(tree, order, level) for level in levels]
+        self.hosts: FreeHosts | None = None
+        self._levels = [
+            LevelIndex.of(tree, order, index, level.gpus) for index, level in enumerate(tree.levels)
+        ]
 
     def copy(self) -> FreeGpus:
         """An independent copy."""
@@ -151,7 +160,63 @@ class FreeGpus:
         twin._order = self._order
         twin.total = self.total
         twin._levels = [index.copy() for index in self._levels]
+        twin.hosts = None if self.hosts is None else self.hosts.copy()
         return twin
+
+    def unfed(self) -> FreeGpus:
+        """The same free GPUs without `hosts`. Valid until they change; do not change it."""
+        twin = copy(self)
+        twin.hosts = None
+        return twin
+
+    def fed(self, job: Job) -> FreeGpus:
+        """The free GPUs that a job could use if its own machine had to feed each of them.
+
+        This, unless some machine lacks cores or memory: then a copy without `hosts`, and without
+        the GPUs that it cannot feed. Its tree holds the GPUs that the empty cluster could feed.
+        """
+        hosts = self.hosts
+        if hosts is None:
+            return self
+        key = need(job)
+        if key not in hosts.known:
+            tree, most = hosts.tree_for(job), hosts.fed(job)
+            all_fed = most is None or not (self.counts(tree.machine) > most).any()
+            same = tree is self.tree and all_fed
+            hosts.known[key] = None if same or most is None else self._at_most(tree, most)
+        return hosts.known[key] or self
+
+    def _at_most(self, tree: ClusterTree, per_machine: Amounts) -> FreeGpus:
+        """A copy without `hosts`, in which no machine has more GPUs free than these.
+
+        `tree` has the same units with fewer GPUs.
+        """
+        idle = self.counts(tree.machine)
+        counts = np.minimum(idle, per_machine).astype(np.int32)
+        leaves = self._trimmed(idle - counts) if tree.machine else counts
+        twin = FreeGpus.__new__(FreeGpus)
+        twin.tree = tree
+        twin._order = order = self._order if tree is self.tree else self._order.on(tree)
+        twin.total = int(counts.sum())
+        twin.hosts = None
+        twin._levels = []
+        for level in range(len(tree.levels)):
+            if level:
+                leaves = np.add.reduceat(leaves, tree.levels[level].first_child[:-1])
+            twin._levels.append(LevelIndex.of(tree, order, level, leaves.tolist()))
+        return twin
+
+    def _trimmed(self, fewer: Counts) -> Counts:
+        """Free GPUs per leaf without so many of each machine: of the last leaves inside it."""
+        leaves = self.counts(0).copy()
+        first = self.tree.first_leaf[self.tree.machine]
+        for machine in np.flatnonzero(fewer).tolist():
+            left = int(fewer[machine])
+            for leaf in range(first[machine + 1] - 1, first[machine] - 1, -1):
+                taken = min(left, int(leaves[leaf]))
+                leaves[leaf] -= taken
+                left -= taken
+        return leaves
 
     def counts(self, level: int) -> Counts:
         """Free GPUs per unit of a level now, read-only. Ask again after a change."""
@@ -290,16 +355,19 @@ class FreeGpus:
         """The first unit with at least `gpus` free, or None; `inside` as in `at_least`."""
         return next(self.at_least(level, gpus, inside), None)
 
-    def has(self, placement: Placement) -> bool:
-        """Whether every GPU of a placement is free."""
+    def has(self, placement: Placement, job: Job | None = None) -> bool:
+        """Whether every GPU of a placement is free, and its machines can feed the job."""
         free = self._levels[0].counts
-        return all(free[leaf] >= count for leaf, count in zip(placement.leaves, placement.counts))
+        if any(free[leaf] < count for leaf, count in zip(placement.leaves, placement.counts)):
+            return False
+        return self.hosts is None or job is None or self.hosts.shortage(placement, job) is None
 
-    def claim(self, placement: Placement) -> None:
-        """Take the GPUs of a placement.
+    def claim(self, placement: Placement, job: Job | None = None) -> None:
+        """Take the GPUs of a placement, and what the job needs of `hosts` there.
 
         Raises:
-            PolicyError: a leaf does not exist or has too few free GPUs; nothing is changed.
+            PolicyError: a leaf does not exist or has too few free GPUs, or its machine too few
+                cores or too little memory; nothing is changed.
         """
         free = self._levels[0].counts
         for leaf, count in zip(placement.leaves, placement.counts):
@@ -309,10 +377,12 @@ class FreeGpus:
                     raise PolicyError(f"a placement with {count} GPUs of {name}; each needs 1")
                 available = free[leaf] if 0 <= leaf < len(free) else 0
                 raise PolicyError(f"{count} GPUs of {name} claimed, but {available} are free there")
+        if self.hosts is not None:
+            self.hosts.claim(placement, job)
         self._move(placement, -1)
 
-    def release(self, placement: Placement) -> None:
-        """Give the GPUs of a placement back.
+    def release(self, placement: Placement, job: Job | None = None) -> None:
+        """Give the GPUs of a placement back, and what the job needed of `hosts` there.
 
         Raises:
             PolicyError: a leaf does not exist or fewer of its GPUs are held; nothing is changed.
@@ -325,6 +395,8 @@ class FreeGpus:
                     f"{count} GPUs of {self.tree.levels[0].name} {leaf} released, "
                     f"but {held} are held there"
                 )
+        if self.hosts is not None:
+            self.hosts.release(placement, job)
         self._move(placement, +1)
 
     def _with_room(self, level: int, gpus: int) -> int:

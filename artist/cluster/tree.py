@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -49,6 +49,13 @@ class Level:
         return len(self.gpus)
 
 
+class HostSizes(NamedTuple):
+    """CPU cores (thousandths) and memory (MiB) of each machine; None where none are stated."""
+
+    cpu_milli: tuple[int | None, ...]
+    memory_mib: tuple[int | None, ...]
+
+
 @dataclass(frozen=True)
 class ClusterTree:
     """An immutable cluster. Build one with `regular` or `nested`."""
@@ -58,6 +65,8 @@ class ClusterTree:
     """A name for the kind of each machine. A cluster file may give machines different ones."""
     wide_area: bool = False
     """Whether the outermost level is a wide-area network between regions."""
+    hosts: HostSizes | None = None
+    """CPU cores and memory of the machines; None if none of them states any."""
     machine: int = field(init=False)
     """Index of the machine level."""
 
@@ -168,11 +177,13 @@ def nested(
     kinds: tuple[str, ...] | None = None,
     *,
     wide_area: bool = False,
+    hosts: HostSizes | None = None,
 ) -> ClusterTree:
     """Build a tree from nested lists of GPU counts, outermost level first.
 
     `nested(("machine", "rack", "network"), [[8, 8], [4]])` has two racks: one with two machines
-    of 8 GPUs, and one with a machine of 4 GPUs. `kinds` are those of the machines, in their order.
+    of 8 GPUs, and one with a machine of 4 GPUs. `kinds` and `hosts` are those of the machines, in
+    their order.
 
     Raises:
         ConfigError: the nesting does not match the levels, a count is not positive, or the
@@ -209,7 +220,7 @@ def nested(
     gpus = visit(depth - 1, tree)
     if gpus > MAX_GPUS:
         raise ConfigError(f"cluster tree: {gpus} GPUs, but at most {MAX_GPUS} are supported")
-    return _assemble(names, sizes, parents, firsts, kinds, wide_area)
+    return _assemble(names, sizes, parents, firsts, kinds, wide_area, hosts)
 
 
 def regular(
@@ -252,6 +263,7 @@ def _assemble(
     firsts: list[list[int]],
     kinds: tuple[str, ...] | None,
     wide_area: bool,
+    hosts: HostSizes | None,
 ) -> ClusterTree:
     """Build the tree from the tables of its levels, inner to outer."""
     levels = []
@@ -267,7 +279,7 @@ def _assemble(
         )
     machines = len(sizes[list(names).index(MACHINE)]) if MACHINE in names else 0
     kinds = (ONE_KIND,) * machines if kinds is None else kinds
-    return ClusterTree(tuple(levels), kinds, wide_area)
+    return ClusterTree(tuple(levels), kinds, wide_area, hosts)
 
 
 def units_holding(tree: ClusterTree, leaves: Sequence[int], level: int) -> Iterator[int]:

@@ -8,6 +8,7 @@ measures it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +43,12 @@ class VisitingOrder:
             if visited is not None:
                 self.units[level] = tuple(visited.tolist())
                 self.turns[level] = tuple(np.argsort(visited).tolist())
+
+    def on(self, tree: ClusterTree) -> VisitingOrder:
+        """The same turns for a tree of the same units with other numbers of GPUs."""
+        twin = copy(self)
+        twin._tree, twin._by_size = tree, {}
+        return twin
 
     def sorted(self, level: int, units: range) -> Sequence[int]:
         """These units of a level, in visiting order."""

@@ -75,6 +75,9 @@ class BasePolicy:
     reads_gpu_kinds = False
     """Whether it gives jobs GPUs of the kinds that they accept only (`Job.gpu_kinds`)."""
 
+    reads_hosts = False
+    """Whether it places jobs only where machines have the cores and memory (`FreeGpus.hosts`)."""
+
     jobs_per_gpu = 1
     """How many jobs it lets share a GPU (`Start.beside`), at most `MOST_JOBS_PER_GPU`."""
 

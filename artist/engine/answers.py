@@ -232,25 +232,26 @@ def exchange(free: FreeGpus, answer: CheckedAnswer) -> None:
     """Release the GPUs that the answer takes from jobs, then claim those that it gives to jobs.
 
     Raises:
-        PolicyError: a GPU to be claimed is not free; no GPU has changed hands then.
+        PolicyError: a GPU to be claimed is not free, or its machine cannot feed it; no GPU has
+            changed hands then.
     """
     leaving = [*answer.preempted, *answer.moved]
     if any(state.beside for state in leaving):
         leaving = _last_to_leave(leaving)
-    released = [state.placement for state in leaving if state.placement]
-    for placement in released:
-        free.release(placement)
+    released = [(state.placement, state.job) for state in leaving if state.placement]
+    for placement, job in released:
+        free.release(placement, job)
     placed = answer.placed
     if answer.beside:
         placed = [one for one in placed if one[0].handle not in answer.beside]
     for index, (state, placement) in enumerate(placed):
         try:
-            free.claim(placement)
+            free.claim(placement, state.job)
         except PolicyError as cause:
-            for _, claimed in placed[:index]:
-                free.release(claimed)
-            for held in released:
-                free.claim(held)
+            for other, claimed in placed[:index]:
+                free.release(claimed, other.job)
+            for held, job in released:
+                free.claim(held, job)
             raise PolicyError(f"job {state.job.id!r}: {cause}") from None
 
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from artist.cluster.free_gpus import FreeGpus
+from artist.cluster.host_resources import FreeHosts
 from artist.cluster.tree import ClusterTree
 from artist.cluster.visiting_order import VisitingOrder
 from artist.engine.job_state import JobState
@@ -36,6 +37,8 @@ class Holdings:
         self.jobs = jobs
         self._gpus = tree.gpus
         self.free = FreeGpus(tree, visiting_order)
+        if tree.hosts is not None and any(job.cpu_milli or job.memory_mib for job in jobs):
+            self.free.hosts = FreeHosts.of_idle(tree)
         self.waiting: dict[int, JobState] = {}
         """By handle, in the order in which they entered the queue."""
         self.running: dict[int, JobState] = {}

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from artist.cluster.free_gpus import FreeGpus
+from artist.cluster.host_resources import FreeHosts
 from artist.cluster.kinds import several_kinds
 from artist.cluster.placement import machine_counts
 from artist.cluster.tree import ClusterTree, gpus_by_kind
@@ -52,6 +53,26 @@ def check(holdings: Holdings) -> None:
         if count > holdings.withdrawn.get(leaf, 0):
             raise InvariantError(f"a notice keeps {count} GPUs of leaf {leaf} out that are in")
     _check_index(tree, free)
+    _check_hosts(holdings)
+
+
+def _check_hosts(holdings: Holdings) -> None:
+    """Of cores and memory of every machine: free + held = all, and none is held twice."""
+    hosts = holdings.free.hosts
+    if hosts is None:
+        return
+    all_of = hosts.nothing()
+    for state in holdings.running.values():
+        if state.placement is not None:
+            all_of.release(state.placement, state.job)
+    left = hosts.nothing()
+    idle = FreeHosts.of_idle(holdings.tree)
+    assert idle is not None  # else there would be nothing to hold
+    if idle.is_less(all_of):
+        raise InvariantError("jobs hold more CPU cores or memory than a machine has")
+    left.become(idle, all_of)
+    if left != hosts:
+        raise InvariantError("free + held differs from the CPU cores or memory that exist")
 
 
 def _check_beside(holdings: Holdings, state: JobState) -> None:

@@ -484,7 +484,7 @@ class Simulator:
         """Free the GPUs of a running job, unless others hold them too."""
         if not state.beside:
             assert state.placement is not None  # running jobs have GPUs
-            self._holdings.free.release(state.placement)
+            self._holdings.free.release(state.placement, state.job)
 
     def _regrouped(self, handles: Sequence[int]) -> None:
         """Other jobs share the GPUs of these from now on."""

@@ -9,6 +9,7 @@ from pydantic import Field, model_validator
 from artist.io.documents import Document, load_yaml
 from artist.io.shipped import document_names, document_path
 from artist.registry import UnknownNameError
+from artist.units import CORE_MILLI, MOST_CORES
 
 FOLDER = "machines"
 """Where machine files are: `astra_configs/machines`."""
@@ -16,8 +17,8 @@ FOLDER = "machines"
 MOST_MACHINES = 1_000_000
 MOST_GPUS = 16
 """Of one machine; the largest that are sold have 16."""
-MOST_MILLI = 10**9
-"""A million cores; also a petabyte of memory, in MiB. Sums over all machines fit into 64 bits."""
+MOST_MILLI = MOST_CORES * CORE_MILLI
+"""Of cores; also a petabyte of memory, in MiB. Sums over all machines fit into 64 bits."""
 
 Amount = Annotated[int, Field(ge=0, le=MOST_MILLI)]
 

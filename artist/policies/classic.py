@@ -43,7 +43,7 @@ from typing import ClassVar
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement, tier
-from artist.contract import BasePolicy, ClusterView, Decision, JobView, Start
+from artist.contract import BasePolicy, ClusterView, Decision, JobView, Start, Wait
 from artist.policies.options import ClassicOptions
 from artist.policies.shared.contest import Contest, run_contest
 from artist.policies.shared.packing import best_level
@@ -51,7 +51,7 @@ from artist.policies.shared.placers import placer
 from artist.policies.shared.ranking import ORDERS, LastRanked, Rank, RankedQueue, behind, gpus_held
 from artist.policies.shared.refusals import Refusals, far_apart
 from artist.policies.shared.sharing import Sharing
-from artist.policies.shared.tensor_groups import for_groups
+from artist.policies.shared.usable import usable_by
 from artist.units import Tick, ticks
 
 
@@ -59,6 +59,7 @@ class Classic(BasePolicy):
     """A policy made of an order, a rule of preemption and a placer."""
 
     Options: ClassVar = ClassicOptions
+    reads_hosts = True
 
     def __init__(self, options: ClassicOptions) -> None:
         self.options = options
@@ -81,6 +82,8 @@ class Classic(BasePolicy):
                 self._last.forget(handle)
             for job in view.entered:  # a failure may have taken work from it: its rank rose
                 self._last.forget(job.handle)
+        if self._refusals is None and view.free.hosts is not None:
+            self._refusals = Refusals(self._queue)
         for job in view.entered:
             rank = self._rank(job, view.now)
             self._queue.add(job, rank)
@@ -116,9 +119,8 @@ class Classic(BasePolicy):
                     self._last.add(job.handle, self._rank(job, view.now))
         waits = sharing.waits() if sharing.refused else []
         if self._refusals is not None and (refused := self._refusals.refused(contest, view.now)):
-            waits += self._refusals.waits(
-                refused, partial(far_apart, self._placer.widest, view, sharing)
-            )
+            reason = partial(self._far_apart, view, sharing)
+            waits += self._refusals.waits(refused, reason, contest.starved)
         return [*decisions, *waits] if waits else decisions
 
     def _start_without_contest(self, contest: Contest, sharing: Sharing) -> None:
@@ -182,7 +184,13 @@ class Classic(BasePolicy):
             self._refusals.drops(gpus)
         return possible
 
+    def _far_apart(self, view: ClusterView, sharing: Sharing, job: JobView) -> Wait | None:
+        """Why a job waits that the placer refused; None if the placer takes GPUs anywhere."""
+        if not self._placer.consolidates:
+            return None
+        return far_apart(self._placer.widest, view, sharing, job)
+
     def _place(self, sharing: Sharing, job: JobView, free: FreeGpus) -> Placement | None:
-        usable = for_groups(free, job.job)
+        usable = usable_by(free, job.job)
         placement = self._placer.place(usable, job.job.gpus, sharing.busy)
         return sharing.permitted(job.handle, placement)

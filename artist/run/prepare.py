@@ -27,7 +27,14 @@ from artist.run.hardware import (
 )
 from artist.run.measured import check_measured
 from artist.run.policies import build_policy
-from artist.run.traces import build_trace, check_gpu_kinds, cut_by, elastic, graph_digests
+from artist.run.traces import (
+    build_trace,
+    check_gpu_kinds,
+    check_hosts,
+    cut_by,
+    elastic,
+    graph_digests,
+)
 from artist.trace.native.trace import Trace
 
 if TYPE_CHECKING:
@@ -85,6 +92,7 @@ def prepare(
     files = {**files, **graph_digests(scenario, trace)}
     check_measured(scenario, trace)
     check_gpu_kinds(scenario, tree, policy, trace)
+    check_hosts(scenario, tree, policy, trace)
     trace = elastic(scenario, tree, trace)
     failures = build_failures(scenario, tree, trace)
     scales = (failures is not None and failures.slows) or (

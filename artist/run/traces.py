@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from artist.cluster.host_resources import RESOURCES, FreeHosts
 from artist.cluster.tree import ClusterTree, gpus_by_kind
 from artist.config import ABOUT_THE_TRACE, Scenario
 from artist.contract import Policy
@@ -21,7 +22,11 @@ from artist.trace.native.trace import (
     check_tenants,
     head,
 )
+from artist.workload.job import Job
 from artist.workload.tenants import check_quotas, load_tenants
+
+READ_HOSTS = ("dally", "tiresias", "las", "easy")
+"""Some policies that place jobs where machines have the cores and memory, for messages."""
 
 
 def build_trace(scenario: Scenario, tree: ClusterTree) -> Trace:
@@ -103,6 +108,43 @@ def check_gpu_kinds(scenario: Scenario, tree: ClusterTree, policy: Policy, trace
             f"quota of {', '.join(tenants[quota].by_kind or ())}; choose mast or federated, or "
             "leave the kinds out"
         )
+
+
+def check_hosts(scenario: Scenario, tree: ClusterTree, policy: Policy, trace: Trace) -> None:
+    """Refuse jobs whose machines could never feed them, and what looks at GPUs only.
+
+    Raises:
+        TraceError: the empty cluster cannot feed a job's GPUs.
+        ConfigError: the policy or a part of the scenario does not look at cores and memory.
+    """
+    idle = FreeHosts.of_idle(tree)
+    first = next((job for job in trace.jobs if job.cpu_milli or job.memory_mib), None)
+    if idle is None or first is None:
+        return
+    remedy = "or leave cpu_cores and memory_gib out of the cluster file"
+    if not getattr(policy, "reads_hosts", False):
+        raise ConfigError(
+            f"policy {scenario.policy} looks at GPUs only, but job {first.id!r} needs CPU cores or "
+            f"memory, and machines state theirs; choose {', '.join(READ_HOSTS)}, {remedy}"
+        )
+    if scenario.data is not None:
+        raise ConfigError(
+            f"data {shortened(scenario.data)} sends jobs to GPUs only, but job {first.id!r} needs "
+            f"CPU cores or memory, and machines state theirs; leave data out, {remedy}"
+        )
+    for index, job in enumerate(trace.jobs):
+        if idle.tree_for(job).gpus < job.gpus:
+            raise TraceError(
+                f"{trace.place(index)}: job {job.id!r} needs {_host_words(job)} for {job.gpus} "
+                f"GPUs, of which the machines of the empty cluster can feed "
+                f"{idle.tree_for(job).gpus}; correct cpu_cores or memory_gib, or the cluster file"
+            )
+
+
+def _host_words(job: Job) -> str:
+    """As in `96 CPU cores and 512 GiB of memory`."""
+    amounts = zip((job.cpu_milli, job.memory_mib), RESOURCES, strict=True)
+    return " and ".join(f"{x / one.parts:g} {one.unit}" for x, one in amounts if x)
 
 
 def graph_digests(scenario: Scenario, trace: Trace) -> Mapping[str, str]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from artist.units import CORE_MILLI, GIB_MIB
 from artist.workload.goodput import Goodput
 
 LOWEST_PRIORITY = 7
@@ -51,6 +52,10 @@ class Job:
     # The kinds of GPUs that it accepts, the best one first; none given: all (`Unit.kind` of a
     # cluster file).
     gpu_kinds: tuple[str, ...] = ()
+    # What the job needs in all of its machines: thousandths of CPU cores, and MiB of memory; 0: not
+    # given. Each GPU takes an equal share where it is (`artist/cluster/host_resources.py`).
+    cpu_milli: int = 0
+    memory_mib: int = 0
     # GPUs of a tensor-parallel group, which should lie in one machine; part of the model's name
     # in a trace.
     tensor: int = 1
@@ -63,6 +68,16 @@ class Job:
             object.__setattr__(self, "gpus_min", self.gpus)
         if self.gpus_max is _AS_GPUS:
             object.__setattr__(self, "gpus_max", self.gpus)
+
+    @property
+    def cpu_cores(self) -> float | None:
+        """CPU cores that it needs in all; None if it does not say."""
+        return self.cpu_milli / CORE_MILLI or None
+
+    @property
+    def memory_gib(self) -> float | None:
+        """Memory of its machines that it needs in all, in GiB; None if it does not say."""
+        return self.memory_mib / GIB_MIB or None
 
     @property
     def ideal_s(self) -> float:

@@ -15,8 +15,10 @@ No job is ever preempted. Jobs on GPUs that are about to leave service give none
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from functools import partial
+from operator import itemgetter
+from typing import ClassVar, NamedTuple
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
@@ -24,17 +26,19 @@ from artist.contract import BasePolicy, ClusterView, Decision, JobView, Start, W
 from artist.errors import shortened
 from artist.policies.backfill.estimates import RunEstimates
 from artist.policies.options import BackfillOptions
-from artist.policies.shared.placers import Placer, placer
+from artist.policies.shared.placers import placer
 from artist.policies.shared.ranking import ORDERS, RankedQueue
-from artist.policies.shared.refusals import one_unit
-from artist.policies.shared.tensor_groups import for_groups
+from artist.policies.shared.refusals import one_unit, too_little
+from artist.policies.shared.usable import lacking, usable_by
 from artist.units import Tick
+from artist.workload.job import Job
 
 
 class Easy(BasePolicy):
     """EASY backfilling under any order."""
 
     Options: ClassVar = BackfillOptions
+    reads_hosts = True
 
     def __init__(self, options: BackfillOptions) -> None:
         self.options = options
@@ -42,8 +46,9 @@ class Easy(BasePolicy):
         self._placer = placer(options.placement)
         self._estimates = RunEstimates(options.estimates)
         self._queue = RankedQueue()
-        # Why a job waits, as was said last: it waits for GPUs closer together, or for this head.
-        self._told: dict[int, int | None] = {}
+        # Why a job waits, as was said last: it waits for GPUs closer together, for a resource of
+        # machines, or for this head.
+        self._told: dict[int, int | str | None] = {}
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Start jobs in order, and behind the head those that do not delay it."""
@@ -62,17 +67,19 @@ class Easy(BasePolicy):
             return head is None or free.total >= gpus
 
         for _, job in self._queue.walk(possible):
-            placement = self._placer.place(for_groups(free, job.job), job.job.gpus)
+            placement = self._place(job.job, free)
             if placement is None:
                 if free.total >= job.job.gpus:
-                    waits += self._tell(view, job, None)
+                    waits += self._tell_misfit(view, job, free)
                 if head is None:
                     head = self._reserve(view, job, free, starts)
-            elif head is None or head.permits(self._expected_end(view, job, placement), placement):
-                free.claim(placement)
+            elif head is None or head.permits(
+                self._expected_end(view, job, placement), placement, job.job
+            ):
+                free.claim(placement, job.job)
                 starts[job.handle] = placement
             else:
-                waits += self._tell(view, job, head)
+                waits += self._tell_reserved(job, head)
         for handle, placement in starts.items():
             job = view.waiting[handle]
             self._estimates.starts(job, view.now, self._estimates.duration(view, job, placement))
@@ -88,62 +95,86 @@ class Easy(BasePolicy):
     ) -> _Head:
         """The first job that does not fit gets its reservation."""
         ends = [
-            (self._expected_end(view, view.waiting[handle], placement), handle, placement)
+            _End(self._expected_end(view, job, placement), handle, placement, job.job)
             for handle, placement in starts.items()
+            for job in (view.waiting[handle],)
         ]
         for handle, running in view.running.items():
             if running.placement is not None and view.frees(running):
-                ends.append((self._estimates.end(running, view.now), handle, running.placement))
-        return _Head(job, self._placer, free.copy(), sorted(ends))
+                end = self._estimates.end(running, view.now)
+                ends.append(_End(end, handle, running.placement, running.job))
+        return _Head(job, self._place, free.copy(), sorted(ends, key=itemgetter(0, 1)))
 
-    def _tell(self, view: ClusterView, job: JobView, head: _Head | None) -> list[Decision]:
-        """Say why a job waits although GPUs are free, unless that was said before."""
-        why = None if head is None else head.job.handle
-        if self._told.get(job.handle, -1) == why:
-            return []
+    def _place(self, job: Job, free: FreeGpus) -> Placement | None:
+        return self._placer.place(usable_by(free, job), job.gpus)
+
+    def _says(self, job: JobView, why: int | str | None) -> bool:
+        """Whether a job waits for something else than was said last."""
+        news = self._told.get(job.handle, -1) != why
         self._told[job.handle] = why
-        if head is None:
-            return [one_unit(self._placer.widest, view.cluster, job.handle, job.job.gpus)]
+        return news
+
+    def _tell_misfit(self, view: ClusterView, job: JobView, free: FreeGpus) -> list[Decision]:
+        """Say why a job has no place although enough GPUs are free, unless that was said before."""
+        lacks = lacking(free, job.job, partial(self._place, job.job))
+        if not self._says(job, None if lacks is None else lacks.resource.cause):
+            return []
+        if lacks is not None:
+            return [too_little(job.handle, job.job.gpus, lacks)]
+        return [one_unit(self._placer.widest, view.cluster, job.handle, job.job.gpus)]
+
+    def _tell_reserved(self, job: JobView, head: _Head) -> list[Decision]:
+        """Say that a job waits for a reservation, unless that was said before."""
+        if not self._says(job, head.job.handle):
+            return []
         first = head.job.job
         whom = f"job {shortened(first.id)} ({first.gpus} GPUs)"
         return [Wait(job.handle, f"it would have delayed {whom}, which has the reservation")]
 
 
+class _End(NamedTuple):
+    """When a job that holds GPUs leaves them."""
+
+    at: Tick
+    handle: int
+    placement: Placement
+    job: Job
+
+
 class _Head:
     """The first job that does not fit, and its reservation.
 
-    `ends` are the jobs that hold GPUs: when each leaves, its handle and its GPUs, ascending.
+    `ends` are those of the jobs that hold GPUs, ascending.
     """
 
     def __init__(
         self,
         job: JobView,
-        place: Placer,
+        place: Callable[[Job, FreeGpus], Placement | None],
         free: FreeGpus,
-        ends: Sequence[tuple[Tick, int, Placement]],
+        ends: Sequence[_End],
     ) -> None:
-        self.job, self._placer = job, place
+        self.job, self._place = job, place
         # The GPUs that are free at the reservation.
         self._free = free
         # None: GPUs that are out of service keep it waiting, and no other job can delay it.
         self.at: Tick | None = None
-        for index, (end, _, placement) in enumerate(ends):
-            free.release(placement)
-            last_of_its_tick = index + 1 == len(ends) or ends[index + 1][0] > end
+        for index, end in enumerate(ends):
+            free.release(end.placement, end.job)
+            last_of_its_tick = index + 1 == len(ends) or ends[index + 1].at > end.at
             if last_of_its_tick and self._fits():
-                self.at = end
+                self.at = end.at
                 break
 
-    def permits(self, end: Tick, placement: Placement) -> bool:
+    def permits(self, end: Tick, placement: Placement, job: Job) -> bool:
         """Whether a job that starts now may have these GPUs until `end`. If so, it gets them."""
         if self.at is None or end <= self.at:
             return True
-        self._free.claim(placement)
+        self._free.claim(placement, job)
         if self._fits():
             return True
-        self._free.release(placement)
+        self._free.release(placement, job)
         return False
 
     def _fits(self) -> bool:
-        usable = for_groups(self._free, self.job.job)
-        return self._placer.place(usable, self.job.job.gpus) is not None
+        return self._place(self.job.job, self._free) is not None

@@ -46,6 +46,7 @@ from functools import partial
 from typing import Any, ClassVar, TypeGuard
 
 from artist.cluster.free_gpus import FreeGpus
+from artist.cluster.host_resources import FreeHosts
 from artist.cluster.placement import Placement, machine_counts
 from artist.cluster.tree import ClusterTree
 from artist.contract import (
@@ -75,8 +76,9 @@ from artist.policies.shared.ratios import ONE, ZERO
 from artist.policies.shared.refusals import Refusals
 from artist.policies.shared.room import Room
 from artist.policies.shared.sharing import Busy, Sharing, nothing_busy, pack_least_contended
-from artist.policies.shared.tensor_groups import for_groups
+from artist.policies.shared.usable import usable_by
 from artist.units import Tick, seconds_text, ticks
+from artist.workload.job import Job
 
 
 def spread(tree: ClusterTree, placement: Placement) -> tuple[int, bool]:
@@ -89,6 +91,7 @@ class Dally(BasePolicy):
     """Dally and its variants."""
 
     Options: ClassVar = DallyOptions
+    reads_hosts = True
 
     def __init__(self, options: DallyOptions) -> None:
         self.options = options
@@ -135,9 +138,11 @@ class Dally(BasePolicy):
         )
         waits = sharing.waits() if sharing.refused else []
         if refused := self._refusals.refused(contest, view.now):
-            waits += self._refusals.waits(refused, partial(self._holding_out, contest, sharing))
+            reason = partial(self._holding_out, contest, sharing)
+            waits += self._refusals.waits(refused, reason, contest.starved)
         accepted = []
-        longest = {}
+        longest: dict[int, Tick] = {}
+        lost: list[tuple[Tick, Job]] = []
         for decision in decisions:
             if isinstance(decision, Start):
                 job = view.waiting[decision.handle]
@@ -146,11 +151,16 @@ class Dally(BasePolicy):
             elif isinstance(decision, Migrate):
                 accepted.append((decision.placement, 0))
             elif isinstance(decision, Preempt):
-                longest[view.running[decision.handle].job.gpus] = view.now
+                job = view.running[decision.handle]
+                longest[job.job.gpus] = view.now
+                lost.append((view.now, job.job))
         # Jobs that waited before have waited longer than those that were preempted just now.
         longest |= {gpus: entered[0][0] for gpus, entered in self._entered.items()}
         self._free = contest.free_total
-        self._expiry = self._next_expiry(self._free, lambda: contest.free, longest)
+        if view.free.hosts is None:
+            self._expiry = self._next_expiry(self._free, lambda: contest.free, longest)
+        else:
+            self._expiry = self._next_opening(view.free.hosts, lost)
         wakes = []
         if self._needs_wake(self._expiry):
             self._wake = self._expiry
@@ -167,6 +177,8 @@ class Dally(BasePolicy):
         if not self._queue and not self._any_could_move(ended, free.tree):
             return False
         if self._queue and self.options.most_slowdown is not None:
+            return True
+        if free.hosts is not None:
             return True
         self._now = now
         self._timers.tune(now)
@@ -229,7 +241,7 @@ class Dally(BasePolicy):
         self, sharing: Sharing, busy: Busy, job: JobView, free: FreeGpus
     ) -> Placement | None:
         """A placement in the best level with room, if the job has waited long enough for it."""
-        free, gpus = for_groups(free, job.job), job.job.gpus
+        free, gpus = usable_by(free, job.job), job.job.gpus
         starvation = 0 if job.placement else self._now - job.entered
         waits = self._timers.opens_after(free.tree, gpus)
         for level, wait in enumerate(waits, start=free.tree.machine):
@@ -243,7 +255,7 @@ class Dally(BasePolicy):
     def _improve(self, busy: Busy, job: JobView, free: FreeGpus) -> Placement | None:
         """A placement in a better level for a running job, or of a better shape in its own."""
         for level in range(free.tree.machine, job.tier):
-            usable = for_groups(free, job.job)
+            usable = usable_by(free, job.job)
             placement = pack_least_contended(usable, level, job.job.gpus, busy)
             if placement is not None:
                 return placement
@@ -252,7 +264,7 @@ class Dally(BasePolicy):
     def _reshape(self, job: JobView, free: FreeGpus) -> Placement | None:
         """A better shape at the job's own level; None if there is none."""
         assert job.placement is not None  # only running jobs improve
-        placement = pack_in_level(for_groups(free, job.job), job.tier, job.job.gpus)
+        placement = pack_in_level(usable_by(free, job.job), job.tier, job.job.gpus)
         if placement is None:
             return None
         better = spread(free.tree, placement) < spread(free.tree, job.placement)
@@ -260,8 +272,8 @@ class Dally(BasePolicy):
 
     def _possible(self, free: FreeGpus, gpus: int) -> bool:
         """Whether the job with the longest wait for so many GPUs would accept free ones."""
-        if free.total < gpus:
-            return False
+        if free.total < gpus or free.hosts is not None:
+            return free.total >= gpus
         if self._accepts(free, gpus):
             return True
         self._refusals.drops(gpus)
@@ -321,6 +333,25 @@ class Dally(BasePolicy):
             if first is None or expiry < first:
                 first = expiry
         return first
+
+    def _next_opening(self, hosts: FreeHosts, lost: Sequence[tuple[Tick, Job]]) -> Tick | None:
+        """The next tick at which a job accepts another level; None if there is none.
+
+        Jobs wait, or `lost` their GPUs just now. Where machines can feed their GPUs differs, so
+        that the levels with room for one say little of another.
+        """
+        waiting = [
+            (entered, self._queue.job(handle).job)
+            for jobs in self._entered.values()
+            for entered, handle in jobs
+        ]
+        opens = (
+            entered + wait
+            for entered, job in (*waiting, *lost)
+            for wait in self._timers.opens_after(hosts.tree_for(job), job.gpus)
+            if wait is not None and entered + wait > self._now
+        )
+        return min(opens, default=None)
 
     def _needs_wake(self, expiry: Tick | None) -> TypeGuard[Tick]:
         """Whether no wake-up is due before that tick anyway."""

@@ -217,6 +217,7 @@ class DelayTimers:
             by_length=options.forgets == "length",
         )
         # Per GPU demand: the answer of `opens_after` since the timers were tuned.
+        self._tree: ClusterTree | None = None
         self._opens_after: dict[int, list[Tick | None]] = {}
         self._now: Tick = 0
 
@@ -231,6 +232,8 @@ class DelayTimers:
         Algorithm 1 passes the timers one after the other. So a level opens when all timers before
         it have expired. None stands for "never", as for levels beyond `widest_level`.
         """
+        if tree is not self._tree:  # that of the GPUs which machines can feed for some job
+            self._tree, self._opens_after = tree, {}
         waits = self._opens_after.get(gpus)
         if waits is None:
             waits, widest = [0], widest_level(tree, gpus)

@@ -55,7 +55,7 @@ class ScheduleTask(AgentTask):
         if view.on_notice:
             running = [(rank, job) for rank, job in running if view.frees(job)]
         self._to_come = sorted(running, key=by_rank, reverse=True)
-        contest.contend(job for _, job in self._to_come)
+        contest.contend([job for _, job in self._to_come])
 
     def _behind(self, view: ClusterView, first: tuple[Rank, int]) -> list[tuple[Rank, JobView]]:
         """Running jobs that come after a waiting one."""

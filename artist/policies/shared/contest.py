@@ -25,14 +25,18 @@ to another leaf: the pool still has 2, and both are free.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from copy import copy
+from functools import partial
 from typing import TypeAlias
 
 from artist.cluster.free_gpus import FreeGpus
+from artist.cluster.host_resources import FreeHosts, Shortage
 from artist.cluster.placement import Placement, tier
 from artist.contract import Decision, JobView, Migrate, Preempt, Start
 from artist.policies.shared.ranking import Rank, RankedQueue, by_rank
+from artist.policies.shared.usable import lacking
+from artist.workload.job import Job
 
 Place: TypeAlias = Callable[[JobView, FreeGpus], "Placement | None"]
 """A policy's rule for one job: the GPUs that the job takes, None if it takes none of these."""
@@ -54,6 +58,7 @@ class Contest:
     __slots__ = (
         "_free",
         "_free_first",
+        "_hosts_reserved",
         "_improve",
         "_owned",
         "_place",
@@ -63,12 +68,13 @@ class Contest:
         "claims",
         "decisions",
         "refused",
+        "starved",
     )
 
     def __init__(
         self,
         free: FreeGpus,
-        contestable: Iterable[JobView],
+        contestable: Collection[JobView],
         place: Place,
         improve: Place | None = None,
         *,
@@ -77,6 +83,8 @@ class Contest:
         self.decisions: list[Decision] = []
         # Jobs that came forward and got no GPUs although enough were left (`refusals.py`).
         self.refused: list[JobView] = []
+        # Of these by handle: what machines lacked, and only that kept the job from GPUs.
+        self.starved: dict[int, Shortage] = {}
         # Jobs that came forward and have GPUs, with their ranks.
         self.claims: list[tuple[Rank, JobView]] = []
         self._free_first = free_first
@@ -86,13 +94,14 @@ class Contest:
         self._free = self._pool = free
         # Whether `_free` is a copy of this contest's own, which it may change.
         self._owned = False
-        # The placement of a claim that was put off.
-        self._unclaimed: Placement | None = None
-        # Per leaf: GPUs of the contestable jobs that have not come forward yet.
+        # The placement of a claim that was put off, and its job.
+        self._unclaimed: tuple[Placement, Job] | None = None
+        # Per leaf: GPUs of the contestable jobs that have not come forward yet. And their hosts'.
         self._reserved: dict[int, int] = {}
+        self._hosts_reserved: FreeHosts | None = None
         self.contend(contestable)
 
-    def contend(self, contestable: Iterable[JobView]) -> None:
+    def contend(self, contestable: Collection[JobView]) -> None:
         """Put the GPUs of running jobs into the pool. They have yet to come forward."""
         placements = [job.placement for job in contestable if job.placement is not None]
         if not placements:
@@ -107,26 +116,33 @@ class Contest:
         reserved = self._reserved
         for leaf, count in held.items():
             reserved[leaf] = reserved.get(leaf, 0) + count
+        if pool.hosts is not None:
+            if self._hosts_reserved is None:
+                self._hosts_reserved = pool.hosts.nothing()
+            for job in contestable:
+                if job.placement is not None:
+                    pool.hosts.release(job.placement, job.job)
+                    self._hosts_reserved.release(job.placement, job.job)
         self._pool = pool
 
     @property
     def free(self) -> FreeGpus:
         """The free GPUs, after all decisions so far."""
         if self._unclaimed is not None:
-            self._settle(self._unclaimed)
+            self._settle(*self._unclaimed)
         return self._free
 
     @property
     def free_total(self) -> int:
         """How many GPUs are free, after all decisions so far. Reading it copies nothing."""
         unclaimed = self._unclaimed
-        return self._free.total - (unclaimed.gpus if unclaimed is not None else 0)
+        return self._free.total - (unclaimed[0].gpus if unclaimed is not None else 0)
 
     @property
     def pool(self) -> FreeGpus:
         """The GPUs that a job can still get in this round."""
         if self._unclaimed is not None:
-            self._settle(self._unclaimed)
+            self._settle(*self._unclaimed)
         return self._pool
 
     def copy(self) -> Contest:
@@ -135,6 +151,9 @@ class Contest:
         other = copy(self)
         other.decisions, other.refused = [*self.decisions], [*self.refused]
         other.claims, other._reserved = [*self.claims], {**self._reserved}
+        other.starved = {**self.starved}
+        if self._hosts_reserved is not None:
+            other._hosts_reserved = self._hosts_reserved.copy()
         other._free = free.copy()
         other._pool = other._free if pool is free else pool.copy()
         other._owned = True
@@ -153,6 +172,9 @@ class Contest:
             self.claims.append((rank, job))
         elif self._pool.total >= job.job.gpus:  # the search for GPUs has settled all claims
             self.refused.append(job)
+            lacks = lacking(self._pool, job.job, partial(self._place, job))
+            if lacks is not None:
+                self.starved[job.handle] = lacks
         return served
 
     def ran_out(self, gpus: int) -> tuple[Rank, int] | None:
@@ -161,7 +183,7 @@ class Contest:
         Before all jobs if there never were as many.
         """
         unclaimed = self._unclaimed
-        left = self._pool.total - (unclaimed.gpus if unclaimed is not None else 0)
+        left = self._pool.total - (unclaimed[0].gpus if unclaimed is not None else 0)
         if left >= gpus:
             return None
         for rank, job in reversed(self.claims):
@@ -176,7 +198,10 @@ class Contest:
 
         Then all of them keep their GPUs, unless they may improve: none need be offered.
         """
-        leaves = self.pool.leaves
+        leaves, hosts = self.pool.leaves, self._pool.hosts
+        reserved = self._hosts_reserved
+        if hosts is not None and reserved is not None and hosts.is_less(reserved):
+            return False
         return all(leaves[leaf] >= count for leaf, count in self._reserved.items())
 
     def would_get(self, job: JobView) -> Placement | None:
@@ -185,29 +210,31 @@ class Contest:
 
     def start(self, job: JobView, placement: Placement) -> None:
         """Give a waiting job GPUs of the pool."""
-        self._claim(placement)
+        self._claim(placement, job.job)
         self.decisions.append(Start(job.handle, placement))
 
     def _offer_running(self, job: JobView, current: Placement) -> bool:
         """A contestable job comes forward: it keeps its GPUs, moves, or is preempted."""
         pool = self.pool
-        keeps = pool.has(current)
+        keeps = pool.has(current, job.job)
         if keeps and (self._improve is None or self._improve(job, pool) is None):
-            pool.claim(current)  # its own GPUs: the free ones stay as they are
-            self._come_forward(current)
+            pool.claim(current, job.job)  # its own GPUs: the free ones stay as they are
+            self._come_forward(current, job.job)
             return True
         # The job's own GPUs become free before it chooses, so that it may choose some of them.
-        self._come_forward(current)
+        self._come_forward(current, job.job)
         better = self._best(job, self._improve if keeps and self._improve else self._place)
         if better is None:
             self.decisions.append(Preempt(job.handle))
             return False
-        self._claim(better)
+        self._claim(better, job.job)
         self.decisions.append(Migrate(job.handle, better))
         return True
 
-    def _come_forward(self, current: Placement) -> None:
+    def _come_forward(self, current: Placement, job: Job) -> None:
         """From now on a contestable job holds only the GPUs that it claims."""
+        if self._hosts_reserved is not None:
+            self._hosts_reserved.claim(current, job)
         for leaf, count in zip(current.leaves, current.counts):
             self._reserved[leaf] -= count
         self._balance(current)
@@ -226,21 +253,21 @@ class Contest:
             return of_free
         return of_pool
 
-    def _settle(self, unclaimed: Placement) -> None:
+    def _settle(self, unclaimed: Placement, job: Job) -> None:
         """Make the claim that was put off."""
         if not self._owned:
             self._free = self._pool = self._pool.copy()
             self._owned = True
-        self._pool.claim(unclaimed)
+        self._pool.claim(unclaimed, job)
         self._unclaimed = None
 
-    def _claim(self, placement: Placement) -> None:
+    def _claim(self, placement: Placement, job: Job) -> None:
         if self._free is self._pool:
             if self._unclaimed is not None:
-                self._settle(self._unclaimed)
-            self._unclaimed = placement
+                self._settle(*self._unclaimed)
+            self._unclaimed = placement, job
             return
-        self._pool.claim(placement)
+        self._pool.claim(placement, job)
         self._balance(placement)
 
     def _balance(self, placement: Placement) -> None:
@@ -254,9 +281,12 @@ class Contest:
                 taken[leaf] = -change
             elif change:
                 left[leaf] = change
-        if (taken or left) and not self._owned:
-            self._free = self._free.copy()
+        hosts, reserved_hosts = pool.hosts, self._hosts_reserved
+        if (taken or left or hosts is not None) and not self._owned:
+            self._free = free = self._free.copy()
             self._owned = True
+        if free.hosts is not None and hosts is not None and reserved_hosts is not None:
+            free.hosts.become(hosts, reserved_hosts)
         if taken:
             self._free.claim(Placement.of(taken))
         if left:

@@ -35,6 +35,8 @@ class Placer(ABC):
 
     def possible(self, free: FreeGpus, gpus: int) -> bool:
         """A cheap test. If it is False, `place` would return None."""
+        if free.hosts is not None:  # a machine that cannot feed a job's GPUs makes it span more
+            return free.total >= gpus
         return free.fits_one(self.widest(free.tree, gpus), gpus)
 
     def may_gain(self, room: Room, gpus: int) -> bool:
@@ -43,6 +45,8 @@ class Placer(ABC):
         A cheap test. If it is False, `place` would return None for the free GPUs and those of the
         running jobs of the room, as it does for the free ones.
         """
+        if room.hosts:
+            return room.total >= gpus
         return room.fits_one(self.widest(room.tree, gpus), gpus)
 
     @abstractmethod

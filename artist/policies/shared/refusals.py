@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import heapq
 from bisect import bisect_left, insort
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TypeAlias
 
+from artist.cluster.host_resources import Shortage
 from artist.cluster.tree import ClusterTree
 from artist.contract import ClusterView, Decision, JobView, Wait
 from artist.policies.shared.contest import Contest
@@ -37,11 +39,13 @@ _Entry: TypeAlias = tuple[Rank, int]
 # From so many jobs of one demand on, those are forgotten that have left the queue.
 _MOST_NEW = 100
 
+_NOBODY: Mapping[int, Shortage] = MappingProxyType({})
+
 
 class Refusals:
     """What was said of the waiting jobs of one queue."""
 
-    __slots__ = ("_dropped", "_lapses", "_new", "_queue", "_told", "_untold")
+    __slots__ = ("_dropped", "_lapses", "_new", "_queue", "_starved", "_told", "_untold")
 
     def __init__(self, queue: RankedQueue) -> None:
         self._queue = queue
@@ -53,11 +57,14 @@ class Refusals:
         # Handle -> until when its reason holds, None for the whole wait; and a heap of these ticks.
         self._told: dict[int, Tick | None] = {}
         self._lapses: list[tuple[Tick, int]] = []
+        # Of these, the jobs of which was said that machines lack cores or memory.
+        self._starved: set[int] = set()
 
     def entered(self, gpus: int, rank: Rank, handle: int) -> None:
         """A job of so many GPUs entered the queue."""
         if self._told:
             self._told.pop(handle, None)
+            self._starved.discard(handle)
         new = self._new.get(gpus)
         if new is None:
             new = self._new[gpus] = []
@@ -79,6 +86,12 @@ class Refusals:
         self._lapse(now)
         told = self._told
         found = {x.handle: x for x in contest.refused if x.placement or x.handle not in told}
+        if contest.starved or self._starved:
+            found |= {
+                x.handle: x
+                for x in contest.refused
+                if (x.handle in contest.starved) != (x.handle in self._starved)
+            }
         for gpus in self._dropped:
             found |= {job.handle: job for job in self._before(gpus, contest.ran_out(gpus))}
         self._dropped.clear()
@@ -117,11 +130,19 @@ class Refusals:
         del untold[:stale]
         return False
 
-    def waits(self, jobs: Sequence[JobView], reason: Reason) -> list[Decision]:
-        """Say why some refused jobs wait."""
+    def waits(
+        self, jobs: Sequence[JobView], reason: Reason, starved: Mapping[int, Shortage] = _NOBODY
+    ) -> list[Decision]:
+        """Say why some refused jobs wait: machines lack what is in `starved`, else the reason."""
         waits: list[Decision] = []
         for job in jobs:
-            wait = reason(job)
+            lacks = starved.get(job.handle)
+            self._starved.discard(job.handle)
+            if lacks is None:
+                wait = reason(job)
+            else:
+                wait = too_little(job.handle, job.job.gpus, lacks)
+                self._starved.add(job.handle)
             if wait is not None:
                 waits.append(wait)
                 self._told[job.handle] = wait.until
@@ -158,6 +179,12 @@ class Refusals:
                 entry = self._queue.entry(handle)
                 if entry is not None:
                     self.entered(self._queue.job(handle).job.gpus, *entry)
+
+
+def too_little(handle: int, gpus: int, lacks: Shortage) -> Wait:
+    """That a job waits because the machines of free GPUs lack cores or memory."""
+    words = f"{gpus} GPUs were free, but their machines had {lacks} that it needs there"
+    return Wait(handle, words, lacks.resource.cause)
 
 
 def far_apart(widest: Widest, view: ClusterView, sharing: Sharing, job: JobView) -> Wait | None:

@@ -15,11 +15,13 @@ from artist.contract import JobView
 class Room:
     """The free GPUs and those of some running jobs, as far as `fits_one` and `total` tell."""
 
-    __slots__ = ("_free", "_held", "_most", "total", "tree")
+    __slots__ = ("_free", "_held", "_most", "hosts", "total", "tree")
 
     def __init__(self, free: FreeGpus, jobs: Iterable[JobView]) -> None:
         self.tree = tree = free.tree
         self.total = free.total
+        # Whether machines may lack cores or memory: then the rest tells too little.
+        self.hosts = free.hosts is not None
         self._free = free
         held: dict[int, int] = {}
         for job in jobs:

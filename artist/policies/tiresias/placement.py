@@ -63,6 +63,8 @@ class FewestMachines(Placer):
         """As for any placer; and some unit must have the GPUs on few enough machines."""
         if not super().may_gain(room, gpus):
             return False
+        if room.hosts:
+            return True
         tree = room.tree
         level = best_level(tree, gpus)
         if level == tree.machine:

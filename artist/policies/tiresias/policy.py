@@ -72,7 +72,7 @@ from artist.policies.shared.ranking import Rank, RankedQueue, behind, by_rank, g
 from artist.policies.shared.refusals import TOO_FAR_APART, Refusals, far_apart
 from artist.policies.shared.room import Room
 from artist.policies.shared.sharing import Sharing
-from artist.policies.shared.tensor_groups import for_groups
+from artist.policies.shared.usable import usable_by
 from artist.policies.tiresias.placement import FewestMachines, skew
 from artist.policies.tiresias.queues import GittinsIndex, ServiceQueues, read_services
 from artist.units import Tick, ticks
@@ -82,6 +82,7 @@ class Tiresias(BasePolicy):
     """Tiresias with leases."""
 
     Options: ClassVar = TiresiasOptions
+    reads_hosts = True
 
     def __init__(self, options: TiresiasOptions) -> None:
         self.options = options
@@ -91,6 +92,8 @@ class Tiresias(BasePolicy):
         # size. With a queue for each, a walk can drop one kind and go on with the other.
         self._waiting = {True: RankedQueue(), False: RankedQueue()}
         self._refusals = {skewed: Refusals(queue) for skewed, queue in self._waiting.items()}
+        # Whether machines may lack cores or memory in this run.
+        self._starves = False
         self._wake: Tick = 0
         # Jobs that the last answer was to preempt. A gate may have let them keep their GPUs.
         self._preempted: list[int] = []
@@ -108,6 +111,7 @@ class Tiresias(BasePolicy):
         self._preempted.clear()
         for handle in view.finished:
             self._ranks.forget(handle)
+        self._starves = view.free.hosts is not None
         for job in view.entered:
             self._ranks.entered(job, view.now)
             self._add(job, view.now)
@@ -179,25 +183,29 @@ class Tiresias(BasePolicy):
         """A job enters the queue of its kind."""
         skewed, rank = self._skewed(job), self._rank(job, now)
         self._waiting[skewed].add(job, rank)
-        if self._placers[skewed].consolidates:
+        if self._placers[skewed].consolidates or self._starves:
             self._refusals[skewed].entered(job.job.gpus, rank, job.handle)
 
     def _waits(self, view: ClusterView, contest: Contest, sharing: Sharing) -> list[Decision]:
         """Why jobs wait although enough GPUs were free for them."""
         waits = sharing.waits()
         for skewed, rule in self._placers.items():
-            if rule.consolidates:
+            if rule.consolidates or self._starves:
                 refusals = self._refusals[skewed]
-                refused = refusals.refused(contest, view.now)
+                refused = [
+                    job
+                    for job in refusals.refused(contest, view.now)
+                    if self._skewed(job) == skewed
+                ]
                 reason = partial(self._far_apart, view, sharing, skewed)
-                waits += refusals.waits(refused, reason)
+                waits += refusals.waits(refused, reason, contest.starved)
         return waits
 
     def _far_apart(
         self, view: ClusterView, sharing: Sharing, skewed: bool, job: JobView
     ) -> Wait | None:
         """Why a job waits that the placer of skewed jobs, or of the others, refused."""
-        if self._skewed(job) != skewed:
+        if not self._placers[skewed].consolidates:
             return None
         wait = far_apart(self._placers[skewed].widest, view, sharing, job)
         if wait is None or not skewed or self.options.placement != "skew":
@@ -227,6 +235,7 @@ class Tiresias(BasePolicy):
             # The pool only shrinks during a round. So the next such job would fail as well, unless
             # this one waits because of what it would lose on links, or for whole machines.
             alike = self.options.most_slowdown is None and job.job.tensor == 1
+            alike = alike and view.free.hosts is None
             if not served and job.placement is None and alike:
                 full.add((self._skewed(job), job.job.gpus))
         return contest
@@ -244,7 +253,7 @@ class Tiresias(BasePolicy):
 
     def _place(self, sharing: Sharing, job: JobView, free: FreeGpus) -> Placement | None:
         rule = self._placers[self._skewed(job)]
-        usable = for_groups(free, job.job)
+        usable = usable_by(free, job.job)
         return sharing.permitted(job.handle, rule.place(usable, job.job.gpus, sharing.busy))
 
     def _skewed(self, job: JobView) -> bool:

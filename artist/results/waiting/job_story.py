@@ -21,6 +21,8 @@ CAUSE_WORDS: Mapping[str, str] = {
     "timer": "a delay timer",
     "consolidation": "GPUs lay too far apart",
     "links": "links were too busy",
+    "cpu_cores": "too few CPU cores beside free GPUs",
+    "memory": "too little memory beside free GPUs",
     "quota": "the tenant's quota",
     "data": "its data was elsewhere",
     "notice": "GPUs about to leave service",

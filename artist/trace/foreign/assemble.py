@@ -129,6 +129,8 @@ def _job(table: Table, job: ForeignJob, model: str, first_s: float) -> Job:
         compute_s=job.run_s / iterations,
         user=job.user,
         tenant=job.tenant,
+        cpu_milli=job.cpu_milli,
+        memory_mib=job.memory_mib,
         hints=job.hints,
     )
 

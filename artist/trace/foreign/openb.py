@@ -19,6 +19,7 @@ from artist.trace.foreign.rows import (
     TraceRow,
     never_ran,
 )
+from artist.units import CORE_MILLI, GIB_MIB, MOST_CORES, MOST_GIB
 
 COLUMNS = (
     "name", "num_gpu", "gpu_milli", "pod_phase", "creation_time", "deletion_time",
@@ -48,4 +49,6 @@ def job(row: TraceRow) -> JobOrReason:
         gpus=gpus,
         run_s=end_s - start_s,
         shared=milli < WHOLE_MILLI,
+        cpu_milli=row.parts("cpu_milli", 1, CORE_MILLI * MOST_CORES),
+        memory_mib=row.parts("memory_mib", 1, GIB_MIB * MOST_GIB),
     )

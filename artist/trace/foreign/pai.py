@@ -3,7 +3,8 @@
 Source: https://github.com/alibaba/clusterdata, cluster-trace-gpu-v2020/README.md. A row
 is one task (`ps`, `worker`, ...) of a job: job_name, task_name, inst_num, status,
 start_time, end_time (s), plan_cpu, plan_mem, plan_gpu (per cent of a GPU for each
-instance), gpu_type. The published file has no header.
+instance), gpu_type. Of each instance, plan_cpu is per cent of a core and plan_mem is in GB, which
+count as GiB. The published file has no header.
 
 A second file, `pai_job_table.csv`, adds users and submission times if it is given. Its columns
 are job_name, inst_id, user, status, start_time and end_time.
@@ -32,6 +33,7 @@ from artist.trace.foreign.rows import (
 from artist.trace.native.choices import Rules
 from artist.trace.native.read_table import read_csv, read_data
 from artist.trace.native.table import MAX_GPUS, Table
+from artist.units import CORE_MILLI, GIB_MIB, MOST_CORES, MOST_GIB
 
 COLUMNS = (
     "job_name", "task_name", "inst_num", "status", "start_time", "end_time", "plan_cpu",
@@ -86,6 +88,8 @@ def _job(
         run_s=end_s - start_s,
         user=user,
         shared=any(shared for _, _, shared in demands),
+        cpu_milli=sum(_of_instances(x, "plan_cpu", CORE_MILLI / 100, MOST_CORES) for x in on_gpus),
+        memory_mib=sum(_of_instances(x, "plan_mem", GIB_MIB, MOST_GIB) for x in on_gpus),
     )
 
 
@@ -100,6 +104,12 @@ def _gpus(task: TraceRow) -> tuple[int, bool]:
     each = task.number("plan_gpu", 0, 100 * MAX_GPUS, expected) / 100
     instances = task.count("inst_num", 0, MAX_GPUS) if task.has("inst_num") else 1
     return instances * math.ceil(each), instances > 0 and each != math.floor(each)
+
+
+def _of_instances(task: TraceRow, name: str, in_one: float, most: int) -> int:
+    """What all instances of a task plan to use, in whole parts."""
+    instances = task.count("inst_num", 0, MAX_GPUS) if task.has("inst_num") else 1
+    return instances * task.parts(name, in_one, most)
 
 
 def _job_table(path: Path) -> dict[str, tuple[str, float]]:

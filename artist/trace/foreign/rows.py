@@ -38,8 +38,9 @@ class ForeignJob(NamedTuple):
     """A job of a foreign trace. `row` is the index of its row in the table; times are seconds.
 
     `iterations` is 0 and `model` is empty if the format does not state them. `shared` means
-    that the job asked for parts of GPUs, and that `gpus` is rounded up to whole ones. All jobs of a
-    trace have the same `hints`.
+    that the job asked for parts of GPUs, and that `gpus` is rounded up to whole ones. Cores and
+    memory are those of the whole job, 0 where they are not stated. All jobs of a trace have the
+    same `hints`.
     """
 
     row: int
@@ -52,6 +53,8 @@ class ForeignJob(NamedTuple):
     user: str = ""
     shared: bool = False
     tenant: str | None = None
+    cpu_milli: int = 0
+    memory_mib: int = 0
     hints: Mapping[str, object] = MappingProxyType({})
 
 
@@ -95,6 +98,12 @@ class TraceRow:
         if value != math.floor(value):
             raise self.error(name, expected)
         return int(value)
+
+    def parts(self, name: str, in_one: float, most: int) -> int:
+        """An amount from 0 to `most` in whole parts, rounded up; 0 where the row has none."""
+        if not self.has(name):
+            return 0
+        return math.ceil(self.number(name, 0, most, f"a number from 0 to {most}") * in_one)
 
     def gpus(self, name: str) -> int:
         """A number of GPUs, zero or more."""

@@ -13,7 +13,7 @@ Rules:
 - Of a job that was requeued (rows of one `JobID`, with `-D`), the last run counts, since the others
   were lost. It arrives as the first run did.
 - Its GPUs are `gres/gpu` of `AllocTRES`, else of `ReqTRES`, or the sum over kinds
-  (`gres/gpu:a100`). Slices of MIG are parts of GPUs.
+  (`gres/gpu:a100`). Slices of MIG are parts of GPUs. `cpu` and `mem` there are those of the job.
 - Account becomes tenant. Time limit, partition, QOS, reservation, kind of GPU and what else the
   policy `slurm` reads become hints.
 - Users get pseudonyms (`artist/io/digests.py`), unless `Rules.keep_names`.
@@ -23,6 +23,7 @@ Rules:
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -42,6 +43,7 @@ from artist.trace.foreign.rows import (
 from artist.trace.native.choices import Rules
 from artist.trace.native.table import MAX_GPUS, Table
 from artist.trace.native.time_units import length_s, moment_s, zoned_s
+from artist.units import CORE_MILLI
 
 COLUMNS = ("JobID", "Submit", "Start", "State")
 
@@ -124,6 +126,8 @@ class _Reader:
             user=user if self._rules.keep_names or not user else pseudonym(user),
             shared=SLICE.search(kind) is not None,
             tenant=last.text("Account") or None,
+            cpu_milli=_amount(last, "cpu", {"": CORE_MILLI}),
+            memory_mib=_amount(last, "mem", _MIB),
             hints={
                 "hint_time_limit_s": _limit(last),
                 "hint_partition": last.text("Partition"),
@@ -229,6 +233,23 @@ def _gpus(row: TraceRow) -> tuple[int, str]:
             else:
                 by_kind[what.removeprefix("gres/gpu:")] = int(count)
     return sum(by_kind.values()) if total is None else total, "+".join(sorted(by_kind))
+
+
+def _amount(row: TraceRow, what: str, units: Mapping[str, float]) -> int:
+    """How much of a resource a job held in all, in whole parts; 0 where that is not told."""
+    name = next((name for name in _TRES if row.has(name)), None)
+    found = None if name is None else re.search(rf"(?:^|,){what}=([^,]*)", row.text(name))
+    if name is None or found is None:
+        return 0
+    amount = _AMOUNT.fullmatch(found[1])
+    if amount is None or amount[2] not in units:
+        raise row.error(name, f"{what} as a number, with a unit if it is memory, as in mem=62.50G")
+    return math.ceil(float(amount[1]) * units[amount[2]])
+
+
+_AMOUNT = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)([A-Z]?)", re.ASCII)
+_MIB = {"": 1, "K": 1 / 1024, "M": 1, "G": 1024, "T": 1024**2}
+"""MiB of a unit of memory; without one it is MiB (slurm.conf(5), RealMemory)."""
 
 
 def _limit(row: TraceRow) -> str:

@@ -16,7 +16,7 @@ from artist.trace.native.formats import OwnFormat, Work
 from artist.trace.native.table import MAX_GPUS, Table
 from artist.trace.native.time_units import unix_zero_s
 from artist.trace.native.trace import Trace, shifted_words
-from artist.units import MAX_TIME_S, TICKS_PER_S
+from artist.units import CORE_MILLI, GIB_MIB, MAX_TIME_S, MOST_CORES, MOST_GIB, TICKS_PER_S
 from artist.workload.job import LOWEST_PRIORITY, Job
 
 _BLOCK = 65_536
@@ -96,15 +96,16 @@ def _jobs(table: Table, work: Work, format_: OwnFormat) -> list[Job]:
 
 
 def _quotas(table: Table, format_: OwnFormat) -> tuple[Iterable[Any], ...]:
-    """Tenants, priorities, tables and kinds of GPUs, in a format that has them."""
+    """From tenants to memory, in a format that has them."""
     if "tenant" not in format_.optional:
-        rows = len(table)
-        return repeat(None, rows), repeat(None, rows), repeat((), rows), repeat((), rows)
+        return tuple(repeat(absent, len(table)) for absent in (None, None, (), (), 0, 0))
     return (
         table.texts_if_any("tenant"),
         table.counts_if_any("priority", LOWEST_PRIORITY),
         table.words("tables"),
         table.words("gpu_kinds"),
+        table.parts_or_0("cpu_cores", CORE_MILLI, MOST_CORES),
+        table.parts_or_0("memory_gib", GIB_MIB, MOST_GIB),
     )
 
 

@@ -244,9 +244,9 @@ _MAPPED = frozenset({"native", "simple"})
 # Every own format may have these; `assemble` reads them.
 _COMMON = ("gpus_min", "gpus_max", "restart_s", "checkpoint_interval_s", "checkpoint_cost_s")
 
-# The tenant of a job, how urgent it is, what it reads, and on what it runs. Not in sensetime: its
-# files have a descriptive column `priority` of another meaning.
-_QUOTAS = ("tenant", "priority", "tables", "gpu_kinds")
+# The tenant of a job, how urgent it is, what it reads, on what it runs, and what it needs beside
+# GPUs. Not in sensetime: its files have a descriptive column `priority` of another meaning.
+_QUOTAS = ("tenant", "priority", "tables", "gpu_kinds", "cpu_cores", "memory_gib")
 
 AXES = "parallelism"
 """How the job is divided; it becomes part of the model's name (`divided_models.py`)."""

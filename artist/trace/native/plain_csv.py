@@ -24,8 +24,8 @@ _BLOCK_BYTES = 2**20
 # Columns of the own formats that hold numbers.
 NUMBERS = frozenset({
     "arrival_s", "gpus", "iterations", "compute_s", "gpus_min", "gpus_max", "restart_s",
-    "checkpoint_interval_s", "checkpoint_cost_s", "priority", "submit_time", "num_gpus",
-    "duration",
+    "checkpoint_interval_s", "checkpoint_cost_s", "priority", "cpu_cores", "memory_gib",
+    "submit_time", "num_gpus", "duration",
 })  # fmt: skip
 
 

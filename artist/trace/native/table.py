@@ -180,6 +180,19 @@ class Table:
         """As `counts`, with None in place of an empty cell or an absent column."""
         return self._if_any(name, lambda table: table.counts(name, most))
 
+    def parts_or_0(self, name: str, in_one: int, most: int) -> Iterable[int]:
+        """Amounts from 0 to `most` in whole parts of their unit, rounded up.
+
+        0 in place of an empty cell or an absent column.
+        """
+        if name not in self.columns:
+            return itertools.repeat(0, len(self))
+        filled = self._filled(name, [0] * len(self))
+        values = _floats(filled.columns[name])
+        self.require((values >= 0) & (values <= most), name, f"a number from 0 to {most}")
+        parts: list[int] = np.ceil(np.round(values * in_one, 6)).astype(np.int64).tolist()
+        return parts
+
     def _if_any(
         self, name: str, checked: Callable[[Table], npt.NDArray[Any]]
     ) -> Iterable[Any | None]:

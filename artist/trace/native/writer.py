@@ -41,6 +41,8 @@ _TYPES_WHEN_GIVEN = {
     "priority": int,
     "tables": str,
     "gpu_kinds": str,
+    "cpu_cores": float,
+    "memory_gib": float,
 }
 
 WHEN_GIVEN = tuple(_TYPES_WHEN_GIVEN)
@@ -68,6 +70,7 @@ _SWF_LOSSES: dict[str, Callable[[Job], bool]] = {
     "tenant, priority": lambda job: job.tenant is not None or job.priority is not None,
     "tables": lambda job: bool(job.tables),
     "gpu_kinds": lambda job: bool(job.gpu_kinds),
+    "cpu_cores, memory_gib": lambda job: bool(job.cpu_milli or job.memory_mib),
     "hints": lambda job: bool(job.hints),
 }
 

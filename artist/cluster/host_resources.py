@@ -1,0 +1,204 @@
+"""CPU cores and memory of machines: what they have, what jobs take, and what is left.
+
+A job says how much of both it needs in all (`Job.cpu_milli`, `Job.memory_mib`). Each of its GPUs
+takes an equal share of the machine that it is in: `n` of the job's `gpus` there take `n / gpus`,
+rounded up to whole thousandths of a core and MiB. What a job or a machine does not state does not
+matter.
+
+`FreeGpus.hosts` keeps count in a run in which jobs and machines state them; in others it is None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.cluster.placement import Placement, machine_counts
+from artist.errors import PolicyError
+from artist.units import CORE_MILLI, GIB_MIB
+
+if TYPE_CHECKING:
+    from artist.cluster.free_gpus import FreeGpus
+    from artist.cluster.tree import ClusterTree
+    from artist.workload.job import Job
+
+Amounts: TypeAlias = npt.NDArray[np.int64]
+
+Need: TypeAlias = "tuple[int, int, int]"
+"""What jobs have in common that can use the same GPUs: cores and memory in all, and GPUs."""
+
+_ANY_NUMBER = 2**31
+"""GPUs: more than any machine has."""
+
+
+class Resource(NamedTuple):
+    """A resource: its name as the cause of a wait, its unit, and the parts in which it counts."""
+
+    cause: Literal["cpu_cores", "memory"]
+    unit: str
+    parts: int
+
+
+RESOURCES = (
+    Resource("cpu_cores", "CPU cores", CORE_MILLI),
+    Resource("memory", "GiB of memory", GIB_MIB),
+)
+"""In the order of `HostSizes`."""
+
+
+class Shortage(NamedTuple):
+    """How much of a resource some machines have left, and how much more a job needs there."""
+
+    resource: Resource
+    left: int
+    needed: int
+
+    def __str__(self) -> str:
+        _, unit, parts = self.resource
+        return f"{self.left / parts:g} free {unit} of the {self.needed / parts:g}"
+
+
+class FreeHosts:
+    """What is left on each machine, in whole numbers. It belongs to a `FreeGpus`.
+
+    `known` remembers the answers of `FreeGpus.fed` until something changes; None: all free GPUs.
+    """
+
+    __slots__ = ("_left", "_stated", "_tree", "_trees", "known")
+
+    def __init__(
+        self,
+        tree: ClusterTree,
+        left: list[Amounts],
+        stated: list[npt.NDArray[np.bool_]],
+        trees: dict[Need, ClusterTree],
+    ) -> None:
+        self._tree, self._left, self._stated, self._trees = tree, left, stated, trees
+        self.known: dict[Need, FreeGpus | None] = {}
+
+    @classmethod
+    def of_idle(cls, tree: ClusterTree) -> FreeHosts | None:
+        """Everything is left; None if no machine states anything."""
+        if tree.hosts is None:
+            return None
+        left = [np.array([x or 0 for x in sizes], np.int64) for sizes in tree.hosts]
+        stated = [np.array([x is not None for x in sizes]) for sizes in tree.hosts]
+        return cls(tree, left, stated, {})
+
+    def copy(self) -> FreeHosts:
+        """An independent copy."""
+        left = [amounts.copy() for amounts in self._left]
+        return FreeHosts(self._tree, left, self._stated, self._trees)
+
+    def nothing(self) -> FreeHosts:
+        """The same machines with nothing left."""
+        left = [np.zeros_like(amounts) for amounts in self._left]
+        return FreeHosts(self._tree, left, self._stated, self._trees)
+
+    def become(self, all_of: FreeHosts, without: FreeHosts) -> None:
+        """Be what is left of others without some of it; nothing where they have less."""
+        self.known.clear()
+        for left, more, less in zip(self._left, all_of._left, without._left, strict=True):
+            np.maximum(more - less, 0, out=left)
+
+    def fed(self, job: Job) -> Amounts | None:
+        """How many GPUs of a job each machine can feed; None if the job says no need."""
+        most: Amounts | None = None
+        for left, stated, total in zip(self._left, self._stated, _needs(job), strict=True):
+            if total:
+                here = np.where(stated, left * job.gpus // total, _ANY_NUMBER)
+                most = here if most is None else np.minimum(most, here)
+        return most
+
+    def tree_for(self, job: Job) -> ClusterTree:
+        """The cluster with the GPUs that it could feed for a job if it were empty."""
+        key = need(job)
+        if key not in self._trees:
+            idle = FreeHosts.of_idle(self._tree)
+            most = None if idle is None else idle.fed(job)
+            self._trees[key] = self._tree if most is None else _smaller(self._tree, most)
+        return self._trees[key]
+
+    def shortage(self, placement: Placement, job: Job) -> Shortage | None:
+        """What the machines of some GPUs lack to feed a job there; the first resource of several.
+
+        Only machines that lack it count.
+        """
+        lacking: dict[int, tuple[int, int]] = {}
+        for which, machine, amount in self._shares(placement, job):
+            left = int(self._left[which][machine])
+            if left < amount:
+                before = lacking.get(which, (0, 0))
+                lacking[which] = before[0] + left, before[1] + amount
+        if not lacking:
+            return None
+        first = min(lacking)
+        return Shortage(RESOURCES[first], *lacking[first])
+
+    def claim(self, placement: Placement, job: Job | None) -> None:
+        """Take what a job needs for these GPUs; without a job, nothing.
+
+        Raises:
+            PolicyError: a machine has too little left; nothing is changed.
+        """
+        if job is not None:
+            if (lacks := self.shortage(placement, job)) is not None:
+                raise PolicyError(f"its GPUs' machines have {lacks} that it needs there")
+            for which, machine, amount in self._shares(placement, job):
+                self._left[which][machine] -= amount
+        self.known.clear()
+
+    def release(self, placement: Placement, job: Job | None) -> None:
+        """Give it back."""
+        if job is not None:
+            for which, machine, amount in self._shares(placement, job):
+                self._left[which][machine] += amount
+        self.known.clear()
+
+    def is_less(self, than: FreeHosts) -> bool:
+        """Whether some machine has less left of something."""
+        return any(bool((x < y).any()) for x, y in zip(self._left, than._left, strict=True))
+
+    def __eq__(self, other: object) -> bool:
+        """Whether every machine has as much left."""
+        if not isinstance(other, FreeHosts):
+            return NotImplemented
+        return all(map(np.array_equal, self._left, other._left))
+
+    __hash__ = None  # type: ignore[assignment]  # it changes
+
+    def _shares(self, placement: Placement, job: Job) -> Iterator[tuple[int, int, int]]:
+        """Index of a resource, machine, and what the job's GPUs there take of it."""
+        counts = machine_counts(self._tree, placement)
+        for which, total in enumerate(_needs(job)):
+            if total:
+                for machine, gpus in counts.items():
+                    if self._stated[which][machine]:
+                        yield which, machine, -(-gpus * total // job.gpus)  # rounded up
+
+
+def _smaller(tree: ClusterTree, per_machine: Amounts) -> ClusterTree:
+    """The tree with at most so many GPUs in each machine; the tree itself if it has no more."""
+    gpus = np.minimum(tree.levels[tree.machine].gpus, per_machine)
+    if np.array_equal(gpus, tree.levels[tree.machine].gpus):
+        return tree
+    levels = list(tree.levels)
+    for index in range(tree.machine, len(levels)):
+        if index > tree.machine:
+            gpus = np.add.reduceat(gpus, levels[index].first_child[:-1])
+        levels[index] = replace(levels[index], gpus=tuple(gpus.tolist()))
+    return replace(tree, levels=tuple(levels))
+
+
+def need(job: Job) -> Need:
+    """What decides which GPUs a job can use."""
+    return job.cpu_milli, job.memory_mib, job.gpus
+
+
+def _needs(job: Job) -> tuple[int, int]:
+    """Cores and memory in all, in the order of `RESOURCES`."""
+    return job.cpu_milli, job.memory_mib
