@@ -148,9 +148,19 @@ class FreeHosts:
         if job is not None:
             if (lacks := self.shortage(placement, job)) is not None:
                 raise PolicyError(f"its GPUs' machines have {lacks} that it needs there")
-            for which, machine, amount in self._shares(placement, job):
-                self._left[which][machine] -= amount
+            self.take(placement, job)
         self.known.clear()
+
+    def take(self, placement: Placement, job: Job) -> None:
+        """As `claim`, also where a machine has too little: then less than nothing is left."""
+        for which, machine, amount in self._shares(placement, job):
+            self._left[which][machine] -= amount
+        self.known.clear()
+
+    def lack(self, placement: Placement) -> bool:
+        """Whether less than nothing is left on a machine of a placement (`take`)."""
+        machines = list(machine_counts(self._tree, placement))
+        return any(bool((left[machines] < 0).any()) for left in self._left)
 
     def release(self, placement: Placement, job: Job | None) -> None:
         """Give it back."""

@@ -16,8 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from artist.cluster.host_resources import FreeHosts
 from artist.cluster.placement import Placement
 from artist.contract import ClusterView, Decision, Hold, Migrate, Preempt, SetBatch, Start, Wait
+from artist.workload.job import Job
 
 _ON_GPUS = (Start, Migrate, Hold, SetBatch)
 """Decisions that are void once their job does not get the GPUs that it was to get."""
@@ -64,18 +66,20 @@ def _displaced(
         return displaced
     leaving = {x.handle for x in decisions if isinstance(x, Preempt | Migrate)}
     hosts = {x.beside for x in kept if isinstance(x, Start | Migrate)}
-    left = gpus_left(kept, view)
+    left, fed = gpus_left(kept, view), _hosts_left(kept, view)
     for handle in stay:
         state = view.running.get(handle)
         if state is None or state.placement is None or handle in displaced:
             continue  # without GPUs, the engine says what is wrong with it
         if leaving.issuperset(state.beside):
             goes = any(left.get(leaf, 0) < 0 for leaf in state.placement.leaves)
+            goes = goes or (fed is not None and fed.lack(state.placement))
         else:
             goes = not hosts.isdisjoint(state.beside)
         if goes:
             displaced += [x for x in stay if x == handle or x in state.beside]
-            left = gpus_left([*kept, *map(Preempt, displaced)], view)
+            now = [*kept, *map(Preempt, displaced)]
+            left, fed = gpus_left(now, view), _hosts_left(now, view)
     return displaced
 
 
@@ -88,6 +92,7 @@ def _spared(decisions: Sequence[Decision], kept: Sequence[Decision], view: Clust
         return set()
     spared: set[int] = set()
     before, left = gpus_left(decisions, view), gpus_left(kept, view)
+    hosts_before, hosts = _hosts_left(decisions, view), _hosts_left(kept, view)
     for x in reversed(kept):
         if not isinstance(x, Preempt | Migrate) or x.handle not in view.running:
             continue
@@ -97,12 +102,15 @@ def _spared(decisions: Sequence[Decision], kept: Sequence[Decision], view: Clust
         if view.running[x.handle].beside:
             continue  # others keep its GPUs, or are decided upon too
         change = counts_of(placement)
-        if all(before[leaf] >= count for leaf, count in change.items()):
-            continue  # nobody was to get its GPUs
+        job = view.running[x.handle].job
+        taken = hosts_before is not None and hosts_before.shortage(placement, job) is not None
+        if all(before[leaf] >= count for leaf, count in change.items()) and not taken:
+            continue  # nobody was to get its GPUs, or what feeds them
         if isinstance(x, Migrate) and x.beside is None:
             for leaf, count in counts_of(x.placement).items():
                 change[leaf] = change.get(leaf, 0) - count
-        if all(left.get(leaf, 0) >= count for leaf, count in change.items()):
+        stays = all(left.get(leaf, 0) >= count for leaf, count in change.items())
+        if stays and (hosts is None or _feeds_again(hosts, x, placement, job)):
             spared.add(x.handle)
             for leaf, count in change.items():
                 left[leaf] = left.get(leaf, 0) - count
@@ -112,6 +120,35 @@ def _spared(decisions: Sequence[Decision], kept: Sequence[Decision], view: Clust
 def counts_of(placement: Placement) -> dict[int, int]:
     """Leaf -> GPUs."""
     return dict(zip(placement.leaves, placement.counts, strict=True))
+
+
+def _feeds_again(hosts: FreeHosts, x: Preempt | Migrate, held: Placement, job: Job) -> bool:
+    """Whether a job can have what it held without its decision; if so, it has that afterwards."""
+    if isinstance(x, Migrate):
+        hosts.release(x.placement, job)
+    feeds = hosts.shortage(held, job) is None
+    if feeds:
+        hosts.take(held, job)
+    elif isinstance(x, Migrate):
+        hosts.take(x.placement, job)
+    return feeds
+
+
+def _hosts_left(decisions: Sequence[Decision], view: ClusterView) -> FreeHosts | None:
+    """Cores and memory once decisions are applied, below 0 where they claim too much; None if they
+    do not matter."""
+    if view.free.hosts is None:
+        return None
+    left = view.free.hosts.copy()
+    for decision in decisions:
+        if isinstance(decision, Preempt | Migrate) and decision.handle in view.running:
+            state = view.running[decision.handle]
+            if state.placement is not None:
+                left.release(state.placement, state.job)
+        if isinstance(decision, Start | Migrate):
+            job = view.waiting.get(decision.handle) or view.running[decision.handle]
+            left.take(decision.placement, job.job)
+    return left
 
 
 def gpus_left(decisions: Sequence[Decision], view: ClusterView) -> dict[int, int]:

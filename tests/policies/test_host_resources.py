@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+from failures.made import run_with_failures
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import SELF_SUFFICIENT, EstimateByLevel, Script, job, make_policy, on, simulator
@@ -195,6 +197,33 @@ def test_with_more_than_enough_the_rows_are_those_of_gpus_alone(
 
 def list_of(tree: ClusterTree) -> Nested:
     return [2, 2] if tree.machine else 4
+
+
+@pytest.mark.parametrize("policy", ["las", "srsf", "dally"])
+def test_notices_and_outages_leave_no_machine_with_too_little(policy: str) -> None:
+    """Gates mend answers: jobs that keep their GPUs keep their cores as well."""
+    tree = machines([4, 4], [4, 4], cores=12, gib=48)
+    work = [
+        {"kind": "machine", "unit": unit, "at_s": at, "duration_s": 60.0, "notice_s": 50.0}
+        for unit, at in ((0, 100.0), (1, 230.0), (3, 380.0), (2, 500.0))
+    ]
+    for seed in range(6):
+        draw = Random(seed)
+        jobs = [
+            needs(
+                str(number),
+                draw.choice([1, 2, 4, 6]),
+                draw.choice([0, 2, 5, 11]),
+                draw.choice([0, 6, 20]),
+                s=draw.randint(10, 120),
+                arrival_s=float(12 * number),
+            )
+            for number in range(40)
+        ]
+        options = {} if policy == "srsf" else {"lease_s": 60.0}
+        host = make_policy(policy, **options)
+        rows, _ = run_with_failures(tree, jobs, {"maintenance": work}, policy=host)
+        assert len(rows.jobs) == len(jobs)
 
 
 def test_fed_gpus_are_those_that_a_count_one_by_one_finds() -> None:
