@@ -23,12 +23,11 @@ from typing import Final, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from artist.cluster.host_resources import Amounts, FreeHosts, need
+from artist.cluster.host_resources import Amounts, FreeHosts, Needy, need
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
 from artist.cluster.visiting_order import VisitingOrder
 from artist.errors import PolicyError
-from artist.workload.job import Job
 
 Counts: TypeAlias = npt.NDArray[np.int32]
 
@@ -169,7 +168,7 @@ class FreeGpus:
         twin.hosts = None
         return twin
 
-    def fed(self, job: Job) -> FreeGpus:
+    def fed(self, job: Needy) -> FreeGpus:
         """The free GPUs that a job could use if its own machine had to feed each of them.
 
         This, unless some machine lacks cores or memory: then a copy without `hosts`, and without
@@ -355,14 +354,14 @@ class FreeGpus:
         """The first unit with at least `gpus` free, or None; `inside` as in `at_least`."""
         return next(self.at_least(level, gpus, inside), None)
 
-    def has(self, placement: Placement, job: Job | None = None) -> bool:
+    def has(self, placement: Placement, job: Needy | None = None) -> bool:
         """Whether every GPU of a placement is free, and its machines can feed the job."""
         free = self._levels[0].counts
         if any(free[leaf] < count for leaf, count in zip(placement.leaves, placement.counts)):
             return False
         return self.hosts is None or job is None or self.hosts.shortage(placement, job) is None
 
-    def claim(self, placement: Placement, job: Job | None = None) -> None:
+    def claim(self, placement: Placement, job: Needy | None = None) -> None:
         """Take the GPUs of a placement, and what the job needs of `hosts` there.
 
         Raises:
@@ -381,7 +380,7 @@ class FreeGpus:
             self.hosts.claim(placement, job)
         self._move(placement, -1)
 
-    def release(self, placement: Placement, job: Job | None = None) -> None:
+    def release(self, placement: Placement, job: Needy | None = None) -> None:
         """Give the GPUs of a placement back, and what the job needed of `hosts` there.
 
         Raises:

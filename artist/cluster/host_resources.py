@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -24,9 +24,25 @@ from artist.units import CORE_MILLI, GIB_MIB
 if TYPE_CHECKING:
     from artist.cluster.free_gpus import FreeGpus
     from artist.cluster.tree import ClusterTree
-    from artist.workload.job import Job
 
 Amounts: TypeAlias = npt.NDArray[np.int64]
+
+
+class Needy(Protocol):
+    """A job, as far as its machines must feed it (`artist/workload/job.py`)."""
+
+    @property
+    def gpus(self) -> int:
+        """GPUs that it asks for."""
+
+    @property
+    def cpu_milli(self) -> int:
+        """Thousandths of CPU cores that it needs in all; 0: none are stated."""
+
+    @property
+    def memory_mib(self) -> int:
+        """MiB of memory that it needs in all; 0: none are stated."""
+
 
 Need: TypeAlias = "tuple[int, int, int]"
 """What jobs have in common that can use the same GPUs: cores and memory in all, and GPUs."""
@@ -105,7 +121,7 @@ class FreeHosts:
         for left, more, less in zip(self._left, all_of._left, without._left, strict=True):
             np.maximum(more - less, 0, out=left)
 
-    def fed(self, job: Job) -> Amounts | None:
+    def fed(self, job: Needy) -> Amounts | None:
         """How many GPUs of a job each machine can feed; None if the job says no need."""
         most: Amounts | None = None
         for left, stated, total in zip(self._left, self._stated, _needs(job), strict=True):
@@ -114,7 +130,7 @@ class FreeHosts:
                 most = here if most is None else np.minimum(most, here)
         return most
 
-    def tree_for(self, job: Job) -> ClusterTree:
+    def tree_for(self, job: Needy) -> ClusterTree:
         """The cluster with the GPUs that it could feed for a job if it were empty."""
         key = need(job)
         if key not in self._trees:
@@ -123,7 +139,7 @@ class FreeHosts:
             self._trees[key] = self._tree if most is None else _smaller(self._tree, most)
         return self._trees[key]
 
-    def shortage(self, placement: Placement, job: Job) -> Shortage | None:
+    def shortage(self, placement: Placement, job: Needy) -> Shortage | None:
         """What the machines of some GPUs lack to feed a job there; the first resource of several.
 
         Only machines that lack it count.
@@ -139,7 +155,7 @@ class FreeHosts:
         first = min(lacking)
         return Shortage(RESOURCES[first], *lacking[first])
 
-    def claim(self, placement: Placement, job: Job | None) -> None:
+    def claim(self, placement: Placement, job: Needy | None) -> None:
         """Take what a job needs for these GPUs; without a job, nothing.
 
         Raises:
@@ -151,7 +167,7 @@ class FreeHosts:
             self.take(placement, job)
         self.known.clear()
 
-    def take(self, placement: Placement, job: Job) -> None:
+    def take(self, placement: Placement, job: Needy) -> None:
         """As `claim`, also where a machine has too little: then less than nothing is left."""
         for which, machine, amount in self._shares(placement, job):
             self._left[which][machine] -= amount
@@ -162,7 +178,7 @@ class FreeHosts:
         machines = list(machine_counts(self._tree, placement))
         return any(bool((left[machines] < 0).any()) for left in self._left)
 
-    def release(self, placement: Placement, job: Job | None) -> None:
+    def release(self, placement: Placement, job: Needy | None) -> None:
         """Give it back."""
         if job is not None:
             for which, machine, amount in self._shares(placement, job):
@@ -181,7 +197,7 @@ class FreeHosts:
 
     __hash__ = None  # type: ignore[assignment]  # it changes
 
-    def _shares(self, placement: Placement, job: Job) -> Iterator[tuple[int, int, int]]:
+    def _shares(self, placement: Placement, job: Needy) -> Iterator[tuple[int, int, int]]:
         """Index of a resource, machine, and what the job's GPUs there take of it."""
         counts = machine_counts(self._tree, placement)
         for which, total in enumerate(_needs(job)):
@@ -204,11 +220,11 @@ def _smaller(tree: ClusterTree, per_machine: Amounts) -> ClusterTree:
     return replace(tree, levels=tuple(levels))
 
 
-def need(job: Job) -> Need:
+def need(job: Needy) -> Need:
     """What decides which GPUs a job can use."""
     return job.cpu_milli, job.memory_mib, job.gpus
 
 
-def _needs(job: Job) -> tuple[int, int]:
+def _needs(job: Needy) -> tuple[int, int]:
     """Cores and memory in all, in the order of `RESOURCES`."""
     return job.cpu_milli, job.memory_mib
