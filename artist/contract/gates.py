@@ -4,7 +4,8 @@ Gates stand between policy and engine. They keep policies, which need not know o
 about where jobs may be: beside their data (`data/gate.py`), and not on units that will leave
 service (`failures/notice_gate.py`). `quota(HOST)` turns down starts that quotas forbid.
 
-- A job that would start waits. To the policy it has started and lost its GPUs at once.
+- A job that would start waits. To the policy it has started and lost its GPUs at once. So do jobs
+  that would come beside it.
 - A job that would move stays where it is. If other decisions of the same answer need the GPUs that
   it would have left, or let a job come to share them, it loses them, as in an outage.
 - A job that would lose its GPUs, or leave them, only to what is turned down keeps them. To the
@@ -39,6 +40,7 @@ def without(
 
     `reason` is that of preemptions which this makes necessary.
     """
+    refused = _with_those_beside(decisions, refused)
     kept = [
         decision
         for decision in decisions
@@ -51,6 +53,17 @@ def without(
     if spared:
         kept = [x for x in kept if not (isinstance(x, _OF_A_STAY) and x.handle in spared)]
     return kept, put_off
+
+
+def _with_those_beside(decisions: Sequence[Decision], refused: Collection[int]) -> set[int]:
+    """The refused jobs, and those that would share the GPUs which these would have got."""
+    together, placed = set(refused), set[int]()
+    for x in decisions:
+        if isinstance(x, Start | Migrate):
+            if x.beside in placed and x.beside in together:
+                together.add(x.handle)
+            placed.add(x.handle)
+    return together
 
 
 def _displaced(
@@ -91,6 +104,7 @@ def _spared(decisions: Sequence[Decision], kept: Sequence[Decision], view: Clust
     if not any(isinstance(x, Preempt | Migrate) for x in kept):
         return set()
     spared: set[int] = set()
+    hosts = {x.beside for x in kept if isinstance(x, Start | Migrate)}
     before, left = gpus_left(decisions, view), gpus_left(kept, view)
     hosts_before, hosts = _hosts_left(decisions, view), _hosts_left(kept, view)
     for x in reversed(kept):
@@ -99,8 +113,8 @@ def _spared(decisions: Sequence[Decision], kept: Sequence[Decision], view: Clust
         placement = view.running[x.handle].placement
         if placement is None:
             continue
-        if view.running[x.handle].beside:
-            continue  # others keep its GPUs, or are decided upon too
+        if view.running[x.handle].beside or x.handle in hosts:
+            continue  # others keep its GPUs, are decided upon too, or come where it moves
         change = counts_of(placement)
         job = view.running[x.handle].job
         taken = hosts_before is not None and hosts_before.shortage(placement, job) is not None

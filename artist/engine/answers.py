@@ -136,26 +136,31 @@ def _check_beside(
     holdings: Holdings,
     jobs_per_gpu: int,
 ) -> None:
-    """Check that jobs come to share all GPUs of a job that keeps them, and that they are not too
-    many.
+    """Check that jobs come to share all GPUs of a job that keeps them or gets them before, and that
+    they are not too many.
     """
-    placements = {state.handle: placement for state, placement in answer.placed}
+    placed = {state.handle: (at, state) for at, (state, _) in enumerate(answer.placed)}
     leaving = {state.handle for state in (*answer.preempted, *answer.moved)}
-    joined: dict[int, int] = {}
+    # Whose GPUs those are that a job of this answer gets: who held them first.
+    first: dict[int, tuple[bool, int]] = {}
+    joined: dict[tuple[bool, int], int] = {}
     for state, handle in beside:
-        host = holdings.running_job(handle)
+        at, _ = placed[state.handle]
+        before, host = placed.get(handle) or (-1, holdings.running_job(handle))
         name, other = f"job {state.job.id!r}", f"job {host.job.id!r}"
-        if handle in leaving:
-            raise PolicyError(f"{name} beside {other}, which does not keep its GPUs")
-        if placements[state.handle] != host.placement:
+        if before >= at or (before < 0 and handle in leaving):
+            raise PolicyError(f"{name} beside {other}, which has no GPUs by then; place it before")
+        gpus = host.placement if before < 0 else answer.placed[before][1]
+        if answer.placed[at][1] != gpus:
             raise PolicyError(
-                f"{name} beside {other} on {placements[state.handle]}, but that one has "
-                f"{host.placement}"
+                f"{name} beside {other} on {answer.placed[at][1]}, but that one has {gpus}"
             )
-        there = (handle, *host.beside)
-        together = min(there)
-        joined[together] = joined.get(together, 0) + 1
-        jobs = joined[together] + sum(x not in leaving for x in there)
+        there = (handle, *host.beside) if before < 0 else ()
+        together = first.get(handle, (True, handle)) if before >= 0 else (False, min(there))
+        first[state.handle] = together
+        joined.setdefault(together, sum(x not in leaving for x in there) if there else 1)
+        joined[together] += 1
+        jobs = joined[together]
         if jobs > jobs_per_gpu:
             raise PolicyError(
                 f"{name} beside {other} makes {jobs} jobs on a GPU, and the policy lets "

@@ -88,6 +88,25 @@ def test_two_equal_jobs_that_start_together_end_together_after_twice_the_time() 
     assert shares(rows) == rows.jobs[-1].finish  # one GPU, held throughout
 
 
+def test_jobs_of_one_answer_share_gpus_from_the_start_or_where_one_moves() -> None:
+    # At 4 s both have done 2 s of work, and go to the other GPU together; b has its 5 s at 10 s.
+    other = on({1: 1})
+    script = Script(
+        {
+            0: [Start(0, ONE), Start(1, ONE, beside=0), Wake(4 * S)],
+            4: [Migrate(1, other), Migrate(0, other, beside=1)],
+        }
+    )
+    rows = shared(cluster([1, 1]), [job("a"), job("b", iterations=5)]).run(script)
+    assert finishes(rows) == {"b": 10.0, "a": 15.0}
+    assert [(row.start // S, row.end // S, row.beside) for row in intervals(rows, 0)] == [
+        (0, 4, (1,)),
+        (4, 10, (1,)),
+        (10, 15, ()),
+    ]
+    assert shares(rows) == 15 * S
+
+
 def test_a_job_beside_a_shorter_one_is_slow_until_that_has_finished() -> None:
     # Alone until 4 s, half as fast from then on: b's 3 s take 6 s, in which a does 3 s of work.
     jobs = [job("a"), job("b", iterations=3)]
@@ -239,13 +258,14 @@ def test_an_outage_counts_shared_gpus_once() -> None:
 @pytest.mark.parametrize(
     ("answer", "words"),
     [
-        ([Start(1, ONE, beside=1)], "'b' is not running"),
+        ([Start(1, ONE, beside=1)], "'b' beside job 'b', which has no GPUs by then"),
+        ([Start(1, ONE, beside=2), Start(2, on({1: 1}))], "'c', which has no GPUs by then; place"),
         ([Start(1, ONE, beside=7)], "unknown job 7 is not running"),
         ([Start(1, on({1: 1}), beside=0)], "'b' beside job 'a' on .* but that one has"),
-        ([Start(1, ONE, beside=0), Preempt(0)], "beside job 'a', which does not keep its GPUs"),
+        ([Start(1, ONE, beside=0), Preempt(0)], "beside job 'a', which has no GPUs by then"),
         ([Start(1, ONE, beside=0), Start(2, ONE, beside=0)], "3 jobs on a GPU, .* lets 2 share"),
         ([Start(1, ONE, beside=True)], "beside True, expected the handle of a job"),
-        ([Migrate(0, ONE, beside=0)], "which does not keep its GPUs"),
+        ([Migrate(0, ONE, beside=0)], "which has no GPUs by then"),
         ([Start(1, ONE)], "1 GPUs of machine 0 claimed, but 0 are free"),
     ],
 )
@@ -355,19 +375,21 @@ class Whims(BasePolicy):
                 free.release(state.placement)
         there = {handle: 1 + len(state.beside) for handle, state in view.running.items()}
         hosts = [handle for handle, whim in whims.items() if whim == "stay"]
+        # Whose GPUs others may come to share: of jobs that stay, and of jobs that get them here.
+        held = {handle: view.running[handle].placement for handle in hosts}
         placing: list[JobView] = [x for x in view.running.values() if whims[x.handle] == "move"]
         decisions += [Preempt(handle) for handle, whim in whims.items() if whim == "go"]
         placing += [x for x in view.waiting.values() if calm or self.random.random() < 0.7]
         for state in placing:
             kind = Migrate if state.placement is not None else Start
-            host = next((x for x in hosts if self.suits(view.running[x], state, there)), None)
+            host = next((x for x in held if self.suits(held[x], state, there[x])), None)
             if host is not None and self.random.random() < 0.6:
-                held = view.running[host]
-                for handle in (host, *held.beside):
+                for handle in (host, *(view.running[host].beside if host in hosts else ())):
                     there[handle] += 1
-                decisions.append(kind(state.handle, held.placement, beside=host))
+                decisions.append(kind(state.handle, held[host], beside=host))
             elif (placement := self.somewhere(free, state.job)) is not None:
                 decisions.append(kind(state.handle, placement))
+                held[state.handle], there[state.handle] = placement, 1
             elif state.placement is not None:
                 decisions.append(Preempt(state.handle))
         if not calm:
@@ -379,10 +401,10 @@ class Whims(BasePolicy):
             decisions.append(Wake(view.now + self.random.randint(1, 20 * TICKS_PER_S)))
         return decisions
 
-    def suits(self, host: JobView, state: JobView, there: dict[int, int]) -> bool:
-        """Whether a job may come beside another one."""
-        fits = state.job.gpus_min <= host.gpus <= state.job.gpus_max
-        return fits and there[host.handle] < self.jobs_per_gpu
+    def suits(self, held: Placement, state: JobView, there: int) -> bool:
+        """Whether a job may come to share GPUs that so many jobs hold."""
+        fits = state.job.gpus_min <= held.gpus <= state.job.gpus_max
+        return fits and there < self.jobs_per_gpu
 
     def somewhere(self, free: FreeGpus, wanted: Job) -> Placement | None:
         """Free GPUs."""
