@@ -72,6 +72,7 @@ from artist.contract.views import (
     DataView,
     JobView,
     WhatIf,
+    as_if_alone,
     nothing_to_try,
 )
 
@@ -82,5 +83,6 @@ __all__ = [
     "Migrate", "Moves", "NoSharedLinks", "Notice", "Options", "Outage", "OutsideEvent",
     "PatternsUnknown", "Policy", "Preempt", "Rate", "RateFunction", "RatesAround", "Restore",
     "SetBatch", "SharedLinks", "Slowdowns", "Start", "Turn", "UpPhase", "Uplink", "Wait",
-    "WaitCause", "Wake", "WhatIf", "Withdraw", "WrapperPolicy", "nothing_to_try", "policy_name",
+    "WaitCause", "Wake", "WhatIf", "Withdraw", "WrapperPolicy", "as_if_alone", "nothing_to_try",
+    "policy_name",
 ]  # fmt: skip

@@ -146,6 +146,11 @@ def nothing_to_try(
     raise InvariantError("this view belongs to no run, so nothing can be tried")
 
 
+def as_if_alone(job: Job, placement: Placement, others: Sequence[Job]) -> float:
+    """`slowdown` of a view of a run in which nothing says how jobs share GPUs."""
+    return 1.0
+
+
 NOBODY_ON_NOTICE: Mapping[int, Tick] = MappingProxyType({})
 
 
@@ -180,6 +185,9 @@ class ClusterView(NamedTuple):
 
     kept: Collection[int] = ()
     """Handles of running jobs that keep their GPUs at this question. A wrapper says so."""
+    slowdown: Callable[[Job, Placement, Sequence[Job]], float] = as_if_alone
+    """How many times longer an iteration of a job takes on some GPUs beside other jobs there, where
+    the policy lets jobs share GPUs (`jobs_per_gpu`)."""
 
     @property
     def cluster(self) -> ClusterTree:

@@ -39,6 +39,7 @@ from artist.contract import (
     Restore,
     Wait,
     Withdraw,
+    as_if_alone,
     policy_name,
 )
 from artist.contract.readable_answer import readable
@@ -217,6 +218,7 @@ class Simulator:
             self._what_if,
             None,
             MappingProxyType(on_notice) if on_notice else NOBODY_ON_NOTICE,
+            slowdown=getattr(self._rates, "slowdown", as_if_alone),
         )
 
     def _what_if(

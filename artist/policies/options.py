@@ -7,7 +7,7 @@ models.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
@@ -322,6 +322,17 @@ class GavelOptions(Options):
     prices: dict[str, Positive] | None = Field(
         default=None, description="kind -> price of a GPU-hour, for objective cost"
     )
+    # OSDI 2020, section 3.1: policies with and without space sharing.
+    space_sharing: bool = Field(
+        default=False, description="whether two jobs of as many GPUs may share them"
+    )
+
+    @model_validator(mode="after")
+    def _shares_by_speed(self) -> Self:
+        # The authors' program has no such policy: which pairs pay depends on the kind.
+        if self.space_sharing and not self.aware:
+            raise ValueError("space_sharing needs aware=true: pairs are chosen by their speeds")
+        return self
 
 
 class RoundOptions(Options):

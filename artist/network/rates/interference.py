@@ -90,6 +90,10 @@ class InterferedRates(RatesAround):
         super().__init__(inside, pairs)
         self._pairs = pairs
 
+    def slowdown(self, job: Job, placement: Placement, others: Sequence[Job]) -> float:
+        """How many times longer an iteration takes beside others (`ClusterView.slowdown`)."""
+        return self._pairs.slowdown(job, placement, others)
+
     def __call__(
         self, now: Tick, running: Mapping[int, JobView], changed: Sequence[JobView]
     ) -> Mapping[int, Rate]:

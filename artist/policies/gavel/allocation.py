@@ -5,6 +5,10 @@
     sum over i of gpus[i] x[i, k]  <= N[k]   a kind has N[k] GPUs
     what job i gets: sum over k of T[i, k] x[i, k], with its speed T[i, k] on kind k
 
+With space sharing, two jobs of as many GPUs are a combination with a row of its own in x. A job is
+in one place at a time over all rows that it is in, gets what it gets there, and a pair takes the
+GPUs of one job.
+
 Source: Narayanan et al., *Heterogeneity-aware cluster scheduling policies for deep learning
 workloads*, OSDI 2020, sections 3 and 4, and its program (scheduler/policies).
 
@@ -16,9 +20,9 @@ workloads*, OSDI 2020, sections 3 and 4, and its program (scheduler/policies).
 | `cost` | maximise the sum of gets / price, per kind |
 
 All but the last ask the same: maximise z, where every job i gets at least z x need[i]. HiGHS solves
-them, through SciPy; on one kind the optimum has a closed form. Optima are often not unique. Here a
-vertex is taken that has the largest z, and among these the largest sum of what jobs get over their
-needs, so no GPU that helps is left out.
+them, through SciPy; on one kind without pairs the optimum has a closed form. Optima are often not
+unique. Here a vertex is taken that has the largest z, and among these the largest sum of what jobs
+get over their needs, so no GPU that helps is left out.
 """
 
 from __future__ import annotations
@@ -31,6 +35,7 @@ import numpy.typing as npt
 from artist.errors import PolicyError, one_line
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 _SLACK = 1e-9
 """By how much the second program may fall short of z: more than HiGHS's rounding."""
@@ -44,6 +49,16 @@ _CLOSE = 1e-9
 _MOST_STEPS = 100
 
 
+class Pairs(NamedTuple):
+    """P pairs of jobs that want as many GPUs."""
+
+    jobs: Ints
+    """[P, 2] the rows of the jobs"""
+    speeds: Floats
+    """[P, 2, K] iterations per second of each beside the other; 0 for both where they do not pair.
+    """
+
+
 class Jobs(NamedTuple):
     """J jobs on K kinds of GPUs."""
 
@@ -53,6 +68,26 @@ class Jobs(NamedTuple):
     """[J]"""
     capacity: Floats
     """[K] GPUs of each kind."""
+    pairs: Pairs | None = None
+    """None without space sharing."""
+
+    def members(self) -> tuple[Ints, Ints, Floats]:
+        """Who is in which row of the shares: job, row, and its speed there on each kind."""
+        jobs, rows, speeds = np.arange(len(self.gpus)), np.arange(len(self.gpus)), self.speeds
+        if self.pairs is not None:
+            of_pairs = len(jobs) + np.arange(len(self.pairs.jobs))
+            jobs = np.concatenate([jobs, self.pairs.jobs.ravel()])
+            rows = np.concatenate([rows, np.repeat(of_pairs, 2)])
+            both = self.pairs.speeds.reshape(-1, len(self.capacity))
+            speeds = np.concatenate([speeds, both])
+        return jobs, rows, speeds
+
+    def gets(self, shares: Floats) -> Floats:
+        """[J] what each job gets, iterations per second."""
+        jobs, rows, speeds = self.members()
+        got = (speeds * shares[rows]).sum(axis=1)
+        result: Floats = np.bincount(jobs, got, len(self.gpus))
+        return result
 
 
 class Optimum(NamedTuple):
@@ -60,7 +95,7 @@ class Optimum(NamedTuple):
 
     value: float
     shares: Floats
-    """[J, K]"""
+    """[J, K]; with pairs [J + P, K], theirs after those of the jobs alone."""
 
 
 def agnostic(speeds: Floats) -> Floats:
@@ -117,8 +152,7 @@ def fairest(jobs: Jobs, steps: Floats, waited_s: Floats, isolated_s: Floats) -> 
 def _largest(
     jobs: Jobs, shares: Floats, steps: Floats, waited_s: Floats, isolated_s: Floats
 ) -> float:
-    gets = (jobs.speeds * shares).sum(axis=1)
-    return float(((waited_s + steps / gets) / isolated_s).max())
+    return float(((waited_s + steps / jobs.gets(shares)) / isolated_s).max())
 
 
 def per_cost(jobs: Jobs, prices: Floats) -> Optimum:
@@ -126,30 +160,30 @@ def per_cost(jobs: Jobs, prices: Floats) -> Optimum:
 
     A job may get nothing.
     """
-    value, shares = _solved(jobs, -(jobs.speeds / prices[None, :]).ravel(), None, None)
+    of, rows, speeds = jobs.members()
+    gains = _Gains(of, rows, speeds / prices[None, :])
+    value, shares = _solved(jobs, gains, -gains.sums(), None)
     return Optimum(-value, shares)
 
 
 def max_min(jobs: Jobs, needs: Floats) -> Optimum:
     """The largest `value` so that every job gets at least value x its need; needs are above 0."""
-    count, kinds = jobs.speeds.shape
     # In units in which a job with its best kind all the time gets at least 1, since HiGHS's
     # tolerances are absolute.
     unit = float((jobs.speeds.max(axis=1) / needs).min())
-    gains = jobs.speeds / (needs * unit)[:, None]
-    if kinds == 1:
-        value, shares = _on_one_kind(gains[:, 0], jobs.gpus, float(jobs.capacity[0]))
+    of, rows, speeds = jobs.members()
+    gains = _Gains(of, rows, speeds / (needs * unit)[of, None])
+    if speeds.shape[1] == 1 and jobs.pairs is None:
+        value, shares = _on_one_kind(gains.speeds[:, 0], jobs.gpus, float(jobs.capacity[0]))
         return Optimum(value * unit, shares[:, None])
     # The variables are x and z; row i is z - sum over k of gains x <= 0.
-    rows = np.repeat(np.arange(count), kinds), np.arange(count * kinds)
-    least = _matrix(-gains.ravel(), rows, (count, count * kinds))
-    cost = np.zeros(count * kinds + 1)
+    count, sums = len(jobs.gpus), gains.sums()
+    cost = np.zeros(len(sums) + 1)
     cost[-1] = -1.0
-    value, shares = _solved(jobs, cost, least, np.zeros(count))
+    value, shares = _solved(jobs, gains, cost, np.zeros(count))
     # The second program: no job below z, and the largest sum.
-    reached = (gains * shares).sum(axis=1).min()
-    floor = np.full(count, -reached * (1 - _SLACK))
-    _, shares = _solved(jobs, -gains.ravel(), least, floor, fallback=shares)
+    floor = np.full(count, -gains.least(shares) * (1 - _SLACK))
+    _, shares = _solved(jobs, gains, -sums, floor, fallback=shares)
     return Optimum(-value * unit, shares)
 
 
@@ -165,6 +199,25 @@ def _on_one_kind(gains: Floats, gpus: Floats, capacity: float) -> tuple[float, F
     return value, shares
 
 
+class _Gains:
+    """What the jobs gain in the rows that they are in, as `Jobs.members`."""
+
+    def __init__(self, jobs: Ints, rows: Ints, speeds: Floats) -> None:
+        self.jobs, self.rows, self.speeds = jobs, rows, speeds
+        kinds = speeds.shape[1]
+        # Columns of the programs: row x kind.
+        self.columns = (rows[:, None] * kinds + np.arange(kinds)).ravel()
+
+    def sums(self) -> Floats:
+        """[rows x K] what all jobs together gain."""
+        result: Floats = np.bincount(self.columns, self.speeds.ravel())
+        return result
+
+    def least(self, shares: Floats) -> float:
+        """The least gain of a job."""
+        return float(np.bincount(self.jobs, (self.speeds * shares[self.rows]).sum(axis=1)).min())
+
+
 def _matrix(values: Floats, at: tuple[Any, Any], shape: tuple[int, int]) -> Any:
     from scipy.sparse import csr_array
 
@@ -172,9 +225,15 @@ def _matrix(values: Floats, at: tuple[Any, Any], shape: tuple[int, int]) -> Any:
 
 
 def _solved(
-    jobs: Jobs, cost: Floats, least: Any, floor: Floats | None, fallback: Floats | None = None
+    jobs: Jobs,
+    gains: _Gains,
+    cost: Floats,
+    floor: Floats | None,
+    fallback: Floats | None = None,
 ) -> tuple[float, Floats]:
-    """The minimum of cost x, and x as [J, K]; a variable z may follow x.
+    """The minimum of cost x, and x as [rows, K]; a variable z may follow x.
+
+    With a floor, no job's -gain, plus z if there is one, may be above it.
 
     Raises:
         PolicyError: HiGHS gives up, and there is no `fallback`.
@@ -183,20 +242,24 @@ def _solved(
     from scipy.sparse import hstack, vstack
 
     count, kinds = jobs.speeds.shape
-    size = count * kinds
-    columns = np.arange(size)
-    once = _matrix(np.ones(size), (columns // kinds, columns), (count, size))
-    fits = _matrix(np.repeat(jobs.gpus, kinds), (columns % kinds, columns), (kinds, size))
+    size = int(gains.columns.max()) + 1
+    columns, members = np.arange(size), np.repeat(gains.jobs, kinds)
+    once = _matrix(np.ones(len(members)), (members, gains.columns), (count, size))
+    gpus = np.empty(size // kinds)
+    gpus[gains.rows] = jobs.gpus[gains.jobs]
+    fits = _matrix(np.repeat(gpus, kinds), (columns % kinds, columns), (kinds, size))
     bounded, limits = vstack([once, fits]), np.concatenate([np.ones(count), jobs.capacity])
-    if least is not None and floor is not None:
+    if floor is not None:
+        least = _matrix(-gains.speeds.ravel(), (members, gains.columns), (count, size))
         bounded, limits = vstack([bounded, least]), np.concatenate([limits, floor])
     if len(cost) > size:
         z = np.concatenate([np.zeros(count + kinds), np.ones(count)])
         bounded = hstack(
             [bounded, _matrix(z, (np.arange(len(z)), np.zeros(len(z), int)), (len(z), 1))]
         )
-    runs = (jobs.speeds > 0).ravel()
-    most = np.append(runs.astype(float), np.inf)[: len(cost)]
+    runs = np.zeros(size)
+    runs[gains.columns] = (gains.speeds > 0).ravel()
+    most = np.append(runs, np.inf)[: len(cost)]
     bounds = np.column_stack([np.zeros(len(cost)), most])
     found = linprog(
         cost, A_ub=bounded.tocsr(), b_ub=limits, bounds=bounds, method="highs", options=_TIGHT
@@ -205,5 +268,5 @@ def _solved(
         if fallback is not None:
             return 0.0, fallback
         raise PolicyError(f"HiGHS found no optimum for {count} jobs: {one_line(found.message)}")
-    shares: Floats = np.clip(found.x[:size], 0.0, 1.0).reshape(count, kinds)
+    shares: Floats = np.clip(found.x[:size], 0.0, 1.0).reshape(-1, kinds)
     return float(found.fun), shares

@@ -17,9 +17,14 @@ from artist.policies.gavel.allocation import (
     makespan,
     per_cost,
 )
+from artist.policies.gavel.space_sharing import Beside
+from artist.policies.gavel.time_fractions import Combination
 from artist.policies.options import GavelOptions
 from artist.rng import Draws
 from artist.units import TICKS_PER_S, Tick, ticks
+
+FIFO_PACKS_ABOVE = 1.5
+"""Default of the authors' program (fifo.py, `packing_threshold`)."""
 
 
 class Objective:
@@ -44,8 +49,10 @@ class Objective:
         capacity: Sequence[int],
         prices: Sequence[float],
         now: Tick,
-    ) -> dict[int, Sequence[float]]:
-        """Handle -> share of time on each kind. Every job can run on some kind.
+        beside: Beside | None = None,
+    ) -> dict[Combination, Sequence[float]]:
+        """Share of time on each kind, of jobs alone and, with `beside`, of pairs. Every job can run
+        on some kind.
 
         Work is counted in seconds on a job's fastest kind, in whole ticks: so it does not matter
         into which iterations a job is cut.
@@ -58,8 +65,15 @@ class Objective:
         known /= best[:, None]
         known[gpus[:, None] > sizes[None, :]] = 0.0
         jobs = Jobs(known if self._options.aware else agnostic(known), gpus, sizes)
-        rows: list[list[float]] = self._solved(jobs, states, best, prices, now).tolist()
-        return {state.handle: row for state, row in zip(states, rows, strict=True)}
+        if beside is not None and self._options.objective == "fifo":
+            return _packed(jobs, states, beside)
+        jobs, found = self._solved(jobs, states, best, prices, now, beside)
+        who = [(state.handle,) for state in states]
+        if jobs.pairs is not None:
+            found = found.round(6)  # equal shares are equal, whatever the programs' slack
+            who += [tuple(sorted(who[one] + who[two])) for one, two in jobs.pairs.jobs.tolist()]
+        rows: list[list[float]] = found.tolist()
+        return dict(zip(who, rows, strict=True))
 
     def _solved(
         self,
@@ -68,27 +82,35 @@ class Objective:
         best: Floats,
         prices: Sequence[float],
         now: Tick,
-    ) -> Floats:
-        """[J, K] shares."""
+        beside: Beside | None,
+    ) -> tuple[Jobs, Floats]:
+        """The jobs with their pairs, and the shares of both."""
+        needs: tuple[Floats, ...] = ()
         match self._options.objective:
             case "fifo":
-                return _in_order(jobs, None if self._options.aware else self._random)
-            case "las":
-                return least_attained_service(jobs).shares
+                return jobs, _in_order(jobs, None if self._options.aware else self._random)
             case "cost":
                 # Iterations per second count here, as in the authors' program.
-                return per_cost(
-                    jobs._replace(speeds=jobs.speeds * best[:, None]), np.array(prices)
-                ).shares
+                jobs = jobs._replace(speeds=jobs.speeds * best[:, None])
             case "makespan":
-                return makespan(jobs, _left_s(states, best, now)).shares
+                needs = (_left_s(states, best, now),)
             case "ftf":
-                return self._fairest(jobs, states, _left_s(states, best, now), now)
-
-    def _fairest(self, jobs: Jobs, states: Sequence[JobView], steps: Floats, now: Tick) -> Floats:
-        waited = [(now - ticks(x.job.arrival_s)) / TICKS_PER_S for x in states]
-        isolated_s = self._in_isolation(states, steps, isolated(jobs))
-        return fairest(jobs, steps, np.array(waited), isolated_s).shares
+                steps = _left_s(states, best, now)
+                waited = [(now - ticks(x.job.arrival_s)) / TICKS_PER_S for x in states]
+                isolated_s = self._in_isolation(states, steps, isolated(jobs))
+                needs = (steps, np.array(waited), isolated_s)
+        if beside is not None:
+            jobs = beside.added(jobs, *needs)
+        match self._options.objective:
+            case "cost":
+                found = per_cost(jobs, np.array(prices))
+            case "makespan":
+                found = makespan(jobs, *needs)
+            case "ftf":
+                found = fairest(jobs, *needs)
+            case _:
+                found = least_attained_service(jobs)
+        return jobs, found.shares
 
     def _in_isolation(self, jobs: Sequence[JobView], steps: Floats, speeds: Floats) -> Floats:
         """[J] how long each job would take in isolation, from its arrival to its finish."""
@@ -120,3 +142,26 @@ def _in_order(jobs: Jobs, random: np.random.Generator | None) -> Floats:
         shares[row, kind] = 1.0
         left[kind] -= gpus
     return shares
+
+
+def _packed(
+    jobs: Jobs, states: Sequence[JobView], beside: Beside
+) -> dict[Combination, Sequence[float]]:
+    """As `_in_order`; then those left, in order, each beside the job that it does most with, until
+    one finds none.
+    """
+    alone = _in_order(jobs, None)
+    kinds = {job: int(row.argmax()) for job, row in enumerate(alone) if row.any()}
+    placed: dict[Combination, int] = {(job,): kind for job, kind in kinds.items()}
+    for job in range(len(kinds), len(states)):
+        gains = {
+            one[0]: beside.together(jobs, one[0], job, kind)
+            for one, kind in placed.items()
+            if len(one) == 1 and jobs.gpus[one[0]] == jobs.gpus[job]
+        }
+        host = max(gains, key=lambda one: gains[one], default=None)
+        if host is None or gains[host] <= FIFO_PACKS_ABOVE:
+            break
+        placed[host, job] = placed.pop((host,))
+    whole = np.eye(len(jobs.capacity)).tolist()
+    return {tuple(states[x].handle for x in one): whole[kind] for one, kind in placed.items()}

@@ -4,7 +4,7 @@ Source: Narayanan et al., *Heterogeneity-aware cluster scheduling policies for d
 workloads*, OSDI 2020; rules that the paper leaves open are those of its program (scheduler.py).
 
 **What is where.** Sections 3 and 4, objectives: `allocation.py`. Section 5, rounds: here and in
-`time_fractions.py`.
+`time_fractions.py`. Section 3.1, pairs of jobs: `space_sharing.py`.
 
 **Allocation.** The objective gives each job a share of time on each kind. It is computed at the
 begin of a round if jobs have arrived or finished since, and the last time is at least `reset_s`
@@ -34,8 +34,17 @@ they get nothing. A job keeps its GPUs if it stays on their kind and no larger j
 are packed, the largest first. A job that arrives during a round waits for the next one, and GPUs
 that become free stay free until then. If no job runs, a round begins at once.
 
+**Space sharing** (`space_sharing`, off by default). Two jobs of as many GPUs may hold the same
+ones. The programs give shares of time to such pairs, too, by how fast the jobs are beside each
+other (`interference`). A pair with a share comes forward as a job does, unless one of its jobs has
+a place already; then the jobs of a pair in place come forward no more. It lies where one of its
+jobs lies, if that is possible. Under `fifo`, once a job has no room, it and those after it join the
+job with which they do most together, each over alone, if that is more than 1.5, until one finds
+none.
+
 **Checked.** `las`, `ftf`, `makespan` and `cost` have the optimum of the authors' program on random
-instances of its throughputs (tests/policies/gavel).
+instances of its throughputs (tests/policies/gavel); with space sharing that of the program over
+all pairs.
 
 **Deviations.**
 
@@ -44,13 +53,17 @@ instances of its throughputs (tests/policies/gavel).
 - `makespan` is the optimum, which the authors' program searches within 5 %.
 - Under `fifo` with `aware=false` a job gets a random kind with room each time that shares are
   computed, not once.
-- Space sharing is missing: one job holds a GPU.
+- A pair without a share does not come forward. In the authors' program it may get what others
+  leave. There the first job without room under `fifo` joins nobody, if nobody suits, and is lost to
+  the search for the others; here the search ends.
+- If one job of a pair finishes, the time since the begin of the round counts for the other alone,
+  which has their share until the next allocation. In the authors' program it is lost.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.kinds import free_of_kinds, kinds_of
@@ -70,7 +83,8 @@ from artist.contract import (
 from artist.errors import ConfigError
 from artist.io.optional_libraries import check_extra
 from artist.policies.gavel.objectives import Objective
-from artist.policies.gavel.time_fractions import TimeFractions
+from artist.policies.gavel.space_sharing import JOBS_PER_GPU, SpeedsBeside
+from artist.policies.gavel.time_fractions import Combination, TimeFractions
 from artist.policies.options import GavelOptions
 from artist.policies.shared.closest import ClosestGpus, refuse_unplaceable
 from artist.policies.shared.placers import PackPlacer
@@ -80,7 +94,7 @@ from artist.workload.job import Job
 
 
 class Gavel(BasePolicy):
-    """Gavel without space sharing."""
+    """Gavel; jobs share GPUs with `space_sharing`."""
 
     Options: ClassVar = GavelOptions
     reads_gpu_kinds = True
@@ -98,6 +112,8 @@ class Gavel(BasePolicy):
         self._speeds: dict[tuple[str, float, int, tuple[str, ...]], tuple[float, ...]] = {}
         self._closest = ClosestGpus()
         self._objective = Objective(options, draws)
+        self._beside = SpeedsBeside() if options.space_sharing else None
+        self.jobs_per_gpu = JOBS_PER_GPU if options.space_sharing else 1
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Place all jobs anew if a round begins."""
@@ -155,8 +171,8 @@ class Gavel(BasePolicy):
 
     # -- a round ---------------------------------------------------------------------------
 
-    def _chosen(self, view: ClusterView) -> dict[int, int]:
-        """Handle -> index of its kind in this round, of the jobs that are to run."""
+    def _chosen(self, view: ClusterView) -> dict[Combination, int]:
+        """Who is to run in this round, and the index of their kind."""
         jobs = {**view.waiting, **view.running}
         self._account(view, jobs)
         pool = self._pool(view)
@@ -166,24 +182,28 @@ class Gavel(BasePolicy):
         due = self._fractions.may_reset(view.now, self._reset) or not view.running
         if self._changed and due:
             able = [jobs[x] for x in movable if _fits(jobs[x].job, speeds[x], left)]
-            self._share_out(able, [speeds[state.handle] for state in able], left, view.now)
+            self._share_out(able, [speeds[state.handle] for state in able], left, view)
         unshared = self.options.objective != "fifo"
-        chosen: dict[int, int] = {}
+        chosen: dict[Combination, int] = {}
+        taken = set[int]()
+        which = [*self._fractions.pairs(speeds), *((handle,) for handle in movable)]
         for kind in self._visited(speeds):
-            for handle in self._fractions.by_priority(kind, movable):
-                gpus = jobs[handle].job.gpus
-                runs = speeds[handle][kind] > 0 and handle not in chosen
-                entitled = unshared or self._fractions.share(handle, kind) > 0
+            for one in self._fractions.by_priority(kind, which):
+                gpus = jobs[one[0]].job.gpus
+                runs = all(speeds[x][kind] > 0 for x in one) and taken.isdisjoint(one)
+                alone = unshared and len(one) == 1
+                entitled = alone or self._fractions.share(one, kind) > 0
                 if runs and entitled and gpus <= left[kind]:
-                    chosen[handle] = kind
+                    chosen[one] = kind
+                    taken.update(one)
                     left[kind] -= gpus
         return chosen
 
     def _account(self, view: ClusterView, jobs: Mapping[int, JobView]) -> None:
         """Note what jobs have run since the last round, and on which kind."""
         kind_of = {
-            handle: self._kinds.index(kinds_of(view.cluster, state.placement)[0])
-            for handle, state in view.running.items()
+            _together(state): self._kinds.index(kinds_of(view.cluster, state.placement)[0])
+            for state in view.running.values()
             if state.placement is not None
         }
         self._fractions.account(jobs, kind_of, view.now)
@@ -193,12 +213,13 @@ class Gavel(BasePolicy):
         states: Sequence[JobView],
         speeds: Sequence[Sequence[float]],
         capacity: Sequence[int],
-        now: Tick,
+        view: ClusterView,
     ) -> None:
         """Compute shares of time anew."""
         prices = [(self.options.prices or {}).get(kind, 1.0) for kind in self._kinds]
-        shares = self._objective.shares(states, speeds, capacity, prices, now)
-        self._fractions.reset(shares, now)
+        beside = None if self._beside is None else self._beside.among(view, states, self._kinds)
+        shares = self._objective.shares(states, speeds, capacity, prices, view.now, beside)
+        self._fractions.reset(shares, view.now)
         self._changed = False
 
     def _visited(self, speeds: dict[int, tuple[float, ...]]) -> list[int]:
@@ -213,26 +234,33 @@ class Gavel(BasePolicy):
         """The free GPUs and those of running jobs that may lose them."""
         pool = view.free.copy()
         for state in view.running.values():
-            if state.placement is not None and view.frees(state):
+            first = not state.beside or state.handle < state.beside[0]
+            if state.placement is not None and first and view.frees(state):
                 pool.release(state.placement)
         return pool
 
-    def _placed(self, view: ClusterView, chosen: dict[int, int]) -> list[Decision]:
+    def _placed(self, view: ClusterView, chosen: dict[Combination, int]) -> list[Decision]:
         """Decisions that give the chosen jobs GPUs of their kinds, and take those of the others."""
-        pool, found = self._pool(view), dict[int, Placement]()
+        pool, found = self._pool(view), dict[Combination, _Place]()
         for index, kind in enumerate(self._kinds):
-            here = [handle for handle, of_kind in chosen.items() if of_kind == index]
+            here = [one for one, of_kind in chosen.items() if of_kind == index]
             found |= _packed(view, free_of_kinds(pool, (kind,)), here)
+        placed = {handle for one in found for handle in one}
         decisions: list[Decision] = [
             Preempt(handle, "other jobs have the round")
             for handle, state in view.running.items()
-            if handle not in found and view.frees(state)
+            if handle not in placed and view.frees(state)
         ]
-        for handle, placement in found.items():
-            if handle in view.waiting:
-                decisions.append(Start(handle, placement))
-            elif placement != view.running[handle].placement:
-                decisions.append(Migrate(handle, placement))
+        for one, (placement, stay) in found.items():
+            host = stay[0] if stay else None
+            for handle in one:
+                if handle in stay:
+                    continue
+                if handle in view.waiting:
+                    decisions.append(Start(handle, placement, beside=host))
+                else:
+                    decisions.append(Migrate(handle, placement, beside=host))
+                host = handle if host is None else host
         return decisions
 
     # -- when the next round begins ------------------------------------------------------
@@ -250,15 +278,28 @@ class Gavel(BasePolicy):
             if state.job.gpus <= view.free.total
         ]
 
-    def _next_round(self, view: ClusterView, chosen: Mapping[int, int]) -> list[Decision]:
+    def _next_round(self, view: ClusterView, chosen: Mapping[Combination, int]) -> list[Decision]:
         """A wake-up at the end of the round, if another one could change anything."""
         if not chosen:
             return []
         jobs = {**view.waiting, **view.running}
-        waits = len(chosen) < len(jobs)
-        speeds = ((self._speeds_of(jobs[x].job, view), kind) for x, kind in chosen.items())
+        waits = len(chosen) < len(jobs)  # or shares GPUs
+        speeds = (
+            (self._speeds_of(jobs[x].job, view), kind) for one, kind in chosen.items() for x in one
+        )
         slow = self.options.aware and any(of_kind[kind] < max(of_kind) for of_kind, kind in speeds)
         return [Wake(self._round_end)] if waits or slow else []
+
+
+class _Place(NamedTuple):
+    """Where a combination lies, and which of its jobs lie there already."""
+
+    placement: Placement
+    stay: Sequence[int]
+
+
+def _together(state: JobView) -> Combination:
+    return tuple(sorted((state.handle, *state.beside)))
 
 
 def _fits(job: Job, speeds: Sequence[float], left: Sequence[int]) -> bool:
@@ -266,22 +307,28 @@ def _fits(job: Job, speeds: Sequence[float], left: Sequence[int]) -> bool:
     return any(speed and job.gpus <= gpus for speed, gpus in zip(speeds, left, strict=True))
 
 
-def _packed(view: ClusterView, free: FreeGpus, handles: Sequence[int]) -> dict[int, Placement]:
-    """GPUs of one kind for jobs, the largest first; of one size, those that can stay do."""
-    jobs = {handle: view.waiting.get(handle) or view.running[handle] for handle in handles}
-    found: dict[int, Placement] = {}
-    for size in sorted({jobs[handle].job.gpus for handle in handles}, reverse=True):
-        same = [handle for handle in handles if jobs[handle].job.gpus == size]
-        for handle in same:
-            present = jobs[handle].placement
-            if present is not None and free.has(present):
-                found[handle] = present
-                free.claim(present)
-        for handle in same:
-            if handle not in found:
+def _packed(
+    view: ClusterView, free: FreeGpus, which: Sequence[Combination]
+) -> dict[Combination, _Place]:
+    """GPUs of one kind, the largest jobs first; of one size, those that can stay do."""
+    jobs = {x: view.waiting.get(x) or view.running[x] for one in which for x in one}
+    found: dict[Combination, _Place] = {}
+    kept = set[Combination]()  # of jobs that lie together, whose GPUs are given away
+    for size in sorted({jobs[one[0]].job.gpus for one in which}, reverse=True):
+        same = [one for one in which if jobs[one[0]].job.gpus == size]
+        for one in same:
+            for handle in one:
+                present, lie = jobs[handle].placement, _together(jobs[handle])
+                if present is not None and lie not in kept and free.has(present):
+                    found[one] = _Place(present, [x for x in one if x in lie])
+                    kept.add(lie)
+                    free.claim(present)
+                    break
+        for one in same:
+            if one not in found:
                 placement = PackPlacer().place(free, size)
                 if placement is None:
                     continue
-                found[handle] = placement
+                found[one] = _Place(placement, ())
                 free.claim(placement)
     return found

@@ -1,24 +1,29 @@
 """How much time jobs have had on each kind of GPUs, and the priorities that follow (section 5).
 
-    part of job i on kind k = time of i on k / time of all jobs on k
-    priority                = share of i on k / part
+    part of i on kind k = time of i on k / time of all on k
+    priority            = share of i on k / part
 
-Times count from the last time at which shares were computed. Each job begins with half a round, as
-in the authors' program, so that no part is 0.
+Here i is a combination: a job alone, or with space sharing a pair of jobs. Times count from the
+last time at which shares were computed. Each begins with half a round, as in the authors' program,
+so that no part is 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import TypeAlias
 
 from artist.contract import JobView
 from artist.units import TICKS_PER_S, Tick
 
+Combination: TypeAlias = tuple[int, ...]
+"""Handles of a job alone or of two that share GPUs, ascending."""
+
 
 class _Account:
-    """What one job has had."""
+    """What one combination has had."""
 
-    __slots__ = ("had", "owed", "run", "share")
+    __slots__ = ("had", "owed", "share")
 
     def __init__(self, kinds: int, start_s: float) -> None:
         self.had = [start_s] * kinds
@@ -27,8 +32,6 @@ class _Account:
         """Seconds that it should have had and did not, up to the last reset."""
         self.share: Sequence[float] = ()
         """Of time, on each kind; empty before the first reset after its arrival."""
-        self.run: Tick = 0
-        """Time with GPUs, up to the last `account`."""
 
 
 class TimeFractions:
@@ -36,66 +39,90 @@ class TimeFractions:
 
     def __init__(self, round_: Tick) -> None:
         self._start_s = round_ / TICKS_PER_S / 2
-        self._accounts: dict[int, _Account] = {}
+        self._accounts: dict[Combination, _Account] = {}
+        self._pairs: set[Combination] = set()
+        """Those that have had a share."""
+        self._run: dict[int, Tick] = {}
+        """Time with GPUs of each job, up to the last `account`."""
         self._on_kind: list[float] = []
         self._last_reset: Tick | None = None
 
     def __contains__(self, handle: int) -> bool:
-        return handle in self._accounts
+        return handle in self._run
 
     def enter(self, handle: int, kinds: int) -> None:
         """A job has arrived."""
-        self._accounts[handle] = _Account(kinds, self._start_s)
+        self._run[handle] = 0
+        self._accounts[handle,] = _Account(kinds, self._start_s)
         before = self._on_kind or [0.0] * kinds
         self._on_kind = [seconds + self._start_s for seconds in before]
 
     def leave(self, handle: int) -> None:
-        """A job has finished."""
-        del self._accounts[handle]
+        """A job has finished. Until the next reset, others have alone what they had with it."""
+        del self._run[handle], self._accounts[handle,]
+        for pair in [pair for pair in self._pairs if handle in pair]:
+            self._pairs.remove(pair)
+            share = self._accounts.pop(pair).share
+            (other,) = (x for x in pair if x != handle)
+            alone = self._accounts[other,]
+            if share:
+                own = alone.share or [0.0] * len(share)
+                alone.share = [x + y for x, y in zip(own, share, strict=True)]
         if not self._accounts:
             self._last_reset = None
 
-    def account(self, jobs: Mapping[int, JobView], kind_of: Mapping[int, int], now: Tick) -> None:
-        """Add what jobs have run since the last time. `kind_of`: of those that run.
+    def account(
+        self, jobs: Mapping[int, JobView], kind_of: Mapping[Combination, int], now: Tick
+    ) -> None:
+        """Add what combinations have run since the last time. `kind_of`: of those that run.
 
-        A job that lost its GPUs between rounds has run on the kind that it had at the last one.
+        If one job of a pair has left, the other one has run alone, since the last time.
         """
-        for handle, state in jobs.items():
-            mine, run = self._accounts[handle], state.run_ticks(now)
-            kind = kind_of.get(handle)
-            if run > mine.run and kind is not None:
-                seconds = (run - mine.run) / TICKS_PER_S
+        run = {handle: state.run_ticks(now) for handle, state in jobs.items()}
+        for one, kind in kind_of.items():
+            ticks_run = min(run[handle] - self._run[handle] for handle in one)
+            mine = self._accounts.get(one)
+            if ticks_run > 0 and mine is not None:
+                seconds = ticks_run / TICKS_PER_S
                 mine.had[kind] += seconds
                 self._on_kind[kind] += seconds
-            mine.run = run
+        self._run.update(run)
 
     def may_reset(self, now: Tick, interval: Tick) -> bool:
         """Whether the last reset is at least an interval ago."""
         return self._last_reset is None or now - self._last_reset >= interval
 
-    def reset(self, shares: Mapping[int, Sequence[float]], now: Tick) -> None:
-        """New shares, by handle: from now on times count anew."""
+    def reset(self, shares: Mapping[Combination, Sequence[float]], now: Tick) -> None:
+        """New shares: from now on times count anew."""
         elapsed_s = (now - (self._last_reset or 0)) / TICKS_PER_S
         kinds = len(self._on_kind)
-        for handle, mine in self._accounts.items():
+        for one, share in shares.items():
+            if one not in self._accounts and any(share):
+                self._pairs.add(one)
+                self._accounts[one] = _Account(kinds, self._start_s)
+        for one, mine in self._accounts.items():
             for kind in range(kinds):
                 due_s = mine.share[kind] * elapsed_s if mine.share else 0.0
                 mine.owed[kind] += due_s - (mine.had[kind] - self._start_s)
             mine.had = [self._start_s] * kinds
-            mine.share = shares.get(handle, ())
+            mine.share = shares.get(one, ())
         self._on_kind = [self._start_s * len(self._accounts)] * kinds
         self._last_reset = now
 
-    def share(self, handle: int, kind: int) -> float:
-        """The share of a job on a kind; 0 if it arrived since shares were computed."""
-        share = self._accounts[handle].share
+    def share(self, one: Combination, kind: int) -> float:
+        """The share on a kind; 0 for jobs that arrived since shares were computed."""
+        share = self._accounts[one].share
         return share[kind] if share else 0.0
 
-    def by_priority(self, kind: int, handles: Sequence[int]) -> list[int]:
-        """Jobs by their priority on a kind, the highest first; equal ones in the order given."""
-        return sorted(handles, key=lambda handle: self._key(handle, kind), reverse=True)
+    def pairs(self, jobs: Collection[int]) -> list[Combination]:
+        """The pairs of these jobs that have had a share."""
+        return sorted(pair for pair in self._pairs if all(handle in jobs for handle in pair))
 
-    def _key(self, handle: int, kind: int) -> tuple[float, float, float]:
-        mine, share = self._accounts[handle], self.share(handle, kind)
+    def by_priority(self, kind: int, which: Sequence[Combination]) -> list[Combination]:
+        """By their priority on a kind, the highest first; equal ones in the order given."""
+        return sorted(which, key=lambda one: self._key(one, kind), reverse=True)
+
+    def _key(self, one: Combination, kind: int) -> tuple[float, float, float]:
+        mine, share = self._accounts[one], self.share(one, kind)
         part = mine.had[kind] / self._on_kind[kind]
         return share / part, mine.owed[kind], share
