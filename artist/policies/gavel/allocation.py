@@ -86,7 +86,7 @@ class Jobs(NamedTuple):
         """[J] what each job gets, iterations per second."""
         jobs, rows, speeds = self.members()
         got = (speeds * shares[rows]).sum(axis=1)
-        result: Floats = np.bincount(jobs, got, len(self.gpus))
+        result: Floats = np.bincount(jobs, got, len(self.gpus)).astype(np.float64)
         return result
 
 
@@ -210,7 +210,7 @@ class _Gains:
 
     def sums(self) -> Floats:
         """[rows x K] what all jobs together gain."""
-        result: Floats = np.bincount(self.columns, self.speeds.ravel())
+        result: Floats = np.bincount(self.columns, self.speeds.ravel()).astype(np.float64)
         return result
 
     def least(self, shares: Floats) -> float:
