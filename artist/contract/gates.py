@@ -104,7 +104,7 @@ def _spared(decisions: Sequence[Decision], kept: Sequence[Decision], view: Clust
     if not any(isinstance(x, Preempt | Migrate) for x in kept):
         return set()
     spared: set[int] = set()
-    hosts = {x.beside for x in kept if isinstance(x, Start | Migrate)}
+    joined = {x.beside for x in kept if isinstance(x, Start | Migrate)}
     before, left = gpus_left(decisions, view), gpus_left(kept, view)
     hosts_before, hosts = _hosts_left(decisions, view), _hosts_left(kept, view)
     for x in reversed(kept):
@@ -113,7 +113,7 @@ def _spared(decisions: Sequence[Decision], kept: Sequence[Decision], view: Clust
         placement = view.running[x.handle].placement
         if placement is None:
             continue
-        if view.running[x.handle].beside or x.handle in hosts:
+        if view.running[x.handle].beside or x.handle in joined:
             continue  # others keep its GPUs, are decided upon too, or come where it moves
         change = counts_of(placement)
         job = view.running[x.handle].job
