@@ -1,4 +1,4 @@
-"""Sentences on fillings: which placer allocates most, and whether that may be noise."""
+"""Sentences on `artist fill`: which placer is best, and whether that may be noise."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from artist.results.statistics.compare_values import (
     IDENTICAL,
     LEAST_REPLICATES,
     LESS,
+    MORE,
     NO_DIFFERENCE,
     TOO_FEW,
+    Verdict,
 )
 from artist.results.statistics.holm import Pair, compare_together
-from artist.results.terms.number_text import counted, listed
+from artist.results.terms.number_text import counted, listed, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,24 +36,57 @@ def most_allocated(allocated: Mapping[str, Sequence[float]]) -> str:
     best, *others = sorted(allocated, key=lambda name: -fmean(allocated[name]))
     if not others:
         return ""
-    seeds = [(run, 0) for run in range(len(allocated[best]))]
+    value = f"{fmean(allocated[best]):.1f} % of the GPUs"
+    against = _against(allocated, best, others, {LESS: "surely more than"})
+    if against is None:
+        return f"All placers allocate {value}."
+    return f"{best} allocates most, {value}: {against}."
+
+
+def least_waiting(waits: Mapping[str, Sequence[float]]) -> str:
+    """Under which placer pods wait least, and how sure that is; as `most_allocated`.
+
+    `waits` is placer -> mean wait in seconds, run by run.
+    """
+    if not any(map(any, waits.values())):
+        return "No pod waits. A higher --load shows what placers differ in."
+    best, *others = sorted(waits, key=lambda name: fmean(waits[name]))
+    if not others:
+        return ""
+    mean = {name: time_text(fmean(values)) for name, values in waits.items()}
+    named = {name: f"{name} ({mean[name]})" for name in others}
+    against = _against(waits, best, others, {MORE: "surely less than"}, named)
+    if against is None:
+        return f"Under all placers a pod waits {mean[best]} on average."
+    return f"Pods wait least under {best}, {mean[best]} on average: {against}."
+
+
+def _against(
+    values: Mapping[str, Sequence[float]],
+    best: str,
+    others: Sequence[str],
+    sure: Mapping[Verdict, str],
+    named: Mapping[str, str] | None = None,
+) -> str | None:
+    """How sure it is that `best` is better than each other; None if all are alike."""
+    seeds = [(run, 0) for run in range(len(values[best]))]
     pairs = {
-        (one, other): Pair(allocated[one], allocated[other], seeds)
+        (one, other): Pair(values[one], values[other], seeds)
         for one, other in combinations((best, *others), 2)
     }
     found = compare_together(pairs)
     verdicts = {other: found[best, other].verdict for other in others}
     if all(verdict == IDENTICAL for verdict in verdicts.values()):
-        return f"All placers allocate {fmean(allocated[best]):.1f} % of the GPUs."
-    words = {LESS: "surely more than", NO_DIFFERENCE: f"within {EQUIVALENCE:.0%} of"}
-    words |= {IDENTICAL: words[NO_DIFFERENCE], TOO_FEW: "untested against"}
+        return None
+    if len(seeds) < LEAST_REPLICATES:
+        return f"untested: a verdict needs --seeds {LEAST_REPLICATES}"
+    words = {NO_DIFFERENCE: f"within {EQUIVALENCE:.0%} of", TOO_FEW: "untested against", **sure}
+    words |= {IDENTICAL: words[NO_DIFFERENCE]}
     by_words: dict[str, list[str]] = {}
     for other, verdict in verdicts.items():
-        by_words.setdefault(words.get(verdict, "undecided against"), []).append(other)
-    parts = [f"{text} {listed(names)}" for text, names in by_words.items()]
-    if len(seeds) < LEAST_REPLICATES:
-        parts = [f"untested: a verdict needs --seeds {LEAST_REPLICATES}"]
-    return f"{best} allocates most, {fmean(allocated[best]):.1f} % of the GPUs: {'; '.join(parts)}."
+        name = other if named is None else named[other]
+        by_words.setdefault(words.get(verdict, "undecided against"), []).append(name)
+    return "; ".join(f"{text} {listed(names)}" for text, names in by_words.items())
 
 
 def without_machine(pods: PodList, file: MachineFile) -> str:

@@ -11,7 +11,7 @@ import json
 import re
 import statistics
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from artist.io.writing import whole_folder
 from artist.pods.fill import Filling
 
 Curves = Mapping[str, npt.NDArray[np.float64]]
+Table = Mapping[str, npt.NDArray[Any]]
 
 DEMAND = "demand_percent"
 
@@ -31,9 +32,9 @@ AT = 100
 
 FILL = OwnFolder(
     "filling",
-    re.compile(r"curves\.csv|fill\.json"),
+    re.compile(r"(curves|timeline)\.csv|fill\.json"),
     "fill.json",
-    json_with("machines", "pods", "until", "placers"),
+    json_with("machines", "pods", "seeds", "placers"),
 )
 
 
@@ -95,33 +96,39 @@ def _values(fillings: Sequence[tuple[Filling, Curves]], name: str, at: int) -> l
     return [float(columns[name][_rows(columns, [at])[0]]) for _, columns in fillings]
 
 
-def _rows(columns: Curves, percents: Sequence[int]) -> npt.NDArray[np.intp]:
+def _rows(columns: Curves, percents: npt.ArrayLike) -> npt.NDArray[np.intp]:
     """The rows that hold at these percents: their own, else the last ones before."""
     return np.searchsorted(columns[DEMAND], percents, side="right") - 1
+
+
+def every_percent(columns: Curves) -> Table:
+    """The columns with a row for each percent. One that has none repeats the last, as `summary`."""
+    first, last = columns[DEMAND][[0, -1]].astype(int)
+    percents = np.arange(first, last + 1)
+    at = _rows(columns, percents)
+    return {name: percents if name == DEMAND else column[at] for name, column in columns.items()}
 
 
 def write_filling(
     out: Path,
     document: Mapping[str, Any],
-    rows: Sequence[tuple[str, int, Curves]],
+    table: str,
+    rows: Iterable[tuple[str, int, Table]],
     *,
     overwrite: bool,
 ) -> None:
-    """Write `fill.json` and `curves.csv`, a row for each placer, seed and percent of demand.
-
-    A percent that `curves` leaves out has the values of the last one before, as in `summary`.
+    """Write `fill.json` and a CSV file named `table`, whose rows are those of each placer and seed.
 
     Raises:
         ConfigError: it cannot be written.
     """
-    lines = [",".join(("placer", "seed", *rows[0][2]))]
+    lines: list[str] = []
     for placer, seed, columns in rows:
-        first, last = columns[DEMAND][[0, -1]].astype(int)
-        percents = range(first, last + 1)
-        values = [one[_rows(columns, percents)] for name, one in columns.items() if name != DEMAND]
-        for percent, *row in zip(percents, *values, strict=True):
-            lines.append(f"{placer},{seed},{percent}," + ",".join(f"{x:.4f}" for x in row))
+        lines = lines or [",".join(("placer", "seed", *columns))]
+        for row in zip(*(column.tolist() for column in columns.values()), strict=True):
+            cells = (f"{x:.4f}" if isinstance(x, float) else str(x) for x in row)
+            lines.append(",".join((placer, str(seed), *cells)))
     with whole_folder(out, overwrite=overwrite) as folder:
-        (folder / "curves.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        (folder / table).write_text("\n".join(lines) + "\n", encoding="utf-8")
         text = json.dumps(document, indent=2)
         (folder / FILL.mark).write_text(f"{text}\n", encoding="utf-8")

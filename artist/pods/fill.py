@@ -8,13 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from artist.errors import InvariantError
 from artist.pods.arrivals import arrivals
-from artist.pods.board import Board
-from artist.pods.fragmentation import Fragmentation
 from artist.pods.machine_file import MachineFile
-from artist.pods.machines import Machines
-from artist.pods.placers import PLACERS, Placer
+from artist.pods.placing import Placing, check
 from artist.pods.pod_list import Ints, PodList
 from artist.rng import stream
 
@@ -70,64 +66,28 @@ def fill_in_order(
     Raises:
         UnknownNameError: no such placer.
     """
-    machines = Machines(file.machines, order)
-    fragmentation = Fragmentation(pods, machines)
-    rule: Placer = PLACERS[placer].load()(machines, fragmentation, draws)
+    placing = Placing(file, pods, placer, order, draws)
     which = pods.which[arriving]
-    board = Board(machines, rule)
     demands = pods.demands
-    place = np.full(len(which), -1, np.int64)
+    machine = np.full(len(which), -1, np.int64)
     fragmented = np.empty(len(which), np.int64)
-    of_machine = fragmentation.of(machines, np.arange(len(machines)))
-    total, lacking = int(of_machine.sum()), Counter[str]()
+    lacking = Counter[str]()
     for pod, number in enumerate(which.tolist()):
-        demand = demands[number]
-        machine = board.best(demand)
-        if machine >= 0:
-            if demand.is_share:
-                gpus = [rule.gpu(machine, demand)]
-            else:
-                gpus = machines.whole_gpus(machine, demand.gpus)
-            machines.claim(machine, demand, gpus)
-            board.tell(machine)
-            place[pod] = machine
-            now = int(fragmentation.of(machines, np.array([machine]))[0])
-            total += now - int(of_machine[machine])
-            of_machine[machine] = now
+        place = placing.place(demands[number])
+        if place is not None:
+            machine[pod] = place.machine
         else:
-            lacking.update(board.lacking(demand))
-        fragmented[pod] = total
+            lacking.update(placing.board.lacking(demands[number]))
+        fragmented[pod] = placing.fragmented
     asked = np.array([demand.milli for demand in demands], np.int64)[which]
-    held = np.cumsum(np.where(place >= 0, asked, 0))
-    _check(machines, pods, which, place)
+    held = np.cumsum(np.where(machine >= 0, asked, 0))
+    check(placing.machines, pods, which, machine)
     return Filling(
         file.capacity_milli,
-        fragmentation.pods,
+        placing.typical,
         np.cumsum(asked),
         held,
         fragmented,
-        place,
+        machine,
         dict(lacking.most_common()),
     )
-
-
-def _check(machines: Machines, pods: PodList, which: Ints, place: Ints) -> None:
-    """Free + held = all, on every machine, and no GPU is held beyond what it is.
-
-    Raises:
-        InvariantError: it is not so.
-    """
-    placed = place >= 0
-    for all_, free, asked in (
-        (machines.all_cpu_milli, machines.cpu_milli, [one.cpu_milli for one in pods.demands]),
-        (machines.all_memory_mib, machines.memory_mib, [one.memory_mib for one in pods.demands]),
-        (
-            machines.all_gpu_milli.sum(axis=1),
-            machines.gpu_milli.sum(axis=1),
-            [one.milli for one in pods.demands],
-        ),
-    ):
-        held = np.zeros(len(machines), np.int64)
-        np.add.at(held, place[placed], np.array(asked, np.int64)[which[placed]])
-        if (free + held != all_).any() or (free < 0).any() or (machines.gpu_milli < 0).any():
-            raise InvariantError("free and held resources of a machine are not all that it has")

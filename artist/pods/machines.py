@@ -8,6 +8,7 @@ holds for each of them, exactly. `claim` and `release` keep the sums that filter
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,19 @@ from artist.pods.machine_file import MachineGroup
 from artist.pods.pod_list import WHOLE_MILLI, Demand, Ints
 
 Bools = npt.NDArray[np.bool_]
+
+
+class Wishes(NamedTuple):
+    """Demands as columns: a share of one GPU, or whole ones; 0 where it is the other.
+
+    `allowed` has a row for each kind of `Machines.kinds`.
+    """
+
+    cpu_milli: Ints
+    memory_mib: Ints
+    share_milli: Ints
+    whole: Ints
+    allowed: Bools
 
 
 class Machines:
@@ -67,6 +81,25 @@ class Machines:
         if demand.kinds:
             fit &= self.allowed(demand)[self.kind[index]]
         return fit
+
+    def wishes(self, demands: Sequence[Demand]) -> Wishes:
+        """Demands as columns, for `fits_on`."""
+        return Wishes(
+            np.array([one.cpu_milli for one in demands], np.int64),
+            np.array([one.memory_mib for one in demands], np.int64),
+            np.array([one.gpu_milli if one.is_share else 0 for one in demands], np.int64),
+            np.array([0 if one.is_share else one.gpus for one in demands], np.int64),
+            np.array([self.allowed(one) for one in demands]).T,
+        )
+
+    def fits_on(self, machine: int, wishes: Wishes) -> Bools:
+        """Which pods a machine can take, a truth value for each demand of `wishes`; as `fit`."""
+        fits: Bools = wishes.cpu_milli <= self.cpu_milli[machine]
+        fits &= wishes.memory_mib <= self.memory_mib[machine]
+        fits &= wishes.share_milli <= self.most_milli[machine]
+        fits &= wishes.whole <= self.whole[machine]
+        fits &= wishes.allowed[self.kind[machine]]
+        return fits
 
     def whole_gpus(self, machine: int, count: int) -> list[int]:
         """The first GPUs of a machine that nobody holds."""

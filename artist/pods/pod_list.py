@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.errors import TraceError, shortened
-from artist.io.csv_rows import csv_rows
+from artist.io.csv_rows import Row, csv_rows
 from artist.io.reading import decode, read_bytes
 from artist.pods.machine_file import MOST_GPUS, MOST_MILLI
 
@@ -70,12 +70,30 @@ def read_pods(path: Path) -> PodList:
     Raises:
         TraceError: a file that is no such table, or a value out of range; names file and line.
     """
+    return pods_of(path, pod_rows(path)[1])
+
+
+def pod_rows(path: Path) -> tuple[list[str], list[Row]]:
+    """The columns and the rows of a file of pods.
+
+    Raises:
+        TraceError: no such table.
+    """
     columns, rows = csv_rows(path, decode(path, read_bytes(path)))
     missing = [name for name in COLUMNS if name not in columns]
     if missing:
         raise TraceError(
             f"{path}:1: no column {missing[0]!r}; expected {', '.join(COLUMNS)} and perhaps {KINDS}"
         )
+    return columns, rows
+
+
+def pods_of(path: Path, rows: Sequence[Row]) -> PodList:
+    """The pods in some rows of a file.
+
+    Raises:
+        TraceError: a value out of range, or none asks for a GPU.
+    """
     number: dict[Demand, int] = {}
     known: dict[tuple[str, ...], int] = {}
     which = []

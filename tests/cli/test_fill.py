@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from artist.cli.fill_text import most_allocated
+from artist.cli.fill_text import least_waiting, most_allocated
 from artist.errors import ConfigError, TraceError
 from artist.pods.machine_file import load_machines
 from artist.pods.pod_list import read_pods
@@ -164,3 +164,68 @@ def test_too_many_pods_are_refused_before_they_are_drawn(artist, tmp_path: Path)
     done = artist("fill", "pods.csv", "--until", "9")
     assert done.returncode == 2
     assert "takes some 55,908,000 pods, expected at most 10,000,000" in done.stderr
+
+
+TIMED = """cpu_milli,memory_mib,num_gpu,gpu_milli,submit_s,duration_s
+1000,1000,4,1000,0,100
+1000,1000,1,500,0,40
+1000,1000,1,300,10,60
+1000,1000,2,1000,20,90
+"""
+
+
+def test_pods_come_and_leave(artist, here: Path) -> None:
+    (here / "pods.csv").write_text(TIMED)
+    line = ("fill", "pods.csv", "--machines", "few.yaml", "--over-time", "--placers", "fgd,random")
+    recorded = artist(*line, "--quiet")
+    assert recorded.stdout.startswith("# pods.csv on few, 160 GPUs, 4 pods in 20 s, load 0.193, 1 ")
+    assert recorded.stdout.endswith("No pod waits. A higher --load shows what placers differ in.\n")
+    line += ("--load", "1.1", "--pods", "300", "--seeds", "5")
+    done = artist(*line, "--out", "out")
+    assert done.returncode == 0, done.stderr
+    assert "160 GPUs, 300 pods drawn at load 1.1, 5 runs each" in done.stdout
+    assert "Pods wait least under " in done.stdout
+    told = json.loads(artist(*line, "--format", "json").stdout)
+    assert told == json.loads((here / "out" / "fill.json").read_text())
+    content = (here / "out" / "timeline.csv").read_text()
+    rows = [*csv.DictReader(content.splitlines())]
+    assert len(rows) == 2 * 5 * 200
+    for name, facts in told["placers"].items():
+        assert facts["wait_mean_s"] > 0
+        for column in ("allocated_percent", "fragmented_percent"):
+            mean = [float(row[column]) for row in rows if row["placer"] == name]
+            assert sum(mean) / 1000 == pytest.approx(facts[column], abs=1e-4)
+    assert artist(*line, "--out", "out", "--overwrite").returncode == 0
+    assert (here / "out" / "timeline.csv").read_text() == content
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--over-time", "--until", "1"), "--until is for pods that stay"),
+        (("--load", "1"), "--load is for pods that come and leave"),
+        (("--over-time", "--pods", "9"), "--pods says how many come at a --load"),
+        (("--over-time",), "pods.csv:1: no times; expected columns submit_s and duration_s, or"),
+    ],
+)
+def test_options_of_the_other_way_are_refused(artist, here: Path, options, message: str) -> None:
+    del here
+    done = artist("fill", "pods.csv", "--machines", "few.yaml", *options)
+    assert done.returncode in (2, 3)
+    assert message in done.stderr
+
+
+def test_the_answer_says_under_which_placer_pods_wait_least_and_how_sure_that_is() -> None:
+    waits = {
+        "random": [80.0, 81.0, 80.5, 79.5, 80.2],
+        "fgd": [15.0, 15.2, 15.1, 14.9, 15.0],
+        "best-fit": [15.1, 14.9, 15.2, 15.0, 14.9],
+    }
+    assert least_waiting(waits) == (
+        "Pods wait least under best-fit, 15 s on average: within 2% of fgd (15 s); "
+        "surely less than random (80.2 s)."
+    )
+    same = {"fgd": [3.0] * 5, "random": [3.0] * 5}
+    assert least_waiting(same) == "Under all placers a pod waits 3 s on average."
+    assert least_waiting({"fgd": [3.0]}) == ""
+    assert least_waiting({"fgd": [0.0], "random": [0.0]}).startswith("No pod waits.")

@@ -9,9 +9,10 @@ import typer
 
 from artist.cli.options import FormatOption, Overwrite, Quiet
 from artist.cli.output import Format, note, print_json, print_table, print_text
+from artist.errors import ConfigError
 
 if TYPE_CHECKING:
-    from artist.pods.curves import Curves
+    from artist.pods.curves import Table
 
 
 def fill(
@@ -23,8 +24,27 @@ def fill(
         str, typer.Option(metavar="A,B,...|all", help="See: artist list placers.")
     ] = "all",
     until: Annotated[
-        float, typer.Option(min=0.01, max=100, help="Demand at the end, times all GPUs.")
-    ] = 1.3,
+        float | None,
+        typer.Option(min=0.01, max=100, help="Demand at the end, times all GPUs (default 1.3)."),
+    ] = None,
+    over_time: Annotated[
+        bool, typer.Option("--over-time", help="Pods come, wait and leave, at the list's times.")
+    ] = False,
+    load: Annotated[
+        float | None,
+        typer.Option(
+            min=0.01,
+            max=100,
+            help="With --over-time: pods are drawn and come at random, so many that they would "
+            "hold this times all GPUs.",
+        ),
+    ] = None,
+    count: Annotated[
+        int | None,
+        typer.Option(
+            "--pods", min=1, max=1_000_000, help="How many pods come at --load (default 10000)."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
     seeds: Annotated[int, typer.Option(min=1, max=100, help="Runs of each placer.")] = 1,
     out: Annotated[Path | None, typer.Option(help="Folder for the curves.")] = None,
@@ -32,56 +52,72 @@ def fill(
     overwrite: Overwrite = False,
     format_: FormatOption = Format.TABLE,
 ) -> None:
-    """Fill machines with pods, and show how much is allocated and fragmented at 100 % demand."""
-    from artist.cli.fill_text import most_allocated, without_machine
+    """Fill machines with pods, and show how much is allocated and fragmented at 100 % demand.
+
+    Or run pods that come and leave, and show how long they wait.
+    """
+    from artist.cli.fill_modes import Filled, Mode, OverTime
     from artist.cli.progress_bar import bar_of_runs
     from artist.io.writing import check_folder
-    from artist.pods.curves import FILL, allocated_percents, curves, summary, write_filling
-    from artist.pods.fill import fill as filled
+    from artist.pods.curves import FILL, write_filling
     from artist.pods.machine_file import load_machines
-    from artist.pods.pod_list import read_pods
     from artist.results.terms.number_text import counted
 
     names = _names(placers)
+    _check(until, load, count, over_time=over_time)
     if out is not None:
         check_folder(out, FILL.what, FILL.foreign, overwrite=overwrite)
-    file, wanted = load_machines(machines), read_pods(pods)
+    file = load_machines(machines)
+    mode: Mode
+    if over_time:
+        mode = OverTime(file, pods, load, 10_000 if count is None else count)
+    else:
+        mode = Filled(file, pods, 1.3 if until is None else until)
     facts: dict[str, Any] = {}
-    allocated: dict[str, list[float]] = {}
-    rows: list[tuple[str, int, Curves]] = []
+    rows: list[tuple[str, int, Table]] = []
     with bar_of_runs(quiet=quiet) as show:
         for name in names:
-            runs = []
             for one in range(seed, seed + seeds):
                 show(len(rows), len(names) * seeds)
-                run = filled(file, wanted, name, until, one)
-                runs.append((run, curves(run)))
-                rows.append((name, one, runs[-1][1]))
-            facts[name] = summary(runs)
-            allocated[name] = allocated_percents(runs)
-    sentences = [*filter(None, (most_allocated(allocated), without_machine(wanted, file)))]
+                rows.append((name, one, mode.run(name, one)))
+            facts[name] = mode.summary(name)
+    sentences = [*filter(None, mode.sentences())]
     document = {
         "machines": file.name,
-        "gpus": run.capacity_milli // 1000,
+        "gpus": file.capacity_milli // 1000,
         "pods": pods.name,
-        "until": until,
+        **mode.settings,
         "seeds": [seed, seed + seeds - 1],
         "placers": facts,
         "answer": sentences,
     }
     if out is not None:
-        write_filling(out, document, rows, overwrite=overwrite)
+        write_filling(out, document, mode.table, rows, overwrite=overwrite)
         if not quiet:
-            note(f"wrote {out}: curves.csv has every percent of demand")
+            note(f"wrote {out}: {mode.table} has {mode.table_has}")
     if format_ is Format.JSON:
         print_json(document)
         return
     each = f"{counted(seeds, 'run')} each"
-    title = f"{pods.name} on {file.name}, {document['gpus']:,} GPUs, {each}"
+    title = f"{pods.name} on {file.name}, {document['gpus']:,} GPUs, {mode.words}{each}"
     columns = ("placer", *next(iter(facts.values())))
     print_table(title, columns, [(name, *found.values()) for name, found in facts.items()])
     for sentence in sentences:
         print_text(sentence)
+
+
+def _check(until: float | None, load: float | None, count: int | None, *, over_time: bool) -> None:
+    """Options that contradict each other are refused.
+
+    Raises:
+        ConfigError: they do.
+    """
+    if over_time and until is not None:
+        raise ConfigError("--until is for pods that stay; leave it out, or leave out --over-time")
+    if load is not None and not over_time:
+        raise ConfigError("--load is for pods that come and leave; add --over-time")
+    if count is not None and load is None:
+        raise ConfigError("--pods says how many come at a --load; add it, or leave out --pods")
 
 
 def _names(text: str) -> list[str]:

@@ -1,0 +1,133 @@
+"""What `artist fill` runs: pods that stay, or pods that come and leave."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from artist.cli.fill_text import least_waiting, most_allocated, without_machine
+from artist.pods.curves import allocated_percents, curves, every_percent
+from artist.pods.curves import summary as summary_of_fillings
+from artist.pods.fill import fill
+from artist.pods.over_time import over_time
+from artist.pods.pod_list import PodList, read_pods
+from artist.pods.pod_times import at_load, offered_load, read_timed_pods
+from artist.pods.waits import mean_waits_s, timeline
+from artist.pods.waits import summary as summary_of_waits
+from artist.results.terms.number_text import counted, short, time_text
+from artist.units import seconds
+
+if TYPE_CHECKING:
+    from artist.pods.curves import Curves, Table
+    from artist.pods.fill import Filling
+    from artist.pods.machine_file import MachineFile
+    from artist.pods.over_time import Stay
+    from artist.pods.pod_times import TimedPods
+
+
+class Mode(ABC):
+    """One way to run pods. `values` is what placers are judged by: placer -> one value a run.
+
+    `settings` are written to `fill.json`; `words` belong in the title.
+    """
+
+    table: ClassVar[str]
+    table_has: ClassVar[str]
+
+    def __init__(self, file: MachineFile, pods: PodList) -> None:
+        self.file, self.pods = file, pods
+        self.values: dict[str, list[float]] = {}
+        self.settings: dict[str, Any] = {}
+        self.words = ""
+
+    @abstractmethod
+    def run(self, placer: str, seed: int) -> Table:
+        """Run the pods once; the rows for `table`."""
+
+    @abstractmethod
+    def summary(self, placer: str) -> dict[str, Any]:
+        """The chief numbers of a placer, all of whose runs are done."""
+
+    @abstractmethod
+    def sentences(self) -> list[str]:
+        """The answer; empty sentences say nothing."""
+
+
+class Filled(Mode):
+    """Pods come and stay, until they have asked for `until` x all GPUs."""
+
+    table, table_has = "curves.csv", "every percent of demand"
+
+    def __init__(self, file: MachineFile, path: Path, until: float) -> None:
+        super().__init__(file, read_pods(path))
+        self._until = until
+        self.settings = {"until": until}
+        self._runs: list[tuple[Filling, Curves]] = []
+
+    def run(self, placer: str, seed: int) -> Table:
+        """Fill the machines once."""
+        filling = fill(self.file, self.pods, placer, self._until, seed)
+        columns = curves(filling)
+        self._runs.append((filling, columns))
+        return every_percent(columns)
+
+    def summary(self, placer: str) -> dict[str, Any]:
+        """What is allocated and fragmented at 100 % of demand."""
+        runs, self._runs = self._runs, []
+        self.values[placer] = allocated_percents(runs)
+        return summary_of_fillings(runs)
+
+    def sentences(self) -> list[str]:
+        """Which placer allocates most."""
+        return [most_allocated(self.values), without_machine(self.pods, self.file)]
+
+
+class OverTime(Mode):
+    """Pods come, wait, run and leave: at the list's times, or `count` of them at a load."""
+
+    table, table_has = "timeline.csv", "200 spans of time"
+
+    def __init__(self, file: MachineFile, path: Path, load: float | None, count: int) -> None:
+        self._list = read_timed_pods(path)
+        super().__init__(file, self._list.pods)
+        self._load, self._count = load, count
+        self._runs: list[tuple[TimedPods, Stay]] = []
+        self._drawn: dict[int, TimedPods] = {}
+        recorded = offered_load(self._list, file)
+        self.settings = {"load": recorded if load is None else load, "drawn": load is not None}
+        if load is None:
+            self.words = counted(len(self.pods.which), "pod")
+            if recorded is None:
+                self.words += " at once"
+            else:
+                span = time_text(seconds(int(self._list.arrival[-1])))
+                self.words += f" in {span}, load {short(recorded)}"
+        else:
+            self.words = f"{counted(count, 'pod')} drawn at load {load:g}"
+        self.words += ", "
+
+    def run(self, placer: str, seed: int) -> Table:
+        """Run the pods once. All placers get the same ones."""
+        if self._load is None:
+            timed = self._list
+        else:
+            if seed not in self._drawn:
+                drawn = at_load(self._list, self.file, self._load, self._count, seed)
+                self._drawn[seed] = drawn
+            timed = self._drawn[seed]
+        stay = over_time(self.file, timed, placer, seed)
+        self._runs.append((timed, stay))
+        return timeline(timed, stay)
+
+    def summary(self, placer: str) -> dict[str, Any]:
+        """How long pods wait, and what is allocated and fragmented meanwhile."""
+        runs, self._runs = self._runs, []
+        self.values[placer] = mean_waits_s(runs)
+        return summary_of_waits(runs)
+
+    def sentences(self) -> list[str]:
+        """Under which placer pods wait least."""
+        never = counted(self._list.left_out, "pod")
+        left_out = f"Left out: {never} of the list that never ran." if self._list.left_out else ""
+        return [least_waiting(self.values), left_out, without_machine(self.pods, self.file)]

@@ -1,0 +1,166 @@
+"""Pods arrive, wait, run and leave. Records what is held and fragmented, and who waits how long.
+
+A pod that does not fit waits. Whenever pods leave or arrive, all that wait are tried in their order
+of arrival, and each that fits starts: one that does not fit holds up nobody behind it, and nothing
+is kept free for it. So the scheduler of Kubernetes does: its queue puts pods that do not fit aside,
+and tries them again when something leaves (kubernetes.io, *Scheduling framework*). A pod that would
+not fit into the empty cluster is refused.
+"""
+
+from __future__ import annotations
+
+import heapq
+from array import array
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from artist.pods.machine_file import MachineFile
+from artist.pods.machines import Machines
+from artist.pods.placing import Place, Placing, check
+from artist.pods.pod_list import Demand, Ints
+from artist.pods.pod_times import TimedPods
+from artist.rng import stream
+
+WAITING, REFUSED = -1, -2
+"""Instead of a start: of a pod that waits at the end, and of one that no machine can ever take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """What happened under one placer.
+
+    `start` is the tick at which each pod started, or `WAITING` or `REFUSED`. `lacking`
+    says for how many pods that had to wait each resource alone was the obstacle when they came
+    (`Board.lacking`). The other columns have a row for each instant at which something happened,
+    `tick`, with what holds from then on: thousandths of GPUs held, F in thousandths x `typical`,
+    and how many pods wait.
+    """
+
+    capacity_milli: int
+    typical: int
+    start: Ints
+    lacking: Mapping[str, int]
+    tick: Ints
+    held_milli: Ints
+    fragmented: Ints
+    waiting: Ints
+
+
+def over_time(file: MachineFile, timed: TimedPods, placer: str, seed: int) -> Stay:
+    """Run pods through machines until `timed.end`. Ties are broken as in `fill`.
+
+    Raises:
+        UnknownNameError: no such placer.
+    """
+    draws = stream(seed, "placement")
+    return over_time_in_order(file, timed, placer, draws.permutation(file.count), draws)
+
+
+def over_time_in_order(
+    file: MachineFile, timed: TimedPods, placer: str, order: Ints, draws: np.random.Generator
+) -> Stay:
+    """As `over_time`, with the visiting order of machines given.
+
+    Raises:
+        UnknownNameError: no such placer.
+    """
+    placing = Placing(file, timed.of, placer, order, draws)
+    pods, machines = timed.pods, placing.machines
+    every = np.arange(len(machines))
+    possible = [bool(machines.fit(one, every).any()) for one in pods.demands]
+    which, arrival, duration = pods.which.tolist(), timed.arrival.tolist(), timed.duration.tolist()
+    line = _Line(machines, pods.demands)
+    start = np.where([possible[number] for number in which], WAITING, REFUSED)
+    places: dict[int, Place] = {}
+    leaving: list[tuple[int, int]] = []
+    lacking = Counter[str]()
+    rows = [array("q") for _ in range(4)]
+    coming = now = 0
+    while (coming < len(which) or line.count) and (timed.end is None or now < timed.end):
+        now = min(arrival[coming : coming + 1] + [tick for tick, _ in leaving[:1]])
+        freed = set()
+        while leaving and leaving[0][0] == now:
+            pod = heapq.heappop(leaving)[1]
+            place = places.pop(pod)
+            placing.leave(place, pods.demands[which[pod]])
+            freed.add(place.machine)
+        may_fit = line.fitting(freed)
+        first = coming
+        while coming < len(which) and arrival[coming] == now:
+            if possible[which[coming]] and line.add(coming, which[coming]):
+                may_fit.add(which[coming])
+            coming += 1
+        heads = [(line.first(number), number) for number in may_fit]
+        heapq.heapify(heads)
+        while heads:
+            pod, number = heads[0]
+            if (found := placing.place(pods.demands[number])) is None:
+                heapq.heappop(heads)
+                continue
+            start[pod], places[pod] = now, found
+            heapq.heappush(leaving, (now + duration[pod], pod))
+            if line.start(number):
+                heapq.heapreplace(heads, (line.first(number), number))
+            else:
+                heapq.heappop(heads)
+        for pod in range(max(first, timed.there), coming):
+            if start[pod] == WAITING:
+                lacking.update(placing.board.lacking(pods.demands[which[pod]]))
+        for column, value in zip(
+            rows, (now, placing.held_milli, placing.fragmented, line.count), strict=True
+        ):
+            column.append(value)
+    at = np.full(len(which), -1, np.int64)
+    at[list(places)] = [place.machine for place in places.values()]
+    check(machines, pods, pods.which, at)
+    return Stay(
+        file.capacity_milli,
+        placing.typical,
+        start,
+        dict(lacking.most_common()),
+        *(np.array(column, np.int64) for column in rows),
+    )
+
+
+class _Line:
+    """The pods that wait, for each demand in their order of arrival.
+
+    A pod that waits fits nowhere, so only where something was freed can one of them start.
+    """
+
+    def __init__(self, machines: Machines, demands: Sequence[Demand]) -> None:
+        self._machines = machines
+        self._wishes = machines.wishes(demands)
+        self._waits = np.zeros(len(demands), np.bool_)
+        self._pods: list[deque[int]] = [deque() for _ in demands]
+        self.count = 0
+
+    def add(self, pod: int, number: int) -> bool:
+        """A pod comes. Whether it is the first of its demand."""
+        self.count += 1
+        self._waits[number] = True
+        self._pods[number].append(pod)
+        return len(self._pods[number]) == 1
+
+    def first(self, number: int) -> int:
+        """The pod of a demand that has waited longest."""
+        return self._pods[number][0]
+
+    def start(self, number: int) -> bool:
+        """This pod starts. Whether others of its demand wait."""
+        self.count -= 1
+        self._pods[number].popleft()
+        self._waits[number] = bool(self._pods[number])
+        return bool(self._pods[number])
+
+    def fitting(self, freed: Iterable[int]) -> set[int]:
+        """The demands of pods that wait, by number, that fit on one of these machines."""
+        found: set[int] = set()
+        if self.count:
+            for machine in freed:
+                fits = self._machines.fits_on(machine, self._wishes) & self._waits
+                found.update(np.flatnonzero(fits).tolist())
+        return found

@@ -1,0 +1,101 @@
+"""Pods on machines under one placer: who gets what, what is held, and what is fragmented."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from artist.errors import InvariantError
+from artist.pods.board import Board
+from artist.pods.fragmentation import Fragmentation
+from artist.pods.machine_file import MachineFile
+from artist.pods.machines import Machines
+from artist.pods.placers import PLACERS, Placer
+from artist.pods.pod_list import Demand, Ints, PodList
+
+
+class Place(NamedTuple):
+    """Where a pod is: the machine by its place in the visiting order, and the GPUs there."""
+
+    machine: int
+    gpus: list[int]
+
+
+class Placing:
+    """Places pods and takes them away, and keeps the sums that runs record.
+
+    `held_milli` is what pods hold, thousandths of GPUs; `fragmented` is F of all machines,
+    thousandths x `typical`, the count of typical pods.
+    """
+
+    def __init__(
+        self,
+        file: MachineFile,
+        pods: PodList,
+        placer: str,
+        order: Ints,
+        draws: np.random.Generator,
+    ) -> None:
+        """All free. `order` is the visiting order of machines; a placer that draws uses `draws`.
+
+        Raises:
+            UnknownNameError: no such placer.
+        """
+        self.machines = Machines(file.machines, order)
+        self._fragmentation = Fragmentation(pods, self.machines)
+        self._rule: Placer = PLACERS[placer].load()(self.machines, self._fragmentation, draws)
+        self.board = Board(self.machines, self._rule)
+        self._of_machine = self._fragmentation.of(self.machines, np.arange(len(self.machines)))
+        self.typical = self._fragmentation.pods
+        self.held_milli = 0
+        self.fragmented = int(self._of_machine.sum())
+
+    def place(self, demand: Demand) -> Place | None:
+        """Give a pod what it asks for, where the placer wants it; None if it fits nowhere."""
+        machine = self.board.best(demand)
+        if machine < 0:
+            return None
+        if demand.is_share:
+            gpus = [self._rule.gpu(machine, demand)]
+        else:
+            gpus = self.machines.whole_gpus(machine, demand.gpus)
+        self.machines.claim(machine, demand, gpus)
+        self._changed(machine, demand.milli)
+        return Place(machine, gpus)
+
+    def leave(self, place: Place, demand: Demand) -> None:
+        """Take from a pod what it holds."""
+        self.machines.release(place.machine, demand, place.gpus)
+        self._changed(place.machine, -demand.milli)
+
+    def _changed(self, machine: int, milli: int) -> None:
+        self.board.tell(machine)
+        self.held_milli += milli
+        now = int(self._fragmentation.of(self.machines, np.array([machine]))[0])
+        self.fragmented += now - int(self._of_machine[machine])
+        self._of_machine[machine] = now
+
+
+def check(machines: Machines, pods: PodList, which: Ints, place: Ints) -> None:
+    """Free + held = all, on every machine, and no GPU is held beyond what it is.
+
+    Pod i asks for demand `which[i]` and is on machine `place[i]`; on none if that is below 0.
+
+    Raises:
+        InvariantError: it is not so.
+    """
+    placed = place >= 0
+    for all_, free, asked in (
+        (machines.all_cpu_milli, machines.cpu_milli, [one.cpu_milli for one in pods.demands]),
+        (machines.all_memory_mib, machines.memory_mib, [one.memory_mib for one in pods.demands]),
+        (
+            machines.all_gpu_milli.sum(axis=1),
+            machines.gpu_milli.sum(axis=1),
+            [one.milli for one in pods.demands],
+        ),
+    ):
+        held = np.zeros(len(machines), np.int64)
+        np.add.at(held, place[placed], np.array(asked, np.int64)[which[placed]])
+        if (free + held != all_).any() or (free < 0).any() or (machines.gpu_milli < 0).any():
+            raise InvariantError("free and held resources of a machine are not all that it has")
