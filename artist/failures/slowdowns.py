@@ -11,8 +11,10 @@ Policies and estimates know nothing of it: operators find such machines late (do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TypeAlias
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from heapq import heappop, heappush
+from typing import NamedTuple, TypeAlias
 
 from artist.cluster.placement import Placement
 from artist.contract import JobView, Rate, RateFunction, RatesAround
@@ -24,44 +26,73 @@ RateInIsolation: TypeAlias = "Callable[[JobView, Placement, Tick, float], Rate]"
 """
 
 
+class _Leaf(NamedTuple):
+    """What is slow of one leaf: the slowest unit from each edge to the next."""
+
+    edges: Sequence[Tick]
+    """When a unit with this leaf becomes slow or is slow no longer, in rising order."""
+    slowest: Sequence[SlowLeaves | None]
+    """Before the first edge, and from each edge on; None: at full speed."""
+
+    def at(self, tick: Tick) -> SlowLeaves | None:
+        return self.slowest[bisect_right(self.edges, tick)]
+
+
 class Slowdowns:
     """Which leaves are slow, and when."""
 
     def __init__(self, slow: Iterable[SlowLeaves]) -> None:
-        self._by_leaf: dict[int, list[SlowLeaves]] = {}
+        by_leaf: dict[int, list[SlowLeaves]] = {}
         for one in slow:
             for leaf in one.leaves:
-                self._by_leaf.setdefault(leaf, []).append(one)
+                by_leaf.setdefault(leaf, []).append(one)
+        self._by_leaf = {leaf: _slowest(several) for leaf, several in by_leaf.items()}
         self._now: Tick = 0
 
     def at(self, placement: Placement, now: Tick) -> tuple[float, Tick | None]:
         """How many times longer GPUs compute there, and when that may change; None: never."""
         self._now = now
         slowdown, until = 1.0, None
-        for leaf in placement.leaves:
-            for one in self._by_leaf.get(leaf, ()):
-                if one.start <= now < one.end:
-                    slowdown = max(slowdown, one.slowdown)
-                change = one.start if now < one.start else one.end
-                if now < change < LAST_TICK:
-                    until = change if until is None else min(until, change)
+        for edges, slowest in self._of(placement):
+            place = bisect_right(edges, now)
+            if (one := slowest[place]) is not None:
+                slowdown = max(slowdown, one.slowdown)
+            if place < len(edges):
+                until = edges[place] if until is None else min(until, edges[place])
         return slowdown, until
 
     def slowest(self, placement: Placement, tick: Tick) -> SlowLeaves | None:
         """The slowest unit that some of the GPUs are in at a tick; None: all are at full speed."""
-        there = (
-            one
-            for leaf in placement.leaves
-            for one in self._by_leaf.get(leaf, ())
-            if one.start <= tick < one.end
-        )
+        there = [one for leaf in self._of(placement) if (one := leaf.at(tick)) is not None]
         return max(there, key=lambda one: one.slowdown, default=None)
 
     def for_trials(self) -> Slowdowns:
         """As trials have it: what is slow stays slow, and nothing else becomes slow."""
         now = self._now
-        slow = dict.fromkeys(one for several in self._by_leaf.values() for one in several)
-        return Slowdowns(one._replace(end=LAST_TICK) for one in slow if one.start <= now < one.end)
+        slow = dict.fromkeys(leaf.at(now) for leaf in self._by_leaf.values())
+        return Slowdowns(one._replace(end=LAST_TICK) for one in slow if one is not None)
+
+    def _of(self, placement: Placement) -> Iterator[_Leaf]:
+        """The leaves of a placement that are slow at any time."""
+        for leaf in placement.leaves:
+            if leaf in self._by_leaf:
+                yield self._by_leaf[leaf]
+
+
+def _slowest(slow: Sequence[SlowLeaves]) -> _Leaf:
+    """One leaf, from the units with it that are slow; of equally slow ones the first counts."""
+    ordered = sorted(enumerate(slow), key=lambda each: each[1].start, reverse=True)
+    edges = sorted({tick for one in slow for tick in (one.start, one.end) if tick < LAST_TICK})
+    slowest: list[SlowLeaves | None] = [None]
+    begun: list[tuple[float, int]] = []  # a heap: what is slow, or was, the slowest first
+    for tick in edges:
+        while ordered and ordered[-1][1].start <= tick:
+            index, one = ordered.pop()
+            heappush(begun, (-one.slowdown, index))
+        while begun and slow[begun[0][1]].end <= tick:
+            heappop(begun)
+        slowest.append(slow[begun[0][1]] if begun else None)
+    return _Leaf(edges, slowest)
 
 
 class SlowedRates(RatesAround):

@@ -19,6 +19,7 @@ from artist.config import Scenario
 from artist.errors import ConfigError
 from artist.estimates.calibration import ModelCalibration
 from artist.estimates.latency_service import LatencyService
+from artist.failures.failing_units import SlowLeaves
 from artist.failures.slowdowns import Slowdowns
 from artist.report.grouping import group
 from artist.report.page import page
@@ -27,7 +28,7 @@ from artist.results.caveats import last_job_sentence
 from artist.results.failure_tables import slow_additions
 from artist.results.waiting.job_story import job_story
 from artist.run import open_backend
-from artist.units import ticks
+from artist.units import LAST_TICK, ticks
 from artist.workload.goodput import Goodput
 from artist.workload.models import workload
 
@@ -129,6 +130,31 @@ def test_a_slower_machine_never_ends_a_job_earlier(seed: int) -> None:
     assert jobs[0].iterations <= one <= two
     rows, _ = run_with_failures(tree, jobs, {"slow": [slow(unit, speed, at_s=at_s)]})
     assert sum(row.iterations for row in rows.placements) == sum(x.iterations for x in jobs)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_the_slowest_of_many_units_counts_and_every_edge_is_told(seed: int) -> None:
+    """Against a look at all of them; racks and machines overlap, some for ever, some equally."""
+    draw = Random(seed)
+
+    def one() -> SlowLeaves:
+        first, start = draw.randrange(3), draw.randrange(20)
+        end = LAST_TICK if draw.random() < 0.1 else start + draw.randrange(1, 9)
+        leaves = range(first, draw.randint(first + 1, 3))
+        return SlowLeaves(f"u{draw.random()}", leaves, start, end, float(draw.randint(2, 4)))
+
+    slow = [one() for _ in range(draw.randint(1, 8))]
+    known, placement = Slowdowns(slow), on({0: 4, 2: 4})
+    mine = [x for x in slow if {0, 2} & {*x.leaves}]
+    for now in range(30):
+        there = [x for x in mine if x.start <= now < x.end]
+        edges = [y for x in mine for y in (x.start, x.end) if now < y < LAST_TICK]
+        most = max((x.slowdown for x in there), default=1.0)
+        assert known.at(placement, now) == (most, min(edges, default=None))
+        assert known.for_trials().at(placement, now) == (most, None)
+        slowest = known.slowest(placement, now)
+        assert slowest in (there or [None])
+        assert slowest is None or slowest.slowdown == most
 
 
 def test_a_trial_knows_what_is_slow_but_not_until_when() -> None:
