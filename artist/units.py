@@ -166,6 +166,11 @@ def bandwidth_texts(gib_per_s: float) -> tuple[str, str, str]:
     return gbit, gb, gib
 
 
+def counted(count: int, noun: str) -> str:
+    """`1 run`, `1,200 runs`. `noun` is one whose plural ends in s."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def size_text(size_bytes: int) -> str:
     """An amount of data in the unit that keeps the number short.
 

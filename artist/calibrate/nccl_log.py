@@ -22,6 +22,7 @@ from pathlib import Path
 from artist.errors import TraceError
 from artist.io.digests import sha256
 from artist.io.reading import as_float, decode, read_bytes
+from artist.units import counted
 from artist.workload.layers import Collective
 
 OPERATIONS = {
@@ -256,8 +257,8 @@ def _parse_row(where: str, line: str, number: int) -> NcclRow:
     cells = line.split()
     if not 11 <= len(cells) <= 13:
         raise TraceError(
-            f"{where}: {len(cells)} columns, expected 11 to 13; the row is cut off or not of "
-            "nccl-tests: give the whole output"
+            f"{where}: {counted(len(cells), 'column')}, expected 11 to 13; the row is cut off "
+            "or not of nccl-tests: give the whole output"
         )
     size, count = _whole(where, "size", cells[0]), _whole(where, "count", cells[1])
     if cells[2] not in _TYPE_BYTES:

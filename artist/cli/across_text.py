@@ -13,7 +13,8 @@ from artist.experiments.comparison.across import Across, Domain, domains
 from artist.experiments.comparison.assumptions import AS_GIVEN, Effect, effects
 from artist.experiments.comparison.comparison_result import Comparison
 from artist.results.statistics.compare_values import Verdict
-from artist.results.terms.number_text import counted, listed
+from artist.results.terms.number_text import listed
+from artist.units import counted
 
 _WORDS = {Verdict.LESS: "lower", Verdict.MORE: "higher"}
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from artist.report.answer import value_text
 from artist.results.caveats import more_is_worse
-from artist.results.terms.number_text import counted, listed, short, time_text
+from artist.results.terms.number_text import listed, short, time_text
+from artist.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -25,7 +25,8 @@ from artist.results.statistics.compare_values import (
 )
 from artist.results.statistics.holm import undecided_together
 from artist.results.terms.glossary import unit_after
-from artist.results.terms.number_text import counted, percent, short, time_unit
+from artist.results.terms.number_text import percent, short, time_unit
+from artist.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

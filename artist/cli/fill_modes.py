@@ -15,8 +15,8 @@ from artist.pods.pod_list import PodList, read_pods
 from artist.pods.pod_times import at_load, offered_load, read_timed_pods
 from artist.pods.waits import mean_waits_s, timeline
 from artist.pods.waits import summary as summary_of_waits
-from artist.results.terms.number_text import counted, short, time_text
-from artist.units import seconds
+from artist.results.terms.number_text import short, time_text
+from artist.units import counted, seconds
 
 if TYPE_CHECKING:
     from artist.pods.curves import Curves, Table

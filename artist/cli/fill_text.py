@@ -18,7 +18,8 @@ from artist.results.statistics.compare_values import (
     Verdict,
 )
 from artist.results.statistics.holm import Pair, compare_together
-from artist.results.terms.number_text import counted, listed, time_text
+from artist.results.terms.number_text import listed, time_text
+from artist.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

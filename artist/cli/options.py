@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from artist.cli.output import Format, note
+from artist.units import counted
 
 if TYPE_CHECKING:
     from artist.config import Scenario
@@ -258,7 +259,9 @@ def say_what_was_read(trace: Trace, *, quiet: bool = False) -> None:
         )
     if trace.dropped and not quiet:
         reasons = "; ".join(f"{reason}: {rows}" for reason, rows in trace.dropped.items())
-        note(f"trace {trace.name}: dropped {sum(trace.dropped.values())} rows ({reasons})")
+        note(
+            f"trace {trace.name}: dropped {counted(sum(trace.dropped.values()), 'row')} ({reasons})"
+        )
 
 
 def _file_or_pairs(texts: Sequence[str]) -> dict[str, str] | str:

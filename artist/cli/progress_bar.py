@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from artist.cli.interruption import Interrupted, raise_if_lost
 from artist.cli.output import note
 from artist.cli.progress_lines import LEAST_DONE, RunsDone, WorkDone, duration, speaking, time_left
-from artist.units import TICKS_PER_S
+from artist.units import TICKS_PER_S, counted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -190,6 +190,7 @@ def forecast(show: Callable[[int, int], None], workers: int) -> Callable[[int, i
         if not told and done > 0 and done >= min(total, max(2 * workers, LEAST_DONE * total)):
             told = True
             whole_s = (time.monotonic() - begun) / done * total
-            note(f"{total:,} runs on {workers} workers, about {duration(whole_s)} in all")
+            on = f"{counted(total, 'run')} on {counted(workers, 'worker')}"
+            note(f"{on}, about {duration(whole_s)} in all")
 
     return on_done

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from artist.results.statistics.compare_values import LEAST_REPLICATES, Verdict
-from artist.results.terms.number_text import counted, listed, percent, short, time_text
+from artist.results.terms.number_text import listed, percent, short, time_text
+from artist.units import counted
 
 if TYPE_CHECKING:
     from artist.experiments.recorded.whatif import Loss, Outcome, WhatIf

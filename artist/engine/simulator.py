@@ -74,7 +74,7 @@ from artist.engine.rows import (
 from artist.engine.what_if import finishes
 from artist.errors import InvariantError, PolicyError, TraceError
 from artist.garbage_collector import many_objects
-from artist.units import LAST_TICK, SHORTEST_LEASE_S, Tick, ticks
+from artist.units import LAST_TICK, SHORTEST_LEASE_S, Tick, counted, ticks
 from artist.workload.job import Job
 
 # How many failures in a row may stop a job that has saved nothing between them.
@@ -158,8 +158,9 @@ class Simulator:
             told = state.told
             reason = f"; it waits as {told.reason}" if told is not None and told.reason else ""
             raise PolicyError(
-                f"{name} left {self.jobs_waiting} jobs waiting with nothing to wait for (the first "
-                f"is job {first.id!r}, {first.gpus} GPUs, {self._holdings.free.total} free{reason})"
+                f"{name} left {counted(self.jobs_waiting, 'job')} waiting with nothing to wait for "
+                f"(the first is job {first.id!r}, {counted(first.gpus, 'GPU')}, "
+                f"{self._holdings.free.total} free{reason})"
             )
         return self.rows
 

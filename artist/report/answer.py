@@ -35,7 +35,8 @@ from artist.results.statistics.compare_values import (
     sure_but_within,
 )
 from artist.results.terms.glossary import find
-from artist.results.terms.number_text import DisplayUnit, counted, listed, percent, short, time_text
+from artist.results.terms.number_text import DisplayUnit, listed, percent, short, time_text
+from artist.units import counted
 
 _MOST_NAMES = 5
 """More variants are counted, not named."""

@@ -12,7 +12,7 @@ from artist.report.figure import Figure, described
 from artist.report.figures_of_jobs import quantiles
 from artist.report.grouping import Setting, Study
 from artist.report.quantities import Quantity
-from artist.results.terms.number_text import counted
+from artist.units import counted
 
 _MOST = 10
 """Models or tenants of a figure, those with most jobs."""

@@ -20,7 +20,8 @@ from artist.report.grouping import Setting, Study
 from artist.report.quantities import Quantity
 from artist.report.reader import Numbers, RecordedRun
 from artist.results.terms.chief_metrics import PARTS
-from artist.results.terms.number_text import HOUR, counted
+from artist.results.terms.number_text import HOUR
+from artist.units import counted
 
 ROUNDING = 1e-6
 """A ratio this close above a whole number counts as that number: finishes are rounded to ns."""

@@ -16,7 +16,7 @@ from artist.report.figure import Figure, Series, described, rounded
 from artist.report.grouping import Setting, Study, slugs
 from artist.report.quantities import Quantity
 from artist.report.reader import FileColumns, Numbers, RecordedRun
-from artist.results.terms.number_text import counted
+from artist.units import counted
 
 _BINS = 180
 _TUNER_INTERVALS = 33

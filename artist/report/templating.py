@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from artist.io.templates import environment
-from artist.results.terms.number_text import counted, listed, percent, plain, short
-from artist.units import size_text
+from artist.results.terms.number_text import listed, percent, plain, short
+from artist.units import counted, size_text
 
 if TYPE_CHECKING:
     import jinja2

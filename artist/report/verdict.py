@@ -31,7 +31,8 @@ from artist.results.statistics.compare_values import (
 )
 from artist.results.statistics.replicate_means import are_geometric
 from artist.results.terms.chief_metrics import HEADLINES
-from artist.results.terms.number_text import counted, listed, short
+from artist.results.terms.number_text import listed, short
+from artist.units import counted
 
 if TYPE_CHECKING:
     from markupsafe import Markup

@@ -34,7 +34,8 @@ from artist.results.statistics.compare_values import (
 )
 from artist.results.terms.chief_metrics import HEADLINES
 from artist.results.terms.glossary import find, unit_after
-from artist.results.terms.number_text import counted, listed, percent, short
+from artist.results.terms.number_text import listed, percent, short
+from artist.units import counted
 
 
 class Side(StrEnum):

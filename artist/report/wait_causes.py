@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from artist.report.reader import FileColumns, RecordedRun
-from artist.results.terms.number_text import counted, percent
+from artist.results.terms.number_text import percent
 from artist.results.waiting.job_story import Row, cause_words, split_by_cause
 from artist.results.waiting.waits import ARRIVED, ORDER
+from artist.units import counted
 
 _LEAST = 0.005
 """A smaller share would be 0 %."""

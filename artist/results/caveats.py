@@ -14,8 +14,8 @@ from artist.cluster.tree import ClusterTree
 from artist.errors import shortened
 from artist.results.statistics.sorted_values import percentile
 from artist.results.terms.columns import Table
-from artist.results.terms.number_text import counted, percent, short, time_text
-from artist.units import ratio_text
+from artist.results.terms.number_text import percent, short, time_text
+from artist.units import counted, ratio_text
 
 FREE_PREEMPTIONS = "Preemptions cost nothing here; --set restart_s=SECONDS gives them a cost."
 """For runs in which `preempts_freely`."""

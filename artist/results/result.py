@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from artist.config import Scenario
 from artist.registry import UnknownNameError
 from artist.results.terms.columns import TABLES, Table
+from artist.units import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,7 +155,7 @@ def _short_text(result: Result) -> str:
     """
     summary = result.summary
     what = f"{summary['policy']} on {summary['trace']}, {summary['gpus']:,} GPUs"
-    jobs = f"{summary['jobs_total']:,} jobs"
+    jobs = f"{counted(summary['jobs_total'], 'job')}"
     times = f"makespan {summary['makespan_s']:,.0f} s, mean JCT {summary['jct_mean_s']:,.0f} s"
     return f"<Result: {what}, {jobs}: {times}>"
 

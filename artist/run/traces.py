@@ -22,6 +22,7 @@ from artist.trace.native.trace import (
     check_tenants,
     head,
 )
+from artist.units import counted
 from artist.workload.job import Job
 from artist.workload.tenants import check_quotas, load_tenants
 
@@ -75,7 +76,9 @@ def cut_by(policy: Policy, trace: Trace) -> Trace:
     killed = sum(job is not before for job, before in zip(jobs, trace.jobs, strict=True))
     if not killed:
         return trace
-    note = f"run time (cut at the time limit, where the policy kills jobs): {killed} jobs"
+    note = (
+        f"run time (cut at the time limit, where the policy kills jobs): {counted(killed, 'job')}"
+    )
     return replace(trace, jobs=jobs, filled=(*trace.filled, note))
 
 

@@ -33,6 +33,7 @@ from artist.trace.native.read_table import (
 )
 from artist.trace.native.table import Table
 from artist.trace.native.time_units import ARRIVALS
+from artist.units import counted
 
 Format: TypeAlias = OwnFormat | ForeignFormat
 
@@ -202,8 +203,9 @@ def _check_first_line(path: Path, data: bytes, line: str, format_: ForeignFormat
     delimiter = format_.layouts[0].delimiter
     widths = " or ".join(str(len(layout.columns)) for layout in format_.layouts)
     number = data[: data.find(line.encode())].count(b"\n") + 1 if line else 1
+    fields = counted(len(line.split(delimiter)), "field")
     raise TraceError(
-        f"{path}:{number}: {len(line.split(delimiter))} fields, expected {widths} of the "
+        f"{path}:{number}: {fields}, expected {widths} of the "
         f"{format_.id} format ({format_.source}); give such a file or another --from"
     )
 

@@ -10,6 +10,7 @@ from typing import Literal
 from artist.errors import ConfigError, DivisionError, TraceError, shortened
 from artist.estimates.rank_groups import sizes_of
 from artist.trace.native.trace import Trace
+from artist.units import counted
 from artist.workload.division.job_parallelism import JobParallelism, may_be_divided, says_axes
 from artist.workload.job import Job
 from artist.workload.layers import Workload
@@ -51,7 +52,8 @@ def with_axes(trace: Trace, chosen: JobParallelism | Literal["published", "none"
     trace = _checked(trace)
     source = "published for the model" if chosen == "published" else "the scenario's"
     texts = tuple(
-        f"parallelism of {count} jobs, {source}: {model}" for model, count in filled.items()
+        f"parallelism of {counted(count, 'job')}, {source}: {model}"
+        for model, count in filled.items()
     )
     return replace(trace, filled=(*trace.filled, *texts)) if texts else trace
 

@@ -32,6 +32,7 @@ from artist.trace.native.read_table import read_data, read_table
 from artist.trace.native.table import HINT_PREFIX, Table
 from artist.trace.native.time_units import ARRIVALS, DATE, MS_FROM, US_FROM, clock_s, is_date
 from artist.trace.native.trace import UNKNOWN_MODEL
+from artist.units import counted
 from artist.workload.models import canonical, nearest_model
 
 
@@ -283,7 +284,7 @@ def _models(
             continue
         if known_model(name):
             if own and canonical(name) != name:
-                why = f"a usual name of it: {jobs} jobs"
+                why = f"a usual name of it: {counted(jobs, 'job')}"
                 entries.append(Entry("models", name, canonical(name), Confidence.SURE, why))
             continue
         said = recognised(name)
@@ -293,5 +294,7 @@ def _models(
         else:
             confidence = Confidence.SURE if said else Confidence.GUESS
             why = "the name says so" if said else "the nearest name"
-            entries.append(Entry("models", name, near, confidence, f"{why}: {jobs} jobs"))
+            entries.append(
+                Entry("models", name, near, confidence, f"{why}: {counted(jobs, 'job')}")
+            )
     return entries, tuple(unknown)

@@ -19,7 +19,7 @@ from typing import TypeVar
 
 from artist.errors import ConfigError, TraceError
 from artist.io.reading import as_float, decode, read_bytes
-from artist.units import MAX_TIME_S
+from artist.units import MAX_TIME_S, counted
 from artist.workload.layers import Collective, Layer, Parallelism, Phase, Workload
 
 # The other parallelisms need collectives that the format cannot express (`layers.Parallelism`).
@@ -99,8 +99,9 @@ class _Line:
     def layer(self) -> Layer:
         if len(self.tokens) != _FIELDS:
             raise TraceError(
-                f"{self.path}:{self.number}: {len(self.tokens)} fields, expected {_FIELDS} "
-                "(name, -1, three times 'compute collective bytes', update); separate by tabs"
+                f"{self.path}:{self.number}: {counted(len(self.tokens), 'field')}, expected "
+                f"{_FIELDS} (name, -1, three times 'compute collective bytes', update); separate "
+                "by tabs"
             )
         if self.tokens[1] != "-1":
             raise self.error(1, "reserved field", "-1")

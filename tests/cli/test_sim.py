@@ -176,7 +176,7 @@ def test_the_command_says_what_the_reader_filled_in_and_dropped(artist, tmp_path
     ran = artist("sim", "--trace", "helios.csv", "--racks", "1", "--policy", "fifo", "--out", "run")
     assert "trace helios: filled in " in ran.stderr
     assert "iterations and compute_s" in ran.stderr
-    assert "trace helios: dropped 1 rows (" in ran.stderr
+    assert "trace helios: dropped 1 row (" in ran.stderr
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
     assert sum(manifest["trace"]["dropped"].values()) == 1
     assert manifest["trace"]["filled"]

@@ -278,7 +278,7 @@ def test_columns_that_are_not_read_are_a_note_and_misspelt_ones_an_error(artist,
     assert "trace o: columns that are not read: colour\n" in ran.stderr
     assert (
         "filled in model recognised by its name ('ResNet-50 (batch size 64)' is "
-        "resnet50@batch=64: 1 jobs; 'bert-large-uncased' is bert-large: 1 jobs)\n"
+        "resnet50@batch=64: 1 job; 'bert-large-uncased' is bert-large: 1 job)\n"
     ) in ran.stderr
     (own / "o.csv").write_text("job_id,submit_time,num_gpus,duration,gpu_min\na,0,8,60,4\n")
     ran = artist("sim", "--trace", "o.csv", "--racks", "1")
@@ -340,3 +340,15 @@ def test_a_model_rule_without_effect_is_said(artist, own: Path) -> None:
             "catalogue knows\n"
         ) in ran.stderr
         assert "drawn at random" not in ran.stderr
+
+
+def test_a_piped_cell_keeps_its_lines_apart_and_counts_one_job(artist, tmp_path: Path) -> None:
+    (tmp_path / "one.csv").write_text(
+        "Job;Karten;Eingang;Laufzeit;Modell;Rest\na;1;5;60;VGGNet;x\n"
+    )
+    names = "job_id=Job,num_gpus=Karten,submit_time=Eingang,duration=Laufzeit,model=Modell"
+    ran = artist("trace", "validate", "one.csv", "--columns", names, "--models", "VGGNet=vgg11")
+    shown = " ".join(ran.stdout.split())
+    assert "model from 'Modell'; columns that are not read: Rest" in shown, ran.stderr
+    assert "is vgg11: 1 job)" in shown
+    assert "1 jobs" not in shown

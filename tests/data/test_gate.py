@@ -155,7 +155,7 @@ def test_a_policy_that_insists_on_a_wrong_region_is_stopped_soon(run: Run, tmp_p
 
 def test_a_policy_that_waits_for_nothing_learns_why_its_job_waits(run: Run) -> None:
     """Two GPUs fit north best, and FIFO looks at no table."""
-    with pytest.raises(PolicyError, match=r"Classic left 1 jobs.*region north does not hold all"):
+    with pytest.raises(PolicyError, match=r"Classic left 1 job.*region north does not hold all"):
         run("late,1,2,any,20,1.0,w", data=DATA + "w,,1GB,west\n", **NEVER)
 
 

@@ -123,7 +123,7 @@ def test_an_unlawful_answer_is_refused_and_changes_nothing() -> None:
     view = question(sim)
     with pytest.raises(PolicyError, match="unlawful decision of Classic"):
         view.what_if([Start(0, on({0: 5}))], make_policy("fifo"))
-    with pytest.raises(PolicyError, match="left 1 jobs waiting"):
+    with pytest.raises(PolicyError, match="left 1 job waiting"):
         view.what_if([], make_policy("fifo"))  # it has not heard of the job
     sim.answer([Start(0, on({0: 2}))])
     assert sim.next_question() is not None

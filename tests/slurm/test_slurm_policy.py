@@ -376,7 +376,7 @@ def test_a_run_says_how_many_jobs_are_cut() -> None:
     )
     cut = cut_by(make_policy("slurm"), trace)
     assert [x.ideal_s for x in cut.jobs] == [120, 60]
-    assert cut.filled[-1].endswith("1 jobs")
+    assert cut.filled[-1].endswith("1 job")
     assert cut_by(make_policy("fifo"), trace) is trace
 
 

@@ -137,10 +137,10 @@ def test_losses_are_counted(tmp_path: Path) -> None:
     assert lost == (
         "ids (jobs are numbered): 2 jobs",
         "names of models (numbered): 2 jobs",
-        "names of users (numbered): 1 jobs",
+        "names of users (numbered): 1 job",
         "iterations and compute_s (their product is the run time): 2 jobs",
-        "gpus_min, gpus_max: 1 jobs",
-        "restart_s: 1 jobs",
+        "gpus_min, gpus_max: 1 job",
+        "restart_s: 1 job",
         "hints: 2 jobs",
     )
     assert write_trace(trace, tmp_path / "u.csv") == ()

@@ -68,7 +68,7 @@ def test_a_large_model_gets_published_axes_and_the_trace_says_so(tmp_path: Path)
     assert divided.jobs[1].model == "gpt2"
     assert divided.jobs[2].model == "llama3-70b@tensor=8"
     (text,) = divided.filled
-    assert text.startswith("parallelism of 1 jobs, published for the model: llama3-70b@")
+    assert text.startswith("parallelism of 1 job, published for the model: llama3-70b@")
 
 
 def test_a_trace_of_other_models_is_the_same_object(tmp_path: Path) -> None:

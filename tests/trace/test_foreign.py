@@ -138,7 +138,7 @@ def test_parts_of_gpus_are_never_rounded_silently(tmp_path: Path, format_: str) 
     with pytest.raises(TraceError, match=rf"t\.csv:{line}: .*part of a GPU.*--fractional round-up"):
         read_trace(path)
     rounded = read_trace(path, rules=Rules(fractional=Fractional.ROUND_UP))
-    assert "whole GPUs (parts rounded up): 1 jobs" in rounded.filled
+    assert "whole GPUs (parts rounded up): 1 job" in rounded.filled
     assert rounded.jobs[-1].gpus == (1 if format_ == "openb" else 2)
     without = read_trace(path, rules=Rules(fractional=Fractional.DROP))
     assert without.dropped["part of a GPU"] == 1
@@ -260,7 +260,7 @@ def test_doubtful_files_name_the_candidates(tmp_path: Path) -> None:
     assert read_trace(path, format_="tiresias").jobs[0].iterations == 7
     with pytest.raises(ConfigError, match="unknown trace format 'helois': did you mean 'helios'"):
         read_trace(path, format_="helois")
-    with pytest.raises(TraceError, match=r"t\.csv:1: 1 fields, expected 18 of the swf format"):
+    with pytest.raises(TraceError, match=r"t\.csv:1: 1 field, expected 18 of the swf format"):
         read_trace(path, format_="swf")
     with pytest.raises(TraceError, match=r"t\.csv:1: columns 'user', .* of the helios format are"):
         read_trace(path, format_="helios")

@@ -253,7 +253,7 @@ def test_the_file_beside_the_trace_is_read_and_named(own: Path, tmp_path: Path) 
         "columns that are not read: team",
     )
     assert trace.filled[0] == (
-        "model ('Inception (batch size 32)' is resnet18: 2 jobs; 'VGG-Net' is vgg11: 1 jobs)"
+        "model ('Inception (batch size 32)' is resnet18: 2 jobs; 'VGG-Net' is vgg11: 1 job)"
     )
 
 
@@ -347,7 +347,7 @@ def test_a_pattern_names_many_models_and_keeps_their_batch_sizes(tmp_path: Path)
     assert [job.model for job in trace.jobs] == [
         "resnet50@batch=64", "resnet101@batch=8", "resnet50", "unknown", "vgg19",
     ]  # fmt: skip
-    assert "'Inception-v3 (batch size 64)' is resnet50@batch=64: 1 jobs" in trace.filled[0]
+    assert "'Inception-v3 (batch size 64)' is resnet50@batch=64: 1 job" in trace.filled[0]
     with pytest.raises(ConfigError, match=r"no job has the model 'Incaption\*'; did you mean"):
         read(path, models={"Incaption*": "resnet50"})
     with pytest.raises(

@@ -16,7 +16,7 @@ from artist.cli.commands.calibrate_goodput import goodput
 from artist.cli.options import FormatOption
 from artist.cli.output import Format, note, print_facts, print_json, print_table, print_text
 from artist.errors import ConfigError, TraceError
-from artist.results.terms.number_text import counted
+from artist.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -315,7 +315,9 @@ def _runner(
         yield kept
         kept.write_results()
         if kept.reused:
-            note(f"{kept.reused:,} runs were in {out} already")
+            note(
+                f"{kept.reused:,} {'run was' if kept.reused == 1 else 'runs were'} in {out} already"
+            )
 
 
 def _without_reused(show: Callable[[int, int], None], runner: Runner) -> Callable[[int, int], None]:

@@ -61,7 +61,7 @@ def fill(
     from artist.io.writing import check_folder
     from artist.pods.curves import FILL, write_filling
     from artist.pods.machine_file import load_machines
-    from artist.results.terms.number_text import counted
+    from artist.units import counted
 
     names = _names(placers)
     _check(until, load, count, over_time=over_time)

@@ -12,6 +12,7 @@ import typer
 
 from artist.cli import options
 from artist.cli.output import Format, note, print_facts, print_json, print_table, print_text
+from artist.units import counted
 
 _COLUMNS = ("job", "start", "recorded_s", "simulated_s", "later_by_s", "why")
 
@@ -67,7 +68,7 @@ def replay(
     for what in found.not_modelled:
         note(f"not modelled: {what}")
     for reason, jobs in found.dropped.items():
-        note(f"left out: {jobs} rows ({reason})")
+        note(f"left out: {counted(jobs, 'row')} ({reason})")
 
 
 def _inputs(out: Path | None) -> AbstractContextManager[str]:

@@ -10,7 +10,7 @@ import typer
 
 from artist.cli.options import NoHints, OverwriteFiles
 from artist.cli.output import note
-from artist.results.terms.number_text import counted
+from artist.units import counted
 
 
 class FigureFormat(StrEnum):

@@ -14,7 +14,8 @@ from artist.cli.interruption import Interrupted, raise_if_lost
 from artist.cli.output import Format, note, print_json, print_table, print_text
 from artist.cli.progress_bar import bar_of_runs
 from artist.cli.progress_lines import duration
-from artist.results.terms.number_text import counted, short
+from artist.results.terms.number_text import short
+from artist.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -14,6 +14,7 @@ from artist.cli import options
 from artist.cli.output import Format, note, print_facts, print_json, print_table
 from artist.errors import ConfigError, TraceError, one_line
 from artist.trace.native.choices import ArrivalKind, Fractional, Rules, Shape
+from artist.units import counted
 
 if TYPE_CHECKING:
     from artist.trace.native.trace import Trace
@@ -278,7 +279,7 @@ def synth(
         _write_mast(jobs, load, gpus, seed, out, data, cluster, overwrite=overwrite)
     else:
         write_native(add(synth_jobs(jobs, load, gpus, seed)), out)
-    note(f"wrote {jobs} jobs to {out}")
+    note(f"wrote {counted(jobs, 'job')} to {out}")
 
 
 def _with_traits(
@@ -311,7 +312,8 @@ def _write_warehouse(
     check_folder(out, WAREHOUSE.what, WAREHOUSE.foreign, overwrite=overwrite)
     made = synth_warehouse(jobs, gpus, seed, 12 if regions is None else regions, tables)
     write_warehouse(made, out, overwrite=overwrite)
-    note(f"wrote {len(made['tables']['table'])} tables and {jobs} jobs to {out}")
+    written = counted(len(made["tables"]["table"]), "table")
+    note(f"wrote {written} and {counted(jobs, 'job')} to {out}")
 
 
 def _write_mast(
@@ -336,7 +338,7 @@ def _write_mast(
     workload = mast_synth(jobs, load, gpus, seed)
     if data is not None and cluster is not None:
         write_whole(data, data_file(workload, load_cluster(cluster)))
-        note(f"wrote {len(workload.partitions)} partitions to {data}")
+        note(f"wrote {counted(len(workload.partitions), 'partition')} to {data}")
     write_native(workload.trace.jobs, out)
 
 
@@ -401,10 +403,11 @@ def _refused_models(trace: Trace) -> str:
 
 
 def _print_facts(title: str, facts: Mapping[str, object], format_: Format) -> None:
-    """Print facts; in the table, a list has one line per element."""
+    """Print facts; in the table, a list has one line per element; semicolons keep them
+    apart where there are no lines."""
     if format_ is Format.TABLE:
         facts = {
-            key: "\n".join(map(str, value)) if isinstance(value, list) else value
+            key: ";\n".join(map(str, value)) if isinstance(value, list) else value
             for key, value in facts.items()
         }
     print_facts(title, facts, format_)

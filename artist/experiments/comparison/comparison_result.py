@@ -28,7 +28,7 @@ from artist.results.statistics.compare_values import (
 from artist.results.statistics.holm import Pair, compare_together, judged_together
 from artist.results.statistics.replicate_means import replicate_means
 from artist.results.terms.chief_metrics import HEADLINES, PARTS
-from artist.results.terms.number_text import counted
+from artist.units import counted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from artist.results.statistics.compare_values import IDENTICAL
 from artist.results.statistics.holm import undecided_together
 from artist.results.terms.glossary import find
-from artist.results.terms.number_text import counted, plain
+from artist.results.terms.number_text import plain
+from artist.units import counted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -23,10 +23,11 @@ from artist.cluster.cluster_file import load_cluster
 from artist.config import load_scenario
 from artist.experiments.recorded.recording import Recording, moment_of, read_recording
 from artist.policies.slurm.settings import settings_of
-from artist.results.terms.number_text import counted, time_text
+from artist.results.terms.number_text import time_text
 from artist.run import simulate
 from artist.slurm.facts import SlurmFacts
 from artist.slurm.texts import Record, hosts
+from artist.units import counted
 
 if TYPE_CHECKING:
     from artist.results.result import Result

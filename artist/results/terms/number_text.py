@@ -64,11 +64,6 @@ def percent(share: float) -> str:
     return f"{100 * share:,.0f}" if share >= 0.0995 else f"{100 * share:.2g}"
 
 
-def counted(count: int, noun: str) -> str:
-    """`1 run`, `1,200 runs`. `noun` is one whose plural ends in s."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
 def listed(names: Sequence[str]) -> str:
     """The names as a part of a sentence: `a, b and c`."""
     *first, last = names

@@ -13,6 +13,7 @@ from artist.errors import TraceError
 from artist.registry import UnknownNameError
 from artist.results.table_reader import read_table
 from artist.results.waiting.waits import LEFT_FREE, ORDER
+from artist.units import counted
 
 Row: TypeAlias = dict[str, Any]
 """Column name -> value, as in the file."""
@@ -62,7 +63,7 @@ def job_story(run: Path, job: str) -> Row:
     jobs = _table(run, "jobs")
     names = jobs["job_id"].to_pylist()
     if job not in names:
-        raise UnknownNameError("job", job, names, f"the run has {len(names):,} jobs")
+        raise UnknownNameError("job", job, names, f"the run has {counted(len(names), 'job')}")
     totals: Row = jobs.slice(names.index(job), 1).to_pylist()[0]
     alone_s = totals.setdefault("alone_s", None)
     stays = _of_job(_table(run, "placements"), job)

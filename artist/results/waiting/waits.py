@@ -36,11 +36,11 @@ from artist.engine.rows import WaitRow
 from artist.results.metrics import seconds_column
 from artist.results.statistics.sorted_values import rising
 from artist.results.terms.columns import Table, typed
-from artist.results.terms.number_text import NO_DAYS, counted, time_text, time_unit
+from artist.results.terms.number_text import NO_DAYS, time_text, time_unit
 from artist.results.waiting.queue_heads import longest_heads
 from artist.results.waiting.stays import WaitInputs, Whole
 from artist.results.waiting.wait_neighbours import WaitNeighbours, Waits, neighbours
-from artist.units import Tick, seconds
+from artist.units import Tick, counted, seconds
 
 LEFT_FREE, ORDER, GPUS = "left-free", "order", "gpus"
 CAUSES = (*WAIT_CAUSES, LEFT_FREE, ORDER, GPUS)

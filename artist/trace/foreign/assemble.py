@@ -29,7 +29,7 @@ from artist.trace.native.choices import Fractional, Rules
 from artist.trace.native.table import Table
 from artist.trace.native.time_units import unix_zero_s
 from artist.trace.native.trace import Trace, shifted_words
-from artist.units import MAX_TIME_S, TICKS_PER_S
+from artist.units import MAX_TIME_S, TICKS_PER_S, counted
 from artist.workload.job import Job
 
 
@@ -139,12 +139,14 @@ def _fillings(kept: list[ForeignJob], format_: ForeignFormat, rules: Rules) -> l
     """What was filled in apart from models: by which rule, and in how many jobs."""
     notes = []
     if format_.run_time:
-        notes.append(f"run time ({format_.run_time.format(seed=rules.seed)}): {len(kept)} jobs")
+        notes.append(
+            f"run time ({format_.run_time.format(seed=rules.seed)}): {counted(len(kept), 'job')}"
+        )
     if stepless := sum(not job.iterations for job in kept):
         notes.append(
-            f"iterations and compute_s (the run time in the model's steps of Dally's workloads): "
-            f"{stepless} jobs"
+            "iterations and compute_s (the run time in the model's steps of Dally's workloads): "
+            + counted(stepless, "job")
         )
     if shared := sum(job.shared for job in kept):
-        notes.append(f"whole GPUs (parts rounded up): {shared} jobs")
+        notes.append(f"whole GPUs (parts rounded up): {counted(shared, 'job')}")
     return notes

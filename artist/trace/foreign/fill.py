@@ -40,6 +40,7 @@ from artist.trace.native.choices import Rules
 from artist.trace.native.model_words import without_batch
 from artist.trace.native.trace import UNKNOWN_MODEL, Trace
 from artist.trace.synthetic.families import BATCH, COMPUTE_S, Floats
+from artist.units import counted
 from artist.workload.models import canonical, catalogue
 
 KEEP, UNIFORM, MIX = "keep", "uniform", "mix"
@@ -129,7 +130,9 @@ def fill_models(models: Sequence[str], gpus: Sequence[int], rules: Rules) -> Fil
     empty = [index for index, name in enumerate(filled) if not name]
     if rule == KEEP:
         kept = [name or UNKNOWN_MODEL for name in filled]
-        none = (f"model (none, needs --backend none): {len(empty)} jobs",) if empty else ()
+        none = (
+            (f"model (none, needs --backend none): {counted(len(empty), 'job')}",) if empty else ()
+        )
         return Filled(kept, named, none)
     for index, model in zip(empty, _draws(empty, gpus, rule, seed), strict=True):
         filled[index] = model
@@ -180,7 +183,9 @@ def _recognised(jobs: Counter[str], by_name: Mapping[str, str]) -> tuple[str, ..
 
 
 def _pairs(what: str, jobs: Counter[str], specs: Mapping[str, str]) -> tuple[str, ...]:
-    pairs = [f"{shortened(name)} is {spec}: {jobs[name]} jobs" for name, spec in specs.items()]
+    pairs = [
+        f"{shortened(name)} is {spec}: {counted(jobs[name], 'job')}" for name, spec in specs.items()
+    ]
     more = f"; and {len(pairs) - _MOST_NAMED} more" if len(pairs) > _MOST_NAMED else ""
     return (f"{what} ({'; '.join(pairs[:_MOST_NAMED])}{more})",) if pairs else ()
 
@@ -242,13 +247,13 @@ def _notes(
     }.get(rule, f"always {rule}")
     notes = []
     if empty:
-        notes.append(f"model ({how}): {empty} jobs")
+        notes.append(f"model ({how}): {counted(empty, 'job')}")
     if lacking:
         some = [f"{name} by {stand_ins[name]}" for name, _ in lacking.most_common(4)]
         more = f" and {len(lacking) - 4} more" if len(lacking) > 4 else ""
         how = f"always {rule}" if rule not in (UNIFORM, MIX) else f"seed {seed}"
         notes.append(
             f"model that the catalogue lacks ({', '.join(some)}{more}; {how}): "
-            f"{lacking.total()} jobs"
+            f"{counted(lacking.total(), 'job')}"
         )
     return tuple(notes)

@@ -23,6 +23,7 @@ from artist.trace.native.alike import alike, unit_in
 from artist.trace.native.table import HINT_PREFIX, MAX_GPUS, Table
 from artist.trace.native.time_units import ARRIVALS, DATE, is_date
 from artist.trace.native.trace import UNKNOWN_MODEL
+from artist.units import counted
 
 # The columns of times above, for which a unit may be given.
 TIMES = (
@@ -194,10 +195,12 @@ def _simple(table: Table) -> Work:
     iterations = table.counts_or("iterations", whole_s.tolist())
     warnings = []
     if "iterations" not in table.columns:
-        warnings.append(f"{len(table)} jobs without iterations run in steps of at most 1 s")
+        warnings.append(f"{counted(len(table), 'job')} without iterations: steps of at most 1 s")
     models = table.texts_or("model", UNKNOWN_MODEL)
     if unnamed := models.count(UNKNOWN_MODEL):
-        warnings.append(f"{unnamed} jobs without a model need --backend none or --model-rule")
+        warnings.append(
+            f"{counted(unnamed, 'job')} without a model: give --backend none or --model-rule"
+        )
     # Philly tables name no user: there the virtual cluster is the tenant.
     users = table.texts_or("user" if "user" in table.columns else "vc", "")
     return Work(
@@ -223,7 +226,9 @@ def _sensetime(table: Table) -> Work:
             "give arrival_time or start_time, in seconds"
         )
     uneven = int(np.count_nonzero(total % gpus))
-    warnings = (f"{uneven} jobs had their iterations rounded up to a multiple of their GPUs",)
+    warnings = (
+        f"{counted(uneven, 'job')} had their iterations rounded up to a multiple of their GPUs",
+    )
     return Work(
         arrival_s=table.seconds(arrival),
         gpus=gpus,

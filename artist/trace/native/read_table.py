@@ -20,6 +20,7 @@ from artist.errors import TraceError
 from artist.io.parquet import read_parquet
 from artist.io.reading import decode, each_key_once, open_binary
 from artist.trace.native.table import MAX_COLUMNS, Table
+from artist.units import counted
 
 MAX_LINE_BYTES = 2**20  # a line holds one job, which takes a few hundred bytes
 MAX_FILE_BYTES = 2**33
@@ -162,7 +163,7 @@ def read_lines(
         cells = line.rstrip("\r\n").split(delimiter)
         if len(cells) != len(header):
             raise TraceError(
-                f"{path}:{number}: {len(cells)} fields, expected {len(header)} "
+                f"{path}:{number}: {counted(len(cells), 'field')}, expected {len(header)} "
                 f"({' '.join(header)[:200]!r}); correct this row"
             )
         lines.append(number)
@@ -178,7 +179,7 @@ def _rows(path: Path, reader: Any, names: list[str], lines: list[int]) -> Iterat
             continue
         if len(row) != len(names):
             raise TraceError(
-                f"{path}:{reader.line_num}: {len(row)} fields, expected {len(names)} "
+                f"{path}:{reader.line_num}: {counted(len(row), 'field')}, expected {len(names)} "
                 f"({','.join(names)[:200]!r}); correct this row"
             )
         lines.append(reader.line_num)

@@ -15,6 +15,7 @@ from artist.errors import ConfigError, TraceError, did_you_mean, shortened
 from artist.io.digests import PREFIX, sha256
 from artist.registry import UnknownNameError
 from artist.trace.native.table import place
+from artist.units import counted
 from artist.workload.job import Job
 from artist.workload.tenants import Tenant
 
@@ -80,7 +81,7 @@ def head(trace: Trace, jobs: int) -> Trace:
     """
     if not 1 <= jobs <= len(trace.jobs):
         raise ConfigError(
-            f"--jobs is {jobs}, but trace {trace.name!r} has {len(trace.jobs)} jobs; "
+            f"--jobs is {jobs}, but trace {trace.name!r} has {counted(len(trace.jobs), 'job')}; "
             f"give a number from 1 to {len(trace.jobs)}"
         )
     return replace(trace, jobs=trace.jobs[:jobs], numbers=trace.numbers[:jobs])

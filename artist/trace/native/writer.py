@@ -17,6 +17,7 @@ from artist.errors import ConfigError, shortened
 from artist.io.writing import whole_file, write_whole
 from artist.registry import UnknownNameError
 from artist.trace.native.trace import Trace, content_digest
+from artist.units import counted
 from artist.workload.job import Job
 
 _TYPES = {
@@ -103,7 +104,7 @@ def write_trace(trace: Trace, path: Path, to: str | None = None) -> tuple[str, .
     else:
         write_whole(path, "".join(f"{line}\n" for line in _swf_lines(trace.jobs)))
         counts = {loss: sum(map(has, trace.jobs)) for loss, has in _SWF_LOSSES.items()}
-        return tuple(f"{loss}: {count} jobs" for loss, count in counts.items() if count)
+        return tuple(f"{loss}: {counted(count, 'job')}" for loss, count in counts.items() if count)
     return ()
 
 
