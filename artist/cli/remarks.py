@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from artist.config import Scenario
+    from artist.experiments.comparison.comparison_result import Comparison
 
 ABOUT = ("fabric", "backend", "gpus_per_machine", "tree", "cluster")
 """The settings that remarks are about. A comparison that varies one has no remark for all runs."""
@@ -45,6 +46,35 @@ def sharing(scenarios: Iterable[Scenario]) -> str:
         "Jobs that share a GPU take turns, so that sharing gains no throughput; --set "
         "interference=h200 takes pairs that were measured on an H200."
     )
+
+
+def same_with_turns(comparison: Comparison, scenario: Scenario) -> list[str]:
+    """Why CASSINI around a policy gave the same as this policy alone, if it did."""
+    from artist.policies.option_places import entry_and_host
+    from artist.policies.table import CASSINI
+
+    if comparison.setting != "policy":
+        return []
+    same = [
+        f"{one} is {host} to the last digit"
+        for one in comparison.variants
+        for entry, host in [entry_and_host(one)]
+        if entry.paper == CASSINI and comparison.values[one] == comparison.values.get(host)
+    ]
+    if not same:
+        return []
+    if scenario.contention in ("none", "table"):
+        why = f"contention {scenario.contention} has no links on which jobs could take turns"
+    elif comparison.contention_idle:
+        why = "jobs lost nothing to each other on links that they could take turns on"
+    elif scenario.contention == "mean":
+        why = "other places for the same jobs gained nothing, and contention mean knows no turns"
+    else:
+        why = (
+            "other places for the same jobs gained nothing, and jobs take turns only on a link "
+            "where that gains policy.least_gain"
+        )
+    return [f"{'; '.join(same)}: {why}."]
 
 
 def _asked_otherwise(scenario: Scenario) -> str:

@@ -35,7 +35,7 @@ def takes_option(policy: str, key: str, value: Any) -> bool:
 
     `host` holds the options of the policy that it wraps.
     """
-    entry, host = _entry_and_host(policy)
+    entry, host = entry_and_host(policy)
     if _takes(entry, key, value):
         return True
     return bool(host) and (key == "host" or takes_option(host, key, value))
@@ -66,7 +66,7 @@ def _goes_inside(entry: Entry, host: str, key: str, value: Any) -> bool:
 
 def _knows(policy: str, key: str) -> bool:
     """Whether a policy or the one that it wraps has an option of that name."""
-    entry, host = _entry_and_host(policy)
+    entry, host = entry_and_host(policy)
     return key in _fields(entry) or (bool(host) and _knows(host, key))
 
 
@@ -87,7 +87,7 @@ def _takes(entry: Entry, key: str, value: Any) -> bool:
     return True
 
 
-def _entry_and_host(policy: str) -> tuple[Entry, str]:
+def entry_and_host(policy: str) -> tuple[Entry, str]:
     """A policy's row of the table, and the name of the policy inside it; empty if there is none."""
     name, _, inner = policy.partition("(")
     entry = entry_of(name.strip())

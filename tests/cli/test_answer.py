@@ -11,6 +11,8 @@ import pytest
 
 from artist.cli.comparison_notes import notes
 from artist.cli.comparison_text import MOST_ROWS, interval_text, print_comparison
+from artist.cli.remarks import same_with_turns
+from artist.config import Scenario
 from artist.experiments.comparison.comparison_result import Comparison, Failed, compared
 from artist.experiments.comparison.shown import shown_rows
 from artist.policies.table import POLICIES
@@ -316,6 +318,25 @@ def failing(outages: float, lost_gpu_h: float, *, saved: float = 0.0) -> Compari
             for variant, each in (("none", (1, 5, 0, 4)), ("f.yaml", (1, 5 - saved, 0, 4)))
         },
     )
+
+
+@pytest.mark.parametrize(
+    ("contention", "idle", "why"),
+    [
+        ("none", False, "contention none has no links on which jobs could take turns"),
+        ("phase", True, "jobs lost nothing to each other on links"),
+        ("mean", False, "contention mean knows no turns"),
+        ("phase", False, "only on a link where that gains policy.least_gain"),
+    ],
+)
+def test_cassini_that_changes_nothing_says_why(contention: str, idle: bool, why: str) -> None:
+    host = made(fifo=20, las=10).values
+    values = {**host, "cassini(las)": host["las"], "cassini(fifo)": host["las"]}
+    comparison = replace(compared("policy", values, ORDERS, 0.02, None), contention_idle=idle)
+    (told,) = same_with_turns(comparison, Scenario(contention=contention))
+    assert told.startswith("cassini(las) is las to the last digit: ")
+    assert why in told
+    assert same_with_turns(made(fifo=20, las=10), Scenario()) == []
 
 
 def test_lost_gpu_hours_are_told_where_something_fails() -> None:

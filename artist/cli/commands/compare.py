@@ -17,7 +17,7 @@ from artist.cli.interruption import Interrupted
 from artist.cli.output import Format, note, print_heading, print_json, print_text
 from artist.cli.progress_bar import bar_of_runs, counting, forecast
 from artist.cli.query_options import fitted_before
-from artist.cli.remarks import ABOUT, remarks, sharing
+from artist.cli.remarks import ABOUT, remarks, same_with_turns, sharing
 from artist.cli.slow_settings import slow_settings
 
 if TYPE_CHECKING:
@@ -427,7 +427,8 @@ def _print(
     if "policy" not in varied:
         print_text(f"Every run has policy {comparison.policy}.")
     _print_changes(scenario, comparison)
-    for remark in (*(() if varied & {*ABOUT} else remarks(scenario)), shared):
+    turns = [] if "contention" in varied else same_with_turns(comparison, scenario)
+    for remark in (*(() if varied & {*ABOUT} else remarks(scenario)), shared, *turns):
         if remark:
             print_text(remark)
     if all_:

@@ -21,7 +21,7 @@ async function jobDetails(job) {
 function stayTable(run, job) {
   const rows = run.job.map((_, i) => i).filter((i) => run.job[i] === job.handle)
     .map((i) => run.factsOf(i)).sort((a, b) => a.start - b.start || a.length - b.length);
-  const body = rows.map((f) => [inUnit(f.start, "time"), inUnit(f.length, "jct"), String(f.gpus),
+  const body = rows.map((f) => [inUnit(f.start, "time"), inUnit(f.length, "jct"), f.gpus,
     f.level, f.shape, f.placement, number(f.speed * 1000), f.ended, String(f.row)]);
   return [html("h4", {}, `Stays (${rows.length})`),
     dataTable([`From (${unitOf("time")})`, `For (${unitOf("jct")})`, "GPUs", "Tier", "Shape",

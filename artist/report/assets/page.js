@@ -231,7 +231,7 @@ function placementTable({ run, view, label }) {
   const inView = run.job.map((_, i) => i)
     .filter((i) => run.ends[i] > view.t0 && run.ends[i] - run.length[i] < view.t1);
   const body = inView.slice(0, 200).map((i) => run.factsOf(i)).map((f) => [String(f.row),
-    f.job, f.model, String(f.gpus), f.level, f.placement, inUnit(f.start, "time"),
+    f.job, f.model, f.gpus, f.level, f.placement, inUnit(f.start, "time"),
     inUnit(f.length, "time")]);
   return [
     html("p", { class: "note" }, `${label}: ${number(inView.length)} placements in view`

@@ -29,9 +29,10 @@ function placementFacts(run, i) {
     const gpus = Math.round(place[s + 2] * sharers);
     machines.set(place[s], (machines.get(place[s]) || 0) + gpus);
   }
+  const gpus = [...machines.values()].reduce((a, b) => a + b, 0);
   return {
     row: i, job: run.jobs[run.job[i]], model: run.models[run.model[run.job[i]]],
-    gpus: [...machines.values()].reduce((a, b) => a + b, 0),
+    gpus: sharers > 1 ? `${gpus}, shared by ${sharers} jobs` : String(gpus),
     level: run.levelOf(i), shape: run.shapes[run.kinds[1][run.kind[i]]],
     speed: run.kinds[2][run.kind[i]], ended: run.endings[run.ended[i]],
     placement: [...machines].map(([m, g]) => `${m}:${g}`).join(" "),
@@ -238,7 +239,7 @@ class ClusterTimeline {
     if (i < 0) { hideTooltip(); return; }
     const f = this.run.factsOf(i);
     const where = f.placement.length > 36 ? f.placement.slice(0, 35) + "…" : f.placement;
-    showTooltip([`Job ${f.job}`, ["", "model", f.model], ["", "GPUs", String(f.gpus)],
+    showTooltip([`Job ${f.job}`, ["", "model", f.model], ["", "GPUs", f.gpus],
       ["", "level", f.level], ["", "machine:GPUs", where], ["", "from", withUnit(f.start, "time")],
       ["", "for", withUnit(f.length, "time")], ["", "placements.parquet row", String(f.row)],
     ], event.clientX, event.clientY);
