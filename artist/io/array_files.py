@@ -22,6 +22,10 @@ MOST_BYTES = 256 * 2**20
 """64 million 32-bit numbers. Networks that artist trains have some thousands."""
 
 
+MOST_ARRAYS = 1000
+"""Networks and checkpoints of artist have fewer than a hundred. 60,000 take seconds to read."""
+
+
 def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
     """Write a file, whole or not at all; the same arrays in the same order give the same bytes.
 
@@ -43,10 +47,13 @@ def read_arrays(path: Path, remedy: str) -> dict[str, npt.NDArray[Any]]:
     data = read_bytes(path)
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            size = max(len(data), sum(entry.file_size for entry in archive.infolist()))
-        if size <= MOST_BYTES:
+            entries = archive.infolist()
+            size = max(len(data), sum(entry.file_size for entry in entries))
+        if size <= MOST_BYTES and len(entries) <= MOST_ARRAYS:
             with np.load(io.BytesIO(data), allow_pickle=False) as file:
                 return {name: np.asarray(file[name]) for name in file.files}
     except Exception as cause:  # broken bytes make zipfile and numpy raise anything
         raise ConfigError(f"{path}: not a whole .npz file of arrays; {remedy}") from cause
+    if size <= MOST_BYTES:
+        raise ConfigError(f"{path}: {len(entries):,} arrays, at most {MOST_ARRAYS:,}; {remedy}")
     raise ConfigError(f"{path}: unpacks to more than {MOST_BYTES >> 20} MiB; {remedy}")
