@@ -78,6 +78,7 @@ class Lookahead(LeavesOut):
 
     def __init__(self, options: LookaheadOptions, host: Policy) -> None:
         super().__init__(host)
+        self.reads_hosts = getattr(host, "reads_hosts", False)
         if self.remembers_placements:
             raise ConfigError(
                 f"lookahead: {type(host).__name__} keeps books of its own of which job has "

@@ -126,8 +126,9 @@ def check_hosts(scenario: Scenario, tree: ClusterTree, policy: Policy, trace: Tr
         return
     remedy = "or leave cpu_cores and memory_gib out of the cluster file"
     if not getattr(policy, "reads_hosts", False):
+        looks = "packs jobs by" if getattr(policy, "jobs_per_gpu", 1) > 1 else "looks at"
         raise ConfigError(
-            f"policy {scenario.policy} looks at GPUs only, but job {first.id!r} needs CPU cores or "
+            f"policy {scenario.policy} {looks} GPUs only, but job {first.id!r} needs CPU cores or "
             f"memory, and machines state theirs; choose {', '.join(READ_HOSTS)}, {remedy}"
         )
     if scenario.data is not None:

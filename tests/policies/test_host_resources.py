@@ -35,6 +35,7 @@ from artist.workload.job import Job
 
 READERS = [name for name in SELF_SUFFICIENT if getattr(make_policy(name), "reads_hosts", False)]
 LEVELS = ("machine", "rack", "network")
+SOME = ["dally", "tiresias", "gandiva", "easy", "las", "srtf", "fifo"]
 
 
 def machines(
@@ -160,8 +161,8 @@ def rows_job(rows: Rows, handle: int) -> Job:
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
-@pytest.mark.parametrize("policy", ["dally", "tiresias", "easy", "las", "srtf", "fifo"])
+@settings(max_examples=25, deadline=None)
+@pytest.mark.parametrize("policy", SOME)
 def test_no_machine_gives_more_than_it_has_and_every_job_finishes(
     policy: str, data: st.DataObject
 ) -> None:
@@ -177,7 +178,7 @@ def test_no_machine_gives_more_than_it_has_and_every_job_finishes(
         assert size is None or held <= size
 
 
-@pytest.mark.parametrize("policy", ["dally", "tiresias", "easy", "las", "srtf", "fifo"])
+@pytest.mark.parametrize("policy", SOME)
 @given(st.data())
 @settings(max_examples=15, deadline=None)
 def test_with_more_than_enough_the_rows_are_those_of_gpus_alone(
@@ -199,7 +200,7 @@ def list_of(tree: ClusterTree) -> Nested:
     return [2, 2] if tree.machine else 4
 
 
-@pytest.mark.parametrize("policy", ["las", "srsf", "dally"])
+@pytest.mark.parametrize("policy", ["las", "srsf", "dally", "gandiva", "lookahead(srsf)"])
 def test_notices_and_outages_leave_no_machine_with_too_little(policy: str) -> None:
     """Gates mend answers: jobs that keep their GPUs keep their cores as well."""
     tree = machines([4, 4], [4, 4], cores=12, gib=48)
@@ -220,7 +221,7 @@ def test_notices_and_outages_leave_no_machine_with_too_little(policy: str) -> No
             )
             for number in range(40)
         ]
-        options = {} if policy == "srsf" else {"lease_s": 60.0}
+        options = {"lease_s": 60.0} if policy in ("las", "dally") else {}
         host = make_policy(policy, **options)
         rows, _ = run_with_failures(tree, jobs, {"maintenance": work}, policy=host)
         assert len(rows.jobs) == len(jobs)
@@ -320,6 +321,11 @@ def test_where_the_cluster_states_nothing_the_columns_change_nothing(tmp_path: P
         ("a,0,2,vgg16,9,1,1,x\n", {}, r"t.csv:2: field 'memory_gib' is 'x', expected a number"),
         ("a,0,16,vgg16,9,1,40,\n", {}, r"t.csv:2: job 'a' needs 40 CPU cores for 16 GPUs, .* 14;"),
         (ROWS, {"policy": "themis"}, "policy themis looks at GPUs only, but job 'b' needs"),
+        (
+            ROWS,
+            {"policy": "gandiva", "policy_options": {"packing": True}},
+            "policy gandiva packs jobs by GPUs only",
+        ),
         (ROWS, {"policy": "quota(fifo)"}, r"policy quota\(fifo\) looks at GPUs only"),
     ],
 )

@@ -47,16 +47,16 @@ class Affinity:
         self._order = None
 
     def place(self, job: JobView, free: FreeGpus) -> Placement | None:
-        """A placement for a job; None only if no region has enough free GPUs."""
-        gpus, level = job.job.gpus, free.tree.machine
-        if not free.fits_one(widest_level(free.tree, gpus), gpus):
+        """A placement for a job; None only if no region has enough free GPUs that machines feed."""
+        gpus, level, fed = job.job.gpus, free.tree.machine, free.fed(job.job)
+        if not fed.fits_one(widest_level(fed.tree, gpus), gpus):
             return None
         machine = self._homes.get(job.handle)
-        if machine is None or free.of(level, machine) < gpus:
-            machine = self._machine(free, gpus)
+        if machine is None or fed.of(level, machine) < gpus:
+            machine = self._machine(fed, free, gpus)
         if machine is None:
-            return self._scattered(free, gpus)
-        return Placement.of(pack_in_unit(free, level, machine, gpus))
+            return self._scattered(fed, gpus)
+        return Placement.of(pack_in_unit(fed, level, machine, gpus))
 
     def placed(self, job: JobView, placement: Placement, after: FreeGpus) -> None:
         """A job got GPUs. `after` holds the GPUs that are free afterwards."""
@@ -82,19 +82,19 @@ class Affinity:
         """A job finished."""
         self._homes.pop(handle, None)
 
-    def _machine(self, free: FreeGpus, gpus: int) -> int | None:
+    def _machine(self, fed: FreeGpus, free: FreeGpus, gpus: int) -> int | None:
         """A machine with room: of the same affinity, idle, or of another affinity, in this order.
 
-        None if no machine has room.
+        None if no machine has room. Of the `free` GPUs machines can feed those that are `fed`.
         """
         level = free.tree.machine
         idle = free.idle(level)
         own = self._machines.get(gpus, 0) & ~idle
-        machine = free.fit_among(level, gpus, own, most=True)
+        machine = fed.fit_among(level, gpus, own, most=True)
         if machine is None:
-            machine = free.fit_among(level, gpus, idle)
+            machine = fed.fit_among(level, gpus, idle)
         if machine is None:
-            machine = free.fit_among(level, gpus, ALL, most=True)
+            machine = fed.fit_among(level, gpus, ALL, most=True)
         return machine
 
     def _scattered(self, free: FreeGpus, gpus: int) -> Placement:
@@ -132,10 +132,11 @@ def free_after(view: ClusterView, decisions: Sequence[Decision]) -> FreeGpus:
         assert job.placement is not None  # running jobs have GPUs
         # Of jobs that share GPUs one gives them back, once none of them stays.
         if all(other in leaving and handle < other for other in job.beside):
-            free.release(job.placement)
+            free.release(job.placement, job.job)
     for decision in decisions:
         if isinstance(decision, Start | Migrate) and decision.beside is None:
-            free.claim(decision.placement)
+            job = view.waiting.get(decision.handle) or view.running[decision.handle]
+            free.claim(decision.placement, job.job)
     return free
 
 
@@ -169,10 +170,10 @@ class Consolidation:
         ]
         for job in sorted(spread, key=lambda job: (-job.tier, job.handle)):
             assert job.placement is not None  # running jobs have GPUs
-            self._free.release(job.placement)
-            better = self._better(job.placement)
+            self._free.release(job.placement, job.job)
+            better = self._better(self._free.fed(job.job), job.placement)
             if better is None:
-                self._free.claim(job.placement)
+                self._free.claim(job.placement, job.job)
             else:
                 yield self._moved(job, better)
 
@@ -190,24 +191,24 @@ class Consolidation:
         inside = self._inside(self._nearly_empty(share))
         for source in sorted(inside, key=lambda unit: self._emptiness(level, unit)):
             for job in sorted(inside[source], key=lambda job: (job.job.gpus, job.handle)):
-                target = self._fuller(job.job.gpus, source)
+                target = self._fuller(self._free.fed(job.job), job.job.gpus, source)
                 if target is None:
                     break
                 assert job.placement is not None  # running jobs have GPUs
-                self._free.release(job.placement)
+                self._free.release(job.placement, job.job)
                 taken = pack_in_unit(self._free, level, target, job.job.gpus)
                 yield self._moved(job, Placement.of(taken))
 
     def _moved(self, job: JobView, placement: Placement) -> Migrate:
-        self._free.claim(placement)
+        self._free.claim(placement, job.job)
         self._affinity.placed(job, placement, self._free)
         self._touched.add(job.handle)
         return Migrate(job.handle, placement)
 
-    def _better(self, current: Placement) -> Placement | None:
+    def _better(self, free: FreeGpus, current: Placement) -> Placement | None:
         """The placement in the best level with room; None if it is no better than `current`."""
         for level in range(self._tree.machine, len(self._tree.levels)):
-            placement = pack_in_level(self._free, level, current.gpus)
+            placement = pack_in_level(free, level, current.gpus)
             if placement is not None:
                 closer = _spread(self._tree, placement) < _spread(self._tree, current)
                 return placement if closer else None
@@ -234,10 +235,10 @@ class Consolidation:
                     inside.setdefault(machine, []).append(job)
         return inside
 
-    def _fuller(self, gpus: int, source: int) -> int | None:
+    def _fuller(self, fed: FreeGpus, gpus: int, source: int) -> int | None:
         """The busy machine with the fewest free GPUs that suffice, if fewer than the source has."""
         level, free = self._tree.machine, self._free
-        unit = free.fit_among(level, gpus, ~free.idle(level))
+        unit = fed.fit_among(level, gpus, ~free.idle(level))
         if unit is None or free.of(level, unit) >= free.of(level, source):
             return None
         return unit

@@ -97,6 +97,7 @@ from artist.contract import (
     Migrate,
     Preempt,
     Start,
+    Wait,
     Wake,
 )
 from artist.policies.gandiva.packing import JOBS_PER_GPU, Packing, companions, leading
@@ -109,7 +110,7 @@ from artist.policies.shared.placers import placer
 from artist.policies.shared.ranking import RankedQueue, by_rank
 from artist.policies.shared.refusals import Refusals, far_apart
 from artist.policies.shared.sharing import Sharing
-from artist.policies.shared.tensor_groups import for_groups
+from artist.policies.shared.usable import usable_by
 from artist.rng import FIRST_DRAWS, Draws
 from artist.units import Tick, ticks
 
@@ -136,6 +137,7 @@ class Gandiva(BasePolicy):
         self._slice_end: Tick = -1
         self._packing = Packing() if options.packing else None
         self.jobs_per_gpu = JOBS_PER_GPU if options.packing else 1
+        self.reads_hosts = not options.packing
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Serve the waiting jobs, then migrate."""
@@ -145,6 +147,8 @@ class Gandiva(BasePolicy):
             self._affinity.forget(handle)
             if self._packing is not None:
                 self._packing.forget(handle)
+        if self._refusals is None and view.free.hosts is not None:
+            self._refusals = Refusals(self._queue)
         for job in view.entered:
             rank = (job.entered,)
             self._queue.add(job, rank)
@@ -202,8 +206,15 @@ class Gandiva(BasePolicy):
         waits = sharing.waits()
         if self._refusals is not None:
             refused = self._refusals.refused(contest, view.now)
-            waits += self._refusals.waits(refused, partial(far_apart, self._widest, view, sharing))
+            reason = partial(self._far_apart, view, sharing)
+            waits += self._refusals.waits(refused, reason, contest.starved)
         return list(contest.decisions), waits
+
+    def _far_apart(self, view: ClusterView, sharing: Sharing, job: JobView) -> Wait | None:
+        """Why a job waits that the placer refused; None if the placer takes GPUs anywhere."""
+        if self._placer is not None and not self._placer.consolidates:
+            return None
+        return far_apart(self._widest, view, sharing, job)
 
     def _worked(self, job: JobView, now: Tick) -> bool:
         """Whether a running job completed an iteration on its GPUs."""
@@ -238,6 +249,8 @@ class Gandiva(BasePolicy):
 
     def _room(self, contest: Contest, gpus: int) -> bool:
         """Whether a job of so many GPUs may get them."""
+        if contest.pool.hosts is not None:
+            return contest.pool.total >= gpus
         possible = contest.pool.fits_one(self._widest(contest.pool.tree, gpus), gpus)
         if not possible and self._refusals is not None and contest.pool.total >= gpus:
             self._refusals.drops(gpus)
@@ -245,7 +258,7 @@ class Gandiva(BasePolicy):
 
     def _place(self, sharing: Sharing, job: JobView, free: FreeGpus) -> Placement | None:
         if self._placer is not None:
-            usable = for_groups(free, job.job)
+            usable = usable_by(free, job.job)
             placement = self._placer.place(usable, job.job.gpus, sharing.busy)
         else:
             placement = self._affinity.place(job, free)
