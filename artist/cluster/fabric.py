@@ -152,7 +152,7 @@ class FabricSystem(Document):
         description="one ring per level of the cluster, or one through all GPUs of a job",
     )
     uneven: Literal["bounded", "wider", "flat"] = Field(
-        default="bounded",
+        default="wider",
         description="an uneven shape costs as the slower of its regular neighbours, as the fastest "
         "regular shape that spreads as far, or as one ring at its outermost uneven level",
     )
