@@ -148,12 +148,13 @@ def is_regular(shape: Shape) -> bool:
     return all(part == shape[0] for part in shape) and is_regular(shape[0])
 
 
-def unit_counts(shape: Shape) -> list[int]:
+@lru_cache(maxsize=16384)
+def unit_counts(shape: Shape) -> tuple[int, ...]:
     """Units of each level that hold the shape, innermost first, up to the one that holds all."""
     if isinstance(shape, int):
-        return [1]
+        return (1,)
     inside = zip(*(unit_counts(part) for part in shape), strict=True)
-    return [*map(sum, inside), 1]
+    return (*map(sum, inside), 1)
 
 
 def regular_around(shape: Shape) -> Shape:

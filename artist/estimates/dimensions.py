@@ -39,6 +39,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import takewhile
 
 from artist.cluster.fabric import Fabric, FabricLevel
@@ -72,6 +73,7 @@ def asked_shapes(shape: Shape, fabric: Fabric, *, itself: bool = False) -> tuple
     return (regular_inside(shape), regular_around(shape))
 
 
+@lru_cache(maxsize=16384)
 def level_sizes(shape: Shape, level: int | None = None) -> tuple[tuple[int, int], ...]:
     """(level index, size) of each dimension of a shape, innermost first, without sizes of 1."""
     if isinstance(shape, int):

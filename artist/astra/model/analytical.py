@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from artist.astra.algorithms.dispatch import sent_bytes
 from artist.astra.algorithms.timing import AmbiguousOrderError
@@ -97,7 +98,7 @@ class Spans:
 
 
 class AnalyticalBackend:
-    """The in-process backend. It remembers nothing between queries."""
+    """The in-process backend. All runs of a process share its latest answers."""
 
     source = "analytical"
 
@@ -109,21 +110,27 @@ class AnalyticalBackend:
         """
         if query.workload.graph is not None:
             return self._of_graph(query, query.workload.graph)
-        prepared = prepare(query)
-        outcome = _outcome(prepared, profile)
-        return Estimate(
-            finish_ns=outcome.finish_ns,
-            compute_ns=prepared.program.compute_ns * prepared.passes,
-            source=self.source,
-            bytes_per_dimension=bytes_per_dimension(prepared),
-            profile=None if outcome.busy is None else outcome.busy.bursts(),
-        )
+        return _estimate(query, profile)
 
     def _of_graph(self, query: LatencyQuery, graph: JobGraph) -> Estimate:
         """The iteration of a graph. Its computing is that of the GPU which computes longest."""
         ended = finish_times(graph, query.dimensions, query.system)
         compute_ns = max(graph.compute_ns(gpu) for gpu in range(len(ended)))
         return Estimate(max(ended) * query.passes, compute_ns * query.passes, self.source)
+
+
+# The runs of a comparison or a sweep ask about the same placements.
+@lru_cache(maxsize=16384)
+def _estimate(query: LatencyQuery, profile: bool) -> Estimate:
+    prepared = prepare(query)
+    outcome = _outcome(prepared, profile)
+    return Estimate(
+        finish_ns=outcome.finish_ns,
+        compute_ns=prepared.program.compute_ns * prepared.passes,
+        source=AnalyticalBackend.source,
+        bytes_per_dimension=bytes_per_dimension(prepared),
+        profile=None if outcome.busy is None else outcome.busy.bursts(),
+    )
 
 
 @dataclass(frozen=True, slots=True)
