@@ -132,7 +132,7 @@ class GpuScaling:
             return
         if asked.changes:
             print_text(f"The fabric is changed: {asked.changes}.")
-        for sentence in about_models(asked.model, asked.models, asked.fabric):
+        for sentence in about_models(asked.model, asked.models, asked.fabric, asked.system):
             print_text(sentence)
 
 

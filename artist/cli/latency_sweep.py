@@ -116,7 +116,7 @@ class NetworkSweep:
         every = ", ".join(filter(None, (asked.changes, another)))
         if sentence := fitted_before(asked.models.calibration, asked.fabric, every):
             print_text(sentence)
-        for sentence in about_models(asked.model, asked.models, asked.fabric):
+        for sentence in about_models(asked.model, asked.models, asked.fabric, asked.system):
             print_text(sentence)
 
 

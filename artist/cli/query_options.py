@@ -124,11 +124,35 @@ def uncalibrated(model: str | None, calibration: str, fabric: Fabric | None) -> 
 
 
 def about_models(
-    model: str | None, models: CalibratedModels, fabric: Fabric | None
+    model: str | None, models: CalibratedModels, fabric: Fabric | None, system: Sequence[str]
 ) -> tuple[str, ...]:
     """What a reader should know of the compute times of an answer, in sentences."""
-    both = (uncalibrated(model, models.name, fabric), assumed_gpu(model, models, fabric))
-    return tuple(filter(None, both))
+    told = (
+        uncalibrated(model, models.name, fabric),
+        assumed_gpu(model, models, fabric),
+        *_beyond_its_fit(model, models.calibration, fabric, system),
+    )
+    return tuple(filter(None, told))
+
+
+def _beyond_its_fit(
+    model: str | None, calibration: Calibration | None, fabric: Fabric | None, system: Sequence[str]
+) -> tuple[str, ...]:
+    """Sentences if ASTRA-sim is asked otherwise than for the fit, or about another model."""
+    if model is None or calibration is None or fabric is None:
+        return ()
+    from artist.calibrate.asked_otherwise import asked_otherwise
+    from artist.calibrate.fitted_factors import lacking_sentence
+    from artist.estimates.query_from_text import asked_as, parse_system
+    from artist.run import open_backend
+    from artist.workload.models import canonical
+
+    asked, backend = asked_as(fabric, parse_system([*system])), open_backend("analytical")
+    lacks = [*calibration.lacks([canonical(model)])]
+    return (
+        asked_otherwise(calibration, asked, backend),
+        lacking_sentence(lacks, calibration, asked, backend) if lacks else "",
+    )
 
 
 def assumed_gpu(model: str | None, models: CalibratedModels, fabric: Fabric | None) -> str:

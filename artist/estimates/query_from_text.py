@@ -82,11 +82,8 @@ def on_placement(
     Raises:
         ConfigError: the text is not a placement on that fabric, or a setting is bad.
     """
-    of_fabric = {key: value for key, value in system.items() if key in FABRIC_SETTINGS}
-    of_astra = {key: value for key, value in system.items() if key not in of_fabric}
-    if any(level.shared_by for level in fabric.levels):  # then it decides what may be asked
-        of_fabric |= {key: system[key] for key in ("collective_optimization",) if key in system}
-    fabric = with_system(fabric, of_fabric)
+    of_astra = {key: value for key, value in system.items() if key not in FABRIC_SETTINGS}
+    fabric = asked_as(fabric, system)
     text, at, order = placement.partition("@")
     shape = parse_signature(text, fabric.level_names, fabric.gpus_per_socket, gpus_per_machine)
     sent = quantised(as_sent(workload, fabric.system))
@@ -105,6 +102,18 @@ def on_placement(
         tuple(asked),
         takes_fastest(fabric.system),
     )
+
+
+def asked_as(fabric: Fabric, system: Mapping[str, Any]) -> Fabric:
+    """A fabric as it is asked about with settings of `parse_system`.
+
+    Raises:
+        ConfigError: a setting is bad.
+    """
+    of_fabric = {key: value for key, value in system.items() if key in FABRIC_SETTINGS}
+    if any(level.shared_by for level in fabric.levels):  # then it decides what may be asked
+        of_fabric |= {key: system[key] for key in ("collective_optimization",) if key in system}
+    return with_system(fabric, of_fabric)
 
 
 def _in_order(workload: Workload, placement: str, order: str) -> Workload:

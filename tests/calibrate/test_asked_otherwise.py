@@ -59,3 +59,22 @@ def test_a_run_says_so_below_its_table(artist) -> None:
     assert "is used with collectives=bucketed instead of per-layer" in artist(*asked).stdout
     refitted = artist(*asked, "--calibration", "dally2025-table1-bucketed")
     assert "instead of" not in refitted.stdout
+
+
+LATENCY = ("latency", "--placement", "4,4", "--fabric", "dally2025", "--calibration", "auto")
+
+
+@pytest.mark.parametrize("more", [(), ("--sweep", "fabric.rack.latency=1us..2us", "--points", "2")])
+def test_latency_says_so_too(artist, more: tuple[str, ...]) -> None:
+    asked = (*LATENCY, "--model", "resnet18", *more)
+    assert "instead of" not in artist(*asked).stdout
+    bucketed = artist(*asked, "--system", "collectives=bucketed").stdout
+    assert "is used with collectives=bucketed instead of per-layer" in bucketed
+
+
+def test_latency_says_how_far_a_model_outside_the_calibration_is_from_those_in_it(artist) -> None:
+    text = artist(*LATENCY, "--model", "gpt2@tensor=4").stdout
+    assert "Calibration dally2025-table1 lacks gpt2" in text
+    assert "the fit makes the others communicate " in text
+    assert " times as much" in text
+    assert "lacks" not in artist(*LATENCY, "--model", "resnet18").stdout

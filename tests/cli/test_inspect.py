@@ -240,9 +240,17 @@ def test_schemas_forbid_unknown_keys_and_describe_known_ones(artist, kind: str) 
     assert schema["properties"]
 
 
-def test_an_uneven_shape_is_rendered_as_its_neighbours(artist, tmp_path: Path) -> None:
+def test_an_uneven_shape_is_rendered_as_the_regular_ones_that_are_asked(
+    artist, tmp_path: Path
+) -> None:
+    wider = tmp_path / "wider"
+    asked = ("--placement", "2/1", "--fabric", "dally2025", "--out")
+    ran = artist("render", "--model", "resnet18", *asked, str(wider))
+    assert ran.returncode == 0, ran.stderr
+    folders = sorted(path.name for path in wider.iterdir())
+    assert folders == ["1+1_1+1", "1,1_1,1", "1_1_1", "2_2"]
     both = tmp_path / "both"
-    asked = ("--placement", "8/7", "--fabric", "dally2025", "--out")
+    asked = ("--placement", "8/7", "--system", "uneven=bounded", "--fabric", "dally2025", "--out")
     ran = artist("render", "--model", "resnet18", *asked, str(both))
     assert ran.returncode == 0, ran.stderr
     assert sorted(path.name for path in both.iterdir()) == ["3+3_3+3", "4+4_4+4"]

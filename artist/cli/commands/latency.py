@@ -20,6 +20,11 @@ from artist.errors import ConfigError
 if TYPE_CHECKING:
     from artist.cluster.fabric import Fabric
     from artist.estimates.calibration import CalibratedModels
+    from artist.estimates.query_from_text import Question
+    from artist.estimates.shape_queries import Counted
+
+MOST_LISTED = 4
+"""So many of the placements that stand for an uneven one are named in a table."""
 
 
 def latency(
@@ -131,7 +136,7 @@ def latency(
             chosen.run(question)
         else:
             answer_beside(question, neighbours, Format(format_))
-            _say_calibration(format_, model, on_fabric, changes, models)
+            _say_calibration(format_, model, on_fabric, changes, models, system or [])
         return
     columns = {"topology": topology, "npus": npus, "bandwidth": bandwidth, "latency": latency_}
     asked = query.query_of(
@@ -153,17 +158,25 @@ def latency(
         **({"fabric_changes": changes} if changes else {}),
         "source": estimate.source,
         "signature": _with_order(asked.signature, estimate.order),
-        "asked": [
-            labelled.signature
-            for index, labelled in enumerate(asked.asked)
-            if index not in answer.refused
-        ],
+        "asked": _asked_placements(asked, answer, Format(format_)),
         "fastest" if asked.fastest and len(asked.asked) > 1 else "slowest": counted.signature,
         "wall_s": time.perf_counter() - started,
     }
     title = f"{counted.query.workload.name}, one iteration (1 cycle = 1 ns)"
     print_facts(title, facts, Format(format_))
-    _say_calibration(format_, model, on_fabric, changes, models)
+    _say_calibration(format_, model, on_fabric, changes, models, system or [])
+
+
+def _asked_placements(asked: Question, answer: Counted, format_: Format) -> list[str] | str:
+    """The placements that ASTRA-sim answered; in a table their number, if there are many."""
+    answered = [
+        labelled.signature
+        for index, labelled in enumerate(asked.asked)
+        if index not in answer.refused
+    ]
+    if format_ is Format.JSON or len(answered) <= MOST_LISTED:
+        return answered
+    return f"{len(answered)} regular placements"
 
 
 def _with_order(signature: str, order: str) -> str:
@@ -177,12 +190,13 @@ def _say_calibration(
     fabric: Fabric | None,
     changes: str,
     models: CalibratedModels,
+    system: list[str],
 ) -> None:
-    """Below a table: whether the answer has the calibration that runs have."""
+    """Below a table: whether the answer has the calibration that runs have, and if it fits."""
     if format_ is SweepFormat.TABLE:
         for sentence in (
             query.fitted_before(models.calibration, fabric, changes),
-            *query.about_models(model, models, fabric),
+            *query.about_models(model, models, fabric, system),
         ):
             if sentence:
                 print_text(sentence)
