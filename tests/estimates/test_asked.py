@@ -38,20 +38,23 @@ def test_a_regular_shape_is_asked_as_it_is() -> None:
     assert asked("resnet50", "8/8") == ["4+4/4+4"]
 
 
-def test_an_uneven_shape_is_asked_by_its_neighbours_or_flat() -> None:
-    assert asked("resnet50", "8/7") == ["3+3/3+3", "4+4/4+4"]
+def test_an_uneven_shape_is_asked_by_wider_ones_by_its_neighbours_or_flat() -> None:
+    assert asked("resnet50", "2/1") == ["1/1/1", "1,1/1,1", "1+1/1+1", "2/2"]
+    assert asked("resnet50", "8/7", uneven="bounded") == ["3+3/3+3", "4+4/4+4"]
     assert asked("resnet50", "8/7", uneven="flat") == ["4+4/4+3"]
 
 
 @pytest.mark.parametrize("model", ["resnet50", "bert-large", "gpt2@parallel=fsdp"])
 @pytest.mark.parametrize("placement", ["8/7", "2/1", "8,7,3", "4,4/2"])
 def test_the_slower_neighbour_counts(model: str, placement: str) -> None:
-    question = on_placement(workload(model), placement, DALLY, {})
+    bounded = {"uneven": "bounded"}
+    question = on_placement(workload(model), placement, DALLY, bounded)
     alone = [
         artist.latency(model, one.signature, fabric="dally2025").finish_ns for one in question.asked
     ]
     assert len(alone) == 2
-    assert artist.latency(model, placement, fabric="dally2025").finish_ns == max(alone)
+    whole = artist.latency(model, placement, fabric="dally2025", system=bounded)
+    assert whole.finish_ns == max(alone)
 
 
 def test_of_wider_shapes_the_fastest_counts() -> None:
@@ -81,7 +84,7 @@ def test_recorded_tables_hold_the_shapes_that_were_asked(tmp_path: Path) -> None
     scenario = artist.Scenario(racks=1, trace="tiny-batch", backend=f"recorded:{table}")
     assert _asked_system(scenario).uneven == "flat"
     assert _asked_system(scenario.model_copy(update={"uneven": "bounded"})).uneven == "bounded"
-    assert _asked_system(artist.Scenario(racks=1)).uneven == "bounded"
+    assert _asked_system(artist.Scenario(racks=1)).uneven == "wider"
 
 
 def _asked_system(scenario: artist.Scenario) -> FabricSystem:
@@ -275,7 +278,7 @@ def test_a_cliff_between_regular_shapes_stays() -> None:
 
 
 def test_the_flat_rule_is_a_cliff() -> None:
-    """What the rule `bounded` is for: 8/8 against 8/7."""
+    """What the other rules are for: 8/8 against 8/7."""
     flat = with_system(DALLY, {"uneven": "flat"})
     shape = parse_signature("8/7", DALLY.level_names, DALLY.gpus_per_socket)
     estimates = LatencyService(flat, open_backend("analytical"), workload)

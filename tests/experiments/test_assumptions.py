@@ -32,6 +32,7 @@ def test_each_world_changes_one_assumption() -> None:
     assert worlds["restart_s=30"] == {"restart_s": 30.0}
     assert worlds["failures=meta-rsc"] == {"failures": "meta-rsc"}
     assert worlds["rings=one"] == {"system": {"rings": "one"}}
+    assert worlds["uneven=flat"] == {"system": {"uneven": "flat"}}
     bucketed = {"system": {"collectives": "bucketed"}, "calibration": "dally2025-table1-bucketed"}
     assert worlds["collectives=bucketed, dally2025-table1-bucketed"] == bucketed
 
@@ -46,6 +47,7 @@ def test_a_choice_of_the_scenario_is_replaced_wherever_it_stands() -> None:
     }
     assert set(asked.values()) == {"per-layer", "bucketed"}
     assert asked["collectives=per-layer, dally2025-table1"] == "per-layer"
+    assert "uneven=wider, dally2025-table1" in changed(BASE.model_copy(update={"uneven": "flat"}))
     assert worlds["restart_s=0"].restart_s == 0
 
 

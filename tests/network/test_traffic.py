@@ -161,11 +161,12 @@ def test_parts_of_a_regular_placement_send_what_its_npus_send(taken: dict[int, i
     assert by_part == pytest.approx(by_npu)
 
 
-def test_a_bounded_uneven_placement_sends_what_the_shape_asked_sends() -> None:
+@pytest.mark.parametrize("uneven", ["bounded", "wider"])
+def test_an_uneven_placement_sends_what_the_shape_asked_sends(uneven: str) -> None:
     # 4+4,2 costs as 4+4,4+4: 4 sockets of 4, in 2 machines. Each machine sends its 8 GPUs' bytes
     # of the rack dimension.
     placement = on({0: 4, 1: 4, 2: 2})
-    traffic = traffic_of(DALLY, placement)
+    traffic = traffic_of(with_system(DALLY, {"uneven": uneven}), placement)
     assert [x.npus for x in traffic.dimensions] == [4, 2, 2]
     expected = 8 * traffic.bytes_per_dimension[2]
     sent = sent_between(TREE, placement, traffic, MACHINE)

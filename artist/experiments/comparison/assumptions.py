@@ -179,7 +179,8 @@ def _of_the_network(scenario: Scenario) -> Iterator[tuple[str, dict[str, Any]]]:
     others = {
         "collectives": "bucketed" if system.collectives == "per-layer" else "per-layer",
         "rings": "one" if system.rings == "per-level" else "per-level",
-        "uneven": "flat" if system.uneven == "bounded" else "bounded",
+        # The rule farthest from the others: where it does not decide, they do not.
+        "uneven": "flat" if system.uneven != "flat" else "wider",
     }
     if system.rings == "one":
         del others["uneven"]  # there are no uneven shapes then
