@@ -17,7 +17,7 @@ from artist.network.demand.curves import SHARES, Curves, busy_ns
 from artist.run import open_backend
 from artist.workload.models import workload
 
-# How the table was asked: before buckets and before uneven shapes were bounded (decision 15).
+# How the table was asked: before buckets, with uneven shapes as flat rings (decision 15).
 AS_THEN: Mapping[str, str] = {"uneven": "flat", "collectives": "per-layer"}
 TABLE_SHARES = (1.0, 3 / 4, 1 / 2, 1 / 4, 1 / 8, 1 / 16)
 
