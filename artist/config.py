@@ -147,7 +147,7 @@ class Scenario(_Explained):
         default_factory=dict,
         description="system settings instead of the fabric's (--set system.KEY=VALUE)",
     )
-    uneven: Literal["bounded", "wider", "flat"] | None = Field(
+    uneven: Literal["wider", "bounded", "flat"] | None = Field(
         default=None, description="what an uneven shape costs, instead of the fabric's rule"
     )
     collectives: Literal["per-layer", "bucketed"] | None = Field(

@@ -151,10 +151,10 @@ class FabricSystem(Document):
         default="per-level",
         description="one ring per level of the cluster, or one through all GPUs of a job",
     )
-    uneven: Literal["bounded", "wider", "flat"] = Field(
+    uneven: Literal["wider", "bounded", "flat"] = Field(
         default="wider",
-        description="an uneven shape costs as the slower of its regular neighbours, as the fastest "
-        "regular shape that spreads as far, or as one ring at its outermost uneven level",
+        description="an uneven shape costs as the fastest regular shape that spreads as far, as "
+        "the slower of its regular neighbours, or as one ring at its outermost uneven level",
     )
     collectives: Literal["per-layer", "bucketed"] = Field(
         default="per-layer", description="data-parallel gradients: one per layer, or in buckets"

@@ -4,14 +4,14 @@ ASTRA-sim's topologies are regular. A **regular** shape, whose units have parts 
 one dimension per level. Other shapes are uneven; a rule of the fabric says what they cost
 (docs/decisions/0015-what-astra-sim-is-asked.md).
 
+    wider    the fastest of all regular shapes that spread at least as far; the default
     bounded  the slower of two regular shapes: the largest inside and the smallest around
-    wider    the fastest of all regular shapes that spread at least as far
     flat     the inner dimensions that all parts share stay, and the rest is one dimension at the
              level of the unit whose parts differ
 
-    shape    bounded           wider                          flat
-    5+3      3+3 and 5+5       5+5, 3+3+3, 2+2+2+2+2, ...     8 between sockets
-    4+4,4    4,4 and 4+4,4+4   4+4,4+4, 4,4,4, 2+2,2+2,2+2... 4 inside a socket, 3 between machines
+    shape    wider                           bounded           flat
+    5+3      5+5, 3+3+3, 2+2+2+2+2, ...      3+3 and 5+5       8 between sockets
+    4+4,4    4+4,4+4, 4,4,4, 2+2,2+2,2+2...  4,4 and 4+4,4+4   4 in a socket, 3 between machines
 
 With one ring through all GPUs of a job (`rings: one`), every shape is one dimension at its
 outermost level. Then there are no uneven shapes.
@@ -62,7 +62,7 @@ MOST_DIMENSIONS = 4
 def asked_shapes(shape: Shape, fabric: Fabric, *, itself: bool = False) -> tuple[Shape, ...]:
     """The shapes that ASTRA-sim is asked about; `shape_queries.counted` says which one counts.
 
-    Usually the shape itself. For an uneven one under `bounded` and `wider`, regular shapes, except
+    Usually the shape itself. For an uneven one under `wider` and `bounded`, regular shapes, except
     with `itself`: these have other numbers of GPUs, which axes do not divide.
     """
     system = fabric.system

@@ -29,7 +29,7 @@ FLAGS = [
     (("--calibration", "nobody"), 2, ["'nobody'"]),
     (("--racks", "0"), 2, ["'racks' is 0, expected at least 1"]),
     (("--set", "racks=x"), 2, ["'racks' is 'x', expected an integer"]),
-    (("--set", "uneven=q"), 2, ["'uneven' is 'q', expected 'bounded', 'wider' or 'flat'"]),
+    (("--set", "uneven=q"), 2, ["'uneven' is 'q', expected 'wider', 'bounded' or 'flat'"]),
     (("--set", "columns=3"), 2, ["'columns' is 3, expected a mapping"]),
     (("--racks", "-3"), 2, ["racks", "-3"]),
     (("--racks", "many"), 2, ["--racks is 'many', expected an integer"]),

@@ -217,9 +217,13 @@ class Curves:
     def _counted(
         self, model: str, shape: Shape, contended: frozenset[str], share: float
     ) -> tuple[tuple[Dimension, ...], Estimate]:
-        every = asked_dimensions(self._workload(model), shape, self._fabric)
+        fastest = takes_fastest(self._fabric.system)
+        if fastest and share < 1:  # the shape that counts alone: a job does not change it
+            every = [self._first(model, shape)[0]]
+        else:
+            every = asked_dimensions(self._workload(model), shape, self._fabric)
         asks = [partial(self._ask, model, at_share(dims, contended, share)) for dims in every]
-        answers = counted(asks, fastest=takes_fastest(self._fabric.system))
+        answers = counted(asks, fastest=fastest)
         return every[answers.index], answers.estimate
 
     def _ask(self, model: str, dims: tuple[Dimension, ...]) -> Estimate:

@@ -10,7 +10,7 @@ are then
 A flattened shape has a dimension that lies partly inside a unit. A ring in visiting order leaves a
 contiguous unit once; direct sends go to every peer outside.
 
-Under the rule `bounded` an uneven placement costs as a regular shape that is not its own
+Under `wider` and `bounded` an uneven placement costs as a regular shape that is not its own
 (`artist.estimates.dimensions`). There each part of a unit sends what a part of that regular shape
 sends, to the other parts of the unit.
 
