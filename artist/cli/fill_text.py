@@ -7,6 +7,7 @@ from itertools import combinations
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from artist.pods.machines import Machines
 from artist.results.statistics.compare_values import (
     EQUIVALENCE,
     IDENTICAL,
@@ -91,18 +92,23 @@ def _against(
 
 
 def without_machine(pods: PodList, file: MachineFile) -> str:
-    """How many pods ask for kinds of GPUs that no machine has; empty if none does."""
-    has = {group.kind for group in file.machines}
+    """How many pods ask for GPUs that no machine has, by kind or MIG mode; empty if none does."""
+    machines = Machines(file.machines)
     of_demand = Counter(pods.which.tolist())
     lost = {
-        number: demand.kinds
+        number: demand
         for number, demand in enumerate(pods.demands)
-        if demand.kinds and not has.intersection(demand.kinds)
+        if not machines.allowed(demand).any()
     }
     if not lost:
         return ""
-    kinds = listed(sorted({kind for each in lost.values() for kind in each}))
+    kinds = sorted({kind for each in lost.values() for kind in each.kinds})
+    profiles = sorted({each.mig for each in lost.values() if each.mig})
+    wanted = [f"{listed(kinds)} (gpu_spec)"] if kinds else []
+    wanted += [f"{listed(profiles)} (mig)"] if profiles else []
+    if not all(each.kinds or each.mig for each in lost.values()):
+        wanted.append("GPUs in no MIG mode")
     return (
         f"{counted(sum(of_demand[number] for number in lost), 'pod')} of {len(pods.which):,} can "
-        f"only use {kinds} (gpu_spec), which no machine of {file.name} has."
+        f"only use {listed(wanted)}, which no machine of {file.name} has."
     )

@@ -19,7 +19,7 @@ _NO_ROOM = -1
 _WITHOUT: dict[str, dict[str, Any]] = {
     "cpu": {"cpu_milli": 0},
     "memory": {"memory_mib": 0},
-    "gpus": {"gpus": 0, "gpu_milli": 0, "kinds": ()},
+    "gpus": {"gpus": 0, "gpu_milli": 0, "kinds": (), "mig": ""},
     "kind": {"kinds": ()},
 }
 """What is left out of a demand, by the resource that is then no obstacle."""

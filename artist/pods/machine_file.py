@@ -8,6 +8,7 @@ from pydantic import Field, model_validator
 
 from artist.io.documents import Document, load_yaml
 from artist.io.shipped import document_names, document_path
+from artist.pods.mig import Mode
 from artist.registry import UnknownNameError
 from artist.units import CORE_MILLI, MOST_CORES
 
@@ -31,6 +32,7 @@ class MachineGroup(Document):
     memory_mib: Amount
     gpus: int = Field(ge=0, le=MOST_GPUS)
     kind: str = Field(default="", pattern=r"^[^|,\s]*$", description="of the GPUs, such as V100")
+    mig: Mode | None = Field(default=None, description="the GPUs are in MIG mode, and of this sort")
 
 
 class MachineFile(Document):

@@ -8,12 +8,14 @@ holds for each of them, exactly. `claim` and `release` keep the sums that filter
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from artist.pods.machine_file import MachineGroup
+from artist.pods.mig import ALL, MEMORY_SLICES, PROFILES, best_start, free_starts, slices
 from artist.pods.pod_list import WHOLE_MILLI, Demand, Ints
 
 Bools = npt.NDArray[np.bool_]
@@ -30,6 +32,8 @@ class Wishes(NamedTuple):
     share_milli: Ints
     whole: Ints
     allowed: Bools
+    has_mig: Bools
+    demands: Sequence[Demand]
 
 
 class Machines:
@@ -38,7 +42,8 @@ class Machines:
     `cpu_milli`, `memory_mib` and `idle_milli` (thousandths of GPUs) are what is free. `whole` is
     how many GPUs nobody holds, `most_milli` what the emptiest GPU has left. `gpu_milli` has a row
     for each machine and a column for each GPU; 0 also where a machine has no such GPU.
-    `tenants[machine, n]` counts its pods on n whole GPUs; n = 0 are pods that share a GPU.
+    `tenants[machine, n]` counts its pods on n whole GPUs; n = 0 are pods that share a GPU. If any
+    GPU is in MIG mode, `slices` are the memory slices of each that instances hold, a bit for each.
     """
 
     def __init__(self, groups: Sequence[MachineGroup], order: Ints | None = None) -> None:
@@ -49,8 +54,10 @@ class Machines:
             repeated = np.repeat(np.array(values, np.int64), counts)
             return repeated if order is None else repeated[order]
 
-        self.kinds = tuple(dict.fromkeys(group.kind for group in groups))
-        self.kind = column([self.kinds.index(group.kind) for group in groups])
+        sorts = [(group.kind, group.mig) for group in groups]
+        self._sorts = tuple(dict.fromkeys(sorts))
+        self.kinds = tuple(kind for kind, _ in self._sorts)
+        self.kind = column([self._sorts.index(sort) for sort in sorts])
         self.gpus = column([group.gpus for group in groups])
         self.all_cpu_milli = column([group.cpu_milli for group in groups])
         self.all_memory_mib = column([group.memory_mib for group in groups])
@@ -62,13 +69,26 @@ class Machines:
         self.whole = self.gpus.copy()
         self.most_milli = self.gpu_milli.max(axis=1)
         self.tenants = np.zeros((len(self.gpus), width + 1), np.int64)
+        self._has_mig = any(mode is not None for _, mode in self._sorts)
+        self.slices = np.zeros((len(self.gpus), width if self._has_mig else 0), np.int64)
 
     def __len__(self) -> int:
         return len(self.gpus)
 
     def allowed(self, demand: Demand) -> Bools:
-        """By number of kind: whether the demand names it, or names none."""
-        return np.array([not demand.kinds or kind in demand.kinds for kind in self.kinds])
+        """By number of kind: whether the demand names it or names none, and wants its MIG mode."""
+        return np.array(
+            [
+                (not demand.kinds or kind in demand.kinds)
+                and (not demand.gpus or demand.mig in (PROFILES[mode] if mode else ("",)))
+                for kind, mode in self._sorts
+            ]
+        )
+
+    def room(self, demand: Demand, index: Ints) -> Bools:
+        """By machine and GPU: whether there is room for a pod's share, or for its MIG instance."""
+        room: Bools = self.gpu_milli[index] >= demand.gpu_milli
+        return room & _can_start(demand.mig)[self.slices[index]] if demand.mig else room
 
     def fit(self, demand: Demand, index: Ints) -> Bools:
         """Which of the machines `index` can take a pod, one truth value for each."""
@@ -78,8 +98,10 @@ class Machines:
             fit &= self.most_milli[index] >= demand.gpu_milli
         elif demand.gpus:
             fit &= self.whole[index] >= demand.gpus
-        if demand.kinds:
+        if demand.kinds or self._has_mig or demand.mig:
             fit &= self.allowed(demand)[self.kind[index]]
+        if demand.mig and self._has_mig:
+            fit &= self.room(demand, index).any(axis=1)
         return fit
 
     def wishes(self, demands: Sequence[Demand]) -> Wishes:
@@ -90,6 +112,8 @@ class Machines:
             np.array([one.gpu_milli if one.is_share else 0 for one in demands], np.int64),
             np.array([0 if one.is_share else one.gpus for one in demands], np.int64),
             np.array([self.allowed(one) for one in demands]).T,
+            np.array([bool(one.mig) for one in demands]),
+            demands,
         )
 
     def fits_on(self, machine: int, wishes: Wishes) -> Bools:
@@ -99,6 +123,10 @@ class Machines:
         fits &= wishes.share_milli <= self.most_milli[machine]
         fits &= wishes.whole <= self.whole[machine]
         fits &= wishes.allowed[self.kind[machine]]
+        if self._has_mig:
+            for number in np.flatnonzero(fits & wishes.has_mig).tolist():
+                one = np.array([machine])
+                fits[number] = self.room(wishes.demands[number], one).any()
         return fits
 
     def whole_gpus(self, machine: int, count: int) -> list[int]:
@@ -106,12 +134,23 @@ class Machines:
         free: list[int] = np.flatnonzero(self.gpu_milli[machine] == WHOLE_MILLI)[:count].tolist()
         return free
 
-    def claim(self, machine: int, demand: Demand, gpus: Sequence[int]) -> None:
-        """Give a pod its CPU, its memory and its share of each of these GPUs."""
-        self._move(machine, demand, gpus, -1)
+    def claim(self, machine: int, demand: Demand, gpus: Sequence[int]) -> int:
+        """Give a pod its CPU, its memory and its share of each of these GPUs.
 
-    def release(self, machine: int, demand: Demand, gpus: Sequence[int]) -> None:
-        """Take them back."""
+        Returns the memory slice where its MIG instance begins; 0 if it has none.
+        """
+        start = 0
+        if demand.mig:
+            held = int(self.slices[machine, gpus[0]])
+            start = best_start(demand.mig, held)
+            self.slices[machine, gpus[0]] = held | slices(ALL[demand.mig], start)
+        self._move(machine, demand, gpus, -1)
+        return start
+
+    def release(self, machine: int, demand: Demand, gpus: Sequence[int], start: int = 0) -> None:
+        """Take them back. `start` is what `claim` returned."""
+        if demand.mig:
+            self.slices[machine, gpus[0]] &= ~slices(ALL[demand.mig], start)
         self._move(machine, demand, gpus, 1)
 
     def _move(self, machine: int, demand: Demand, gpus: Sequence[int], sign: int) -> None:
@@ -126,3 +165,9 @@ class Machines:
         self.whole[machine] = np.count_nonzero(left == WHOLE_MILLI)
         self.most_milli[machine] = left.max()
         self.tenants[machine, 0 if demand.is_share else demand.gpus] -= sign
+
+
+@cache
+def _can_start(name: str) -> Bools:
+    """Whether an instance can begin, by the slices that are held."""
+    return np.array([bool(free_starts(name, held)) for held in range(1 << MEMORY_SLICES)])

@@ -46,7 +46,8 @@ class Placer(ABC):
     def gpu(self, machine: int, demand: Demand) -> int:
         """The GPU of a machine for a pod that shares one: the fullest that has room."""
         left = self.machines.gpu_milli[machine]
-        return int(np.argmin(np.where(left >= demand.gpu_milli, left, WHOLE_MILLI + 1)))
+        room = self.machines.room(demand, np.array([machine]))[0]
+        return int(np.argmin(np.where(room, left, WHOLE_MILLI + 1)))
 
 
 class Random(Placer):
@@ -64,7 +65,7 @@ class Random(Placer):
 
     def gpu(self, machine: int, demand: Demand) -> int:
         """One of those that have room."""
-        room = np.flatnonzero(self.machines.gpu_milli[machine] >= demand.gpu_milli)
+        room = np.flatnonzero(self.machines.room(demand, np.array([machine]))[0])
         return int(room[self.draws.integers(len(room))])
 
 
@@ -108,7 +109,8 @@ class GpuPacking(Placer):
         whole = machines.whole[index]
         if demand.is_share:
             left = machines.gpu_milli[index]
-            tightest = np.where(left >= demand.gpu_milli, left, WHOLE_MILLI + 1).min(axis=1)
+            room = machines.room(demand, index)
+            tightest = np.where(room, left, WHOLE_MILLI + 1).min(axis=1)
             shared = np.maximum(BEST - tightest // 10 // 10, BEST // 2)
             score = np.where(tightest < WHOLE_MILLI, shared, BEST // 2 - 1)
         else:
@@ -161,7 +163,7 @@ class Fgd(Placer):
         gain -= fragmentation.of_gpus(before[:, np.newaxis], left).sum(axis=1)
         gain -= fragmentation.of_whole(before, whole)
         if demand.is_share:
-            gain = (gain[:, np.newaxis] + self._on_each_gpu(after, left, whole, demand)).max(axis=1)
+            gain = (gain[:, np.newaxis] + self._on_each_gpu(after, index, demand)).max(axis=1)
         else:
             found = fragmentation.of_gpus(after, np.full_like(after, WHOLE_MILLI))
             gain += fragmentation.of_whole(after, whole - demand.gpus) - demand.gpus * found
@@ -172,18 +174,19 @@ class Fgd(Placer):
         machines, fragmentation = self.machines, self.fragmentation
         one = np.array([machine])
         kind, cpu = machines.kind[one], machines.cpu_milli[one]
-        left, whole = machines.gpu_milli[one], machines.whole[one]
+        left = machines.gpu_milli[one]
         after = fragmentation.row(kind, cpu - demand.cpu_milli)
         others = fragmentation.of_gpus(after[:, np.newaxis], left).sum()
-        gain = others + self._on_each_gpu(after, left, whole, demand)[0]
+        gain = others + self._on_each_gpu(after, one, demand)[0]
         before = fragmentation.pods * machines.idle_milli[one] - fragmentation.of(machines, one)
         fall = np.where(gain > _NONE // 2, gain - before + fragmentation.pods * demand.milli, _NONE)
         return int(np.argmax(self._score(fall)))
 
-    def _on_each_gpu(self, row: Ints, left: Ints, whole: Ints, demand: Demand) -> Ints:
+    def _on_each_gpu(self, row: Ints, index: Ints, demand: Demand) -> Ints:
         """By machine and GPU: what pods find more there and in whole GPUs, if it goes there."""
+        left, whole = self.machines.gpu_milli[index], self.machines.whole[index]
         row = row[:, np.newaxis]
-        fits = left >= demand.gpu_milli
+        fits = self.machines.room(demand, index)
         found = self.fragmentation.of_gpus(row, np.where(fits, left - demand.gpu_milli, 0))
         found -= self.fragmentation.of_gpus(row, left)
         is_whole = left == WHOLE_MILLI

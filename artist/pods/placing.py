@@ -16,10 +16,14 @@ from artist.pods.pod_list import Demand, Ints, PodList
 
 
 class Place(NamedTuple):
-    """Where a pod is: the machine by its place in the visiting order, and the GPUs there."""
+    """Where a pod is: the machine by its place in the visiting order, and the GPUs there.
+
+    `start` is the memory slice where its MIG instance begins.
+    """
 
     machine: int
     gpus: list[int]
+    start: int
 
 
 class Placing:
@@ -60,13 +64,13 @@ class Placing:
             gpus = [self._rule.gpu(machine, demand)]
         else:
             gpus = self.machines.whole_gpus(machine, demand.gpus)
-        self.machines.claim(machine, demand, gpus)
+        start = self.machines.claim(machine, demand, gpus)
         self._changed(machine, demand.milli)
-        return Place(machine, gpus)
+        return Place(machine, gpus, start)
 
     def leave(self, place: Place, demand: Demand) -> None:
         """Take from a pod what it holds."""
-        self.machines.release(place.machine, demand, place.gpus)
+        self.machines.release(place.machine, demand, place.gpus, place.start)
         self._changed(place.machine, -demand.milli)
 
     def _changed(self, machine: int, milli: int) -> None:

@@ -1,8 +1,9 @@
 """Pods and what they ask for, read from a CSV file as Alibaba publishes its openb pods.
 
 Columns: `cpu_milli`, `memory_mib`, `num_gpu`, `gpu_milli` (thousandths of each GPU; below 1000 only
-where `num_gpu` is 1) and perhaps `gpu_spec` (kinds of GPUs, `V100M16|V100M32`; none: any). Others
-are not read. Source: cluster-trace-gpu-v2023/README.md of github.com/alibaba/clusterdata.
+where `num_gpu` is 1) and perhaps `gpu_spec` (kinds of GPUs, `V100M16|V100M32`; none: any). Source:
+cluster-trace-gpu-v2023/README.md of github.com/alibaba/clusterdata. Our own is `mig`, a profile
+such as `3g.20gb`, from which `gpu_milli` follows. Others are not read.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from artist.errors import TraceError, shortened
 from artist.io.csv_rows import Row, csv_rows
 from artist.io.reading import decode, read_bytes
 from artist.pods.machine_file import MOST_GPUS, MOST_MILLI
+from artist.pods.mig import ALL, NAMES, SLICE_MILLI
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 
@@ -26,13 +28,15 @@ WHOLE_MILLI = 1000
 
 COLUMNS = ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 KINDS = "gpu_spec"
+MIG = "mig"
 
 
 class Demand(NamedTuple):
     """What a pod asks for: all of it on one machine.
 
     `gpu_milli` is the share of each of its `gpus`; a pod shares a GPU only if it asks for one.
-    `kinds` are the kinds of GPUs that it can use; if there are none, all.
+    `kinds` are the kinds of GPUs that it can use; if there are none, all. `mig` is the profile of
+    the instance that it asks for on a GPU in MIG mode; empty: it needs a GPU in no such mode.
     """
 
     cpu_milli: int
@@ -40,6 +44,7 @@ class Demand(NamedTuple):
     gpus: int
     gpu_milli: int
     kinds: tuple[str, ...] = ()
+    mig: str = ""
 
     @property
     def milli(self) -> int:
@@ -98,7 +103,7 @@ def pods_of(path: Path, rows: Sequence[Row]) -> PodList:
     known: dict[tuple[str, ...], int] = {}
     which = []
     for where, row in rows:
-        cells = (*(row[name] for name in COLUMNS), row.get(KINDS, ""))
+        cells = (*(row[name] for name in COLUMNS), row.get(KINDS, ""), row.get(MIG, ""))
         if cells not in known:
             known[cells] = number.setdefault(_demand(where, row), len(number))
         which.append(known[cells])
@@ -108,7 +113,10 @@ def pods_of(path: Path, rows: Sequence[Row]) -> PodList:
 
 
 def _demand(where: str, row: dict[str, str]) -> Demand:
-    gpus = _count(where, row, "num_gpu", 0, MOST_GPUS)
+    mig = row.get(MIG, "")
+    if mig:
+        row = row | {"gpu_milli": _milli_of(where, mig, row["gpu_milli"])}
+    gpus = _count(where, row, "num_gpu", int(bool(mig)), 1 if mig else MOST_GPUS)
     fewest = {0: 0, 1: 1}.get(gpus, WHOLE_MILLI)
     return Demand(
         cpu_milli=_count(where, row, "cpu_milli", 0, MOST_MILLI),
@@ -116,7 +124,20 @@ def _demand(where: str, row: dict[str, str]) -> Demand:
         gpus=gpus,
         gpu_milli=_count(where, row, "gpu_milli", fewest, WHOLE_MILLI) if gpus else 0,
         kinds=tuple(filter(None, row.get(KINDS, "").split("|"))) if gpus else (),
+        mig=mig,
     )
+
+
+def _milli_of(where: str, mig: str, text: str) -> str:
+    """Thousandths of a GPU that a MIG profile holds; the column may leave them out."""
+    if mig not in ALL:
+        raise TraceError(f"{where}: mig is {shortened(mig)}, expected one of {', '.join(NAMES)}")
+    milli = str(SLICE_MILLI * ALL[mig].memory)
+    if text not in ("", milli):
+        raise TraceError(
+            f"{where}: gpu_milli is {shortened(text)}, expected {milli} or nothing beside {mig}"
+        )
+    return milli
 
 
 def _count(where: str, row: dict[str, str], column: str, least: int, most: int) -> int:

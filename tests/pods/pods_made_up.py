@@ -56,6 +56,7 @@ demands = (
         st.just(1),
         st.sampled_from((1, 200, 333, 500, 750, 999, 1000)),
         st.sampled_from(((), ("V100",), ("T4",), ("V100", "T4"), ("K80",))),
+        st.just(""),
     )
     | st.builds(
         Demand,
@@ -64,8 +65,16 @@ demands = (
         st.sampled_from((2, 3, 4, 8)),
         st.just(1000),
         st.sampled_from(((), ("V100",))),
+        st.just(""),
     )
-    | st.builds(Demand, st.sampled_from((500, 3000)), st.integers(0, 400), st.just(0), st.just(0))
+    | st.builds(
+        Demand,
+        st.sampled_from((500, 3000)),
+        st.integers(0, 400),
+        st.just(0),
+        st.just(0),
+        mig=st.just(""),
+    )
 )
 
 lists = st.lists(demands, min_size=1, max_size=40).map(lambda some: pod_list(Counter(some)))

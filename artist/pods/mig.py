@@ -1,0 +1,83 @@
+"""GPUs in MIG mode: which instances they can be divided into, and where these can begin.
+
+A GPU has 8 memory slices and 7 compute slices. An instance takes consecutive memory slices, and
+begins only where its profile allows. Instances that do not overlap never have more than 7 compute
+slices. Nothing that runs is moved. Source: NVIDIA, *Multi-Instance GPU user guide*, "Supported MIG
+profiles", and the placements that `nvidia-smi mig -lgipp` lists there for profiles 19, 15, 14, 9, 5
+and 0. A pod holds eighths of a GPU, one for each memory slice.
+
+`1g.10gb` of a GPU with 40 GB, two memory slices, is left out: with 80 GB this is the name of one.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Literal, NamedTuple
+
+MEMORY_SLICES, COMPUTE_SLICES = 8, 7
+SLICE_MILLI = 1000 // MEMORY_SLICES
+"""Thousandths of a GPU that a pod holds for each memory slice; 125, exactly."""
+
+Mode = Literal["a100-40gb", "a100-80gb", "h100-80gb"]
+"""GPUs that can be in MIG mode, by name and memory."""
+
+
+class Profile(NamedTuple):
+    """A kind of instance: its compute and memory slices, and the memory slices where it begins."""
+
+    compute: int
+    memory: int
+    starts: tuple[int, ...]
+
+
+_SMALL = {
+    "1g.5gb": Profile(1, 1, (0, 1, 2, 3, 4, 5, 6)),
+    "2g.10gb": Profile(2, 2, (0, 2, 4)),
+    "3g.20gb": Profile(3, 4, (0, 4)),
+    "4g.20gb": Profile(4, 4, (0,)),
+    "7g.40gb": Profile(7, 8, (0,)),
+}
+_LARGE = {
+    "1g.10gb": Profile(1, 1, (0, 1, 2, 3, 4, 5, 6)),
+    "1g.20gb": Profile(1, 2, (0, 2, 4, 6)),
+    "2g.20gb": Profile(2, 2, (0, 2, 4)),
+    "3g.40gb": Profile(3, 4, (0, 4)),
+    "4g.40gb": Profile(4, 4, (0,)),
+    "7g.80gb": Profile(7, 8, (0,)),
+}
+PROFILES: dict[Mode, dict[str, Profile]] = {
+    "a100-40gb": _SMALL,
+    "a100-80gb": _LARGE,
+    "h100-80gb": _LARGE,
+}
+"""Mode -> name -> profile. A name is one profile whatever the mode."""
+
+ALL = _SMALL | _LARGE
+NAMES = tuple(ALL)
+
+
+def slices(profile: Profile, start: int) -> int:
+    """The memory slices of an instance, a bit for each."""
+    return ((1 << profile.memory) - 1) << start
+
+
+@cache
+def free_starts(name: str, held: int) -> tuple[int, ...]:
+    """Where an instance can begin if the slices `held` are, a bit for each."""
+    profile = ALL[name]
+    return tuple(start for start in profile.starts if not slices(profile, start) & held)
+
+
+@cache
+def best_start(name: str, held: int) -> int:
+    """Where an instance begins: where most starts of all profiles stay free, then the lowest.
+
+    `held` are the slices that instances have; one of `free_starts` there must be.
+    """
+    family = _SMALL if name in _SMALL else _LARGE
+
+    def left(start: int) -> int:
+        after = held | slices(ALL[name], start)
+        return sum(len(free_starts(other, after)) for other in family)
+
+    return max(free_starts(name, held), key=lambda start: (left(start), -start))
