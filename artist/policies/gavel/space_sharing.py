@@ -65,7 +65,7 @@ class Beside:
         self._groups, self._table = groups, table
 
     def added(self, jobs: Jobs, *needs: Floats) -> Jobs:
-        """The jobs with their pairs. `needs`: what else tells jobs apart, [J] each."""
+        """The jobs with their pairs, if any pay. `needs`: what else tells jobs apart, [J] each."""
         facts = np.column_stack([self._groups, jobs.gpus, jobs.speeds, *needs])
         _, first, alike = np.unique(facts, axis=0, return_index=True, return_inverse=True)
         members = [np.flatnonzero(alike.ravel() == group).tolist() for group in range(len(first))]
@@ -81,12 +81,9 @@ class Beside:
                         )
                         chosen += found
                         speeds += [both] * len(found)
-        kinds = len(jobs.capacity)
-        return jobs._replace(
-            pairs=Pairs(
-                np.array(chosen, np.int64).reshape(-1, 2), np.array(speeds).reshape(-1, 2, kinds)
-            )
-        )
+        if not chosen:
+            return jobs
+        return jobs._replace(pairs=Pairs(np.array(chosen), np.array(speeds)))
 
     def _speeds(self, jobs: Jobs, one: int, other: int) -> Floats:
         """[2, K] of two jobs beside each other; 0 on kinds on which they do not pair."""
