@@ -291,7 +291,21 @@ def test_the_last_words_of_a_wait_are_its_reason() -> None:
     ]
     waits = table(rows, tree, jobs)
     assert some(waits, "start_s", "cause") == [(0.0, "policy"), (12.0, "left-free")]
-    assert waits[0]["reason"] == "last words; it wanted 1, and at most 1 GPU was free in all"
+    assert waits[0]["reason"] == "last words; it wanted 1, and no GPU was free"
+
+
+def test_gpus_that_only_change_hands_are_not_told_as_free_beside_a_policys_reason() -> None:
+    # At 5, long's 3 GPUs end and go to next at once; late, told of a quota, never saw more than 1.
+    jobs = [job("long", 3, 5), job("next", 3, 5), job("late", 2, 5)]
+    answers = {
+        0: [Start(0, on({0: 3})), Wait(1, "a queue"), Wait(2, "above its quota")],
+        5: [Start(1, on({0: 3}))],
+        10: [Start(2, on({0: 2}))],
+    }
+    tree = cluster([4])
+    late = table(run(tree, jobs, Script(answers)), tree, jobs)[1]
+    assert late["reason"] == "above its quota; it wanted 2, and at most 1 GPU was free"
+    assert late["free_gpus_max"] == 4  # what passed from hand to hand counts there
 
 
 def test_seconds_by_cause_by_hand() -> None:

@@ -69,6 +69,8 @@ class _Free(NamedTuple):
 
     most: Whole
     """Most at any instant, counting GPUs that change hands."""
+    stayed: Whole
+    """Most that stayed free for a time."""
     left_for: Whole
     """For how many ticks at least as many stayed free as the job needs to run."""
     last: Whole
@@ -187,11 +189,13 @@ def _free(inputs: WaitInputs, waits: Waits) -> _Free:
         if partly.any():
             too_few = np.where(steady < gpus, steady, -1)
             fewer[partly] = _largest_between(too_few, low[partly], high[partly])
+    stayed = _largest_between(np.where(stays_so, steady[:-1], 0), low, high)
     later = last + 1 < high
     after = _largest_between(most_at, np.where(later, np.maximum(last + 1, low), low), high)
     since = np.maximum(steady[last], np.where(later, after, 0))
     known = np.where(last >= low, ticks[last], -1)
-    return _Free(_largest_between(most_at, low, high), left_for, known, since, fewer)
+    most = _largest_between(most_at, low, high)
+    return _Free(most, stayed, left_for, known, since, fewer)
 
 
 def _over_time(inputs: WaitInputs, ticks: Whole) -> tuple[Whole, Whole]:
@@ -313,6 +317,7 @@ def _reasons(
                 inputs.wanted[waits.handle].tolist(),
                 inputs.least[waits.handle].tolist(),
                 free.most.tolist(),
+                free.stayed.tolist(),
                 free.since.tolist(),
                 free.fewer.tolist(),
                 (waits.end - free.last).tolist(),
@@ -333,6 +338,7 @@ class _Figures(NamedTuple):
     gpus: int
     least: int
     most_free: int
+    most_stayed: int
     most_since: int
     fewer: int
     since: Tick
@@ -368,7 +374,9 @@ def _reason(cause: str, told: _Told | None, wait: _Figures) -> str:
     least = f" (at least {wait.least})" if wait.least < wait.gpus else ""
     wanted, free = f"it wanted {wait.gpus}{least}", _most_free(wait.most_free)
     if told is not None and cause in told.ticks:
-        in_all = " in all" if wait.most_free >= wait.least else ""  # so where they lay told
+        # GPUs that only changed hands would ask why the job did not get them.
+        free = _most_free(wait.most_stayed)
+        in_all = " in all" if wait.most_stayed >= wait.least else ""  # so where they lay told
         return f"{_told_text(told, wait.length)}; {wanted}, and {free}{in_all}"
     besides = "" if told is None else f"; besides, {_told_text(told, wait.length)}"
     if cause == GPUS:
