@@ -137,9 +137,9 @@ def _contention_sentence(summary: Mapping[str, Any], scenario: Scenario) -> str:
         fabric = build_fabric(scenario)
         return nothing_lost(build_cluster(scenario, fabric), fabric)
     return (
-        f"Jobs lost {lost_h:,.{1 if lost_h >= 10 else 3}f} job-hours to each other on links: "
-        f"{100 * summary['contention_slowdown_mean']:.2f} % of a job's running time on "
-        f"average, {100 * summary['contention_slowdown_p95']:.2f} % at the 95th percentile "
+        f"Jobs lost {lost_h:,.{1 if lost_h >= 10 else 3}f} job-hours to each other on links, and "
+        f"so ran {100 * summary['contention_slowdown_mean']:.2f} % longer on average, "
+        f"{100 * summary['contention_slowdown_p95']:.2f} % at the 95th percentile "
         f"(contention {summary['contention']})."
     )
 
