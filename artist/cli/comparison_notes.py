@@ -203,7 +203,8 @@ def _more_is_worse(comparison: Comparison) -> Iterator[str]:
         if metric not in comparison.metrics:
             continue
         means = {label.partition("=")[2]: mean for label, mean in comparison.means(metric).items()}
-        if sentence := more_is_worse(comparison.setting, name, means):
+        repeated = len(comparison.replicates) > 1
+        if sentence := more_is_worse(comparison.setting, name, means, explained=repeated):
             yield sentence
             return
 

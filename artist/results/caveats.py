@@ -152,10 +152,13 @@ MUCH_WORSE = 1.5
 _SIZE = re.compile(r"([0-9.]+)(.*)")
 
 
-def more_is_worse(setting: str, metric: str, by_value: Mapping[str, float]) -> str:
+def more_is_worse(
+    setting: str, metric: str, by_value: Mapping[str, float], *, explained: bool = True
+) -> str:
     """Whether more GPUs, faster links or fewer jobs made a metric much worse; empty if not.
 
     `by_value`: the metric, in words, under each value of the setting. Values must have one unit.
+    `explained`: say why, which one run of each value, perhaps a rare catastrophe, cannot tell.
     """
     name = setting.rpartition(".")[2]
     sizes = {value: _SIZE.fullmatch(value) for value in by_value}
@@ -170,10 +173,12 @@ def more_is_worse(setting: str, metric: str, by_value: Mapping[str, float]) -> s
                 worst, pair = by_value[more] / by_value[less], (more, less)
     if not pair[0]:
         return ""
+    told = f"With {name}={pair[0]} the {metric} is {short(worst)} times that with {name}={pair[1]}"
+    if not explained:
+        return f"{told}, in one run each."
     return (
-        f"With {name}={pair[0]} the {metric} is {short(worst)} times that with {name}={pair[1]}: "
-        "where more GPUs are free, jobs spread over more links. Policies that wait for GPUs close "
-        "together avoid that: dally, or the option placement=consolidate-or-wait."
+        f"{told}: where more GPUs are free, jobs spread over more links. Policies that wait for "
+        "GPUs close together avoid that: dally, or the option placement=consolidate-or-wait."
     )
 
 

@@ -91,15 +91,22 @@ def test_a_sweep_and_a_comparison_tell_it(artist, tmp_path) -> None:
         "j,0,2,mobilenetv3,100,0.01\nk,0,2,mobilenetv3,100,0.01\n"
     )
     base = {"trace": "t.csv", "machines_per_rack": 1, "gpus_per_machine": 3, "fabric": "dally2025"}
-    document = {"name": "e", "version": 1, "base": base, "grid": {"racks": [1, 2]}}
+    grid = {"racks": [1, 2]}
+    document = {"name": "e", "version": 1, "base": base, "grid": grid}
     base |= {"policy": "tiresias", "policy_options": {"placement": "any"}}
     (tmp_path / "e.yaml").write_text(json.dumps(document))
-    told = r"With racks=2 the makespan is .* times that with racks=1: where more GPUs are free"
+    told = r"With racks=2 the makespan is .* times that with racks=1"
+    once = artist("sweep", "e.yaml", "--out", "once").stdout
+    assert re.search(rf"{told}, in one run each\.", once)
+    assert "One run each: a difference may be noise. For intervals add permutation: [0, 1" in once
+    grid["permutation"] = [0, 1]
+    (tmp_path / "e.yaml").write_text(json.dumps(document))
+    told += ": where more GPUs are free"
     assert re.search(told, artist("sweep", "e.yaml", "--out", "out").stdout)
     ran = artist(
         "compare", "--trace", "t.csv", "--policies", "tiresias", "--vary", "racks=1,2",
         "--machines-per-rack", "1", "--gpus-per-machine", "3", "--fabric", "dally2025",
-        "--set", "policy.placement=any", "--permutations", "1",
+        "--set", "policy.placement=any", "--permutations", "2",
     )  # fmt: skip
     assert re.search(told, ran.stdout), ran.stderr
 

@@ -180,8 +180,13 @@ def _print_results(experiment: Experiment, result: SweepResult, results: Path) -
     if replicated and (sentence := _catastrophe(experiment, alike.values(), results.parent)):
         print_text(sentence)
     folder = shlex.quote(str(results.parent))
-    if len(result.rows) > 1:
+    if replicated:
         print_text(f"Differences with intervals, and figures: artist report {folder}")
+    elif len(rows) > 1:
+        print_text(
+            "One run each: a difference may be noise. For intervals add permutation: "
+            f"[0, 1, 2, 3, 4] to the grid; figures: artist report {folder}"
+        )
     if sentence := _more_is_worse(experiment, result):
         print_text(sentence)
 
@@ -202,7 +207,8 @@ def _more_is_worse(experiment: Experiment, result: SweepResult) -> str:
             values.setdefault(str(row[setting]), []).append(float(row["makespan_s"]))
         for place, values in places.items():
             means = replicate_means(values)
-            if sentence := more_is_worse(setting, "makespan", means):
+            repeated = all(len(runs) > 1 for runs in values.values())
+            if sentence := more_is_worse(setting, "makespan", means, explained=repeated):
                 return f"{', '.join(place)}: {sentence}" if place else sentence
     return ""
 
