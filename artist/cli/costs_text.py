@@ -29,9 +29,9 @@ def print_costs(found: Sequence[Priced], costs: Costs, setting: str) -> None:
     columns = ("price per hour", "more per hour", "GPUs gained", "per GPU-hour gained")
     print_table(f"costs{f' in{unit}' if unit else ''}", (setting, *columns), rows)
     print_text(
-        "GPUs gained: GPUs that are added, and GPUs that jobs need no longer since they hold them "
-        f"for less time (on average until {found[0].variant} has finished all jobs). They count, "
-        "and are paid, whether or not jobs use them."
+        "GPUs gained: those added, less those that jobs hold more for the same work, or plus those "
+        f"that they hold less (on average until {found[0].variant} has finished all jobs). Added "
+        "GPUs count, and are paid, whether or not jobs use them."
     )
     for one in [one for one in found if one.extra_gpu_hour][:1]:
         whole = costs.gpu_hour + one.extra_gpu_hour
@@ -64,7 +64,7 @@ def cheapest(found: Sequence[Priced], costs: Costs) -> str:
     rent = f"a GPU-hour costs {short(costs.gpu_hour)}{unit}"
     gaining = sorted((one for one in found[1:] if one.sure), key=lambda one: one.price)
     if not gaining:
-        return f"No variant surely gains GPU time; {rent}."
+        return f"No variant surely gains GPUs, added less those that jobs hold more; {rent}."
     best, *others = gaining
     told = f"Cheapest GPU time: {best.variant}, {_price(best)}{unit} per GPU-hour gained"
     first = found[0]

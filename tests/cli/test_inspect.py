@@ -137,6 +137,9 @@ def test_an_option_with_some_values_is_explained_with_all_of_them(capsys) -> Non
         "knows_run_times",
         "16x8x2x4",
         "consolidate-or-wait",
+        "GPUs gained",
+        "per GPU-hour gained",
+        "more per hour",
         *CAUSE_WORDS.values(),
         *CAUSE_WORDS,
     ],
@@ -144,6 +147,29 @@ def test_an_option_with_some_values_is_explained_with_all_of_them(capsys) -> Non
 def test_every_word_that_answers_print_is_explained(printed: str, capsys) -> None:
     explain([printed])
     assert "meaning\t" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("asked", "set_it"),
+    [
+        ("checkpoint.interval_s", "--set checkpoint.interval_s=VALUE"),
+        ("interval_s", "--set checkpoint.interval_s=VALUE"),
+        ("checkpoint.cost_s", "--set checkpoint.cost_s=VALUE"),
+        ("fabric.rack.bandwidth", "--set fabric.rack.bandwidth=VALUE"),
+        ("data.remote", "--set data.remote=VALUE"),
+        ("contention.jitter", "--set contention.jitter=VALUE"),
+    ],
+)
+def test_a_key_of_a_group_of_settings_is_explained(asked: str, set_it: str, capsys) -> None:
+    explain([asked])
+    told = capsys.readouterr().out
+    assert set_it in told
+    assert "meaning\t" in told
+
+
+def test_a_group_of_settings_names_its_keys(capsys) -> None:
+    explain(["checkpoint"])
+    assert "keys\tcheckpoint.interval_s, checkpoint.cost_s\n" in capsys.readouterr().out
 
 
 def test_the_code_of_a_cause_has_the_meaning_of_its_words(capsys) -> None:

@@ -245,12 +245,15 @@ def _setting_facts(name: str) -> dict[str, str]:
         field = Scenario.model_fields[name]
         facts = {"meaning": field.description or "", "default": _default(field)}
         if name in GROUPS.values():  # the meaning of a group tells its form of --set
-            return {**facts, "set it": f"{name}: {{KEY: VALUE}} in a scenario"}
+            group = next(group for group, field in GROUPS.items() if field == name)
+            level = ".LEVEL" if group == "fabric" else ""
+            keys = ", ".join(f"{group}{level}.{key}" for key in _fields_of_groups().get(group, {}))
+            return {**facts, "keys": keys, "set it": f"{name}: {{KEY: VALUE}} in a scenario"}
         return {**facts, "set it": f"--set {name}=VALUE, or {name}: VALUE in a scenario"}
     by_policy = _policies_by_option()
     option = name.removeprefix("policy.")
     if option not in by_policy:
-        return {}
+        return _key_facts(name)
     entries = by_policy[option]
     fields = [_options(entry)[option] for entry in entries]
     field = fields[0]
@@ -261,6 +264,44 @@ def _setting_facts(name: str) -> dict[str, str]:
         "values": ", ".join(dict.fromkeys(values)),
         "policies": ", ".join(entry.id for entry in entries),
         "set it": f"--set policy.{option}=VALUE",
+    }
+
+
+def _key_facts(name: str) -> dict[str, str]:
+    """What a key of a group of settings means, `checkpoint.interval_s` or `fabric.rack.bandwidth`.
+
+    The group may be left out.
+    """
+    group, _, key = name.rpartition(".")
+    for known, fields in _fields_of_groups().items():
+        if key in fields and group.partition(".")[0] in ("", known):
+            asked = group or (f"{known}.LEVEL" if known == "fabric" else known)
+            values = dict.fromkeys(_literals(fields[key].annotation))
+            return {
+                "meaning": fields[key].description or "",
+                "default": _default(fields[key]),
+                "values": ", ".join(values),
+                "set it": f"--set {asked}.{key}=VALUE",
+            }
+    return {}
+
+
+def _fields_of_groups() -> dict[str, dict[str, FieldInfo]]:
+    """The keys of the groups of settings other than `policy`, with what describes them."""
+    from artist.cluster.fabric import FabricSystem
+    from artist.cluster.fabric_options import LevelOptions
+    from artist.data.gate import DataOptions
+    from artist.failures.checkpoints import CheckpointOptions
+    from artist.network.rates.contended_rates import ContentionOptions
+    from artist.workload.division.job_parallelism import JobParallelism
+
+    return {
+        "checkpoint": CheckpointOptions.model_fields,
+        "fabric": LevelOptions.model_fields,
+        "contention": ContentionOptions.model_fields,
+        "data": DataOptions.model_fields,
+        "parallelism": JobParallelism.model_fields,
+        "system": FabricSystem.model_fields,
     }
 
 
@@ -282,7 +323,12 @@ def _other_names() -> list[str]:
 
     listed = [name for kind in _MORE for name in _names_of(kind)]
     own = [*(entry.id for entry in POLICIES), *Scenario.model_fields, *_policies_by_option()]
-    return [*own, *listed]
+    keys = [
+        f"{'fabric.LEVEL' if group == 'fabric' else group}.{key}"
+        for group, fields in _fields_of_groups().items()
+        for key in fields
+    ]
+    return [*own, *keys, *listed]
 
 
 def _options_of_host(entry: Entry) -> str:
