@@ -44,7 +44,8 @@ def compare(
         list[str] | None,
         typer.Option(
             metavar="SETTING=A,B,...",
-            help="Compare values of a setting, also x2 or +2; given twice, all combinations.",
+            help="Compare values of a setting, also x2 or +2; given twice, all combinations, both "
+            "changes at once too.",
         ),
     ] = None,
     across: Annotated[
