@@ -34,8 +34,8 @@ class JobState:
     """
 
     __slots__ = (
-        "_beside", "_ceded", "_gpu_ticks", "_run_ticks", "_saved", "arrival", "batch", "beside",
-        "checkpoint", "checkpoint_s", "entered", "epoch", "failures", "failures_in_a_row", "finish",
+        "_batch", "_beside", "_ceded", "_gpu_ticks", "_run_ticks", "_saved", "arrival", "batch",
+        "beside", "checkpoint", "checkpoint_s", "entered", "epoch", "failures", "failures_in_a_row", "finish",
         "first_start",
         "former_placement", "gpus", "handle", "interval_start", "job", "lease_due", "migrations",
         "placement", "preemptions", "productive_from", "progress", "rate", "started", "tier",
@@ -61,6 +61,7 @@ class JobState:
         self.told: Wait | None = None
         self.turn: Turn | None = None
         self.batch: Batch | None = None
+        self._batch = 0
         self.rate: Rate | None = None
         self.epoch = 0
         self.preemptions = 0
@@ -149,6 +150,9 @@ class JobState:
         """Run at another rate; the interval's row is already written."""
         self.rate = rate
         self._beside = self.beside
+        if (goodput := self.job.goodput) is not None:
+            batch = goodput.submitted(self.gpus) if self.batch is None else self.batch
+            self._batch = batch.total(self.gpus)
         self.checkpoint_s = self.progress.set_rate(rate, self.checkpoint)
 
     def hold(self, hold: Hold) -> None:
@@ -195,6 +199,7 @@ class JobState:
             self.checkpoint_s,
             rate.compute_scale,
             beside,
+            self._batch,
         )
 
     def schedule(self, queue: EventQueue, now: Tick, *, leased: bool) -> None:

@@ -65,6 +65,8 @@ class PlacementRow(NamedTuple):
     """Compute time of an iteration over the job's `compute_s` (`Rate.compute_scale`)."""
     beside: tuple[int, ...] = ()
     """Handles of the other jobs on these GPUs, ascending."""
+    batch: int = 0
+    """Samples of an iteration, of a job with goodput parameters; 0 of others."""
 
     @property
     def first(self) -> bool:

@@ -151,6 +151,8 @@ def placement_table(
     }
     if any(row.beside for row in placements):
         columns["beside"] = [[job_ids[handle] for handle in row.beside] for row in placements]
+    if any(row.batch for row in placements):
+        columns["batch"] = [row.batch for row in placements]
     return typed("placements", columns)
 
 

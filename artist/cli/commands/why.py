@@ -173,6 +173,8 @@ def _stay_line(stay: dict[str, Any]) -> tuple[str, str]:
     kind = f" of {stay['gpu_kind']}" if "gpu_kind" in stay else ""
     if stay.get("beside"):
         kind += f" beside {_jobs(stay['beside'])}"
+    if stay.get("batch"):
+        kind += f" with a batch of {stay['batch']:,}"
     where = f"{stay['signature']}{kind}, tier {stay['level']}{speed}; {ended_words(stay['ended'])}"
     return f"runs on {stay['gpus']}", where
 

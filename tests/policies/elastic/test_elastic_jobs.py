@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 from support import S, Script, cluster, finishes, intervals, job, make_policy, on, run
 
+from artist.cli.commands.why import _stay_line
 from artist.contract import Decision, Migrate, SetBatch, Start, Wake, policy_name
 from artist.engine.rows import Rows
 from artist.errors import PolicyError
 from artist.policies.pollux.search import Player, Rules, Search, Spread, objective
+from artist.results.metrics import placement_table
 from artist.workload.goodput import Batch, Goodput
 from artist.workload.job import Job
 
@@ -50,6 +52,20 @@ def test_a_stay_begins_with_the_submitted_batch() -> None:
     script = {0: [Start(0, one), SetBatch(0, Batch(64, 0)), Wake(7 * S)], 7: [Migrate(0, two)]}
     rows = run(cluster([2, 2]), [elastic], Script(script))
     assert [row.iteration_s for row in intervals(rows, 0)] == pytest.approx([0.74, 0.42])
+    assert [row.batch for row in intervals(rows, 0)] == [128, 64]
+
+
+def test_a_run_of_jobs_with_goodput_says_their_batches() -> None:
+    tree, jobs = cluster([2]), [with_params("a", FREE, gpus=2, iterations=1000), job("b", 2)]
+    script = {0: [Start(0, on({0: 2})), Wake(7 * S)], 7: [SetBatch(0, Batch(64, 0)), Wake(500 * S)],
+              500: [Start(1, on({0: 2}))]}  # fmt: skip
+    rows = run(tree, jobs, Script(script))
+    told = placement_table(rows, tree, ["a", "b"], {})
+    assert list(told["batch"]) == [64, 128, 0]
+    assert "batch" not in placement_table(run(tree, jobs[1:], make_policy("fifo")), tree, "b", {})
+    stay = {"slowdown": None, "gpus": 2, "signature": "2", "level": "machine", "ended": "finished"}
+    assert _stay_line({**stay, "batch": 128})[1].startswith("2 with a batch of 128, tier machine")
+    assert _stay_line({**stay, "batch": 0})[1].startswith("2, tier machine")
 
 
 @pytest.mark.parametrize(
