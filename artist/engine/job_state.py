@@ -35,8 +35,8 @@ class JobState:
 
     __slots__ = (
         "_batch", "_beside", "_ceded", "_gpu_ticks", "_run_ticks", "_saved", "arrival", "batch",
-        "beside", "checkpoint", "checkpoint_s", "entered", "epoch", "failures", "failures_in_a_row", "finish",
-        "first_start",
+        "beside", "checkpoint", "checkpoint_s", "entered", "epoch", "failures", "failures_in_a_row",
+        "finish", "first_start",
         "former_placement", "gpus", "handle", "interval_start", "job", "lease_due", "migrations",
         "placement", "preemptions", "productive_from", "progress", "rate", "started", "tier",
         "told", "turn",
