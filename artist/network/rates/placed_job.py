@@ -50,7 +50,7 @@ class PlacedJob:
     started: Tick
     alone: Rate
     gpus_in_a_part: dict[Uplink, int]
-    """By uplink that the job crosses: its GPUs in the largest part at this level."""
+    """By uplink that the job crosses: the GPUs that may send over it (`Uplinks.crossed`)."""
     turn: Turn | None = None
     batch: Batch | None = None
     share: float = 1.0

@@ -18,9 +18,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from artist.cluster.links import Link, both_directions
 from artist.cluster.placement import Placement
-from artist.cluster.placement_shape import shape
+from artist.cluster.placement_shape import gpus_of, shape
 from artist.cluster.tree import ClusterTree
 from artist.contract import LinkPattern, Uplink, UpPhase
+from artist.estimates.dimensions import asked_shapes, level_sizes
 from artist.network.co_located import SLOWED, CurvedJob, seen_by_models
 from artist.network.demand.curves import Curves, LevelTraffic
 from artist.network.demand.ways import (
@@ -117,8 +118,18 @@ class Uplinks:
         return self._busy
 
     def crossed(self, placement: Placement) -> dict[Uplink, int]:
-        """The uplinks that a placement crosses, and its GPUs in the largest part."""
-        return crossed(self._tree, self._uplink_levels, placement)
+        """The uplinks that a placement crosses, and the GPUs that may send over each.
+
+        These are its GPUs in the largest part. A part of a regular shape that stands for an uneven
+        placement may have more (`traffic`).
+        """
+        found = crossed(self._tree, self._uplink_levels, placement)
+        placed = shape(self._tree, placement)
+        asked = asked_shapes(placed, self._fabric) if found else (placed,)
+        if asked == (placed,):
+            return found
+        largest = max(gpus_of(one) // level_sizes(one)[-1][1] for one in asked)
+        return {uplink: max(gpus, largest) for uplink, gpus in found.items()}
 
     def changed(self, touched: Iterable[Uplink]) -> set[int]:
         """Look again at uplinks that jobs have entered or left: handles of all affected jobs."""
@@ -313,8 +324,7 @@ class Uplinks:
 def crossed(tree: ClusterTree, stated: Iterable[int], placement: Placement) -> dict[Uplink, int]:
     """The uplinks of some levels that a placement crosses, and its GPUs in the largest part.
 
-    Parts are those in the units of a level. A small part of an uneven placement may send as a part
-    of a regular one does (`traffic`), but none sends more than the largest could.
+    Parts are those in the units of a level.
     """
     inside: dict[Uplink, int] = {}
     for level in stated:
