@@ -318,7 +318,8 @@ def _from_dates(table: Table, name: str, unit: str) -> list[float]:
                     "12"
                 )
                 raise table.error(index, name, expected, _ORDER.format(name))
-            raise table.error(index, name, expected)
+            others = [later for later in range(index + 1, len(texts)) if read(texts[later]) is None]
+            raise table.error(index, name, expected, others=others)
         moments.append(moment_s)
     first_s = min(moments, default=0.0)
     return [moment_s - first_s for moment_s in moments]

@@ -32,6 +32,9 @@ MAX_GPUS = 10**6
 # The widest published trace has 25. Every column costs time and memory in every row.
 MAX_COLUMNS = 1_000
 
+MOST_PLACES = 10
+"""An error names so many other bad cells of a column, and counts the rest."""
+
 HINT_PREFIX = "hint_"
 
 _DECIMAL_COMMA = re.compile(r"'-?\d+,\d+'", re.ASCII)
@@ -82,9 +85,17 @@ class Table:
         return f"{self.path}:1" if self.unit == "line" else f"{self.path}: header"
 
     def error(
-        self, index: int, name: str, expected: str, remedy: str = "correct this row"
+        self,
+        index: int,
+        name: str,
+        expected: str,
+        remedy: str = "correct this row",
+        others: Sequence[int] = (),
     ) -> TraceError:
-        """An error about one bad cell: its place, its column, its value and what was `expected`."""
+        """An error about one bad cell: its place, its column, its value and what was `expected`.
+
+        `others` are the rows whose cells of this column are bad too.
+        """
         source = self.sources.get(name)
         value = (source.cells if source else self.columns[name])[index]
         got = "missing" if value is None else repr(value)[:60]
@@ -94,13 +105,24 @@ class Table:
         of = f" (column {shortened(source.name)})" if source and source.name != name else ""
         return TraceError(
             f"{self.place(index)}: field {name!r}{of} is {got}{unit}, expected {expected}; {remedy}"
+            f"{self._bad_too(others)}"
         )
+
+    def _bad_too(self, others: Sequence[int]) -> str:
+        """The first places of other bad cells, so that all can be mended at once."""
+        if not len(others):
+            return ""
+        places = ", ".join(f"{self.numbers[index]:,}" for index in others[:MOST_PLACES])
+        rest = len(others) - MOST_PLACES
+        more = f" and {rest:,} more" if rest > 0 else ""
+        return f" (also bad: {self.unit}{'s' if len(others) > 1 else ''} {places}{more})"
 
     def texts(self, name: str) -> list[str]:
         """Texts that are not empty, without surrounding spaces."""
         texts = ["" if cell is None else str(cell).strip() for cell in self.columns[name]]
         if "" in texts:
-            raise self.error(texts.index(""), name, "a text that is not empty")
+            first, *others = (index for index, text in enumerate(texts) if not text)
+            raise self.error(first, name, "a text that is not empty", others=others)
         return texts
 
     def texts_or(self, name: str, default: str) -> list[str]:
@@ -127,7 +149,7 @@ class Table:
             if name == "duration":
                 seconds += ", or a length as in 21:44:38"
             remedy = time_remedy(self.columns[name][index], name)
-            raise self.error(index, name, seconds, remedy)
+            raise self.error(index, name, seconds, remedy, np.flatnonzero(~good)[1:].tolist())
         return values
 
     def has_clocks(self, name: str) -> bool:
@@ -215,7 +237,8 @@ class Table:
             TraceError: names the first cell that is not good.
         """
         if not good.all():
-            raise self.error(int(np.argmin(good)), name, expected)
+            first, *others = np.flatnonzero(~good).tolist()
+            raise self.error(first, name, expected, others=others)
 
     def hints(self) -> Iterable[dict[str, object]]:
         """Columns for policies (`hint_*`), not checked: one mapping per row."""
