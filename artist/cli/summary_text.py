@@ -10,18 +10,25 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from artist.cli.output import print_facts, print_text
+from artist.errors import one_line
 from artist.results.terms.chief_metrics import FIRST_OF_A_RUN, GROUPS_OF_A_RUN
 from artist.results.terms.glossary import find
 from artist.results.terms.number_text import FEW_DAYS, HOUR, DisplayUnit, time_text, time_unit
+from artist.units import counted
 
 if TYPE_CHECKING:
     from artist.config import Scenario
+    from artist.results.terms.columns import Table
 
 _REPEATS = {"comm_kept_mean": "comm_time_mean", "compute_kept_mean": "compute_time_mean"}
 """Shown only where it differs from the other: where jobs lose iterations."""
 
 # In the title, or beside another figure of communication that weighs jobs otherwise.
 _NOT_SHOWN = ("policy", "trace", "gpus", "jobs_total", "comm_time_share")
+
+
+_MOST_TENANTS = 8
+"""More are counted, not named; `tenants.parquet` has all."""
 
 
 def print_summary(summary: Mapping[str, Any]) -> None:
@@ -125,6 +132,19 @@ def print_sentences(summary: Mapping[str, Any], scenario: Scenario) -> None:
             print_text(_slow_in_jct(summary, scenario))
     if lacking := summary["models_not_calibrated"]:
         print_text(_lacking(scenario, lacking.split()))
+
+
+def tenants_sentence(tenants: Table) -> str:
+    """How long the jobs of each tenant waited on average, the longest wait first."""
+    rows = zip(tenants["tenant"], tenants["jobs"], tenants["queue_delay_mean_s"], strict=True)
+    waits = sorted((-float(wait_s), str(name)) for name, jobs, wait_s in rows if jobs)
+    if not waits:
+        return ""
+    unit = time_unit(-waits[0][0], days=FEW_DAYS)
+    told = [f"{one_line(name, 40)} {time_text(-wait_s, unit)}" for wait_s, name in waits]
+    rest = len(told) - _MOST_TENANTS
+    more = f" and {counted(rest, 'other tenant')} less" if rest > 0 else ""
+    return f"Mean wait of a job by tenant: {', '.join(told[:_MOST_TENANTS])}{more}."
 
 
 def _contention_sentence(summary: Mapping[str, Any], scenario: Scenario) -> str:

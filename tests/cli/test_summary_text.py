@@ -7,7 +7,7 @@ import json
 import pytest
 
 from artist.cli.commands.explain import explain
-from artist.cli.summary_text import communication_sentence, print_summary
+from artist.cli.summary_text import communication_sentence, print_summary, tenants_sentence
 from artist.config import Scenario
 from artist.results.terms.chief_metrics import FIRST_OF_A_RUN
 from artist.run import simulate
@@ -97,3 +97,18 @@ def test_contention_without_effect_says_why(artist, fabric: str, why: str) -> No
         f"Jobs lost nothing to each other on links: {why}"
         in artist(*asked, "--fabric", fabric).stdout
     )
+
+
+def test_the_mean_wait_of_each_tenant_is_told_the_longest_first() -> None:
+    waits_s = [3600.0, 7200.0, 0.0, 0.0]
+    tenants = {"tenant": ["a", "b", "c", "idle"], "jobs": [1, 2, 3, 0]}
+    assert tenants_sentence({**tenants, "queue_delay_mean_s": waits_s}) == (
+        "Mean wait of a job by tenant: b 120 min, a 60 min, c 0 min."
+    )
+    many = {"tenant": [f"t{i}" for i in range(10)], "jobs": [1] * 10}
+    told = tenants_sentence({**many, "queue_delay_mean_s": [60.0 * (10 - i) for i in range(10)]})
+    assert told.endswith(" and 2 other tenants less.")
+
+
+def test_without_jobs_of_tenants_no_wait_is_told() -> None:
+    assert tenants_sentence({"tenant": ["a"], "jobs": [0], "queue_delay_mean_s": [0.0]}) == ""

@@ -16,7 +16,7 @@ from artist.cli.progress_bar import Watch
 from artist.cli.query_options import fitted_before
 from artist.cli.remarks import remarks, sharing, unread_quotas
 from artist.cli.slow_settings import slow_settings
-from artist.cli.summary_text import print_sentences, print_summary
+from artist.cli.summary_text import print_sentences, print_summary, tenants_sentence
 
 if TYPE_CHECKING:
     from artist.config import Scenario
@@ -118,6 +118,8 @@ def sim(
         _say_run_to_recorded(result, printed=format_ is Format.TABLE and not quiet)
     if format_ is Format.TABLE and not quiet:
         print_sentences(summary, chosen)
+        if "tenants" in result.tables and (sentence := tenants_sentence(result.tables["tenants"])):
+            print_text(sentence)
         if sentence := last_job_sentence(result.tables["jobs"], summary["makespan_s"]):
             print_text(sentence)
         if sentence := slowest_job_sentence(result.tables["jobs"], result.tables["placements"]):
