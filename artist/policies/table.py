@@ -29,7 +29,8 @@ POLICIES = Registry(
         Entry(
             "dally",
             "artist.policies.dally.policy:Dally",
-            "delay scheduling per network level, timers tuned from past waits",
+            "delay scheduling per network level, timers tuned from past waits; ranks jobs by "
+            "Nw_sens (artist explain Nw_sens)",
             f"{DALLY}, section IV-B",
         ),
         Entry(

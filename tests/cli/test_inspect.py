@@ -140,6 +140,7 @@ def test_an_option_with_some_values_is_explained_with_all_of_them(capsys) -> Non
         "GPUs gained",
         "per GPU-hour gained",
         "more per hour",
+        "Nw_sens",
         *CAUSE_WORDS.values(),
         *CAUSE_WORDS,
     ],
