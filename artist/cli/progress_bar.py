@@ -176,10 +176,13 @@ def counting(
         raise
 
 
-def forecast(show: Callable[[int, int], None], workers: int) -> Callable[[int, int], None]:
+def forecast(
+    show: Callable[[int, int], None], workers: int, *, may_add: bool = False
+) -> Callable[[int, int], None]:
     """A function `show(done, total)` that also says, once, how long all runs will take.
 
     The estimate extrapolates the first tenth of the runs, and at least two of each worker.
+    `may_add`: say that undecided verdicts add runs to these.
     """
     begun = time.monotonic()
     told = False
@@ -191,6 +194,7 @@ def forecast(show: Callable[[int, int], None], workers: int) -> Callable[[int, i
             told = True
             whole_s = (time.monotonic() - begun) / done * total
             on = f"{counted(total, 'run')} on {counted(workers, 'worker')}"
-            note(f"{on}, about {duration(whole_s)} in all")
+            more = ", before those that undecided verdicts add" if may_add else ""
+            note(f"{on}, about {duration(whole_s)} in all{more}")
 
     return on_done

@@ -66,7 +66,9 @@ Overwrite = Annotated[
 
 @app.command()
 def models(
-    model: Annotated[str | None, typer.Option(help="See: artist list models.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="One (several: --all); see: artist list models.")
+    ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Every model that was measured.")] = False,
     measured: Annotated[
         Path | None, typer.Option(help="Measured shares, CSV (default: Dally's Table I).")

@@ -218,7 +218,7 @@ def compare(
             _runner(out, workers or cores(), go_on, resume=resume, overwrite=overwrite) as runner,
         ):
             remembered = Remembered(runner)
-            shown = show if quiet else forecast(show, workers or cores())
+            shown = show if quiet else forecast(show, workers or cores(), may_add=limit is not None)
             made = judged(remembered, _without_reused(shown, runner))
             if out is not None:
                 _keep(out, _told(made, worlds, prices, assumptions=assumptions), made, worlds)
