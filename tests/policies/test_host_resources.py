@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from itertools import product
 from pathlib import Path
@@ -22,7 +23,8 @@ from artist.cluster.placement import machine_counts
 from artist.cluster.tree import ClusterTree, HostSizes, Nested, nested
 from artist.cluster.visiting_order import VisitingOrder
 from artist.config import Scenario
-from artist.contract import Policy, Start
+from artist.contract import Migrate, Policy, Preempt, Start, Wait
+from artist.engine.compiled_core import core
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
 from artist.errors import ArtistError, PolicyError
@@ -225,6 +227,54 @@ def test_notices_and_outages_leave_no_machine_with_too_little(policy: str) -> No
         host = make_policy(policy, **options)
         rows, _ = run_with_failures(tree, jobs, {"maintenance": work}, policy=host)
         assert len(rows.jobs) == len(jobs)
+
+
+def lift(patch: pytest.MonkeyPatch, name: str) -> None:
+    """One job needs nothing of machines any more."""
+    fed, shortage, take = FreeGpus.fed, FreeHosts.shortage, FreeHosts.take
+    patch.setattr(FreeGpus, "fed", lambda x, y: x if y.id == name else fed(x, y))
+    patch.setattr(
+        FreeHosts, "shortage", lambda x, p, y: (y.id != name and shortage(x, p, y)) or None
+    )
+    patch.setattr(FreeHosts, "take", lambda x, p, y: y.id != name and take(x, p, y))
+
+
+@pytest.mark.skipif(core() == "compiled", reason="rules of compiled classes cannot be lifted")
+@pytest.mark.parametrize("policy", ["fifo-backfill", "las", "srtf", "dally", "tiresias"])
+def test_without_the_shortage_that_is_told_the_job_would_have_started(
+    policy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = Random(1)
+    jobs = [
+        needs(
+            str(number),
+            draw.choice([1, 2, 4, 8]),
+            draw.choice([0, 3, 8, 15]),
+            draw.choice([0, 10, 50]),
+            s=draw.randint(10, 200),
+            arrival_s=float(9 * number),
+        )
+        for number in range(50)
+    ]
+    one = make_policy(policy, **({"lease_s": 60.0} if make_policy(policy).lease else {}))
+    engine = simulator(machines([8, 8], [8, 8]), jobs, lease_s=lease_s(one))
+    told = set()
+    while (view := engine.next_question(one)) is not None:
+        before = copy.deepcopy(one)
+        answer = list(one.decide(view))
+        for wait in answer:
+            if not isinstance(wait, Wait) or wait.cause not in ("cpu_cores", "memory"):
+                continue
+            told.add(wait.cause)
+            with monkeypatch.context() as patch:
+                lift(patch, jobs[wait.handle].id)
+                without = copy.deepcopy(before).decide(view)
+            served = {x.handle for x in without if isinstance(x, Start | Migrate)}
+            lost = {x.handle for x in without if isinstance(x, Preempt)}
+            runs = wait.handle in view.running and wait.handle not in lost
+            assert wait.handle in served or runs
+        engine.answer(answer)
+    assert told == {"cpu_cores", "memory"}
 
 
 def test_fed_gpus_are_those_that_a_count_one_by_one_finds() -> None:
