@@ -117,11 +117,11 @@ LONGEST_REASON = 200
 """Characters of a reason. There may be one reason per job and question."""
 
 WaitCause: TypeAlias = Literal[
-    "timer", "consolidation", "links", "cpu_cores", "memory", "quota", "data", "notice", "policy"
+    "timer", "consolidation", "links", "quota", "data", "notice", "cpu_cores", "memory", "policy"
 ]
 """What keeps a job from GPUs that it could have: a delay timer; GPUs that lie too far apart; what
-it or others would lose on shared links; too few free CPU cores or too little memory on the machines
-of free GPUs; a quota; tables that are elsewhere; GPUs that are about to leave service; anything
+it or others would lose on shared links; a quota; tables that are elsewhere; GPUs that are about to
+leave service; too few CPU cores or too little memory free on the machines of free GPUs; anything
 else."""
 
 WAIT_CAUSES: tuple[WaitCause, ...] = get_args(WaitCause)

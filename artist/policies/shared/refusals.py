@@ -183,8 +183,10 @@ class Refusals:
 
 def too_little(handle: int, gpus: int, lacks: Shortage) -> Wait:
     """That a job waits because the machines of free GPUs lack cores or memory."""
-    words = f"{gpus} GPUs were free, but their machines had {lacks} that it needs there"
-    return Wait(handle, words, lacks.resource.cause)
+    whose = "1 GPU was free, but its machine"
+    if gpus > 1:
+        whose = f"{gpus} GPUs were free, but their machines"
+    return Wait(handle, f"{whose} had {lacks} that it needs there", lacks.resource.cause)
 
 
 def far_apart(widest: Widest, view: ClusterView, sharing: Sharing, job: JobView) -> Wait | None:
