@@ -276,7 +276,8 @@ UNLAWFUL = {
     "telling a number": ([Wait(1, 3)], "job 'b' waits because of 3, expected at most 200 char"),
     "telling an unknown cause": (
         [Wait(1, "so", "weather")],
-        "job 'b' waits with cause 'weather', expected one of timer, consolidation, links, quota",
+        "job 'b' waits with cause 'weather', expected one of timer, consolidation, links, "
+        "cpu_cores, memory, quota",
     ),
     "telling a number for a cause": ([Wait(1, "so", 3)], "job 'b' waits with cause 3, expected"),
     "a reason until a fraction": (
