@@ -279,5 +279,5 @@ def test_the_real_openb_pods() -> None:
     trace = read_trace(REAL / "alibaba_openb_pods.csv", rules=Rules(fractional=Fractional.ROUND_UP))
     assert len(trace.jobs) == 6203
     assert trace.dropped == {"CPU only": 1088, "never started": 861}
-    assert "whole GPUs (parts rounded up): 2573 jobs" in trace.filled
+    assert "whole GPUs (parts rounded up): 2,573 jobs" in trace.filled
     assert len(trace.jobs) + sum(trace.dropped.values()) == 8152
