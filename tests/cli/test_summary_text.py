@@ -7,9 +7,16 @@ import json
 import pytest
 
 from artist.cli.commands.explain import explain
-from artist.cli.summary_text import communication_sentence, print_summary, tenants_sentence
+from artist.cli.summary_text import (
+    chosen_intervals_sentence,
+    communication_sentence,
+    print_summary,
+    tenants_sentence,
+)
 from artist.config import Scenario
+from artist.failures.checkpoints import daly_interval_s
 from artist.results.terms.chief_metrics import FIRST_OF_A_RUN
+from artist.results.terms.number_text import time_text
 from artist.run import simulate
 
 FAILING = {"failures": "meta-rsc", "checkpoint": {"cost_s": 30}, "restart_s": 60}
@@ -112,3 +119,18 @@ def test_the_mean_wait_of_each_tenant_is_told_the_longest_first() -> None:
 
 def test_without_jobs_of_tenants_no_wait_is_told() -> None:
     assert tenants_sentence({"tenant": ["a"], "jobs": [0], "queue_delay_mean_s": [0.0]}) == ""
+
+
+def test_the_seconds_that_auto_comes_to_are_told() -> None:
+    # Each machine of meta-rsc fails 6.5 times in 1,000 days, and jobs lie on one or two.
+    settings = {"racks": 1, "trace": "tiny-batch", "jobs": 3, "failures": "meta-rsc"}
+    scenario = Scenario.model_validate(
+        {**settings, "checkpoint": {"interval_s": "auto", "cost_s": 300}}
+    )
+    told = chosen_intervals_sentence(scenario, simulate(scenario).tables["placements"])
+    two, one = (time_text(daly_interval_s(300.0, 1000 * 86_400 / 6.5 / n)) for n in (2, 1))
+    assert told == (
+        f"Checkpoints (auto): every {two} to {one} of work, by the failures of a job's GPUs."
+    )
+    hourly = Scenario.model_validate({**settings, "checkpoint": {"cost_s": 300}})
+    assert chosen_intervals_sentence(hourly, {}) == ""

@@ -16,7 +16,12 @@ from artist.cli.progress_bar import Watch
 from artist.cli.query_options import fitted_before
 from artist.cli.remarks import remarks, sharing, unread_quotas
 from artist.cli.slow_settings import slow_settings
-from artist.cli.summary_text import print_sentences, print_summary, tenants_sentence
+from artist.cli.summary_text import (
+    chosen_intervals_sentence,
+    print_sentences,
+    print_summary,
+    tenants_sentence,
+)
 
 if TYPE_CHECKING:
     from artist.config import Scenario
@@ -80,11 +85,14 @@ def sim(
     for sentence in () if quiet else slow_settings([chosen]):
         note(sentence)
     watch, earlier = Watch(quiet=quiet), _inode(out)
-    recorded = False
+    recorded = own_checkpoints = False
 
     def say_what_was_read(trace: Trace) -> None:
-        nonlocal recorded
+        nonlocal recorded, own_checkpoints
         recorded = trace.recorded
+        own_checkpoints = (chosen.failures != "none" or chosen.checkpoint is not None) and any(
+            (job.checkpoint_interval_s, job.checkpoint_cost_s) != (None, None) for job in trace.jobs
+        )
         options.say_what_was_read(trace, quiet=quiet)
 
     try:
@@ -118,6 +126,10 @@ def sim(
         _say_run_to_recorded(result, printed=format_ is Format.TABLE and not quiet)
     if format_ is Format.TABLE and not quiet:
         print_sentences(summary, chosen)
+        placements = result.tables["placements"]
+        chooses = "checkpoint_s" in placements and not own_checkpoints
+        if chooses and (sentence := chosen_intervals_sentence(chosen, placements)):
+            print_text(sentence)
         if "tenants" in result.tables and (sentence := tenants_sentence(result.tables["tenants"])):
             print_text(sentence)
         if sentence := last_job_sentence(result.tables["jobs"], summary["makespan_s"]):
