@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import job
+from support import job, make_policy
 from test_gavel import TABLE, cluster, finishes, scenario
 
 import artist
@@ -32,6 +32,7 @@ from artist.policies.gavel.allocation import (
 )
 from artist.policies.gavel.space_sharing import Beside
 from artist.run import open_policy
+from artist.testing import check_policy
 from artist.units import seconds
 from artist.workload.job import Job
 
@@ -275,6 +276,11 @@ def test_failures_end_no_run(tmp_path: Path) -> None:
     result = artist.simulate(made, cache=False, check=True)
     assert result.summary["jobs_finished"] == 9
     assert result.summary["gpu_shared_share"] > 0
+
+
+@pytest.mark.slow
+def test_space_sharing_keeps_the_contract() -> None:
+    check_policy(lambda: make_policy("gavel", space_sharing=True))
 
 
 def test_sharing_without_speeds_is_refused() -> None:
