@@ -189,6 +189,8 @@ class Gavel(BasePolicy):
         which = [*self._fractions.pairs(speeds), *((handle,) for handle in movable)]
         for kind in self._visited(speeds):
             for one in self._fractions.by_priority(kind, which):
+                if not left[kind]:
+                    break
                 gpus = jobs[one[0]].job.gpus
                 runs = all(speeds[x][kind] > 0 for x in one) and taken.isdisjoint(one)
                 alone = unshared and len(one) == 1
@@ -299,7 +301,8 @@ class _Place(NamedTuple):
 
 
 def _together(state: JobView) -> Combination:
-    return tuple(sorted((state.handle, *state.beside)))
+    alone = (state.handle,)
+    return tuple(sorted(alone + state.beside)) if state.beside else alone
 
 
 def _fits(job: Job, speeds: Sequence[float], left: Sequence[int]) -> bool:

@@ -123,6 +123,7 @@ class TimeFractions:
         return sorted(which, key=lambda one: self._key(one, kind), reverse=True)
 
     def _key(self, one: Combination, kind: int) -> tuple[float, float, float]:
-        mine, share = self._accounts[one], self.share(one, kind)
+        mine = self._accounts[one]
+        share = mine.share[kind] if mine.share else 0.0
         part = mine.had[kind] / self._on_kind[kind]
         return share / part, mine.owed[kind], share
