@@ -157,7 +157,7 @@ def test_an_interrupted_comparison_says_how_many_runs_are_done(tmp_path: Path) -
         text=True,
     )
     for line in process.stderr:
-        if "80 runs on 1 workers" in line:  # told when two runs are done
+        if "80 runs on 1 worker" in line:  # told when two runs are done
             break
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=60)

@@ -33,6 +33,7 @@ levels:
 - {name: rack, topology: Switch, bandwidth: 40GiB/s, latency: 1us, source: an example,
    uplink: {rate: 1GiB/s, count: 8, source: an example}}
 - {name: network, topology: Switch, bandwidth: 1GiB/s, latency: 1us, source: an example}
+system: {uneven: bounded}
 """
 
 

@@ -55,6 +55,17 @@ def test_those_that_won_and_lost_most_are_named_with_both_times() -> None:
     assert "Under other, 1 of 10 jobs finish sooner than under base and 2 later" in text
 
 
+def test_jobs_of_all_replicates_are_counted_and_those_of_the_first_listed() -> None:
+    policies = {"base": TEN, "other": TEN | {"j3": 50.0}}
+    runs = {
+        name: {(seed, 0): run_with(jct_s) for seed in (0, 1)} for name, jct_s in policies.items()
+    }
+    text = " ".join(same_jobs_section(study_of(runs)).split())
+    assert "2 of 20 jobs finish sooner" in text
+    assert "alike. Jobs of all replicates are counted, and those of the first are listed." in text
+    assert text.count("of j3") == 1
+
+
 @pytest.mark.parametrize(("time_s", "sooner"), [(99.5, 0), (98.5, 1)])
 def test_times_within_a_percent_are_alike(time_s: float, sooner: int) -> None:
     text = same_jobs_section(study_with(base=TEN, other=TEN | {"j0": time_s}))

@@ -36,7 +36,8 @@ def test_simple_durations() -> None:
     assert {job.model for job in trace.jobs} == {UNKNOWN_MODEL}
     assert trace.jobs[0].ideal_s == 40589
     assert trace.warnings == (
-        "16 jobs without iterations: steps of at most 1 s",
+        "16 jobs without iterations: steps of at most 1 s "
+        "(the share of communication is the model's, whatever the step)",
         "16 jobs without a model: give --backend none or --model-rule",
     )
     with pytest.raises(

@@ -43,7 +43,8 @@ def new(
         f"wrote {' and '.join(map(str, files))}; try\n"
         f"  artist policy check {policy}\n"
         f"  artist sim --policy {policy} --trace tiny-poisson --racks 1\n"
-        f"  artist compare --policies las,{policy} --trace tiny-poisson --racks 1"
+        f"  artist compare --policies las,{policy} --trace tiny-poisson --racks 1\n"
+        f"  pytest test_{name}.py    (after pip install pytest)"
     )
 
 

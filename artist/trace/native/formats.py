@@ -195,7 +195,10 @@ def _simple(table: Table) -> Work:
     iterations = table.counts_or("iterations", whole_s.tolist())
     warnings = []
     if "iterations" not in table.columns:
-        warnings.append(f"{counted(len(table), 'job')} without iterations: steps of at most 1 s")
+        warnings.append(
+            f"{counted(len(table), 'job')} without iterations: steps of at most 1 s "
+            "(the share of communication is the model's, whatever the step)"
+        )
     models = table.texts_or("model", UNKNOWN_MODEL)
     if unnamed := models.count(UNKNOWN_MODEL):
         warnings.append(
