@@ -168,5 +168,5 @@ def test_a_million_native_jobs_are_read_in_little_memory(tmp_path: Path) -> None
     )
     printed, mib = printed_and_peak_mib(code, path)
     assert printed == "1000000"
-    # 624 measured, 611 before jobs had `goodput`. A mapping per job would take 60 more.
-    assert mib < 640
+    # 642 measured, 624 before jobs had cores and memory. A mapping per job would take 60 more.
+    assert mib < 660
