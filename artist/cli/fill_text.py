@@ -51,7 +51,7 @@ def least_waiting(waits: Mapping[str, Sequence[float]]) -> str:
     `waits` is placer -> mean wait in seconds, run by run.
     """
     if not any(map(any, waits.values())):
-        return "No pod waits. A higher --load shows what placers differ in."
+        return "No pod that was placed had to wait; --load sets how busy the machines are."
     best, *others = sorted(waits, key=lambda name: fmean(waits[name]))
     if not others:
         return ""

@@ -5,7 +5,8 @@
 where idle(machine, pod) is all that the machine's GPUs have left if it cannot take the pod, by
 CPU, GPUs or kind of GPU; and else what is left of the GPUs that have less than the pod asks of one.
 A pod without GPUs uses none, so all is a fragment to it. Memory is not looked at, nor where the
-free slices of a GPU in MIG mode are, only how many.
+free slices of a GPU in MIG mode are, only how many: one on which no instance can begin counts as
+useful, so that F is too small there.
 Source: Weng et al., USENIX ATC 2023, section 4.1, and `pkg/utils/frag.go` of their program.
 
 Typical pods are the most frequent demands that make up 95 % of a list. Their frequencies are counts

@@ -14,7 +14,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Literal, NamedTuple
 
-MEMORY_SLICES, COMPUTE_SLICES = 8, 7
+MEMORY_SLICES = 8
 SLICE_MILLI = 1000 // MEMORY_SLICES
 """Thousandths of a GPU that a pod holds for each memory slice; 125, exactly."""
 

@@ -63,7 +63,7 @@ def read_timed_pods(path: Path) -> TimedPods:
         if len(rest) == 2 and rest[1] < rest[0]:
             raise TraceError(
                 f"{row[0]}: deletion_time is {shortened(row[1]['deletion_time'])}, expected a time "
-                "after scheduled_time"
+                "not before scheduled_time"
             )
         arrival.append(ticks(at))
         duration.append(ticks(rest[-1] - rest[0]) if len(rest) == 2 else ticks(rest[0]))
@@ -134,7 +134,8 @@ def at_load(timed: TimedPods, file: MachineFile, load: float, count: int, seed: 
     left = np.maximum(1, (timed.duration[first] * (1 - run)).astype(np.int64))
     drawn = draws.integers(size, size=count)
     gaps = draws.exponential(TICKS_PER_S / rate_per_s, count)
-    arrival = np.minimum(np.cumsum(gaps), 2 * MAX_TIME_S * TICKS_PER_S).astype(np.int64)
+    # Nobody comes at tick 0, when the run begins.
+    arrival = np.clip(np.cumsum(gaps), 1, 2 * MAX_TIME_S * TICKS_PER_S).astype(np.int64)
     which = np.concatenate((first, drawn))
     return TimedPods(
         PodList(timed.pods.demands, timed.pods.which[which]),

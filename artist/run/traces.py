@@ -125,8 +125,10 @@ def check_hosts(scenario: Scenario, tree: ClusterTree, policy: Policy, trace: Tr
     if idle is None or first is None:
         return
     remedy = "or leave cpu_cores and memory_gib out of the cluster file"
-    if not getattr(policy, "reads_hosts", False):
-        looks = "packs jobs by" if getattr(policy, "jobs_per_gpu", 1) > 1 else "looks at"
+    shares = getattr(policy, "jobs_per_gpu", 1) > 1
+    if shares or not getattr(policy, "reads_hosts", False):
+        looks = "packs jobs by" if shares else "looks at"
+        looks = "moves jobs by" if hasattr(policy, "host") else looks
         raise ConfigError(
             f"policy {scenario.policy} {looks} GPUs only, but job {first.id!r} needs CPU cores or "
             f"memory, and machines state theirs; choose {', '.join(READ_HOSTS)}, {remedy}"

@@ -187,7 +187,7 @@ def test_times_are_read_in_order_of_arrival(tmp_path: Path) -> None:
     [
         (OWN.replace("7.5", "-1"), "pods.csv:2: submit_s is '-1', expected seconds from 0 up to"),
         (OWN.replace("5,1\n", "5,x\n"), "pods.csv:3: duration_s is 'x', expected seconds"),
-        (OPENB.replace("90", "20"), "pods.csv:2: deletion_time is '20', expected a time after"),
+        (OPENB.replace("90", "20"), "pods.csv:2: deletion_time is '20', expected a time not"),
         (OWN.replace("_s", ""), "pods.csv:1: no times; expected columns submit_s and duration_s"),
         (OPENB.replace("90,30", "90,"), "pods.csv: no pod asks for a GPU"),
     ],
@@ -205,3 +205,9 @@ def test_pods_that_run_for_no_time_are_no_load() -> None:
         at_load(timed((demand(500), 0, 0)), machine_file(group(1)), 1, 9, 0)
     with pytest.raises(ConfigError, match="pods run at once"):
         at_load(timed((demand(1), 0, 1), (demand(0), 0, 10**9)), machine_file(group(8)), 9, 9, 0)
+
+
+def test_pods_that_run_for_a_tick_come_after_the_beginning() -> None:
+    drawn = at_load(timed((demand(500), 0, 1)), machine_file(group(1)), 100, 1, 0)
+    assert drawn.arrival[drawn.there :].min() >= 1
+    assert drawn.end == drawn.arrival[-1]

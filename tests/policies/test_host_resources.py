@@ -376,7 +376,7 @@ def test_where_the_cluster_states_nothing_the_columns_change_nothing(tmp_path: P
             {"policy": "gandiva", "policy_options": {"packing": True}},
             "policy gandiva packs jobs by GPUs only",
         ),
-        (ROWS, {"policy": "quota(fifo)"}, r"policy quota\(fifo\) looks at GPUs only"),
+        (ROWS, {"policy": "quota(fifo)"}, r"policy quota\(fifo\) moves jobs by GPUs only"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_sentence(
@@ -385,6 +385,20 @@ def test_what_cannot_be_is_refused_in_one_sentence(
     with pytest.raises(ArtistError, match=words) as refused:
         simulate(scenario(tmp_path, rows, **more), cache=False)
     assert "\n" not in str(refused.value)
+
+
+def test_a_policy_that_shares_gpus_is_refused_whatever_it_reads(tmp_path: Path) -> None:
+    source = """from artist.contract import BasePolicy
+class Shares(BasePolicy):
+    reads_hosts = True
+    jobs_per_gpu = 2
+    def decide(self, view):
+        return ()
+"""
+    (tmp_path / "shares.py").write_text(source)
+    policy = f"{tmp_path / 'shares.py'}:Shares"
+    with pytest.raises(ArtistError, match="packs jobs by GPUs only"):
+        simulate(scenario(tmp_path, ROWS, policy=policy), cache=False)
 
 
 @pytest.mark.parametrize("wrong", ["cpu_cores: 0", "memory_gib: -1", "cpu_cores: 2000000"])

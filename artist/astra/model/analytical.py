@@ -110,7 +110,7 @@ class AnalyticalBackend:
         """
         if query.workload.graph is not None:
             return self._of_graph(query, query.workload.graph)
-        return _estimate(query, profile)
+        return _profiled(query) if profile else _estimate(query)
 
     def _of_graph(self, query: LatencyQuery, graph: JobGraph) -> Estimate:
         """The iteration of a graph. Its computing is that of the GPU which computes longest."""
@@ -119,9 +119,19 @@ class AnalyticalBackend:
         return Estimate(max(ended) * query.passes, compute_ns * query.passes, self.source)
 
 
-# The runs of a comparison or a sweep ask about the same placements.
+# The runs of a comparison or a sweep ask about the same placements. A profile of BERT-large takes
+# up to 91 kB, so that few are kept; other answers are five numbers.
 @lru_cache(maxsize=16384)
-def _estimate(query: LatencyQuery, profile: bool) -> Estimate:
+def _estimate(query: LatencyQuery) -> Estimate:
+    return _answer(query, profile=False)
+
+
+@lru_cache(maxsize=512)
+def _profiled(query: LatencyQuery) -> Estimate:
+    return _answer(query, profile=True)
+
+
+def _answer(query: LatencyQuery, *, profile: bool) -> Estimate:
     prepared = prepare(query)
     outcome = _outcome(prepared, profile)
     return Estimate(

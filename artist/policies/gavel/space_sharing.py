@@ -7,7 +7,8 @@
 - Jobs that the program cannot tell apart may have equal shares, without loss: a sum is linear, and
   a least value concave. So for two such groups a staircase of pairs is enough, on which any equal
   shares of the jobs of each group can be had; and within one group, a ring. With G groups of J jobs
-  in all, that is about G J pairs instead of J^2 / 2.
+  in all, that is about G J pairs instead of J^2 / 2. Under `makespan` and `ftf` jobs are rarely
+  equal, since their remaining times count: then each is its own group, and all pairs are known.
 """
 
 from __future__ import annotations
