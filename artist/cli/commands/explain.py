@@ -243,7 +243,11 @@ def _setting_facts(name: str) -> dict[str, str]:
 
     if name in Scenario.model_fields:
         field = Scenario.model_fields[name]
-        facts = {"meaning": field.description or "", "default": _default(field)}
+        facts = {
+            "meaning": field.description or "",
+            "default": _default(field),
+            "values": ", ".join(dict.fromkeys(_literals(field.annotation))),
+        }
         if name in GROUPS.values():  # the meaning of a group tells its form of --set
             group = next(group for group, field in GROUPS.items() if field == name)
             level = ".LEVEL" if group == "fabric" else ""
