@@ -26,6 +26,7 @@ a,0,24,vgg11,2000,0.05
 b,0,24,bert-large,2000,0.05
 c,0,8,resnet50,2000,0.05
 """
+# `bounded`: under `wider`, job a counts as 8,8/8,8, which overloads its uplink even when alone.
 _FABRIC = """name: narrow
 summary: racks of 16 GPUs, and half of what they can send out of a rack
 levels:

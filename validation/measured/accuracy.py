@@ -58,8 +58,7 @@ def errors(predictions: Sequence[Prediction]) -> StepErrors:
 def measured_again(predictions: Sequence[Prediction]) -> StepErrors | None:
     """The errors if each step were predicted by the others of its placement and batch.
 
-    No model that knows no more than placement and batch can be expected to do better. None without
-    such steps.
+    It holds the noise of both, so a model may do better: it is no floor. None without such steps.
     """
     alike: dict[tuple[object, ...], list[PlacedStep]] = {}
     for one in predictions:
