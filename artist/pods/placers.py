@@ -179,8 +179,8 @@ class Fgd(Placer):
         others = fragmentation.of_gpus(after[:, np.newaxis], left).sum()
         gain = others + self._on_each_gpu(after, one, demand)[0]
         before = fragmentation.pods * machines.idle_milli[one] - fragmentation.of(machines, one)
-        fall = np.where(gain > _NONE // 2, gain - before + fragmentation.pods * demand.milli, _NONE)
-        return int(np.argmax(self._score(fall)))
+        score = self._score(gain - before + fragmentation.pods * demand.milli)
+        return int(np.argmax(np.where(machines.room(demand, one)[0], score, -1)))
 
     def _on_each_gpu(self, row: Ints, index: Ints, demand: Demand) -> Ints:
         """By machine and GPU: what pods find more there and in whole GPUs, if it goes there."""

@@ -52,6 +52,15 @@ def test_fgd_takes_the_best_gpu_of_a_machine() -> None:
     assert fgd.gpu(0, demand(500)) == 1
 
 
+def test_fgd_gives_a_gpu_that_has_room_where_every_score_is_zero() -> None:
+    # The pod leaves 7 of 16 cores, too few for another: all eight GPUs become useless at once.
+    pod = demand(333, 9000)
+    machines = used([group(8, 16_000)], (0, 0, 668))
+    fgd = placer("fgd", machines, pod_list({pod: 1}))
+    assert fgd.scores(np.array([0]), pod).tolist() == [0]
+    assert fgd.gpu(0, pod) == 1
+
+
 def test_best_fit_and_dot_product_by_hand() -> None:
     # The largest machine has 8 cores and 2 GPUs. Machine 1 has a GPU held: 1.5 GPUs are left of 2.
     machines = used([group(2, count=2), group(1, 4000)], (1, 0, 500))
