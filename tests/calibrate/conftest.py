@@ -1,9 +1,9 @@
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import forked
 import pytest
 from nccl_logs import log
 
@@ -17,15 +17,8 @@ def artist(tmp_path: Path) -> Run:
 
     def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
         cache = str(tmp_path / "cache")
-        return subprocess.run(
-            [sys.executable, "-m", "artist", *map(str, arguments)],
-            cwd=tmp_path,
-            env={"PATH": os.environ["PATH"], "HOME": str(tmp_path), "ARTIST_CACHE_DIR": cache},
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
+        env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "ARTIST_CACHE_DIR": cache}
+        return forked.run(*arguments, cwd=tmp_path, env=env)
 
     return run
 

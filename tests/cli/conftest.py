@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import forked
 import pytest
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -25,14 +25,6 @@ def artist(tmp_path: Path) -> Run:
             "ARTIST_CACHE_DIR": str(tmp_path / "cache"),
             **environment,
         }
-        return subprocess.run(
-            [sys.executable, "-m", "artist", *map(str, arguments)],
-            cwd=tmp_path,
-            env=env,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        return forked.run(*arguments, cwd=tmp_path, env=env)
 
     return run

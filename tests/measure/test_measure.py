@@ -5,9 +5,9 @@ import importlib.util
 import json
 import os
 import subprocess
-import sys
 from pathlib import Path
 
+import forked
 import pytest
 
 from artist.calibrate.measurements import read_measurements
@@ -22,15 +22,8 @@ needs_torch = pytest.mark.skipif(
 
 
 def _artist(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "artist", *arguments],
-        cwd=folder,
-        env={**os.environ, "HOME": str(folder), "ARTIST_CACHE_DIR": str(folder / "cache")},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    env = {**os.environ, "HOME": str(folder), "ARTIST_CACHE_DIR": str(folder / "cache")}
+    return forked.run(*arguments, cwd=folder, env=env)
 
 
 def test_the_log_is_one_of_nccl_tests(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ import json
 import math
 import os
 import subprocess
-import sys
 from pathlib import Path
 
+import forked
 import pytest
 
 from artist.errors import ConfigError
@@ -28,10 +28,7 @@ ITEMS = {item.id: item for item in DALLY.items}
 
 def artist(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "ARTIST_CACHE_DIR": str(cwd / "cache")}
-    return subprocess.run(
-        [sys.executable, "-m", "artist", *arguments],
-        cwd=cwd, env=env, capture_output=True, text=True, check=False, timeout=120,
-    )  # fmt: skip
+    return forked.run(*arguments, cwd=cwd, env=env)
 
 
 def test_papers_and_their_items_are_listed(tmp_path: Path) -> None:

@@ -6,10 +6,10 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import forked
 import pytest
 from browser import Browser
 from run_making import EVIL, damage, edit_json, make_run, replace
@@ -80,14 +80,6 @@ def artist(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home")}
 
     def call(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "artist", *map(str, arguments)],
-            cwd=here,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
+        return forked.run(*arguments, cwd=here, env=environment)
 
     return call
