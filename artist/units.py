@@ -63,13 +63,16 @@ def seconds(tick: Tick) -> float:
     return tick / TICKS_PER_S
 
 
-def seconds_text(tick: Tick) -> str:
-    """Ticks as seconds with their unit, to the millisecond.
+def clock_text(tick: Tick) -> str:
+    """Ticks as hours with their unit, or as seconds below a tenth of one, to three places.
 
-    >>> seconds_text(3_600_500_000_000)
-    '3,600.5 s'
+    >>> clock_text(5_400_000_000_000), clock_text(11_500_000_000)
+    ('1.5 h', '11.5 s')
     """
-    return f"{seconds(tick):,.3f}".rstrip("0").rstrip(".") + " s"
+    value, unit = seconds(tick), "s"
+    if value >= 360.0:
+        value, unit = value / 3600.0, "h"
+    return f"{value:,.3f}".rstrip("0").rstrip(".") + f" {unit}"
 
 
 def bytes_per_ns(bandwidth_gib_per_s: float) -> float:

@@ -25,7 +25,7 @@ from artist.results.statistics.compare_values import (
 )
 from artist.results.statistics.holm import undecided_together
 from artist.results.terms.glossary import unit_after
-from artist.results.terms.number_text import percent, short, time_unit
+from artist.results.terms.number_text import HOUR, percent, short, time_unit
 from artist.units import counted
 
 if TYPE_CHECKING:
@@ -150,8 +150,8 @@ def interval_text(metric: str, compared: ComparedValues) -> str:
     if jointly:
         ends = (compared.joint_low, compared.joint_high)
     if isnan(compared.ratio):
-        unit = unit_after(metric)
-        middle, *ends_text = (_signed(value) for value in (compared.difference, *ends))
+        size, unit = (HOUR, " GPU-h") if metric.endswith("_gpu_s") else (1.0, unit_after(metric))
+        middle, *ends_text = (_signed(value / size) for value in (compared.difference, *ends))
     else:
         unit = " %"
         middle, *ends_text = (_change(value) for value in (compared.ratio, *ends))
@@ -188,7 +188,8 @@ def _what_verdicts_mean(comparison: Comparison) -> str:
         text += f" and {pairs} pairs" if pairs > 1 else ""
         text += " are judged together (Holm)"
     text += "."
-    if any(map(undecided_together, every)):
+    best = [one for each in comparison.best_variants() for one in each.others.values()]
+    if any(map(undecided_together, [*every, *best])):
         text += " Jointly: the interval after that."
     if any(one.verdict in (LESS, MORE) for one in every):
         missed, count = percent(unseen(comparison.independent)), comparison.independent

@@ -13,7 +13,13 @@ from artist.cli.output import print_facts, print_text
 from artist.errors import one_line
 from artist.results.terms.chief_metrics import FIRST_OF_A_RUN, GROUPS_OF_A_RUN
 from artist.results.terms.glossary import find
-from artist.results.terms.number_text import FEW_DAYS, HOUR, DisplayUnit, time_text, time_unit
+from artist.results.terms.number_text import (
+    FEW_DAYS,
+    DisplayUnit,
+    gpu_hours_text,
+    time_text,
+    time_unit,
+)
 from artist.units import counted
 
 if TYPE_CHECKING:
@@ -78,7 +84,7 @@ def _shown(name: str, value: Any, unit: DisplayUnit) -> Any:
     if term is None or term.unit not in ("s", "GPU-s"):
         return value
     if term.unit == "GPU-s":
-        return f"{value / HOUR:,.1f} GPU-h" if value else "0 GPU-h"
+        return gpu_hours_text(value)
     of_a_job = name.startswith(GROUPS_OF_A_RUN["a job's time"])
     return time_text(value, unit if of_a_job else None)
 

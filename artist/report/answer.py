@@ -34,8 +34,16 @@ from artist.results.statistics.compare_values import (
     ComparedValues,
     sure_but_within,
 )
-from artist.results.terms.glossary import find
-from artist.results.terms.number_text import DisplayUnit, listed, percent, short, time_text
+from artist.results.statistics.holm import undecided_together
+from artist.results.terms.glossary import find, unit_after
+from artist.results.terms.number_text import (
+    DisplayUnit,
+    gpu_hours_text,
+    listed,
+    percent,
+    short,
+    time_text,
+)
 from artist.units import counted
 
 _MOST_NAMES = 5
@@ -48,7 +56,7 @@ _LEAST_TOLD = 0.0005
 def answer(comparison: Comparison) -> list[str]:
     """Two sentences, and those on options that not all policies have.
 
-    None where no headline metric was compared.
+    The first alone where it says all; none where no headline metric was compared.
     """
     bests = comparison.best_variants()
     if not bests:
@@ -59,8 +67,9 @@ def answer(comparison: Comparison) -> list[str]:
         what = _not_sure(best, others, comparison) + what
         parts += [f"but {_what(one, comparison)}" for one in others if _all_sure(one)][:1]
     sure = "; ".join(parts)
+    second = [f"{sure[0].upper()}{sure[1:]}."] if sure else []
     partly = [f"Not all else is equal: {one}." for one in comparison.partly_taken]
-    return [f"{what}.", f"{sure[0].upper()}{sure[1:]}.", *partly]
+    return [f"{what}.", *second, *partly]
 
 
 def value_text(metric: str, value: float, unit: DisplayUnit | None = None) -> str:
@@ -70,7 +79,9 @@ def value_text(metric: str, value: float, unit: DisplayUnit | None = None) -> st
         return f"{100 * value:.1f} %"
     if term is not None and term.unit == "s":
         return time_text(value, unit)
-    return short(value)
+    if term is not None and term.unit == "GPU-s":
+        return gpu_hours_text(value)
+    return f"{short(value)}{unit_after(metric)}"
 
 
 def _what(best: Best, comparison: Comparison) -> str:
@@ -113,13 +124,19 @@ def _passed_over(best: Best, comparison: Comparison) -> str:
 
 
 def _below(compared: ComparedValues) -> str:
-    """How far the best one is below another, as an interval; empty if there is none."""
+    """How far the best one is below another, as an interval; empty if there is none.
+
+    The joint one as in the table: where the verdict is undecided only since pairs are judged
+    together.
+    """
     if math.isnan(compared.ratio) or math.isnan(compared.low) or not compared.low > 0:
         return ""
-    low, high = (100 * (1 - 1 / ratio) for ratio in (compared.low, compared.high))
-    if compared.verdict == UNDECIDED and compared.joint_low > 0:
-        low, high = (100 * (1 - 1 / ratio) for ratio in (compared.joint_low, compared.joint_high))
-    return f" [{_digits(low)} .. {_digits(high)} %]"
+    jointly = undecided_together(compared) and compared.joint_low > 0
+    ends = (compared.low, compared.high)
+    if jointly:
+        ends = (compared.joint_low, compared.joint_high)
+    low, high = (100 * (1 - 1 / ratio) for ratio in ends)
+    return f" [{_digits(low)} .. {_digits(high)} %{' jointly' if jointly else ''}]"
 
 
 def _digits(value: float) -> str:
@@ -142,10 +159,17 @@ def _not_sure(best: Best, others: Sequence[Best], comparison: Comparison) -> str
         return (
             f"{'Only another metric' if any(one.others for one in others) else 'Nothing'} differs: "
         )
-    near = [one for one in best.others.values() if sure_but_within(one, comparison.equivalence)]
-    if len(best.with_verdict(NO_DIFFERENCE, IDENTICAL)) + len(near) == len(best.others):
-        return f"No difference beyond {share_text(comparison.equivalence)}: "
+    if _all_equal(best, comparison):
+        names = _named([*best.others])
+        return f"No difference beyond {share_text(comparison.equivalence)} from {names}: "
     return f"No {'policy' if comparison.setting == 'policy' else 'setting'} is surely best: "
+
+
+def _all_equal(best: Best, comparison: Comparison) -> bool:
+    """Whether no other variant differs by more than the equivalence."""
+    near = [one for one in best.others.values() if sure_but_within(one, comparison.equivalence)]
+    equal = best.with_verdict(NO_DIFFERENCE, IDENTICAL)
+    return bool(equal) and len(equal) + len(near) == len(best.others)
 
 
 def _certainty(best: Best, comparison: Comparison) -> Iterator[str]:
@@ -161,7 +185,8 @@ def _certainty(best: Best, comparison: Comparison) -> Iterator[str]:
         within = share_text(comparison.equivalence)
         by = f" (by less than {within} than {_named(near)})" if near else ""
         yield f"surely lower than {than}{by}"
-    if equal := best.with_verdict(NO_DIFFERENCE, IDENTICAL):
+    equal = best.with_verdict(NO_DIFFERENCE, IDENTICAL)
+    if equal and (_sure(best) or not _all_equal(best, comparison)):
         yield f"no difference beyond {share_text(comparison.equivalence)} from {_named(equal)}"
     # `less` beside a lower mean: geometric and arithmetic means rank the two differently.
     slightly = [one for one in best.passed_over if best.others[one].verdict == LESS]

@@ -119,7 +119,7 @@ def metric_name(metric: str) -> str:
     """A metric in words: `jct_p95_s` is the JCT P95."""
     if metric in _NAMES:
         return _NAMES[metric]
-    words = metric.removesuffix("_s").replace("_", " ")
+    words = metric.replace("_gpu_s", " GPU time").removesuffix("_s").replace("_", " ")
     for part, word in _WORDS.items():
         words = words.replace(part, word)
     return words

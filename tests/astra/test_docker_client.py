@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from fake_docker import ENTRY, IMAGE_ID, fake_docker
 
+from artist.astra.programs import docker_client
 from artist.astra.programs.docker_backend import DockerBackend
 from artist.astra.programs.docker_client import DockerEngine, explain
 from artist.errors import BackendError
@@ -20,8 +21,8 @@ def test_docker_that_is_not_installed() -> None:
 @pytest.mark.parametrize(
     ("said", "remedy"),
     [
-        ("Cannot connect to the Docker daemon at unix:///x. Is it running?", "systemctl start"),
-        ("error during connect: Get http://x: EOF", "systemctl start docker"),
+        ("Cannot connect to the Docker daemon at unix:///x. Is it running?", "no Docker engine"),
+        ("error during connect: Get http://x: EOF", "or use --backend analytical"),
         (
             "Got permission denied while trying to connect to the Docker daemon socket at "
             "unix:///var/run/docker.sock: dial unix /var/run/docker.sock",
@@ -40,6 +41,19 @@ def test_refusals_come_with_a_remedy(said: str, remedy: str, tmp_path: Path) -> 
     docker = fake_docker(tmp_path, f"sys.exit({said!r})")
     with pytest.raises(BackendError):
         DockerBackend(ENTRY, docker=docker)
+
+
+@pytest.mark.parametrize(
+    ("booted", "said", "unsaid"),
+    [(True, "sudo systemctl start docker", "dockerd"), (False, "'dockerd &' as root", "systemctl")],
+)
+def test_an_engine_is_started_by_what_runs_here(
+    booted: bool, said: str, unsaid: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(docker_client, "SYSTEMD", tmp_path if booted else tmp_path / "none")
+    told = explain("Cannot connect to the Docker daemon at unix:///x. Is it running?")
+    assert said in told
+    assert unsaid not in told
 
 
 def test_version(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from artist.experiments.comparison.shown import shown_rows
 from artist.policies.table import POLICIES
 from artist.report.answer import answer
 from artist.report.verdict_sentences import best_sentence
+from artist.results.statistics.holm import undecided_together
 
 NOISE = np.exp(np.random.default_rng(1).normal(0, 0.02, (20, 8)))
 ORDERS = tuple((0, order) for order in range(8))
@@ -203,9 +204,32 @@ def test_what_differs_is_told_where_the_first_metric_is_the_same() -> None:
 def test_equivalent_policies_are_no_result() -> None:
     narrow = np.exp(np.random.default_rng(2).normal(0, 0.002, (2, 8)))
     values = {name: {"jct_mean_s": tuple(row)} for name, row in zip("ab", narrow, strict=True)}
-    first, sure = answer(compared("policy", values, ORDERS, 0.02, None))
-    assert first.startswith("No difference beyond 2 %: ")
-    assert sure.startswith("No difference beyond 2 % from ")
+    (only,) = answer(compared("policy", values, ORDERS, 0.02, None))
+    assert only.lower().count("no difference") == 1
+    assert only.startswith(
+        ("No difference beyond 2 % from a: b", "No difference beyond 2 % from b")
+    )
+
+
+def test_the_answer_and_the_table_call_an_interval_joint_alike() -> None:
+    """Of the best and the baseline, among competitors: both judge a family of their own."""
+    rng, both = np.random.default_rng(5), 0
+    for _ in range(60):
+        noise = np.exp(rng.normal(0, 0.02, (6, 8)))
+        means = (10.3, 10.0, *(10.5,) * 4)
+        values = {
+            name: {"jct_mean_s": tuple(mean * row)}
+            for name, mean, row in zip("abcdef", means, noise, strict=True)
+        }
+        comparison = compared("policy", values, ORDERS, 0.02, None)
+        (best, *_) = comparison.best_variants()
+        first = answer(comparison)[0]
+        if best.policies != ("b",) or "the next, a [" not in first:
+            continue
+        joint = undecided_together(best.others["a"])
+        both += joint
+        assert ("jointly" in first) == joint
+    assert both > 3
 
 
 def two_metrics(**means: tuple[float, float]) -> Comparison:
@@ -226,6 +250,17 @@ def test_without_a_headline_metric_there_is_no_best() -> None:
 
 
 # -- the table -----------------------------------------------------------------------------
+
+
+def test_gpu_time_has_its_unit_and_its_name(capsys) -> None:
+    hours = {"fifo": (0.0, *range(10, 80, 10)), "las": tuple(range(5, 13))}
+    values = {name: {"lost_gpu_s": tuple(3600.0 * x for x in each)} for name, each in hours.items()}
+    print_comparison(compared("policy", values, ORDERS, 0.02, None))
+    heading, las, fifo = table(capsys.readouterr().out)
+    assert heading[1] == "lost GPU time"
+    assert fifo[1] == "35.0 GPU-h"
+    assert las[1].endswith(" GPU-h")
+    assert las[2].startswith("-26.5 GPU-h [")
 
 
 def test_the_table_has_a_dozen_rows_and_says_what_it_leaves_out(capsys) -> None:
@@ -399,17 +434,17 @@ ASKED = ("compare", "--trace", "tiny-batch", "--racks", "1", "--policies", "fifo
 
 def test_three_lines_could_be_sent_and_the_rest_is_behind_all(artist) -> None:
     ran = artist(*ASKED)
-    world, best, sure, *_ = ran.stdout.splitlines()
+    world, best, *_ = ran.stdout.splitlines()
     assert world.startswith("# fabric a100, measured: ")
     assert world.endswith("; 20 jobs of tiny-batch, 64 GPUs, 8 permutations")
-    assert best.startswith("No difference beyond 2 %: las has the lowest JCT mean, ")
-    assert "fifo" in sure
+    assert best.startswith("No difference beyond 2 % from fifo: las has the lowest JCT mean, ")
+    assert ran.stdout.lower().count("no difference beyond 2 %") == 1
     assert len(ran.stdout.splitlines()) < 14
     assert "More: --all" in ran.stdout
     more = artist(*ASKED, "--all").stdout
     assert more.startswith(ran.stdout.partition("More: --all")[0])
     assert "what the difference to las is made of" in more or "made of" in more
-    assert json.loads(artist(*ASKED, "--format", "json").stdout)["answer"] == [best, sure]
+    assert json.loads(artist(*ASKED, "--format", "json").stdout)["answer"] == [best]
 
 
 def test_where_eight_orders_leave_something_undecided_there_are_sixteen(artist) -> None:

@@ -352,3 +352,26 @@ def test_a_piped_cell_keeps_its_lines_apart_and_counts_one_job(artist, tmp_path:
     assert "model from 'Modell'; columns that are not read: Rest" in shown, ran.stderr
     assert "is vgg11: 1 job)" in shown
     assert "1 jobs" not in shown
+
+
+@pytest.mark.parametrize(
+    "flags", [(), ("--accept",), ("--columns", "model=net", "--units", "submit_time=date")]
+)
+def test_bad_cells_of_all_columns_are_told_at_once(artist, own: Path, flags) -> None:
+    (own / "b.csv").write_text(
+        "job_id,submit_time,num_gpus,duration,net,priority\n"
+        "a,2025-01-01,8,60,vgg11,1\n"
+        "b,x,zwei,6 0,vgg11,1.5\n"
+        "c,2025-01-03,4.5,-1,vgg11,2\n"
+    )
+    ran = artist("trace", "columns", "b.csv", *flags)
+    told = [
+        "b.csv:3: field 'submit_time' is 'x', expected a time as in 2025-01-01; correct this row",
+        "b.csv:3: field 'duration' is '6 0'",
+        "b.csv:3: field 'num_gpus' is 'zwei', expected a whole number",
+        "b.csv:3: field 'priority' is '1.5'",
+    ]
+    assert [ran.stderr.count(one) for one in told] == [1, 1, 1, 1]
+    assert "(also bad: line 4)" in ran.stderr
+    assert ran.returncode == (3 if flags else 0)
+    assert not (own / "b.csv.columns.yaml").exists()

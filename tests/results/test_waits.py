@@ -224,6 +224,14 @@ def test_waits_under_dally_by_hand() -> None:
     )
 
 
+def test_an_instant_of_hours_is_told_in_hours() -> None:
+    jobs = [job("a", 2, 10**5), job("b", 2, 10**5), job("pair", 2, 10)]
+    tree = cluster([3, 3])
+    timers = {"machine_timer_s": 5400.0, "rack_timer_s": 9000.0, "lease_s": 1e6}
+    (wait,) = table(simulated("dally-manual", tree, jobs, **timers), tree, jobs)
+    assert "accept from 1.5 h on" in wait["reason"]
+
+
 def test_a_job_that_moves_keeps_its_gpus() -> None:
     # At 5 mover goes from machine 0 to machine 1. Nobody could have had its GPUs for waiting.
     jobs = [job("mover", 2, 10), job("waiting", 2, 1, arrival_s=1.0)]

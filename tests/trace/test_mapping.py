@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from artist.trace.native.mapping import mapping_for, mapping_path
 from artist.trace.native.trace import Trace, check_models
 from artist.trace.read import write_mapping
 from artist.workload.job import Job
+from artist.workload.models import canonical
 
 OWN = """\
 id,submitted,n_gpus,run_hours,network,team
@@ -351,9 +353,23 @@ def test_a_pattern_names_many_models_and_keeps_their_batch_sizes(tmp_path: Path)
     with pytest.raises(ConfigError, match=r"no job has the model 'Incaption\*'; did you mean"):
         read(path, models={"Incaption*": "resnet50"})
     with pytest.raises(
-        ConfigError, match=r"'Inception\*=gpt3-175b': the job's model is 'Incep.*64"
+        ConfigError, match=r"--models 'Inception\*=gpt3-999b': unknown model 'gpt3-"
     ):
-        read(path, models={"Inception*": "gpt3-175b"})
+        read(path, models={"Inception*": "gpt3-999b"})
+
+
+@pytest.mark.parametrize("spec", ["gpt3-175b", "gpt3-175b@microbatches=48"])
+def test_a_batch_size_that_does_not_suit_a_model_comes_with_a_flag_that_does(
+    spec: str, tmp_path: Path
+) -> None:
+    row = "a,0,1,60,Inception-v3 (batch size 65)"
+    path = put(tmp_path, "t.csv", f"job_id,submit_time,num_gpus,duration,model\n{row}\n")
+    with pytest.raises(ConfigError, match="does not suit it") as refused:
+        read(path, models={"Inception*": spec})
+    (pair,) = shlex.split(str(refused.value).partition(" such as --models ")[2])
+    key, _, fitting = pair.partition("=")
+    assert key == "Inception*"
+    assert read(path, models={key: fitting}).jobs[0].model == canonical(fitting)
 
 
 def test_a_pattern_given_by_a_flag_goes_before_those_of_the_file(own: Path) -> None:

@@ -7,10 +7,14 @@ from __future__ import annotations
 
 import re
 import shutil
+from pathlib import Path
 
 from artist.astra.programs.bounded_run import Completed, run_bounded
 from artist.astra.programs.images import ImageEntry
 from artist.errors import BackendError
+
+SYSTEMD = Path("/run/systemd/system")
+"""A folder that is there while systemd runs."""
 
 _CALL_TIMEOUT_S = 60.0
 _ENGINE_DOWN = ("Cannot connect to the Docker daemon", "error during connect", "dial unix")
@@ -90,16 +94,24 @@ class DockerEngine:
         return [(row[0], row[1]) for row in rows if len(row) == 2]
 
 
+def _start_it() -> str:
+    """What starts an engine here; containers have no systemd (`sd_booted`)."""
+    if SYSTEMD.is_dir():
+        return "run 'sudo systemctl start docker' (or docker/ensure-engine.sh)"
+    return (
+        "no systemd runs here (a container?), so run 'dockerd &' as root (or "
+        "docker/ensure-engine.sh), or start the container with -v "
+        "/var/run/docker.sock:/var/run/docker.sock"
+    )
+
+
 def explain(stderr: str, entry: ImageEntry | None = None) -> str:
     """Why the engine refused, and the command that helps."""
     lines = stderr.strip().splitlines()
     said = lines[-1].strip()[:200] if lines else "nothing"
     # The message about missing permission also holds "dial unix".
     if any(sign in stderr for sign in _ENGINE_DOWN) and "permission denied" not in stderr:
-        return (
-            "no Docker engine answers: run 'sudo systemctl start docker' (or "
-            "docker/ensure-engine.sh), or use --backend analytical"
-        )
+        return f"no Docker engine answers: {_start_it()}, or use --backend analytical"
     if "permission denied" in stderr and "docker.sock" in stderr:
         return "the Docker engine refuses this user: run 'sudo usermod -aG docker $USER', log in"
     if entry and re.search(r"no such image|unable to find image|no such object", stderr, re.I):

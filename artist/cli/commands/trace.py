@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -160,35 +161,57 @@ def columns(
     Without flags the proposal is printed. With --accept it is written; flags go before it. Flags
     alone are written as they are. FILE.columns.yaml is read with FILE.
     """
-    from artist.trace.native.mapping import mapping_for
+    from artist.trace.bad_cells import bad_cells
+    from artist.trace.native.mapping import TraceMapping, mapping_for
     from artist.trace.proposal import accepted, propose
     from artist.trace.read import write_mapping
 
     given = options.given_of(context.params)
     if not accept and (given or from_):
-        path = write_mapping(source, from_, given, overwrite=overwrite)
+        with _all_bad_cells(source, given):
+            path = write_mapping(source, from_, given, overwrite=overwrite)
     else:
         mapping, _ = mapping_for(source, **given)
         proposal = propose(source, mapping, from_ or mapping.format)
+        whole, format_id, comments, remarks = accepted(proposal, mapping)
         _print_proposal(source, proposal, format_, accept=accept)
+        if not accept and not proposal.missing:
+            for sentence in bad_cells(source, TraceMapping(**whole, format=format_id)):
+                note(sentence)
         if accept and proposal.missing:
             raise TraceError(f"{source}: {_missing(proposal)}")
         if not accept or not (proposal.entries or given):
             return
-        whole, format_id, comments, remarks = accepted(proposal, mapping)
         if not whole and format_id is None:
             note("all of it is guessed, so nothing is written; name the models with --models")
             return
-        path = write_mapping(
-            source,
-            from_ or format_id,
-            whole,
-            overwrite=overwrite,
-            comments=comments,
-            remarks=remarks,
-        )
+        with _all_bad_cells(source, whole):
+            path = write_mapping(
+                source,
+                from_ or format_id,
+                whole,
+                overwrite=overwrite,
+                comments=comments,
+                remarks=remarks,
+            )
     trace = _open({"source": str(source), "from_": None}, Rules())
     _print_facts(str(path), {"jobs": len(trace.jobs), "mapped": list(trace.mapped)}, Format.TABLE)
+
+
+@contextmanager
+def _all_bad_cells(source: Path, given: Mapping[str, Any]) -> Iterator[None]:
+    """Where an error names the first column with bad cells, note the others first."""
+    from artist.trace.bad_cells import bad_cells
+    from artist.trace.native.mapping import mapping_for
+    from artist.trace.native.table import CellError
+
+    try:
+        yield
+    except CellError as first:
+        for sentence in bad_cells(source, mapping_for(source, **given)[0]):
+            if sentence != str(first):
+                note(sentence)
+        raise
 
 
 @app.command()

@@ -77,7 +77,7 @@ from artist.policies.shared.refusals import Refusals
 from artist.policies.shared.room import Room
 from artist.policies.shared.sharing import Busy, Sharing, nothing_busy, pack_least_contended
 from artist.policies.shared.usable import usable_by
-from artist.units import Tick, seconds_text, ticks
+from artist.units import Tick, clock_text, ticks
 from artist.workload.job import Job
 
 
@@ -380,5 +380,5 @@ class Dally(BasePolicy):
         if wait is None:
             return Wait(job.handle, f"the closest {gpus} free GPUs {where}", "consolidation")
         until = entered + wait
-        words = f"which its delay timers accept from {seconds_text(until)} on"
+        words = f"which its delay timers accept from {clock_text(until)} on"
         return Wait(job.handle, f"the closest {gpus} free GPUs {where}, {words}", "timer", until)

@@ -20,7 +20,7 @@ from artist.contract import (
 )
 from artist.policies.shared.clock import PeriodClock
 from artist.rng import Draws
-from artist.units import Tick, ticks
+from artist.units import Tick, clock_text, ticks
 
 
 class Rounds(BasePolicy):
@@ -75,7 +75,7 @@ class Rounds(BasePolicy):
 
     def _late(self, view: ClusterView, strike: Tick) -> list[Decision]:
         """Why jobs that came during a round wait, although enough GPUs are free."""
-        words = f"jobs start at the beginning of a round of {self._period_s:g} s"
+        words = f"jobs start at the beginning of a round of {clock_text(ticks(self._period_s))}"
         return [
             Wait(state.handle, words, "timer", strike)
             for state in view.entered

@@ -89,7 +89,7 @@ from artist.policies.options import GavelOptions
 from artist.policies.shared.closest import ClosestGpus, refuse_unplaceable
 from artist.policies.shared.placers import PackPlacer
 from artist.rng import FIRST_DRAWS, Draws
-from artist.units import Tick, ticks
+from artist.units import Tick, clock_text, ticks
 from artist.workload.job import Job
 
 
@@ -269,13 +269,10 @@ class Gavel(BasePolicy):
 
     def _late(self, view: ClusterView) -> list[Decision]:
         """Why jobs that came during a round wait, although enough GPUs are free."""
+        round_text = clock_text(ticks(self.options.round_s))
+        words = f"jobs start at the beginning of a round of {round_text}"
         return [
-            Wait(
-                state.handle,
-                f"jobs start at the beginning of a round of {self.options.round_s:g} s",
-                "timer",
-                self._round_end,
-            )
+            Wait(state.handle, words, "timer", self._round_end)
             for state in view.entered
             if state.job.gpus <= view.free.total
         ]

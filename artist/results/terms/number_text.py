@@ -47,6 +47,11 @@ def time_text(value_s: float, unit: DisplayUnit | None = None) -> str:
     return f"{short(value_s / seconds)} {name}"
 
 
+def gpu_hours_text(value_gpu_s: float) -> str:
+    """GPU time in GPU-hours, e.g. `675.8 GPU-h`."""
+    return f"{value_gpu_s / HOUR:,.1f} GPU-h" if value_gpu_s else "0 GPU-h"
+
+
 def plain(value: float) -> str:
     """A number as the tables show it, e.g. `1,234` or `0.125`."""
     if value == int(value) or abs(value) >= 1000:

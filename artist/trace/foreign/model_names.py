@@ -9,6 +9,7 @@ Gavel's job types.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from functools import cache
 
@@ -16,7 +17,7 @@ from artist.errors import ConfigError, shortened
 from artist.registry import UnknownNameError
 from artist.trace.native.model_words import batch_in, core, without_batch
 from artist.trace.native.trace import UNKNOWN_MODEL
-from artist.workload.models import canonical, is_graph, is_spelled
+from artist.workload.models import canonical, is_graph, is_spelled, settings
 
 
 @cache
@@ -64,9 +65,13 @@ def meant(name: str, models: Mapping[str, str]) -> str | None:
     try:
         return canonical(spec)
     except UnknownNameError as cause:
+        pair = shortened(f"{key}={models[key]}")
+        if not known_model(models[key]):
+            raise ConfigError(f"--models {pair}: {cause}") from cause
+        fitting = f"{models[key]}{_joined(models[key])}batch={settings(models[key]).batch}"
         raise ConfigError(
-            f"--models {shortened(f'{key}={models[key]}')}: the job's model is {shortened(name)}, "
-            f"but {cause}; give another after the model: @batch=SIZE"
+            f"--models {pair}: the batch size in the job's model {shortened(name)} does not suit "
+            f"it: {cause}; state one that does, such as --models {shlex.quote(f'{key}={fitting}')}"
         ) from cause
 
 
@@ -103,4 +108,9 @@ def _with_batch(spec: str, name: str) -> str:
     batch = batch_in(name)
     if batch is None or re.search(r"[@,]\s*batch\s*=", spec):
         return spec
-    return f"{spec}{',' if '@' in spec else '@'}batch={batch}"
+    return f"{spec}{_joined(spec)}batch={batch}"
+
+
+def _joined(spec: str) -> str:
+    """What stands between a model and another of its settings."""
+    return "," if "@" in spec else "@"

@@ -48,6 +48,14 @@ class Source(NamedTuple):
     unit: str = ""
 
 
+class CellError(TraceError):
+    """Cells of one column are bad."""
+
+    def __init__(self, message: str, column: str) -> None:
+        super().__init__(message)
+        self.column = column
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """The columns of a file by name.
@@ -91,7 +99,7 @@ class Table:
         expected: str,
         remedy: str = "correct this row",
         others: Sequence[int] = (),
-    ) -> TraceError:
+    ) -> CellError:
         """An error about one bad cell: its place, its column, its value and what was `expected`.
 
         `others` are the rows whose cells of this column are bad too.
@@ -103,9 +111,10 @@ class Table:
         if _DECIMAL_COMMA.fullmatch(got):
             remedy = "write decimals with a point, as in 1.5"
         of = f" (column {shortened(source.name)})" if source and source.name != name else ""
-        return TraceError(
+        return CellError(
             f"{self.place(index)}: field {name!r}{of} is {got}{unit}, expected {expected}; {remedy}"
-            f"{self._bad_too(others)}"
+            f"{self._bad_too(others)}",
+            name,
         )
 
     def _bad_too(self, others: Sequence[int]) -> str:
