@@ -5,6 +5,7 @@ from __future__ import annotations
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from artist.cli.summary_text import intervals_words
 from artist.report.answer import value_text
 from artist.results.caveats import more_is_worse
 from artist.results.terms.number_text import listed, short, time_text
@@ -24,6 +25,7 @@ def notes(comparison: Comparison) -> Iterator[str]:
         if sentence := one(comparison, best_variants):
             yield sentence
     yield from _failures(comparison)
+    yield from _intervals(comparison)
     yield from _catastrophe(comparison)
     yield from _more_is_worse(comparison)
     yield from _contention_idle(comparison)
@@ -102,6 +104,25 @@ def _faster_with_failures(comparison: Comparison) -> Iterator[str]:
             f"{time_text(saved[part])} per job against {least}. A policy that preempts or moves "
             "jobs could gain that without failures."
         )
+
+
+def _intervals(comparison: Comparison) -> Iterator[str]:
+    """The checkpoint intervals that were chosen by the failures of a job's GPUs."""
+    found: dict[str, list[str]] = {}
+    for variant, ends_s in comparison.intervals_s.items():
+        if ends_s[1]:
+            found.setdefault(intervals_words(*ends_s), []).append(variant)
+    if not found:
+        return
+    if len(found) > _MOST_TOLD:
+        ends = [*zip(*comparison.intervals_s.values(), strict=True)]
+        found = {intervals_words(min(ends[0]), max(ends[1])): [*comparison.intervals_s]}
+    everywhere = len(found) == 1 and len(comparison.intervals_s) == len(comparison.variants)
+    told = [
+        f"{words}{'' if everywhere else f' with {listed(variants)}'}"
+        for words, variants in found.items()
+    ]
+    yield f"Checkpoints, by the failures of a job's GPUs: {'; '.join(told)}."
 
 
 _MOST_PROPOSED = 1000

@@ -10,7 +10,7 @@ from artist.cli.output import print_table, print_text
 from artist.results.terms.number_text import percent, short
 
 if TYPE_CHECKING:
-    from artist.experiments.comparison.costs import Costs, Priced
+    from artist.experiments.comparison.costs import Amount, Costs, Priced
 
 
 def print_costs(found: Sequence[Priced], costs: Costs, setting: str) -> None:
@@ -21,12 +21,19 @@ def print_costs(found: Sequence[Priced], costs: Costs, setting: str) -> None:
             one.variant,
             short(one.per_hour),
             f"+{short(one.more_per_hour)}" if one.more_per_hour > 0 else short(one.more_per_hour),
-            _gained(one),
-            _price(one),
+            _interval(one.gained),
+            _price(one.gained, one.more_per_hour),
+            _price(one.saved, one.more_per_hour, "nothing saved"),
         )
         for one in found
     ]
-    columns = ("price per hour", "more per hour", "GPUs gained", "per GPU-hour gained")
+    columns = (
+        "price per hour",
+        "more per hour",
+        "GPUs gained",
+        "per GPU-hour gained",
+        "per hour of JCT saved",
+    )
     print_table(f"costs{f' in{unit}' if unit else ''}", (setting, *columns), rows)
     print_text(
         "GPUs gained: those added, less those that jobs hold more for the same work, or plus those "
@@ -49,10 +56,12 @@ def costs_json(found: Sequence[Priced]) -> list[dict[str, Any]]:
             "variant": one.variant,
             "per_hour": one.per_hour,
             "more_per_hour": one.more_per_hour,
-            "gained_gpus": one.gained_gpus,
-            "gained_gpus_low": _number(one.low),
-            "gained_gpus_high": _number(one.high),
+            "gained_gpus": one.gained.mean,
+            "gained_gpus_low": _number(one.gained.low),
+            "gained_gpus_high": _number(one.gained.high),
             "per_gpu_hour_gained": _number(one.price),
+            "jct_hours_saved_per_hour": _number(one.saved.mean),
+            "per_jct_hour_saved": _number(one.saved.price(one.more_per_hour)),
         }
         for one in found
     ]
@@ -62,11 +71,13 @@ def cheapest(found: Sequence[Priced], costs: Costs) -> str:
     """The cheapest way to gain GPU time, and what the others cost."""
     unit = f" {costs.currency}".rstrip()
     rent = f"a GPU-hour costs {short(costs.gpu_hour)}{unit}"
-    gaining = sorted((one for one in found[1:] if one.sure), key=lambda one: one.price)
+    jct = _cheapest_jct(found, unit)
+    gaining = sorted((one for one in found[1:] if one.gained.sure), key=lambda one: one.price)
     if not gaining:
-        return f"No variant surely gains GPUs, added less those that jobs hold more; {rent}."
+        return f"No variant surely gains GPUs, added less those that jobs hold more; {rent}.{jct}"
     best, *others = gaining
-    told = f"Cheapest GPU time: {best.variant}, {_price(best)}{unit} per GPU-hour gained"
+    price = _price(best.gained, best.more_per_hour)
+    told = f"Cheapest GPU time: {best.variant}, {price}{unit} per GPU-hour gained"
     first = found[0]
     if best.gpus > first.gpus:
         told += (
@@ -74,26 +85,39 @@ def cheapest(found: Sequence[Priced], costs: Costs) -> str:
             f"{percent(first.held_share)} % with {first.variant})"
         )
     if others:
-        told += "; " + ", ".join(f"{one.variant} {_price(one)}" for one in others)
-    return f"{told}; {rent}."
+        told += "; " + ", ".join(
+            f"{one.variant} {_price(one.gained, one.more_per_hour)}" for one in others
+        )
+    return f"{told}; {rent}.{jct}"
 
 
-def _gained(one: Priced) -> str:
-    interval = (
-        "" if isnan(one.low) or one.low == one.high else f" [{one.low:.3g} .. {one.high:.3g}]"
+def _cheapest_jct(found: Sequence[Priced], unit: str) -> str:
+    """The cheapest way to shorten completion times; empty if nothing surely does."""
+    saving = sorted(
+        (one for one in found[1:] if one.saved.sure),
+        key=lambda one: one.saved.price(one.more_per_hour),
     )
-    return f"{one.gained_gpus:.3g}{interval}"
+    if not saving:
+        return ""
+    best = saving[0]
+    price = _price(best.saved, best.more_per_hour)
+    return f" Each hour by which a job finishes sooner costs {price}{unit} with {best.variant}."
 
 
-def _price(one: Priced) -> str:
-    if isnan(one.price):
-        return "nothing gained" if one.more_per_hour else ""
-    if not one.sure:
-        return f"{short(one.price)}, not sure"
-    low, high = one.prices
-    return (
-        short(one.price) if low == high else f"{short(one.price)} [{short(low)} .. {short(high)}]"
-    )
+def _interval(amount: Amount) -> str:
+    mean, low, high = amount
+    return f"{mean:.3g}" + ("" if isnan(low) or low == high else f" [{low:.3g} .. {high:.3g}]")
+
+
+def _price(amount: Amount, whole: float, none: str = "nothing gained") -> str:
+    """What one of an amount costs, with its interval."""
+    price = amount.price(whole)
+    if isnan(price):
+        return none if whole else ""
+    if not amount.sure:
+        return f"{short(price)}, not sure"
+    low, high = amount.prices(whole)
+    return short(price) if low == high else f"{short(price)} [{short(low)} .. {short(high)}]"
 
 
 def _number(value: float) -> float | None:

@@ -192,32 +192,30 @@ def _lacking(scenario: Scenario, models: list[str]) -> str:
     return lacking_sentence(models, calibration, asked, open_backend("analytical"))
 
 
-def chosen_intervals_sentence(scenario: Scenario, placements: Table) -> str:
-    """What `checkpoint.interval_s=auto` came to: work between two checkpoints, over all stays.
+def intervals_words(least_s: float, most_s: float) -> str:
+    """Work between two checkpoints: `every 3.07 h to 11.1 h of work`."""
+    least, most = time_text(least_s), time_text(most_s)
+    return f"every {least if least == most else f'{least} to {most}'} of work"
 
-    A job that writes for C seconds after each T seconds of work spends C / (T + C) of its time so.
-    Empty where intervals are given, or cost nothing.
-    """
-    import numpy as np
 
+def chosen_intervals_sentence(scenario: Scenario, summary: Mapping[str, Any]) -> str:
+    """What `checkpoint.interval_s=auto` came to; empty where it is given, or costs nothing."""
     from artist.failures.failures_of_run import open_failures
     from artist.run import build_cluster, build_fabric
 
     tree = build_cluster(scenario, build_fabric(scenario))
-    asked = open_failures(scenario.failures, scenario.checkpoint, tree).checkpoint
-    if asked is None or not isinstance(asked.interval_s, str) or not asked.cost_s:
+    failures = open_failures(scenario.failures, scenario.checkpoint, tree)
+    if not failures.chooses or failures.checkpoint is None:
         return ""
-    start, end, stalled, saving = (
-        np.asarray(placements[f"{name}_s"]) for name in ("start", "end", "stalled", "checkpoint")
+    least_s, most_s = (summary.get(f"checkpoint_interval_{end}_s") for end in ("min", "max"))
+    how = failures.checkpoint.interval_s
+    if least_s is None or most_s is None:
+        return f"Checkpoints ({how}): none, since no failures hit jobs."
+    if not most_s:
+        return ""
+    return (
+        f"Checkpoints ({how}): {intervals_words(least_s, most_s)}, by the failures of a job's GPUs."
     )
-    writes = saving > 0
-    if not writes.any():
-        return f"Checkpoints ({asked.interval_s}): none, since no failures hit jobs."
-    share = saving[writes] / (end - start - stalled)[writes]
-    work_s = asked.cost_s * (1 - share) / share
-    least, most = (time_text(edge_s) for edge_s in (float(work_s.min()), float(work_s.max())))
-    between = f"every {least}" if least == most else f"every {least} to {most}"
-    return f"Checkpoints ({asked.interval_s}): {between} of work, by the failures of a job's GPUs."
 
 
 def _slow_in_jct(summary: Mapping[str, Any], scenario: Scenario) -> str:

@@ -73,6 +73,11 @@ class FailuresOfRun:
             return NO_CHECKPOINT
         return Checkpoint(ticks(interval_s), ticks(cost_s))
 
+    @property
+    def chooses(self) -> bool:
+        """Whether intervals are chosen by the failures that hit a job's GPUs."""
+        return self.checkpoint is not None and isinstance(self.checkpoint.interval_s, str)
+
 
 def open_failures(
     name: str, checkpoint: CheckpointOptions | None, tree: ClusterTree

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.cluster.placement import Placement
-from artist.contract import Outage
+from artist.contract import CheckpointRule, Outage
 from artist.engine.rows import FAILED, PlacementRow, Rows
 from artist.results.gpu_time import lost_ticks
 from artist.results.metrics import Additions, seconds_column
@@ -118,6 +118,25 @@ def job_columns(costs: JobCosts) -> Table:
 def placement_columns(rows: Rows) -> Table:
     """The columns that failures add to the table of placements."""
     return {"checkpoint_s": seconds_column([row.saving for row in rows.placements])}
+
+
+def chosen_intervals(rows: Rows, rule: CheckpointRule) -> Mapping[str, float]:
+    """The least and the most work between two checkpoints, of jobs that do not state it.
+
+    `rule` chooses it for each stay. Empty if none of these jobs writes any.
+    """
+    jobs = {row.handle: row.job for row in rows.jobs if row.job.checkpoint_interval_s is None}
+    stays = {
+        (jobs[row.handle].checkpoint_cost_s, row.placement): jobs[row.handle]
+        for row in rows.placements
+        if row.handle in jobs
+    }
+    chosen = [rule(job, placement).interval for (_, placement), job in stays.items()]
+    seconds = [interval / TICKS_PER_S for interval in chosen if interval is not None]
+    if not seconds:
+        return {}
+    names = ("checkpoint_interval_min_s", "checkpoint_interval_max_s")
+    return dict(zip(names, (min(seconds), max(seconds)), strict=True))
 
 
 def outage_table(rows: Rows, job_ids: Sequence[str]) -> Table:

@@ -72,10 +72,13 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
     timeline = timeline_table(rows, tree, failing=failing)
     job_ids = [job.id for job in trace.jobs]
     failures = Additions()
+    intervals: Mapping[str, float] = {}
     if prepared.failures is not None:
-        from artist.results.failure_tables import failure_additions
+        from artist.results.failure_tables import chosen_intervals, failure_additions
 
         failures = failure_additions(rows, prepared.failures.hazard, job_ids)
+        if prepared.failures.chooses:
+            intervals = chosen_intervals(rows, prepared.failures.checkpoints)
     slow = Additions()
     if prepared.failures is not None and prepared.failures.slows:
         from artist.results.failure_tables import slow_additions
@@ -106,6 +109,7 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
         **({"contention": scenario.contention} if contended else {}),
         **of_run,
         **failures.summary,
+        **intervals,
         **slow.summary,
         **accounts.summary,
         **({} if prepared.gate is None else prepared.gate.summary()),

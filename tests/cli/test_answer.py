@@ -249,6 +249,32 @@ def test_without_a_headline_metric_there_is_no_best() -> None:
     assert answer(compared("policy", values, ORDERS[:2], 0.02, None)) == []
 
 
+HOURS = {"fifo": (2.0, 4.0), "las": (2.0, 4.0), "srtf": (3.0, 4.0)}
+
+
+@pytest.mark.parametrize(
+    ("hours", "words"),
+    [
+        (
+            HOURS,
+            "every 120 min to 4 h of work with fifo and las; every 3 h to 4 h of work with srtf",
+        ),
+        (dict.fromkeys(HOURS, (4.0, 4.0)), "every 4 h of work"),
+        ({"las": (4.0, 4.0)}, "every 4 h of work with las"),
+        ({"las": (0.0, 0.0)}, None),
+        ({}, None),
+    ],
+)
+def test_the_checkpoint_intervals_that_were_chosen_are_told_once(
+    hours: dict[str, tuple[float, float]], words: str | None
+) -> None:
+    intervals = {name: (3600 * low, 3600 * high) for name, (low, high) in hours.items()}
+    told = [x for x in notes(replace(made(fifo=20, las=10, srtf=12), intervals_s=intervals))
+            if x.startswith("Checkpoints")]  # fmt: skip
+    expected = f"Checkpoints, by the failures of a job's GPUs: {words}."
+    assert told == ([] if words is None else [expected])
+
+
 # -- the table -----------------------------------------------------------------------------
 
 

@@ -138,6 +138,7 @@ def test_an_option_with_some_values_is_explained_with_all_of_them(capsys) -> Non
         "16x8x2x4",
         "consolidate-or-wait",
         "GPUs gained",
+        "per hour of JCT saved",
         "per GPU-hour gained",
         "more per hour",
         "Nw_sens",

@@ -14,6 +14,7 @@ from artist.cli.summary_text import (
     tenants_sentence,
 )
 from artist.config import Scenario
+from artist.experiments.comparison.compare import compare
 from artist.failures.checkpoints import daly_interval_s
 from artist.results.terms.chief_metrics import FIRST_OF_A_RUN
 from artist.results.terms.number_text import time_text
@@ -127,10 +128,15 @@ def test_the_seconds_that_auto_comes_to_are_told() -> None:
     scenario = Scenario.model_validate(
         {**settings, "checkpoint": {"interval_s": "auto", "cost_s": 300}}
     )
-    told = chosen_intervals_sentence(scenario, simulate(scenario).tables["placements"])
+    told = chosen_intervals_sentence(scenario, simulate(scenario).summary)
     two, one = (time_text(daly_interval_s(300.0, 1000 * 86_400 / 6.5 / n)) for n in (2, 1))
     assert told == (
         f"Checkpoints (auto): every {two} to {one} of work, by the failures of a job's GPUs."
+    )
+    made = compare(scenario, ["fifo", "las"], seeds=1, permutations=1)
+    least_s, most_s = made.intervals_s["las"]
+    assert told.startswith(
+        f"Checkpoints (auto): every {time_text(least_s)} to {time_text(most_s)} "
     )
     hourly = Scenario.model_validate({**settings, "checkpoint": {"cost_s": 300}})
     assert chosen_intervals_sentence(hourly, {}) == ""

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from artist.cli.costs_text import cheapest
 from artist.config import Scenario
 from artist.errors import ConfigError
 from artist.experiments.comparison.compare import compare
@@ -29,13 +30,32 @@ def test_a_gpu_more_costs_what_a_gpu_costs(scenario: Scenario) -> None:
     """It is gained whole, and jobs hold as much as before."""
     made = compare(scenario, vary={"racks": ["+1"]}, seeds=1, permutations=2)
     given, more = priced(made, Costs(gpu_hour=2.0))
-    assert (given.per_hour, given.more_per_hour, given.gained_gpus) == (2.0, 0.0, 0.0)
+    assert (given.per_hour, given.more_per_hour, given.gained.mean) == (2.0, 0.0, 0.0)
     assert (more.per_hour, more.more_per_hour) == (4.0, 2.0)
-    assert more.gained_gpus == pytest.approx(1.0)
-    assert more.sure and more.price == pytest.approx(2.0)
+    assert more.gained.mean == pytest.approx(1.0)
+    assert more.gained.sure and more.price == pytest.approx(2.0)
     assert more.prices == pytest.approx((2.0, 2.0))
     assert (given.held_share, more.held_share) == (1.0, 1.0)
     assert (given.gpus, more.gpus, more.extra_gpu_hour) == (1, 2, 0.0)
+
+
+def test_an_hour_of_jct_costs_what_the_job_hours_cost_that_are_saved(scenario: Scenario) -> None:
+    """Mean JCTs of 2,500 and 1,500 s: 4 x 1,000 job-seconds in the 4,000 s that one GPU takes."""
+    made = compare(scenario, vary={"racks": ["+1"]}, seeds=1, permutations=2)
+    given, more = priced(made, Costs(gpu_hour=2.0))
+    assert given.saved.mean == 0.0
+    assert more.saved.mean == pytest.approx(1.0)
+    assert more.saved.price(more.more_per_hour) == pytest.approx(2.0)
+    assert "Each hour by which a job finishes sooner costs 2 EUR with racks=+1." in cheapest(
+        [given, more], Costs(gpu_hour=2.0, currency="EUR")
+    )
+
+
+def test_other_jobs_have_no_price_of_their_jct(scenario: Scenario) -> None:
+    made = compare(scenario, vary={"jobs": ["4", "3"]}, seeds=1, permutations=2)
+    _, fewer = priced(made, Costs(gpu_hour=2.0))
+    assert math.isnan(fewer.saved.mean)
+    assert not fewer.saved.sure
 
 
 def test_gpus_that_no_job_uses_are_paid_and_a_price_of_a_setting_comes_on_top(
@@ -63,8 +83,10 @@ def test_time_that_jobs_hold_less_is_gained(tmp_path: Path) -> None:
     _, faster = priced(made, costs)
     before, after = (made.values[one]["makespan_s"][0] for one in made.variants)
     assert after < 0.7 * before
-    assert faster.gained_gpus == pytest.approx(2 * (1 - after / before))
-    assert faster.price == pytest.approx(0.6 / faster.gained_gpus)
+    assert faster.gained.mean == pytest.approx(2 * (1 - after / before))
+    assert faster.price == pytest.approx(0.6 / faster.gained.mean)
+    # Its only job: as much sooner as the makespan, while the first run would take.
+    assert faster.saved.price(0.6) == pytest.approx(0.6 * before / (before - after))
 
 
 @pytest.mark.parametrize(
@@ -84,7 +106,7 @@ def test_a_price_is_per_gpu_per_hour_or_once(price: dict[str, float], per_hour: 
 def test_what_varies_too_much_is_not_sure(scenario: Scenario) -> None:
     made = compare(scenario, vary={"racks": ["+1"]}, seeds=1, permutations=1)
     _, one_run = priced(made, Costs(gpu_hour=2.0))
-    assert not one_run.sure and math.isnan(one_run.low)
+    assert not one_run.gained.sure and math.isnan(one_run.gained.low)
 
 
 def test_a_setting_without_a_price_is_refused_before_any_run() -> None:

@@ -85,14 +85,11 @@ def sim(
     for sentence in () if quiet else slow_settings([chosen]):
         note(sentence)
     watch, earlier = Watch(quiet=quiet), _inode(out)
-    recorded = own_checkpoints = False
+    recorded = False
 
     def say_what_was_read(trace: Trace) -> None:
-        nonlocal recorded, own_checkpoints
+        nonlocal recorded
         recorded = trace.recorded
-        own_checkpoints = (chosen.failures != "none" or chosen.checkpoint is not None) and any(
-            (job.checkpoint_interval_s, job.checkpoint_cost_s) != (None, None) for job in trace.jobs
-        )
         options.say_what_was_read(trace, quiet=quiet)
 
     try:
@@ -126,9 +123,8 @@ def sim(
         _say_run_to_recorded(result, printed=format_ is Format.TABLE and not quiet)
     if format_ is Format.TABLE and not quiet:
         print_sentences(summary, chosen)
-        placements = result.tables["placements"]
-        chooses = "checkpoint_s" in placements and not own_checkpoints
-        if chooses and (sentence := chosen_intervals_sentence(chosen, placements)):
+        writes = "checkpoint_gpu_s" in summary
+        if writes and (sentence := chosen_intervals_sentence(chosen, summary)):
             print_text(sentence)
         if "tenants" in result.tables and (sentence := tenants_sentence(result.tables["tenants"])):
             print_text(sentence)

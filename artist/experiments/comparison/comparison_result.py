@@ -126,6 +126,9 @@ class Comparison:
     failed: Mapping[str, Failed] = field(default_factory=dict)
     """Variant -> what failed; without those in which nothing can fail."""
 
+    intervals_s: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Variant -> least and most work between two checkpoints, where `auto` chose it."""
+
     def __repr__(self) -> str:
         """What was compared, and a line for each metric and variant."""
         return comparison_text(self)

@@ -17,7 +17,10 @@ finishes all jobs, with G GPUs and H GPU-hours held,
     price of a GPU-hour gained = (price per hour - price per hour of the first) / gained GPUs
 
 So both ways are on one scale, that of `gpu_hour`. Gained GPU time counts whether or not jobs use
-it; whether they need it, their waiting says.
+it; whether they need it, what an hour of completion time costs says. With n jobs:
+
+    job-hours saved per hour = n (mean JCT of the first - mean JCT) / T
+    price of an hour of JCT saved = (price per hour - price per hour of the first) / that
 """
 
 from __future__ import annotations
@@ -27,6 +30,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
+from typing import NamedTuple
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -79,6 +83,28 @@ class Costs(Document):
     )
 
 
+class Amount(NamedTuple):
+    """A mean over replicates, with Student's interval (NaN with fewer than two replicates)."""
+
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def sure(self) -> bool:
+        """Whether it is surely above 0."""
+        return self.low > 0
+
+    def price(self, whole: float) -> float:
+        """Of one, if all together cost `whole`; NaN where there are none."""
+        return whole / self.mean if self.mean > 0 else math.nan
+
+    def prices(self, whole: float) -> tuple[float, float]:
+        """The interval of the price; only where it is sure that there are any."""
+        ends = whole / self.high, whole / self.low
+        return min(ends), max(ends)
+
+
 @dataclass(frozen=True, slots=True)
 class Priced:
     """What a variant costs, beside the first one."""
@@ -86,10 +112,10 @@ class Priced:
     variant: str
     per_hour: float
     more_per_hour: float
-    gained_gpus: float
-    """Mean over replicates; with `low` and `high`, Student's interval (NaN with fewer than two)."""
-    low: float
-    high: float
+    gained: Amount
+    """GPUs."""
+    saved: Amount
+    """Hours of completion time, summed over jobs, for each hour; none where jobs differ."""
     gpus: int
     held_share: float
     """Of the time of its GPUs until all jobs have finished, how much jobs hold: mean."""
@@ -99,18 +125,12 @@ class Priced:
     @property
     def price(self) -> float:
         """Of a GPU-hour gained; NaN where none is gained."""
-        return self.more_per_hour / self.gained_gpus if self.gained_gpus > 0 else math.nan
-
-    @property
-    def sure(self) -> bool:
-        """Whether GPU time is surely gained."""
-        return self.low > 0
+        return self.gained.price(self.more_per_hour)
 
     @property
     def prices(self) -> tuple[float, float]:
-        """The interval of the price; only where the gain is sure."""
-        ends = self.more_per_hour / self.high, self.more_per_hour / self.low
-        return min(ends), max(ends)
+        """The interval of that price; only where the gain is sure."""
+        return self.gained.prices(self.more_per_hour)
 
 
 def load_costs(path: Path) -> Costs:
@@ -159,15 +179,34 @@ def priced(comparison: Comparison, costs: Costs) -> list[Priced]:
                 strict=True,
             )
         ]
-        clusters = clusters_of(comparison.replicates)
-        mean, low, high = replicate_mean(gained, clusters, comparison.level, geometric=False)
-        if len(gained) > 1 and do_not_vary(np.array(gained)):
-            low = high = mean
         gpus, more = comparison.gpus[variant], prices[variant] - prices[first]
         added = sum(one.gpu_hour for one in _on_top(comparison, variant, costs))
         share = _held_share(comparison, variant)
-        found.append(Priced(variant, prices[variant], more, mean, low, high, gpus, share, added))
+        gain = _amount(gained, comparison)
+        saved = _amount(_saved(comparison, variant), comparison)
+        found.append(Priced(variant, prices[variant], more, gain, saved, gpus, share, added))
     return found
+
+
+def _saved(comparison: Comparison, variant: str) -> list[float]:
+    """Job-hours saved per hour, on each replicate; NaN where the jobs are others."""
+    first = comparison.variants[0]
+    jobs = comparison.jobs[first]
+    if comparison.jobs[variant] != jobs or comparison.traces[variant] != comparison.traces[first]:
+        return [math.nan] * len(comparison.replicates)
+    before, now = (
+        np.sum([*comparison.parts[one].values()], axis=0) / 3600 for one in (first, variant)
+    )
+    rates: list[float] = (jobs * (before - now) / np.array(comparison.makespan_h[first])).tolist()
+    return rates
+
+
+def _amount(values: Sequence[float], comparison: Comparison) -> Amount:
+    clusters = clusters_of(comparison.replicates)
+    mean, low, high = replicate_mean(values, clusters, comparison.level, geometric=False)
+    if len(values) > 1 and do_not_vary(np.array(values)):
+        low = high = mean
+    return Amount(mean, low, high)
 
 
 def _held_share(comparison: Comparison, variant: str) -> float:

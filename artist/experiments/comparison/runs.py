@@ -153,7 +153,21 @@ class Runs:
                 for label in labels
                 if "outages" in first[label]
             },
+            intervals_s=self._intervals_s(replicates),
         )
+
+    def _intervals_s(self, replicates: Sequence[Replicate]) -> dict[str, tuple[float, float]]:
+        """The checkpoint intervals that were chosen, where any were."""
+        found = {}
+        for label in self._labels:
+            ran = [self._summaries[label, one] for one in replicates]
+            ends = [
+                [one[name] for one in ran if name in one]
+                for name in ("checkpoint_interval_min_s", "checkpoint_interval_max_s")
+            ]
+            if all(ends):
+                found[label] = (min(ends[0]), max(ends[1]))
+        return found
 
     def _column(
         self, label: str, metric: str, replicates: Sequence[Replicate]
