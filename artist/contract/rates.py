@@ -26,7 +26,8 @@ class Rate(NamedTuple):
     ignored. The engine refuses rates that no job can run at (`engine/progress.py`).
 
     Of an iteration, the job computes for `Job.compute_s` x `compute_scale`: on another kind of GPUs
-    that takes longer or shorter.
+    that takes longer or shorter. Beside other jobs on its GPUs, compute and communication take
+    `stretch` times as long; `iteration_s` and `compute_scale` include that.
     """
 
     iteration_s: float
@@ -36,6 +37,7 @@ class Rate(NamedTuple):
     until_iteration: float | None = None
     until: Tick | None = None
     compute_scale: float = 1.0
+    stretch: float = 1.0
 
     def same_speed(self, other: Rate) -> bool:
         """Whether the rates are equal apart from `until` and `until_iteration`."""

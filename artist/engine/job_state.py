@@ -200,6 +200,7 @@ class JobState:
             rate.compute_scale,
             beside,
             self._batch,
+            rate.stretch,
         )
 
     def schedule(self, queue: EventQueue, now: Tick, *, leased: bool) -> None:

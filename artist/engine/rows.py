@@ -67,6 +67,8 @@ class PlacementRow(NamedTuple):
     """Handles of the other jobs on these GPUs, ascending."""
     batch: int = 0
     """Samples of an iteration, of a job with goodput parameters; 0 of others."""
+    stretch: float = 1.0
+    """How many times longer everything takes for the jobs on these GPUs (`Rate.stretch`)."""
 
     @property
     def first(self) -> bool:

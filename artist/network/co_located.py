@@ -46,6 +46,9 @@ class CurvedJob:
 
     Only ratios come from a backend (Dally, section IV-C). So if the job computes k times as long as
     the query's iteration, it also sends k times as long and as much: rates are the query's.
+
+    Beside other jobs on its GPUs everything takes `stretch` times as long, `compute_s` included. It
+    sends as much in that time, so 1 / `stretch` of the rates.
     """
 
     ways: tuple[Way, ...]
@@ -53,6 +56,7 @@ class CurvedJob:
     compute_s: float
     offset_s: float = 0.0
     turn: InTurn | None = None
+    stretch: float = 1.0
 
     def iteration_s(self, share: float) -> float:
         """An iteration at a share of the bandwidth: compute time x (1 + comm ratio)."""
@@ -139,7 +143,7 @@ def _rounds(
 def seen_by_models(job: CurvedJob, share: float) -> JobOnLinks:
     """A job with a share of the bandwidth, as a model sees it: Down and Up, in isolation."""
     busy_s = job.busy_s(1.0)
-    times = job.compute_s / job.curve.compute_s
+    times = job.compute_s / job.curve.compute_s / job.stretch
     scaled = tuple(replace(way, volume_bytes=times * way.volume_bytes) for way in job.ways)
     iteration_s = job.down_s(share) + busy_s
     return JobOnLinks(scaled if busy_s else (), iteration_s, busy_s, job.offset_s, job.turn)

@@ -36,7 +36,7 @@ class _Speed(NamedTuple):
     mean: float
     """Over its iterations."""
     alone: float
-    """While it communicates and no other job does."""
+    """While it communicates and no other job does on the links; jobs on its GPUs slow it down."""
 
 
 class _Interval:
@@ -98,9 +98,9 @@ def _sent(
         if key not in known:
             known[key] = _while_computing(network, curves, *key)
         for link, speed in known[key].items():
-            mean = speed.mean * job.compute_s / row.iteration_s
             of_link = changes.setdefault(link, [])
-            of_link.append((start, row.handle, speed._replace(mean=mean)))
+            mean = speed.mean * job.compute_s / row.iteration_s
+            of_link.append((start, row.handle, _Speed(mean, speed.alone / row.stretch)))
             of_link.append((row.end, row.handle, None))
     return changes
 

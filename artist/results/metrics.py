@@ -388,7 +388,7 @@ class _Parts:
     compute_s: float = 0.0
     comm_s: float = 0.0
     undisturbed_s: float = 0.0
-    """The running time that its iterations would have taken without other jobs."""
+    """The running time that its iterations would have taken without other jobs on its links."""
     disturbed: bool = False
     stalled: int = 0
     lost: int = 0
@@ -406,8 +406,10 @@ def _parts(
         share = compute_s[row.handle] * row.compute_scale / row.iteration_s
         part.compute_s += running_s * share
         part.comm_s += running_s * (1.0 - share)
-        part.undisturbed_s += running_s * (row.alone_iteration_s / row.iteration_s)
-        part.disturbed |= row.alone_iteration_s != row.iteration_s
+        # What jobs on its GPUs cost it, it has not lost on links.
+        undisturbed_s = row.alone_iteration_s * row.stretch
+        part.undisturbed_s += running_s * (undisturbed_s / row.iteration_s)
+        part.disturbed |= undisturbed_s != row.iteration_s
         part.stalled += row.stalled
         part.lost += row.lost
         if row.source not in part.sources:

@@ -100,20 +100,23 @@ def prepare(
     )
     estimates = build_latency(scenario, fabric, calibration, store, scales=scales)
     speeds = build_speeds(scenario, tree, trace)
-    network = NetworkOfRun(tree, fabric, estimates, scenario.seed, speeds=speeds)
+    jobs_per_gpu = getattr(policy, "jobs_per_gpu", 1)
+    sharing = None
+    if jobs_per_gpu > 1 or scenario.interference != "time-slicing":
+        from artist.network.rates.interference import InterferedRates, open_pairs
+
+        sharing = open_pairs(scenario.interference, tree, jobs_per_gpu)
+    network = NetworkOfRun(tree, fabric, estimates, scenario.seed, speeds=speeds, sharing=sharing)
     rates: RateFunction = open_contention(scenario.contention, scenario.contention_options, network)
     if failures is not None:
         rates = failures.rates(rates, network.alone.now)
-    jobs_per_gpu = getattr(policy, "jobs_per_gpu", 1)
     data = build_data(scenario, tree, trace)
     gate = None
     if data is not None:
         policy = gate = data.gate(policy)
         rates = data.rates(rates)
-    if jobs_per_gpu > 1 or scenario.interference != "time-slicing":
-        from artist.network.rates.interference import interfered
-
-        rates = interfered(rates, scenario.interference, tree, jobs_per_gpu)
+    if sharing is not None:
+        rates = InterferedRates(rates, sharing)
     if events is None and failures is not None:
         events = failures.events(scenario.seed)
         policy = failures.respecting_notices(policy)

@@ -6,6 +6,10 @@ keeps its rate. So a change costs what it changes, whatever the size of the clus
 
 A model of contention (`solvers`) gives shares, and curves turn them into iterations (`co_located`).
 A job that shares no link that binds runs as in isolation, to the byte.
+
+Jobs on the same GPUs are stretched by what they cost each other (`interference`), and send the less
+per second. Rates here are those in a job's own stretched time: a share of what it sends then costs
+it what the same share costs it alone.
 """
 
 from __future__ import annotations
@@ -62,6 +66,7 @@ class ContendedRates:
         self, network: NetworkOfRun, uplinks: Uplinks, phases: Phases | None = None
     ) -> None:
         self._alone, self._turns = network.alone, network.turns
+        self._sharing = network.sharing
         self._uplinks = uplinks
         self._solver = phases or Mean(uplinks)
         self._placed: dict[int, PlacedJob] = {}
@@ -81,7 +86,7 @@ class ContendedRates:
         touched: set[Uplink] = set()
         rates: dict[int, Rate] = {}
         for view in changed:
-            touched |= self._moved_on(view, now)
+            touched |= self._moved_on(view, running, now)
             if view.placement is not None:
                 rates[view.handle] = self._rate_of(view, now)
         affected = self._uplinks.changed(touched)
@@ -99,12 +104,13 @@ class ContendedRates:
         """The rate of a job on some GPUs if no other job used the network."""
         return self._alone.alone(job, placement)
 
-    def _moved_on(self, view: JobView, now: Tick) -> set[Uplink]:
+    def _moved_on(self, view: JobView, running: Mapping[int, JobView], now: Tick) -> set[Uplink]:
         """Note where a changed job is now; the uplinks that it has entered or left."""
-        former = self._placed.get(view.handle)
+        former, stays = self._placed.get(view.handle), False
+        stretch = 1.0 if self._sharing is None else self._sharing.stretch(view, running)
         if former is not None:
             stays = former.placement == view.placement and former.started == view.started
-            if stays and former.batch == view.batch:
+            if stays and (former.batch, former.stretch) == (view.batch, stretch):
                 # It was held, or its rate came to its end.
                 same, former.turn = former.turn == view.turn, view.turn
                 return set() if same else set(former.gpus_in_a_part)
@@ -116,7 +122,9 @@ class ContendedRates:
             crossed = self._uplinks.crossed(view.placement)
             job, alone = self._alone.on_links(view.job, view.placement, view.batch)
             placed = PlacedJob(view.handle, job, view.placement, view.started, alone, crossed)
-            placed.turn, placed.batch = view.turn, view.batch
+            placed.turn, placed.batch, placed.stretch = view.turn, view.batch, stretch
+            if former is not None and stays and former.batch == view.batch:
+                placed.share = former.share  # it goes on where it is in its iteration
             self._placed[view.handle] = placed
             self._uplinks.enter(placed)
             touched |= crossed.keys()
@@ -205,7 +213,7 @@ class ContendedRates:
     def _rate(self, placed: PlacedJob, share: float, name: str) -> Rate:
         alone, iteration_s = placed.alone, placed.alone.iteration_s
         if share != 1.0:
-            iteration_s = self._uplinks.curved(placed).iteration_s(share)
+            iteration_s = self._uplinks.curved(placed).iteration_s(share) / placed.stretch
         iteration_s += placed.held_s
         if iteration_s <= alone.iteration_s:
             return alone

@@ -2,7 +2,8 @@
 
 Phases of jobs that have not started are not known, so `mean` answers, whatever model rates the run.
 A loss counts from the job's iteration without others on the same links. So what a job loses to its
-own uplinks is not charged to other jobs, and a lone job never loses anything.
+own uplinks is not charged to other jobs, and a lone job never loses anything. Jobs that would come
+or move are taken to have GPUs of their own; those that stay keep what sharing GPUs costs them.
 
 Up to `MOST_TOGETHER` joined jobs have one chain. Among more, only the job and its sharers are asked
 once, while all others keep their shares: one round of the fixed point of `solvers`.

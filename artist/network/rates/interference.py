@@ -10,9 +10,8 @@ the two take turns, at 1/2. The time that each other job costs adds up, so n job
 have a speed of 1/n each: the closed form of fair time-slicing. On 18 speeds of jobs that share in
 threes, this rule is 5 % too high in the median, 25 % at most (`tests/network/threes_on_h200.csv`).
 
-A rate function around another one. Compute and communication become slower alike. What jobs send on
-links (`--contention`) is charged for each of the jobs on a GPU as if it ran there alone, so what
-they send together is too much rather than too little.
+A rate function around another one. Compute and communication become slower alike: a job of speed s
+sends s times its bytes per second. Models of contention add up what jobs send then.
 
 A table is a CSV file with the columns `model_a`, `model_b`, `speed_a`, `speed_b` and, where speeds
 depend on it, `gpu_kind`; other columns, such as the `source`, are for readers.
@@ -66,6 +65,12 @@ class Pairs:
         kinds = kinds_of(self._tree, placement) if self._speeds else ("",)
         return max(self._on_kind(job, others, kind) for kind in kinds)
 
+    def stretch(self, view: JobView, running: Mapping[int, JobView]) -> float:
+        """How many times longer a job's iterations take beside those on its GPUs now; else 1."""
+        if not view.beside or view.placement is None:
+            return 1.0
+        return self.slowdown(view.job, view.placement, [running[x].job for x in view.beside])
+
     def _on_kind(self, job: Job, others: Iterable[Job], kind: str) -> float:
         return 1.0 + sum(1.0 / self._speed(job.model, x.model, kind) - 1.0 for x in others)
 
@@ -100,26 +105,30 @@ class InterferedRates(RatesAround):
         """The rates of the function inside, slowed."""
         rates = dict(self._inside(now, running, changed))
         for handle, rate in rates.items():
-            view = running[handle]
-            if view.beside:
-                rates[handle] = self._slowed(view, rate, running)
+            if running[handle].beside:
+                rates[handle] = _slowed(rate, self._pairs.stretch(running[handle], running))
         return rates
 
-    def _slowed(self, view: JobView, rate: Rate, running: Mapping[int, JobView]) -> Rate:
-        assert view.placement is not None  # running jobs have GPUs
-        others = [running[handle].job for handle in view.beside]
-        slowdown = self._pairs.slowdown(view.job, view.placement, others)
-        return rate._replace(
-            iteration_s=rate.iteration_s * slowdown,
-            source=rate.source + SHARED,
-            compute_scale=rate.compute_scale * slowdown,
-        )
+
+def _slowed(rate: Rate, stretch: float) -> Rate:
+    return rate._replace(
+        iteration_s=rate.iteration_s * stretch,
+        source=rate.source + SHARED,
+        compute_scale=rate.compute_scale * stretch,
+        stretch=stretch,
+    )
 
 
 def interfered(
     inside: RateFunction, interference: str, tree: ClusterTree, jobs_per_gpu: int
 ) -> RateFunction:
-    """The rate function of a run in which so many jobs may share a GPU.
+    """The rate function of a run in which so many jobs may share a GPU; errors of `open_pairs`."""
+    pairs = open_pairs(interference, tree, jobs_per_gpu)
+    return inside if pairs is None else InterferedRates(inside, pairs)
+
+
+def open_pairs(interference: str, tree: ClusterTree, jobs_per_gpu: int) -> Pairs | None:
+    """The speeds of a run in which so many jobs may share a GPU; None if that is one.
 
     Raises:
         ConfigError: an unknown name, or a table of several kinds of GPUs, none of which the cluster
@@ -128,7 +137,7 @@ def interfered(
     """
     speeds = {} if interference == TIME_SLICING else read_speeds(table_path(interference))
     if jobs_per_gpu == 1:
-        return inside
+        return None
     kinds = sorted({kind for _, _, kind in speeds if kind})
     if kinds and set(tree.kinds) == {ONE_KIND}:
         if len(kinds) > 1:
@@ -144,7 +153,7 @@ def interfered(
             f"{interference}: speeds on {shortened(', '.join(kinds))}, but the cluster has "
             f"{shortened(', '.join(sorted(set(tree.kinds))))}; give speeds of these"
         )
-    return InterferedRates(inside, Pairs(tree, speeds))
+    return Pairs(tree, speeds)
 
 
 def table_path(name: str) -> Path:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from artist.estimates.latency_service import LatencyService
     from artist.estimates.speeds import SpeedsOfRun
     from artist.network.demand.curves import Curves
+    from artist.network.rates.interference import Pairs
 
 
 class TurnTaken(NamedTuple):
@@ -65,6 +66,8 @@ class NetworkOfRun:
     """Filled while the run goes on."""
     speeds: SpeedsOfRun | None = None
     """Of kinds of GPUs, if the run has such."""
+    sharing: Pairs | None = None
+    """What jobs on the same GPUs cost each other, if the policy lets any share."""
 
     @property
     def alone(self) -> AloneRates:

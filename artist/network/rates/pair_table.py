@@ -152,6 +152,11 @@ def table_rates(argument: str, options: Mapping[str, Any], network: NetworkOfRun
         raise ConfigError("contention table: which file? write table:FILE")
     validate(options, Options, "contention table")
     network.check_uplinks("table")
+    if network.sharing is not None:
+        raise ConfigError(
+            "contention table: it tells no bytes, so not what jobs send that share a GPU, and the "
+            "policy lets some; take --contention mean, or leave the sharing out"
+        )
     return PairRates(network, Path(argument))
 
 

@@ -53,6 +53,9 @@ class PlacedJob:
     """By uplink that the job crosses: the GPUs that may send over it (`Uplinks.crossed`)."""
     turn: Turn | None = None
     batch: Batch | None = None
+    stretch: float = 1.0
+    """How many times longer everything takes beside other jobs on its GPUs. `rate` leaves that out:
+    whoever knows of the sharing adds it (`interference`)."""
     share: float = 1.0
     """What a model of contention leaves it of the bandwidth."""
     held_s: float = 0.0

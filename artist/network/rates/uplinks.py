@@ -182,7 +182,10 @@ class Uplinks:
                 placed.job.model, shape(self._tree, placed.placement), self._outer(level)
             )
             of_job = self._traffic_at(placed, level).ways
-            placed.curved[level] = CurvedJob(of_job, curve, placed.job.compute_s)
+            stretch = placed.stretch
+            placed.curved[level] = CurvedJob(
+                of_job, curve, placed.job.compute_s * stretch, stretch=stretch
+            )
         return placed.curved[level]
 
     def lone(self, placed: PlacedJob) -> LoneJob:
@@ -241,8 +244,8 @@ class Uplinks:
             looked = self._traffic_at(placed, uplink[0])
             up, down = looked.offered.get(uplink, (0.0, 0.0))
             part = looked.busy_ratio * placed.job.compute_s / placed.alone.iteration_s
-            ups.append(up * part)
-            downs.append(down * part)
+            ups.append(up * part / placed.stretch)
+            downs.append(down * part / placed.stretch)
         return max(math.fsum(ups), math.fsum(downs)) / self.capacity(uplink)
 
     def _binds(self, uplink: Uplink) -> bool:
@@ -255,9 +258,10 @@ class Uplinks:
         if sum(self._most(placed, uplink) for placed in jobs) <= usable:
             return False
         offered = [
-            self._traffic_at(placed, uplink[0]).offered[uplink]
+            (up / placed.stretch, down / placed.stretch)
             for placed in jobs
             if self._sends(placed, uplink)
+            for up, down in [self._traffic_at(placed, uplink[0]).offered[uplink]]
         ]
         most = max(sum(up for up, _ in offered), sum(down for _, down in offered))
         # A lone job loses nothing to others, and capacities are rounded.
@@ -282,7 +286,7 @@ class Uplinks:
         """More than a job can send out of a unit: its largest part at the rates of all levels."""
         outer = self._fabric.levels[uplink[0] + 1 :]
         granted = sum(level.bandwidth_gib_per_s for level in outer)
-        return placed.gpus_in_a_part[uplink] * granted * GIB
+        return placed.gpus_in_a_part[uplink] * granted * GIB / placed.stretch
 
     def _traffic_at(self, placed: PlacedJob, level: int) -> LookedUpTraffic:
         looked = placed.looked.get(level)
