@@ -33,11 +33,13 @@ class Start:
 class Preempt:
     """Take a running job's GPUs. It waits again and keeps its whole iterations.
 
-    `reason`, if given, is recorded with the end of the job's interval.
+    `reason`, if given, is recorded with the end of the job's interval. A job that is preempted for
+    good is cancelled: it never waits again, and the next question tells it among `finished`.
     """
 
     handle: int
     reason: str = ""
+    for_good: bool = False
 
 
 @dataclass(frozen=True, slots=True)

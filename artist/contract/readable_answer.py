@@ -116,6 +116,11 @@ def _check_words(decision: Any, kind: type, name: Callable[[int], str]) -> None:
         raise PolicyError(f"{name(decision.handle)}: reason {shortened(reason)}, expected text")
     elif issubclass(kind, Hold):
         _check_hold(decision, name)
+    elif issubclass(kind, Preempt) and type(decision.for_good) is not bool:
+        raise PolicyError(
+            f"{name(decision.handle)} preempted for good: {shortened(decision.for_good)}, expected "
+            "True or False"
+        )
 
 
 def _check_hold(hold: Any, name: Callable[[int], str]) -> None:

@@ -28,12 +28,13 @@ class CheckedAnswer:
     """
 
     __slots__ = (
-        "batches", "beside", "holds", "moved", "placed", "preempted", "reasons", "wait_reasons",
-        "wakes",
+        "batches", "beside", "cancelled", "holds", "moved", "placed", "preempted", "reasons",
+        "wait_reasons", "wakes",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.preempted: list[JobState] = []
+        self.cancelled: set[int] = set()
         self.moved: list[JobState] = []
         self.placed: list[tuple[JobState, Placement]] = []
         self.holds: list[tuple[JobState, Hold]] = []
@@ -68,9 +69,11 @@ def checked(
                 answer.placed.append((state, placement))
                 if decision.beside is not None:
                     beside.append((state, decision.beside))
-            case Preempt(handle, reason):
+            case Preempt(handle, reason, for_good):
                 answer.preempted.append(holdings.running_job(handle))
                 answer.reasons[handle] = reason
+                if for_good:
+                    answer.cancelled.add(handle)
             case Migrate(handle, placement, reason):
                 state = holdings.running_job(handle)
                 _check_placement(state.job, placement, holdings)
@@ -221,7 +224,7 @@ def _check_waits(
 ) -> None:
     """Check that each job waits once the other decisions are applied."""
     placed = {state.handle for state, _ in answer.placed}
-    preempted = {state.handle: state for state in answer.preempted}
+    preempted = {x.handle: x for x in answer.preempted if x.handle not in answer.cancelled}
     for wait in waits:
         state = preempted.get(wait.handle) or holdings.waiting_job(wait.handle)
         if wait.handle in placed:

@@ -230,7 +230,7 @@ class JobState:
             queue.push(end, LEASE_END, self.handle, self.epoch)
 
     def row(self, finish: Tick) -> JobRow:
-        """The row of a job that has finished."""
+        """The row of a job that has finished, or is cancelled before its last iteration."""
         assert self.first_start is not None  # it ran, so it started
         return JobRow(
             self.job,
@@ -242,4 +242,5 @@ class JobState:
             self.preemptions,
             self.migrations,
             self.failures,
+            not self.progress.complete,
         )

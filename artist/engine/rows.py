@@ -24,6 +24,7 @@ class EndReason(StrEnum):
     FINISHED = "finished"
     LEASE_ENDED = "lease-ended"
     PREEMPTED = "preempted"
+    CANCELLED = "cancelled"
     MIGRATED = "migrated"
     RE_RATED = "re-rated"
     HELD = "held"
@@ -35,6 +36,7 @@ class EndReason(StrEnum):
 FINISHED: Final = EndReason.FINISHED
 LEASE_ENDED: Final = EndReason.LEASE_ENDED
 PREEMPTED: Final = EndReason.PREEMPTED
+CANCELLED: Final = EndReason.CANCELLED
 MIGRATED: Final = EndReason.MIGRATED
 RE_RATED: Final = EndReason.RE_RATED
 HELD: Final = EndReason.HELD
@@ -103,7 +105,7 @@ class PlacementRow(NamedTuple):
 
 
 class JobRow(NamedTuple):
-    """A finished job."""
+    """A job that finished, or was cancelled."""
 
     job: Job
     handle: int
@@ -114,6 +116,7 @@ class JobRow(NamedTuple):
     preemptions: int
     migrations: int
     failures: int = 0
+    cancelled: bool = False
 
 
 class WaitRow(NamedTuple):

@@ -59,6 +59,7 @@ from artist.engine.job_state import JobState
 from artist.engine.livelock import Livelock
 from artist.engine.progress import check_rate
 from artist.engine.rows import (
+    CANCELLED,
     FAILED,
     FINISHED,
     HELD,
@@ -449,6 +450,9 @@ class Simulator:
             self._queue.push(tick, WAKE, -1)
         ended = {state.handle for state in self._lease_ended} if answer.preempted else ()
         for state in answer.preempted:
+            if state.handle in answer.cancelled:
+                self._cancel(state, answer.reasons[state.handle])
+                continue
             reason = LEASE_ENDED if state.handle in ended else PREEMPTED
             self._stop(state, reason, answer.reasons[state.handle])
             self._enter_again(state)
@@ -511,6 +515,12 @@ class Simulator:
                 if state.failures_in_a_row > MOST_FAILURES_IN_A_ROW:
                     raise self._never_done(state)
         self._changed[state.handle] = state
+
+    def _cancel(self, state: JobState, note: str) -> None:
+        """A job that lost its GPUs leaves the run with the iterations that it has done."""
+        self._stop(state, CANCELLED, note)
+        self._finished.append(state.handle)
+        self.rows.jobs.append(state.row(self.now))
 
     def _enter_again(self, state: JobState) -> None:
         """A job that lost its GPUs waits."""

@@ -52,7 +52,7 @@ def seconds_column(ticks: Sequence[int] | npt.NDArray[np.int64]) -> npt.NDArray[
 def job_table(
     rows: Rows, alone_s: Sequence[float] | None = None, *, contended: bool = False
 ) -> Table:
-    """One row per finished job, in the order of arrival.
+    """One row per job that finished or was cancelled, in the order of arrival.
 
     `alone_s` (`isolated_run_time.py`) has a value per handle. Without it, its columns are left out.
     The columns of what jobs lost to each other are there if jobs are `contended`.
@@ -222,7 +222,7 @@ def summarise(
         "cluster": tree.text,
         "gpus": tree.gpus,
         "jobs_total": jobs_total,
-        "jobs_finished": len(finish),
+        "jobs_finished": sum(not row.cancelled for row in rows.jobs),
         "makespan_s": makespan,
         "makespan_bound_s": _bound_s(rows, tree, constant_share, least_scale),
         **spread,
@@ -250,10 +250,16 @@ def _bound_s(
     constant_share: Callable[[str], float],
     least_scale: Callable[[Job], float],
 ) -> float:
-    """Seconds from the first arrival, rounded as the makespan is, so that it never exceeds that."""
+    """Seconds from the first arrival, rounded as the makespan is, so that it never exceeds that.
+
+    A cancelled job bounds nothing: nobody waits for the rest of its work.
+    """
+    finished = [row for row in rows.jobs if not row.cancelled]
+    if not finished:
+        return 0.0
     # Jobs that share a GPU may all do without it for most of the time.
     sharers = max((row.sharers for row in rows.placements), default=1)
-    first, end = makespan_bound(rows.jobs, tree.gpus * sharers, constant_share, least_scale)
+    first, end = makespan_bound(finished, tree.gpus * sharers, constant_share, least_scale)
     return end / TICKS_PER_S - first / TICKS_PER_S
 
 

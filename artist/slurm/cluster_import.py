@@ -33,13 +33,14 @@ _GPU = re.compile(r"gpu(?::([A-Za-z0-9._-]+))?:(\d+)(?:\(.*\))?")
 _LENGTH = re.compile(r"(?:(\d+)-)?(\d+):(\d\d):(\d\d)")
 _IN_SERVICE = {"IDLE", "MIXED", "ALLOCATED", "COMPLETING"}
 _SETTINGS = re.compile(
-    r"Priority|Preempt|Scheduler|Sched|Select|Topology|OverTimeLimit|KillWait|AccountingStorageEnforce"
+    r"Priority|Preempt|Scheduler|Sched|Select|Topology|OverTimeLimit|KillWait|MessageTimeout|JobRequeue"
+    r"|AccountingStorageEnforce"
 )
 
 # Keys of partitions that change nothing here, or do not where they have these values.
 _PARTITION_DEFAULTS = {
     "AllowGroups": "ALL", "AllowAccounts": "ALL", "AllowQos": "ALL", "AllocNodes": "ALL",
-    "QoS": "", "DefaultTime": "", "DisableRootJobs": None, "ExclusiveUser": "NO", "GraceTime": "0",
+    "QoS": "", "DefaultTime": "", "DisableRootJobs": None, "ExclusiveUser": "NO", "GraceTime": None,
     "Hidden": None, "MaxNodes": "UNLIMITED", "MinNodes": None, "LLN": "NO",
     "MaxCPUsPerNode": None, "RootOnly": "NO", "ReqResv": "NO", "OverSubscribe": "NO",
     "OverTimeLimit": "", "State": "UP", "TotalCPUs": None, "TotalNodes": None,
@@ -53,7 +54,7 @@ _RESERVATION_KEYS = (
     "ReservationName", "StartTime", "EndTime", "Duration", "Nodes", "NodeCnt", "CoreCnt", "Flags",
     "Users", "State", "TRES", "Watts",
 )  # fmt: skip
-_QOS_KEYS = ("Name", "Priority", "Preempt", "PreemptMode")
+_QOS_KEYS = ("Name", "Priority", "Preempt", "PreemptMode", "GraceTime", "PreemptExemptTime")
 _ASSOC_KEYS = ("Cluster", "Account", "User", "Share", "ParentName", "Par Name", "QOS", "Def QOS")
 QOS_LIMITS = (
     "GrpTRES", "GrpJobs", "GrpTRESRunMins", "MaxTRESPU", "MaxJobsPU", "MaxTRESPA", "MaxJobsPA",
@@ -257,6 +258,7 @@ class _Import:
             "priority_tier": record.count("PriorityTier", 1),
             "priority_job_factor": record.count("PriorityJobFactor", 1),
             "preempt_mode": record.text("PreemptMode") or "OFF",
+            "grace_s": record.count("GraceTime"),
             "billing": _weights(record, "TRESBillingWeights"),
         }
 
@@ -280,6 +282,10 @@ class _Import:
             "priority": record.count("Priority"),
             "preempts": [x for x in record.text("Preempt").split(",") if x],
             "preempt_mode": record.text("PreemptMode") or "cluster",
+            "grace_s": int(_seconds(record, "GraceTime") or 0),
+            "exempt_s": None
+            if (exempt_s := _seconds(record, "PreemptExemptTime")) is None
+            else int(exempt_s),
             **_limits(record, QOS_LIMITS),
         }
 

@@ -30,6 +30,7 @@ class Partition(Document):
     priority_tier: int = Field(default=1, description="partitions of higher tiers go first")
     priority_job_factor: int = Field(default=1, description="for the priority of its jobs")
     preempt_mode: str = Field(default="OFF", description="what becomes of jobs that are preempted")
+    grace_s: int = Field(default=0, ge=0, description="how long jobs that are preempted run on")
     billing: dict[str, float] = Field(
         default_factory=dict, description="TRESBillingWeights: how usage counts; none: CPUs"
     )
@@ -42,6 +43,10 @@ class Qos(Document):
     priority: int = 0
     preempts: tuple[str, ...] = Field(default=(), description="QOS whose jobs it may preempt")
     preempt_mode: str = Field(default="cluster", description="cluster: as the cluster does")
+    grace_s: int = Field(default=0, ge=0, description="how long jobs that are preempted run on")
+    exempt_s: int | None = Field(
+        default=None, ge=0, description="how long no job is preempted; none: as in the cluster"
+    )
     limits: dict[str, str] = Field(
         default_factory=dict, description="as sacctmgr calls and prints them: GrpTRES, MaxJobsPU"
     )

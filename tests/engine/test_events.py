@@ -174,3 +174,18 @@ def test_events_of_an_earlier_rate_are_dropped_when_their_tick_comes() -> None:
     rows = run(cluster([8]), jobs, script, rates)
     assert finishes(rows) == {"b": 4.5, "a": 7.0}
     assert rows.events == 4  # two arrivals, two finishes
+
+
+def test_a_job_that_is_preempted_for_good_is_told_as_finished_and_never_waits() -> None:
+    jobs = [job("a", gpus=8, iterations=20), job("b", gpus=8, arrival_s=10.5)]
+    script = Script(
+        {0: [Start(0, on({0: 8}))], 10.5: [Preempt(0, "why", True), Start(1, on({0: 8}))]}
+    )
+    rows = run(cluster([8]), jobs, script)
+    assert finishes(rows) == {"a": 10.5, "b": 20.5}
+    assert [(row.iterations, row.lost, row.ended) for row in intervals(rows, 0)] == [
+        (10, S // 2, "cancelled: why")
+    ]
+    assert [(row.job.id, row.cancelled, row.preemptions) for row in rows.jobs] == [
+        ("a", True, 1), ("b", False, 0),
+    ]  # fmt: skip

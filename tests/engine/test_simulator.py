@@ -266,7 +266,10 @@ UNLAWFUL = {
         "job 'b': Placement(leaves={1: 4}, counts=(4,)) holds something else than two tuples",
     ),
     "a list for a handle": ([Start([1], on({1: 4}))], "Start(handle=[1], placement="),
-    "a truth value for a handle": ([Preempt(False)], "Preempt(handle=False, reason='') names no"),
+    "a truth value for a handle": (
+        [Preempt(False)],
+        "Preempt(handle=False, reason='', for_good=False) names no",
+    ),
     "telling a running job to wait": ([Wait(0, "so")], "job 'a' is not waiting"),
     "telling a job to wait that starts": (
         [Wait(1, "so"), Start(1, on({1: 4}))],

@@ -235,7 +235,7 @@ def test_a_qos_takes_the_gpus_of_another_which_waits_for_two_minutes() -> None:
     rows = run(TWO, jobs, policy)
     stays = [row for row in rows.placements if row.handle == 0]
     assert [(int(seconds(x.start)), x.ended) for x in stays] == [
-        (0, "preempted: requeued by Slurm"), (142, "finished"),
+        (0, "preempted: requeued by Slurm for job urgent"), (142, "finished"),
     ]  # fmt: skip
 
 
@@ -265,11 +265,14 @@ def test_partition_tiers_preempt() -> None:
 
 
 def test_modes_that_are_not_modelled_are_named() -> None:
-    with pytest.raises(ConfigError, match="PreemptMode=SUSPEND,GANG"):
-        starts([asked("a", 1, 1, 1)], settings={**BY_QOS, "PreemptMode": "SUSPEND,GANG"})
-    qos = [{"name": "low", "preempt_mode": "cancel"}]
-    with pytest.raises(ConfigError, match="QOS low: PreemptMode=cancel"):
+    with pytest.raises(ConfigError, match="PreemptMode=REQUEUE,WITHIN"):
+        starts([asked("a", 1, 1, 1)], settings={**BY_QOS, "PreemptMode": "REQUEUE,WITHIN"})
+    qos = [{"name": "low", "preempt_mode": "within"}]
+    with pytest.raises(ConfigError, match="QOS low: PreemptMode=within"):
         starts([asked("a", 1, 1, 1)], settings=BY_QOS, qos=qos)
+    partitions = [{"name": "day", "nodes": "ALL", "preempt_mode": "REQUEUE,WITHIN"}]
+    with pytest.raises(ConfigError, match="partition day: PreemptMode=REQUEUE,WITHIN"):
+        starts([asked("a", 1, 1, 1)], settings=BY_QOS, partitions=partitions)
 
 
 NIGHT = {

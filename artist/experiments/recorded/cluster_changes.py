@@ -3,9 +3,9 @@
 | key | |
 | --- | --- |
 | `racks`, `machines` | how many; new ones are copies of the last one, in its partitions |
-| `qos.NAME.KEY` | `priority`, or a limit as sacctmgr calls it: `GrpTRES`, `MaxJobsPU` ... |
+| `qos.NAME.KEY` | `priority`, `preempt_mode`, `grace_s`, or a limit: `GrpTRES`, `MaxJobsPU` ... |
 | `account.NAME.KEY`, `user.NAME.KEY` | `shares`, or a limit: `GrpTRES`, `MaxJobs` ... |
-| `partition.NAME.KEY` | `priority_tier`, `priority_job_factor`, `preempt_mode` |
+| `partition.NAME.KEY` | `priority_tier`, `priority_job_factor`, `preempt_mode`, `grace_s` |
 | `config.KEY` | of slurm.conf: `PriorityWeightAge`, `SchedulerParameters.bf_interval` ... |
 
 A value is a new one, or relative to the present one: `x2`, `+2`. A limit without a value is lifted.
@@ -28,7 +28,8 @@ from artist.slurm.texts import host_list, hosts
 SIZES = ("racks", "machines")
 GROUPS = ("qos", "account", "user", "partition", "config")
 _NUMBERED = re.compile(r"(.*?)(\d*)")
-_PARTITION_KEYS = ("priority_tier", "priority_job_factor", "preempt_mode")
+_PARTITION_KEYS = ("priority_tier", "priority_job_factor", "preempt_mode", "grace_s")
+_QOS_KEYS = ("priority", "preempt_mode", "grace_s")
 _PARAMETERS = "SchedulerParameters"
 
 Document = dict[str, Any]
@@ -63,7 +64,7 @@ def with_change(document: Mapping[str, Any], key: str, value: str, where: str) -
     if group == "partition":
         _set(one, what, _PARTITION_KEYS, value, where)
     elif group == "qos":
-        _set_or_limit(one, what, ("priority",), QOS_LIMITS, value, where)
+        _set_or_limit(one, what, _QOS_KEYS, QOS_LIMITS, value, where)
     else:
         _set_or_limit(one, what, ("shares",), ASSOC_LIMITS, value, where)
     return changed

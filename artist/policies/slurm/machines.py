@@ -32,6 +32,7 @@ class PartitionMachines:
     tier: int
     job_factor: int
     preempt_mode: str
+    grace_s: int
     billing: Mapping[str, float]
 
 
@@ -123,6 +124,7 @@ class Machines:
             tier=partition.priority_tier,
             job_factor=partition.priority_job_factor,
             preempt_mode=partition.preempt_mode,
+            grace_s=partition.grace_s,
             billing=partition.billing,
         )
 

@@ -19,30 +19,42 @@ a job names are not in a trace, so they are not refused.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar
 
 from artist.cluster.cluster_file import Cluster
-from artist.cluster.free_gpus import FreeGpus
-from artist.contract import BasePolicy, ClusterView, Decision, JobView, Preempt, Start, Wait, Wake
+from artist.contract import (
+    LONGEST_REASON,
+    BasePolicy,
+    ClusterView,
+    Decision,
+    JobView,
+    Preempt,
+    Wait,
+    Wake,
+)
 from artist.errors import ConfigError
 from artist.policies.options import SlurmOptions
 from artist.policies.shared.clock import PeriodClock
 from artist.policies.slurm.backfill import (
-    Departures,
     ReservedMachines,
     RunningJob,
-    machines_of,
     will_run,
 )
 from artist.policies.slurm.limits import Limits
-from artist.policies.slurm.machines import Free, Machines
-from artist.policies.slurm.preemption import REQUEUE_DELAY_S, Preemption
+from artist.policies.slurm.machines import Machines
+from artist.policies.slurm.passes import Pass, Tried
+from artist.policies.slurm.preemption import (
+    REQUEUE_DELAY_S,
+    TIMEOUT_CHECK_S,
+    Graces,
+    Preemption,
+)
 from artist.policies.slurm.priority import Priorities, in_order
 from artist.policies.slurm.request import Request, RequestReader, limit_s
 from artist.policies.slurm.reservations import Reservations
-from artist.policies.slurm.selection import Selection, shares
+from artist.policies.slurm.selection import Selection
 from artist.policies.slurm.settings import settings_of
 from artist.rng import Draws
 from artist.slurm.facts import SlurmFacts
@@ -53,6 +65,7 @@ _MOST_NAMED = 5
 
 _RESOURCES = "Resources: its machines are not free"
 _RESERVED = "Reservation: it would run into one by its time limit"
+_GRACE = "Resources: the jobs that it preempts have a grace"
 
 
 class Slurm(BasePolicy):
@@ -72,6 +85,7 @@ class Slurm(BasePolicy):
         if missing and options.not_modelled == "refuse":
             raise _not_modelled(missing)
         self._preemption = Preemption(self.settings)
+        self._graces = Graces(self.settings.preempt_again_s)
         numbers = self.settings.numbers
         self._clocks = {
             name: PeriodClock(period, draws.phase(period) or first)
@@ -80,6 +94,7 @@ class Slurm(BasePolicy):
                 ("full", max(1, numbers["sched_interval"]) * TICKS_PER_S, TICKS_PER_S // 2),
                 ("backfill", max(1, numbers["bf_interval"]) * TICKS_PER_S, TICKS_PER_S // 2),
                 ("priority", self.settings.calc_period_s * TICKS_PER_S, self._calc_phase()),
+                ("timeout", TIMEOUT_CHECK_S * TICKS_PER_S, TICKS_PER_S // 2),
             )
         }
         self._queue: dict[int, Request] = {}
@@ -158,7 +173,8 @@ class Slurm(BasePolicy):
         if self._priorities.change:
             self._calculate_until(view.now)
         for handle in view.finished:
-            self._left(handle, now_s)
+            if handle in self._held:  # else it was cancelled
+                self._left(handle, now_s)
             self._unfinished[self._requests[handle].number[0]] -= 1
         for job in view.entered:
             self._entered(job, now_s)
@@ -166,9 +182,14 @@ class Slurm(BasePolicy):
         if view.entered or view.finished or in_service != self._in_service:
             self._worthwhile = {"full", "backfill"}
         self._in_service = in_service
-        if (view.entered or view.finished) and self._main_due is None:
+        if view.entered or view.finished:
+            self._look_soon(view.now)
+
+    def _look_soon(self, now: Tick) -> None:
+        """Let the main scheduler look at what happened."""
+        if self._main_due is None:
             delay = self.settings.numbers["batch_sched_delay"] * TICKS_PER_S
-            earliest = max(view.now, self._last_main + delay - TICKS_PER_S)
+            earliest = max(now, self._last_main + delay - TICKS_PER_S)
             self._main_due = self._clocks["tick"].after(earliest)
 
     def _entered(self, job: JobView, now_s: int) -> None:
@@ -190,6 +211,7 @@ class Slurm(BasePolicy):
     def _left(self, handle: int, now_s: int) -> None:
         """A job gave its GPUs back: it finished, or lost them."""
         job, request = self._held.pop(handle), self._requests[handle]
+        self._graces.left(handle)
         self._gpus_held -= request.job.gpus
         self._use(job, request, now_s)
 
@@ -229,23 +251,31 @@ class Slurm(BasePolicy):
         self._worthwhile -= due
         if main:
             self._main_due, self._last_main = None, now
-        if not queue or not (main or backfill):
+        over = self._outstayed(now)
+        if not over and (not queue or not (main or backfill)):
             return []
-        self._cut_short = False
+        self._cut_short = self._preemption.spared = False
         state = Pass(view, self._machines, self._held, self._seconds(now))
+        for handle in over:
+            state.preempt(self._held[handle], self._loss(handle, self._graces.of[handle].preemptor))
+        if over:
+            self._look_soon(now)
         ready = (request for request in queue.values() if self._is_ready(request, state.now_s))
         ordered = in_order(ready, self._preemption)
         if main:
             self._main_pass(state, ordered, full=full)
         if backfill:
             self._backfill_pass(state, ordered)
-        for handle in state.victims:
-            self._requeue(self._requests[handle], state.now_s)
+        self._held |= state.leaving
+        for handle, decision in state.victims.items():
+            if not decision.for_good:
+                self._requeue(self._requests[handle], state.now_s)
             self._left(handle, state.now_s)
         for handle in state.started:
+            self._graces.started(handle)
             self._held[handle] = state.started[handle]
             self._gpus_held += queue.pop(handle).job.gpus
-        if state.started or self._cut_short:
+        if state.started or self._cut_short or self._preemption.spared or self._graces.of:
             self._worthwhile = {"full", "backfill"}
         return [*state.decisions(), *self._tell(state)]
 
@@ -257,7 +287,7 @@ class Slurm(BasePolicy):
         for handle, reason in state.reasons.items():
             if handle in state.started or self._told.get(handle) == reason:
                 continue
-            if self._requests[handle].job.gpus <= free:
+            if reason == _GRACE or self._requests[handle].job.gpus <= free:
                 self._told[handle] = reason
                 waits.append(Wait(handle, reason))
         return waits
@@ -301,26 +331,61 @@ class Slurm(BasePolicy):
             open_ = partition.machines & ~closed_machines & ~kept
             if self._start(state, request, open_):
                 continue
-            state.reasons[request.handle] = _RESERVED if kept & partition.machines else _RESOURCES
+            state.reasons[request.handle] = self._why_not(request, kept)
             if not kept & partition.machines or open_.bit_count() >= request.nodes:
                 closed.add(partition.name)
                 closed_machines |= partition.machines
 
+    def _why_not(self, request: Request, kept: int) -> str:
+        """Why the main scheduler cannot start a job, where some machines are reserved."""
+        if self._graces.awaited_by(request.handle):
+            return _GRACE
+        return _RESERVED if kept & request.partition.machines else _RESOURCES
+
     def _start(self, state: Pass, request: Request, open_: int) -> bool:
         """Start a job on some of these machines, in the place of others if need be."""
+        now_s = state.now_s
         chosen = self._selection.choose(request, state.free, open_)
-        if chosen is None and self._preemption.on:
+        if chosen is None and self._preemption.on and self._graces.may_try(request.handle, now_s):
             found = self._preemption.choose(
                 request, state.free, open_, self._candidates(state, request), self._selection
             )
             if found is not None:
                 chosen, victims = found
-                for victim in victims:
-                    state.preempt(victim)
+                if not self._take(state, request.handle, victims):
+                    return False
         if chosen is None:
             return False
         state.start(request, chosen)
         return True
+
+    def _take(self, state: Pass, preemptor: int, victims: Sequence[RunningJob]) -> bool:
+        """Take jobs' GPUs away; False if some of them may run on for a while."""
+        waits = False
+        for victim in victims:
+            grace_s = self._preemption.grace_s(self._requests[victim.handle])
+            if self._graces.give(victim.handle, preemptor, grace_s, state.now_s):
+                state.tell_to_leave(victim, self._graces.of[victim.handle].until_s)
+                waits = True
+            else:
+                state.preempt(victim, self._loss(victim.handle, preemptor))
+        return not waits
+
+    def _loss(self, handle: int, preemptor: int) -> Preempt:
+        """What becomes of a job whose GPUs another one takes."""
+        request = self._requests[handle]
+        for_good = self._preemption.mode(request) == "CANCEL"
+        done = "" if for_good else "requeued "
+        words = f"{done}by Slurm for job {self._requests[preemptor].job.id}"
+        if handle in self._graces.of:
+            words += f", after {self._preemption.grace_s(request)} s of grace"
+        return Preempt(handle, words[:LONGEST_REASON], for_good)
+
+    def _outstayed(self, now: Tick) -> list[int]:
+        """The jobs whose grace is found to be over."""
+        if not self._graces.of or now != self._clocks["timeout"].last(now):
+            return []
+        return self._graces.over(self._seconds(now))
 
     def _permits(self, state: Pass, request: Request) -> bool:
         permitted = self._limits.permits(request, state.running, self._requests, state.now_s)
@@ -342,7 +407,7 @@ class Slurm(BasePolicy):
         window_s = 60 * numbers["bf_window"]
         resolution_s = max(1, numbers["bf_resolution"])
         reserved = ReservedMachines(now_s, resolution_s, window_s, self._serving(state))
-        usage = _Usage(numbers)
+        usage = Tried(numbers)
         tested = started = 0
         for request in ordered:
             if request.handle in state.started:
@@ -387,7 +452,8 @@ class Slurm(BasePolicy):
                 continue
             start_s = max(possible.start_s, from_s)
             if start_s <= now_s:
-                self._start(state, request, open_)
+                if not self._start(state, request, open_):
+                    reserved.reserve(possible.machines, now_s, now_s + request.limit_s)
                 return
             if self._may_not_reserve(request, now_s):
                 return
@@ -424,11 +490,15 @@ class Slurm(BasePolicy):
 
     def _next_wake(self, now: Tick) -> list[Decision]:
         """A wake-up for the next pass, if jobs wait."""
-        if not self._queue:
-            return []
-        clocks = {*self._worthwhile, *(["priority"] if self._priorities.change else [])}
+        clocks = set[str]()
+        if self._queue:
+            clocks = {*self._worthwhile, *(["priority"] if self._priorities.change else [])}
         if not self.settings.backfill:
             clocks -= {"backfill"}
+        if self._graces.of:
+            clocks.add("timeout")
+        if not clocks and not self._queue:
+            return []
         due = [self._clocks[name].after(now) for name in clocks]
         if self._main_due is not None:
             due.append(self._main_due)
@@ -444,111 +514,6 @@ class Slurm(BasePolicy):
         ends = [] if self._next_end_s is None else [self._next_end_s]
         zero_s = self.options.epoch_s or 0
         return [(at_s - zero_s) * TICKS_PER_S for at_s in (*self._asleep.values(), *ends)]
-
-
-class Pass:
-    """What a pass knows: free GPUs, running jobs by their expected ends, and what it starts."""
-
-    def __init__(
-        self,
-        view: ClusterView,
-        machines: Machines | None,
-        held: dict[int, RunningJob],
-        now_s: int,
-    ) -> None:
-        assert machines is not None
-        self.now_s = now_s
-        self._free_of_view, self._machines = view.free, machines
-        self._copied = False
-        counts = view.free.counts(view.cluster.machine).tolist()
-        cpus = machines.cpus[:]
-        for job in held.values():
-            for index, _, used in job.held:
-                cpus[index] -= used
-        self.free = Free([counts[unit] for unit in machines.units], cpus)
-        self.running = sorted(held.values(), key=lambda job: (job.end_s, job.handle))
-        self.started: dict[int, RunningJob] = {}
-        self.victims: dict[int, RunningJob] = {}
-        self.reasons: dict[int, str] = {}
-        self._departures: Departures | None = None
-        self._view = view
-        self._starts: list[Start] = []
-
-    @property
-    def departures(self) -> Departures:
-        """How the running jobs will leave."""
-        if self._departures is None:
-            self._departures = Departures(self.free, self.running)
-        return self._departures
-
-    def start(self, request: Request, chosen: int) -> None:
-        """Start a job on some machines."""
-        self._departures = None
-        taken = shares(request, self.free, chosen)
-        placement = self._machines.placement(self._own_free(), taken)
-        self._own_free().claim(placement)
-        for index, gpus in taken:
-            self.free.change(index, -gpus, -request.cpus)
-        held = tuple((index, gpus, request.cpus) for index, gpus in taken)
-        end_s = self.now_s + request.limit_s
-        job = RunningJob(request.handle, self.now_s, end_s, machines_of(held), held)
-        self.started[request.handle] = job
-        self._starts.append(Start(request.handle, placement))
-        self.running = sorted([*self.running, job], key=lambda x: (x.end_s, x.handle))
-
-    def _own_free(self) -> FreeGpus:
-        """The free GPUs by leaf; those of the view until the first change."""
-        if not self._copied:
-            self._free_of_view, self._copied = self._free_of_view.copy(), True
-        return self._free_of_view
-
-    def preemptable(self) -> list[RunningJob]:
-        """Jobs that ran before this pass, and whose GPUs others could get."""
-        there = self._view.running
-        return [x for x in self.running if x.handle in there and self._view.frees(there[x.handle])]
-
-    def preempt(self, victim: RunningJob) -> None:
-        """Take a job's GPUs away."""
-        placement = self._view.running[victim.handle].placement
-        assert placement is not None  # it runs
-        self._departures = None
-        self._own_free().release(placement)
-        victim.leave(self.free)
-        self.running.remove(victim)
-        self.victims[victim.handle] = victim
-
-    def decisions(self) -> list[Decision]:
-        """What the pass does."""
-        preempted = [Preempt(handle, "requeued by Slurm") for handle in self.victims]
-        return [*preempted, *self._starts]
-
-    def busy_until(self, end_s: int) -> int:
-        """When GPUs become free of a job that is expected to end then."""
-        return end_s if end_s > self.now_s else self.now_s + 1
-
-
-class _Usage:
-    """How many jobs of a user, partition and association backfill has tried in a pass."""
-
-    _LIMITS = ("bf_max_job_user", "bf_max_job_part", "bf_max_job_assoc")
-
-    def __init__(self, numbers: Mapping[str, int]) -> None:
-        self._limits = {name: numbers[name] for name in self._LIMITS if numbers[name]}
-        self._counts: dict[tuple[str, object], int] = {}
-
-    def permits(self, request: Request) -> bool:
-        """Whether one more may be tried; counts it."""
-        keys: dict[str, object] = {
-            "bf_max_job_user": request.association[1],
-            "bf_max_job_part": request.partition.name,
-            "bf_max_job_assoc": request.association,
-        }
-        for name, limit in self._limits.items():
-            if self._counts.get((name, keys[name]), 0) >= limit:
-                return False
-        for name in self._limits:
-            self._counts[name, keys[name]] = self._counts.get((name, keys[name]), 0) + 1
-        return True
 
 
 def _not_modelled(what: Sequence[str]) -> ConfigError:

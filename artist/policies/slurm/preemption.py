@@ -1,25 +1,39 @@
-"""Whose GPUs a job may take: `preempt/qos`, `preempt/partition_prio` with PreemptMode REQUEUE.
+"""Whose GPUs a job may take, and when: `preempt/qos` and `preempt/partition_prio`.
+
+| PreemptMode | |
+| --- | --- |
+| `REQUEUE` | the job waits again; it is cancelled if JobRequeue is 0 |
+| `CANCEL` | the job ends |
+| `SUSPEND` | nobody gets its GPUs: a suspended job keeps its GRES, so that Slurm suspends none |
 
 Candidates come by the priority of their QOS (or PriorityTier), few machines first. They are taken
 away one after the other until the job fits. Then those that gave most of the machines come first,
 and it is tried again (`preempt_reorder_count`).
 
-A job that is preempted waits again. slurmctld lets it start two minutes later at the earliest: so
-long the credential of its last start is valid.
+A job that is requeued waits. slurmctld lets it start two minutes later at the earliest: so long
+the credential of its last start is valid.
+
+With a GraceTime (of the QOS, or of the partition) a job is told to leave and runs on. The job that
+wants its GPUs tries again once KillWait and MessageTimeout have passed, and again, and takes them
+at the first try after the grace. Every 30 s slurmctld ends whatever has outstayed its grace.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from artist.policies.slurm.backfill import RunningJob
 from artist.policies.slurm.machines import Free
 from artist.policies.slurm.request import Request
 from artist.policies.slurm.selection import Selection
-from artist.policies.slurm.settings import Settings
+from artist.policies.slurm.settings import Settings, mode_of
 
 REQUEUE_DELAY_S = 121
 """Lifetime of a job credential, 120 s (slurm.conf, AuthInfo cred_expire), and one second."""
+
+TIMEOUT_CHECK_S = 30
+"""How often slurmctld looks for jobs that have run too long (PERIODIC_TIMEOUT)."""
 
 _LAST = 99999
 
@@ -29,8 +43,9 @@ class Preemption:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        modelled = settings.preempt_mode == "REQUEUE"
-        self._type = settings.preempt_type if modelled else "none"
+        self._type = "none" if settings.preempt_mode == "OFF" else settings.preempt_type
+        self.spared = False
+        """Whether a job was no candidate because it had not run for PreemptExemptTime."""
 
     @property
     def on(self) -> bool:
@@ -56,14 +71,15 @@ class Preemption:
         found = []
         for job in running:
             other = requests[job.handle]
-            exempt = now_s - job.start_s < self._settings.preempt_exempt_s
             if (
                 job.machines & request.partition.machines
-                and not exempt
-                and self._mode(other) == "REQUEUE"
+                and self.mode(other) in ("REQUEUE", "CANCEL")
                 and self.before(request, other)
             ):
-                found.append(job)
+                if now_s - job.start_s < self._exempt_s(other):
+                    self.spared = True
+                else:
+                    found.append(job)
         if "preempt_youngest_first" in self._settings.switches:
             return sorted(found, key=lambda job: (-job.start_s, job.handle))
         return sorted(found, key=lambda job: (self._rank(requests[job.handle]), job.handle))
@@ -94,11 +110,24 @@ class Preemption:
                 order.sort(key=lambda job: -weights.get(job.handle, 0))
         return chosen, [job for job in gone if job.machines & chosen]
 
-    def _mode(self, request: Request) -> str:
+    def mode(self, request: Request) -> str:
+        """What becomes of a job that is preempted."""
         if self._type == "partition_prio":
-            return request.partition.preempt_mode.upper()
-        own = "cluster" if request.qos is None else request.qos.preempt_mode
-        return self._settings.preempt_mode if own == "cluster" else own.upper()
+            mode = mode_of(request.partition.preempt_mode)
+        else:
+            own = "cluster" if request.qos is None else request.qos.preempt_mode
+            mode = self._settings.preempt_mode if own == "cluster" else mode_of(own)
+        return "CANCEL" if mode == "REQUEUE" and not self._settings.requeues else mode
+
+    def grace_s(self, request: Request) -> int:
+        """For how long a job that is preempted runs on."""
+        if self._type == "partition_prio":
+            return request.partition.grace_s
+        return 0 if request.qos is None else request.qos.grace_s
+
+    def _exempt_s(self, request: Request) -> int:
+        own_s = None if request.qos is None else request.qos.exempt_s
+        return self._settings.preempt_exempt_s if own_s is None else own_s
 
     def _rank(self, request: Request) -> tuple[int, int]:
         if self._type == "partition_prio":
@@ -118,3 +147,49 @@ def _fewest(
         if chosen is not None:
             return chosen, gone
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class Grace:
+    """A job that is told to leave: until when it may run on, and for which job."""
+
+    until_s: int
+    preemptor: int
+
+
+class Graces:
+    """The jobs that are told to leave, and when jobs that want their GPUs tried to take them."""
+
+    def __init__(self, again_s: int) -> None:
+        self._again_s = again_s
+        self._tried: dict[int, int] = {}
+        self.of: dict[int, Grace] = {}
+        """By handle of the job that leaves."""
+
+    def may_try(self, preemptor: int, now_s: int) -> bool:
+        """Whether a job may take GPUs; it may not again until KillWait and MessageTimeout pass."""
+        return now_s - self._tried.get(preemptor, -self._again_s) >= self._again_s
+
+    def give(self, handle: int, preemptor: int, grace_s: int, now_s: int) -> bool:
+        """Whether a job runs on, since its grace is not over; the first time it is given."""
+        if not grace_s:
+            return False
+        self._tried[preemptor] = now_s
+        grace = self.of.setdefault(handle, Grace(now_s + grace_s, preemptor))
+        return now_s < grace.until_s
+
+    def over(self, now_s: int) -> list[int]:
+        """The jobs whose grace is over."""
+        return [handle for handle, grace in self.of.items() if grace.until_s <= now_s]
+
+    def awaited_by(self, preemptor: int) -> bool:
+        """Whether jobs are leaving for this one."""
+        return any(grace.preemptor == preemptor for grace in self.of.values())
+
+    def left(self, handle: int) -> None:
+        """A job has given its GPUs back."""
+        self.of.pop(handle, None)
+
+    def started(self, preemptor: int) -> None:
+        """A job has its GPUs."""
+        self._tried.pop(preemptor, None)

@@ -38,6 +38,8 @@ _SWITCHES = {"assoc_limit_stop", "preempt_youngest_first", "preempt_strict_order
 # `bf_job_part_count_reserve` and `partition_job_depth` would change starts: refused unless 0.
 _ONLY_ZERO = ("bf_job_part_count_reserve", "partition_job_depth")
 
+_MODES = ("OFF", "CANCEL", "REQUEUE", "SUSPEND", "GANG")
+
 _FLAGS = {
     "ACCRUE_ALWAYS", "CALCULATE_RUNNING", "MAX_TRES", "NO_NORMAL_ALL", "NO_NORMAL_PART",
     "NO_NORMAL_QOS", "NO_NORMAL_TRES", "SMALL_RELATIVE_TO_TIME",
@@ -52,7 +54,7 @@ _ONLY = {
     "SchedulerType": ("sched/backfill", "sched/builtin"),
     "PriorityType": ("priority/basic", "priority/multifactor"),
     "PreemptType": ("preempt/none", "preempt/qos", "preempt/partition_prio"),
-    "PreemptMode": ("OFF", "REQUEUE"),
+    "PreemptMode": _MODES,
     "PriorityParameters": (),
     "PrioritySiteFactorPlugin": (),
     "PrioritySiteFactorParameters": (),
@@ -91,6 +93,10 @@ class Settings:
     preempt_type: str
     preempt_mode: str
     preempt_exempt_s: int
+    preempt_again_s: int
+    """How long a job that preempts waits before it tries again: KillWait and MessageTimeout."""
+    requeues: bool
+    """Whether jobs may be requeued (JobRequeue); else they are cancelled."""
     over_limit_s: int | None
     """For how long jobs may run beyond their limits; None: for ever."""
     limits: bool
@@ -122,7 +128,12 @@ def settings_of(facts: SlurmFacts) -> Settings:
     missing += [
         f"QOS {qos.name}: PreemptMode={qos.preempt_mode}"
         for qos in facts.qos
-        if qos.preempt_mode.lower() not in ("cluster", "off", "requeue")
+        if qos.preempt_mode != "cluster" and mode_of(qos.preempt_mode) not in _MODES
+    ]
+    missing += [
+        f"partition {partition.name}: PreemptMode={partition.preempt_mode}"
+        for partition in facts.partitions
+        if mode_of(partition.preempt_mode) not in _MODES
     ]
     missing += [f"PriorityFlags={flag}" for flag in sorted(flags - _FLAGS)]
     missing += facts.not_understood
@@ -137,8 +148,10 @@ def settings_of(facts: SlurmFacts) -> Settings:
         backfill=given.get("schedulertype", "sched/backfill") == "sched/backfill",
         topology=given.get("topologyplugin") == "topology/tree",
         preempt_type=given.get("preempttype", "preempt/none").removeprefix("preempt/"),
-        preempt_mode=given.get("preemptmode", "OFF").upper(),
+        preempt_mode=mode_of(given.get("preemptmode", "OFF")),
         preempt_exempt_s=_length_s(given, "PreemptExemptTime", 0),
+        preempt_again_s=_length_s(given, "KillWait", 30) + _length_s(given, "MessageTimeout", 10),
+        requeues=given.get("jobrequeue", "1") != "0",
         over_limit_s=None
         if given.get("overtimelimit", "").upper() == "UNLIMITED"
         else _length_s(given, "OverTimeLimit", 0),
@@ -149,6 +162,12 @@ def settings_of(facts: SlurmFacts) -> Settings:
         switches=switches,
         not_modelled=tuple(missing),
     )
+
+
+def mode_of(text: str) -> str:
+    """A PreemptMode without GANG, which only lets jobs take turns on what they share."""
+    modes = [mode for mode in text.upper().split(",") if mode != "GANG"]
+    return ",".join(modes) or "OFF"
 
 
 def _scheduler_parameters(text: str) -> tuple[dict[str, int], frozenset[str], list[str]]:

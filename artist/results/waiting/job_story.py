@@ -38,6 +38,7 @@ ENDED_WORDS: Mapping[str, str] = {
     "finished": "it finished",
     "lease-ended": "its lease ended",
     "preempted": "it was preempted",
+    "cancelled": "it was cancelled",
     "migrated": "it moved",
     "re-rated": "another speed followed",
     "held": "it was held",

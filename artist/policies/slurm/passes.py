@@ -1,0 +1,127 @@
+"""What a pass of a scheduler of Slurm knows and does, until its decisions are applied."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from artist.cluster.free_gpus import FreeGpus
+from artist.contract import ClusterView, Decision, Preempt, Start
+from artist.policies.slurm.backfill import Departures, RunningJob, machines_of
+from artist.policies.slurm.machines import Free, Machines
+from artist.policies.slurm.request import Request
+from artist.policies.slurm.selection import shares
+
+
+class Pass:
+    """What a pass knows: free GPUs, running jobs by their expected ends, and what it starts."""
+
+    def __init__(
+        self,
+        view: ClusterView,
+        machines: Machines | None,
+        held: dict[int, RunningJob],
+        now_s: int,
+    ) -> None:
+        assert machines is not None
+        self.now_s = now_s
+        self._free_of_view, self._machines = view.free, machines
+        self._copied = False
+        counts = view.free.counts(view.cluster.machine).tolist()
+        cpus = machines.cpus[:]
+        for job in held.values():
+            for index, _, used in job.held:
+                cpus[index] -= used
+        self.free = Free([counts[unit] for unit in machines.units], cpus)
+        self.running = sorted(held.values(), key=lambda job: (job.end_s, job.handle))
+        self.started: dict[int, RunningJob] = {}
+        self.victims: dict[int, Preempt] = {}
+        # Jobs that are told to leave, with their new ends.
+        self.leaving: dict[int, RunningJob] = {}
+        self.reasons: dict[int, str] = {}
+        self._departures: Departures | None = None
+        self._view = view
+        self._starts: list[Start] = []
+
+    @property
+    def departures(self) -> Departures:
+        """How the running jobs will leave."""
+        if self._departures is None:
+            self._departures = Departures(self.free, self.running)
+        return self._departures
+
+    def start(self, request: Request, chosen: int) -> None:
+        """Start a job on some machines."""
+        self._departures = None
+        taken = shares(request, self.free, chosen)
+        placement = self._machines.placement(self._own_free(), taken)
+        self._own_free().claim(placement)
+        for index, gpus in taken:
+            self.free.change(index, -gpus, -request.cpus)
+        held = tuple((index, gpus, request.cpus) for index, gpus in taken)
+        end_s = self.now_s + request.limit_s
+        job = RunningJob(request.handle, self.now_s, end_s, machines_of(held), held)
+        self.started[request.handle] = job
+        self._starts.append(Start(request.handle, placement))
+        self.running = sorted([*self.running, job], key=lambda x: (x.end_s, x.handle))
+
+    def _own_free(self) -> FreeGpus:
+        """The free GPUs by leaf; those of the view until the first change."""
+        if not self._copied:
+            self._free_of_view, self._copied = self._free_of_view.copy(), True
+        return self._free_of_view
+
+    def preemptable(self) -> list[RunningJob]:
+        """Jobs that ran before this pass, and whose GPUs others could get."""
+        there = self._view.running
+        return [x for x in self.running if x.handle in there and self._view.frees(there[x.handle])]
+
+    def tell_to_leave(self, victim: RunningJob, until_s: int) -> None:
+        """Expect a job to end when its grace does."""
+        if until_s < victim.end_s:
+            self._departures = None
+            self.running.remove(victim)
+            self.leaving[victim.handle] = earlier = replace(victim, end_s=until_s)
+            self.running = sorted([*self.running, earlier], key=lambda x: (x.end_s, x.handle))
+
+    def preempt(self, victim: RunningJob, decision: Preempt) -> None:
+        """Take a job's GPUs away."""
+        placement = self._view.running[victim.handle].placement
+        assert placement is not None  # it runs
+        self._departures = None
+        self._own_free().release(placement)
+        victim.leave(self.free)
+        self.running.remove(victim)
+        self.victims[victim.handle] = decision
+
+    def decisions(self) -> list[Decision]:
+        """What the pass does."""
+        return [*self.victims.values(), *self._starts]
+
+    def busy_until(self, end_s: int) -> int:
+        """When GPUs become free of a job that is expected to end then."""
+        return end_s if end_s > self.now_s else self.now_s + 1
+
+
+class Tried:
+    """How many jobs of a user, partition and association backfill has tried in a pass."""
+
+    _LIMITS = ("bf_max_job_user", "bf_max_job_part", "bf_max_job_assoc")
+
+    def __init__(self, numbers: Mapping[str, int]) -> None:
+        self._limits = {name: numbers[name] for name in self._LIMITS if numbers[name]}
+        self._counts: dict[tuple[str, object], int] = {}
+
+    def permits(self, request: Request) -> bool:
+        """Whether one more may be tried; counts it."""
+        keys: dict[str, object] = {
+            "bf_max_job_user": request.association[1],
+            "bf_max_job_part": request.partition.name,
+            "bf_max_job_assoc": request.association,
+        }
+        for name, limit in self._limits.items():
+            if self._counts.get((name, keys[name]), 0) >= limit:
+                return False
+        for name in self._limits:
+            self._counts[name, keys[name]] = self._counts.get((name, keys[name]), 0) + 1
+        return True
