@@ -127,6 +127,8 @@ def test_a_picture_comes_with_tables_of_configurations_and_of_numbers_from_elsew
     assert picture.is_file()
     printed = capsys.readouterr().out
     assert "| t4 | `one`, `bucketed` | " in printed
+    rules = ("wider", "bounded", "flat")
+    assert all(f"| t4 | `per-level`, `bucketed`, `{rule}` | " in printed for rule in rules)
     assert "| a100 | fitted to bert | " in printed
     assert "| t4 | data sheet, shares of the other kinds | " in printed
 

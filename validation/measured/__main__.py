@@ -40,10 +40,10 @@ AS_SHIPPED: Mapping[str, str] = {}
 CHOICES: Sequence[Mapping[str, str]] = (
     {"rings": "one", "collectives": "bucketed"},
     {"rings": "one", "collectives": "per-layer"},
-    {"rings": "per-level", "collectives": "bucketed", "uneven": "bounded"},
-    {"rings": "per-level", "collectives": "bucketed", "uneven": "flat"},
-    {"rings": "per-level", "collectives": "per-layer", "uneven": "bounded"},
-    {"rings": "per-level", "collectives": "per-layer", "uneven": "flat"},
+    *(
+        {"rings": "per-level", "collectives": "bucketed", "uneven": rule}
+        for rule in ("wider", "bounded", "flat")
+    ),
 )
 
 
@@ -158,7 +158,7 @@ def _by_origin(outcome: Outcome, fabrics: Path | None) -> dict[str, list[Predict
     """
     by_origin = {
         f"fitted to {task}": predicted(outcome.steps, fabrics, task=task).several
-        for task in sorted({step.task for step in outcome.steps})
+        for task in sorted({step.task for step in outcome.steps} - {FITTED_TASK})
     }
     backend = open_backend("analytical")
     sheets: list[Prediction] = []
