@@ -1,5 +1,6 @@
 """Property tests draw the same examples in every run: a red build can be repeated."""
 
+import os
 import signal
 
 from hypothesis import settings
@@ -10,3 +11,9 @@ settings.load_profile("repeatable")
 # A shell's background jobs ignore Ctrl-C and pass that on to the programs that tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Each of xdist's workers has a core of its own. Otherwise every comparison that a test makes would
+# start a process for each core, and importing artist there takes longer than most of its runs.
+if "PYTEST_XDIST_WORKER" in os.environ and hasattr(os, "sched_setaffinity"):
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {cores[int(os.environ["PYTEST_XDIST_WORKER"][2:]) % len(cores)]})
