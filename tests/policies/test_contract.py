@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
 
 import pytest
 from support import SELF_SUFFICIENT, longer_rounds
@@ -23,9 +24,20 @@ def test_registered_policy_keeps_the_contract(name: str) -> None:
     check_policy(lambda: open_policy(name, longer_rounds(name)))
 
 
-@pytest.mark.parametrize("placement", ["any", "pack", "consolidate-or-wait", "least-contended"])
-@pytest.mark.parametrize("order", ["arrival", "length", "remaining", "area", "service"])
-@pytest.mark.parametrize("preemption", ["never", "lease", "at-once"])
+PREEMPTIONS = ("never", "lease", "at-once")
+
+
+def combinations() -> Iterator[object]:
+    """All of them. Each pair of two choices meets in those that are not slow."""
+    orders = ("arrival", "length", "remaining", "area", "service")
+    placements = ("any", "pack", "consolidate-or-wait", "least-contended")
+    for (i, order), (j, placement) in product(enumerate(orders), enumerate(placements)):
+        for preemption in PREEMPTIONS:
+            marks = () if preemption == PREEMPTIONS[(i + j) % 3] else pytest.mark.slow
+            yield pytest.param(order, placement, preemption, marks=marks)
+
+
+@pytest.mark.parametrize(("order", "placement", "preemption"), list(combinations()))
 def test_any_order_takes_any_placer_and_preemption(order, placement, preemption) -> None:
     options = ClassicOptions(order=order, placement=placement, preemption=preemption)
     check_policy(lambda: Classic(options))
