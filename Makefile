@@ -13,7 +13,7 @@ sim: $(READY)
 	$(BIN)/artist sim --racks 16 --policy dally
 
 test: $(STAMP) lint
-	$(BIN)/pytest -q -n auto
+	$(BIN)/pytest -q -n auto --dist worksteal
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

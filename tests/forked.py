@@ -34,6 +34,9 @@ _IMPORTED_LATE = (
     "artist.run",
     "artist.trace.synthetic",
     "artist.workload.models",
+    "matplotlib.backends.backend_agg",
+    "matplotlib.backends.backend_svg",
+    "matplotlib.figure",
     "pandas",
     "pyarrow.parquet",
 )

@@ -9,7 +9,7 @@ import pytest
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from artist.cli.main import application
+from artist.cli.main import COMMANDS, application
 
 
 def _paths(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -27,7 +27,8 @@ def test_there_are_commands_and_commands_of_commands() -> None:
 
 @pytest.mark.parametrize("path", PATHS, ids=" ".join)
 def test_h_is_help(path: tuple[str, ...]) -> None:
-    short, long = (CliRunner().invoke(application(), [*path, flag]) for flag in ("-h", "--help"))
+    app = application(path[:1] or COMMANDS)
+    short, long = (CliRunner().invoke(app, [*path, flag]) for flag in ("-h", "--help"))
     assert short.exit_code == long.exit_code == 0
     assert short.output == long.output
     assert "Usage: " in short.output
