@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from artist.cli.interruption import Interrupted, raise_if_lost
 from artist.cli.output import note
-from artist.cli.progress_lines import LEAST_DONE, RunsDone, WorkDone, duration, speaking, time_left
+from artist.cli.progress_lines import RunsDone, WorkDone, duration, speaking, time_left
 from artist.units import TICKS_PER_S, counted
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress, TaskID
 
+    from artist.cli.run_times import RunTimes
     from artist.engine.simulator import Simulator
 
 QUIET_S = 1.0
@@ -131,13 +132,16 @@ def _bar() -> Progress:
 
 
 @contextmanager
-def bar_of_runs(*, quiet: bool, what: str = "runs") -> Iterator[Callable[[int, int], None]]:
+def bar_of_runs(
+    *, quiet: bool, what: str = "runs", foretold: Callable[[], float | None] | None = None
+) -> Iterator[Callable[[int, int], None]]:
     """A function `show(done, total)`, which draws a bar of runs if stderr is a terminal.
 
-    Elsewhere there is a line every ten seconds. `what` names what is counted.
+    Elsewhere there is a line every ten seconds. `what` names what is counted; `foretold` says how
+    many seconds are left.
     """
     if quiet or not sys.stderr.isatty():
-        runs = RunsDone(what)
+        runs = RunsDone(what, foretold)
         with speaking(runs.words, quiet=quiet):
             yield runs
         return
@@ -177,24 +181,28 @@ def counting(
 
 
 def forecast(
-    show: Callable[[int, int], None], workers: int, *, may_add: bool = False
+    show: Callable[[int, int], None], times: RunTimes, workers: int, most: int = 0
 ) -> Callable[[int, int], None]:
     """A function `show(done, total)` that also says, once, how long all runs will take.
 
-    The estimate extrapolates the first tenth of the runs, and at least two of each worker.
-    `may_add`: say that undecided verdicts add runs to these.
+    `most`: how many runs there are in all if undecided verdicts add some.
     """
-    begun = time.monotonic()
     told = False
 
     def on_done(done: int, total: int) -> None:
         nonlocal told
         show(done, total)
-        if not told and done > 0 and done >= min(total, max(2 * workers, LEAST_DONE * total)):
-            told = True
-            whole_s = (time.monotonic() - begun) / done * total
-            on = f"{counted(total, 'run')} on {counted(workers, 'worker')}"
-            more = ", before those that undecided verdicts add" if may_add else ""
-            note(f"{on}, about {duration(whole_s)} in all{more}")
+        if told or not times.is_told:
+            return
+        told = True
+        whole_s = times.whole_s * total / times.count  # of all worlds
+        on = f"{counted(total, 'run')} on {counted(workers, 'worker')}"
+        more = ""
+        if most > total:
+            more = (
+                f", up to {duration(whole_s * most / total)} if undecided verdicts add "
+                f"{most - total:,} more"
+            )
+        note(f"{on}, about {duration(whole_s)} in all{more}")
 
     return on_done

@@ -64,8 +64,9 @@ def time_left(done: float, elapsed_s: float) -> str:
 class RunsDone:
     """How many runs of many are done. They take similar times, in the order in which they run."""
 
-    def __init__(self, what: str = "runs") -> None:
-        self._what = what
+    def __init__(self, what: str = "runs", foretold: Callable[[], float | None] | None = None):
+        """`foretold` says how many seconds are left, better than the number of runs does."""
+        self._what, self._foretold = what, foretold
         self._begun = time.monotonic()
         self._done, self._total = 0, 0
 
@@ -79,6 +80,9 @@ class RunsDone:
         if not self._total:
             return f"{duration(elapsed_s)} so far, preparing"
         left = time_left(self._done / self._total, elapsed_s)
+        if self._foretold is not None and self._done < self._total:
+            left_s = self._foretold()
+            left = "" if left_s is None else f"; about {duration(left_s)} left"
         return f"{self._done:,} of {self._total:,} {self._what} done{left}"
 
 

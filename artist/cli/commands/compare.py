@@ -18,6 +18,7 @@ from artist.cli.output import Format, note, print_heading, print_json, print_tex
 from artist.cli.progress_bar import bar_of_runs, counting, forecast
 from artist.cli.query_options import fitted_before
 from artist.cli.remarks import ABOUT, remarks, same_with_turns, sharing
+from artist.cli.run_times import RunTimes
 from artist.cli.slow_settings import slow_settings
 
 if TYPE_CHECKING:
@@ -210,15 +211,17 @@ def compare(
                 made.comparisons[""], chosen, prices, shared, named=metrics is not None, all_=all_
             )
 
-    remembered = None
+    remembered, at_once = None, workers or cores()
+    times = RunTimes(at_once)
     try:
         with (
-            bar_of_runs(quiet=quiet) as bar,
+            bar_of_runs(quiet=quiet, foretold=None if worlds else times.foretold) as bar,
             counting(bar, out) as show,
-            _runner(out, workers or cores(), go_on, resume=resume, overwrite=overwrite) as runner,
+            _runner(out, at_once, go_on, resume=resume, overwrite=overwrite) as runner,
         ):
-            remembered = Remembered(runner)
-            shown = show if quiet else forecast(show, workers or cores(), may_add=limit is not None)
+            remembered = Remembered(times.watching(runner))
+            most_runs = 0 if limit is None else len(variants) * most
+            shown = show if quiet else forecast(show, times, at_once, most_runs)
             made = judged(remembered, _without_reused(shown, runner))
             if out is not None:
                 _keep(out, _told(made, worlds, prices, assumptions=assumptions), made, worlds)

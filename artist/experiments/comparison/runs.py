@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 
 from artist.config import Scenario
 from artist.errors import ConfigError
+from artist.estimates.cache import open_store
 from artist.experiments.comparison.comparison_result import (
     Comparison,
     Failed,
@@ -37,7 +38,10 @@ def in_memory(workers: int, go_on: Callable[[], bool] = lambda: True) -> Runner:
 
 
 def _summary(scenario: Scenario) -> Summary:
-    return simulate(scenario).summary
+    if scenario.backend == "none":
+        return simulate(scenario).summary
+    with open_store() as store:  # contention asks for hundreds of estimates
+        return simulate(scenario, store=store).summary
 
 
 class Remembered:
