@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from artist.contract import WAIT_CAUSES
@@ -17,13 +18,21 @@ Stay = tuple[Tick, Tick, int]
 """Begin, end and GPUs."""
 
 
+class Stays(tuple[Sequence[Stay], ...]):
+    """Of each job. Only the same object is equal, so what is known of it by instant can be kept."""
+
+    __slots__ = ()
+    __eq__ = object.__eq__
+    __hash__ = object.__hash__
+
+
 def naive_waits(rows: Rows, gpus: int, jobs: Sequence[Job]) -> list[dict[str, Any]]:
     """The rows of the table, without the sentence.
 
     Besides, `causes` are the seconds by cause. `last_chance` tells how long before its start as
     many GPUs as it needs were free for the last time, and the most that were free after that.
     """
-    stays = [_stays(rows, handle) for handle in range(len(jobs))]
+    stays = Stays(_stays(rows, handle) for handle in range(len(jobs)))
     arrival = {row.handle: row.arrival for row in rows.jobs}
     waits = []
     for handle, own in enumerate(stays):
@@ -50,7 +59,7 @@ def _row(
     rows: Rows,
     gpus: int,
     jobs: Sequence[Job],
-    stays: Sequence[Sequence[Stay]],
+    stays: Stays,
     begin: Tick,
     handle: int,
     end: Tick,
@@ -106,7 +115,7 @@ def _row(
 def naive_causes(
     rows: Rows,
     gpus: int,
-    stays: Sequence[Sequence[Stay]],
+    stays: Stays,
     least: int,
     wait: tuple[Tick, int, Tick],
 ) -> dict[str, Tick]:
@@ -145,11 +154,13 @@ def _closed(spent: dict[str, Tick], rest: Tick, at_hand: bool) -> Tick:
     return 0
 
 
-def _held(stays: Sequence[Sequence[Stay]], tick: Tick) -> int:
+@lru_cache(maxsize=4096)
+def _held(stays: Stays, tick: Tick) -> int:
     return sum(gpus for own in stays for begin, end, gpus in own if begin <= tick < end)
 
 
-def _kept(stays: Sequence[Sequence[Stay]], tick: Tick) -> int:
+@lru_cache(maxsize=4096)
+def _kept(stays: Stays, tick: Tick) -> int:
     """GPUs that jobs hold before and after an instant; of a job that moves, the smaller number."""
     kept = 0
     for own in stays:
