@@ -356,14 +356,18 @@ def _simulator(
 
 
 def _run_copied(situation: Situation, policy: Policy, rates: LevelRates | None = None) -> Rows:
-    """Every few questions policy and simulator are copied, and the copy goes on."""
+    """Every few questions policy and simulator are copied, and the copy goes on.
+
+    After 70 it is every few dozens: what a policy remembers grows, and with it the time of a copy.
+    """
     simulator = _simulator(situation, policy, rates)
     asked = 0
     while simulator.next_question() is not None:
         asked += 1
-        if asked % 7 == 3:
+        turn = asked % 7 if asked <= 70 or asked % 5 == 0 else None
+        if turn == 3:
             simulator, policy = copy.deepcopy((simulator, policy))
-        elif asked % 7 == 6:
+        elif turn == 6:
             # In memory and our own: nothing is ever unpickled from outside.
             simulator, policy = pickle.loads(pickle.dumps((simulator, policy)))  # noqa: S301
         simulator.answer(policy.decide(simulator.view()))
