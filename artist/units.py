@@ -142,6 +142,30 @@ def seconds_of(text: str) -> float | None:
     return in_base_unit(*read, TIME_UNITS) if read and read[1] else None
 
 
+_LENGTH = re.compile(r"(?:(\d{1,9})-)?(?:(\d{1,9}):)?(\d{1,9}):(\d\d)(?:\.\d+)?", re.ASCII)
+
+LENGTH = "a length of time as in 1-02:03:04, minutes and seconds up to 59"
+"""What messages expect that `length_s` reads."""
+
+
+def length_s(text: str) -> int | None:
+    """Seconds of a length of time as Slurm prints it, `[D-][HH:]MM:SS`; None if it is none.
+
+    `00:54:99` is none: a row whose columns slipped, or hundredths of a second.
+    Source: sacct(1) of Slurm 22.05, Elapsed.
+
+    >>> length_s("1-02:03:04"), length_s("02:00"), length_s("2 h"), length_s("00:54:99")
+    (93784, 120, None, None)
+    """
+    match = _LENGTH.fullmatch(text)
+    if match is None:
+        return None
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    if max(minutes, seconds) > 59:
+        return None
+    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
+
+
 def in_base_unit(number: Fraction, unit: str, units: Mapping[str, Fraction]) -> float:
     """A number of a unit as a number of the base unit (GiB/s or ns), rounded once.
 

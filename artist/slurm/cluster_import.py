@@ -24,13 +24,13 @@ from artist.errors import ConfigError, shortened
 from artist.io.digests import pseudonym
 from artist.io.reading import as_float, is_file
 from artist.slurm.texts import Record, host_list, hosts, records, settings, table
+from artist.units import LENGTH, length_s
 
 TEXTS = ("nodes", "topology", "partitions", "qos", "assoc", "config", "reservations")
 LEVELS = ("rack", "pod", "zone", "hall")
 """What units of switches are called, from leaf switches outwards."""
 
 _GPU = re.compile(r"gpu(?::([A-Za-z0-9._-]+))?:(\d+)(?:\(.*\))?")
-_LENGTH = re.compile(r"(?:(\d+)-)?(\d+):(\d\d):(\d\d)")
 _IN_SERVICE = {"IDLE", "MIXED", "ALLOCATED", "COMPLETING"}
 _SETTINGS = re.compile(
     r"Priority|Preempt|Scheduler|Sched|Select|Topology|OverTimeLimit|KillWait|MessageTimeout|JobRequeue"
@@ -341,8 +341,7 @@ def _seconds(record: Record, key: str) -> float | None:
     text = record.text(key)
     if not text or text == "UNLIMITED":
         return None
-    match = _LENGTH.fullmatch(text)
-    if match is None:
-        raise record.error(key, "a time as in 1-02:03:04 or UNLIMITED")
-    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
-    return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
+    seconds = length_s(text)
+    if seconds is None:
+        raise record.error(key, f"{LENGTH}, or UNLIMITED")
+    return float(seconds)

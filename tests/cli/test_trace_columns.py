@@ -322,6 +322,8 @@ def test_lengths_with_colons_are_a_unit_and_a_bad_cell_is_shown_a_good_one(
     for arrival, length, expected in (
         ("24.11.2026 25:16", "1:00:00", "expected a time as in 24.11.2026 09:03; correct"),
         ("24.11.2026 08:16", "nan", "up to 4e+09, or a length as in 21:44:38; correct"),
+        ("24.11.2026 08:16", "02:54:99", "'duration' is '02:54:99', expected seconds, more than 0"),
+        ("24.11.2026 08:16", "00:90:00", "; minutes and seconds go up to 59: correct this row\n"),
         ("2026-11-24 08:16Z", "1:00:00", "with a zone in all rows or in none; correct"),
     ):
         file.write_text(CLOCKS.format(arrival, length))

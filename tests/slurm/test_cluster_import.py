@@ -177,6 +177,7 @@ def test_machines_that_no_switch_joins(tmp_path: Path) -> None:
         ({"topology": "SwitchName=t Switches=a\nSwitchName=a Switches=a\n"}, "inside itself"),
         ({"topology": "SwitchName=a Nodes=g1\nSwitchName=b Switches=c\nSwitchName=c Nodes=g2\n"},
          "levels deep"),
+        ({"partitions": "PartitionName=p MaxTime=1:60:00\n"}, "minutes and seconds up to 59"),
         ({"partitions": "PartitionName=p MaxTime=soon\n"}, "partitions.txt:1: MaxTime is 'soon'"),
         ({"partitions": "PartitionName=p PriorityTier=-1\n"}, "PriorityTier is '-1'"),
         ({"qos": "Name|Preempt\nhigh|\n"}, "qos.txt:1: no column Priority"),

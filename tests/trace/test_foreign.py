@@ -221,6 +221,7 @@ BAD = [
     ("q.txt", [*Q, "1|PENDING|0:00|2:00|1|gres:gpu:99999999999"], [":2", "at most 1000000"]),
     ("q.txt", [*Q, f"1|PENDING|0:00|{'9' * 400}:00:00|1|gres:gpu:1"], [":2", "'TIME_LIMIT'"]),
     ("q.txt", [*Q, "1|RUNNING|soon|2:00|1|gres:gpu:1"], [":2", "'TIME'", "1-02:03:04"]),
+    ("q.txt", [*Q, "1|RUNNING|60:00|2:00|1|gres:gpu:1"], [":2", "'60:00'", "up to 59"]),
     ("q.txt", [*Q, "1|RUNNING|1:00|2:00|1|gres:gpu:3g.20gb:1"], [":2", "part of a GPU"]),
 ]
 

@@ -42,8 +42,8 @@ from artist.trace.foreign.rows import (
 )
 from artist.trace.native.choices import Rules
 from artist.trace.native.table import MAX_GPUS, Table
-from artist.trace.native.time_units import length_s, moment_s, zoned_s
-from artist.units import CORE_MILLI
+from artist.trace.native.time_units import moment_s, zoned_s
+from artist.units import CORE_MILLI, LENGTH, length_s
 
 COLUMNS = ("JobID", "Submit", "Start", "State")
 
@@ -265,5 +265,5 @@ def _seconds(row: TraceRow, name: str) -> int:
     """Seconds of a length of time as in `1-02:03:04`."""
     seconds = length_s(row.text(name))
     if seconds is None:
-        raise row.error(name, "a length of time as in 1-02:03:04")
+        raise row.error(name, LENGTH)
     return seconds

@@ -25,7 +25,7 @@ from artist.trace.foreign.rows import CPU_ONLY, ForeignJob, JobOrReason, TraceRo
 from artist.trace.foreign.sacct import SLICE, model_meant
 from artist.trace.native.choices import Rules
 from artist.trace.native.table import MAX_GPUS, Table
-from artist.trace.native.time_units import length_s
+from artist.units import LENGTH, length_s
 
 COLUMNS = ("JOBID", "STATE", "TIME", "TIME_LIMIT", "NODES", "TRES_PER_NODE")
 
@@ -130,5 +130,5 @@ def _length_s(row: TraceRow, name: str) -> int | None:
     if text.upper() in _UNKNOWN:
         return None
     if (seconds := length_s(text)) is None:
-        raise row.error(name, "a length of time as in 1-02:03:04")
+        raise row.error(name, LENGTH)
     return seconds

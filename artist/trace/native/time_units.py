@@ -10,6 +10,7 @@ from decimal import Decimal
 from typing import Literal, TypeAlias, get_args
 
 from artist.io.reading import as_float
+from artist.units import length_s
 
 Unit: TypeAlias = Literal["us", "ms", "s", "min", "h", "d", "date", "day-first", "month-first"]
 
@@ -38,7 +39,7 @@ UNIX_TIMES_S = 1e8
 MS_FROM, US_FROM = 1e11, 1e14
 """No trace has arrivals this many seconds after 1970, but today is later in ms and in us."""
 
-_LENGTH = re.compile(r"(?:(\d{1,9})-)?(?:(\d{1,9}):)?(\d{1,9}):(\d\d)(?:\.\d+)?", re.ASCII)
+_HOURS = re.compile(r"(\d{1,9}-)?\d{1,9}:\d\d?:\d\d(\.\d+)?", re.ASCII)
 
 _CLOCK = re.compile(r"(\d+ days?,? )?\d+:\d{2}(:\d{2}(\.\d*)?)?", re.ASCII)
 
@@ -74,21 +75,6 @@ def zoned_s(text: str) -> float | None:
         return None if moment is None or not moment.tzinfo else moment.timestamp()
     except OverflowError:  # a zone can take the first and last day of time beyond it
         return None
-
-
-def length_s(text: str) -> int | None:
-    """Seconds of a length of time as Slurm prints it, `[D-][HH:]MM:SS`; None if it is none.
-
-    Source: sacct(1) of Slurm 22.05, Elapsed.
-
-    >>> length_s("1-02:03:04"), length_s("02:00"), length_s("2 h")
-    (93784, 120, None)
-    """
-    match = _LENGTH.fullmatch(text)
-    if match is None:
-        return None
-    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
-    return ((days * 24 + hours) * 60 + minutes) * 60 + seconds
 
 
 def clock_s(cell: object) -> float:
@@ -138,6 +124,8 @@ def time_remedy(cell: object, column: str) -> str:
             f"{known} ({column}=h), and dates with a time as in 2020-06-09 18:41:01 "
             f"({column}=date); write one of these"
         )
+    if _HOURS.fullmatch(text) and length_s(text) is None:
+        return "minutes and seconds go up to 59: correct this row"
     if is_date(text) or _CLOCK.fullmatch(text):
         return f"{known} ({column}=h), and lengths as in 1-02:03:04; only arrivals can be dates"
     return "correct this row"
