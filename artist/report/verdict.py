@@ -14,7 +14,7 @@ import numpy as np
 
 from artist.report.grouping import Replicate, Setting, Study
 from artist.report.packing import alone_column, slowdowns
-from artist.report.quantities import Quantity, in_words
+from artist.report.quantities import in_words
 from artist.report.reader import RecordedRun
 from artist.report.templating import section
 from artist.report.verdict_sentences import best_sentence, catastrophe_sentence, family_words
@@ -31,7 +31,7 @@ from artist.results.statistics.compare_values import (
 )
 from artist.results.statistics.replicate_means import are_geometric
 from artist.results.terms.chief_metrics import HEADLINES
-from artist.results.terms.number_text import listed, short
+from artist.results.terms.number_text import NO_DAYS, listed, time_text, time_unit
 from artist.units import counted
 
 if TYPE_CHECKING:
@@ -261,20 +261,24 @@ def _worst(study: Study, run: RecordedRun) -> dict[str, Any] | None:
         "jct_s": float(run.jobs["jct_s"][row]),
         "wait_s": float(run.jobs["queue_delay_s"][row]),
         "slowed": _slowed(run, row),
-        "longest": _longest_wait(study, run, run.jobs.text["job_id"][row]),
+        "longest": _longest_wait(run, run.jobs.text["job_id"][row]),
     }
 
 
-def _longest_wait(study: Study, run: RecordedRun, job: str) -> dict[str, Any] | None:
-    """When a job waited longest, and why; None if the run did not record it."""
+def _longest_wait(run: RecordedRun, job: str) -> dict[str, Any] | None:
+    """When a job waited longest, and why; None if the run did not record it.
+
+    Times have the unit that the reason uses.
+    """
     waits = run.waits
     rows = [i for i, name in enumerate(waits.text["job_id"]) if name == job] if waits else []
     if waits is None or not rows:
         return None
     row = max(rows, key=lambda index: float(waits["wait_s"][index]))
-    seconds, unit = study.units[Quantity.TIME]
+    wait_s = float(waits["wait_s"][row])
+    unit = time_unit(wait_s, days=NO_DAYS)
     return {
-        "start": f"{short(float(waits['start_s'][row]) / seconds)} {unit}",
-        "wait_s": float(waits["wait_s"][row]),
+        "start": time_text(float(waits["start_s"][row]), unit),
+        "took": time_text(wait_s, unit),
         "reason": waits.text["reason"][row].rstrip("."),
     }
