@@ -189,7 +189,9 @@ def _columns(table: Table, format_: Format, given: Mapping[str, str]) -> Iterato
             why = "when jobs started: none says when they arrived"
             yield Entry("columns", name, one, Confidence.GUESS, why)
         elif name in last:
-            yield Entry("columns", name, one, Confidence.GUESS, "the one column that is left")
+            clocks = table.has_clocks(one)
+            why = "the one column of lengths" if clocks else "the one column that is left"
+            yield Entry("columns", name, one, Confidence.GUESS, why)
         elif name in spelled or name in extra:
             yield Entry("columns", name, one, Confidence.SURE, "a usual name, and its cells fit")
         else:

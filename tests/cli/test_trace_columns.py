@@ -243,6 +243,16 @@ def test_a_whole_mapping_is_proposed_and_accepted_with_one_flag(artist, own: Pat
     assert "VGG*: vgg16" in written and "duration: run_hours" in written
 
 
+def test_the_one_column_of_lengths_is_named_in_the_flag_to_type(artist, own: Path) -> None:
+    (own / "n.csv").write_text("JobName,Submitted At,Num. of GPUs,Took,Crew\na,0,8,1:00:00,x\n")
+    refused = artist("sim", "--trace", "n.csv")
+    assert refused.returncode == 3
+    assert "num_gpus=Num. of GPUs,duration=Took'" in refused.stderr
+    shown = artist("trace", "columns", "n.csv")
+    assert "the one column of lengths" in shown.stdout
+    assert "write it with artist trace columns n.csv --accept; flags" in shown.stderr
+
+
 def test_a_column_that_is_missing_has_one_name_in_all_messages(artist, own: Path) -> None:
     (own / "n.csv").write_text("id,gpus,seconds\na,8,60\n")
     shown = artist("trace", "columns", "n.csv")

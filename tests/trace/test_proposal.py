@@ -88,6 +88,8 @@ def test_what_the_user_states_is_not_proposed_otherwise(tmp_path: Path) -> None:
         ("JobID,created_at,GPUs,durashun\na,5,8,3000\n",
          {("columns", "duration"): ("durashun", LIKELY)}),
         ("id,submitted,n_gpus,busy\na,0,8,300\n", {("columns", "duration"): ("busy", GUESS)}),
+        ("id,submitted,n_gpus,took,shift\na,0,8,1:00:00,night\nb,0,8,2-01:00:00,day\n",
+         {("columns", "duration"): ("took", GUESS)}),
         ("job_id,submit_time,num_gpus,duration,gpu_min\na,0,8,60,4\n",
          {("columns", "gpus_min"): ("gpu_min", LIKELY)}),
         ("job_id,submit_time,num_gpus,duration\na,2025-03-01,8,60\n",
@@ -96,6 +98,14 @@ def test_what_the_user_states_is_not_proposed_otherwise(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_cells_decide_with_names(tmp_path: Path, text: str, entry: dict[Any, Any]) -> None:
     assert entry.items() <= entries(proposed(put(tmp_path, "t.csv", text))).items()
+
+
+@pytest.mark.parametrize(
+    "row", ["1:00:00,2:00:00", "1:00:00,x\nb,0,8,soon,x", "1:30,x", "1:00:99,x"]
+)
+def test_only_one_column_of_lengths_is_taken_for_the_duration(tmp_path: Path, row: str) -> None:
+    path = put(tmp_path, "t.csv", f"id,submitted,n_gpus,took,other\na,0,8,{row}\n")
+    assert proposed(path).missing == ("duration",)
 
 
 def test_a_table_that_looks_like_no_trace_is_refused(tmp_path: Path) -> None:

@@ -26,8 +26,8 @@ _SAME = (
     },
     {
         "duration", "durations", "durationh", "durationhours", "runtime", "elapsed", "elapsedtime",
-        "length", "hours", "minutes", "seconds", "runhours", "runs", "walltime", "servicetime",
-        "jobduration", "jobruntime", "executiontime",
+        "length", "hours", "minutes", "seconds", "runhours", "runs", "walltime", "wallclock",
+        "servicetime", "jobduration", "jobruntime", "executiontime",
         "dauer", "laufzeit",
     },
     {

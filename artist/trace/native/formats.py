@@ -146,8 +146,14 @@ def _what_to_type(
 def last_left(
     table: Table, missing: Sequence[str], near: Mapping[str, str], others: Sequence[str]
 ) -> dict[str, str]:
-    """The one time or count still missing and the one column left, where that holds a number."""
+    """The one time or count still missing and the one column left, where that holds a number.
+
+    The duration is also the one column of lengths such as 21:44:38, whatever else is left.
+    """
     open_ = [name for name in missing if name not in near]
+    lengths = [name for name in others if table.has_clocks(name, all_=True)]
+    if "duration" in open_ and len(lengths) == 1:
+        return {"duration": lengths[0]}
     if len(open_) != 1 or len(others) != 1 or open_[0] in _TEXTS:
         return {}
     return {open_[0]: others[0]} if as_float(_first_cell(table, others[0])) >= 0 else {}

@@ -161,10 +161,12 @@ class Table:
             raise self.error(index, name, seconds, remedy, np.flatnonzero(~good)[1:].tolist())
         return values
 
-    def has_clocks(self, name: str) -> bool:
-        """Whether some cells of a column are no numbers, but `[D-]HH:MM:SS`."""
+    def has_clocks(self, name: str, *, all_: bool = False) -> bool:
+        """Whether some cells of a column, or all, are no numbers, but `[D-]HH:MM:SS`."""
         cells = self.columns[name]
-        return not isinstance(cells, np.ndarray) and any(clock_s(cell) >= 0 for cell in cells)
+        if isinstance(cells, np.ndarray) or not len(cells):
+            return False
+        return (all if all_ else any)(clock_s(cell) >= 0 for cell in cells)
 
     def seconds_or(self, name: str, default: float) -> npt.NDArray[np.float64]:
         """As `seconds`, with `default` in place of an empty cell or an absent column."""
