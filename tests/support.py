@@ -42,8 +42,12 @@ LINEAR_PROGRAMS = ("gavel", "gavel-ftf", "gavel-makespan", "sia")
 """These need SciPy, an extra."""
 
 LACKING = NETWORKS if find_spec("scipy") else (*NETWORKS, *LINEAR_PROGRAMS)
-SELF_SUFFICIENT = [x.id for x in POLICIES if not x.wraps and x.id not in LACKING]
-"""Policies without another inside (tests/policies/cassini), network (tests/rl) or lacking extra."""
+SHARING = ("lucid",)
+"""These let jobs share GPUs whatever their options are (tests/policies/test_lucid.py)."""
+
+SELF_SUFFICIENT = [x.id for x in POLICIES if not x.wraps and x.id not in (*LACKING, *SHARING)]
+"""Policies without another inside (tests/policies/cassini), network (tests/rl) or lacking extra,
+of which each job has GPUs of its own."""
 
 _IN_PERIODS = ("pollux", "sia", "equal-share", "max-throughput", "optimus")
 

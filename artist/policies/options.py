@@ -335,6 +335,32 @@ class GavelOptions(Options):
         return self
 
 
+class LucidOptions(Options):
+    """Options of Lucid. Defaults are those of its authors' program."""
+
+    # ASPLOS 2023: GPU Sharing Capacity (GSS). At 4, any two jobs of as many GPUs are packed.
+    sharing_capacity: int = Field(
+        default=2, ge=0, le=4, description="largest sum of the scores of two jobs on a GPU"
+    )
+    # analyzer.py of the program.
+    tiny_speed: float = Field(
+        default=0.95, gt=0, le=1, description="mean speed beside others from which a model is tiny"
+    )
+    medium_speed: float = Field(
+        default=0.85, gt=0, le=1, description="from which it is medium; below, it is jumbo"
+    )
+    # consolidate.py of the program.
+    placement: PlacerName = Field(
+        default="consolidate-or-wait", description="where jobs get GPUs of their own"
+    )
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.medium_speed > self.tiny_speed:
+            raise ValueError("medium_speed is above tiny_speed: tiny models are the fastest")
+        return self
+
+
 class RoundOptions(Options):
     """Options of a policy that places all jobs at regular times."""
 

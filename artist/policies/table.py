@@ -14,6 +14,7 @@ TIRESIAS = "Gu et al., Tiresias, NSDI 2019"
 CASSINI = "Rajasekaran et al., CASSINI, NSDI 2024"
 GAVEL = "Narayanan et al., Gavel, OSDI 2020"
 MAST = "Choudhury et al., MAST, OSDI 2024"
+LUCID = "Hu et al., Lucid, ASPLOS 2023"
 POLLUX = "Qiao et al., Pollux, OSDI 2021"
 SIA = "Jayaram Subramanya et al., Sia, SOSP 2023"
 RL = "Ryu and Eo, Network contention-aware cluster scheduling with reinforcement learning, 2023"
@@ -283,6 +284,13 @@ POLICIES = Registry(
             {"objective": "makespan"},
             everyday=False,
             knows_run_times=True,
+        ),
+        Entry(
+            "lucid",
+            "artist.policies.lucid:Lucid",
+            "short jobs first by past run times; jobs that hardly disturb each other share GPUs",
+            LUCID,
+            everyday=False,
         ),
         Entry(
             "pollux",

@@ -150,7 +150,7 @@ def test_everyday_policies_are_those_that_stand_for_themselves() -> None:
     known = [entry.id for entry in POLICIES if not (entry.wraps or entry.host)]
     networks, rules = {"learned", "rl-base", "rl-hybrid"}, {"srsf-threshold", "las-threshold"}
     others = networks | rules | {"mast", "federated", "easy", "conservative", "slurm"}
-    others |= {"gavel", "gavel-ftf", "gavel-makespan"}
+    others |= {"gavel", "gavel-ftf", "gavel-makespan", "lucid"}
     others |= {"pollux", "sia", "equal-share", "max-throughput", "optimus"}
     of_dally = {name for name in known if name.startswith("dally-")}
     assert everyday == [name for name in known if name not in others | of_dally]

@@ -16,6 +16,7 @@ from artist.failures.checkpoints import CheckpointOptions
 from artist.failures.failing_units import FailingUnits
 from artist.failures.failures_of_run import FailuresOfRun
 from artist.failures.model_file import FailureFile, FailureModel
+from artist.network.rates.interference import TIME_SLICING, interfered
 from artist.units import ticks
 from artist.workload.job import Job
 
@@ -48,15 +49,18 @@ def run_with_failures(
     if interval_s is not None:
         options = CheckpointOptions.model_validate({"interval_s": interval_s, "cost_s": cost_s})
     failures = FailuresOfRun(units(tree, model), options)
-    policy = failures.respecting_notices(policy or make_policy("fifo"))
+    policy = policy or make_policy("fifo")
+    jobs_per_gpu = getattr(policy, "jobs_per_gpu", 1)
+    policy = failures.respecting_notices(policy)
     alone = AloneRates(tree, EstimateByLevel(tree))
     simulator = Simulator(
         tree,
         jobs,
-        failures.rates(alone, alone.now),
+        interfered(failures.rates(alone, alone.now), TIME_SLICING, tree, jobs_per_gpu),
         lease=policy.lease,
         events=failures.events(seed),
         checkpoints=failures.checkpoints,
+        jobs_per_gpu=jobs_per_gpu,
         check=check,
     )
     return simulator.run(policy), failures

@@ -1,0 +1,221 @@
+"""Lucid: short jobs first, and jobs that hardly disturb each other on the same GPUs.
+
+Source: Hu et al., *Lucid: A Non-Intrusive, Scalable and Interpretable Scheduler for Deep Learning
+Training Jobs*, ASPLOS 2023; numbers and what the paper leaves open are those of the authors'
+program (S-Lab-System-Group/Lucid, `simulation/`).
+
+**Order.** The job with the smallest estimate of GPUs x run time comes forward first, equal ones in
+order of arrival. One that gets no GPUs is passed. No job loses its GPUs.
+
+**Estimate.** A job's run time is the mean of those that jobs of its user and model have had, else
+those of its model, else those of all; until a job has finished, all are equal. It is made once, as
+the job enters the queue.
+
+**Sharing score.** By the mean speed of a model beside one job of each model that has arrived, over
+its speed alone: `tiny` (0) from .95 on, `medium` (1) from .85 on, else `jumbo` (2). These are the
+bounds by which the program labels models.
+
+**Packing.** A job that gets no GPUs of its own comes beside a running one, the one that started
+first of those that
+
+1. have as many GPUs, inside one machine, and share them with nobody;
+2. have a score that, with the job's, is at most `sharing_capacity` (GSS, 2);
+3. are estimated to run at least half as long x GPUs as the job: a long job does not slow a short
+   one down for most of its time.
+
+Both stay together until one finishes; then the other has the GPUs to itself.
+
+**Deviations.**
+
+- The paper learns scores from the utilisation of GPUs, memory and its bandwidth, by a decision tree
+  that is trained on these labels, and run times by a model of names and users (GA2M). Here
+  interference and finished jobs give them. So the profiler, in which each job runs alone for some
+  minutes first, takes no time.
+- The paper forecasts how many jobs arrive, packs none if few do, and then tries packing before free
+  GPUs. Here a job is packed only where no GPUs of its own are left. So none is at low load.
+- The paper packs only jobs whose memory fits together. Jobs here do not state it.
+- It parts pairs in which a job crashes or becomes unstable. Here none does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import ClassVar, Final
+
+from artist.cluster.free_gpus import FreeGpus
+from artist.cluster.kinds import kinds_of
+from artist.cluster.placement import Placement
+from artist.contract import BasePolicy, ClusterView, Decision, JobView, Start, Wait
+from artist.policies.options import LucidOptions
+from artist.policies.shared.contest import Contest, run_contest
+from artist.policies.shared.placers import placer
+from artist.policies.shared.ranking import RankedQueue
+from artist.policies.shared.refusals import Refusals, far_apart
+from artist.policies.shared.sharing import Sharing
+from artist.policies.shared.usable import usable_by
+from artist.units import Tick
+from artist.workload.job import Job
+
+JOBS_PER_GPU: Final = 2
+
+TINY, MEDIUM, JUMBO = 0, 1, 2
+"""Sharing scores."""
+
+LONGER: Final = 2
+"""How many times longer than its host a job may be estimated to run (the program's rule)."""
+
+
+class Estimates:
+    """Run times of jobs, from those that have finished."""
+
+    def __init__(self) -> None:
+        # Per user and model, per model, and of all: jobs that finished, and their run times' sum.
+        self._seen: dict[tuple[str, ...], tuple[int, Tick]] = {}
+
+    def finished(self, job: Job, run: Tick) -> None:
+        """A job has run for so long."""
+        for group in _groups(job):
+            count, total = self._seen.get(group, (0, 0))
+            self._seen[group] = count + 1, total + run
+
+    def gpu_ticks(self, job: Job) -> int:
+        """GPUs x estimated run time."""
+        for group in _groups(job):
+            if group in self._seen:
+                count, total = self._seen[group]
+                return job.gpus * (total // count)
+        return 0
+
+
+def _groups(job: Job) -> Sequence[tuple[str, ...]]:
+    return (job.model, job.user), (job.model,), ()
+
+
+class Scores:
+    """Sharing scores of models beside those that have arrived."""
+
+    def __init__(self, options: LucidOptions) -> None:
+        self._options = options
+        self._models: dict[str, Job] = {}
+        self._known: dict[tuple[str, tuple[str, ...]], int] = {}
+
+    def arrived(self, job: Job) -> None:
+        """A job whose model may be new."""
+        if job.model not in self._models:
+            self._models[job.model] = job
+            self._known.clear()
+
+    def of(self, job: Job, placement: Placement, view: ClusterView) -> int:
+        """The score of a job's model on GPUs of these kinds."""
+        key = (job.model, kinds_of(view.cluster, placement))
+        if key not in self._known:
+            times = [view.slowdown(job, placement, [x]) for x in self._models.values()]
+            speed = sum(1.0 / x for x in times) / len(times)
+            enough = (self._options.medium_speed, self._options.tiny_speed)
+            self._known[key] = JUMBO - sum(speed >= x for x in enough)
+        return self._known[key]
+
+
+class Lucid(BasePolicy):
+    """Lucid without its learned models."""
+
+    Options: ClassVar = LucidOptions
+    jobs_per_gpu = JOBS_PER_GPU
+
+    def __init__(self, options: LucidOptions) -> None:
+        self.options = options
+        self._placer = placer(options.placement)
+        self._queue = RankedQueue()
+        self._refusals = Refusals(self._queue)
+        self._estimates, self._scores = Estimates(), Scores(options)
+        # Per running job, the first start first: the job, and when it started.
+        self._started: dict[int, tuple[Job, Tick]] = {}
+        # Per job in the system: its estimate, in GPU-ticks.
+        self._estimate: dict[int, int] = {}
+
+    def decide(self, view: ClusterView) -> Sequence[Decision]:
+        """Serve the waiting jobs with GPUs of their own, then beside others."""
+        self._note(view)
+        if not self._queue:
+            return ()
+        sharing = Sharing(view)
+        contest = Contest(view.free, (), partial(self._place, sharing))
+        sharing.decisions = contest.decisions
+        run_contest(contest, self._queue, (), lambda gpus: self._possible(contest.pool, gpus))
+        own = [x for x in contest.decisions if isinstance(x, Start)]
+        for start in own:
+            self._started[start.handle] = view.waiting[start.handle].job, view.now
+        beside = list(self._packed(view, {x.handle: x.placement for x in own}))
+        for start in beside:
+            self._queue.remove(start.handle)
+            self._started[start.handle] = view.waiting[start.handle].job, view.now
+        refused = self._refusals.refused(contest, view.now)
+        waits = self._refusals.waits(
+            [job for job in refused if job.handle not in self._started],
+            partial(self._far_apart, view, sharing),
+        )
+        return [*own, *beside, *waits]
+
+    def _note(self, view: ClusterView) -> None:
+        """Learn from jobs that finished, and queue those that arrived or lost their GPUs."""
+        for handle in view.finished:
+            job, start = self._started.pop(handle)
+            self._estimates.finished(job, view.now - start)
+            del self._estimate[handle]
+        for view_of in view.entered:
+            job, handle = view_of.job, view_of.handle
+            self._started.pop(handle, None)
+            self._scores.arrived(job)
+            rank = (self._estimates.gpu_ticks(job),)
+            self._estimate[handle] = rank[0]
+            self._queue.add(view_of, rank)
+            self._refusals.entered(job.gpus, rank, handle)
+
+    def _packed(self, view: ClusterView, own: Mapping[int, Placement]) -> Iterator[Start]:
+        """Start waiting jobs beside others, in the order of the queue."""
+        hosts = dict(self._hosts(view, own))
+        for _, job in self._queue.walk(lambda gpus: bool(hosts)):
+            found = (x for x, at in hosts.items() if self._may_share(view, job, x, at))
+            host = next(found, None)
+            if host is not None:
+                yield Start(job.handle, hosts.pop(host), beside=host)
+
+    def _hosts(
+        self, view: ClusterView, own: Mapping[int, Placement]
+    ) -> Iterator[tuple[int, Placement]]:
+        """Jobs with GPUs in one machine that they share with nobody, the first start first."""
+        machine_of = view.cluster.machine_of
+        for handle in self._started:
+            running = view.running.get(handle)
+            if running is not None and (running.beside or not view.frees(running)):
+                continue
+            placement = own[handle] if running is None else running.placement
+            assert placement is not None  # running jobs have GPUs
+            if len({machine_of[leaf] for leaf in placement.leaves}) == 1:
+                yield handle, placement
+
+    def _may_share(self, view: ClusterView, job: JobView, host: int, at: Placement) -> bool:
+        hosted = self._started[host][0]
+        if (job.job.gpus, job.job.tensor) != (at.gpus, hosted.tensor):
+            return False
+        if self._estimate[job.handle] > LONGER * self._estimate[host]:
+            return False
+        score = sum(self._scores.of(one, at, view) for one in (job.job, hosted))
+        return score <= self.options.sharing_capacity
+
+    def _possible(self, free: FreeGpus, gpus: int) -> bool:
+        """Whether a job of so many GPUs may get GPUs of its own."""
+        possible = self._placer.possible(free, gpus)
+        if not possible and free.total >= gpus:
+            self._refusals.drops(gpus)
+        return possible
+
+    def _place(self, sharing: Sharing, job: JobView, free: FreeGpus) -> Placement | None:
+        return self._placer.place(usable_by(free, job.job), job.job.gpus, sharing.busy)
+
+    def _far_apart(self, view: ClusterView, sharing: Sharing, job: JobView) -> Wait | None:
+        """Why a job waits that the placer refused; None if the placer takes GPUs anywhere."""
+        if not self._placer.consolidates:
+            return None
+        return far_apart(self._placer.widest, view, sharing, job)

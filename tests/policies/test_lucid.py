@@ -1,0 +1,184 @@
+"""Does Lucid put short jobs first, and only jobs on one GPU that hardly disturb each other?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support import EstimateByLevel, S, cluster, finishes, intervals, job, make_policy
+
+from artist.cluster.tree import ClusterTree
+from artist.engine.rows import Rows
+from artist.engine.simulator import Simulator
+from artist.errors import ConfigError
+from artist.network.rates.interference import InterferedRates, Pairs
+from artist.network.rates.isolated import AloneRates
+from artist.testing import check_policy
+from artist.workload.job import Job
+
+TINY, MEDIUM, JUMBO = "tiny", "medium", "jumbo"
+SPEEDS = {TINY: 0.96, MEDIUM: 0.9, JUMBO: 0.5}
+"""Of each model, beside whichever other."""
+
+
+def run(
+    tree: ClusterTree, jobs: Sequence[Job], speeds: Mapping[str, float] = SPEEDS, **options: Any
+) -> Rows:
+    pairs = Pairs(tree, {(one, other, ""): speeds[one] for one in speeds for other in speeds})
+    rates = InterferedRates(AloneRates(tree, EstimateByLevel(tree)), pairs)
+    policy = make_policy("lucid", **options)
+    return Simulator(tree, jobs, rates, jobs_per_gpu=2, check=True).run(policy)
+
+
+def pairs_of(rows: Rows) -> set[tuple[int, ...]]:
+    """Handles of the jobs that shared GPUs."""
+    return {tuple(sorted((row.handle, *row.beside))) for row in rows.placements if row.beside}
+
+
+def test_a_tiny_job_comes_beside_another_one_at_once() -> None:
+    rows = run(cluster([1]), [job("a", model=TINY), job("b", model=TINY)])
+    assert pairs_of(rows) == {(0, 1)}
+    assert finishes(rows) == pytest.approx({"a": 10 / 0.96, "b": 10 / 0.96}, abs=1e-8)
+
+
+def test_jobs_get_free_gpus_before_they_share_any() -> None:
+    rows = run(cluster([2]), [job("a", model=TINY), job("b", model=TINY)])
+    assert pairs_of(rows) == set()
+
+
+@pytest.mark.parametrize(
+    ("models", "capacity", "shares"),
+    [
+        ((TINY, JUMBO), 2, True),
+        ((MEDIUM, MEDIUM), 2, True),
+        ((MEDIUM, JUMBO), 2, False),
+        ((JUMBO, JUMBO), 2, False),
+        ((JUMBO, JUMBO), 4, True),
+        ((TINY, MEDIUM), 0, False),
+        ((TINY, TINY), 0, True),
+    ],
+)
+def test_scores_add_up_to_the_capacity_at_most(
+    models: tuple[str, str], capacity: int, shares: bool
+) -> None:
+    jobs = [job(f"job-{index}", model=model) for index, model in enumerate(models)]
+    rows = run(cluster([1]), jobs, sharing_capacity=capacity)
+    assert pairs_of(rows) == ({(0, 1)} if shares else set())
+
+
+def test_a_score_is_the_mean_over_the_models_that_have_arrived() -> None:
+    # Beside its own kind at .92 and beside the other at .76, the mean of x is .84: jumbo.
+    table = {("x", "x", ""): 0.92, ("x", "y", ""): 0.76, ("y", "x", ""): 0.99, ("y", "y", ""): 0.99}
+    for other_y, shares in ((0.76, False), (0.78, True)):
+        tree = cluster([2])
+        pairs = Pairs(tree, {**table, ("x", "y", ""): other_y})
+        rates = InterferedRates(AloneRates(tree, EstimateByLevel(tree)), pairs)
+        # c comes beside y in any case, so d finds x alone.
+        jobs = [job("a", model="y"), job("b", model="x"), job("c", model="x"), job("d", model="x")]
+        rows = Simulator(tree, jobs, rates, jobs_per_gpu=2, check=True).run(make_policy("lucid"))
+        assert intervals(rows, 2)[0].beside == (0,)
+        assert (intervals(rows, 3)[0].start == 0) == shares
+
+
+def test_the_host_is_the_job_that_started_first_and_may_share() -> None:
+    # a disturbs too much, b's GPU has a second job soon, and d finds c.
+    jobs = [
+        job(name, model=model) for name, model in zip("abc", (JUMBO, MEDIUM, MEDIUM), strict=True)
+    ]
+    jobs += [job("d", model=MEDIUM, arrival_s=1.0), job("e", model=MEDIUM, arrival_s=2.0)]
+    rows = run(cluster([3]), jobs)
+    assert pairs_of(rows) == {(1, 3), (2, 4)}
+    assert [row.start // S for row in intervals(rows, 4)] == [2, 10]
+
+
+def test_only_jobs_of_as_many_gpus_in_one_machine_share() -> None:
+    tree = cluster([2], [2])
+    jobs = [job("a", 2, model=TINY), job("b", 2, model=TINY), job("c", 1, model=TINY)]
+    assert pairs_of(run(tree, jobs)) == set()
+    whole = [job("a", 4, model=TINY), job("b", 4, model=TINY)]
+    assert pairs_of(run(tree, whole, placement="any")) == set()
+    assert pairs_of(run(cluster([4]), whole)) == {(0, 1)}
+
+
+def test_short_jobs_come_first_by_the_run_times_of_those_that_finished() -> None:
+    # Models s and l have run 2 and 20 s; then c (l), d (s) and e (s, of two GPUs: 4 s) wait.
+    jobs = [job("a", 2, iterations=2, model="s"), job("b", 2, iterations=20, model="l")]
+    jobs += [job("blocks", 2, iterations=30, model="m")]
+    jobs += [job("c", 2, 5, model="l", arrival_s=30.0), job("e", 2, 5, model="s", arrival_s=31.0)]
+    jobs += [job("d", 1, 5, model="s", arrival_s=32.0)]
+    rows = run(cluster([2]), jobs, speeds={})
+    order = sorted(rows.placements, key=lambda row: row.start)
+    assert [row.handle for row in order] == [
+        0, 1, 2, 5, 4, 3,
+    ]  # fmt: skip
+
+
+def test_run_times_of_a_user_count_before_those_of_others() -> None:
+    jobs = [job("a", 1, 2, model="s", user="ann"), job("b", 1, 20, model="s", user="bob")]
+    jobs += [job("blocks", 1, 30, model="m")]
+    jobs += [job("c", 1, 5, model="s", user="bob", arrival_s=30.0)]
+    jobs += [job("d", 1, 5, model="s", user="eve", arrival_s=31.0)]
+    jobs += [job("e", 1, 5, model="s", user="ann", arrival_s=32.0)]
+    rows = run(cluster([1]), jobs, speeds={})
+    order = sorted(rows.placements, key=lambda row: row.start)
+    assert [row.handle for row in order] == [0, 1, 2, 5, 4, 3]  # 2 s, 11 s (of all), 20 s
+
+
+def test_a_long_job_does_not_come_beside_a_short_one() -> None:
+    # Known run times: tiny 4 s, medium 10 s. A medium one is more than twice as long as a tiny one.
+    jobs = [job("a", 1, 4, model=TINY), job("b", 1, 10, model=MEDIUM)]
+    for first, second, shares in ((MEDIUM, TINY, True), (TINY, MEDIUM, False)):
+        later = [job("c", 1, 8, model=first, arrival_s=20.0)]
+        later += [job("d", 1, 8, model=second, arrival_s=21.0)]
+        rows = run(cluster([1]), [*jobs, *later], sharing_capacity=1)
+        assert ((2, 3) in pairs_of(rows)) == shares
+
+
+def test_what_only_takes_turns_shares_nothing() -> None:
+    assert pairs_of(run(cluster([1]), [job("a"), job("b")], speeds={})) == set()
+
+
+def test_classes_out_of_order_are_refused() -> None:
+    with pytest.raises(ConfigError, match="medium_speed is above tiny_speed"):
+        make_policy("lucid", medium_speed=0.99)
+
+
+@pytest.mark.parametrize("capacity", [2, 4])
+def test_lucid_keeps_the_contract(capacity: int) -> None:
+    check_policy(lambda: make_policy("lucid", sharing_capacity=capacity))
+
+
+@st.composite
+def traces(draw: st.DrawFn) -> list[Job]:
+    """More jobs than fit, many of one size."""
+    arrivals = sorted(draw(st.lists(st.sampled_from([0.0, 3.0, 20.0]), min_size=3, max_size=10)))
+    return [
+        job(
+            f"job-{index}",
+            draw(st.sampled_from([1, 1, 2, 4])),
+            draw(st.integers(1, 30)),
+            arrival_s=arrival_s,
+            model=draw(st.sampled_from(sorted(SPEEDS))),
+            user=draw(st.sampled_from(["ann", "bob"])),
+        )
+        for index, arrival_s in enumerate(arrivals)
+    ]
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(jobs=traces(), capacity=st.integers(0, 4))
+def test_any_trace_ends_with_lawful_pairs_and_the_same_rows(jobs: list[Job], capacity: int) -> None:
+    tree = cluster([2, 2], [4])
+    rows = run(tree, jobs, sharing_capacity=capacity)
+    assert len(rows.jobs) == len(jobs)
+    assert rows == run(tree, jobs, sharing_capacity=capacity)
+    by_handle = {row.handle: row.job for row in rows.jobs}
+    for pair in pairs_of(rows):
+        one, other = (by_handle[handle] for handle in pair)
+        assert one.gpus == other.gpus
+        assert one.model != JUMBO or other.model != JUMBO or capacity == 4
+    for row in rows.jobs:
+        assert row.preemptions == row.migrations == 0
