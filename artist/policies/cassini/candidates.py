@@ -111,7 +111,7 @@ class _ScoredCandidate:
             index
             for index, jobs in self._edges.items()
             if len(jobs) > 1
-            and (least_gain == NO_LEAST or solver.gain(self._uses[index]) >= least_gain)
+            and (least_gain == NO_LEAST or solver.gains(self._uses[index], least_gain))
         ]
         self._in_graph = frozenset(vertices)
         if loops is Loops.MERGE:

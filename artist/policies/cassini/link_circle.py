@@ -8,10 +8,11 @@ and b up to 8. Jobs that do not snap stay off the circle, at random phases (`sco
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property
+from functools import cache, cached_property
 from math import gcd, lcm
 
 from artist.errors import ConfigError
@@ -115,18 +116,19 @@ def unify(
     return _snapped(periods_s, angles)
 
 
-_RATIOS = tuple(
-    (a / b, a, b)
-    for b in range(1, LARGEST_TERM + 1)
-    for a in range(1, LARGEST_TERM + 1)
-    if gcd(a, b) == 1
-)
+@cache
+def _ratios(largest: int) -> tuple[tuple[float, int, int], ...]:
+    """a / b, a and b in lowest terms, both up to `largest`; ascending."""
+    terms = range(1, largest + 1)
+    return tuple(sorted((a / b, a, b) for b in terms for a in terms if gcd(a, b) == 1))
 
 
 def snapped_ratio(ratio: float, largest: int = LARGEST_TERM) -> tuple[int, int]:
     """The nearest a / b with both up to `largest`, in lowest terms."""
-    able = [term for term in _RATIOS if max(term[1:]) <= largest]
-    _, a, b = min(able, key=lambda term: abs(term[0] - ratio))
+    ratios = _ratios(largest)
+    above = bisect(ratios, (ratio,))
+    near = ratios[max(above - 1, 0) : above + 1]
+    _, a, b = min(near, key=lambda term: (abs(term[0] - ratio), term[2]))
     return a, b
 
 

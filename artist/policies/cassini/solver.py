@@ -92,6 +92,10 @@ class LinkSolver:
     def _options(self, use: LinkPatterns) -> SolverOptions:
         return replace(self.options, periods=Periods.SNAP) if self.snaps(use) else self.options
 
+    def gains(self, use: LinkPatterns, least: float) -> bool:
+        """Whether `gain` reaches `least`. No score exceeds 1, so most links need no solving."""
+        return 1.0 - self.expected(use) >= least and self.gain(use) >= least
+
     def gain(self, use: LinkPatterns) -> float:
         """What its time-shifts raise the score of a link by, over random phases.
 

@@ -47,6 +47,19 @@ def slowdowns(links: int) -> list[tuple[float, float, float]]:
     return rows
 
 
+def test_a_gain_is_what_the_score_rises_by_less_what_the_faster_job_waits() -> None:
+    def gains(other_period_s: float, least: float) -> bool:
+        circles = tuple(Circle.down_then_up(p, p / 2, 1.0) for p in (0.1, other_period_s))
+        return LinkSolver().gains(LinkPatterns(1.0, (0, 1), circles), least)
+
+    # Both send half of the time. At random phases they collide a quarter of it; in turns never.
+    assert gains(0.1, 0.24)
+    assert not gains(0.1, 0.26)
+    # A job of 100 ms waits for one of 104: 4 % of its iteration, 2 % on average.
+    assert gains(0.104, 0.2)
+    assert not gains(0.104, 0.24)
+
+
 @pytest.mark.slow
 def test_turns_pay_most_above_the_least_gain() -> None:
     rows = slowdowns(240)
