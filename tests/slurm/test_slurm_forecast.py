@@ -121,6 +121,20 @@ def test_only_what_was_known_then_is_used(tmp_path: Path) -> None:
     assert (then.recorded_s, later.recorded_s) == (None, 361.0)
 
 
+def test_what_waits_at_a_second_of_the_log_starts_in_the_next_one_at_the_earliest(
+    tmp_path: Path,
+) -> None:
+    path = one_machine(tmp_path, [100.0] * 10)
+    text = (path / "sacct.txt").read_text()
+    # The machine is free, and the main scheduler looks once a second.
+    late = row(5, 440, 440, 540, "ann"), row(5, 440, 441, 541, "ann")
+    (path / "sacct.txt").write_text(text.replace(*late))
+    (one,) = asked(path, at=clock(440), job="5").jobs
+    assert set(one.starts_s) <= {1.0, 2.0}
+    low, _, high = one.interval_s
+    assert low <= 1.0 == one.recorded_s <= high
+
+
 @pytest.mark.parametrize(
     ("more", "says"),
     [

@@ -47,6 +47,10 @@ LONGEST_S = 7 * DAY_S
 ASKED = "asked"
 """The id of a job that is not in the queue yet."""
 
+SECOND_S = 1.0
+"""Logs cut times to whole seconds: what waits at a moment by the log still waited a second later,
+and starts that are forecast are cut as the log will cut them."""
+
 INTERVAL = (0.1, 0.5, 0.9)
 """Quantiles of a start: its 80 % interval, and the median."""
 
@@ -259,7 +263,7 @@ class Futures:
             for handle, job in enumerate(jobs)
             if job.id in self._queue.requeued_s
         }
-        return Past(ticks(self._at_s), starts, eligible_s, usage)
+        return Past(ticks(self._at_s + SECOND_S), starts, eligible_s, usage)
 
     def _policy(
         self, jobs: Sequence[Job], future: int, watched: Sequence[int], usage: UsageState | None
@@ -350,7 +354,7 @@ class Futures:
         self._simulated(jobs, policy, lambda x: not policy.is_done and x.now < last)
         never = math.inf
         return {
-            id_: policy.started[handles[id_]] / TICKS_PER_S - self._at_s
+            id_: math.floor(policy.started[handles[id_]] / TICKS_PER_S - self._at_s)
             if policy.started.get(handles[id_], last + 1) <= last
             else never
             for id_ in watched

@@ -71,7 +71,12 @@ class Continued(Slurm):
         return decisions
 
     def _go_on(self) -> None:
-        """Take over when requeued jobs may start, and what the jobs that are left out have used."""
+        """Take over when requeued jobs may start, and what the jobs that are left out have used.
+
+        The main scheduler looks when it next would, which is not the moment itself.
+        """
+        if self._main_due is not None:
+            self._main_due = max(self._main_due, self._clocks["tick"].at_or_after(self._past.until))
         for handle, at_s in self._past.eligible_s.items():
             if handle in self._queue:
                 self._queue[handle].eligible_s = self._asleep[handle] = at_s
