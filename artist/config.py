@@ -7,7 +7,6 @@ A setting has a default. The scenario file overrides it, then a flag such as `--
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -27,10 +26,17 @@ from artist.cluster.fabric_options import LevelOptions, normal_form
 from artist.cluster.with_units import other_spelling
 from artist.errors import ConfigError, did_you_mean, nearest, shortened
 from artist.failures.checkpoints import CheckpointOptions
-from artist.io.documents import Document, Duration, NonNegative, explain, load_yaml, validate
-from artist.io.reading import as_float
+from artist.io.documents import (
+    Document,
+    Duration,
+    NonNegative,
+    explain,
+    in_seconds,
+    is_time,
+    load_yaml,
+    validate,
+)
 from artist.io.safe_yaml import parse_yaml
-from artist.units import TIME_UNITS, seconds_of
 from artist.workload.division.job_parallelism import JobParallelism
 from artist.workload.tenants import Tenant
 
@@ -368,29 +374,16 @@ def _options_of(policy: object) -> list[str]:
     return [*entry.load().Options.model_fields] if entry else []
 
 
-_NO_TIMES = ("gpu_s", "per_s")
-"""How names of settings end that have the unit of a time, but are none."""
-
-
 def _in_seconds(key: str, value: Any) -> Any:
-    """The value of a setting in seconds, if it is a time with its unit: `10min` is 600.
+    """The value of a setting in seconds, if it is a time with its unit.
 
     Raises:
-        ConfigError: it begins as a number, and its unit is not known.
+        ConfigError: its unit is not known.
     """
-    if not key.endswith("_s") or key.endswith(_NO_TIMES) or not isinstance(value, str):
-        return value
-    if not value[:1].isdigit():
-        return value  # maybe a name: validation says what is expected
-    seconds = seconds_of(value)
-    if seconds is None and not math.isnan(as_float(value)):
-        return value  # a number that YAML takes for text, such as 1e3
-    if seconds is None:
-        raise ConfigError(
-            f"{key}={shortened(value)}: expected seconds, or a time such as 10min "
-            f"({', '.join(TIME_UNITS)})"
-        )
-    return int(seconds) if seconds.is_integer() else seconds
+    try:
+        return in_seconds(value) if is_time(key) else value
+    except ValueError as cause:
+        raise ConfigError(f"{key}={shortened(value)}: {cause}") from None
 
 
 def _without_other_spelling(options: Mapping[str, Any], option: str) -> Mapping[str, Any]:

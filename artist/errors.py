@@ -85,8 +85,10 @@ class PolicyError(InvariantError):
     """A policy returned an unlawful decision or stopped making progress."""
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
+def nearest(name: str, known: Iterable[str], least: float = 0.5) -> str | None:
     """The known name that a misspelt one most likely stands for; None if none is near.
+
+    `least`: the share of letters that near names have in common.
 
     >>> nearest("jct", ["makespan_s", "jct_mean_s", "jct_p99_s"])
     'jct_mean_s'
@@ -98,7 +100,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
         return family[0]
     some.sort()
     slip = difflib.get_close_matches(name, some, n=1, cutoff=_SLIP)
-    near = slip or _containing(name, some) or difflib.get_close_matches(name, some, 1, cutoff=0.5)
+    near = slip or _containing(name, some) or difflib.get_close_matches(name, some, 1, cutoff=least)
     return near[0] if near else None
 
 

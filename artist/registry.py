@@ -24,17 +24,19 @@ class UnknownNameError(ConfigError):
     """A name is not known. The message suggests the nearest known name.
 
     `kind` says what is named (`policy`). `remedy` says where the known names are listed
-    (`artist list policies`).
+    (`artist list policies`). `least` is that of `nearest`.
     """
 
-    def __init__(self, kind: str, name: str, known: Iterable[str], remedy: str) -> None:
-        near = nearest(name.casefold(), known) or nearest(name, known)
+    def __init__(
+        self, kind: str, name: str, known: Iterable[str], remedy: str, least: float = 0.5
+    ) -> None:
+        near = nearest(name.casefold(), known, least) or nearest(name, known, least)
         hint = f": did you mean {near!r}?" if near else ""
         super().__init__(f"unknown {kind} {shortened(name)}{hint} ({remedy})")
         self.name = name
 
     # Errors cross processes. An exception is unpickled by calling its class with `args`, which
-    # holds only the message, and this class takes four arguments.
+    # holds only the message, and this class takes more arguments.
     def __reduce__(self) -> tuple[object, ...]:
         return (ConfigError, (str(self),))
 

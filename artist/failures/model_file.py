@@ -37,6 +37,8 @@ FOLDER = "failures"
 
 GPU, LINK = "gpu", "link"
 
+_EXAMPLE = "machine: {distribution: exponential, mtbf_s: 3d, repair_s: 10min}"
+
 
 class UnitFailures(Document):
     """How units of one kind fail and come back."""
@@ -181,7 +183,10 @@ def failure_file(name: str) -> Path:
     path = Path(name) if is_log(Path(name)) else document_path(FOLDER, name)
     if path is None:
         raise UnknownNameError(
-            "failure model", name, [NONE, *failure_names()], "artist list failures"
+            "failure model",
+            name,
+            [NONE, *failure_names()],
+            f"artist list failures, or a FILE.yaml with {_EXAMPLE}",
         )
     return path
 

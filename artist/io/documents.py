@@ -8,6 +8,8 @@ names file and line, and for a misspelt key the nearest known one:
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -28,9 +30,9 @@ from pydantic import (
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from artist.errors import ConfigError, did_you_mean, one_line, shortened
-from artist.io.reading import read_text
+from artist.io.reading import as_float, read_text
 from artist.io.safe_yaml import parse_yaml
-from artist.units import MAX_TIME_S, SHORTEST_LEASE_S
+from artist.units import MAX_TIME_S, SHORTEST_LEASE_S, TIME_UNITS, seconds_of
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -49,6 +51,27 @@ GpuSeconds = Annotated[float, Field(ge=1e-9, le=MOST_GPU_S, allow_inf_nan=False)
 
 Lease = Annotated[float, Field(ge=SHORTEST_LEASE_S, allow_inf_nan=False)]
 """How long a job keeps its GPUs, in seconds."""
+
+
+def is_time(name: str) -> bool:
+    """Whether a setting is a time in seconds, `..._s`: not GPU-seconds, and no rate."""
+    return name.endswith("_s") and not name.endswith(("gpu_s", "per_s"))
+
+
+def in_seconds(value: Any) -> Any:
+    """A time with its unit in seconds: `10min` is 600. Any other value as it is.
+
+    Raises:
+        ValueError: it begins as a number, and its unit is not known.
+    """
+    if not isinstance(value, str) or not value[:1].isdigit():
+        return value  # maybe a name: validation says what is expected
+    seconds = seconds_of(value)
+    if seconds is None and not math.isnan(as_float(value)):
+        return value  # a number that YAML takes for text, such as 1e3
+    if seconds is None:
+        raise ValueError(f"expected seconds, or a time such as 10min ({', '.join(TIME_UNITS)})")
+    return int(seconds) if seconds.is_integer() else seconds
 
 
 @cache
@@ -74,23 +97,20 @@ class Document(BaseModel):
 
     @field_validator("*", mode="before")
     @classmethod
-    def _no_truth_for_a_number(cls, value: Any, info: ValidationInfo) -> Any:
-        """Refuse `racks: true`, which Python takes for 1."""
-        if isinstance(value, bool) and info.field_name in _numbers(cls):
+    def _a_number(cls, value: Any, info: ValidationInfo) -> Any:
+        """Refuse `racks: true`, which Python takes for 1, and read `mtbf_s: 3d`."""
+        name = info.field_name or ""
+        if isinstance(value, bool) and name in _numbers(cls):
             raise PydanticCustomError("number_type", "not a number")
-        return value
+        return in_seconds(value) if is_time(name) else value
 
     @model_validator(mode="after")
     def _times_fit_the_clock(self) -> Self:
-        """Check every time in seconds against the largest time that the engine's clock holds.
-
-        These are the fields named `..._s`, except `..._gpu_s` (GPU-seconds) and `..._per_s`
-        (rates), which are no times.
-        """
+        """Check every time in seconds against the largest time that the engine's clock holds."""
         for name in type(self).model_fields:
             value = getattr(self, name)
             times = value if isinstance(value, tuple) else (value,)
-            if name.endswith("_s") and not name.endswith(("_gpu_s", "_per_s")):
+            if is_time(name):
                 for time_s in times:
                     if isinstance(time_s, float) and time_s > MAX_TIME_S:
                         raise ValueError(
@@ -152,7 +172,7 @@ def explain(error: ValidationError, model: type[BaseModel]) -> str:
         has = problem["ctx"]["actual_length"]
         return f"'{key}' has {has}, expected {expected_in_words(problem)}"
     if problem["loc"] and (expected := expected_in_words(problem)):
-        return f"'{key}' is {shortened(problem['input'])}, expected {expected}"
+        return f"'{key}' is {shortened(problem['input'])}, expected {expected}{_as_list(problem)}"
     message = one_line(problem["msg"].removeprefix("Value error, "), most=300)
     return f"'{key}': {message}, got {shortened(problem['input'])}" if key else message
 
@@ -187,6 +207,17 @@ _EXPECTED = {
 def expected_in_words(problem: ErrorDetails) -> str:
     """What was expected in the place of a bad value; empty where pydantic has to say it."""
     return _EXPECTED.get(problem["type"], "").format(**problem.get("ctx", {}))
+
+
+def _as_list(problem: ErrorDetails) -> str:
+    """How to write a single value where a list was expected."""
+    value = problem["input"]
+    if problem["type"] not in ("list_type", "tuple_type") or not isinstance(
+        value, str | int | float
+    ):
+        return ""
+    plain = re.fullmatch(r"[\w.-]+", str(value), re.ASCII)
+    return f": write [{value if plain else shortened(value)}]"
 
 
 def _worst(error: ValidationError) -> ErrorDetails:

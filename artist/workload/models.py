@@ -33,6 +33,7 @@ def _normalised(name: str) -> str:
     return re.sub(r"[-_\s]", "", name).casefold()
 
 
+_NAMES = [name for row in ROWS for name in (row.id, *row.aliases)]
 _SPELLINGS = {_normalised(name): row.id for row in ROWS for name in (row.id, *row.aliases)}
 
 
@@ -176,7 +177,8 @@ def _resolved(name: str) -> tuple[str, Model, Settings]:
     spelling, at, text = name.partition("@")
     identity = _SPELLINGS.get(_normalised(spelling))
     if identity is None:
-        raise UnknownNameError("model", spelling, catalogue, "artist list models")
+        # One nearest by a few letters is another model, and would change results.
+        raise UnknownNameError("model", spelling, _NAMES, "artist list models", _NEAR)
     row = catalogue[identity]
     chosen = parse(name, text, row.settings) if at else row.settings
     _check(name, row, chosen)

@@ -34,6 +34,11 @@ def test_h_is_help(path: tuple[str, ...]) -> None:
     assert "Usage: " in short.output
 
 
+def test_help_of_calibrate_shows_how_to_name_a_model() -> None:
+    shown = CliRunner().invoke(application(["calibrate"]), ["calibrate", "--help"]).output
+    assert "artist calibrate --model resnet50" in " ".join(shown.split())
+
+
 @pytest.mark.parametrize(
     ("words", "meant"),
     [
@@ -47,6 +52,12 @@ def test_h_is_help(path: tuple[str, ...]) -> None:
         (["undecided"], "does not mean that two policies are equal"),
         (["exposed"], "while the GPUs of a job wait for it"),
         (["family"], "(Holm)"),
+        (["core"], "artist doctor says which one runs"),
+        (["pure"], "that Python interprets"),
+        (["compiled"], "ARTIST_COMPILE=1 pip install ."),
+        (["date"], "cells are dates, as in 2020-06-09 18:41:01"),
+        (["day-first"], "of 6/7/2020 the day comes first"),
+        (["month-first"], "see day-first"),
         (["jct"], "finish_s - arrival_s"),
         (["oversubscription"], "uplink"),
         (["uplink"], "uplink"),

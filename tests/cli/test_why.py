@@ -201,7 +201,7 @@ def test_an_unknown_job_is_told_its_nearest_name(artist, tiny: Path) -> None:
     ran = artist("why", tiny, "181")
     assert ran.returncode == 2
     assert ran.stderr == (
-        "artist: error: unknown job '181': did you mean '18'? (the run has 20 jobs)\n"
+        "artist: error: unknown job '181': did you mean '18'? (the run has 20 jobs, such as '0')\n"
     )
 
 

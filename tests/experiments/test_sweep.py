@@ -151,6 +151,14 @@ def test_finished_runs_are_left_untouched_by_a_resume(tmp_path: Path) -> None:
         ("name: ../x\nversion: 1\n", "name"),
         ("name: x\nversion: 1\nbase: {racks: 0}\n", "racks"),
         ("name: x\nversion: 1\ngrid: {racks: [1, 1]}\n", "twice"),
+        (
+            "name: x\nversion: 1\ngrid: {policy: dally}\n",
+            r"e.yaml:3: 'grid.policy' is 'dally', expected a list: write \[dally\]$",
+        ),
+        (
+            "name: x\nversion: 1\ngrid: {policy: 'cassini(fifo, a)'}\n",
+            r"expected a list: write \['cassini\(fifo, a\)'\]$",
+        ),
         ("name: x\nversion: 1\nbases: {}\n", "did you mean 'base'"),
         ("name: x\nversion: 1\nbase: {tree: [[8]]}\ngrid: {racks: [1, 2]}\n", "racks=1"),
         # What would fail in every run for itself: names that nobody knows, options that do not fit.

@@ -31,6 +31,10 @@ def simulated(**settings: object) -> artist.Result:
             ":1: 'machine.mtbf_s' is -5, expected at least 1.0",
         ),
         (
+            "machine:\n  distribution: exponential\n  mtbf_s: 3 weeks\n  repair_s: 1",
+            ":3: 'machine.mtbf_s': expected seconds, or a time such as 10min (ms, s, min, h, d), g",
+        ),
+        (
             "machine:\n  distribution: normal\n  mtbf_s: 5\n  repair_s: 1",
             ":2: 'machine.distribution' is 'normal', expected 'exponential' or 'weibull'",
         ),
@@ -82,6 +86,19 @@ def test_a_bad_file_is_one_sentence_with_line_value_and_remedy(
     assert "\n" not in str(caught.value)
 
 
+def test_times_of_a_file_may_have_a_unit(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    models = []
+    for mtbf, repair in (("3d", "10min"), ("259200", "600")):
+        text = f"machine: {{distribution: exponential, mtbf_s: {mtbf}, repair_s: {repair}}}\n"
+        file.write_text(f"{text}checkpoint: {{interval_s: 1h, cost_s: 1.5min}}\n")
+        models.append(load_failures(str(file)).model)
+    assert models[0] == models[1]
+    assert models[0].machine is not None and models[0].machine.mtbf_s == 259200
+    assert models[0].checkpoint is not None
+    assert (models[0].checkpoint.interval_s, models[0].checkpoint.cost_s) == (3600, 90)
+
+
 def test_outages_that_touch_do_not_overlap(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     more = OUT.replace("100", "150") + OUT.replace("machine", "link")
@@ -93,6 +110,10 @@ def test_outages_that_touch_do_not_overlap(tmp_path: Path) -> None:
     ("settings", "words"),
     [
         ({"failures": "meta"}, "unknown failure model 'meta': did you mean 'meta-rsc'?"),
+        (
+            {"failures": "mtbf=3d"},
+            "a FILE.yaml with machine: {distribution: exponential, mtbf_s: 3d, repair_s: 10min})",
+        ),
         ({"failures": "nowhere.yaml"}, "nowhere.yaml: cannot be read"),
         (
             {"checkpoint": {"interval_s": -3}},

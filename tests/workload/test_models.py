@@ -316,5 +316,11 @@ def test_an_unknown_model_is_a_named_error_with_a_suggestion() -> None:
         workload("ResNet51")
 
 
+@pytest.mark.parametrize("name", ["SuperNet", "BERT-Medium", "yolov3"])
+def test_a_model_that_is_only_a_little_alike_is_not_suggested(name: str) -> None:
+    with pytest.raises(ConfigError, match=rf"^unknown model '{name}' \(artist list models\)$"):
+        workload(name)
+
+
 def test_building_a_workload_twice_gives_the_same_object() -> None:
     assert workload("vgg11") is workload("vgg11")

@@ -49,7 +49,8 @@ class ModelsByDefault(TyperGroup):
 app = typer.Typer(
     name="calibrate",
     cls=ModelsByDefault,
-    help="Fit models or a fabric to measurements. Without a command: models.",
+    help="Fit models or a fabric to measurements. Without a command: models, as in artist "
+    "calibrate --model resnet50 (artist calibrate models --help has the options).",
 )
 
 Fabric = Annotated[str, typer.Option(metavar="NAME|FILE", help="Fabric to simulate on.")]

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from artist.errors import TraceError
+from artist.errors import TraceError, shortened
 from artist.registry import UnknownNameError
 from artist.results.table_reader import read_table
 from artist.results.waiting.waits import LEFT_FREE, ORDER
@@ -64,7 +64,9 @@ def job_story(run: Path, job: str) -> Row:
     jobs = _table(run, "jobs")
     names = jobs["job_id"].to_pylist()
     if job not in names:
-        raise UnknownNameError("job", job, names, f"the run has {counted(len(names), 'job')}")
+        example = f", such as {shortened(names[0])}" if names else ""
+        remedy = f"the run has {counted(len(names), 'job')}{example}"
+        raise UnknownNameError("job", job, names, remedy)
     totals: Row = jobs.slice(names.index(job), 1).to_pylist()[0]
     alone_s = totals.setdefault("alone_s", None)
     stays = _of_job(_table(run, "placements"), job)
