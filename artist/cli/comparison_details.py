@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import fmean, median
 from typing import TYPE_CHECKING
 
-from artist.cli.comparison_notes import what_would_decide
+from artist.cli.comparison_notes import what_to_ask_next
 from artist.cli.comparison_text import interval_text
 from artist.cli.output import print_table, print_text
 from artist.results.terms.chief_metrics import IN_WORDS
@@ -92,7 +92,7 @@ def _print_best(comparison: Comparison) -> None:
     family = max((best.family for best in best_variants), default=0)
     if family or not any(best.exactly for best in best_variants):
         print_text(family_words(family, "all pairs, on the metrics of the sentences above"))
-    if sentence := what_would_decide(comparison, best_variants):
+    if sentence := what_to_ask_next(comparison, best_variants):
         print_text(sentence)
 
 
@@ -194,11 +194,11 @@ def _spread(values: tuple[float, ...]) -> str:
 
 
 def _verdict(compared: ComparedValues, kind: str, equivalence: float) -> str:
-    from artist.report.verdict_sentences import what_would_decide
+    from artist.report.verdict_sentences import what_may_decide
     from artist.results.statistics.compare_values import TOO_FEW, sure_but_within
 
     if sure_but_within(compared, equivalence):
         return f"{compared.verdict}; by less than {100 * equivalence:g} %"
     if compared.verdict == TOO_FEW and compared.replicates == 1:
         return f"{compared.verdict}: copies of one"
-    return "; ".join(text for text in (compared.verdict, what_would_decide(compared, kind)) if text)
+    return "; ".join(text for text in (compared.verdict, what_may_decide(compared, kind)) if text)

@@ -1,4 +1,4 @@
-"""Sentences that help to judge a comparison: caveats, oracles, what would decide."""
+"""Sentences that help to judge a comparison: caveats, oracles, what to ask next."""
 
 from __future__ import annotations
 
@@ -129,8 +129,8 @@ _MOST_PROPOSED = 1000
 """A suggestion never asks for more replicates than this."""
 
 
-def what_would_decide(comparison: Comparison, best_variants: Sequence[Best]) -> str:
-    """The options that would decide between the best variants and their open competitors.
+def what_to_ask_next(comparison: Comparison, best_variants: Sequence[Best]) -> str:
+    """The options that are likely to decide between the best variants and their open competitors.
 
     The number of replicates is that of the pair that needs most.
     """

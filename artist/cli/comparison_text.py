@@ -38,7 +38,7 @@ MOST_METRICS = 3
 """More would not fit into the width of a terminal."""
 
 REST = (
-    "More: --all (ranges, parts of the JCT, what would decide), --values FILE.csv (every value), "
+    "More: --all (ranges, parts of the JCT, what to ask next), --values FILE.csv (every value), "
     "artist explain WORD."
 )
 

@@ -2,7 +2,7 @@
 
     las has the lowest average JCT, 26.9 h, 12 % below the next, tiresias [8 .. 16 %].
     Surely lower than fifo, srtf and 3 more; no difference beyond 2 % from dally; undecided
-    against tiresias (about 5 more permutations would decide).
+    against tiresias (about 5 more permutations, if the difference stays).
 
 The sentences are about the first of the headline metrics that was compared. Where nothing is sure
 about it, the first sentence begins with that, and the second names the metric that is sure:
@@ -21,7 +21,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from artist.experiments.comparison.comparison_result import Comparison
-from artist.report.verdict_sentences import metric_name, share_text, what_would_decide
+from artist.report.verdict_sentences import metric_name, share_text, what_may_decide
 from artist.results.statistics.best_policy import Best
 from artist.results.statistics.compare_values import (
     IDENTICAL,
@@ -197,9 +197,9 @@ def _certainty(best: Best, comparison: Comparison) -> Iterator[str]:
     open_ = [one for one in best.with_verdict(UNDECIDED, LESS) if one not in slightly]
     if open_:
         nearest = min(open_, key=lambda one: best.others[one].enough or math.inf)
-        more = what_would_decide(best.others[nearest], best.kind)
         where = f" against {nearest}" if len(open_) > 1 else ""
-        yield f"undecided against {_named(open_)}" + (f" ({more}{where})" if more else "")
+        more = what_may_decide(best.others[nearest], best.kind, where)
+        yield f"undecided against {_named(open_)}" + (f" ({more})" if more else "")
         if sure := [one for one in open_ if _table_is_sure(best, one, comparison)]:
             judged = f"{counted(comparison.family, 'difference')} and not {best.family} pairs"
             yield f"the table, which judges {judged}, is sure of {_named(sure)}"

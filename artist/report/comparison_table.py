@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from artist.report.grouping import Setting
-from artist.report.verdict_sentences import what_would_decide
+from artist.report.verdict_sentences import what_may_decide
 from artist.results.statistics.compare_values import (
     EQUIVALENCE,
     IDENTICAL,
@@ -73,7 +73,7 @@ class Cell:
             return text
         if not math.isnan(compared.low):
             text += f" [{' .. '.join(map(self._in_words, ends))}]"
-        more = what_would_decide(compared, self.kind)
+        more = what_may_decide(compared, self.kind)
         if sure_but_within(compared, EQUIVALENCE):
             more = f"by less than {100 * EQUIVALENCE:g} %"
         return f"{text} {compared.verdict}" + (f"; {more}" if more else "")

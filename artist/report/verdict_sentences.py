@@ -263,9 +263,9 @@ def _certainty(best: Best, equivalence: float) -> Iterator[str]:
     if open_ := [one for one in undecided if one not in best.passed_over]:
         # Each needs a number of its own; the pair that is decided first is the one to say.
         nearest = min(open_, key=lambda policy: best.others[policy].enough or math.inf)
-        more = what_would_decide(best.others[nearest], best.kind)
         where = f" against {nearest}" if len(open_) > 1 else ""
-        yield f"undecided against {listed(open_)}" + (f" ({more}{where})" if more else "")
+        more = what_may_decide(best.others[nearest], best.kind, where)
+        yield f"undecided against {listed(open_)}" + (f" ({more})" if more else "")
     exact = best.exactly
     few = [policy for policy in best.with_verdict(TOO_FEW) if policy not in exact]
     for policies, words in ((exact, "exact on this trace"), (few, "untested")):
@@ -294,13 +294,15 @@ def family_words(count: int, of_what: str) -> str:
     return f"{count:,} comparisons are judged together (Holm): {of_what}."
 
 
-def what_would_decide(compared: ComparedValues, kind: str = "replicates") -> str:
-    """How many more would decide, in words; empty unless undecided. `kind`: more of what."""
+def what_may_decide(compared: ComparedValues, kind: str = "replicates", where: str = "") -> str:
+    """How many more decide in 80 % of cases, in words; empty unless undecided.
+
+    `kind`: more of what. `where`: what comes after the number.
+    """
     if compared.verdict != UNDECIDED:
         return ""
     if compared.enough is None:
-        return f"more than {MOST_REPLICATES:,} {kind} would be needed"
+        return f"more than {MOST_REPLICATES:,} {kind} would be needed{where}"
     more = compared.enough - compared.replicates
-    if more == 1:
-        return f"1 more {kind.removesuffix('s')} would decide"
-    return f"about {more:,} more {kind} would decide"
+    kind = kind.removesuffix("s") if more == 1 else kind
+    return f"about {more:,} more {kind}{where}, if the difference stays"

@@ -118,7 +118,7 @@ def test_the_timeline_has_what_was_held_and_computed(runs) -> None:
 
 def test_an_interval_beside_undecided_holds_no_difference() -> None:
     """Of what is undecided only since many are judged together, the joint interval is shown."""
-    alone = ComparedValues(0.9, -1.0, 0.82, 0.99, "undecided", 6, 0.03, 9, 0.75, 1.08)
+    alone = ComparedValues(0.9, -1.0, 0.82, 0.99, "undecided", 6, 0.03, None, 0.75, 1.08)
     values = {name: {"jct_mean_s": (10.0, 9.0)} for name in ("fifo", "las")}
     told = Comparison(
         ("fifo", "las"), ((0, 0), (1, 0)), values, {"las": {"jct_mean_s": alone}},

@@ -49,10 +49,10 @@ def test_the_best_is_named_with_how_far_it_is_below_the_next() -> None:
     assert sure == "Surely lower than all others."
 
 
-def test_what_is_open_is_told_with_what_would_decide_it() -> None:
+def test_what_is_open_is_told_with_what_may_decide_it() -> None:
     _, sure = answer(made(fifo=20, las=10, srtf=10.1))
     assert sure.startswith("Surely lower than fifo; undecided against srtf (about ")
-    assert sure.endswith(" more permutations would decide).")
+    assert sure.endswith(" more permutations, if the difference stays).")
 
 
 @pytest.mark.parametrize("baseline_is_best", [True, False])

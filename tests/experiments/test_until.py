@@ -20,6 +20,7 @@ from artist.experiments.comparison.until import (
     may_decide,
     next_count,
 )
+from artist.results.statistics.chance_to_decide import Open
 from artist.results.statistics.compare_values import (
     MORE,
     UNDECIDED,
@@ -147,10 +148,11 @@ def test_it_ends_when_nothing_is_undecided() -> None:
 
 
 def test_a_look_that_can_decide_nothing_is_left_out() -> None:
-    open_ = ComparedValues(1.0, 0.0, 0.9, 1.1, UNDECIDED, 8, 0.9, 500)
+    far, near = (Open(mean, 0.1, 8, 0.0, 0.95, 0.9) for mean in (0.01, 0.08))
+    open_ = ComparedValues(1.0, 0.0, 0.9, 1.1, UNDECIDED, 8, 0.9, far)
     assert not may_decide([open_], 100)
-    assert may_decide([open_, replace(open_, enough=12)], 100)
-    assert not may_decide([replace(open_, verdict=MORE, enough=12)], 100)
+    assert may_decide([open_, replace(open_, open=near)], 100)
+    assert not may_decide([replace(open_, verdict=MORE, open=near)], 100)
 
 
 def test_looking_often_gives_no_more_false_verdicts() -> None:

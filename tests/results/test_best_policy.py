@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
-from artist.report.verdict_sentences import best_sentence, family_words, what_would_decide
+from artist.report.verdict_sentences import best_sentence, family_words, what_may_decide
 from artist.results.statistics.best_policy import Measured, bests
+from artist.results.statistics.chance_to_decide import Open
 from artist.results.statistics.compare_values import ComparedValues, compare_values
 from artist.results.statistics.holm import (
     Pair,
@@ -55,7 +58,7 @@ def test_of_several_undecided_pairs_the_nearest_verdict_is_told() -> None:
         for one, other in ((NEAR, NEARER), (NEAR, FAST), (NEARER, FAST))
     ])  # fmt: skip
     near, nearer = (one.enough or math.inf for one in verdicts[1:])
-    assert f"against {'near' if near < nearer else 'nearer'})" in told
+    assert f" against {'near' if near < nearer else 'nearer'}, if the difference " in told
 
 
 def test_all_metrics_are_one_family() -> None:
@@ -70,19 +73,20 @@ def test_all_metrics_are_one_family() -> None:
 
 
 def open_(ratio: float, low: float, high: float, more: int = 1) -> ComparedValues:
-    return ComparedValues(ratio, 1.0, low, high, "undecided", 5, 0.04, 5 + more)
+    lacks = cast(Open, SimpleNamespace(enough=lambda _: 5 + more))
+    return ComparedValues(ratio, 1.0, low, high, "undecided", 5, 0.04, lacks)
 
 
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (1, "1 more permutation would decide"),
-        (2, "about 2 more permutations would decide"),
-        (1200, "about 1,200 more permutations would decide"),
+        (1, "about 1 more permutation, if the difference stays"),
+        (2, "about 2 more permutations, if the difference stays"),
+        (1200, "about 1,200 more permutations, if the difference stays"),
     ],
 )
-def test_one_more_is_not_about_one(more: int, words: str) -> None:
-    assert what_would_decide(open_(1.1, 1.01, 1.2, more), "permutations") == words
+def test_how_many_more_is_said_of_the_estimate(more: int, words: str) -> None:
+    assert what_may_decide(open_(1.1, 1.01, 1.2, more), "permutations") == words
 
 
 def test_undecided_since_many_are_judged_is_told_from_undecided_alone() -> None:

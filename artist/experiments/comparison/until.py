@@ -73,9 +73,9 @@ def level_of(looks: Sequence[int]) -> float:
 
 
 def may_decide(differences: Iterable[ComparedValues], budget: int) -> bool:
-    """Whether so many replicates would decide a pair that is undecided now."""
+    """Whether so many replicates decide an undecided pair, if its mean and deviation stay."""
     return any(
-        one.verdict == UNDECIDED and one.enough is not None and one.enough <= budget
+        one.verdict == UNDECIDED and one.soonest is not None and one.soonest <= budget
         for one in differences
     )
 

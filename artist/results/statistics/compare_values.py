@@ -27,7 +27,7 @@ interval of few replicates with care, and ask for more.
 | `too few replicates` | fewer than five independent ones, or copies of one |
 | `less`, `more` | the interval does not contain a ratio of 1 (a difference of 0) |
 | `no difference` | the interval of level 2 x level - 1 lies within 2 % (two one-sided tests) |
-| `undecided` | none of these; more replicates would decide |
+| `undecided` | none of these; more replicates may decide |
 
 `holm.py` makes `less` and `more` hold together over many comparisons. `no difference` is said of
 each comparison alone, with an error of 1 - level each.
@@ -42,6 +42,7 @@ from enum import StrEnum
 
 import numpy as np
 
+from artist.results.statistics.chance_to_decide import Open
 from artist.results.statistics.paired_input import (
     ROUNDING,
     Floats,
@@ -50,7 +51,7 @@ from artist.results.statistics.paired_input import (
     per_cluster,
     spread_within,
 )
-from artist.results.statistics.students_t import least_count, t_probability, t_quantile
+from artist.results.statistics.students_t import t_probability, t_quantile
 
 LEAST_REPLICATES = 5
 """With fewer, Student's interval is so wide and so dependent on normality that it says nothing."""
@@ -97,15 +98,29 @@ class ComparedValues:
     """Independent replicates: clusters, or pairs. 1: all are copies of one."""
     p_value: float
     """Probability of such a mean without any difference; 1 where there is no verdict."""
-    enough: int | None
-    """The fewest independent replicates that would decide, if they vary as these do. None: there is
-    nothing to decide, or where the verdict is `undecided`, more than `MOST_REPLICATES`."""
+    open: Open | None
+    """What an `undecided` verdict lacks; None: nothing is to decide, or there is no scatter."""
     joint_low: float = math.nan
     """Lower end of the interval that agrees with a verdict given together with others (`holm.py`).
     NaN where there is no verdict, or none was given so."""
     joint_high: float = math.nan
     level: float = 0.95
     """That of the interval and of the verdict."""
+
+    @property
+    def enough(self) -> int | None:
+        """The fewest independent replicates that decide with a chance of 80 %, if the true
+        difference and scatter are those of these (`chance_to_decide.py`).
+
+        None: there is nothing to decide, or where the verdict is `undecided`, more than
+        `MOST_REPLICATES`.
+        """
+        return self.open.enough(MOST_REPLICATES) if self.open else None
+
+    @property
+    def soonest(self) -> int | None:
+        """As `enough`, but those that decide if their mean and deviation stay the very same."""
+        return self.open.soonest(MOST_REPLICATES) if self.open else None
 
 
 def compare_values(
@@ -153,7 +168,7 @@ def compare_values(
     compared = ComparedValues(
         ratio, difference, low, high, verdict, sample.size, p_value, None, level=level
     )
-    return with_enough(compared, level, level, equivalence) if verdict == UNDECIDED else compared
+    return with_open(compared, level, level, equivalence) if verdict == UNDECIDED else compared
 
 
 def clusters_of(replicates: Sequence[tuple[int, int]]) -> list[int] | None:
@@ -254,22 +269,18 @@ def with_joint_interval(
     return replace(compared, joint_low=low, joint_high=high)
 
 
-def with_enough(
+def with_open(
     compared: ComparedValues, level: float, differ_level: float, equivalence: float
 ) -> ComparedValues:
-    """The same with the number of replicates that would decide; `level` is that of its interval."""
+    """The same with what an open verdict lacks; `level` is that of its interval."""
     mean, reach = middle_and_reach(compared)
     margin = 0.0 if math.isnan(compared.ratio) else math.log1p(equivalence)
     count = compared.replicates
     deviation = reach * math.sqrt(count) / t_quantile(level, count - 1)
-
-    def decides(count: int) -> bool:
-        """Whether one of the two tests of `_verdict` would pass."""
-        scale = deviation / math.sqrt(count)
-        differ = t_quantile(differ_level, count - 1) * scale < abs(mean)
-        return differ or abs(mean) + t_quantile(2 * level - 1, count - 1) * scale < margin
-
-    return replace(compared, enough=least_count(count + 1, MOST_REPLICATES, decides))
+    if not 0 < deviation < math.inf:
+        return compared
+    open_ = Open(mean, deviation, count, margin, differ_level, 2 * level - 1)
+    return replace(compared, open=open_)
 
 
 def middle_and_reach(compared: ComparedValues) -> tuple[float, float]:

@@ -19,8 +19,8 @@ from artist.results.statistics.compare_values import (
     clusters_of,
     compare_values,
     is_within,
-    with_enough,
     with_joint_interval,
+    with_open,
 )
 
 K = TypeVar("K")
@@ -60,8 +60,9 @@ def holm(
 
     A `less` or `more` that does not pass becomes `undecided`, or `no difference` if it passes that
     test. So the chance of one false `less` or `more` among all of them is at most 1 - level. A
-    `no difference` stays what it is alone. What is undecided says how many replicates would pass
-    here. `level` and `equivalence` are those of the comparisons. Comparisons that no test judges,
+    `no difference` stays what it is alone. What is undecided says how many replicates pass at
+    the level of the first that did not: that one is asked of it while the others stay as they are.
+    `level` and `equivalence` are those of the comparisons. Comparisons that no test judges,
     `identical` and `too few replicates`, are not in the family.
 
     The **joint interval** of each comparison has the level at which the first one did not pass. So
@@ -84,7 +85,7 @@ def holm(
             corrected[index] = replace(one, verdict=NO_DIFFERENCE)
         elif not passing and one.verdict != NO_DIFFERENCE:
             open_ = replace(one, verdict=UNDECIDED)
-            corrected[index] = with_enough(open_, level, 1 - error, equivalence)
+            corrected[index] = with_open(open_, level, joint_level, equivalence)
     for index in judged:
         corrected[index] = with_joint_interval(corrected[index], level, joint_level)
     return corrected
