@@ -146,6 +146,7 @@ def _waiting(
             time_text(more, unit),
             time_text(less, unit) if less >= _LEAST * more else "next to none",
         ],
+        "others_less": sum(ours.values()) - more < sum(theirs.values()) - less - _LEAST * more,
         "few": half_of_the_waiting(high[0]),
     }
 

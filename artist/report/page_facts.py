@@ -11,6 +11,7 @@ from pathlib import PurePath
 from typing import Any
 
 from artist.config import SIZES
+from artist.policies.table import POLICIES
 from artist.report.comparison_table import Cell, Table, compare_setting, family, scaled
 from artist.report.grouping import Setting, Study, fabric_changes
 from artist.report.quantities import in_words, metric_unit
@@ -19,6 +20,9 @@ from artist.report.verdict_sentences import family_words
 from artist.results.terms.chief_metrics import NAMES
 from artist.results.terms.glossary import Term
 from artist.results.terms.number_text import plain
+
+_MOST_POLICIES = 4
+"""Of which the head of the page says what they do."""
 
 
 def title(study: Study) -> str:
@@ -36,7 +40,7 @@ def title(study: Study) -> str:
 
 
 def lede(study: Study) -> dict[str, Any]:
-    """Jobs, cluster, fabric and latency backend for the first sentences.
+    """Jobs, cluster, fabric, latency backend, and what policies do, for the first sentences.
 
     They leave out what differs between the settings; the page names it with each setting.
     """
@@ -52,6 +56,9 @@ def lede(study: Study) -> dict[str, Any]:
         "fabric": common.get("fabric"),
         "changes": fabric_changes(common.get("fabric_options")),
         "backend": common.get("backend"),
+        "policies": [
+            (entry.id, entry.summary) for entry in POLICIES if entry.id in study.policies
+        ][:_MOST_POLICIES],
     }
 
 

@@ -280,8 +280,8 @@ def catastrophe_sentence(who: str, metric: str, factor: float, more: str, run: s
     `more` says how to take more replicates, `run` where to look.
     """
     return (
-        f"{who} has a {metric_name(metric)} {short(factor)} times the median of its replicates: "
-        f"few of them judge such rare catastrophes badly, so take more ({more}), and look at {run}."
+        f"{who} has a {metric_name(metric)} {short(factor)} times the median of its replicates. "
+        f"So few replicates say little about such rare runs: take more ({more}), and look at {run}."
     )
 
 

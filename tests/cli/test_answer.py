@@ -520,7 +520,7 @@ def test_two_more_racks_or_twice_the_bandwidth_is_one_command_with_one_answer(
     _, best, _, cheapest, *_ = ran.stdout.splitlines()
     assert "the lowest JCT mean" in best
     assert cheapest.startswith("Cheapest GPU time: racks=+2, ")
-    assert cheapest.endswith("; a GPU-hour costs 2 EUR.")
+    assert "; a GPU-hour costs 2 EUR. Each hour by which a job finishes sooner costs " in cheapest
     # Jobs hold half the share of twice the GPUs.
     assert "gained, used or not (jobs hold 13 % of the time of its GPUs, 26 % with as" in cheapest
     assert (
