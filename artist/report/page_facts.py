@@ -49,6 +49,7 @@ def lede(study: Study) -> dict[str, Any]:
     common = {key: value for key, value in scenario.items() if key not in differing}
     jobs = {int(run.metric("jobs_total")) for run in study.runs}
     shapes = (_shape(run) for run in study.runs)
+    told = [(entry.id, entry.summary) for entry in POLICIES if entry.id in study.policies]
     return {
         "jobs": sorted({min(jobs), max(jobs)}),
         "gpus": sorted({int(run.metric("gpus")) for run in study.runs}),
@@ -56,9 +57,7 @@ def lede(study: Study) -> dict[str, Any]:
         "fabric": common.get("fabric"),
         "changes": fabric_changes(common.get("fabric_options")),
         "backend": common.get("backend"),
-        "policies": [
-            (entry.id, entry.summary) for entry in POLICIES if entry.id in study.policies
-        ][:_MOST_POLICIES],
+        "policies": told[:_MOST_POLICIES],
     }
 
 
