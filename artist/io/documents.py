@@ -22,12 +22,13 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    GetJsonSchemaHandler,
     ValidationError,
     ValidationInfo,
     field_validator,
     model_validator,
 )
-from pydantic_core import ErrorDetails, PydanticCustomError
+from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError
 
 from artist.errors import ConfigError, did_you_mean, one_line, shortened
 from artist.io.reading import as_float, read_text
@@ -89,6 +90,10 @@ def _numbers(model: type[BaseModel]) -> frozenset[str]:
     return frozenset(found)
 
 
+_OF_NUMBERS = ("type", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+_WITH_UNIT = {"type": "string", "pattern": rf"^[0-9][0-9.]* ?({'|'.join(TIME_UNITS)})$"}
+
+
 class Document(BaseModel):
     """Base of everything that a user writes: immutable, and a misspelt key is an error."""
 
@@ -103,6 +108,20 @@ class Document(BaseModel):
         if isinstance(value, bool) and name in _numbers(cls):
             raise PydanticCustomError("number_type", "not a number")
         return in_seconds(value) if is_time(name) else value
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Let editors take a time with its unit where the schema has a number of seconds."""
+        schema = handler(core_schema)
+        for name, one in handler.resolve_ref_schema(schema).get("properties", {}).items():
+            if is_time(name) and "anyOf" in one:
+                one["anyOf"].append(_WITH_UNIT)
+            elif is_time(name) and one.get("type") in ("number", "integer"):
+                number = {key: one.pop(key) for key in _OF_NUMBERS if key in one}
+                one["anyOf"] = [number, _WITH_UNIT]
+        return schema
 
     @model_validator(mode="after")
     def _times_fit_the_clock(self) -> Self:

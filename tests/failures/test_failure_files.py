@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 import artist
 from artist.config import Scenario, load_scenario
 from artist.errors import ConfigError
-from artist.failures.model_file import failure_names, load_failures
+from artist.failures.model_file import UnitFailures, failure_names, load_failures
 from artist.trace.native.writer import write_csv, write_parquet, write_simple
 from artist.trace.read import read_trace
 
@@ -94,6 +95,9 @@ def test_times_of_a_file_may_have_a_unit(tmp_path: Path) -> None:
         file.write_text(f"{text}checkpoint: {{interval_s: 1h, cost_s: 1.5min}}\n")
         models.append(load_failures(str(file)).model)
     assert models[0] == models[1]
+    schema = UnitFailures.model_json_schema()["properties"]["mtbf_s"]["anyOf"]
+    assert [one["type"] for one in schema] == ["number", "string"]
+    assert re.search(schema[1]["pattern"], "3d") and not re.search(schema[1]["pattern"], "3")
     assert models[0].machine is not None and models[0].machine.mtbf_s == 259200
     assert models[0].checkpoint is not None
     assert (models[0].checkpoint.interval_s, models[0].checkpoint.cost_s) == (3600, 90)
