@@ -24,12 +24,25 @@ def notes(comparison: Comparison) -> Iterator[str]:
     for one in (_oracles, _beaten_oracles):
         if sentence := one(comparison, best_variants):
             yield sentence
+    yield from _same_runs(comparison)
     yield from _failures(comparison)
     yield from _intervals(comparison)
     yield from _catastrophe(comparison)
     yield from _more_is_worse(comparison)
     yield from _contention_idle(comparison)
     yield from _of_which_traces(comparison)
+
+
+def _same_runs(comparison: Comparison) -> Iterator[str]:
+    """The variants that are equal in all that was compared, unless all are."""
+    groups: dict[object, list[str]] = {}
+    for variant in comparison.variants:
+        told = (comparison.values[variant], comparison.parts.get(variant, {}))
+        groups.setdefault(tuple(tuple(sorted(each.items())) for each in told), []).append(variant)
+    if len(groups) > 1:
+        for same in groups.values():
+            if len(same) > 1:
+                yield f"{listed(same)} made the same runs: all that was compared is equal."
 
 
 def _contention_idle(comparison: Comparison) -> Iterator[str]:

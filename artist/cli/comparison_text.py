@@ -33,6 +33,9 @@ if TYPE_CHECKING:
 
     from artist.experiments.comparison.comparison_result import Comparison
 
+ONE_LOOK = 0.95
+"""The level of a comparison at which nobody looked before."""
+
 MOST_ROWS = 12
 MOST_METRICS = 3
 """More would not fit into the width of a terminal."""
@@ -183,6 +186,8 @@ def _what_verdicts_mean(comparison: Comparison) -> str:
     every = [one for metrics in comparison.differences.values() for one in metrics.values()]
     pairs = max((best.family for best in comparison.best_variants()), default=0)
     text = f"Less, more and surely are right in {100 * comparison.level:g} % of cases"
+    if comparison.level > ONE_LOOK:
+        text += " (several looks share the 5 %: artist explain confidence)"
     if comparison.family > 1 or pairs > 1:
         text += f": {counted(comparison.family, 'difference')} of the table"
         text += f" and {pairs} pairs" if pairs > 1 else ""

@@ -43,6 +43,7 @@ from artist.results.terms.number_text import (
     percent,
     short,
     time_text,
+    time_unit,
 )
 from artist.units import counted
 
@@ -63,7 +64,9 @@ def answer(comparison: Comparison) -> list[str]:
         return []
     best, *others = bests
     what, parts = _what(best, comparison), [*_certainty(best, comparison)]
-    if not _sure(best):
+    if best.passed_over and _all_alike(best, comparison):
+        what = _alike(best, comparison)
+    elif not _sure(best):
         what = _not_sure(best, others, comparison) + what
         parts += [f"but {_what(one, comparison)}" for one in others if _all_sure(one)][:1]
     sure = "; ".join(parts)
@@ -106,10 +109,35 @@ def _what(best: Best, comparison: Comparison) -> str:
     return f"{lowest}, {gap} below {words}{interval}{_passed_over(best, comparison)}"
 
 
+def _alike(best: Best, comparison: Comparison) -> str:
+    """That no variant differs beyond the equivalence, with their values, and which takes less."""
+    names, means = [*best.policies, *best.others], comparison.means(best.metric)
+    unit = time_unit(min(means[one] for one in names))
+    values = listed([value_text(best.metric, means[one], unit) for one in names[:_MOST_NAMES]])
+    if len(names) > _MOST_NAMES:
+        ends = (choose(means[one] for one in names) for choose in (min, max))
+        values = " to ".join(value_text(best.metric, end, unit) for end in ends)
+    within = share_text(comparison.equivalence)
+    return (
+        f"{_named(names)} are alike within {within}: {metric_name(best.metric)} {values}; "
+        f"{' and '.join(best.passed_over)} {_takes_more(best, comparison)}"
+    )
+
+
 def _passed_over(best: Best, comparison: Comparison) -> str:
-    """That others are hardly better, and what they take more of."""
+    """That others are hardly better, with their mean, and what they take more of."""
     if not best.passed_over:
         return ""
+    are = "are" if len(best.passed_over) > 1 else "is"
+    beyond = share_text(comparison.equivalence)
+    # They share one mean, the least.
+    mean = value_text(best.metric, comparison.means(best.metric)[best.passed_over[0]])
+    names, more = " and ".join(best.passed_over), _takes_more(best, comparison)
+    return f"; {names} ({mean}) {are} no better beyond {beyond}, and {more}"
+
+
+def _takes_more(best: Best, comparison: Comparison) -> str:
+    """What those that were passed over take more of than the best."""
     first, *_ = best.policies
     mine, theirs = (comparison.effort(one) for one in (first, best.passed_over[0]))
     several = len(best.passed_over) > 1
@@ -117,10 +145,8 @@ def _passed_over(best: Best, comparison: Comparison) -> str:
     takes = ("cost", "need") if several else ("costs", "needs")
     more = f"{takes[0]} more" if price else f"{takes[1]} more GPUs"
     if not price and not gpus:
-        more = "change more" if several else "changes more"
-    are = "are" if several else "is"
-    beyond = share_text(comparison.equivalence)
-    return f"; {' and '.join(best.passed_over)} {are} no better beyond {beyond}, and {more}"
+        more = "change more settings" if several else "changes more settings"
+    return more
 
 
 def _below(compared: ComparedValues) -> str:
@@ -165,11 +191,15 @@ def _not_sure(best: Best, others: Sequence[Best], comparison: Comparison) -> str
     return f"No {'policy' if comparison.setting == 'policy' else 'setting'} is surely best: "
 
 
-def _all_equal(best: Best, comparison: Comparison) -> bool:
+def _all_alike(best: Best, comparison: Comparison) -> bool:
     """Whether no other variant differs by more than the equivalence."""
     near = [one for one in best.others.values() if sure_but_within(one, comparison.equivalence)]
-    equal = best.with_verdict(NO_DIFFERENCE, IDENTICAL)
-    return bool(equal) and len(equal) + len(near) == len(best.others)
+    return len(best.with_verdict(NO_DIFFERENCE, IDENTICAL)) + len(near) == len(best.others)
+
+
+def _all_equal(best: Best, comparison: Comparison) -> bool:
+    """Whether all are alike, and of some no difference is sure."""
+    return bool(best.with_verdict(NO_DIFFERENCE, IDENTICAL)) and _all_alike(best, comparison)
 
 
 def _certainty(best: Best, comparison: Comparison) -> Iterator[str]:

@@ -130,7 +130,7 @@ def tied(hours: float, per_hour: dict[str, float], gpus: dict[str, int]) -> list
 @pytest.mark.parametrize(
     ("per_hour", "gpus", "more"),
     [
-        ({}, {}, "changes more"),
+        ({}, {}, "changes more settings"),
         ({"racks=+2, bandwidth=x2": 1.0}, {}, "costs more"),
         ({}, {"racks=+2, bandwidth=x2": 1}, "needs more GPUs"),
     ],
@@ -139,7 +139,7 @@ def test_of_a_tie_the_setting_that_takes_less_is_named(
     per_hour: dict[str, float], gpus: dict[str, int], more: str
 ) -> None:
     told = "racks=+2 has the lowest JCT mean within 2 %, 10 h, 50 % below as given ["
-    passed_over = f"; racks=+2, bandwidth=x2 is no better beyond 2 %, and {more}."
+    passed_over = f"; racks=+2, bandwidth=x2 (10 h) is no better beyond 2 %, and {more}."
     for hours, near in (
         (10.01, "no difference beyond 2 % from racks=+2, bandwidth=x2"),
         (10.05, "only racks=+2, bandwidth=x2 is surely lower, by less than 2 %"),
@@ -148,6 +148,45 @@ def test_of_a_tie_the_setting_that_takes_less_is_named(
         assert first.startswith(told), first
         assert first.endswith(passed_over)
         assert sure == f"Surely lower than as given; {near}."
+
+
+def test_of_settings_that_are_alike_both_values_are_told() -> None:
+    """No `lowest` beside a table that has a lower value."""
+    narrow = np.exp(np.random.default_rng(2).normal(0, 0.002, (2, 8)))
+    values = {
+        name: {"jct_mean_s": tuple(3600 * mean * noise)}
+        for name, mean, noise in zip(
+            ("as given", "bandwidth=x2"), (38.8, 38.7), narrow, strict=True
+        )
+    }
+    points = {"as given": {}, "bandwidth=x2": {"bandwidth": "x2"}}
+    made = compared("bandwidth", values, ORDERS, 0.02, None)
+    low, *_ = answer(replace(made, points=points))
+    means = [f"{made.means('jct_mean_s')[name] / 3600:.1f} h" for name in values]
+    assert means[1] < means[0]
+    assert low == (
+        f"as given and bandwidth=x2 are alike within 2 %: JCT mean {means[0]} and {means[1]}; "
+        "bandwidth=x2 changes more settings."
+    )
+
+
+def test_policies_that_made_the_same_runs_are_named() -> None:
+    comparison = made(fifo=20, las=10)
+    values = {**comparison.values, "srtf": comparison.values["las"]}
+    same = compared("policy", values, ORDERS, 0.02, None)
+    told = "las and srtf made the same runs: all that was compared is equal."
+    assert told in [*notes(same)]
+    other = {"srtf": {"waiting": (1.0,)}, "las": {"waiting": (2.0,)}}
+    assert told not in [*notes(replace(same, parts=other))]
+    assert not [one for one in notes(comparison) if "same runs" in one]
+
+
+def test_a_level_of_several_looks_leads_to_its_explanation(capsys) -> None:
+    hint = "are right in 97.5 % of cases (several looks share the 5 %: artist explain confidence)"
+    print_comparison(replace(made(fifo=20, las=10), level=0.975))
+    assert hint in " ".join(capsys.readouterr().out.split())
+    print_comparison(made(fifo=20, las=10))
+    assert "explain confidence" not in capsys.readouterr().out
 
 
 def test_too_few_replicates_say_how_many_a_verdict_needs() -> None:
@@ -518,7 +557,7 @@ def test_two_more_racks_or_twice_the_bandwidth_is_one_command_with_one_answer(
     ran = artist(*asked, "prices.yaml", *vary, "--permutations", "5")
     assert ran.returncode == 0, ran.stderr
     _, best, _, cheapest, *_ = ran.stdout.splitlines()
-    assert "the lowest JCT mean" in best
+    assert "are alike within 2 %: JCT mean " in best
     assert cheapest.startswith("Cheapest GPU time: racks=+2, ")
     assert "; a GPU-hour costs 2 EUR. Each hour by which a job finishes sooner costs " in cheapest
     # Jobs hold half the share of twice the GPUs.
