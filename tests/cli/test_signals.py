@@ -197,11 +197,11 @@ from artist.experiments.comparison import runs
 
 runs_before, calls, simulate = int(sys.argv.pop(1)), [], runs.simulate
 
-def interrupted(scenario):
+def interrupted(scenario, **options):
     calls.append(scenario)
     if len(calls) > runs_before:
         os.kill(os.getpid(), signal.SIGINT)
-    return simulate(scenario)
+    return simulate(scenario, **options)
 
 runs.simulate = interrupted
 main()
