@@ -145,7 +145,10 @@ def tenants_sentence(tenants: Table) -> str:
     rows = zip(tenants["tenant"], tenants["jobs"], tenants["queue_delay_mean_s"], strict=True)
     waits = sorted((-float(wait_s), str(name)) for name, jobs, wait_s in rows if jobs)
     if not waits:
-        return ""
+        return (
+            "No job belongs to a tenant with a quota; --columns tenant=COLUMN names the column of "
+            "the trace."
+        )
     unit = time_unit(-waits[0][0], days=FEW_DAYS)
     told = [f"{one_line(name, 40)} {time_text(-wait_s, unit)}" for wait_s, name in waits]
     rest = len(told) - _MOST_TENANTS

@@ -119,7 +119,8 @@ def test_the_mean_wait_of_each_tenant_is_told_the_longest_first() -> None:
 
 
 def test_without_jobs_of_tenants_no_wait_is_told() -> None:
-    assert tenants_sentence({"tenant": ["a"], "jobs": [0], "queue_delay_mean_s": [0.0]}) == ""
+    told = tenants_sentence({"tenant": ["a"], "jobs": [0], "queue_delay_mean_s": [0.0]})
+    assert told.startswith("No job belongs to a tenant with a quota; --columns tenant=COLUMN")
 
 
 def test_the_seconds_that_auto_comes_to_are_told() -> None:

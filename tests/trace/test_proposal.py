@@ -18,7 +18,7 @@ TRACES = Path(__file__).parents[3] / "shared" / "traces"
 SURE, LIKELY, GUESS = Confidence
 
 OWN = """\
-id,submitted,n_gpus,run_hours,network,team
+id,submitted,n_gpus,run_hours,network,floor
 a,2025-03-01 08:00:00,8,2,ResNet-18 (batch size 64),vision
 b,2025-03-01 08:10:00,4,1.1,VGG13,vision
 c,2025-03-01 08:15:00,16,0.5,BERT,language
@@ -48,7 +48,7 @@ def test_columns_units_and_models_are_proposed_with_confidence(tmp_path: Path) -
         ("models", "VGG13"): ("vgg19", GUESS),
         ("models", "BERT"): ("bert-large", SURE),
     }
-    assert (proposal.unread, proposal.unknown) == (("team",), ("YOLOv3",))
+    assert (proposal.unread, proposal.unknown) == (("floor",), ("YOLOv3",))
 
 
 def test_what_is_accepted_reads_the_trace_and_guessed_models_wait(tmp_path: Path) -> None:
@@ -88,6 +88,7 @@ def test_what_the_user_states_is_not_proposed_otherwise(tmp_path: Path) -> None:
         ("JobID,created_at,GPUs,durashun\na,5,8,3000\n",
          {("columns", "duration"): ("durashun", LIKELY)}),
         ("id,submitted,n_gpus,busy\na,0,8,300\n", {("columns", "duration"): ("busy", GUESS)}),
+        ("id,submitted,n_gpus,hours,Team\na,0,8,3,nlp\n", {("columns", "tenant"): ("Team", SURE)}),
         ("id,submitted,n_gpus,took,shift\na,0,8,1:00:00,night\nb,0,8,2-01:00:00,day\n",
          {("columns", "duration"): ("took", GUESS)}),
         ("job_id,submit_time,num_gpus,duration,gpu_min\na,0,8,60,4\n",

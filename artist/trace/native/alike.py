@@ -40,7 +40,11 @@ _SAME = (
         "totaliterations", "iterationen", "schritte",
     },
     {"computes", "compute", "computetime", "steptime", "iterationtime", "timeperiteration"},
-    {"user", "username", "userid", "owner", "tenant", "benutzer", "nutzer", "mandant", "gruppe"},
+    {"user", "username", "userid", "owner", "benutzer", "nutzer", "gruppe"},
+    {
+        "tenant", "team", "group", "groupname", "account", "project", "department",
+        "mandant", "projekt", "abteilung",
+    },
 )  # fmt: skip
 
 # When a job started stands for when it arrived, where nothing tells the latter.
