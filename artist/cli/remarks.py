@@ -20,7 +20,12 @@ def remarks(scenario: Scenario) -> list[str]:
     Raises:
         ConfigError: the scenario names a fabric or an image that is not there.
     """
-    remarks = (_own_model(scenario), _other_machines(scenario), _asked_otherwise(scenario))
+    remarks = (
+        _own_model(scenario),
+        _other_machines(scenario),
+        _asked_otherwise(scenario),
+        _least_uplinks(scenario),
+    )
     return [text for text in remarks if text]
 
 
@@ -91,6 +96,26 @@ def _asked_otherwise(scenario: Scenario) -> str:
     from artist.calibrate.asked_otherwise import asked_otherwise
 
     return asked_otherwise(calibration, asked, open_backend("analytical"))
+
+
+def _least_uplinks(scenario: Scenario) -> str:
+    """A sentence if an uplink, which carries at least one flow, is wider than its ratio says."""
+    if scenario.contention == "none":
+        return ""
+    from artist.cluster.links import most_oversubscribed
+    from artist.run import build_cluster, build_fabric
+    from artist.units import ratio_text
+
+    fabric = build_fabric(scenario)
+    tree = build_cluster(scenario, fabric)
+    told = [
+        f"{level.name} oversubscription {ratio_text(asked)} is {ratio_text(found)} here"
+        for index, level in enumerate(fabric.levels)
+        if level.uplink is not None and (asked := level.uplink.oversubscription) is not None
+        for found in [most_oversubscribed(tree, fabric, index)]
+        if found < 0.995 * asked
+    ]
+    return f"An uplink carries at least one flow, so {'; '.join(told)}." if told else ""
 
 
 def _own_model(scenario: Scenario) -> str:

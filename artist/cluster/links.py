@@ -59,6 +59,12 @@ def oversubscription(tree: ClusterTree, fabric: Fabric, level: int, unit: int) -
     return granted_gib_per_s(tree, fabric, level, unit) / capacity
 
 
+def most_oversubscribed(tree: ClusterTree, fabric: Fabric, level: int) -> float:
+    """The highest oversubscription of a level's units; 0 without an uplink."""
+    units = range(len(tree.levels[level].gpus))
+    return max((oversubscription(tree, fabric, level, unit) or 0.0 for unit in units), default=0.0)
+
+
 def usual_oversubscriptions(fabric: Fabric) -> tuple[float | None, ...]:
     """The oversubscription of a unit of each level, as runs have them by default.
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from artist.cluster.fabric import Fabric
-from artist.cluster.links import oversubscription
+from artist.cluster.links import most_oversubscribed
 from artist.cluster.tree import ClusterTree
 from artist.errors import shortened
 from artist.results.statistics.sorted_values import percentile
@@ -191,10 +191,7 @@ _FILLED = 1.005
 def nothing_lost(tree: ClusterTree, fabric: Fabric) -> str:
     """Why jobs lost nothing to each other on the links of a cluster."""
     ratios = {
-        level.name: max(
-            oversubscription(tree, fabric, index, unit) or 0.0
-            for unit in range(len(tree.levels[index].gpus))
-        )
+        level.name: most_oversubscribed(tree, fabric, index)
         for index, level in enumerate(fabric.levels)
         if level.uplink is not None
     }

@@ -179,6 +179,17 @@ def test_the_described_machine_has_a_source_and_changes_no_digest(name: str) -> 
     assert fabric.model_copy(update={"machine": None}).digest == fabric.digest
 
 
+def test_an_uplink_that_is_wider_than_its_ratio_says_is_named() -> None:
+    asked = {"fabric": "a100", "racks": 2, "contention": "mean"}
+    options = {"machine": {"oversubscription": 32}}
+    (told,) = remarks(Scenario(**asked, fabric_options=options))
+    assert told == (
+        "An uplink carries at least one flow, so machine oversubscription 32:1 is 1:1 here."
+    )
+    assert not remarks(Scenario(**asked, fabric_options={"rack": {"oversubscription": 4}}))
+    assert not remarks(Scenario(**asked))
+
+
 def test_quotas_that_a_policy_does_not_keep_are_named() -> None:
     tenants = {"tenants": {"ads": 8}}
     told = unread_quotas(Scenario(policy="fifo", **tenants))
