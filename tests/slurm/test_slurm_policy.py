@@ -267,6 +267,8 @@ def test_partition_tiers_preempt() -> None:
 def test_modes_that_are_not_modelled_are_named() -> None:
     with pytest.raises(ConfigError, match="PreemptMode=REQUEUE,WITHIN"):
         starts([asked("a", 1, 1, 1)], settings={**BY_QOS, "PreemptMode": "REQUEUE,WITHIN"})
+    with pytest.raises(ConfigError, match="PreemptMode=REQUEUE,CANCEL"):
+        starts([asked("a", 1, 1, 1)], settings={**BY_QOS, "PreemptMode": "REQUEUE,CANCEL"})
     qos = [{"name": "low", "preempt_mode": "within"}]
     with pytest.raises(ConfigError, match="QOS low: PreemptMode=within"):
         starts([asked("a", 1, 1, 1)], settings=BY_QOS, qos=qos)

@@ -71,6 +71,8 @@ def test_a_cancelled_job_ends_and_is_not_counted_as_finished() -> None:
     [
         ({}, {"preempt_mode": "requeue"}, "preempted: requeued by Slurm for job urgent"),
         ({"PreemptMode": "REQUEUE"}, {}, "preempted: requeued by Slurm for job urgent"),
+        ({}, {"preempt_mode": "CLUSTER"}, "cancelled: by Slurm for job urgent"),
+        ({"PreemptMode": "Requeue"}, {"preempt_mode": "Cluster"}, "preempted: requeued by Slurm"),
         ({"PreemptMode": "REQUEUE", "JobRequeue": "0"}, {}, "cancelled: by Slurm for job urgent"),
         ({"PreemptMode": "GANG,SUSPEND"}, {"preempt_mode": "cancel"}, "cancelled: by Slurm for"),
         ({"PreemptMode": "GANG,SUSPEND"}, {}, "finished"),

@@ -115,8 +115,8 @@ class Preemption:
         if self._type == "partition_prio":
             mode = mode_of(request.partition.preempt_mode)
         else:
-            own = "cluster" if request.qos is None else request.qos.preempt_mode
-            mode = self._settings.preempt_mode if own == "cluster" else mode_of(own)
+            own = "CLUSTER" if request.qos is None else mode_of(request.qos.preempt_mode)
+            mode = self._settings.preempt_mode if own == "CLUSTER" else own
         return "CANCEL" if mode == "REQUEUE" and not self._settings.requeues else mode
 
     def grace_s(self, request: Request) -> int:

@@ -38,7 +38,7 @@ _SWITCHES = {"assoc_limit_stop", "preempt_youngest_first", "preempt_strict_order
 # `bf_job_part_count_reserve` and `partition_job_depth` would change starts: refused unless 0.
 _ONLY_ZERO = ("bf_job_part_count_reserve", "partition_job_depth")
 
-_MODES = ("OFF", "CANCEL", "REQUEUE", "SUSPEND", "GANG")
+_MODES = ("OFF", "CANCEL", "REQUEUE", "SUSPEND")
 
 _FLAGS = {
     "ACCRUE_ALWAYS", "CALCULATE_RUNNING", "MAX_TRES", "NO_NORMAL_ALL", "NO_NORMAL_PART",
@@ -54,7 +54,6 @@ _ONLY = {
     "SchedulerType": ("sched/backfill", "sched/builtin"),
     "PriorityType": ("priority/basic", "priority/multifactor"),
     "PreemptType": ("preempt/none", "preempt/qos", "preempt/partition_prio"),
-    "PreemptMode": _MODES,
     "PriorityParameters": (),
     "PrioritySiteFactorPlugin": (),
     "PrioritySiteFactorParameters": (),
@@ -125,10 +124,13 @@ def settings_of(facts: SlurmFacts) -> Settings:
     numbers, switches, others = _scheduler_parameters(given.get("schedulerparameters", ""))
     flags = frozenset(filter(None, re.split(r"[,|]", given.get("priorityflags", "").upper())))
     missing += others
+    preempt_mode = given.get("preemptmode", "OFF")
+    if mode_of(preempt_mode) not in _MODES:
+        missing.append(f"PreemptMode={preempt_mode}")
     missing += [
         f"QOS {qos.name}: PreemptMode={qos.preempt_mode}"
         for qos in facts.qos
-        if qos.preempt_mode != "cluster" and mode_of(qos.preempt_mode) not in _MODES
+        if mode_of(qos.preempt_mode) not in (*_MODES, "CLUSTER")
     ]
     missing += [
         f"partition {partition.name}: PreemptMode={partition.preempt_mode}"
@@ -148,7 +150,7 @@ def settings_of(facts: SlurmFacts) -> Settings:
         backfill=given.get("schedulertype", "sched/backfill") == "sched/backfill",
         topology=given.get("topologyplugin") == "topology/tree",
         preempt_type=given.get("preempttype", "preempt/none").removeprefix("preempt/"),
-        preempt_mode=mode_of(given.get("preemptmode", "OFF")),
+        preempt_mode=mode_of(preempt_mode),
         preempt_exempt_s=_length_s(given, "PreemptExemptTime", 0),
         preempt_again_s=_length_s(given, "KillWait", 30) + _length_s(given, "MessageTimeout", 10),
         requeues=given.get("jobrequeue", "1") != "0",
