@@ -96,11 +96,14 @@ def nearest(name: str, known: Iterable[str], least: float = 0.5) -> str | None:
     'hgx-h100'
     """
     some = list(itertools.islice(known, _COMPARED))
-    if family := _family(name, some):
-        return family[0]
+    family = _family(name, some)
     some.sort()
-    slip = difflib.get_close_matches(name, some, n=1, cutoff=_SLIP)
-    near = slip or _containing(name, some) or difflib.get_close_matches(name, some, 1, cutoff=least)
+    near = (
+        difflib.get_close_matches(name, some, n=1, cutoff=_SLIP)
+        or family
+        or _containing(name, some)
+        or difflib.get_close_matches(name, some, 1, cutoff=least)
+    )
     return near[0] if near else None
 
 
