@@ -1,8 +1,9 @@
 // Puts the page together: which setting and policy are looked at, cards, tables, the timeline.
 
-// The width of figures on paper, in pixels; 0 on the screen.
-let PAPER = 0;
-const ON_PAPER = 640;
+// Figures on paper have these widths, in pixels: across the page, and two beside each other.
+let ON_PAPER = false;
+const ACROSS = 640;
+const BESIDE = 303;
 
 // `beside`: the policy of the second timeline; -1: none, undefined: not chosen yet.
 const chosen = { setting: 0, policy: 0, beside: undefined };
@@ -28,7 +29,8 @@ function card(figure, beside) {
     width = room;
     plot.replaceChildren(...DRAW[figure.kind](figure, width, beside).filter(Boolean));
   };
-  plot.draw = () => draw(PAPER && plot.clientWidth ? PAPER : plot.clientWidth);
+  const onPaper = () => (plot.closest(".card:not(.wide)") ? BESIDE : ACROSS);
+  plot.draw = () => draw(ON_PAPER && plot.clientWidth ? onPaper() : plot.clientWidth);
   new ResizeObserver(plot.draw).observe(plot);
   return element;
 }
@@ -109,13 +111,13 @@ function untilDrawn(...drawn) {
 }
 
 function startPrinting(again) {
-  const turn = (width) => () => {
-    PAPER = width;
+  const turn = (onPaper) => () => {
+    ON_PAPER = onPaper;
     redraw(document);
     again();
   };
-  addEventListener("beforeprint", turn(ON_PAPER));
-  addEventListener("afterprint", turn(0));
+  addEventListener("beforeprint", turn(true));
+  addEventListener("afterprint", turn(false));
 }
 
 async function fill() {
