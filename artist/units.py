@@ -64,14 +64,16 @@ def seconds(tick: Tick) -> float:
 
 
 def clock_text(tick: Tick) -> str:
-    """Ticks as hours with their unit, or as seconds below a tenth of one, to three places.
+    """Ticks as hours, minutes below one, or seconds below a minute, to three places.
 
-    >>> clock_text(5_400_000_000_000), clock_text(11_500_000_000)
-    ('1.5 h', '11.5 s')
+    >>> [clock_text(value * TICKS_PER_S) for value in (5400, 600, 45)]
+    ['1.5 h', '10 min', '45 s']
     """
     value, unit = seconds(tick), "s"
-    if value >= 360.0:
+    if value >= 3600.0:
         value, unit = value / 3600.0, "h"
+    elif value >= 60.0:
+        value, unit = value / 60.0, "min"
     return f"{value:,.3f}".rstrip("0").rstrip(".") + f" {unit}"
 
 

@@ -130,7 +130,7 @@ def test_a_job_that_comes_during_a_round_waits_for_the_next() -> None:
     rows = ran(jobs, cluster("new", gpus=4))
     assert {row.job.id: seconds(row.start) for row in rows.jobs} == {"a": 0.0, "b": 360.0}
     reasons = [row.reason for row in rows.wait_reasons if row.reason]
-    assert reasons == ["jobs start at the beginning of a round of 0.1 h"]
+    assert reasons == ["jobs start at the beginning of a round of 6 min"]
 
 
 def test_a_round_begins_at_once_on_an_idle_cluster() -> None:
