@@ -42,7 +42,7 @@ def _same_runs(comparison: Comparison) -> Iterator[str]:
     if len(groups) > 1:
         for same in groups.values():
             if len(same) > 1:
-                yield f"{listed(same)} made the same runs: all that was compared is equal."
+                yield f"{listed(same)} are equal in all that was compared."
 
 
 def _contention_idle(comparison: Comparison) -> Iterator[str]:

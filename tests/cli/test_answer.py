@@ -170,15 +170,15 @@ def test_of_settings_that_are_alike_both_values_are_told() -> None:
     )
 
 
-def test_policies_that_made_the_same_runs_are_named() -> None:
+def test_variants_equal_in_all_that_was_compared_are_named() -> None:
     comparison = made(fifo=20, las=10)
     values = {**comparison.values, "srtf": comparison.values["las"]}
     same = compared("policy", values, ORDERS, 0.02, None)
-    told = "las and srtf made the same runs: all that was compared is equal."
+    told = "las and srtf are equal in all that was compared."
     assert told in [*notes(same)]
     other = {"srtf": {"waiting": (1.0,)}, "las": {"waiting": (2.0,)}}
     assert told not in [*notes(replace(same, parts=other))]
-    assert not [one for one in notes(comparison) if "same runs" in one]
+    assert not [one for one in notes(comparison) if "are equal in all" in one]
 
 
 def test_a_level_of_several_looks_leads_to_its_explanation(capsys) -> None:
