@@ -64,10 +64,12 @@ def answer(comparison: Comparison) -> list[str]:
         return []
     best, *others = bests
     what, parts = _what(best, comparison), [*_certainty(best, comparison)]
-    if best.passed_over and _all_alike(best, comparison):
+    alike = _all_alike(best, comparison) if best.passed_over else _all_equal(best, comparison)
+    if alike and (best.passed_over or not _sure(best)):
         what = _alike(best, comparison)
     elif not _sure(best):
         what = _not_sure(best, others, comparison) + what
+    if not _sure(best):
         parts += [f"but {_what(one, comparison)}" for one in others if _all_sure(one)][:1]
     sure = "; ".join(parts)
     second = [f"{sure[0].upper()}{sure[1:]}."] if sure else []
@@ -110,7 +112,7 @@ def _what(best: Best, comparison: Comparison) -> str:
 
 
 def _alike(best: Best, comparison: Comparison) -> str:
-    """That no variant differs beyond the equivalence, with their values, and which takes less."""
+    """That no variant differs beyond the equivalence, with their values, and which takes more."""
     names, means = [*best.policies, *best.others], comparison.means(best.metric)
     unit = time_unit(min(means[one] for one in names))
     values = listed([value_text(best.metric, means[one], unit) for one in names[:_MOST_NAMES]])
@@ -118,10 +120,10 @@ def _alike(best: Best, comparison: Comparison) -> str:
         ends = (choose(means[one] for one in names) for choose in (min, max))
         values = " to ".join(value_text(best.metric, end, unit) for end in ends)
     within = share_text(comparison.equivalence)
-    return (
-        f"{_named(names)} are alike within {within}: {metric_name(best.metric)} {values}; "
-        f"{' and '.join(best.passed_over)} {_takes_more(best, comparison)}"
-    )
+    told = f"{_named(names)} are alike within {within}: {metric_name(best.metric)} {values}"
+    if best.passed_over:
+        told += f"; {' and '.join(best.passed_over)} {_takes_more(best, comparison)}"
+    return told
 
 
 def _passed_over(best: Best, comparison: Comparison) -> str:
@@ -185,9 +187,6 @@ def _not_sure(best: Best, others: Sequence[Best], comparison: Comparison) -> str
         return (
             f"{'Only another metric' if any(one.others for one in others) else 'Nothing'} differs: "
         )
-    if _all_equal(best, comparison):
-        names = _named([*best.others])
-        return f"No difference beyond {share_text(comparison.equivalence)} from {names}: "
     return f"No {'policy' if comparison.setting == 'policy' else 'setting'} is surely best: "
 
 
