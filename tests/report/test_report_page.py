@@ -15,12 +15,14 @@ from page_reading import embedded, unpack
 from run_making import EVIL, make_run
 
 from artist.errors import ConfigError
+from artist.policies.table import POLICIES
 from artist.report import page as page_module
-from artist.report import paper_figures
+from artist.report import page_facts, paper_figures
 from artist.report.figure import figure_data, script_json
 from artist.report.grouping import group
 from artist.report.page import figures, page
 from artist.report.page_data import places
+from artist.report.page_facts import lede
 from artist.report.paper_figures import check_folder, write_figures
 from artist.report.reader import RecordedRun, read_runs
 
@@ -68,6 +70,21 @@ def test_names_are_never_markup(evil: Path) -> None:
     data = embedded(text.encode())
     assert data["policies"] == [EVIL]
     assert unpack(next(iter(data["packs"].values())))["models"] == [EVIL]
+
+
+def test_the_head_says_what_all_policies_do_or_none(
+    one: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = group(read_runs([one]))
+
+    def told(*policies: str) -> list[str]:
+        return [policy for policy, _ in lede(replace(study, policies=policies))["policies"]]
+
+    assert {*told("slurm", "fifo")} == {"slurm", "fifo"}
+    assert told("fifo", "mine.py") == told("fifo", "las", "srtf", "sjf", "dally") == []
+    dally = replace(next(row for row in POLICIES if row.id == "dally"), summary="as `a b` < c")
+    monkeypatch.setattr(page_facts, "POLICIES", [dally])
+    assert " dally: as <code>a b</code> &lt; c.</p>" in page(study).decode()
 
 
 def test_every_setting_and_policy_has_its_timeline(runs: Path) -> None:
