@@ -118,13 +118,14 @@ def test_short_jobs_come_first_by_the_run_times_of_those_that_finished() -> None
 
 def test_run_times_of_a_user_count_before_those_of_others() -> None:
     jobs = [job("a", 1, 2, model="s", user="ann"), job("b", 1, 20, model="s", user="bob")]
-    jobs += [job("blocks", 1, 30, model="m")]
-    jobs += [job("c", 1, 5, model="s", user="bob", arrival_s=30.0)]
-    jobs += [job("d", 1, 5, model="s", user="eve", arrival_s=31.0)]
-    jobs += [job("e", 1, 5, model="s", user="ann", arrival_s=32.0)]
+    jobs += [job("other", 1, 100, model="m"), job("blocks", 1, 30, model="m")]
+    jobs += [job("c", 1, 5, model="s", user="bob", arrival_s=130.0)]
+    jobs += [job("d", 1, 5, model="s", user="eve", arrival_s=131.0)]
+    jobs += [job("e", 1, 5, model="s", user="ann", arrival_s=132.0)]
     rows = run(cluster([1]), jobs, speeds={})
     order = sorted(rows.placements, key=lambda row: row.start)
-    assert [row.handle for row in order] == [0, 1, 2, 5, 4, 3]  # 2 s, 11 s (of all), 20 s
+    # 2 s, 11 s (of the model; 40 s of all), 20 s
+    assert [row.handle for row in order] == [0, 1, 2, 3, 6, 5, 4]
 
 
 def test_a_long_job_does_not_come_beside_a_short_one() -> None:
