@@ -8,8 +8,8 @@ program (S-Lab-System-Group/Lucid, `simulation/`).
 order of arrival. One that gets no GPUs is passed. No job loses its GPUs.
 
 **Estimate.** A job's run time is the mean of those that jobs of its user and model have had, else
-those of its model, else those of all; until a job has finished, all are equal. It is made once, as
-the job enters the queue.
+those of its model, else those of all; until a job has finished, all are equal. It is made as the
+job enters the queue, and until one of its model has finished, again whenever a job finishes.
 
 **Sharing score.** By the mean speed of a model beside one job of each model that has arrived, over
 its speed alone: `tiny` (0) from .95 on, `medium` (1) from .85 on, else `jumbo` (2). These are the
@@ -85,7 +85,11 @@ class Estimates:
             if group in self._seen:
                 count, total = self._seen[group]
                 return job.gpus * (total // count)
-        return 0
+        return 0  # of every job, as none has finished: `_groups` ends with the group of all
+
+    def knows(self, job: Job) -> bool:
+        """Whether a job of this model has finished."""
+        return (job.model,) in self._seen
 
 
 def _groups(job: Job) -> Sequence[tuple[str, ...]]:
@@ -133,6 +137,8 @@ class Lucid(BasePolicy):
         self._started: dict[int, tuple[Job, Tick]] = {}
         # Per job in the system: its estimate, in GPU-ticks.
         self._estimate: dict[int, int] = {}
+        # Of these, the jobs of models of which none had finished.
+        self._guessed: dict[int, JobView] = {}
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Serve the waiting jobs with GPUs of their own, then beside others."""
@@ -163,14 +169,32 @@ class Lucid(BasePolicy):
             job, start = self._started.pop(handle)
             self._estimates.finished(job, view.now - start)
             del self._estimate[handle]
+            self._guessed.pop(handle, None)
+        if view.finished:
+            self._guess_again()
         for view_of in view.entered:
-            job, handle = view_of.job, view_of.handle
-            self._started.pop(handle, None)
-            self._scores.arrived(job)
-            rank = (self._estimates.gpu_ticks(job),)
-            self._estimate[handle] = rank[0]
-            self._queue.add(view_of, rank)
-            self._refusals.entered(job.gpus, rank, handle)
+            self._started.pop(view_of.handle, None)
+            self._scores.arrived(view_of.job)
+            self._guessed[view_of.handle] = view_of
+            self._estimate[view_of.handle] = self._estimates.gpu_ticks(view_of.job)
+            self._enqueue(view_of)
+        self._guessed = {x: y for x, y in self._guessed.items() if not self._estimates.knows(y.job)}
+
+    def _guess_again(self) -> None:
+        """Estimate the jobs whose models were unknown, waiting or running, by what finished."""
+        for handle, view_of in self._guessed.items():
+            estimate = self._estimates.gpu_ticks(view_of.job)
+            if estimate == self._estimate[handle]:
+                continue
+            self._estimate[handle] = estimate
+            if self._queue.entry(handle) is not None:
+                self._queue.remove(handle)
+                self._enqueue(view_of)
+
+    def _enqueue(self, job: JobView) -> None:
+        rank = (self._estimate[job.handle],)
+        self._queue.add(job, rank)
+        self._refusals.entered(job.job.gpus, rank, job.handle)
 
     def _packed(self, view: ClusterView, own: Mapping[int, Placement]) -> Iterator[Start]:
         """Start waiting jobs beside others, in the order of the queue."""

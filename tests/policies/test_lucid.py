@@ -128,6 +128,21 @@ def test_run_times_of_a_user_count_before_those_of_others() -> None:
     assert [row.handle for row in order] == [0, 1, 2, 3, 6, 5, 4]
 
 
+def test_a_job_of_an_unknown_model_is_estimated_again_as_jobs_finish() -> None:
+    # When d arrives, c is taken to run 2 s, as the first of all; b shows that it is long.
+    jobs = [job("a", 1, 2, model="s"), job("b", 1, 500, model="l"), job("c", 1, 500, model="l")]
+    jobs += [job("d", 1, 2, model="s", arrival_s=3.0)]
+    assert finishes(run(cluster([1]), jobs, speeds={})) == {"a": 2, "b": 502, "d": 504, "c": 1004}
+
+
+def test_a_job_that_started_before_any_finished_is_a_host() -> None:
+    jobs = [job("a", 1, 2, model=TINY), job("b", 1, 1000, model=TINY)]
+    jobs += [job("c", 1, 1000, model=TINY), job("d", 1, 5, model=TINY, arrival_s=10.0)]
+    rows = run(cluster([2]), jobs)
+    assert intervals(rows, 3)[0].start == 10 * S
+    assert intervals(rows, 3)[0].beside == (1,)
+
+
 def test_a_long_job_does_not_come_beside_a_short_one() -> None:
     # Known run times: tiny 4 s, medium 10 s. A medium one is more than twice as long as a tiny one.
     jobs = [job("a", 1, 4, model=TINY), job("b", 1, 10, model=MEDIUM)]
