@@ -17,6 +17,7 @@ from artist.results.terms.number_text import (
     FEW_DAYS,
     DisplayUnit,
     gpu_hours_text,
+    short,
     time_text,
     time_unit,
 )
@@ -196,9 +197,10 @@ def _lacking(scenario: Scenario, models: list[str]) -> str:
 
 
 def intervals_words(least_s: float, most_s: float) -> str:
-    """Work between two checkpoints: `every 3.07 h to 11.1 h of work`."""
-    least, most = time_text(least_s), time_text(most_s)
-    return f"every {least if least == most else f'{least} to {most}'} of work"
+    """Work between two checkpoints: `every 3.07 to 11.1 h of work`, in the unit of the longest."""
+    scale_s, unit = time_unit(most_s)
+    least, most = short(least_s / scale_s), short(most_s / scale_s)
+    return f"every {least if least == most else f'{least} to {most}'} {unit} of work"
 
 
 def chosen_intervals_sentence(scenario: Scenario, summary: Mapping[str, Any]) -> str:

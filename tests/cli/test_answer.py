@@ -295,7 +295,7 @@ HOURS = {"fifo": (2.0, 4.0), "las": (2.0, 4.0), "srtf": (3.0, 4.0)}
     [
         (
             HOURS,
-            "every 120 min to 4 h of work with fifo and las; every 3 h to 4 h of work with srtf",
+            "every 2 to 4 h of work with fifo and las; every 3 to 4 h of work with srtf",
         ),
         (dict.fromkeys(HOURS, (4.0, 4.0)), "every 4 h of work"),
         ({"las": (4.0, 4.0)}, "every 4 h of work with las"),

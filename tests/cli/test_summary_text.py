@@ -10,6 +10,7 @@ from artist.cli.commands.explain import explain
 from artist.cli.summary_text import (
     chosen_intervals_sentence,
     communication_sentence,
+    intervals_words,
     print_summary,
     tenants_sentence,
 )
@@ -132,12 +133,11 @@ def test_the_seconds_that_auto_comes_to_are_told() -> None:
     told = chosen_intervals_sentence(scenario, simulate(scenario).summary)
     two, one = (time_text(daly_interval_s(300.0, 1000 * 86_400 / 6.5 / n)) for n in (2, 1))
     assert told == (
-        f"Checkpoints (auto): every {two} to {one} of work, by the failures of a job's GPUs."
+        f"Checkpoints (auto): every {two.removesuffix(' h')} to {one} of work, by the failures of "
+        "a job's GPUs."
     )
     made = compare(scenario, ["fifo", "las"], seeds=1, permutations=1)
     least_s, most_s = made.intervals_s["las"]
-    assert told.startswith(
-        f"Checkpoints (auto): every {time_text(least_s)} to {time_text(most_s)} "
-    )
+    assert told.startswith(f"Checkpoints (auto): {intervals_words(least_s, most_s)}, ")
     hourly = Scenario.model_validate({**settings, "checkpoint": {"cost_s": 300}})
     assert chosen_intervals_sentence(hourly, {}) == ""
