@@ -135,6 +135,8 @@ class Lucid(BasePolicy):
         self._estimates, self._scores = Estimates(), Scores(options)
         # Per running job, the first start first: the job, and when it started.
         self._started: dict[int, tuple[Job, Tick]] = {}
+        # Per job in the system that lost its GPUs: how long it had them before.
+        self._ran: dict[int, Tick] = {}
         # Per job in the system: its estimate, in GPU-ticks.
         self._estimate: dict[int, int] = {}
         # Of these, the jobs of models of which none had finished.
@@ -167,18 +169,24 @@ class Lucid(BasePolicy):
         """Learn from jobs that finished, and queue those that arrived or lost their GPUs."""
         for handle in view.finished:
             job, start = self._started.pop(handle)
-            self._estimates.finished(job, view.now - start)
+            self._estimates.finished(job, self._ran.pop(handle, 0) + view.now - start)
             del self._estimate[handle]
             self._guessed.pop(handle, None)
         if view.finished:
             self._guess_again()
         for view_of in view.entered:
-            self._started.pop(view_of.handle, None)
+            self._lost(view_of)
             self._scores.arrived(view_of.job)
             self._guessed[view_of.handle] = view_of
             self._estimate[view_of.handle] = self._estimates.gpu_ticks(view_of.job)
             self._enqueue(view_of)
         self._guessed = {x: y for x, y in self._guessed.items() if not self._estimates.knows(y.job)}
+
+    def _lost(self, job: JobView) -> None:
+        """Remember how long a job that is back in the queue had its GPUs."""
+        if job.handle in self._started:
+            _, start = self._started.pop(job.handle)
+            self._ran[job.handle] = self._ran.get(job.handle, 0) + job.entered - start
 
     def _guess_again(self) -> None:
         """Estimate the jobs whose models were unknown, waiting or running, by what finished."""

@@ -8,9 +8,20 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support import EstimateByLevel, S, cluster, finishes, intervals, job, make_policy
+from support import (
+    EstimateByLevel,
+    Outage,
+    S,
+    cluster,
+    finishes,
+    intervals,
+    job,
+    make_policy,
+)
 
+from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
+from artist.contract import Restore, Withdraw
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
 from artist.errors import ConfigError
@@ -25,12 +36,16 @@ SPEEDS = {TINY: 0.96, MEDIUM: 0.9, JUMBO: 0.5}
 
 
 def run(
-    tree: ClusterTree, jobs: Sequence[Job], speeds: Mapping[str, float] = SPEEDS, **options: Any
+    tree: ClusterTree,
+    jobs: Sequence[Job],
+    speeds: Mapping[str, float] = SPEEDS,
+    events: Outage | None = None,
+    **options: Any,
 ) -> Rows:
     pairs = Pairs(tree, {(one, other, ""): speeds[one] for one in speeds for other in speeds})
     rates = InterferedRates(AloneRates(tree, EstimateByLevel(tree)), pairs)
     policy = make_policy("lucid", **options)
-    return Simulator(tree, jobs, rates, jobs_per_gpu=2, check=True).run(policy)
+    return Simulator(tree, jobs, rates, jobs_per_gpu=2, events=events, check=True).run(policy)
 
 
 def pairs_of(rows: Rows) -> set[tuple[int, ...]]:
@@ -141,6 +156,19 @@ def test_a_job_that_started_before_any_finished_is_a_host() -> None:
     rows = run(cluster([2]), jobs)
     assert intervals(rows, 3)[0].start == 10 * S
     assert intervals(rows, 3)[0].beside == (1,)
+
+
+def test_the_run_time_of_a_job_is_that_of_all_its_stays() -> None:
+    # a has GPUs for 95 s and for 5 s after an outage: longer than b, of 10 s.
+    tree = cluster([1])
+    only = Placement((0,), (1,))
+    events = Outage(Withdraw(95 * S, only), Restore(200 * S, only))
+    jobs = [job("a", 1, 100, model="l"), job("b", 1, 10, model="s")]
+    jobs += [job("blocks", 1, 10, model="m")]
+    jobs += [job("c", 1, 5, model="l", arrival_s=216.0)]
+    jobs += [job("d", 1, 5, model="s", arrival_s=216.0)]
+    rows = run(tree, jobs, speeds={}, events=events)
+    assert intervals(rows, 4)[0].start < intervals(rows, 3)[0].start
 
 
 def test_a_long_job_does_not_come_beside_a_short_one() -> None:
