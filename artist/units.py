@@ -114,10 +114,14 @@ SIZE_UNITS: Mapping[str, Fraction] = MappingProxyType(
 )
 """Unit of an amount of data -> bytes."""
 
-_QUANTITY = re.compile(
-    r"\s*(\d{1,30}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE]([+-]?\d{1,2}))?\s*([^\d\s]*)\s*",
-    re.ASCII,
-)
+# Every dialect of regular expressions reads these signs alike, with and without Unicode.
+_BLANK = r"[\t-\r ]*"
+_DIGITS = r"([0-9]{1,30}(?:\.[0-9]{0,30})?|\.[0-9]{1,30})(?:[eE]([+-]?[0-9]{1,2}))?"
+_NUMBER = f"{_BLANK}{_DIGITS}{_BLANK}"
+_QUANTITY = re.compile(rf"{_NUMBER}([^\d\s]*){_BLANK}", re.ASCII)
+
+TIME_PATTERN = rf"^{_NUMBER}(?:{'|'.join(TIME_UNITS)}){_BLANK}$"
+"""What `seconds_of` reads, for JSON Schema."""
 
 
 def quantity(text: str, units: Mapping[str, Fraction]) -> tuple[Fraction, str] | None:

@@ -33,7 +33,7 @@ from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError
 from artist.errors import ConfigError, did_you_mean, one_line, shortened
 from artist.io.reading import as_float, read_text
 from artist.io.safe_yaml import parse_yaml
-from artist.units import MAX_TIME_S, SHORTEST_LEASE_S, TIME_UNITS, seconds_of
+from artist.units import MAX_TIME_S, SHORTEST_LEASE_S, TIME_PATTERN, TIME_UNITS, seconds_of
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -60,16 +60,18 @@ def is_time(name: str) -> bool:
 
 
 def in_seconds(value: Any) -> Any:
-    """A time with its unit in seconds: `10min` is 600. Any other value as it is.
+    """A time with its unit in seconds: `10min` is 600; a list of them. Any other value as it is.
 
     Raises:
         ValueError: it begins as a number, and its unit is not known.
     """
-    if not isinstance(value, str) or not value[:1].isdigit():
-        return value  # maybe a name: validation says what is expected
+    if isinstance(value, list | tuple):
+        return [in_seconds(one) for one in value]
+    if not isinstance(value, str):
+        return value
     seconds = seconds_of(value)
-    if seconds is None and not math.isnan(as_float(value)):
-        return value  # a number that YAML takes for text, such as 1e3
+    if seconds is None and not (value[:1].isdigit() and math.isnan(as_float(value))):
+        return value  # a name, or a number that YAML takes for text, such as 1e3
     if seconds is None:
         raise ValueError(f"expected seconds, or a time such as 10min ({', '.join(TIME_UNITS)})")
     return int(seconds) if seconds.is_integer() else seconds
@@ -91,7 +93,22 @@ def _numbers(model: type[BaseModel]) -> frozenset[str]:
 
 
 _OF_NUMBERS = ("type", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
-_WITH_UNIT = {"type": "string", "pattern": rf"^[0-9][0-9.]* ?({'|'.join(TIME_UNITS)})$"}
+_INNER = ("anyOf", "prefixItems")
+_WITH_UNIT = {"type": "string", "pattern": TIME_PATTERN}
+
+
+def _with_unit(schema: dict[str, Any]) -> dict[str, Any]:
+    """The JSON Schema of times in seconds, or of lists of them, that may also have a unit."""
+    if schema.get("type") in ("number", "integer"):
+        number = {key: schema[key] for key in _OF_NUMBERS if key in schema}
+        rest = {key: schema[key] for key in schema if key not in number}
+        return {**rest, "anyOf": [number, _WITH_UNIT]}
+    inner: dict[str, Any] = {
+        key: [_with_unit(x) for x in schema[key]] for key in _INNER if key in schema
+    }
+    if isinstance(schema.get("items"), dict):
+        inner["items"] = _with_unit(schema["items"])
+    return {**schema, **inner}
 
 
 class Document(BaseModel):
@@ -115,12 +132,9 @@ class Document(BaseModel):
     ) -> dict[str, Any]:
         """Let editors take a time with its unit where the schema has a number of seconds."""
         schema = handler(core_schema)
-        for name, one in handler.resolve_ref_schema(schema).get("properties", {}).items():
-            if is_time(name) and "anyOf" in one:
-                one["anyOf"].append(_WITH_UNIT)
-            elif is_time(name) and one.get("type") in ("number", "integer"):
-                number = {key: one.pop(key) for key in _OF_NUMBERS if key in one}
-                one["anyOf"] = [number, _WITH_UNIT]
+        properties = handler.resolve_ref_schema(schema).get("properties", {})
+        for name in filter(is_time, properties):
+            properties[name] = _with_unit(properties[name])
         return schema
 
     @model_validator(mode="after")

@@ -12,8 +12,10 @@ import artist
 from artist.config import Scenario, load_scenario
 from artist.errors import ConfigError
 from artist.failures.model_file import UnitFailures, failure_names, load_failures
+from artist.policies.options import DallyOptions
 from artist.trace.native.writer import write_csv, write_parquet, write_simple
 from artist.trace.read import read_trace
+from artist.units import seconds_of
 
 MACHINE = "machine: {distribution: exponential, mtbf_s: 5.0e5, repair_s: 600}\n"
 OUT = "  - {kind: machine, unit: 3, at_s: 100, duration_s: 50}\n"
@@ -87,6 +89,34 @@ def test_a_bad_file_is_one_sentence_with_line_value_and_remedy(
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("text", "mtbf_s"),
+    [
+        ("3d", 259200), ("1.5 h", 5400), ("1e3 s", 1000), (".5h", 1800), (" 2.h ", 7200),
+        ("5E+3ms", 5), ("1.5.2h", None), ("1e h", None), ("3", None), ("h", None),
+        ("3 weeks", None), ("-1h", None), ("1\u00a0h", None), ("\u0663h", None),
+    ],
+)  # fmt: skip
+def test_files_and_their_schema_take_the_same_times_with_a_unit(
+    text: str, mtbf_s: float | None
+) -> None:
+    pattern = UnitFailures.model_json_schema()["properties"]["mtbf_s"]["anyOf"][1]["pattern"]
+    assert bool(re.search(pattern, text)) == (seconds_of(text) is not None)
+    assert seconds_of(text) == mtbf_s
+    if mtbf_s is not None:
+        kind = {"distribution": "exponential", "mtbf_s": text, "repair_s": 1}
+        assert UnitFailures.model_validate(kind).mtbf_s == mtbf_s
+
+
+def test_lists_of_times_may_have_units_and_so_says_their_schema() -> None:
+    given = load_scenario(None, {"policy": "dally"}, ["policy.floors_s=[10min,1h]"])
+    assert given.policy_options["floors_s"] == [600, 3600]
+    assert DallyOptions.model_validate({"floors_s": ("10min", 3600)}).floors_s == (600, 3600)
+    floors, nothing = DallyOptions.model_json_schema()["properties"]["floors_s"]["anyOf"]
+    kinds = [[one["type"] for one in each["anyOf"]] for each in floors["prefixItems"]]
+    assert (kinds, nothing) == ([["number", "string"]] * 2, {"type": "null"})
+
+
 def test_times_of_a_file_may_have_a_unit(tmp_path: Path) -> None:
     file = tmp_path / "mine.yaml"
     models = []
@@ -97,7 +127,6 @@ def test_times_of_a_file_may_have_a_unit(tmp_path: Path) -> None:
     assert models[0] == models[1]
     schema = UnitFailures.model_json_schema()["properties"]["mtbf_s"]["anyOf"]
     assert [one["type"] for one in schema] == ["number", "string"]
-    assert re.search(schema[1]["pattern"], "3d") and not re.search(schema[1]["pattern"], "3")
     assert models[0].machine is not None and models[0].machine.mtbf_s == 259200
     assert models[0].checkpoint is not None
     assert (models[0].checkpoint.interval_s, models[0].checkpoint.cost_s) == (3600, 90)
