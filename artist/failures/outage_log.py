@@ -19,7 +19,7 @@ from artist.errors import TraceError, shortened
 from artist.failures.checkpoints import SHORTEST_S
 from artist.io.csv_rows import csv_rows
 from artist.io.reading import decode, read_bytes
-from artist.units import MAX_TIME_S
+from artist.units import MAX_TIME_S, seconds_of
 
 COLUMNS = ("unit", "from", "until")
 
@@ -73,7 +73,10 @@ def _seconds(where: str, name: str, text: str) -> float:
     except ValueError:
         seconds = math.nan
     if not 0.0 <= seconds <= MAX_TIME_S:
+        read_s = seconds_of(text)
+        remedy = "" if read_s is None or read_s > MAX_TIME_S else f"; write {read_s:.15g}"
         raise TraceError(
-            f"{where}: {name} {shortened(text)}, expected seconds since the start of the run"
+            f"{where}: {name} {shortened(text)}, expected seconds since the start of the "
+            f"run{remedy}"
         )
     return seconds

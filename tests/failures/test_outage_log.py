@@ -72,6 +72,11 @@ def test_columns_may_stand_in_any_order_and_outages_may_touch(tmp_path: Path) ->
         ("unit,from,until\nmachine -3,1,2\n", TraceError, ":2: unit 'machine -3', expected"),
         ("unit,from,until\nmachine 3,-1,2\n", TraceError, ":2: from '-1', expected seconds since"),
         ("unit,from,until\nmachine 3,1,nan\n", TraceError, ":2: until 'nan', expected seconds"),
+        (
+            "unit,from,until\nmachine 3,1h,2h\n",
+            TraceError,
+            ":2: from '1h', expected seconds since the start of the run; write 3600",
+        ),
         ("unit,from,until\nmachine 3,5,5\n", TraceError, ":2: until 5 is not after from 5; corr"),
         ("unit,from,until\nmachine 3,2024-01-01,9\n", TraceError, ":2: from '2024-01-01', expec"),
         (
