@@ -41,6 +41,8 @@ MS_FROM, US_FROM = 1e11, 1e14
 
 _HOURS = re.compile(r"(\d{1,9}-)?\d{1,9}:\d\d?:\d\d(\.\d+)?", re.ASCII)
 
+_ONE_COLON = re.compile(r"(\d{1,9}):(\d\d)", re.ASCII)
+
 _CLOCK = re.compile(r"(\d+ days?,? )?\d+:\d{2}(:\d{2}(\.\d*)?)?", re.ASCII)
 
 _DAY_AND_MONTH = re.compile(r"(\d{1,2})([./])(\d{1,2})\2(\d{4})\b(.*)", re.ASCII)
@@ -124,7 +126,14 @@ def time_remedy(cell: object, column: str) -> str:
             f"{known} ({column}=h), and dates with a time as in 2020-06-09 18:41:01 "
             f"({column}=date); write one of these"
         )
-    if _HOURS.fullmatch(text) and length_s(text) is None:
+    one_colon = _ONE_COLON.fullmatch(text)
+    if one_colon and int(one_colon[2]) <= 59:
+        hours, minutes = divmod(int(one_colon[1]), 60)
+        return (
+            "before one colon stand hours or minutes: "
+            f"write {text}:00 or {hours:02}:{minutes:02}:{one_colon[2]}"
+        )
+    if (one_colon or _HOURS.fullmatch(text)) and length_s(text) is None:
         return "minutes and seconds go up to 59: correct this row"
     if is_date(text) or _CLOCK.fullmatch(text):
         return f"{known} ({column}=h), and lengths as in 1-02:03:04; only arrivals can be dates"
