@@ -7,7 +7,8 @@ confidence in it and the reason.
     models   vgg13     vgg16      guess   the nearest name
 
 `artist trace columns FILE` prints it, and with `--accept` writes it. A guessed model is written as
-a comment, as a wrong one would not be noticed; its jobs are refused until someone decides.
+a comment, as a wrong one would not be noticed; its jobs are refused until someone decides. A column
+guessed by its cells alone is not written either: the user has to type it.
 """
 
 from __future__ import annotations
@@ -34,6 +35,9 @@ from artist.trace.native.time_units import ARRIVALS, DATE, MS_FROM, US_FROM, clo
 from artist.trace.native.trace import UNKNOWN_MODEL
 from artist.units import counted
 from artist.workload.models import canonical, nearest_model
+
+# Why a column is guessed whose name does not say what it holds.
+_ONE_OF_LENGTHS, _ONE_LEFT = "the one column of lengths", "the one column that is left"
 
 
 class Confidence(StrEnum):
@@ -65,6 +69,11 @@ class Proposal(NamedTuple):
     unknown: tuple[str, ...]
     missing: tuple[str, ...]
     format: str
+
+    def nameless(self) -> dict[str, str]:
+        """Columns guessed by their cells alone: artist's name -> the file's."""
+        why = (_ONE_OF_LENGTHS, _ONE_LEFT)
+        return {one.name: one.value for one in self.entries if one.why in why}
 
 
 OWN_IDS = ("native", "simple")
@@ -190,7 +199,7 @@ def _columns(table: Table, format_: Format, given: Mapping[str, str]) -> Iterato
             yield Entry("columns", name, one, Confidence.GUESS, why)
         elif name in last:
             clocks = table.has_clocks(one)
-            why = "the one column of lengths" if clocks else "the one column that is left"
+            why = _ONE_OF_LENGTHS if clocks else _ONE_LEFT
             yield Entry("columns", name, one, Confidence.GUESS, why)
         elif name in spelled or name in extra:
             yield Entry("columns", name, one, Confidence.SURE, "a usual name, and its cells fit")

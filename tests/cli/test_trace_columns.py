@@ -250,7 +250,14 @@ def test_the_one_column_of_lengths_is_named_in_the_flag_to_type(artist, own: Pat
     assert "num_gpus=Num. of GPUs,duration=Took'" in refused.stderr
     shown = artist("trace", "columns", "n.csv")
     assert "the one column of lengths" in shown.stdout
-    assert "write it with artist trace columns n.csv --accept; flags" in shown.stderr
+    flags = ("--accept", "--columns", "duration=Took")
+    assert f"write it with artist trace columns n.csv {' '.join(flags)}; flags" in shown.stderr
+    refused = artist("trace", "columns", "n.csv", "--accept")
+    assert (refused.returncode, (own / "n.csv.columns.yaml").exists()) == (3, False)
+    assert refused.stderr.endswith("if it is right, add --columns duration=Took\n")
+    wrote = artist("trace", "columns", "n.csv", *flags)
+    assert wrote.returncode == 0, wrote.stderr
+    assert "duration: Took" in (own / "n.csv.columns.yaml").read_text()
 
 
 def test_a_column_that_is_missing_has_one_name_in_all_messages(artist, own: Path) -> None:

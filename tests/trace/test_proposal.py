@@ -109,6 +109,19 @@ def test_only_one_column_of_lengths_is_taken_for_the_duration(tmp_path: Path, ro
     assert proposed(path).missing == ("duration",)
 
 
+@pytest.mark.parametrize(
+    "name", ["waited", "QueueTime", "started_clock", "end", "Time Limit", "timelimit", "Wartezeit"]
+)
+def test_a_wait_a_moment_or_a_limit_is_not_taken_for_the_duration(
+    tmp_path: Path, name: str
+) -> None:
+    for length in ("1:00:00", "3600"):
+        path = put(tmp_path, "t.csv", f"id,submit,num,{name},model\na,0,8,{length},vgg16\n")
+        assert proposed(path).missing == ("duration",)
+    path = put(tmp_path, "u.csv", f"id,submit,num,{name},took\na,0,8,1:00:00,2:00:00\n")
+    assert entries(proposed(path))["columns", "duration"] == ("took", GUESS)
+
+
 def test_a_table_that_looks_like_no_trace_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="are missing; the file has 'x, y'; name them with"):
         proposed(put(tmp_path, "t.csv", "x,y\n1,2\n"))

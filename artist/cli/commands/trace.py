@@ -180,6 +180,11 @@ def columns(
                 note(sentence)
         if accept and proposal.missing:
             raise TraceError(f"{source}: {_missing(proposal)}")
+        if accept and proposal.nameless():
+            raise TraceError(
+                f"{source}: {', '.join(proposal.nameless())} is only guessed, so nothing is "
+                f"written; if it is right, add --columns {_pairs(proposal)}"
+            )
         if not accept or not (proposal.entries or given):
             return
         if not whole and format_id is None:
@@ -390,6 +395,7 @@ def _print_proposal(source: Path, proposal: Proposal, format_: Format, *, accept
         command = f"artist trace columns {shlex.quote(str(source))} --accept"
         if proposal.missing:
             note(_missing(proposal))
+        if proposal.missing or proposal.nameless():
             command += f" --columns {_pairs(proposal)}"
         note(f"write it with {command}; flags given with it go first")
     if proposal.unread:
@@ -411,7 +417,9 @@ def _missing(proposal: Proposal) -> str:
 
 
 def _pairs(proposal: Proposal) -> str:
-    return ",".join(f"{name}=COLUMN" for name in proposal.missing)
+    """The flag for the columns that have no entry, and for those that someone has to confirm."""
+    pairs = {**dict.fromkeys(proposal.missing, "COLUMN"), **proposal.nameless()}
+    return shlex.quote(",".join(f"{name}={column}" for name, column in pairs.items()))
 
 
 def _refused_models(trace: Trace) -> str:

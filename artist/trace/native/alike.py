@@ -50,6 +50,12 @@ _SAME = (
 # When a job started stands for when it arrived, where nothing tells the latter.
 _STARTS = {"start", "starts", "started", "starttime", "startedat", "beginn"}
 
+# How words begin that name a wait, a moment or a limit: no column of run times has them.
+_NO_RUN_TIMES = (
+    "wait", "queu", "pend", "delay", "start", "begin", "end", "finish", "complet", "submit",
+    "arriv", "creat", "limit", "timelimit", "deadline", "clock", "wart",
+)  # fmt: skip
+
 _UNITS = {
     "s": {"s", "sec", "secs", "second", "seconds"},
     "us": {"us", "micros", "microseconds"},
@@ -104,6 +110,15 @@ def alike(
 def is_start(column: str) -> bool:
     """Whether a column's name says that it is when jobs started."""
     return _plain(column) in _STARTS
+
+
+def is_no_run_time(column: str) -> bool:
+    """Whether a column's name says that it holds something else than how long jobs run.
+
+    >>> [is_no_run_time(name) for name in ("waited", "started_clock", "timeLimit", "took")]
+    [True, True, True, False]
+    """
+    return any(word.startswith(_NO_RUN_TIMES) for word in _words(column))
 
 
 def unit_in(column: str) -> str | None:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from artist.errors import TraceError, one_line, shortened
 from artist.io.reading import as_float
-from artist.trace.native.alike import alike, unit_in
+from artist.trace.native.alike import alike, is_no_run_time, unit_in
 from artist.trace.native.table import HINT_PREFIX, MAX_GPUS, Table
 from artist.trace.native.time_units import ARRIVALS, DATE, is_date
 from artist.trace.native.trace import UNKNOWN_MODEL
@@ -148,13 +148,17 @@ def last_left(
 ) -> dict[str, str]:
     """The one time or count still missing and the one column left, where that holds a number.
 
-    The duration is also the one column of lengths such as 21:44:38, whatever else is left.
+    The duration is also the one column of lengths such as 21:44:38, whatever else is left. A
+    column whose name means a wait, a moment or a limit is no run time.
     """
     open_ = [name for name in missing if name not in near]
-    lengths = [name for name in others if table.has_clocks(name, all_=True)]
+    runs = [name for name in others if not is_no_run_time(name)]
+    lengths = [name for name in runs if table.has_clocks(name, all_=True)]
     if "duration" in open_ and len(lengths) == 1:
         return {"duration": lengths[0]}
     if len(open_) != 1 or len(others) != 1 or open_[0] in _TEXTS:
+        return {}
+    if not runs and open_[0] not in ARRIVALS:
         return {}
     return {open_[0]: others[0]} if as_float(_first_cell(table, others[0])) >= 0 else {}
 
