@@ -7,7 +7,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from artist.cli.output import print_table, print_text
-from artist.results.terms.number_text import percent, short
+from artist.results.terms.number_text import listed, percent, short
 
 if TYPE_CHECKING:
     from artist.experiments.comparison.costs import Amount, Costs, Priced
@@ -72,12 +72,16 @@ def cheapest(found: Sequence[Priced], costs: Costs) -> str:
     unit = f" {costs.currency}".rstrip()
     rent = f"a GPU-hour costs {short(costs.gpu_hour)}{unit}"
     jct = _cheapest_jct(found, unit)
-    gaining = sorted((one for one in found[1:] if one.gained.sure), key=lambda one: one.price)
+    gaining = [one for one in found[1:] if one.gained.sure]
+    free, paid = _costs_no_more(gaining, "gain{s} GPU time"), _paid(gaining)
     if not gaining:
         return f"No variant surely gains GPUs, added less those that jobs hold more; {rent}.{jct}"
-    best, *others = gaining
+    if not paid:
+        return f"{free}; {rent}.{jct}"
+    best, *others = sorted(paid, key=lambda one: one.price)
     price = _price(best.gained, best.more_per_hour)
-    told = f"Cheapest GPU time: {best.variant}, {price}{unit} per GPU-hour gained"
+    told = f"{free}. Cheapest of the others" if free else "Cheapest GPU time"
+    told += f": {best.variant}, {price}{unit} per GPU-hour gained"
     first = found[0]
     if best.gpus > first.gpus:
         told += (
@@ -92,16 +96,31 @@ def cheapest(found: Sequence[Priced], costs: Costs) -> str:
 
 
 def _cheapest_jct(found: Sequence[Priced], unit: str) -> str:
-    """The cheapest way to shorten completion times; empty if nothing surely does."""
-    saving = sorted(
-        (one for one in found[1:] if one.saved.sure),
-        key=lambda one: one.saved.price(one.more_per_hour),
-    )
-    if not saving:
+    """The ways to shorten completion times that cost no more, and the cheapest of the others."""
+    saving = [one for one in found[1:] if one.saved.sure]
+    free = _costs_no_more(saving, "finish{es} jobs sooner")
+    told = f" {free}." if free else ""
+    if paid := _paid(saving):
+        best = min(paid, key=lambda one: one.saved.price(one.more_per_hour))
+        price = _price(best.saved, best.more_per_hour)
+        told += (
+            f" Each hour by which a job finishes sooner costs {price}{unit} with {best.variant}."
+        )
+    return told
+
+
+def _paid(found: Sequence[Priced]) -> list[Priced]:
+    """Those that cost more than the first; the others' gains have no price."""
+    return [one for one in found if one.more_per_hour > 0]
+
+
+def _costs_no_more(found: Sequence[Priced], gain: str) -> str:
+    """Which variants gain without costing more; empty if none does."""
+    names = [one.variant for one in found if one.more_per_hour <= 0]
+    if not names:
         return ""
-    best = saving[0]
-    price = _price(best.saved, best.more_per_hour)
-    return f" Each hour by which a job finishes sooner costs {price}{unit} with {best.variant}."
+    s, es = ("s", "es") if len(names) == 1 else ("", "")
+    return f"{listed(names)} cost{s} no more and {gain.format(s=s, es=es)}"
 
 
 def _interval(amount: Amount) -> str:
@@ -112,6 +131,8 @@ def _interval(amount: Amount) -> str:
 def _price(amount: Amount, whole: float, none: str = "nothing gained") -> str:
     """What one of an amount costs, with its interval."""
     price = amount.price(whole)
+    if whole <= 0 < amount.mean:
+        return "costs no more" if amount.sure else f"costs no more, perhaps {none}"
     if isnan(price):
         return none if whole else ""
     if not amount.sure:

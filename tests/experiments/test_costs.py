@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from artist.cli.costs_text import cheapest
+from artist.cli.costs_text import cheapest, costs_json, print_costs
 from artist.config import Scenario
 from artist.errors import ConfigError
 from artist.experiments.comparison.compare import compare
-from artist.experiments.comparison.costs import Costs, Price, check_prices, load_costs, priced
+from artist.experiments.comparison.costs import (
+    Amount,
+    Costs,
+    Price,
+    check_prices,
+    load_costs,
+    priced,
+)
 
 # Four jobs of one GPU, 1,000 s each: one GPU needs 4,000 s, two need 2,000 s.
 FOUR = "job_id,arrival_s,gpus,model,iterations,compute_s\n" + "".join(
@@ -49,6 +57,28 @@ def test_an_hour_of_jct_costs_what_the_job_hours_cost_that_are_saved(scenario: S
     assert "Each hour by which a job finishes sooner costs 2 EUR with racks=+1." in cheapest(
         [given, more], Costs(gpu_hour=2.0, currency="EUR")
     )
+
+
+def test_what_costs_no_more_has_no_price(scenario: Scenario, capsys) -> None:
+    """Neither a negative one, however little is saved, nor 0; only what costs more is ranked."""
+    made = compare(scenario, vary={"racks": ["+1", "+3"]}, seeds=1, permutations=2)
+    costs = Costs(gpu_hour=2.0, currency="EUR")
+    given, paid, free = priced(made, costs)
+    free = replace(free, more_per_hour=-1.0)
+    told = cheapest([given, free, paid], costs)
+    assert told.startswith("racks=+3 costs no more and gains GPU time. Cheapest of the others: ra")
+    assert "EUR. racks=+3 costs no more and finishes jobs sooner. Each hour by which" in told
+    assert told.endswith(" costs 2 EUR with racks=+1.")
+    both = cheapest([given, free, replace(paid, more_per_hour=0.0)], costs)
+    assert both == (
+        "racks=+3 and racks=+1 cost no more and gain GPU time; a GPU-hour costs 2 EUR. "
+        "racks=+3 and racks=+1 cost no more and finish jobs sooner."
+    )
+    print_costs([given, free, replace(free, saved=Amount(1.0, -1.0, 3.0))], costs, "racks")
+    rows = capsys.readouterr().out.splitlines()
+    assert rows[3].endswith("\tcosts no more\tcosts no more")
+    assert rows[4].endswith("\tcosts no more, perhaps nothing saved")
+    assert costs_json([free])[0]["per_jct_hour_saved"] is None
 
 
 def test_other_jobs_have_no_price_of_their_jct(scenario: Scenario) -> None:

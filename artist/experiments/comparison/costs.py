@@ -96,8 +96,8 @@ class Amount(NamedTuple):
         return self.low > 0
 
     def price(self, whole: float) -> float:
-        """Of one, if all together cost `whole`; NaN where there are none."""
-        return whole / self.mean if self.mean > 0 else math.nan
+        """Of one, if all together cost `whole`; NaN where there are none, or they cost no more."""
+        return whole / self.mean if self.mean > 0 and whole > 0 else math.nan
 
     def prices(self, whole: float) -> tuple[float, float]:
         """The interval of the price; only where it is sure that there are any."""
@@ -124,7 +124,7 @@ class Priced:
 
     @property
     def price(self) -> float:
-        """Of a GPU-hour gained; NaN where none is gained."""
+        """Of a GPU-hour gained; NaN where none is gained, or it costs no more."""
         return self.gained.price(self.more_per_hour)
 
     @property
