@@ -52,6 +52,8 @@ def print_comparison(comparison: Comparison, also: Sequence[str] = ()) -> None:
         print_text(sentence)
     _print_table(comparison)
     print_text(_what_verdicts_mean(comparison))
+    if comparison.cancelled:
+        print_text(comparison.cancelled)
     if comparison.preempts_freely:
         print_text(FREE_PREEMPTIONS)
     for sentence in notes(comparison):

@@ -105,8 +105,15 @@ def communication_sentence(summary: Mapping[str, Any]) -> str:
 
 def print_sentences(summary: Mapping[str, Any], scenario: Scenario) -> None:
     """Say below the table what a newcomer looks for: what communication costs, and by which fit."""
-    from artist.results.caveats import FREE_PREEMPTIONS, communication_warning, preempts_freely
+    from artist.results.caveats import (
+        FREE_PREEMPTIONS,
+        cancelled_sentence,
+        communication_warning,
+        preempts_freely,
+    )
 
+    if cancelled := cancelled_sentence([summary]):
+        print_text(cancelled)
     print_text(communication_sentence(summary))
     share = communicating_share(summary)
     if warning := communication_warning(share, summary["calibration"], scenario.fabric):

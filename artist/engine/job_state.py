@@ -242,5 +242,5 @@ class JobState:
             self.preemptions,
             self.migrations,
             self.failures,
-            not self.progress.complete,
+            self.job.iterations - self.progress.done(finish),
         )

@@ -116,7 +116,13 @@ class JobRow(NamedTuple):
     preemptions: int
     migrations: int
     failures: int = 0
-    cancelled: bool = False
+    left: int = 0
+    """Submitted iterations that a cancelled job did not do."""
+
+    @property
+    def cancelled(self) -> bool:
+        """Whether it ended before its last iteration."""
+        return self.left > 0
 
 
 class WaitRow(NamedTuple):

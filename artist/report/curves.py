@@ -50,9 +50,9 @@ def extremes(x: Numbers, y: Numbers, intervals: int = INTERVALS) -> Indices:
 
 
 def pool(setting: Setting, column: str) -> Mapping[str, Numbers]:
-    """A column of the jobs of all replicates, by policy."""
+    """A column of the finished jobs of all replicates, by policy."""
     return {
-        policy: np.concatenate([run.jobs[column] for run in runs.values()])
+        policy: np.concatenate([run.finished[column] for run in runs.values()])
         for policy, runs in setting.runs.items()
     }
 

@@ -22,7 +22,7 @@ def by_group(study: Study, setting: Setting) -> Iterator[Figure]:
     """A figure by model and one by tenant, each if there are several."""
     for key, column in (("jct-by-model", "model"), ("jct-by-tenant", "tenant")):
         names = {
-            policy: [name for run in runs.values() for name in run.jobs.text.get(column, ())]
+            policy: [name for run in runs.values() for name in run.finished.text.get(column, ())]
             for policy, runs in setting.runs.items()
         }
         if all(len(set(of_policy)) > 1 for of_policy in names.values()):

@@ -125,7 +125,7 @@ def _tuner(study: Study, setting: Setting, policy: str, rows: FileColumns) -> It
 
 def _communication(run: RecordedRun, scale: float) -> list[Series]:
     """For jobs that had more than one iteration time: exposed communication per iteration."""
-    rows, jobs = run.placements, run.jobs
+    rows, jobs = run.placements, run.finished
     compute = jobs["ideal_s"] / np.maximum(jobs["iterations"], 1.0)
     compute_s: Mapping[str, float] = dict(zip(jobs.text["job_id"], compute.tolist(), strict=True))
     places: dict[str, list[int]] = {}
@@ -138,7 +138,7 @@ def _communication(run: RecordedRun, scale: float) -> list[Series]:
     }
     spent = dict(zip(jobs.text["job_id"], jobs["comm_s"].tolist(), strict=True))
     ranked = sorted((j for j in changes if changes[j] > 1), key=lambda j: -spent[j])[:_JOBS]
-    tones = job_tones(jobs)
+    tones = job_tones(run.jobs)
     return [
         Series(f"job {job}", tones[job], *_job_line(rows, places[job], compute_s[job], scale))
         for job in ranked

@@ -17,6 +17,7 @@ from artist.report.grouping import Setting, Study, fabric_changes
 from artist.report.quantities import in_words, metric_unit
 from artist.report.reader import RecordedRun
 from artist.report.verdict_sentences import family_words
+from artist.results.caveats import cancelled_sentence
 from artist.results.terms.chief_metrics import NAMES
 from artist.results.terms.glossary import Term
 from artist.results.terms.number_text import plain
@@ -88,6 +89,8 @@ def warnings(study: Study) -> Iterator[str]:
     versions = sorted({str(run.summary.get("artist_version", "unknown")) for run in study.runs})
     if len(versions) > 1:
         yield f"The runs were made by different versions of artist: {', '.join(versions)}."
+    if cancelled := cancelled_sentence(run.summary for run in study.runs):
+        yield cancelled
     for setting in study.settings:
         inputs: dict[object, set[str]] = {}
         for runs in setting.runs.values():

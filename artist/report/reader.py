@@ -83,6 +83,16 @@ class RecordedRun:
     """None: the policy gave no reason for any wait."""
 
     @property
+    def finished(self) -> FileColumns:
+        """`jobs` without those that were cancelled, which have no completion time."""
+        if "cancelled" not in self.jobs.numbers:
+            return self.jobs
+        at = np.flatnonzero(self.jobs["cancelled"] == 0)
+        text = {name: [each[row] for row in at] for name, each in self.jobs.text.items()}
+        numbers = {name: each[at] for name, each in self.jobs.numbers.items()}
+        return FileColumns(text, numbers, len(at))
+
+    @property
     def contended(self) -> bool:
         """Whether jobs compete on links."""
         return _contended(self.scenario)

@@ -42,10 +42,11 @@ class SameJobs(NamedTuple):
 
 
 def same_jobs(ours: RecordedRun, theirs: RecordedRun) -> SameJobs:
-    """Match the jobs of two runs by their names."""
-    times = dict(zip(theirs.jobs.text["job_id"], theirs.jobs["jct_s"].tolist(), strict=True))
-    names = ours.jobs.text["job_id"]
-    rows = [row for row, name in enumerate(names) if name in times]
+    """Match the jobs that both runs finished by their names."""
+    done = theirs.finished
+    times = dict(zip(done.text["job_id"], done["jct_s"].tolist(), strict=True))
+    names, finished = ours.jobs.text["job_id"], {*ours.finished.text["job_id"]}
+    rows = [row for row, name in enumerate(names) if name in times and name in finished]
     theirs_s = np.array([times[names[row]] for row in rows], np.float64)
     return SameJobs(ours, rows, ours.jobs["jct_s"][rows], theirs_s)
 

@@ -15,7 +15,7 @@ import numpy as np
 from artist.report.grouping import Replicate, Setting, Study
 from artist.report.packing import alone_column, slowdowns
 from artist.report.quantities import in_words
-from artist.report.reader import RecordedRun
+from artist.report.reader import Numbers, RecordedRun
 from artist.report.templating import section
 from artist.report.verdict_sentences import best_sentence, catastrophe_sentence, family_words
 from artist.report.wait_causes import causes_in_words, half_of_the_waiting
@@ -186,7 +186,7 @@ def _ranges(study: Study) -> Iterator[tuple[str, list[str]]]:
 
 def _one_run(study: Study, run: RecordedRun) -> dict[str, Any]:
     """What a single run was like."""
-    waits = run.jobs["queue_delay_s"]
+    waits = run.finished["queue_delay_s"]
     return {
         "run": run,
         "policy": study.policies[0],
@@ -197,7 +197,7 @@ def _one_run(study: Study, run: RecordedRun) -> dict[str, Any]:
         "waited": {
             "jobs": int(np.count_nonzero(waits > 0)),
             "mean_s": float(waits.mean()),
-            "jct_s": float(run.jobs["jct_s"].mean()),
+            "jct_s": float(run.finished["jct_s"].mean()),
             "causes": causes_in_words(run),
             "few": half_of_the_waiting(run),
         },
@@ -207,7 +207,7 @@ def _one_run(study: Study, run: RecordedRun) -> dict[str, Any]:
 
 def _last(run: RecordedRun) -> dict[str, Any]:
     """The job that ends the makespan, and its share of it if it sets it nearly alone."""
-    row = int(np.argmax(run.jobs["finish_s"]))
+    row = int(np.argmax(np.where(_cancelled(run), 0.0, run.jobs["finish_s"])))
     ran_s, makespan_s = float(run.jobs["run_s"][row]), run.metric("makespan_s")
     alone_s = float(run.jobs[alone_column(run)][row])
     times = times_as_long(ran_s / alone_s)
@@ -221,6 +221,11 @@ def _last(run: RecordedRun) -> dict[str, Any]:
         "spread": spread,
         "slowed": _slowed(run, row),
     }
+
+
+def _cancelled(run: RecordedRun) -> Numbers:
+    """Above 0 for each job that was cancelled."""
+    return run.jobs.numbers.get("cancelled", np.zeros(run.jobs.count))
 
 
 def _slowed(run: RecordedRun, row: int) -> tuple[str, float] | None:
@@ -251,7 +256,7 @@ def _spread(run: RecordedRun, row: int) -> tuple[str, float] | None:
 
 def _worst(study: Study, run: RecordedRun) -> dict[str, Any] | None:
     """The job with the largest slowdown; None if no job took longer than isolated."""
-    ratios = slowdowns(run)
+    ratios = np.where(_cancelled(run), 0.0, slowdowns(run))
     row = int(np.argmax(ratios))
     if ratios[row] < _AS_LONG:
         return None

@@ -21,6 +21,18 @@ FREE_PREEMPTIONS = "Preemptions cost nothing here; --set restart_s=SECONDS gives
 """For runs in which `preempts_freely`."""
 
 
+def cancelled_sentence(summaries: Iterable[Mapping[str, Any]]) -> str:
+    """How many jobs of these runs were cancelled, and what that does to figures; empty if none."""
+    count = sum(one.get("jobs_cancelled", 0) for one in summaries)
+    if not count:
+        return ""
+    return (
+        f"{counted(count, 'job')} {'was' if count == 1 else 'were'} cancelled (jobs_cancelled): "
+        "completion times and makespan leave them out, so do not compare them with runs that "
+        "finished other jobs."
+    )
+
+
 _NEXT_TO_NOTHING_GPU_S = 1.0
 """A preemption that costs less has no restart. It lost a part of an iteration at most."""
 

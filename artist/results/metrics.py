@@ -20,6 +20,7 @@ from artist.cluster.placement import Placement, machine_counts
 from artist.cluster.placement_shape import signature
 from artist.cluster.tree import ClusterTree
 from artist.engine.rows import EndReason, PlacementRow, Rows
+from artist.errors import PolicyError
 from artist.results.fragmentation import fragmented_gpus
 from artist.results.gpu_time import gpu_time, gpus_over_time, lost_ticks
 from artist.results.lower_bound import makespan_bound
@@ -69,7 +70,7 @@ def job_table(
         "gpus": [row.job.gpus for row in jobs],
         "gpus_min": [row.job.gpus_min for row in jobs],
         "gpus_max": [row.job.gpus_max for row in jobs],
-        "iterations": [row.job.iterations for row in jobs],
+        "iterations": [row.job.iterations - row.left for row in jobs],
         "arrival_s": seconds_column([row.arrival for row in jobs]),
         "start_s": seconds_column([row.start for row in jobs]),
         "finish_s": seconds_column([row.finish for row in jobs]),
@@ -88,10 +89,23 @@ def job_table(
         "source": ["|".join(sorted(part.sources)) for part in job_parts],
         **(_lost_to_others(job_parts) if contended else {}),
     }
+    if any(row.cancelled for row in jobs):
+        columns["cancelled"] = [int(row.cancelled) for row in jobs]
     table = typed("jobs", columns)
     for name in dict.fromkeys(name for row in jobs for name in row.job.hints):
         table[name] = [row.job.hints.get(name) for row in jobs]
     return table
+
+
+def finished_jobs(jobs: Table) -> Table:
+    """The rows of the table of jobs without those that were cancelled."""
+    if "cancelled" not in jobs:
+        return jobs
+    at = np.flatnonzero(np.asarray(jobs["cancelled"]) == 0).tolist()
+    return {
+        name: column[at] if isinstance(column, np.ndarray) else [column[index] for index in at]
+        for name, column in jobs.items()
+    }
 
 
 def _alone(jct_s: npt.NDArray[np.float64], alone_s: Sequence[float] | None) -> Table:
@@ -213,9 +227,16 @@ def summarise(
     `constant_share` gives the least comm ratio of a model on several GPUs, `least_scale` a job's
     compute time on its fastest kind of GPUs over that of the trace (`lower_bound.py`).
     """
-    arrival, finish = np.asarray(jobs["arrival_s"]), np.asarray(jobs["finish_s"])
-    makespan = float(finish.max() - arrival.min())
-    available = tree.gpus * makespan
+    ended_s, first_s = float(np.max(jobs["finish_s"])), float(np.min(jobs["arrival_s"]))
+    available = tree.gpus * (ended_s - first_s)
+    whole, jobs = jobs, finished_jobs(jobs)
+    cancelled = len(whole["arrival_s"]) - len(jobs["arrival_s"])
+    if not len(jobs["arrival_s"]):
+        raise PolicyError(
+            f"every job was cancelled ({cancelled:,}), so no job has a completion time; let the "
+            "policy finish some"
+        )
+    makespan = float(np.max(jobs["finish_s"])) - first_s
     spread = _spread("jct", jobs["jct_s"], (50, 95, 99))
     delays = _spread("queue_delay", jobs["queue_delay_s"], (95, 99))
     return {
@@ -223,6 +244,7 @@ def summarise(
         "gpus": tree.gpus,
         "jobs_total": jobs_total,
         "jobs_finished": sum(not row.cancelled for row in rows.jobs),
+        **({"jobs_cancelled": cancelled} if cancelled else {}),
         "makespan_s": makespan,
         "makespan_bound_s": _bound_s(rows, tree, constant_share, least_scale),
         **spread,
@@ -233,8 +255,8 @@ def summarise(
         **_kept(rows),
         **_shares(rows, available),
         "fragmentation": _fragmentation(timeline, tree),
-        "preemptions": int(np.sum(jobs["preemptions"])),
-        "migrations": int(np.sum(jobs["migrations"])),
+        "preemptions": int(np.sum(whole["preemptions"])),
+        "migrations": int(np.sum(whole["migrations"])),
         "preemption_cost_gpu_s": _preemption_cost_gpu_s(rows.placements),
         **_placements_per_level(rows, tree),
         **_iteration_times(rows.placements),
@@ -268,10 +290,12 @@ def _kept(rows: Rows) -> Mapping[str, float]:
 
     Lost work is a cost of preemptions, whatever the GPUs did in it.
     """
-    compute_s = {row.handle: row.job.compute_s for row in rows.jobs}
+    compute_s = {row.handle: row.job.compute_s for row in rows.jobs if not row.cancelled}
     comm_s = computing_s = 0.0
     wasted = 0
     for row, lost in zip(rows.placements, lost_ticks(rows), strict=True):
+        if row.handle not in compute_s:
+            continue
         kept = row.end - row.start - row.stalled - lost
         # The part of the kept time in which the job wrote checkpoints.
         saving = row.checkpoint_s / row.pace_s
@@ -280,7 +304,7 @@ def _kept(rows: Rows) -> Mapping[str, float]:
         comm_s += kept_s * (1.0 - share - saving)
         computing_s += kept_s * share
         wasted += row.stalled + lost + round(kept * saving)
-    count = len(rows.jobs)
+    count = len(compute_s)
     return {
         "comm_kept_mean_s": comm_s / count,
         "compute_kept_mean_s": computing_s / count,

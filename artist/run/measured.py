@@ -67,11 +67,11 @@ def summarise_measured(
     measured = measured_jobs(rows, jobs, window)
     seen = measured_timeline(timeline, window)
     within = summarise(measured_rows(rows, window), tree, measured, seen, 0)
-    whole = ("jobs_total", "jobs_finished", "makespan_s", "makespan_bound_s", "events")
+    whole = ("jobs_total", "jobs_finished", "jobs_cancelled", "makespan_s", "makespan_bound_s")
     return {
         **within,
         **measured_shares(seen, tree.gpus),
-        **{name: summary[name] for name in whole},
+        **{name: summary[name] for name in (*whole, "events") if name in summary},
         "jobs_measured": len(measured["arrival_s"]),
         "measured_from_s": window.start / TICKS_PER_S,
         "measured_until_s": window.end / TICKS_PER_S,

@@ -16,6 +16,8 @@ from test_slurm_policy import TWO, asked
 from artist.engine.rows import Rows
 from artist.policies.options import SlurmOptions
 from artist.policies.slurm.policy import Slurm
+from artist.results.caveats import cancelled_sentence
+from artist.results.metrics import finished_jobs, job_table, summarise, timeline_table
 from artist.rng import Draws
 from artist.units import seconds
 from artist.workload.job import Job
@@ -64,6 +66,21 @@ def test_a_cancelled_job_ends_and_is_not_counted_as_finished() -> None:
         "urgent": [(12.5, 22.5, "finished")],
     }
     assert {row.job.id: row.cancelled for row in rows.jobs} == {"victim": True, "urgent": False}
+
+
+def test_means_leave_out_a_cancelled_job() -> None:
+    rows = simulated(victim_and_urgent())
+    jobs, tree = job_table(rows), cluster([8])
+    summary = summarise(rows, tree, jobs, timeline_table(rows, tree), len(rows.jobs))
+    # `urgent` arrives at 12 s, runs from 12.5 to 22.5 s; the victim did 12 of its 300 iterations.
+    assert (summary["jobs_finished"], summary["jobs_cancelled"]) == (1, 1)
+    assert (summary["jct_mean_s"], summary["makespan_s"]) == (10.5, 22.5)
+    assert summary["finish_time_fairness_max"] == pytest.approx(1.05)
+    assert (jobs["cancelled"].tolist(), jobs["iterations"].tolist()) == ([1, 0], [12, 10])
+    assert finished_jobs(jobs)["job_id"] == ["urgent"]
+    assert "2 jobs were cancelled" in cancelled_sentence([summary, summary, {}])
+    kept = simulated(victim_and_urgent(), {"PreemptMode": "REQUEUE"})
+    assert "cancelled" not in job_table(kept)
 
 
 @pytest.mark.parametrize(

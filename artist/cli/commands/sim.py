@@ -75,6 +75,7 @@ def sim(
     chosen = options.scenario_of(context.params)
     from artist.errors import ConfigError
     from artist.results.caveats import last_job_sentence, slowest_job_sentence
+    from artist.results.metrics import finished_jobs
     from artist.results.run_directory import check_target, write_run
     from artist.run import simulate
 
@@ -128,9 +129,10 @@ def sim(
             print_text(sentence)
         if "tenants" in result.tables and (sentence := tenants_sentence(result.tables["tenants"])):
             print_text(sentence)
-        if sentence := last_job_sentence(result.tables["jobs"], summary["makespan_s"]):
+        jobs_done = finished_jobs(result.tables["jobs"])
+        if sentence := last_job_sentence(jobs_done, summary["makespan_s"]):
             print_text(sentence)
-        if sentence := slowest_job_sentence(result.tables["jobs"], result.tables["placements"]):
+        if sentence := slowest_job_sentence(jobs_done, result.tables["placements"]):
             print_text(sentence)
         _print_other_fabric(chosen)
         for remark in (*remarks(chosen), unread_quotas(chosen), sharing([chosen])):
@@ -152,8 +154,9 @@ def _store(scenario: Scenario, *, cache: bool) -> AbstractContextManager[Estimat
 def _say_run_to_recorded(result: Result, *, printed: bool) -> None:
     """Say how run times compare with recorded ones: below the table, or loudly if far from them."""
     from artist.results.caveats import run_to_recorded
+    from artist.results.metrics import finished_jobs
 
-    compared = run_to_recorded(result.tables["jobs"])
+    compared = run_to_recorded(finished_jobs(result.tables["jobs"]))
     if compared.much:
         note(f"warning: {compared.sentence()}")
     elif printed:

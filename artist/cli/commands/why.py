@@ -194,13 +194,14 @@ def _totals(story: dict[str, Any]) -> list[str]:
         if story["slowdown"] is None
         else f", {story['slowdown']:.3f} x the {told(story['alone_s'])} of its isolated run"
     )
+    ended = "was cancelled" if story.get("cancelled") else "finished"
     parts = [("waited", "queue_delay_s"), ("ran", "run_s")]
     spent = " and ".join(
         f"{word} {told(story[key])} ({100 * story[key] / jct_s if jct_s else 0:.1f} %)"
         for word, key in parts
     )
     return [
-        f"It finished {told(jct_s)} after its arrival{compared}.",
+        f"It {ended} {told(jct_s)} after its arrival{compared}.",
         f"It {spent}; of this run time {told(story['comm_s'])} was exposed communication and "
         f"{told(story['stalled_s'])} stood still; {told(story['lost_s'])} of work was "
         "lost.",

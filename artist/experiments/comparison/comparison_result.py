@@ -102,6 +102,8 @@ class Comparison:
     """What varies, as `--set` spells it: `policy`, `racks`; `settings` if several do."""
     preempts_freely: bool = False
     """Jobs were preempted or moved, and no run paid for it (`caveats.preempts_freely`)."""
+    cancelled: str = ""
+    """How many jobs of all runs were cancelled (`caveats.cancelled_sentence`); empty if none."""
     drawn: bool = False
     """Another seed would draw another trace."""
     replicates_asked: int = 0

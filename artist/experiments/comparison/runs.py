@@ -23,7 +23,7 @@ from artist.experiments.comparison.comparison_result import (
 from artist.experiments.comparison.metrics import BOUND
 from artist.experiments.comparison.variants import Variant
 from artist.experiments.executors import run_all
-from artist.results.caveats import preempts_freely
+from artist.results.caveats import cancelled_sentence, preempts_freely
 from artist.results.terms.chief_metrics import PARTS
 from artist.run import simulate
 
@@ -137,6 +137,7 @@ class Runs:
             },
             bounds_s={label: self._column(label, BOUND, replicates) for label in labels},
             preempts_freely=preempts_freely(ran),
+            cancelled=cancelled_sentence(ran),
             contention_idle="contention" in ran[0]
             and not any(one.get("contention_lost_job_h") for one in ran),
             policy=self._variants[0].scenario.policy,

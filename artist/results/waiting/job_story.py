@@ -69,6 +69,8 @@ def job_story(run: Path, job: str) -> Row:
         raise UnknownNameError("job", job, names, remedy)
     totals: Row = jobs.slice(names.index(job), 1).to_pylist()[0]
     alone_s = totals.setdefault("alone_s", None)
+    if totals.get("cancelled"):
+        alone_s = None  # of all its iterations, which it did not do
     stays = _of_job(_table(run, "placements"), job)
     for stay in stays:
         stay["slowdown"] = _slowdown(_submitted_s(stay, totals), alone_s, totals["iterations"])
