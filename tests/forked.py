@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -89,7 +90,8 @@ def _serve() -> None:
 
     application()
     for name in _IMPORTED_LATE:
-        import_module(name)
+        with suppress(ModuleNotFoundError):  # some need extras
+            import_module(name)
     gc.freeze()  # searches for cycles would copy the pages of all that
     for line in sys.stdin:
         child = os.fork()
