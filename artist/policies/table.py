@@ -30,8 +30,8 @@ POLICIES = Registry(
         Entry(
             "dally",
             "artist.policies.dally.policy:Dally",
-            "delay scheduling per network level, timers tuned from past waits; ranks jobs by "
-            "Nw_sens (artist explain Nw_sens)",
+            "jobs wait for GPUs close together, up to timers tuned from past waits; those that the "
+            "network slows most come first",
             f"{DALLY}, section IV-B",
         ),
         Entry(
@@ -114,7 +114,7 @@ POLICIES = Registry(
         Entry(
             "las",
             "artist.policies.classic:Classic",
-            "least attained service (GPU-seconds), preempting at the end of leases",
+            "least GPU time so far first (least attained service), preempting at the end of leases",
             f"{TIRESIAS}, section 3",
             {"order": "service", "preemption": "lease"},
         ),
@@ -154,7 +154,8 @@ POLICIES = Registry(
         Entry(
             "tiresias",
             "artist.policies.tiresias.policy:Tiresias",
-            "discretized two-dimensional LAS or Gittins index, consolidation by skew",
+            "queues by GPU time so far (two-dimensional LAS or Gittins index); skewed models wait "
+            "for GPUs close together",
             TIRESIAS,
         ),
         Entry(

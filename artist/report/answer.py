@@ -2,7 +2,7 @@
 
     las has the lowest average JCT, 26.9 h, 12 % below the next, tiresias [8 .. 16 %].
     Surely lower than fifo, srtf and 3 more; no difference beyond 2 % from dally; undecided
-    against tiresias (about 5 more permutations, if the difference stays).
+    against tiresias (about 5 more permutations would probably settle it).
 
 The sentences are about the first of the headline metrics that was compared. Where nothing is sure
 about it, the first sentence begins with that, and the second names the metric that is sure:
@@ -226,8 +226,8 @@ def _certainty(best: Best, comparison: Comparison) -> Iterator[str]:
     open_ = [one for one in best.with_verdict(UNDECIDED, LESS) if one not in slightly]
     if open_:
         nearest = min(open_, key=lambda one: best.others[one].enough or math.inf)
-        where = f" against {nearest}" if len(open_) > 1 else ""
-        more = what_may_decide(best.others[nearest], best.kind, where)
+        what = nearest if len(open_) > 1 else "it"
+        more = what_may_decide(best.others[nearest], best.kind, what)
         yield f"undecided against {_named(open_)}" + (f" ({more})" if more else "")
         if sure := [one for one in open_ if _table_is_sure(best, one, comparison)]:
             judged = f"{counted(comparison.family, 'difference')} and not {best.family} pairs"

@@ -1,8 +1,9 @@
 """Why the runs of a setting came out as they did, in a few sentences after the verdict.
 
 They name the world, the share of communication, and what makes most of the difference between the
-policies with the highest and the lowest average JCT: the cause of waiting, or the level of
-placements, in which the two differ most. The sentences are in `templates/explanation.html.j2`.
+policy with the lowest average JCT and the next, and the one with the highest: the cause of
+waiting, or the level of placements, in which the two differ most. The sentences are in
+`templates/explanation.html.j2`.
 """
 
 from __future__ import annotations
@@ -33,6 +34,12 @@ _TOLD = 0.05
 """A part that makes less of the difference is not told."""
 _EXPLAINED = 1 / 3
 """A part that makes so much of the difference is explained."""
+_SPREAD = {
+    "machine": "Jobs inside one machine",
+    "rack": "Jobs over several machines of a rack",
+    "network": "Jobs over several racks",
+}
+"""Level of a placement -> the jobs that are placed there."""
 _MOST_POLICIES = 4
 """Of more policies, only the two that communicate least and most are named."""
 
@@ -58,7 +65,7 @@ def _of_setting(study: Study, setting: Setting) -> dict[str, Any]:
         "shares": list(shares.items()),
         "all_named": len(shares) == len(setting.runs),
         "busiest": _busiest(runs),
-        "contrast": _contrast(study, setting),
+        "contrasts": list(_contrasts(study, setting)),
     }
 
 
@@ -90,30 +97,35 @@ def _busiest(runs: Sequence[RecordedRun]) -> str:
     })  # fmt: skip
 
 
-# -- the lowest and the highest average JCT -------------------------------------------
+# -- the lowest average JCT beside the next and the highest ---------------------------
 
 
-def _contrast(study: Study, setting: Setting) -> dict[str, Any] | None:
-    """What lies between the policies with the lowest and the highest average JCT.
+def _contrasts(study: Study, setting: Setting) -> Iterator[dict[str, Any]]:
+    """What lies between the policy with the lowest average JCT and the next, and the highest.
 
-    None if fewer than two share a replicate, or if nothing lies between them.
+    Nothing if fewer than two share a replicate, or if nothing lies between them.
     """
     groups = setting.comparable()
     if not groups:
-        return None
+        return
     shared = setting.shared_by(groups[0])
     runs = {policy: [setting.runs[policy][key] for key in shared] for policy in groups[0]}
     means = {p: float(np.mean([run.metric("jct_mean_s") for run in r])) for p, r in runs.items()}
-    low, high = (choose(means, key=lambda policy: means[policy]) for choose in (min, max))
-    gap_s = means[high] - means[low]
-    if not gap_s > _LEAST * means[high]:
-        return None
-    seconds = dict(zip(PARTS, difference(runs[high], runs[low]), strict=True))
+    low, *others = sorted(means, key=lambda policy: means[policy])
+    for high in dict.fromkeys((others[0], others[-1])):
+        gap_s = means[high] - means[low]
+        if gap_s > _LEAST * means[high]:
+            yield {"low": low, "high": high} | _difference(study, gap_s, runs[low], runs[high])
+
+
+def _difference(
+    study: Study, gap_s: float, low: Sequence[RecordedRun], high: Sequence[RecordedRun]
+) -> dict[str, Any]:
+    """The parts that a difference of average JCT consists of, and what explains the larger ones."""
+    seconds = dict(zip(PARTS, difference(high, low), strict=True))
     parts = sorted(seconds, key=lambda part: -abs(seconds[part]))
     unit = study.units[Quantity.JCT]
     return {
-        "low": low,
-        "high": high,
         "gap": time_text(gap_s, unit),
         "parts": [
             (part, time_text(abs(seconds[part]), unit), seconds[part] > 0)
@@ -124,7 +136,7 @@ def _contrast(study: Study, setting: Setting) -> dict[str, Any] | None:
             fact
             for part in parts
             if seconds[part] >= _EXPLAINED * gap_s
-            for fact in _FACTS.get(part, _no_fact)(study, runs[low], runs[high])
+            for fact in _FACTS.get(part, _no_fact)(study, low, high)
         ],
     }
 
@@ -168,7 +180,8 @@ def _communicating(
     level = max(ours, key=lambda one: ours[one] - theirs.get(one, 0.0))
     shares = [of.get(level, 0.0) for of in (ours, theirs)]
     if shares[0] - shares[1] >= _TOLD:
-        yield {"kind": "level", "level": level, "shares": shares}
+        spread = _SPREAD.get(level, f"Placements on the level {level}")
+        yield {"kind": "level", "spread": spread, "shares": shares}
 
 
 def _by_level(runs: Sequence[RecordedRun]) -> Mapping[str, float]:

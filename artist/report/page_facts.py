@@ -21,6 +21,7 @@ from artist.results.caveats import cancelled_sentence
 from artist.results.terms.chief_metrics import NAMES
 from artist.results.terms.glossary import Term
 from artist.results.terms.number_text import plain
+from artist.units import counted
 
 _MOST_POLICIES = 4
 """Of no more, if the registry has all, the head of the page says what they do."""
@@ -66,11 +67,12 @@ def lede(study: Study) -> dict[str, Any]:
 
 def _shape(run: RecordedRun) -> str:
     """The cluster's shape in words; empty if the run does not record it."""
-    sizes = [run.scenario.get(key) for key in SIZES]
-    if run.scenario.get("tree") is not None or not all(isinstance(size, int) for size in sizes):
+    sizes = [size for key in SIZES if isinstance(size := run.scenario.get(key), int)]
+    if run.scenario.get("tree") is not None or len(sizes) < len(SIZES):
         return str(run.scenario.get("cluster") or run.summary.get("cluster", ""))
-    racks, machines, each = sizes
-    return f"{racks} x {machines} machines with {each} GPUs each"
+    nouns = ("rack", "machine", "GPU")
+    racks, machines, gpus = (counted(*one) for one in zip(sizes, nouns, strict=True))
+    return f"{racks} of {machines} with {gpus} each"
 
 
 def headlines(study: Study) -> list[tuple[str, str, str]]:

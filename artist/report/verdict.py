@@ -26,6 +26,7 @@ from artist.results.statistics.compare_values import (
     LEAST_REPLICATES,
     MORE,
     NO_DIFFERENCE,
+    PERMUTATIONS,
     TOO_FEW,
     kind_of,
 )
@@ -42,6 +43,12 @@ _MUCH_LONGER = 1.1
 
 _AS_LONG = 1.005
 """A slowdown below it is 1 where three digits are shown."""
+
+_DIFFERING = {
+    "seeds": "each with a seed of its own",
+    PERMUTATIONS: "machines in another order each",
+}
+"""What independent replicates are (`kind_of`) -> in what they differ."""
 
 
 class _Compared(NamedTuple):
@@ -88,7 +95,7 @@ def _several(study: Study, compared: Sequence[_Compared], what: str) -> dict[str
     labels = [one.label for _ in HEADLINES for one in compared]
     counts = [len(one.replicates) for one in compared]
     pairs = f"all pairs of {what}, on these metrics"
-    pairs += ", in all settings" if what == "policies" else ""
+    pairs += ", in all settings" if what == "policies" and len(study.settings) > 1 else ""
     return {
         "what": what,
         "policy": study.policies[0],
@@ -103,6 +110,8 @@ def _several(study: Study, compared: Sequence[_Compared], what: str) -> dict[str
         "known": any(best.with_verdict(MORE, NO_DIFFERENCE) for best in judged),
         "certainty": _certainty(judged),
         "replicates": sorted({min(counts), max(counts)}),
+        "differing": _DIFFERING[judged[0].kind],
+        "equal": any(best.with_verdict(NO_DIFFERENCE) for best in judged),
         "means": _means(measured),
         "catastrophe": _catastrophe(study),
         "least": LEAST_REPLICATES,
@@ -193,6 +202,7 @@ def _one_run(study: Study, run: RecordedRun) -> dict[str, Any]:
         "words": partial(in_words, study),
         "summary": lambda metric: in_words(study, metric, run.metric(metric)),
         "against": "in isolation" if alone_column(run) == "alone_s" else "without communication",
+        "held": _held_while_any_waited(run),
         "last": _last(run),
         "waited": {
             "jobs": int(np.count_nonzero(waits > 0)),
@@ -203,6 +213,14 @@ def _one_run(study: Study, run: RecordedRun) -> dict[str, Any]:
         },
         "worst": _worst(study, run),
     }
+
+
+def _held_while_any_waited(run: RecordedRun) -> float:
+    """The share of GPU time that jobs held while any job waited; 0 if none did."""
+    rows = run.timeline
+    waiting_s = np.diff(rows["time_s"]) * (rows["jobs_waiting"][:-1] > 0)
+    whole_gpu_s = float(waiting_s.sum()) * run.metric("gpus")
+    return float(waiting_s @ rows["gpus_held"][:-1]) / whole_gpu_s if whole_gpu_s > 0 else 0.0
 
 
 def _last(run: RecordedRun) -> dict[str, Any]:

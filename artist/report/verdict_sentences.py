@@ -263,8 +263,8 @@ def _certainty(best: Best, equivalence: float) -> Iterator[str]:
     if open_ := [one for one in undecided if one not in best.passed_over]:
         # Each needs a number of its own; the pair that is decided first is the one to say.
         nearest = min(open_, key=lambda policy: best.others[policy].enough or math.inf)
-        where = f" against {nearest}" if len(open_) > 1 else ""
-        more = what_may_decide(best.others[nearest], best.kind, where)
+        what = nearest if len(open_) > 1 else "it"
+        more = what_may_decide(best.others[nearest], best.kind, what)
         yield f"undecided against {listed(open_)}" + (f" ({more})" if more else "")
     exact = best.exactly
     few = [policy for policy in best.with_verdict(TOO_FEW) if policy not in exact]
@@ -294,15 +294,15 @@ def family_words(count: int, of_what: str) -> str:
     return f"{count:,} comparisons are judged together (Holm): {of_what}."
 
 
-def what_may_decide(compared: ComparedValues, kind: str = "replicates", where: str = "") -> str:
+def what_may_decide(compared: ComparedValues, kind: str = "replicates", what: str = "it") -> str:
     """How many more decide in 80 % of cases, in words; empty unless undecided.
 
-    `kind`: more of what. `where`: what comes after the number.
+    `kind`: more of what. `what`: what is not decided.
     """
     if compared.verdict != UNDECIDED:
         return ""
     if compared.enough is None:
-        return f"more than {MOST_REPLICATES:,} {kind} would be needed{where}"
+        return f"more than {MOST_REPLICATES:,} {kind} would be needed to settle {what}"
     more = compared.enough - compared.replicates
     kind = kind.removesuffix("s") if more == 1 else kind
-    return f"about {more:,} more {kind}{where}, if the difference stays"
+    return f"about {more:,} more {kind} would probably settle {what}"

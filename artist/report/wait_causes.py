@@ -54,7 +54,7 @@ def _rows(table: FileColumns, texts: tuple[str, ...], numbers: tuple[str, ...]) 
 
 
 def causes_in_words(run: RecordedRun) -> list[str]:
-    """`other jobs came first, 97 % (64 % of it after a job lost its GPUs)`: longest first."""
+    """Causes and their shares, such as `other jobs came first, 97 %`: longest first."""
     by_cause, after_start_s = waited(run)
     total_s = sum(max(0.0, length_s) for length_s in by_cause.values())  # damaged runs
     texts = []
@@ -63,7 +63,8 @@ def causes_in_words(run: RecordedRun) -> list[str]:
             continue
         text = f"{cause_words(cause)}, {100 * length_s / total_s:.0f} %"
         if cause == ORDER and after_start_s >= _LEAST * length_s > 0:
-            text += f" ({100 * after_start_s / length_s:.0f} % of it after a job lost its GPUs)"
+            share = 100 * after_start_s / length_s
+            text += f" ({share:.0f} % of that by jobs that had lost their GPUs)"
         texts.append(text)
     return texts
 
@@ -75,6 +76,8 @@ def half_of_the_waiting(run: RecordedRun) -> str:
     few = int(np.searchsorted(np.cumsum(waits_s), waits_s.sum() / 2)) + 1
     if 4 * few > waiting:
         return ""
+    accounts = "account" if few > 1 else "accounts"
     return (
-        f"{counted(few, 'job')}, {percent(few / run.jobs.count)} % of all, did half of the waiting"
+        f"{counted(few, 'job')} ({percent(few / run.jobs.count)} %) {accounts} for half of the "
+        "waiting"
     )

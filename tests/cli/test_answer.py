@@ -52,7 +52,7 @@ def test_the_best_is_named_with_how_far_it_is_below_the_next() -> None:
 def test_what_is_open_is_told_with_what_may_decide_it() -> None:
     _, sure = answer(made(fifo=20, las=10, srtf=10.1))
     assert sure.startswith("Surely lower than fifo; undecided against srtf (about ")
-    assert sure.endswith(" more permutations, if the difference stays).")
+    assert sure.endswith(" more permutations would probably settle it).")
 
 
 @pytest.mark.parametrize("baseline_is_best", [True, False])

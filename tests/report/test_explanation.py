@@ -68,8 +68,8 @@ def test_waiting_is_explained_by_the_cause_that_differs_most() -> None:
     busy = run_with(causes={"gpus": 60.0, "order": 42.0}, queue_delay_mean_s=51.0)
     assert compared(busy=busy, calm=calm)[0] == (
         "A job takes 21 s longer under busy than under calm on average: 21 s more waiting. "
-        "The cause of waiting that differs most: other jobs came first, 21 s a job under busy, 1 s "
-        "under calm."
+        "Waits differ most in one cause: other jobs came first, 21 s a job under busy, 1 s under "
+        "calm."
     )
 
 
@@ -78,8 +78,25 @@ def test_communication_is_explained_by_the_level_of_placements() -> None:
     far = run_with({"machine": 1.0, "network": 3.0}, comm_kept_mean_s=40.0, queue_delay_mean_s=3.0)
     assert compared(near=near, far=far)[0] == (
         "A job takes 33 s longer under far than under near on average: 30 s more communication "
-        "and 3 s more waiting. Placements on the level network took 75 % of the GPU time under "
-        "far, 25 % under near."
+        "and 3 s more waiting. Jobs over several racks took 75 % of the GPU time under far, 25 % "
+        "under near."
+    )
+
+
+def test_the_lowest_is_held_against_the_next_and_the_highest() -> None:
+    waits = {name: run_with(queue_delay_mean_s=s) for name, s in (("c", 60), ("a", 10), ("b", 30))}
+    told = [text for text in compared(**waits) if "longer under" in text]
+    assert [text.split(" on average")[0] for text in told] == [
+        "A job takes 20 s longer under b than under a",
+        "A job takes 50 s longer under c than under a",
+    ]
+
+
+def test_a_level_of_the_users_own_keeps_its_name() -> None:
+    far = run_with({"pod": 3.0, "machine": 1.0}, comm_kept_mean_s=40.0)
+    assert (
+        "Placements on the level pod took 75 % of the GPU time under far"
+        in (compared(near=run_with({"machine": 4.0}), far=far)[0])
     )
 
 
@@ -168,7 +185,8 @@ def test_waits_for_other_jobs_are_told_apart_by_how_they_began(busy: Path) -> No
     by_cause, after_start_s = waited(run)
     share = 100 * after_start_s / by_cause["order"]
     assert any(
-        f"({share:.0f} % of it after a job lost its GPUs)" in t for t in causes_in_words(run)
+        f"({share:.0f} % of that by jobs that had lost their GPUs)" in t
+        for t in causes_in_words(run)
     )
     waits = pd.read_parquet(busy / "waits.parquet")
     again = waits[(waits["began"] != "arrived") & (waits["cause"].isin(["order", "left-free"]))]
@@ -178,7 +196,7 @@ def test_waits_for_other_jobs_are_told_apart_by_how_they_began(busy: Path) -> No
 @pytest.mark.parametrize(
     ("waits_s", "told"),
     [
-        ([50.0, 10.0, 10.0, 10.0, 10.0, 0.0], "1 job, 17 % of all, did half of the waiting"),
+        ([50.0, 10.0, 10.0, 10.0, 10.0, 0.0], "1 job (17 %) accounts for half of the waiting"),
         ([10.0, 10.0, 10.0, 10.0], ""),
         ([0.0, 0.0], ""),
     ],

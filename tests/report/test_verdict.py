@@ -165,7 +165,10 @@ def test_a_rare_catastrophe_is_named_in_the_first_lines() -> None:
         text.startswith("las with seed 1 and permutation 0 has a JCT mean 19.3 times the median of")
         for text in told
     )
-    assert any(text.startswith("Geometric means over 5 replicates.") for text in told)
+    assert any(
+        text.startswith("Geometric means over 5 runs of each, each with a seed of its own.")
+        for text in told
+    )
     assert not any("times the median" in text for text in words(on_seeds({"a": FAST, "b": SLOW})))
 
 
@@ -224,7 +227,7 @@ def test_one_run_says_who_waited_most_and_why(busy: Path) -> None:
     assert theirs.loc[theirs["wait_s"].idxmax()]["reason"] in text
     share = 100 * jobs["queue_delay_s"].sum() / jobs["jct_s"].sum()
     assert f"waiting is {share:.0f} % of the completion time" in text
-    assert text.endswith("nor from itself on another seed.")
+    assert text.endswith("artist compare runs several of each.")
 
 
 def test_one_run_names_the_job_that_finished_last(busy: Path, tmp_path: Path) -> None:
@@ -304,8 +307,17 @@ def test_both_shares_of_one_run_are_of_all_gpu_time(busy: Path) -> None:
     text = " ".join(words(group(read_runs([busy]))))
     summary = read_run(busy).summary
     held, computed = (100 * summary[f"gpu_{what}_share"] for what in ("allocated", "computing"))
-    assert f"Jobs held {held:.1f} % of the cluster" in text
-    assert f"In {computed:.1f} % of the cluster" in text
+    assert f"Of the cluster's GPU time, jobs held {held:.1f} % (" in text.replace("&#39;", "'")
+    assert f" % while any job waited); {computed:.1f} % went into computing." in text
+
+
+def test_gpus_that_are_held_while_jobs_wait_are_told_apart(busy: Path) -> None:
+    # Jobs wait for the first 10 of 100 s, in which 12 of 16 GPUs are held.
+    run = read_run(busy)
+    columns = ("time_s", [0, 10, 100]), ("jobs_waiting", [1, 0, 0]), ("gpus_held", [12, 2, 0])
+    timeline = FileColumns({}, {name: np.array(rows, float) for name, rows in columns}, 3)
+    run = dataclasses.replace(run, timeline=timeline, summary={**run.summary, "gpus": 16})
+    assert "(75 % while any job waited)" in " ".join(words(group([run])))
 
 
 def test_the_causes_of_waiting_have_their_shares(busy: Path) -> None:
@@ -315,7 +327,7 @@ def test_the_causes_of_waiting_have_their_shares(busy: Path) -> None:
     seconds = due.groupby(waits["cause"]).sum()
     seconds["order"] += (waits["wait_s"] - due).sum()  # while too few GPUs were left free
     shares = [100 * value / waits["wait_s"].sum() for value in seconds]
-    text = next(t for t in words(group(read_runs([busy]))) if "due to:" in t)
+    text = next(t for t in words(group(read_runs([busy]))) if "Causes of waiting:" in t)
     shown = [float(number) for number in re.findall(r", (\d+) % ?[.;(]", text)]
     assert shown == sorted(shown, reverse=True)
     assert shown == [round(v) for v in sorted(shares, reverse=True) if v >= 0.5]

@@ -58,7 +58,7 @@ def test_of_several_undecided_pairs_the_nearest_verdict_is_told() -> None:
         for one, other in ((NEAR, NEARER), (NEAR, FAST), (NEARER, FAST))
     ])  # fmt: skip
     near, nearer = (one.enough or math.inf for one in verdicts[1:])
-    assert f" against {'near' if near < nearer else 'nearer'}, if the difference " in told
+    assert f" would probably settle {'near' if near < nearer else 'nearer'})" in told
 
 
 def test_all_metrics_are_one_family() -> None:
@@ -80,9 +80,9 @@ def open_(ratio: float, low: float, high: float, more: int = 1) -> ComparedValue
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (1, "about 1 more permutation, if the difference stays"),
-        (2, "about 2 more permutations, if the difference stays"),
-        (1200, "about 1,200 more permutations, if the difference stays"),
+        (1, "about 1 more permutation would probably settle it"),
+        (2, "about 2 more permutations would probably settle it"),
+        (1200, "about 1,200 more permutations would probably settle it"),
     ],
 )
 def test_how_many_more_is_said_of_the_estimate(more: int, words: str) -> None:

@@ -20,7 +20,7 @@ Row: TypeAlias = dict[str, Any]
 
 CAUSE_WORDS: Mapping[str, str] = {
     "timer": "a delay timer",
-    "consolidation": "GPUs lay too far apart",
+    "consolidation": "free GPUs were too far apart",
     "links": "links were too busy",
     "quota": "the tenant's quota",
     "data": "its data was elsewhere",

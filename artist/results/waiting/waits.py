@@ -387,14 +387,14 @@ def _reason(cause: str, told: _Told | None, wait: _Figures) -> str:
         had = f"{wanted}, and {stayed}{'' if wait.behind else unused}{_too_few(told, wait)}"
     elif wait.since < A_MOMENT:
         had = (
-            "as many GPUs as it needs were last free at the moment it started, but other jobs came "
-            f"first; {wanted}"
+            f"{wanted}; that many were last free at the moment it started, but other jobs came "
+            "first"
         )
     else:
         before = _time(wait.since, wait.length)
         had = (
-            f"as many GPUs as it needs were last free {before} before it started, but "
-            f"other jobs got them; after that {_most_free(wait.most_since)}, and {wanted}"
+            f"{wanted}; that many were last free {before} before it started, but went to other "
+            f"jobs; from then on {_most_free(wait.most_since)}"
         )
     return f"{wait.behind}{had}; {_meanwhile(wait.served, wait.overtaken)}{besides}"
 
