@@ -324,7 +324,23 @@ def load_scenario(path: Path | None, flags: Mapping[str, Any], sets: Sequence[st
             )
         _, value = parse_yaml(text, f"--set {shortened(assignment)}")
         base = assign(base, key, value)
-    return validate(base, Scenario, "scenario")
+    return checked(base, "scenario")
+
+
+def checked(settings: Mapping[str, Any], where: str) -> Scenario:
+    """The scenario of settings that flags and `--set` give.
+
+    Raises:
+        ConfigError: a setting is unknown or out of range; starts with `where`, and names
+            `fabric.network.bandwidth` as `--set` does.
+    """
+    try:
+        return validate(settings, Scenario, where)
+    except ConfigError as cause:
+        named = str(cause)
+        for group, field in GROUPS.items():
+            named = named.replace(f"'{field}.", f"'{group}.")
+        raise ConfigError(named) from cause
 
 
 def assign(base: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from artist.config import Scenario, assign
+from artist.config import Scenario, assign, checked
 from artist.errors import ConfigError
 from artist.experiments.faults import faults
 from artist.experiments.relative_values import is_relative, scenario_at
@@ -30,8 +30,14 @@ MAX_RUNS = 100_000
 class Experiment(Document):
     """What `artist sweep` reads."""
 
-    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="also a folder name")
-    version: int = Field(ge=1, description="raise it when results are meant to change")
+    name: str = Field(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
+        description="also a folder name",
+        examples=["my-sweep"],
+    )
+    version: int = Field(
+        ge=1, description="raise it when results are meant to change", examples=[1]
+    )
     summary: str = Field(default="", description="what the experiment asks")
     base: dict[str, Any] = Field(default_factory=dict, description="scenario settings of all runs")
     grid: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(
@@ -63,9 +69,12 @@ def load_experiment(path: Path) -> Experiment:
         section = str(location[0])
         try:
             # Keys of the base are settings by their plain names, those of the grid as in --set.
-            settings = {key: value} if section == "base" else assign({}, key, value)
-            if section == "base" or not is_relative(value):
-                validate(settings, Scenario, section)
+            if section == "base":
+                validate({key: value}, Scenario, section)
+            else:
+                settings = assign({}, key, value)
+                if not is_relative(value):
+                    checked(settings, section)
         except ConfigError as cause:
             reason = str(cause).removeprefix(f"{section}: ")
             line = line_in(path, location)

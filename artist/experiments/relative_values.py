@@ -8,17 +8,17 @@ settings of the point make of it: twice the bandwidth of each fabric, say.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from artist import config
-from artist.cluster.fabric_options import level_of
+from artist.cluster.fabric_options import LevelOptions, level_of
 from artist.cluster.links import oversubscription
 from artist.cluster.with_units import QUANTITIES, read_quantity
-from artist.config import ARRIVALS, GROUPS, Scenario, assign
-from artist.errors import ConfigError, shortened
-from artist.io.documents import validate
+from artist.config import ARRIVALS, GROUPS, Scenario, assign, checked
+from artist.errors import ConfigError, did_you_mean, shortened
+from artist.failures.checkpoints import CheckpointOptions
 from artist.policies.own_file import entry_in_file, is_in_a_file
 from artist.policies.table import POLICIES
 from artist.run import asked_fabric, build_cluster, build_fabric, build_trace
@@ -66,13 +66,16 @@ def scenario_at(
                 changed = assign(changed, key, value)
         relative = [(key, value) for key, value in point if is_relative(value)]
         if relative:
-            scenario = validate(changed, Scenario, where)
+            scenario = checked(changed, where)
             for key, text in relative:
                 for own_key, value in _absolute(scenario, key, text).items():
                     changed = assign(changed, own_key, value)
     except ConfigError as cause:
-        raise ConfigError(f"{where}: {str(cause).removeprefix(f'{where}: ')}") from cause
-    return validate(changed, Scenario, where)
+        reason = str(cause).removeprefix(f"{where}: ")
+        if len(point) == 1 and where.endswith(one := "=".join(map(str, point[0]))):
+            reason = reason.removeprefix(f"{one}: ")
+        raise ConfigError(f"{where}: {reason}") from cause
+    return checked(changed, where)
 
 
 def _absolute(scenario: Scenario, key: str, text: str) -> Mapping[str, Any]:
@@ -98,9 +101,15 @@ def _absolute(scenario: Scenario, key: str, text: str) -> Mapping[str, Any]:
     if key == "arrivals":
         rate = ARRIVALS.fullmatch(str(now))
         prefix, now = ("poisson:", float(rate[1])) if rate and rate[1] else ("", now)
+    if now is None:
+        raise ConfigError(
+            f"{where}: {key} is not set, and only a number can be changed by so much; give the "
+            f"value itself, {key}=NUMBER"
+        )
     if isinstance(now, bool) or not isinstance(now, int | float):
-        is_now = "is not set" if now is None else f"is {shortened(now)}"
-        raise ConfigError(f"{where}: {key} {is_now}, and only a number can be changed by so much")
+        raise ConfigError(
+            f"{where}: {key} is {shortened(now)}, and only a number can be changed by so much"
+        )
     value: Any = _changed(now, sign, number, where)
     if name in QUANTITIES:
         key = key.removesuffix(name) + QUANTITIES[name].own_unit
@@ -145,9 +154,13 @@ def _present(scenario: Scenario, key: str) -> Any:
     if group == "fabric":
         return _of_level(scenario, *option.split(".", 1))
     if group == "checkpoint":
+        _check_known(key, option, CheckpointOptions.model_fields)
         return getattr(chosen, option, None)
     if group == "policy":
-        chosen = {**_policy_defaults(scenario.policy), **chosen}
+        defaults = _policy_defaults(scenario.policy)
+        if "(" not in scenario.policy:  # or the option may be one of the policy inside
+            _check_known(key, option, defaults)
+        chosen = {**defaults, **chosen}
     if group == "system" and option not in chosen:
         return getattr(asked_fabric(scenario, build_fabric(scenario)).system, option, None)
     for part in option.split("."):
@@ -155,10 +168,21 @@ def _present(scenario: Scenario, key: str) -> Any:
     return chosen
 
 
+def _check_known(key: str, option: str, known: Iterable[str]) -> None:
+    """Refuse an option that is misspelt: it would seem not to be set.
+
+    Raises:
+        ConfigError: names the option that may be meant.
+    """
+    if option not in (names := list(known)):
+        raise ConfigError(f"unknown setting {shortened(key)} ({did_you_mean(option, names)})")
+
+
 def _of_level(scenario: Scenario, name: str, key: str = "") -> Any:
     """A setting of a level of the fabric, as it is with the scenario's changes."""
     fabric = build_fabric(scenario)
     level = level_of(fabric, name)
+    _check_known(f"fabric.{name}.{key}", key, LevelOptions.model_fields)
     if key == "oversubscription":
         index = fabric.level_names.index(name)
         return oversubscription(build_cluster(scenario, fabric), fabric, index, 0)

@@ -200,7 +200,8 @@ def explain(error: ValidationError, model: type[BaseModel]) -> str:
         known = _fields(model, problem["loc"][:-1])
         return f"unknown setting '{key}': {did_you_mean(str(problem['loc'][-1]), known)}"
     if problem["type"] == "missing":
-        return f"setting '{key}' is missing"
+        example = _example(model, problem["loc"])
+        return f"setting '{key}' is missing" + (f"; add {example}" if example else "")
     if problem["type"] in ("too_short", "too_long"):
         has = problem["ctx"]["actual_length"]
         return f"'{key}' has {has}, expected {expected_in_words(problem)}"
@@ -208,6 +209,12 @@ def explain(error: ValidationError, model: type[BaseModel]) -> str:
         return f"'{key}' is {shortened(problem['input'])}, expected {expected}{_as_list(problem)}"
     message = one_line(problem["msg"].removeprefix("Value error, "), most=300)
     return f"'{key}': {message}, got {shortened(problem['input'])}" if key else message
+
+
+def _example(model: type[BaseModel], location: tuple[int | str, ...]) -> str:
+    """How to write a field of the outermost level, `version: 1`; empty if it has no example."""
+    field = model.model_fields.get(str(location[0])) if len(location) == 1 else None
+    return f"{location[0]}: {field.examples[0]}" if field and field.examples else ""
 
 
 _EXPECTED = {

@@ -66,7 +66,7 @@ def read_text(path: Path, error: type[ArtistError] = ConfigError) -> str:
             data = file.read(MAX_DOCUMENT_BYTES + 1)
     except (OSError, ValueError) as cause:
         reason = getattr(cause, "strerror", None) or cause
-        raise error(f"{path}: cannot be read ({reason})") from cause
+        raise error(f"{path}: cannot be read ({reason}); give a readable file") from cause
     if len(data) > MAX_DOCUMENT_BYTES:
         raise error(f"{path}: more than {MAX_DOCUMENT_BYTES >> 20} MiB; split it or list less")
     try:

@@ -20,7 +20,7 @@ FLAGS = [
     (("--measure-from", "2weeks"), 2, ["--measure-from '2weeks'", "such as 2h"]),
     (("--fabric", "nowhere.yaml"), 2, ["nowhere.yaml", "cannot be read"]),
     (("--failures", "meta-rcs"), 2, ["'meta-rcs'", "did you mean 'meta-rsc'", "list failures"]),
-    (("--failures", "nowhere.yaml"), 2, ["nowhere.yaml", "cannot be read"]),
+    (("--failures", "nowhere.yaml"), 2, ["nowhere.yaml", "cannot be read", "give a readable file"]),
     (("--set", "checkpoint.interval_s=0"), 2, ["'checkpoint.interval_s'", "above 0", "got 0"]),
     (("--set", "checkpoint=3"), 2, ["'checkpoint'", "3"]),
     (("--backend", "analytic"), 2, ["did you mean 'analytical'"]),

@@ -138,6 +138,11 @@ def test_compare_says_that_the_fabric_is_changed(artist, trace: Path) -> None:
     ("arguments", "words"),
     [
         (("sim", "--set", "fabric.network.bandwidth=100"), "needs a unit (Gbit/s, Gbps"),
+        (("sim", "--set", "fabric.network.bandwidth=twice"), "'fabric.network.bandwidth': expe"),
+        (
+            ("sim", "--set", "fabric.network.bandwith=9Gbit/s"),
+            "unknown setting 'fabric.network.bandwith': did you mean 'bandwidth'?",
+        ),
         (("sim", "--set", "fabric.netwrk.latency=1us"), "did you mean 'network'?"),
         (("compare", "--set", "fabric.netwrk.latency=1us"), "did you mean 'network'?"),
         ((*ON_TWO, "--set", "racks=3"), "changes a level"),

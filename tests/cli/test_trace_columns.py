@@ -226,6 +226,9 @@ def test_a_whole_mapping_is_proposed_and_accepted_with_one_flag(artist, own: Pat
     assert "units\tduration\th\tsure\tthe column's name ends in it\n" in shown.stdout
     assert "write it with artist trace columns jobs.csv --accept" in shown.stderr
     assert "no model of the catalogue is near SqueezeNet (batch size 32), VGG" in shown.stderr
+    remedy = "all jobs without a known model one with --model-rule MODEL"
+    assert remedy in shown.stderr
+    assert remedy in artist(*SIM, *FLAGS).stderr
     assert not (own / "jobs.csv.columns.yaml").exists()
     told = json.loads(artist("trace", "columns", "jobs.csv", "--format", "json").stdout)
     assert told["entries"][0]["confidence"] == "sure"

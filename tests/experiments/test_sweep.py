@@ -148,6 +148,12 @@ def test_finished_runs_are_left_untouched_by_a_resume(tmp_path: Path) -> None:
         ),
         ("name: x\nversion: 1\ngrid: {racks: []}\n", "racks"),
         ("name: x\nversion: 0\n", "version"),
+        ("name: x\n", "e.yaml:1: setting 'version' is missing; add version: 1$"),
+        ("version: 1\n", "e.yaml:1: setting 'name' is missing; add name: my-sweep$"),
+        (
+            "name: x\nversion: 1\ngrid:\n  fabric.network.bandwith: [9Gbit/s]\n",
+            "e.yaml:4: grid: unknown setting 'fabric.network.bandwith': did you mean 'bandwidth'",
+        ),
         ("name: ../x\nversion: 1\n", "name"),
         ("name: x\nversion: 1\nbase: {racks: 0}\n", "racks"),
         ("name: x\nversion: 1\ngrid: {racks: [1, 1]}\n", "twice"),

@@ -177,6 +177,21 @@ def test_what_is_no_assignment_is_refused(text: str) -> None:
         ("racks", ["+2", "x1.125"], r"racks=\+2 and racks=x1.125 are the same scenario"),
         ("racks", ["+0"], "as given and racks=\\+0 are the same scenario"),
         ("rack", ["+1"], "unknown setting 'rack'"),
+        (
+            "restart_s",
+            ["x2"],
+            r"^--vary restart_s=x2: restart_s is not set, .*; give the value itself, restart_s=NUM",
+        ),
+        (
+            "fabric.network.bandwith",
+            ["x2"],
+            "^--vary fabric.network.bandwith=x2: unknown setting 'fabric.network.bandwith' "
+            r"\(did you mean 'bandwidth'\?\)$",
+        ),
+        ("fabric.network.bandwith", ["9Gbit/s", "x2"], ": unknown setting 'fabric.network.bandw"),
+        ("fabric.network.bandwidth", ["twice", "x2"], ": 'fabric.network.bandwidth': expected a "),
+        ("policy.orde", ["x2"], r"unknown setting 'policy.orde' \(did you mean 'order'\?\)$"),
+        ("checkpoint.cost", ["x2"], r"unknown setting 'checkpoint.cost' \(did you mean 'cost_s'"),
     ],
 )
 def test_values_that_cannot_be_compared_are_refused_before_a_run(

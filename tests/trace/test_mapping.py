@@ -159,6 +159,14 @@ def test_dates_that_do_not_tell_the_day_are_refused(tmp_path: Path, rows: tuple[
         read(path, columns={"arrival_s": "when"}, units={"arrival_s": "date"})
 
 
+def test_the_first_date_that_is_ambiguous_is_named(tmp_path: Path) -> None:
+    dates = ("2025-03-03 08:00", "2025-03-15 08:00", "03/04/2025 08:00", "05/06/2025 08:00")
+    lines = "".join(f"{name},{date},1,60\n" for name, date in zip("abcd", dates, strict=True))
+    path = put(tmp_path, "t.csv", f"job_id,when,num_gpus,duration\n{lines}")
+    with pytest.raises(TraceError, match=r"t\.csv:4: .* is '03/04/2025 08:00', expected a date"):
+        read(path, columns={"arrival_s": "when"}, units={"arrival_s": "date"})
+
+
 @pytest.mark.parametrize(("unit", "days"), [("day-first", 31), ("month-first", 1)])
 def test_a_unit_says_which_part_of_a_date_is_the_day(tmp_path: Path, unit: str, days: int) -> None:
     rows = "a,01/07/2020,1,60\nb,01/08/2020,1,60\n"

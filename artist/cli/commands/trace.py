@@ -404,7 +404,7 @@ def _print_proposal(source: Path, proposal: Proposal, format_: Format, *, accept
         names = one_line(", ".join(proposal.unknown), most=400)
         note(
             f"no model of the catalogue is near {names}; say which they are with --models "
-            "NAME=MODEL, or give all one with --model-rule MODEL"
+            "NAME=MODEL, or give all jobs without a known model one with --model-rule MODEL"
         )
 
 

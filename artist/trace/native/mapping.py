@@ -42,6 +42,7 @@ from artist.trace.native.time_units import (
     DATES,
     UNITS,
     Unit,
+    day_and_month,
     is_date,
     order_is_unknown,
     reader_of_dates,
@@ -297,7 +298,12 @@ def _seconds(cell: object, unit: str) -> object:
     return cell if np.isnan(value) else scaled(value, unit)
 
 
-_ORDER = "say --units {0}=day-first or {0}=month-first"
+def _day_is_unknown(table: Table, name: str, texts: Sequence[str]) -> TraceError:
+    """The error that names the first date whose day and month could be exchanged."""
+    index = next(row for row, text in enumerate(texts) if day_and_month(text))
+    expected = "a date whose day is known: no row like it has a part above 12, or two contradict"
+    remedy = f"say --units {name}=day-first or {name}=month-first"
+    return table.error(index, name, expected, remedy)
 
 
 def _from_dates(table: Table, name: str, unit: str) -> list[float]:
@@ -313,11 +319,7 @@ def _from_dates(table: Table, name: str, unit: str) -> list[float]:
             if is_date(text):
                 expected += ", with a zone in all rows or in none"
             if unit == DATE and order_is_unknown(texts):
-                expected = (
-                    "a date whose day is known: no row, or two that contradict, have a part above "
-                    "12"
-                )
-                raise table.error(index, name, expected, _ORDER.format(name))
+                raise _day_is_unknown(table, name, texts)
             others = [later for later in range(index + 1, len(texts)) if read(texts[later]) is None]
             raise table.error(index, name, expected, others=others)
         moments.append(moment_s)

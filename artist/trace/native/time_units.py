@@ -158,6 +158,11 @@ def reader_of_dates(
     return lambda text: read(_iso(text, day_first))
 
 
+def day_and_month(text: str) -> re.Match[str] | None:
+    """The parts of a date such as `6/7/2020`, of which either may be the day; None of others."""
+    return _DAY_AND_MONTH.fullmatch(text.strip())
+
+
 def order_is_unknown(texts: Sequence[str]) -> bool:
     """Whether dates such as 6/7/2020 do not tell which part is the day."""
     return _day_first(texts) is None
@@ -165,7 +170,7 @@ def order_is_unknown(texts: Sequence[str]) -> bool:
 
 def _day_first(texts: Sequence[str]) -> bool | None:
     """Whether days come before months in a column; None if no row tells, or two contradict."""
-    parts = [match for text in texts if (match := _DAY_AND_MONTH.fullmatch(text.strip()))]
+    parts = [match for text in texts if (match := day_and_month(text))]
     if all(part[2] == "." for part in parts):
         return True
     first, second = (any(int(part[index]) > 12 for part in parts) for index in (1, 3))
@@ -174,7 +179,7 @@ def _day_first(texts: Sequence[str]) -> bool | None:
 
 def _iso(text: str, day_first: bool) -> str:
     """A date with its day or month first as `2020-06-13...`; any other text as it is."""
-    match = _DAY_AND_MONTH.fullmatch(text.strip())
+    match = day_and_month(text)
     if match is None:
         return text
     one, _, other, year, rest = match.groups()
