@@ -7,11 +7,12 @@ from math import isnan
 from typing import Any
 
 from artist.cli.comparison_json import as_json
-from artist.cli.comparison_text import MOST_ROWS, interval_text
+from artist.cli.comparison_text import MOST_ROWS
 from artist.cli.output import print_table, print_text
 from artist.experiments.comparison.across import Across, Domain, domains
 from artist.experiments.comparison.assumptions import AS_GIVEN, Effect, effects
 from artist.experiments.comparison.comparison_result import Comparison
+from artist.report.metric_text import interval_text
 from artist.results.statistics.compare_values import Verdict
 from artist.results.terms.number_text import listed
 from artist.units import counted

@@ -6,8 +6,8 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING
 
 from artist.cli.comparison_notes import what_to_ask_next
-from artist.cli.comparison_text import interval_text
 from artist.cli.output import print_table, print_text
+from artist.report.metric_text import interval_text
 from artist.results.terms.chief_metrics import IN_WORDS
 from artist.results.terms.number_text import percent, short
 

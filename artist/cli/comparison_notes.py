@@ -6,7 +6,9 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from artist.cli.summary_text import intervals_words
-from artist.report.answer import value_text
+from artist.report.answer import unit_of
+from artist.report.failure_costs import MOST_TOLD, of_losses, tells_costs
+from artist.report.metric_text import value_text
 from artist.results.caveats import more_is_worse
 from artist.results.terms.number_text import listed, short, time_text
 from artist.units import counted
@@ -53,9 +55,6 @@ def _contention_idle(comparison: Comparison) -> Iterator[str]:
         )
 
 
-_MOST_TOLD = 4
-"""Of more variants, those that lose least and most are told."""
-
 _FASTER = {
     "waiting": "wait less, since those that a failure stops let others go first",
     "communication": "communicate less, since those that a failure stops get other GPUs, which lie "
@@ -82,17 +81,17 @@ def _failures(comparison: Comparison) -> Iterator[str]:
             "jobs would show what failures cost."
         )
         return
-    by_loss = sorted(failed, key=lambda variant: failed[variant].lost_gpu_h)
-    told = by_loss if len(by_loss) <= _MOST_TOLD else [by_loss[0], by_loss[-1]]
-    costs = [
-        f"{short(failed[variant].lost_gpu_h)} GPU-hours of work with {variant} "
-        f"({counted(round(failed[variant].stopped), 'stop')} of jobs)"
-        for variant in told
-    ]
-    yield (
-        "Lost to failures in a run, on average: "
-        f"{(' to ' if len(told) < len(by_loss) else '; ').join(costs)}."
-    )
+    if not tells_costs(comparison):
+        told = of_losses(failed)
+        costs = [
+            f"{short(failed[variant].lost_gpu_h)} GPU-hours of work with {variant} "
+            f"({counted(round(failed[variant].stopped), 'stop')} of jobs)"
+            for variant in told
+        ]
+        yield (
+            "Lost to failures in a run, on average: "
+            f"{(' to ' if len(told) < len(failed) else '; ').join(costs)}."
+        )
     yield from _faster_with_failures(comparison)
 
 
@@ -127,7 +126,7 @@ def _intervals(comparison: Comparison) -> Iterator[str]:
             found.setdefault(intervals_words(*ends_s), []).append(variant)
     if not found:
         return
-    if len(found) > _MOST_TOLD:
+    if len(found) > MOST_TOLD:
         ends = [*zip(*comparison.intervals_s.values(), strict=True)]
         found = {intervals_words(min(ends[0]), max(ends[1])): [*comparison.intervals_s]}
     everywhere = len(found) == 1 and len(comparison.intervals_s) == len(comparison.variants)
@@ -181,7 +180,7 @@ def _oracles(comparison: Comparison, best_variants: Sequence[Best]) -> str:
         return f"{told}."
     means = {one: mean for one, mean in comparison.means("jct_mean_s").items() if one in others}
     lowest = min(means, key=lambda policy: means[policy])
-    value = value_text("jct_mean_s", means[lowest])
+    value = value_text("jct_mean_s", means[lowest], unit_of(comparison, "jct_mean_s"))
     return f"{told}; of the others {lowest} has the lowest average JCT, {value}."
 
 

@@ -7,12 +7,13 @@ means beside it, which are geometric.
 
 from __future__ import annotations
 
-from math import isnan
+import itertools
 from typing import TYPE_CHECKING
 
 from artist.cli.comparison_notes import notes
 from artist.cli.output import print_table, print_text
-from artist.report.answer import answer, value_text
+from artist.report.answer import answer, unit_of
+from artist.report.metric_text import JOINTLY, interval_text, value_text
 from artist.report.verdict_sentences import metric_name, share_text
 from artist.results.caveats import FREE_PREEMPTIONS
 from artist.results.statistics.catastrophes import unseen
@@ -23,9 +24,7 @@ from artist.results.statistics.compare_values import (
     ComparedValues,
     sure_but_within,
 )
-from artist.results.statistics.holm import undecided_together
-from artist.results.terms.glossary import unit_after
-from artist.results.terms.number_text import HOUR, percent, short, time_unit
+from artist.results.terms.number_text import percent
 from artist.units import counted
 
 if TYPE_CHECKING:
@@ -48,10 +47,13 @@ REST = (
 
 def print_comparison(comparison: Comparison, also: Sequence[str] = ()) -> None:
     """Print the answer and other sentences, the table, what its verdicts mean, and caveats."""
-    for sentence in (*answer(comparison), *also):
+    said = [*answer(comparison), *also]
+    for sentence in said:
         print_text(sentence)
-    _print_table(comparison)
-    print_text(_what_verdicts_mean(comparison))
+    columns, rows = _table(comparison)
+    print_table(_title(comparison, len(rows)), columns, rows)
+    jointly = any(JOINTLY in text for text in itertools.chain(said, *rows))
+    print_text(_what_verdicts_mean(comparison, jointly=jointly))
     if comparison.cancelled:
         print_text(comparison.cancelled)
     if comparison.preempts_freely:
@@ -65,13 +67,15 @@ def scope(comparison: Comparison) -> str:
     jobs, gpus = ({*each.values()} for each in (comparison.jobs, comparison.gpus))
     traces = {*comparison.traces.values()}
     on = f"{counted(min(jobs), 'job')} of {traces.pop()}" if len(jobs | traces) == 2 else ""
-    where = f"{min(gpus):,} GPUs" if len(gpus) == 1 else f"{min(gpus):,} to {max(gpus):,} GPUs"
+    most = counted(max(gpus), "GPU")
+    where = most if len(gpus) == 1 else f"{min(gpus):,} to {most}"
     draw = " of one draw" if comparison.one_draw else ""
     count = counted(comparison.independent, comparison.kind.removesuffix("s"))
     return ", ".join(filter(None, (on, where, f"{count}{draw}")))
 
 
-def _print_table(comparison: Comparison) -> None:
+def _table(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
+    """The names of the columns, and a row per variant."""
     baseline = comparison.variants[0]
     metrics = comparison.metrics[:MOST_METRICS]
     shown = _shown(comparison)
@@ -85,7 +89,7 @@ def _print_table(comparison: Comparison) -> None:
     names = [metric_name(metric) for metric in metrics]
     level = f"{100 * comparison.level:g} %"
     columns = [cell for name in names for cell in (name, f"against {baseline}, {level}")]
-    print_table(_title(comparison, len(shown)), (comparison.setting, *columns), rows)
+    return [comparison.setting, *columns], rows
 
 
 def _title(comparison: Comparison, shown: int) -> str:
@@ -120,10 +124,9 @@ def _shown(comparison: Comparison) -> Sequence[str]:
 
 
 def _means(comparison: Comparison, metric: str, variants: Sequence[str]) -> dict[str, str]:
-    """Variant -> its mean, all in the unit that suits the least one."""
-    means = {one: mean for one, mean in comparison.means(metric).items() if one in variants}
-    unit = time_unit(min(means.values()))
-    return {one: value_text(metric, mean, unit) for one, mean in means.items()}
+    """Variant -> its mean, all in one unit."""
+    means, unit = comparison.means(metric), unit_of(comparison, metric)
+    return {one: value_text(metric, means[one], unit) for one in variants}
 
 
 def _against(comparison: Comparison, variant: str, metric: str) -> str:
@@ -143,41 +146,11 @@ def verdict_text(compared: ComparedValues, comparison: Comparison) -> str:
     return str(compared.verdict)
 
 
-def interval_text(metric: str, compared: ComparedValues) -> str:
-    """`-6.4 % [-9.2 .. -3.6]`, or a difference in units where there is no ratio.
+def _what_verdicts_mean(comparison: Comparison, *, jointly: bool) -> str:
+    """What is judged together, and what so few replicates cannot show: one line.
 
-    What is undecided only since it is judged together with others has its joint interval.
+    `jointly`: an interval above is marked with this word.
     """
-    if compared.verdict == "identical":
-        return ""
-    jointly = undecided_together(compared) and not isnan(compared.joint_low)
-    ends = (compared.low, compared.high)
-    if jointly:
-        ends = (compared.joint_low, compared.joint_high)
-    if isnan(compared.ratio):
-        size, unit = (HOUR, " GPU-h") if metric.endswith("_gpu_s") else (1.0, unit_after(metric))
-        middle, *ends_text = (_signed(value / size) for value in (compared.difference, *ends))
-    else:
-        unit = " %"
-        middle, *ends_text = (_change(value) for value in (compared.ratio, *ends))
-    if isnan(compared.low):
-        return f"{middle}{unit}"
-    return f"{middle}{unit} [{' .. '.join(ends_text)}{' jointly' if jointly else ''}]"
-
-
-def _change(ratio: float) -> str:
-    """A ratio as a change in percent with its sign."""
-    value = 100 * (ratio - 1)
-    text = f"{value:+,.0f}" if abs(value) >= 100 else f"{value:+.1f}"
-    return "0.0" if text in ("-0.0", "+0.0") else text
-
-
-def _signed(value: float) -> str:
-    return f"{'-' if value < 0 else '+'}{short(abs(value))}"
-
-
-def _what_verdicts_mean(comparison: Comparison) -> str:
-    """What is judged together, and what so few replicates cannot show: one line."""
     if not comparison.family:
         if any(map(comparison.exact, comparison.metrics)):
             return "exact: the same under all orders of machines, on this trace."
@@ -195,9 +168,8 @@ def _what_verdicts_mean(comparison: Comparison) -> str:
         text += f" and {pairs} pairs" if pairs > 1 else ""
         text += " are judged together (Holm)"
     text += "."
-    best = [one for each in comparison.best_variants() for one in each.others.values()]
-    if any(map(undecided_together, [*every, *best])):
-        text += " Jointly: the interval after that."
+    if jointly:
+        text += " An interval marked jointly is the wider one after that."
     if any(one.verdict in (LESS, MORE) for one in every):
         missed, count = percent(unseen(comparison.independent)), comparison.independent
         text += (

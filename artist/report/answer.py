@@ -12,6 +12,8 @@ about it, the first sentence begins with that, and the second names the metric t
 
 A third names the options that some of the policies lack.
 
+Where failures vary, what they cost comes first (`failure_costs.py`).
+
 All pairs of variants are judged together, since the best one is picked from the data.
 """
 
@@ -21,6 +23,8 @@ import math
 from collections.abc import Iterator, Sequence
 
 from artist.experiments.comparison.comparison_result import Comparison
+from artist.report.failure_costs import failure_costs, tells_costs
+from artist.report.metric_text import JOINTLY, value_text
 from artist.report.verdict_sentences import metric_name, share_text, what_may_decide
 from artist.results.statistics.best_policy import Best
 from artist.results.statistics.compare_values import (
@@ -35,14 +39,10 @@ from artist.results.statistics.compare_values import (
     sure_but_within,
 )
 from artist.results.statistics.holm import undecided_together
-from artist.results.terms.glossary import find, unit_after
 from artist.results.terms.number_text import (
     DisplayUnit,
-    gpu_hours_text,
     listed,
     percent,
-    short,
-    time_text,
     time_unit,
 )
 from artist.units import counted
@@ -63,6 +63,9 @@ def answer(comparison: Comparison) -> list[str]:
     if not bests:
         return []
     best, *others = bests
+    partly = [f"Not all else is equal: {one}." for one in comparison.partly_taken]
+    if tells_costs(comparison):
+        return [*failure_costs(comparison, best.metric), *partly]
     what, parts = _what(best, comparison), [*_certainty(best, comparison)]
     alike = _all_alike(best, comparison) if best.passed_over else _all_equal(best, comparison)
     if alike and (best.passed_over or not _sure(best)):
@@ -73,25 +76,18 @@ def answer(comparison: Comparison) -> list[str]:
         parts += [f"but {_what(one, comparison)}" for one in others if _all_sure(one)][:1]
     sure = "; ".join(parts)
     second = [f"{sure[0].upper()}{sure[1:]}."] if sure else []
-    partly = [f"Not all else is equal: {one}." for one in comparison.partly_taken]
     return [f"{what}.", *second, *partly]
 
 
-def value_text(metric: str, value: float, unit: DisplayUnit | None = None) -> str:
-    """A metric with the unit that suits it: `26.9 h`, `14.0 %`. Times may be given a unit."""
-    term = find(metric)
-    if metric.endswith("_share"):
-        return f"{100 * value:.1f} %"
-    if term is not None and term.unit == "s":
-        return time_text(value, unit)
-    if term is not None and term.unit == "GPU-s":
-        return gpu_hours_text(value)
-    return f"{short(value)}{unit_after(metric)}"
+def unit_of(comparison: Comparison, metric: str) -> DisplayUnit:
+    """The unit of a metric's means in table and sentences: that which suits the least one."""
+    return time_unit(min(comparison.means(metric).values()))
 
 
 def _what(best: Best, comparison: Comparison) -> str:
     """Which variant is best, and how far below the next policy, or the setting to begin with."""
-    name, value = metric_name(best.metric), value_text(best.metric, best.value)
+    unit = unit_of(comparison, best.metric)
+    name, value = metric_name(best.metric), value_text(best.metric, best.value, unit)
     if not best.others:
         return f"the {name} is {value} under all {len(best.policies)}"
     have = "has" if len(best.policies) == 1 else "have"
@@ -114,7 +110,7 @@ def _what(best: Best, comparison: Comparison) -> str:
 def _alike(best: Best, comparison: Comparison) -> str:
     """That no variant differs beyond the equivalence, with their values, and which takes more."""
     names, means = [*best.policies, *best.others], comparison.means(best.metric)
-    unit = time_unit(min(means[one] for one in names))
+    unit = unit_of(comparison, best.metric)
     values = listed([value_text(best.metric, means[one], unit) for one in names[:_MOST_NAMES]])
     if len(names) > _MOST_NAMES:
         ends = (choose(means[one] for one in names) for choose in (min, max))
@@ -133,9 +129,10 @@ def _passed_over(best: Best, comparison: Comparison) -> str:
     are = "are" if len(best.passed_over) > 1 else "is"
     beyond = share_text(comparison.equivalence)
     # They share one mean, the least.
-    mean = value_text(best.metric, comparison.means(best.metric)[best.passed_over[0]])
+    mean = comparison.means(best.metric)[best.passed_over[0]]
+    told = value_text(best.metric, mean, unit_of(comparison, best.metric))
     names, more = " and ".join(best.passed_over), _takes_more(best, comparison)
-    return f"; {names} ({mean}) {are} no better beyond {beyond}, and {more}"
+    return f"; {names} ({told}) {are} no better beyond {beyond}, and {more}"
 
 
 def _takes_more(best: Best, comparison: Comparison) -> str:
@@ -164,7 +161,7 @@ def _below(compared: ComparedValues) -> str:
     if jointly:
         ends = (compared.joint_low, compared.joint_high)
     low, high = (100 * (1 - 1 / ratio) for ratio in ends)
-    return f" [{_digits(low)} .. {_digits(high)} %{' jointly' if jointly else ''}]"
+    return f" [{_digits(low)} .. {_digits(high)} %{JOINTLY if jointly else ''}]"
 
 
 def _digits(value: float) -> str:

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from artist.cli.comparison_notes import notes
-from artist.cli.comparison_text import MOST_ROWS, interval_text, print_comparison
+from artist.cli.comparison_text import MOST_ROWS, print_comparison
 from artist.cli.remarks import same_with_turns
 from artist.config import Scenario
 from artist.experiments.comparison.comparison_result import Comparison, Failed, compared
 from artist.experiments.comparison.shown import shown_rows
 from artist.policies.table import POLICIES
 from artist.report.answer import answer
+from artist.report.metric_text import interval_text
 from artist.report.verdict_sentences import best_sentence
 from artist.results.statistics.holm import undecided_together
 
@@ -357,6 +358,29 @@ def test_a_column_has_one_unit(capsys) -> None:
     assert [row[1] for row in table(capsys.readouterr().out)[1:]] == ["5.02 h", "501 h"]
 
 
+def test_table_and_sentences_have_one_unit_for_one_metric(capsys) -> None:
+    """Times of ten days are told in hours where the least time is one of hours."""
+    print_comparison(made("policy", srtf=20, fifo=250, las=260))
+    out = capsys.readouterr().out
+    assert " d," not in out.partition("\n# ")[0]
+    assert "of the others fifo has the lowest average JCT, 250 h." in out
+
+
+def test_jointly_is_explained_only_where_an_interval_has_it(capsys) -> None:
+    rng, seen = np.random.default_rng(3), set()
+    for count in (2, 8):
+        for _ in range(10):
+            values = {
+                name: {"jct_mean_s": tuple(np.exp(rng.normal(0.08 * place, 0.1, 6)))}
+                for place, name in enumerate("abcdefgh"[:count])
+            }
+            print_comparison(compared("racks", values, ORDERS[:6], 0.02, None))
+            out = capsys.readouterr().out
+            assert ("An interval marked jointly" in out) == (" jointly]" in out)
+            seen.add(" jointly]" in out)
+    assert seen == {True, False}
+
+
 def test_an_interval_beside_undecided_never_excludes_no_difference() -> None:
     """Among many, a difference that is sure alone is not; then the joint interval is shown."""
     rng, joint = np.random.default_rng(3), 0
@@ -408,9 +432,11 @@ def test_one_line_says_what_is_judged_together_and_what_may_not_show(capsys) -> 
 PARTS = ("waiting", "communication", "preemption and restarts", "computing")
 
 
-def failing(outages: float, lost_gpu_h: float, *, saved: float = 0.0) -> Comparison:
+def failing(
+    outages: float, lost_gpu_h: float, *, saved: float = 0.0, setting: str = "settings"
+) -> Comparison:
     """Without failures and with some; those save so many hours of communication per job."""
-    whole = made("failures", **{"none": 10, "f.yaml": 10 - saved})
+    whole = made(setting, **{"none": 10, "f.yaml": 10 - saved})
     return replace(
         whole,
         failed={"f.yaml": Failed(outages, 3 * outages, lost_gpu_h)},
@@ -446,6 +472,50 @@ def test_lost_gpu_hours_are_told_where_something_fails() -> None:
         "jobs)."
     )
     assert not any("failures" in one for one in notes(made("failures", none=10, other=11)))
+
+
+def test_where_failures_vary_the_answer_is_what_they_cost(capsys) -> None:
+    """Not which of them has the lowest JCT."""
+    asked = failing(2, 31.5, setting="failures")
+    some = Failed(2, 6, 31.5, 0.0, 7.25, 5.0, 12.0)
+    asked = replace(asked, failed={"none": Failed(0, 0, 0.0, 0.0, 7.0), "f.yaml": some})
+    costs, change = answer(asked)
+    assert costs == (
+        "f.yaml costs, in a run on average: 31.5 GPU-hours of lost work (6 stops of jobs), 7.25 of "
+        "checkpoints (7 without failures), 5 of restarts, 12 out of service."
+    )
+    assert change.startswith("JCT mean against none, 10 h: with f.yaml it ")
+    assert not any("Lost to failures" in one for one in notes(asked))
+    print_comparison(asked)
+    assert capsys.readouterr().out.startswith(costs)
+    assert answer(replace(asked, failed={}))[0].startswith("f.yaml and none are alike")
+
+
+@pytest.mark.parametrize(
+    ("hours", "words"),
+    [
+        (10.0, "it does not surely change, "),
+        (12.0, "it surely rises, +"),
+        (8.0, "it surely falls, -"),
+    ],
+)
+def test_how_failures_change_the_jct_is_told_with_its_verdict(hours: float, words: str) -> None:
+    noise = np.exp(np.random.default_rng(7).normal(0, 0.05, (2, 8)))
+    values = {
+        name: {"jct_mean_s": tuple(3600 * mean * row)}
+        for name, mean, row in zip(("none", "f.yaml"), (10.0, hours), noise, strict=True)
+    }
+    comparison = compared("failures", values, ORDERS, 0.02, None)
+    *_, change = answer(replace(comparison, failed={"f.yaml": Failed(1, 1, 1)}))
+    assert f"with f.yaml {words}" in change
+    assert change.endswith("].")
+
+
+def test_failures_that_change_nothing_say_so() -> None:
+    same = dict.fromkeys(("none", "f.yaml"), made(none=10, other=11).values["none"])
+    comparison = compared("failures", same, ORDERS, 0.02, None)
+    *_, change = answer(replace(comparison, failed={"f.yaml": Failed(1, 1, 1)}))
+    assert change.endswith("with f.yaml it stays the same.")
 
 
 def test_a_variant_that_is_faster_with_failures_is_told_with_its_cause() -> None:
@@ -489,7 +559,10 @@ def test_the_command_knows_what_failed(artist, tmp_path: Path) -> None:
     )
     asked = (*ASKED[:-2], "--policies", "fifo", "--permutations", "2", "--vary")
     told = artist(*asked, "failures=none,f.yaml").stdout
-    assert "GPU-hours of work with failures=f.yaml" in told
+    assert "# fabric a100" in told.splitlines()[0]
+    assert told.splitlines()[1].startswith("failures=f.yaml costs, in a run on average: ")
+    of_policies = (*ASKED, "--permutations", "2", "--failures", "f.yaml")
+    assert "GPU-hours of work with fifo" in artist(*of_policies).stdout
     assert "No unit failed in these runs" in artist(*asked, "failures=none,meta-rsc").stdout
 
 

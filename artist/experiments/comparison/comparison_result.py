@@ -71,6 +71,11 @@ class Failed(NamedTuple):
     lost_gpu_h: float
     slowed_gpu_h: float = 0.0
     """By which slow units lengthened computing."""
+    checkpoint_gpu_h: float = 0.0
+    restart_gpu_h: float = 0.0
+    """Restarts, migrations and holds, whatever stopped the job; with iterations cut short."""
+    out_gpu_h: float = 0.0
+    """GPU time out of service until the last job finished."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -209,11 +209,15 @@ class Runs:
 
 
 def _failed(summaries: Sequence[Summary]) -> Failed:
-    names = ("outages", "failures", "lost_gpu_s", "slowed_gpu_s")
-    outages, stopped, lost_gpu_s, slowed_gpu_s = (
-        fmean(one.get(name, 0.0) for one in summaries) for name in names
+    outages, stopped = (
+        fmean(one.get(name, 0.0) for one in summaries) for name in ("outages", "failures")
     )
-    return Failed(outages, stopped, lost_gpu_s / 3600, slowed_gpu_s / 3600)
+    lost, slowed, checkpoint, cost, out = (
+        fmean(one.get(f"{name}_gpu_s", 0.0) for one in summaries) / 3600
+        for name in ("lost", "slowed", "checkpoint", "preemption_cost", "withdrawn")
+    )
+    # What failures destroyed is a part of what stops cost.
+    return Failed(outages, stopped, lost, slowed, checkpoint, cost - lost, out)
 
 
 def _held_gpu_h(summary: Summary) -> float:

@@ -1,0 +1,94 @@
+"""What failures cost, as the answer of a comparison of failures.
+
+    failures=f.yaml costs, in a run on average: 776 GPU-hours of lost work (180 stops of jobs), 296
+    of checkpoints, 412 of restarts, 320 out of service.
+    JCT mean against failures=none, 38.4 h: with failures=f.yaml it does not surely change, -2.7 %
+    [-7.1 .. +2.0].
+
+A part that there is without failures too (checkpoints, restarts after preemptions) says how much.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from artist.experiments.comparison.comparison_result import Comparison, Failed
+from artist.report.metric_text import interval_text, value_text
+from artist.report.verdict_sentences import metric_name, share_text
+from artist.results.statistics.compare_values import (
+    IDENTICAL,
+    LESS,
+    MORE,
+    NO_DIFFERENCE,
+    TOO_FEW,
+    UNDECIDED,
+)
+from artist.results.terms.number_text import short
+from artist.units import counted
+
+SETTING = "failures"
+
+MOST_TOLD = 4
+"""Of more variants, those that lose least and most are told."""
+
+_CHANGES = {
+    IDENTICAL: "stays the same",
+    LESS: "surely falls",
+    MORE: "surely rises",
+    UNDECIDED: "does not surely change",
+    TOO_FEW: "changes, with too few replicates for a verdict",
+}
+
+
+def tells_costs(comparison: Comparison) -> bool:
+    """Whether a comparison asks what failures cost, and some happened."""
+    return comparison.setting == SETTING and any(map(_happened, comparison.failed.values()))
+
+
+def failure_costs(comparison: Comparison, metric: str) -> Iterator[str]:
+    """What the failures of each variant cost, and how they change a metric."""
+    failed = {name: one for name, one in comparison.failed.items() if _happened(one)}
+    none = next((name for name in comparison.variants if name not in failed), None)
+    without = comparison.failed.get(none or "", Failed(0, 0, 0))
+    for variant in of_losses(failed):
+        yield f"{variant} costs, in a run on average: {_parts(failed[variant], without)}."
+    baseline, *others = comparison.variants
+    mean = value_text(metric, comparison.means(metric)[baseline])
+    changes = [_change(comparison, metric, one) for one in others[:MOST_TOLD]]
+    yield f"{metric_name(metric)} against {baseline}, {mean}: {'; '.join(changes)}."
+
+
+def of_losses(failed: Mapping[str, Failed]) -> list[str]:
+    """The variants to tell, by the work that they lose."""
+    by_loss = sorted(failed, key=lambda name: failed[name].lost_gpu_h)
+    return by_loss if len(by_loss) <= MOST_TOLD else [by_loss[0], by_loss[-1]]
+
+
+def _happened(failed: Failed) -> bool:
+    return failed.outages > 0
+
+
+def _parts(failed: Failed, without: Failed) -> str:
+    """GPU-hours of each kind; in brackets those that there are without failures too."""
+    stops = counted(round(failed.stopped), "stop")
+    parts = [f"{short(failed.lost_gpu_h)} GPU-hours of lost work ({stops} of jobs)"]
+    for what, here, there in (
+        ("of checkpoints", failed.checkpoint_gpu_h, without.checkpoint_gpu_h),
+        ("of restarts", failed.restart_gpu_h, without.restart_gpu_h),
+    ):
+        if here:
+            beside = f" ({short(there)} without failures)" if there else ""
+            parts.append(f"{short(here)} {what}{beside}")
+    return ", ".join([*parts, f"{short(failed.out_gpu_h)} out of service"])
+
+
+def _change(comparison: Comparison, metric: str, variant: str) -> str:
+    """`with f.yaml it does not surely change, -2.7 % [-7.1 .. +2.0]`."""
+    compared = comparison.differences[variant][metric]
+    word = _CHANGES.get(compared.verdict, "")
+    if variant in comparison.exact(metric):
+        word = "changes on this trace, whatever the order of machines"
+    elif compared.verdict == NO_DIFFERENCE:
+        word = f"changes by less than {share_text(comparison.equivalence)}"
+    text = f"with {variant} it {word}"
+    return text if compared.verdict == IDENTICAL else f"{text}, {interval_text(metric, compared)}"
