@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from artist.cli.output import print_table, print_text
 from artist.results.terms.number_text import listed, percent, short
+from artist.units import counted
 
 if TYPE_CHECKING:
     from artist.experiments.comparison.costs import Amount, Costs, Priced
@@ -45,7 +46,7 @@ def print_costs(found: Sequence[Priced], costs: Costs, setting: str) -> None:
         print_text(
             f"A price under settings comes on top: with {one.variant} a GPU-hour costs "
             f"{short(costs.gpu_hour)} + {short(one.extra_gpu_hour)} = {short(whole)}{unit}, for "
-            f"each of all {one.gpus:,} GPUs."
+            f"each of all {counted(one.gpus, 'GPU')}."
         )
 
 

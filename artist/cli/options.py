@@ -41,8 +41,10 @@ def _time(option: str) -> Callable[[str], float]:
 
 
 FormatOption = Annotated[Format, typer.Option("--format", help="Of stdout.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="No progress, no hints.")]
-NoHints = Annotated[bool, typer.Option("--quiet", help="No hints.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", help="No progress, no notes; stdout stays the same.")
+]
+NoHints = Annotated[bool, typer.Option("--quiet", help="No notes; stdout stays the same.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what --out wrote before.")]
 OverwriteFiles = Annotated[bool, typer.Option("--overwrite", help="Replace files that are there.")]
 

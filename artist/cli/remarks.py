@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from artist.units import counted
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -36,6 +38,28 @@ def unread_quotas(scenario: Scenario) -> str:
     if not scenario.tenants or getattr(build_policy(scenario), "has_quotas", False):
         return ""
     return f"{scenario.policy} keeps no quotas of tenants; quota({scenario.policy}) does."
+
+
+def without_tenant(scenario: Scenario) -> str:
+    """A sentence if a scenario names tenants and some job, or all, belong to none."""
+    from artist.run import build_cluster, build_fabric, build_trace
+
+    if not scenario.tenants:
+        return ""
+    jobs = build_trace(scenario, build_cluster(scenario, build_fabric(scenario))).jobs
+    count = sum(job.tenant is None for job in jobs)
+    if not count:
+        return ""
+    if count == len(jobs):
+        return (
+            "No job belongs to a tenant with a quota; --columns tenant=COLUMN names the column of "
+            "the trace."
+        )
+    belong = "belongs" if count == 1 else "belong"
+    return (
+        f"{count:,} of {counted(len(jobs), 'job')} {belong} to no tenant, which counts as above "
+        "quota; fill in the tenant in the trace."
+    )
 
 
 def sharing(scenarios: Iterable[Scenario]) -> str:
@@ -144,7 +168,7 @@ def _other_machines(scenario: Scenario) -> str:
     if gpus == fabric.machine.gpus:
         return ""
     return (
-        f"Fabric {fabric.name} describes machines of {fabric.machine.gpus} GPUs, but this cluster "
-        f"has machines of {gpus}; their links are taken as they are (gpus_per_machine changes the "
-        "cluster)."
+        f"Fabric {fabric.name} describes machines of {counted(fabric.machine.gpus, 'GPU')}, but "
+        f"this cluster has machines of {gpus}; their links are taken as they are "
+        "(gpus_per_machine changes the cluster)."
     )

@@ -15,6 +15,7 @@ from artist.results.terms.chief_metrics import FIRST_OF_A_RUN, GROUPS_OF_A_RUN
 from artist.results.terms.glossary import find
 from artist.results.terms.number_text import (
     FEW_DAYS,
+    HOUR,
     DisplayUnit,
     gpu_hours_text,
     short,
@@ -34,6 +35,9 @@ _REPEATS = {"comm_kept_mean": "comm_time_mean", "compute_kept_mean": "compute_ti
 _NOT_SHOWN = ("policy", "trace", "gpus", "jobs_total", "comm_time_share")
 
 
+_LEAST_SLOWDOWN = 0.00005
+"""Less would be printed as 0.00 %."""
+
 _MOST_TENANTS = 8
 """More are counted, not named; `tenants.parquet` has all."""
 
@@ -47,7 +51,7 @@ def print_summary(summary: Mapping[str, Any]) -> None:
         figures.pop("iteration_slowdown_mean", None)  # no job slows another down: it says nothing
     figures["communication"] = communicating_share(summary)
     unit = time_unit(summary["jct_p95_s"], days=FEW_DAYS)
-    title = f"{summary['policy']} on {summary['trace']}, {summary['gpus']} GPUs"
+    title = f"{summary['policy']} on {summary['trace']}, {counted(summary['gpus'], 'GPU')}"
     print_facts(title, _rows({name: figures.pop(name) for name in FIRST_OF_A_RUN}, unit))
     for heading, group in _groups(figures):
         print_facts(heading, _rows(group, unit))
@@ -94,12 +98,13 @@ def _shown(name: str, value: Any, unit: DisplayUnit) -> Any:
 
 
 def communication_sentence(summary: Mapping[str, Any]) -> str:
-    """The sentence about communication's share of the GPU time that jobs held."""
+    """Communication's share of the GPU time that jobs held, and how `comm_time_share` differs."""
     held, communicating = (summary[f"gpu_{part}_share"] for part in ("allocated", "communicating"))
     return (
         f"Jobs held {100 * held:.1f} % of the cluster's GPU time. Of that, "
         f"{100 * communicating / held:.1f} % went into communication that computing does not "
-        "hide, inside machines and between them."
+        "hide, inside machines and between them; of the jobs' running time, not weighed by GPUs, "
+        f"it is {100 * summary['comm_time_share']:.1f} % (comm_time_share)."
     )
 
 
@@ -127,7 +132,7 @@ def print_sentences(summary: Mapping[str, Any], scenario: Scenario) -> None:
             f"this one took {makespan_s / bound_s:,.2f} times as long."
         )
     if "contention" in summary:
-        print_text(_contention_sentence(summary, scenario))
+        print_text(contention_sentence(summary, scenario))
     if "gpu_shared_share" in summary:
         print_text(
             f"Several jobs shared a GPU in {100 * summary['gpu_shared_share']:.1f} % of the "
@@ -149,14 +154,11 @@ def print_sentences(summary: Mapping[str, Any], scenario: Scenario) -> None:
 
 
 def tenants_sentence(tenants: Table) -> str:
-    """How long the jobs of each tenant waited on average, the longest wait first."""
+    """How long the jobs of each tenant waited, the longest wait first; empty if none had jobs."""
     rows = zip(tenants["tenant"], tenants["jobs"], tenants["queue_delay_mean_s"], strict=True)
-    waits = sorted((-float(wait_s), str(name)) for name, jobs, wait_s in rows if jobs)
+    waits = sorted((-round(float(wait_s), 3), str(name)) for name, jobs, wait_s in rows if jobs)
     if not waits:
-        return (
-            "No job belongs to a tenant with a quota; --columns tenant=COLUMN names the column of "
-            "the trace."
-        )
+        return ""
     unit = time_unit(-waits[0][0], days=FEW_DAYS)
     told = [f"{one_line(name, 40)} {time_text(-wait_s, unit)}" for wait_s, name in waits]
     rest = len(told) - _MOST_TENANTS
@@ -164,7 +166,7 @@ def tenants_sentence(tenants: Table) -> str:
     return f"Mean wait of a job by tenant: {', '.join(told[:_MOST_TENANTS])}{more}."
 
 
-def _contention_sentence(summary: Mapping[str, Any], scenario: Scenario) -> str:
+def contention_sentence(summary: Mapping[str, Any], scenario: Scenario) -> str:
     """What jobs lost to each other on links, or why they lost nothing."""
     from artist.results.caveats import nothing_lost
     from artist.run import build_cluster, build_fabric
@@ -173,10 +175,16 @@ def _contention_sentence(summary: Mapping[str, Any], scenario: Scenario) -> str:
     if not lost_h:
         fabric = build_fabric(scenario)
         return nothing_lost(build_cluster(scenario, fabric), fabric)
+    mean, p95 = (summary[f"contention_slowdown_{which}"] for which in ("mean", "p95"))
+    if max(mean, p95) < _LEAST_SLOWDOWN:
+        lost = "less than 1 s" if lost_h * HOUR < 1 else time_text(lost_h * HOUR)
+        return (
+            f"Jobs lost next to nothing to each other on links: {lost} in all, under "
+            f"{100 * _LEAST_SLOWDOWN:g} % of their run times (contention {summary['contention']})."
+        )
     return (
         f"Jobs lost {lost_h:,.{1 if lost_h >= 10 else 3}f} job-hours to each other on links, and "
-        f"so ran {100 * summary['contention_slowdown_mean']:.2f} % longer on average, "
-        f"{100 * summary['contention_slowdown_p95']:.2f} % at the 95th percentile "
+        f"so ran {100 * mean:.2f} % longer on average, {100 * p95:.2f} % at the 95th percentile "
         f"(contention {summary['contention']})."
     )
 
@@ -185,7 +193,7 @@ def _measured_sentence(summary: Mapping[str, Any]) -> str:
     """Which part of the run the figures are about."""
     start, end = (time_text(summary[f"measured_{edge}_s"]) for edge in ("from", "until"))
     return (
-        f"Measured from {start} to {end}: the {summary['jobs_measured']:,} jobs that arrive then, "
+        f"Measured from {start} to {end}: {counted(summary['jobs_measured'], 'job')} of that time, "
         "and GPU time up to the end of it. Makespan, failures and tenants are those of the whole "
         "run."
     )
@@ -250,7 +258,8 @@ def _failures_sentence(summary: Mapping[str, Any]) -> str:
             return f"{slow}; nothing failed."
         slow += ". "
     return slow + (
-        f"{summary['outages']:,} outages; failures stopped jobs {summary['failures']:,} times and "
+        f"{counted(summary['outages'], 'outage')}; failures stopped jobs "
+        f"{counted(summary['failures'], 'time')} and "
         f"cost {lost_h:,.1f} GPU-hours of work, checkpoints {saving_h:,.1f}. Of the time in which "
         f"a job held GPUs, {100 * summary['training_time_ratio_mean']:.1f} % was productive on "
         "average (training_time_ratio_mean)."

@@ -154,7 +154,7 @@ def _short_text(result: Result) -> str:
     `<Result: dally on tiny-poisson, 64 GPUs, 20 jobs: makespan 41,230 s, mean JCT 9,876 s>`
     """
     summary = result.summary
-    what = f"{summary['policy']} on {summary['trace']}, {summary['gpus']:,} GPUs"
+    what = f"{summary['policy']} on {summary['trace']}, {counted(summary['gpus'], 'GPU')}"
     jobs = f"{counted(summary['jobs_total'], 'job')}"
     times = f"makespan {summary['makespan_s']:,.0f} s, mean JCT {summary['jct_mean_s']:,.0f} s"
     return f"<Result: {what}, {jobs}: {times}>"

@@ -65,7 +65,7 @@ def _assumed_gpu(scenario: Scenario, fabric: Fabric, kinds: Collection[str]) -> 
 
 
 def busiest_model(jobs: Table) -> str:
-    """Which model makes most of the communication, in GPU-seconds; empty without communication."""
+    """Which model makes most of the communication, in GPU-seconds; empty if none makes half."""
     import numpy as np
 
     gpu_s = np.asarray(jobs["comm_s"]) * np.asarray(jobs["gpus"])
@@ -75,4 +75,6 @@ def busiest_model(jobs: Table) -> str:
     names, model = np.unique(np.asarray(jobs["model"], dtype=str), return_inverse=True)
     by_model = np.bincount(model, weights=gpu_s)
     most = int(np.argmax(by_model))
+    if by_model[most] < total_gpu_s / 2:
+        return ""
     return f"{names[most]} makes {100 * by_model[most] / total_gpu_s:.0f} % of the communication"

@@ -315,3 +315,28 @@ def test_no_meaning_leans_on_the_line_before_it() -> None:
     texts = [one.meaning for one in (*METRICS, *TERMS)]
     texts += [line.meaning for lines in columns.TABLES.values() for line in lines]
     assert [text for text in texts if text.startswith("the same")] == []
+
+
+def test_a_changed_fabric_is_explained_as_it_is_in_force(artist) -> None:
+    """Four to one between the machines of a100 is one to one: an uplink carries a flow."""
+    changes = ("--set", "fabric.network.bandwidth=x2", "--set", "fabric.machine.oversubscription=4")
+    plain, changed = (artist("explain", "a100", *more).stdout for more in ((), changes))
+    title = "# fabric a100 with machine oversubscription 4:1, network bandwidth 3201 Gbit/s: DGX"
+    assert changed.startswith(title)
+    assert "\nnetwork\tRing\t1600 Gbit/s" in plain
+    assert "\nnetwork\tRing\t3201 Gbit/s" in changed
+    assert plain.splitlines()[2:4] == changed.splitlines()[2:4]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("jct", "--set", "fabric.rack.latency=1us"), "only of a fabric, and 'jct' is none"),
+        (("a100", "--set", "racks=3"), "--set 'racks=3': expected fabric.LEVEL.KEY=VALUE here"),
+        (("a100", "--set", "fabric.rak.latency=1us"), "did you mean 'rack'?"),
+    ],
+)
+def test_what_is_no_change_of_a_fabric_is_refused(artist, arguments, words) -> None:
+    ran = artist("explain", *arguments)
+    assert ran.returncode == 2
+    assert words in ran.stderr

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+import re
+from pathlib import Path
 
 import pytest
 
 from artist.cli.comparison_details import _how_narrow, _spread, _verdict
-from artist.cli.comparison_text import interval_text
 from artist.cli.output import print_facts, print_table
 from artist.config import Scenario
 from artist.experiments.comparison.compare import compare
 from artist.experiments.comparison.comparison_result import Comparison, Widest
 from artist.report.comparison_table import Cell
+from artist.report.metric_text import interval_text
 from artist.results.statistics.compare_values import ComparedValues
 
 
@@ -99,3 +101,38 @@ def test_what_the_budget_left_open_names_what_is_counted() -> None:
 
     assert text(0.05).endswith(" more seeds would make it 5 %")
     assert "; more than 10,000 seeds" in text(0.0001)
+
+
+ONE_OF_MANY = re.compile(
+    r"(?<![\d.,])1 (jobs|GPUs|runs|machines|racks|times|outages|rows|seeds|permutations|replicates"
+    r"|orders|policies|worlds|columns|levels|links|files|figures|stops|differences)\b"
+)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("sim",),
+        ("sim", "--contention", "mean", "--failures", "f.yaml", "--measure-until", "1h"),
+        ("compare", "--policies", "fifo,las", "--permutations", "1", "--all"),
+        ("compare", "--vary", "racks=1,2", "--policies", "fifo", "--permutations", "1"),
+        ("sweep", "one.yaml", "--out", "runs"),
+        ("trace", "stats", "one.csv"),
+        ("cluster", "show"),
+    ],
+)
+def test_one_of_anything_has_no_plural(artist, tmp_path: Path, command: tuple[str, ...]) -> None:
+    (tmp_path / "one.csv").write_text(
+        "job_id,num_gpus,submit_time,duration,model\nx,1,0,60,resnet50\n"
+    )
+    (tmp_path / "f.yaml").write_text(
+        "outages: [{kind: machine, unit: 0, at_s: 5, duration_s: 5}]\n"
+    )
+    (tmp_path / "one.yaml").write_text(
+        "name: e\nversion: 1\nbase: {trace: one.csv, racks: 1}\ngrid: {policy: [fifo]}\n"
+    )
+    sizes = ("--racks", "1", "--machines-per-rack", "1", "--gpus-per-machine", "1")
+    where = {"sweep": (), "trace": (), "cluster": sizes}
+    ran = artist(*command, *where.get(command[0], (*sizes, "--trace", "one.csv")))
+    assert ran.returncode == 0, ran.stderr
+    assert not ONE_OF_MANY.findall(ran.stdout + ran.stderr)

@@ -44,7 +44,24 @@ def test_table_goes_to_stdout_without_colours_and_hints_to_stderr(artist) -> Non
     assert "\nmakespan\t" in ran.stdout
     assert "\x1b" not in ran.stdout
     assert "--out DIR" in ran.stderr
-    assert artist("sim", "--trace", "tiny-batch", "--racks", "1", "--quiet").stderr == ""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("sim", "--trace", "tiny-batch", "--racks", "1"),
+        ("compare", "--trace", "tiny-batch", "--racks", "1", "--policies", "fifo,las"),
+    ],
+)
+def test_quiet_takes_all_of_stderr_and_nothing_of_stdout(artist, command: tuple[str, ...]) -> None:
+    loud, quiet = artist(*command), artist(*command, "--quiet")
+    assert quiet.stderr == ""
+    told = [
+        [line for line in ran.stdout.splitlines() if not line.startswith("wall")]
+        for ran in (loud, quiet)
+    ]
+    assert told[0] == told[1]
+    assert told[0][0].startswith("# fabric a100")  # in which world that is true
 
 
 def test_run_directory_holds_rows_that_agree_with_the_summary(artist, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from artist.cli.commands.explain import explain
 from artist.cli.summary_text import (
     chosen_intervals_sentence,
     communication_sentence,
+    contention_sentence,
     intervals_words,
     print_summary,
     tenants_sentence,
@@ -89,7 +90,8 @@ def test_communication_is_one_figure_and_one_sentence() -> None:
     summary = {"gpu_allocated_share": 0.8, "gpu_communicating_share": 0.2, "comm_time_share": 0.9}
     assert communication_sentence(summary) == (
         "Jobs held 80.0 % of the cluster's GPU time. Of that, 25.0 % went into communication that "
-        "computing does not hide, inside machines and between them."
+        "computing does not hide, inside machines and between them; of the jobs' running time, not "
+        "weighed by GPUs, it is 90.0 % (comm_time_share)."
     )
 
 
@@ -120,8 +122,68 @@ def test_the_mean_wait_of_each_tenant_is_told_the_longest_first() -> None:
 
 
 def test_without_jobs_of_tenants_no_wait_is_told() -> None:
-    told = tenants_sentence({"tenant": ["a"], "jobs": [0], "queue_delay_mean_s": [0.0]})
-    assert told.startswith("No job belongs to a tenant with a quota; --columns tenant=COLUMN")
+    assert tenants_sentence({"tenant": ["a"], "jobs": [0], "queue_delay_mean_s": [0.0]}) == ""
+
+
+@pytest.mark.parametrize(
+    ("tenants", "words"),
+    [
+        (("", ""), "No job belongs to a tenant with a quota; --columns tenant=COLUMN names the "),
+        (("a", ""), "1 of 2 jobs belongs to no tenant, which counts as above quota; fill in the "),
+        (("a", "a"), ""),
+    ],
+)
+@pytest.mark.parametrize("command", ["sim", "compare"])
+def test_jobs_without_a_tenant_are_told_where_quotas_are(
+    artist, tmp_path, command: str, tenants: tuple[str, str], words: str
+) -> None:
+    (tmp_path / "t.csv").write_text(
+        "job_id,num_gpus,submit_time,duration,model,tenant\n"
+        f"x,8,0,60,resnet50,{tenants[0]}\ny,8,0,60,resnet50,{tenants[1]}\n"
+    )
+    policy = {"sim": ("--policy", "quota(fifo)"), "compare": ("--policies", "fifo,quota(fifo)")}
+    asked = ("--trace", "t.csv", "--racks", "1", "--set", "tenants={a: 8}", *policy[command])
+    ran = artist(command, *asked, *(("--permutations", "2") if command == "compare" else ()))
+    assert ran.returncode == 0, ran.stderr
+    told = [
+        line for line in ran.stdout.splitlines() if "to a tenant" in line or "no tenant" in line
+    ]
+    assert len(told) == bool(words)
+    assert not words or told[0].startswith(words)
+
+
+def test_each_region_says_what_it_ran(artist, tmp_path) -> None:
+    (tmp_path / "two.yaml").write_text(
+        "name: two\nsummary: two regions\nfabric: hgx-h100\nlevels: [region, rack, machine]\n"
+        "wide_area: {bandwidth: 100Gbit/s, latency: 2ms, source: a guess}\ntree:\n"
+        "  - {name: north, rack: {count: 1, machine: {count: 1, gpus: 8, kind: h100}}}\n"
+        "  - {name: south, rack: {count: 1, machine: {count: 1, gpus: 8, kind: h100}}}\n"
+    )
+    (tmp_path / "t.csv").write_text(
+        "job_id,num_gpus,submit_time,duration,model\n"
+        "x,8,0,3600,resnet50\ny,8,0,7200,resnet50\nz,8,0,60,resnet50\n"
+    )
+    asked = ("sim", "--trace", "t.csv", "--policy", "fifo")
+    told = artist(*asked, "--cluster", "two.yaml").stdout
+    assert "Jobs by region: north ran 2 (mean wait 30" in told
+    assert ", south ran 1 (mean wait 0 min)." in told
+    assert "by region" not in artist(*asked, "--racks", "2").stdout
+
+
+def test_what_would_be_printed_as_zero_is_told_as_next_to_nothing() -> None:
+    summary = {"contention": "mean", "contention_lost_job_h": 1e-5}
+    summary |= {"contention_slowdown_mean": 1e-6, "contention_slowdown_p95": 2e-6}
+    assert contention_sentence(summary, Scenario()) == (
+        "Jobs lost next to nothing to each other on links: less than 1 s in all, under 0.005 % of "
+        "their run times (contention mean)."
+    )
+    assert ": 36 s in all" in contention_sentence(
+        {**summary, "contention_lost_job_h": 0.01}, Scenario()
+    )
+    more = {**summary, "contention_lost_job_h": 2.5, "contention_slowdown_p95": 0.02}
+    assert contention_sentence(more, Scenario()).startswith(
+        "Jobs lost 2.500 job-hours to each other on links, and so ran 0.00 % longer on average, 2"
+    )
 
 
 def test_the_seconds_that_auto_comes_to_are_told() -> None:

@@ -114,6 +114,9 @@ def test_the_busiest_model_has_most_gpu_seconds_of_communication() -> None:
     }
     assert busiest_model(jobs) == "resnet50 makes 67 % of the communication"
     assert busiest_model({**jobs, "comm_s": np.zeros(3)}) == ""
+    assert busiest_model({**jobs, "model": np.array(["vgg11", "resnet50", "bert-large"])}) != ""
+    even = {"model": np.array(["a", "b", "c"]), "gpus": np.ones(3), "comm_s": np.ones(3)}
+    assert busiest_model(even) == ""  # a third says nothing
 
 
 def test_the_default_is_the_fabric_of_the_trace_or_a_measured_one() -> None:
@@ -138,13 +141,12 @@ def test_no_job_of_an_own_trace_suffers_from_where_it_runs(tmp_path: Path, polic
     assert (result.jobs.run_s / result.jobs.alone_s)[fits].max() < 3
 
 
-def test_it_is_the_first_line_of_a_run_but_of_a_quiet_one(artist) -> None:
+def test_it_is_the_first_line_of_a_run(artist) -> None:
     asked = ("sim", "--trace", "tiny-batch", "--racks", "2")
     first, second, *_ = artist(*asked).stdout.splitlines()
     assert first.startswith("# fabric a100, measured: steps of ResNet-50, which bound the data")
-    assert first.endswith("% of the communication")
+    assert not first.endswith("% of the communication")  # no model makes half of it
     assert second.startswith("# dally on tiny-batch")
-    assert artist(*asked, "--quiet").stdout.startswith("# dally on tiny-batch")
     compared = artist("compare", *asked[1:], "--policies", "fifo,las", "--permutations", "2")
     assert compared.stdout.startswith("# fabric a100, measured")
 

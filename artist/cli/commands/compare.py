@@ -17,9 +17,10 @@ from artist.cli.interruption import Interrupted
 from artist.cli.output import Format, note, print_heading, print_json, print_text
 from artist.cli.progress_bar import bar_of_runs, counting, forecast
 from artist.cli.query_options import fitted_before
-from artist.cli.remarks import ABOUT, remarks, same_with_turns, sharing
+from artist.cli.remarks import ABOUT, remarks, same_with_turns, sharing, without_tenant
 from artist.cli.run_times import RunTimes
 from artist.cli.slow_settings import slow_settings
+from artist.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -207,8 +208,10 @@ def compare(
             _print_across(made, worlds, assumptions=assumptions, all_=all_)
         else:
             shared = sharing(one.scenario for one in variants)
+            named = next((one.scenario for one in variants if one.scenario.tenants), chosen)
+            remarked = [without_tenant(named), shared]
             _print(
-                made.comparisons[""], chosen, prices, shared, named=metrics is not None, all_=all_
+                made.comparisons[""], chosen, prices, remarked, named=metrics is not None, all_=all_
             )
 
     remembered, at_once = None, workers or cores()
@@ -293,9 +296,9 @@ def _announce(
     if worlds:
         whole = " to ".join(f"{one * len(worlds):,}" for one in runs)
         listed = "; ".join(one.label for one in worlds)
-        note(f"{whole} runs: {each} in each of {len(worlds)} worlds: {listed}")
+        note(f"{whole} runs: {each} in each of {counted(len(worlds), 'world')}: {listed}")
     else:
-        note(f"{each} runs")
+        note("1 run" if each == "1" else f"{each} runs")
     for sentence in slow_settings(scenarios, runs[0] / len(scenarios)):
         note(sentence)
 
@@ -406,7 +409,7 @@ def _print(
     comparison: Comparison,
     scenario: Scenario,
     costs: Costs | None,
-    shared: str,
+    remarked: Sequence[str],
     *,
     named: bool,
     all_: bool,
@@ -432,7 +435,7 @@ def _print(
         print_text(f"Every run has policy {comparison.policy}.")
     _print_changes(scenario, comparison)
     turns = [] if "contention" in varied else same_with_turns(comparison, scenario)
-    for remark in (*(() if varied & {*ABOUT} else remarks(scenario)), shared, *turns):
+    for remark in (*(() if varied & {*ABOUT} else remarks(scenario)), *remarked, *turns):
         if remark:
             print_text(remark)
     if all_:

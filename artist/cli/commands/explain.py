@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
@@ -29,10 +29,16 @@ def explain(
     term: Annotated[
         list[str], typer.Argument(help="A metric, column, setting, printed word, or a name.")
     ],
+    sets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="KEY=VALUE", help="Of a fabric: fabric.LEVEL.KEY, to see its effect."
+        ),
+    ] = None,
 ) -> None:
     """Say what a metric, column, setting, printed word or name means, with units and formulas."""
-    from artist.cluster.fabric import fabric_names, load_fabric
-    from artist.errors import closest_three
+    from artist.cluster.fabric import fabric_names
+    from artist.errors import ConfigError, closest_three, shortened
     from artist.io.shipped import document_path
     from artist.registry import UnknownNameError
     from artist.results.terms import columns, glossary
@@ -50,7 +56,12 @@ def explain(
         print_facts(entry.name, {key: value for key, value in facts.items() if value})
     is_fabric = document_path("fabrics", asked) is not None
     if is_fabric:
-        _explain_fabric(load_fabric(asked))
+        _explain_fabric(asked, sets or [])
+    elif sets:
+        raise ConfigError(
+            f"--set {shortened(sets[0])}: only of a fabric, and {shortened(asked)} is none; see "
+            "artist list fabrics"
+        )
     policy, setting = _policy_facts(asked), _setting_facts(asked)
     if policy:
         print_facts(f"policy {asked}", policy)
@@ -73,14 +84,23 @@ def explain(
         raise UnknownNameError("term", asked, known, remedy)
 
 
-def _explain_fabric(fabric: Fabric) -> None:
-    """What each level grants, in the units that people use."""
+def _explain_fabric(name: str, sets: Sequence[str]) -> None:
+    """What each level grants with these changes, in the units that people use."""
+    from artist.cli.options import load_scenario
+    from artist.cluster.fabric_options import changes_text
     from artist.cluster.links import usual_oversubscriptions
+    from artist.errors import ConfigError, shortened
+    from artist.run import build_fabric
     from artist.units import bandwidth_texts, latency_text, ratio_text
 
+    for text in sets:
+        if not text.startswith("fabric."):
+            raise ConfigError(f"--set {shortened(text)}: expected fabric.LEVEL.KEY=VALUE here")
+    scenario = load_scenario(None, {"fabric": name}, sets)
+    fabric, changes = build_fabric(scenario), changes_text(scenario.fabric_options)
     ratios = usual_oversubscriptions(fabric)
     print_table(
-        f"fabric {fabric.name}: {fabric.summary}",
+        f"fabric {fabric.name}{f' with {changes}' if changes else ''}: {fabric.summary}",
         (
             "level",
             "topology",
@@ -108,7 +128,7 @@ def _explain_fabric(fabric: Fabric) -> None:
             "Oversubscription: what the GPUs of a unit can send at once over what its uplink "
             "carries, with 8 GPUs in a machine and 8 machines in a rack."
         )
-    for sentence in _more_outside(fabric):
+    for sentence in () if changes else _more_outside(fabric):
         print_text(sentence)
     if fabric.machine is not None and fabric.machine.kind is not None:
         print_text(_gpu_of_fabric(fabric.machine.kind))

@@ -99,7 +99,7 @@ def fill(
         print_json(document)
         return
     each = f"{counted(seeds, 'run')} each"
-    title = f"{pods.name} on {file.name}, {document['gpus']:,} GPUs, {mode.words}{each}"
+    title = f"{pods.name} on {file.name}, {counted(document['gpus'], 'GPU')}, {mode.words}{each}"
     columns = ("placer", *next(iter(facts.values())))
     print_table(title, columns, [(name, *found.values()) for name, found in facts.items()])
     for sentence in sentences:

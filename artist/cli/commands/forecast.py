@@ -12,6 +12,7 @@ import typer
 
 from artist.cli import options
 from artist.cli.output import Format, note, print_facts, print_json, print_table, print_text
+from artist.units import counted
 
 if TYPE_CHECKING:
     from artist.experiments.recorded.forecast import Forecast, StartForecast
@@ -159,7 +160,8 @@ def _sentences(found: Forecast, one: StartForecast) -> list[str]:
     if math.isinf(high):
         within = f"In 90 % of them it starts at {_when(found, low)} or later"
     sentences = [
-        f"{name} ({one.gpus} GPUs) starts {start}, as the median of {found.futures} futures.",
+        f"{name} ({counted(one.gpus, 'GPU')}) starts {start}, as the median of "
+        f"{counted(found.futures, 'future')}.",
         f"{never[0].upper()}{never[1:]}." if math.isinf(low) else f"{within}; {never}.",
     ]
     if one.slurm_s is not None:
@@ -178,8 +180,9 @@ def _row(found: Forecast, one: StartForecast) -> tuple[object, ...]:
 
 def _basis(found: Forecast) -> list[str]:
     return [
-        f"At {_clock(found.at_s)}, {found.running} jobs run and {found.waiting} wait. Run times "
-        f"are drawn from {found.seen} jobs of the log, later arrivals from its own past.",
+        f"At {_clock(found.at_s)}, running jobs: {found.running:,}; waiting: {found.waiting:,}. "
+        f"Run times are drawn from {counted(found.seen, 'job')} of the log, later arrivals from "
+        "its own past.",
         "artist forecast DIR --check 20 says how often such intervals held on this log.",
     ]
 

@@ -62,9 +62,9 @@ def replay(
         return
     print_facts(f"replay of {folder}", facts, format_)
     print_table("the largest differences", _COLUMNS, [x.row() for x in largest])
+    print_text(found.sentence())
     if quiet:
         return
-    print_text(found.sentence())
     for what in found.not_modelled:
         note(f"not modelled: {what}")
     for reason, jobs in found.dropped.items():

@@ -14,7 +14,8 @@ from artist.cli.interruption import Interrupted, raise_if_lost
 from artist.cli.output import Format, note, print_heading, print_json, print_text
 from artist.cli.progress_bar import Watch
 from artist.cli.query_options import fitted_before
-from artist.cli.remarks import remarks, sharing, unread_quotas
+from artist.cli.regions_text import regions_sentence
+from artist.cli.remarks import remarks, sharing, unread_quotas, without_tenant
 from artist.cli.slow_settings import slow_settings
 from artist.cli.summary_text import (
     chosen_intervals_sentence,
@@ -111,7 +112,7 @@ def sim(
         interrupted.how_far = f"{watch.how_far()}; {written}"
         raise
     summary = result.summary
-    if format_ is Format.TABLE and not quiet:
+    if format_ is Format.TABLE:
         from artist.run.world import busiest_model, world
 
         words = (world(chosen), busiest_model(result.tables["jobs"]))
@@ -121,13 +122,15 @@ def sim(
     else:
         print_summary(summary)
     if recorded:
-        _say_run_to_recorded(result, printed=format_ is Format.TABLE and not quiet)
-    if format_ is Format.TABLE and not quiet:
+        _say_run_to_recorded(result, printed=format_ is Format.TABLE)
+    if format_ is Format.TABLE:
         print_sentences(summary, chosen)
         writes = "checkpoint_gpu_s" in summary
         if writes and (sentence := chosen_intervals_sentence(chosen, summary)):
             print_text(sentence)
         if "tenants" in result.tables and (sentence := tenants_sentence(result.tables["tenants"])):
+            print_text(sentence)
+        if sentence := regions_sentence(chosen, result.tables["jobs"], result.tables["placements"]):
             print_text(sentence)
         jobs_done = finished_jobs(result.tables["jobs"])
         if sentence := last_job_sentence(jobs_done, summary["makespan_s"]):
@@ -135,7 +138,12 @@ def sim(
         if sentence := slowest_job_sentence(jobs_done, result.tables["placements"]):
             print_text(sentence)
         _print_other_fabric(chosen)
-        for remark in (*remarks(chosen), unread_quotas(chosen), sharing([chosen])):
+        for remark in (
+            *remarks(chosen),
+            unread_quotas(chosen),
+            without_tenant(chosen),
+            sharing([chosen]),
+        ):
             if remark:
                 print_text(remark)
     if out is None and not quiet and format_ is Format.TABLE:

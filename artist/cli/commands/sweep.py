@@ -18,6 +18,7 @@ from artist.cli.output import Format, note, print_facts, print_json, print_table
 from artist.cli.progress_bar import bar_of_runs
 from artist.cli.slow_settings import slow_settings
 from artist.results.terms.number_text import DisplayUnit, short, time_unit
+from artist.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -277,4 +278,4 @@ def _how_far(result: SweepResult | None, out: Path) -> str:
     if result is None:
         return "before the first run; nothing was written"
     done = result.skipped + result.done
-    return f"with {done} of {result.total} runs done in {out}; add --resume to go on"
+    return f"with {done} of {counted(result.total, 'run')} done in {out}; add --resume to go on"
