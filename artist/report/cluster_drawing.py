@@ -13,6 +13,7 @@ from artist.cluster.cluster_file import Cluster
 from artist.cluster.tree import ONE_KIND, ClusterTree
 from artist.report.drawing import palette
 from artist.report.templating import document
+from artist.units import counted
 
 WIDTH, ROW, LEFT, GAP = 960, 34, 110, 4
 """Pixels: of the boxes, of a row, of the names of levels, between rows."""
@@ -63,7 +64,7 @@ def _boxes(tree: ClusterTree, cluster: Cluster | None, level: int) -> Iterator[d
             "colour": _colour(tree, level, inside.start),
             "label": label,
             "shown": len(label) * _LETTER + 6 <= width,
-            "title": label if level == tree.root else f"{label}: {gpus:,} GPUs",
+            "title": label if level == tree.root else f"{label}: {counted(gpus, 'GPU')}",
         }
         at += gpus
 
@@ -79,7 +80,7 @@ def _seen(tree: ClusterTree, level: int) -> int:
 def _label(tree: ClusterTree, cluster: Cluster | None, level: int, units: range) -> str:
     name = tree.level_names[level]
     if level == tree.root:
-        return f"{tree.gpus:,} GPUs"
+        return counted(tree.gpus, "GPU")
     if len(units) > 1:
         return f"{len(units):,} {name}s"
     named = cluster.names.get(name) if cluster is not None else None

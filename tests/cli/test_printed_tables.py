@@ -136,3 +136,16 @@ def test_one_of_anything_has_no_plural(artist, tmp_path: Path, command: tuple[st
     ran = artist(*command, *where.get(command[0], (*sizes, "--trace", "one.csv")))
     assert ran.returncode == 0, ran.stderr
     assert not ONE_OF_MANY.findall(ran.stdout + ran.stderr)
+
+
+def test_a_report_of_one_job_has_no_plural(artist, tmp_path: Path) -> None:
+    (tmp_path / "one.csv").write_text(
+        "job_id,num_gpus,submit_time,duration,model\nx,1,0,60,resnet50\n"
+    )
+    sizes = ("--racks", "1", "--machines-per-rack", "1", "--gpus-per-machine", "1")
+    artist("sim", *sizes, "--trace", "one.csv", "--failures", "meta-rsc", "--out", "run")
+    artist("report", "run", "--out", "one.html")
+    page = re.sub(r"<script.*?</script>", "", (tmp_path / "one.html").read_text(), flags=re.DOTALL)
+    text = " ".join(re.sub(r"<[^>]+>", " ", page).split())
+    assert "1 job on 1 GPU" in text
+    assert {*ONE_OF_MANY.findall(text)} <= {"outages"}  # a name of the glossary after the unit 1
