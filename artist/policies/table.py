@@ -30,7 +30,7 @@ POLICIES = Registry(
         Entry(
             "dally",
             "artist.policies.dally.policy:Dally",
-            "jobs wait for GPUs close together, up to timers tuned from past waits; those that the "
+            "jobs wait for GPUs close together, for times tuned from past waits; those that the "
             "network slows most come first",
             f"{DALLY}, section IV-B",
         ),
@@ -114,7 +114,7 @@ POLICIES = Registry(
         Entry(
             "las",
             "artist.policies.classic:Classic",
-            "least GPU time so far first (least attained service), preempting at the end of leases",
+            "jobs with the least GPU time so far first, preempting at the end of leases",
             f"{TIRESIAS}, section 3",
             {"order": "service", "preemption": "lease"},
         ),
@@ -154,8 +154,8 @@ POLICIES = Registry(
         Entry(
             "tiresias",
             "artist.policies.tiresias.policy:Tiresias",
-            "queues by GPU time so far (two-dimensional LAS or Gittins index); skewed models wait "
-            "for GPUs close together",
+            "jobs with little GPU time so far first, in a few queues; models with one large tensor "
+            "wait for GPUs close together",
             TIRESIAS,
         ),
         Entry(

@@ -71,9 +71,7 @@ def _histogram(study: Study, setting: Setting) -> Figure:
         Series(p, study.tone(p), rounded(100.0 * np.histogram(v, edges)[0] / len(v)), x)
         for p, v in values.items()
     ]
-    return described(
-        "jct-histogram", study, setting, series, bins=str(_BINS), beyond=_beyond(values, end)
-    )
+    return described("jct-histogram", study, setting, series, beyond=_beyond(values, end))
 
 
 def _beyond(values: Mapping[str, Numbers], end: float) -> str:

@@ -64,7 +64,7 @@ def causes_in_words(run: RecordedRun) -> list[str]:
         text = f"{cause_words(cause)}, {100 * length_s / total_s:.0f} %"
         if cause == ORDER and after_start_s >= _LEAST * length_s > 0:
             share = 100 * after_start_s / length_s
-            text += f" ({share:.0f} % of that by jobs that had lost their GPUs)"
+            text += f" ({share:.0f} % of that while waiting to resume)"
         texts.append(text)
     return texts
 

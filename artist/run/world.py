@@ -77,4 +77,6 @@ def busiest_model(jobs: Table) -> str:
     most = int(np.argmax(by_model))
     if by_model[most] < total_gpu_s / 2:
         return ""
-    return f"{names[most]} makes {100 * by_model[most] / total_gpu_s:.0f} % of the communication"
+    return (
+        f"{names[most]} jobs make {100 * by_model[most] / total_gpu_s:.0f} % of the communication"
+    )

@@ -112,7 +112,7 @@ def test_the_busiest_model_has_most_gpu_seconds_of_communication() -> None:
         "gpus": np.array([1, 8, 1]),
         "comm_s": np.array([30.0, 10.0, 10.0]),
     }
-    assert busiest_model(jobs) == "resnet50 makes 67 % of the communication"
+    assert busiest_model(jobs) == "resnet50 jobs make 67 % of the communication"
     assert busiest_model({**jobs, "comm_s": np.zeros(3)}) == ""
     assert busiest_model({**jobs, "model": np.array(["vgg11", "resnet50", "bert-large"])}) != ""
     even = {"model": np.array(["a", "b", "c"]), "gpus": np.ones(3), "comm_s": np.ones(3)}

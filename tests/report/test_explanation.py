@@ -132,7 +132,7 @@ def test_communication_is_a_share_of_the_gpu_time_that_jobs_held() -> None:
     more = run_with(gpu_communicating_share=0.4)
     assert compared(more=more, less=run_with())[0] == (
         "Communication took 80 % of the GPU time that jobs held under more and 20 % under less; "
-        "vgg11 makes 75 % of the communication."
+        "vgg11 jobs make 75 % of the communication."
     )
 
 
@@ -185,8 +185,7 @@ def test_waits_for_other_jobs_are_told_apart_by_how_they_began(busy: Path) -> No
     by_cause, after_start_s = waited(run)
     share = 100 * after_start_s / by_cause["order"]
     assert any(
-        f"({share:.0f} % of that by jobs that had lost their GPUs)" in t
-        for t in causes_in_words(run)
+        f"({share:.0f} % of that while waiting to resume)" in t for t in causes_in_words(run)
     )
     waits = pd.read_parquet(busy / "waits.parquet")
     again = waits[(waits["began"] != "arrived") & (waits["cause"].isin(["order", "left-free"]))]

@@ -227,7 +227,7 @@ def test_one_run_says_who_waited_most_and_why(busy: Path) -> None:
     assert theirs.loc[theirs["wait_s"].idxmax()]["reason"] in text
     share = 100 * jobs["queue_delay_s"].sum() / jobs["jct_s"].sum()
     assert f"waiting is {share:.0f} % of the completion time" in text
-    assert text.endswith("artist compare runs several of each.")
+    assert text.endswith("takes several runs of each (artist compare).")
 
 
 def test_one_run_names_the_job_that_finished_last(busy: Path, tmp_path: Path) -> None:
@@ -295,7 +295,7 @@ def test_parts_of_a_time_have_the_unit_of_the_whole(busy: Path) -> None:
     text = " ".join(words(study))
     unit = study.units[Quantity.JCT].name
     assert re.search(rf"on average [0-9.,]+ {unit} of [0-9.,]+ {unit}\.", text)
-    assert re.search(rf"it took [0-9.,]+ {unit}, .* and waited [0-9.,]+ {unit} of it\.", text)
+    assert re.search(rf"it took [0-9.,]+ {unit}, .* and waited for [0-9.,]+ {unit}\.", text)
     parts = ["compute_kept_mean_s", "preemption_time_mean_s", "compute_time_mean_s"]
     assert {metric_unit(study, metric, "s").name for metric in parts} == {unit}
     communication = ["comm_time_mean_s", "comm_kept_mean_s"]

@@ -97,9 +97,9 @@ def test_waits_under_fifo_by_hand() -> None:
         "at most 1 GPU was free, and it wanted 2",
         "it wanted 1, and for 8 s of 8 s as many stayed free, but the policy's order "
         "or rule of placement left them unused; no other job got GPUs meanwhile",
-        "it wanted 4; that many were last free 5 s before it started, but went to other jobs; from "
-        "then on at most 2 GPUs were free; 2 other jobs got GPUs meanwhile, all before it in the "
-        "trace",
+        "it wanted 4; that many were last free at once 5 s before it started, but went to other "
+        "jobs; from then on at most 2 GPUs were free; 2 other jobs got GPUs meanwhile, all before "
+        "it in the trace",
     ]
     in_order = table(simulated("fifo", tree, jobs), tree, jobs, head_blocks=True)
     assert [wait["reason"] for wait in in_order] == [
@@ -108,9 +108,9 @@ def test_waits_under_fifo_by_hand() -> None:
         "the head; it wanted 1, and for 8 s of 8 s as many stayed free; no other job got GPUs "
         "meanwhile",
         "it stood behind pair (2 GPUs), which headed the queue for 7 s, and no job passes the "
-        "head; it wanted 4; that many were last free 5 s before it started, but went to other "
-        "jobs; from then on at most 2 GPUs were free; 2 other jobs got GPUs meanwhile, all before "
-        "it in the trace",
+        "head; it wanted 4; that many were last free at once 5 s before it started, but went to "
+        "other jobs; from then on at most 2 GPUs were free; 2 other jobs got GPUs meanwhile, all "
+        "before it in the trace",
     ]
 
 
@@ -119,12 +119,12 @@ def test_waits_under_fifo_by_hand() -> None:
     [
         (
             57_600.0,
-            "last free 80 h before it started, but went to other jobs; from then on at most",
+            "last free at once 80 h before it started, but went to other jobs; from then on at",
         ),
-        (240.0, "last free 0.333 h before it started, but"),
+        (240.0, "last free at once 0.333 h before it started, but"),
         (
             1e-6,
-            "that many were last free at the moment it started, but other jobs came first",
+            "that many were last free at once when it started, but other jobs came first",
         ),
     ],
 )
@@ -205,8 +205,9 @@ def test_waits_under_las_by_hand() -> None:
     ]
     assert waits[0]["reason"] == "no GPU was free, and it wanted 2"
     assert waits[1]["reason"] == (
-        "it wanted 2; that many were last free 5 s before it started, but went to other jobs; from "
-        "then on no GPU was free; 1 other job got GPUs meanwhile, which comes after it in the trace"
+        "it wanted 2; that many were last free at once 5 s before it started, but went to other "
+        "jobs; from then on no GPU was free; 1 other job got GPUs meanwhile, which comes after it "
+        "in the trace"
     )
     assert some(waits, "waited_for", "overtaken_by", "overtakers") == [
         (["old"], [], 0),
@@ -425,10 +426,10 @@ def assert_as_defined(rows: Rows, tree: ClusterTree, jobs: Sequence[Job]) -> Non
         if "were last free" in wait["reason"]:
             ((before_s, most),) = chance
             if before_s < 1e-3:
-                assert "last free at the moment it started, but other" in wait["reason"]
+                assert "last free at once when it started, but other" in wait["reason"]
                 continue
             before = time_text(before_s, time_unit(wait["wait_s"], days=NO_DAYS))
-            assert f"last free {before} before it started" in wait["reason"]
+            assert f"last free at once {before} before it started" in wait["reason"]
             assert f"from then on {free_text(most)}" in wait["reason"]
     assert [{key: wait[key] for key in row} for wait, row in zip(waits, expected, strict=True)] == (
         expected

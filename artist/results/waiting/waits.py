@@ -387,14 +387,13 @@ def _reason(cause: str, told: _Told | None, wait: _Figures) -> str:
         had = f"{wanted}, and {stayed}{'' if wait.behind else unused}{_too_few(told, wait)}"
     elif wait.since < A_MOMENT:
         had = (
-            f"{wanted}; that many were last free at the moment it started, but other jobs came "
-            "first"
+            f"{wanted}; that many were last free at once when it started, but other jobs came first"
         )
     else:
         before = _time(wait.since, wait.length)
         had = (
-            f"{wanted}; that many were last free {before} before it started, but went to other "
-            f"jobs; from then on {_most_free(wait.most_since)}"
+            f"{wanted}; that many were last free at once {before} before it started, but went to "
+            f"other jobs; from then on {_most_free(wait.most_since)}"
         )
     return f"{wait.behind}{had}; {_meanwhile(wait.served, wait.overtaken)}{besides}"
 
