@@ -60,12 +60,12 @@ def answer(comparison: Comparison) -> list[str]:
     The first alone where it says all; none where no headline metric was compared.
     """
     bests = comparison.best_variants()
+    partly = [f"Not all else is equal: {one}." for one in comparison.partly_taken]
+    if tells_costs(comparison):
+        return [*failure_costs(comparison, bests[0].metric if bests else None), *partly]
     if not bests:
         return []
     best, *others = bests
-    partly = [f"Not all else is equal: {one}." for one in comparison.partly_taken]
-    if tells_costs(comparison):
-        return [*failure_costs(comparison, best.metric), *partly]
     what, parts = _what(best, comparison), [*_certainty(best, comparison)]
     alike = _all_alike(best, comparison) if best.passed_over else _all_equal(best, comparison)
     if alike and (best.passed_over or not _sure(best)):

@@ -45,13 +45,15 @@ def tells_costs(comparison: Comparison) -> bool:
     return comparison.setting == SETTING and any(map(_happened, comparison.failed.values()))
 
 
-def failure_costs(comparison: Comparison, metric: str) -> Iterator[str]:
-    """What the failures of each variant cost, and how they change a metric."""
+def failure_costs(comparison: Comparison, metric: str | None) -> Iterator[str]:
+    """What the failures of each variant cost, and how they change a metric, if there is one."""
     failed = {name: one for name, one in comparison.failed.items() if _happened(one)}
     none = next((name for name in comparison.variants if name not in failed), None)
     without = comparison.failed.get(none or "", Failed(0, 0, 0))
     for variant in of_losses(failed):
         yield f"{variant} costs, in a run on average: {_parts(failed[variant], without)}."
+    if metric is None:
+        return
     baseline, *others = comparison.variants
     mean = value_text(metric, comparison.means(metric)[baseline])
     changes = [_change(comparison, metric, one) for one in others[:MOST_TOLD]]

@@ -560,6 +560,9 @@ def test_the_command_knows_what_failed(artist, tmp_path: Path) -> None:
     asked = (*ASKED[:-2], "--policies", "fifo", "--permutations", "2", "--vary")
     told = artist(*asked, "failures=none,f.yaml").stdout
     assert "# fabric a100" in told.splitlines()[0]
+    other = artist(*asked, "failures=none,f.yaml", "--metrics", "preemptions").stdout.splitlines()
+    assert other[1].startswith("failures=f.yaml costs, in a run on average: ")
+    assert other[2].startswith("# ")
     assert told.splitlines()[1].startswith("failures=f.yaml costs, in a run on average: ")
     of_policies = (*ASKED, "--permutations", "2", "--failures", "f.yaml")
     assert "GPU-hours of work with fifo" in artist(*of_policies).stdout
