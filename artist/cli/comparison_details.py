@@ -63,7 +63,8 @@ def _print_family(comparison: Comparison) -> None:
     from artist.report.verdict_sentences import family_words
     from artist.results.statistics.holm import undecided_together
 
-    if not comparison.family and any(map(comparison.exact, comparison.metrics)):
+    exact = any(map(comparison.exact, comparison.metrics))
+    if comparison.cancelled or (not comparison.family and exact):
         return
     each = "each policy" if comparison.setting == "policy" else f"each {comparison.setting}"
     what = f"{each} against {comparison.variants[0]}, on each metric of the table"
@@ -82,6 +83,8 @@ def _print_best(comparison: Comparison) -> None:
     from artist.report.verdict_sentences import best_sentence, family_words
     from artist.results.terms.glossary import unit_after
 
+    if comparison.cancelled:
+        return
     best_variants = comparison.best_variants()
     for best in best_variants:
         print_text(

@@ -54,8 +54,6 @@ def print_comparison(comparison: Comparison, also: Sequence[str] = ()) -> None:
     print_table(_title(comparison, len(rows)), columns, rows)
     jointly = any(JOINTLY in text for text in itertools.chain(said, *rows))
     print_text(_what_verdicts_mean(comparison, jointly=jointly))
-    if comparison.cancelled:
-        print_text(comparison.cancelled)
     if comparison.preempts_freely:
         print_text(FREE_PREEMPTIONS)
     for sentence in notes(comparison):
@@ -151,6 +149,8 @@ def _what_verdicts_mean(comparison: Comparison, *, jointly: bool) -> str:
 
     `jointly`: an interval above is marked with this word.
     """
+    if comparison.cancelled:
+        return "other jobs: what a variant cancelled has no completion time, so nothing is judged."
     if not comparison.family:
         if any(map(comparison.exact, comparison.metrics)):
             return "exact: the same under all orders of machines, on this trace."

@@ -26,6 +26,7 @@ from artist.experiments.comparison.comparison_result import Comparison
 from artist.report.failure_costs import failure_costs, tells_costs
 from artist.report.metric_text import JOINTLY, value_text
 from artist.report.verdict_sentences import metric_name, share_text, what_may_decide
+from artist.results.caveats import no_verdict
 from artist.results.statistics.best_policy import Best
 from artist.results.statistics.compare_values import (
     IDENTICAL,
@@ -57,8 +58,11 @@ _LEAST_TOLD = 0.0005
 def answer(comparison: Comparison) -> list[str]:
     """Two sentences, and those on options that not all policies have.
 
-    The first alone where it says all; none where no headline metric was compared.
+    The first alone where it says all; none where no headline metric was compared. Where runs
+    cancelled jobs, one that says so, since nothing is judged.
     """
+    if comparison.cancelled:
+        return [no_verdict(comparison.cancelled)]
     bests = comparison.best_variants()
     partly = [f"Not all else is equal: {one}." for one in comparison.partly_taken]
     if tells_costs(comparison):

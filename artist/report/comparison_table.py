@@ -140,7 +140,7 @@ def _table(setting: Setting, baseline: str, terms: Sequence[Term]) -> Table:
         for policy in others
         if (pair := _pair(setting, policy, baseline, term.name)).replicates
     }
-    compared = compare_together(pairs)
+    compared = compare_together(pairs, same_jobs=not setting.cancelled)
     return [
         (
             term,

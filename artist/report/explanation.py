@@ -103,10 +103,10 @@ def _busiest(runs: Sequence[RecordedRun]) -> str:
 def _contrasts(study: Study, setting: Setting) -> Iterator[dict[str, Any]]:
     """What lies between the policy with the lowest average JCT and the next, and the highest.
 
-    Nothing if fewer than two share a replicate, or if nothing lies between them.
+    Nothing if fewer than two share a replicate, nothing lies between them, or runs cancelled jobs.
     """
     groups = setting.comparable()
-    if not groups:
+    if not groups or setting.cancelled:
         return
     shared = setting.shared_by(groups[0])
     runs = {policy: [setting.runs[policy][key] for key in shared] for policy in groups[0]}

@@ -138,6 +138,8 @@ def quantiles(
 
 def differences(study: Study, setting: Setting) -> Figure | None:
     """The difference of each policy to the baseline; None if there is nothing to compare."""
+    if setting.cancelled:
+        return None
     baseline = study.baseline(setting)
     compared = {}
     for policy in setting.runs:
@@ -245,7 +247,8 @@ def _by_model(study: Study, setting: Setting) -> Figure | None:
 def _mean_by_model(runs: Sequence[RecordedRun]) -> Mapping[str, float]:
     sums: dict[str, list[float]] = {}
     for run in runs:
-        for model, comm in zip(run.jobs.text["model"], run.jobs["comm_s"].tolist(), strict=True):
+        done = run.finished
+        for model, comm in zip(done.text["model"], done["comm_s"].tolist(), strict=True):
             sums.setdefault(model, []).append(comm)
     return {model: float(np.mean(values)) for model, values in sums.items()}
 

@@ -76,6 +76,13 @@ class Setting:
         return {key: run.metric(metric) for key, run in self.runs.get(policy, {}).items()}
 
     @property
+    def cancelled(self) -> bool:
+        """Whether a run cancelled jobs, so that policies finished other ones."""
+        return any(
+            "jobs_cancelled" in run.summary for runs in self.runs.values() for run in runs.values()
+        )
+
+    @property
     def replicated(self) -> bool:
         """Whether a policy has several replicates."""
         return any(len(replicates) > 1 for replicates in self.runs.values())

@@ -26,6 +26,8 @@ from artist.units import counted
 _MOST_POLICIES = 4
 """Of no more, if the registry has all, the head of the page says what they do."""
 
+_OTHER_JOBS = "Other jobs: some runs cancelled jobs, so nothing is judged."
+
 
 def title(study: Study) -> str:
     """The title of the page, e.g. `2 policies on tiny-poisson`."""
@@ -124,7 +126,9 @@ def comparisons(study: Study) -> Iterator[dict[str, Any]]:
             "setting": setting,
             "baseline": baseline,
             "pairs": sorted({min(paired), max(paired)}) if paired else [],
-            "family": family_words(family(main, others), compared),
+            "family": _OTHER_JOBS
+            if setting.cancelled
+            else family_words(family(main, others), compared),
             "main": list(_rows(study, setting, main)),
             "others": list(_rows(study, setting, others)),
         }

@@ -57,8 +57,8 @@ def units_of(runs: Sequence[RecordedRun]) -> Mapping[Quantity, DisplayUnit]:
             max(run.timeline["time_s"].max(), run.placements["end_s"].max()) for run in runs
         ),
         # Histograms end at the 95th percentile. The axes that go beyond it are logarithmic.
-        Quantity.JCT: _largest(_ninety_fifth(run.jobs["jct_s"]) for run in runs),
-        Quantity.WAITING: _largest(run.jobs["queue_delay_s"].max() for run in runs),
+        Quantity.JCT: _largest(_ninety_fifth(run.finished["jct_s"]) for run in runs),
+        Quantity.WAITING: _largest(run.finished["queue_delay_s"].max() for run in runs),
         Quantity.COMMUNICATION: _largest(_largest_mean(run) for run in runs),
         Quantity.TIMER: _largest(
             run.autotuner["timer_s"].max()

@@ -77,11 +77,13 @@ def verdict_section(study: Study) -> Markup:
         [_Compared(setting, some) for setting in each for some in setting.comparable()]
         for each in (study.settings, study.settings_as_policies())
     )
-    if not (policies or settings):
+    cancelled = any(setting.cancelled for setting in study.settings)
+    if cancelled or not (policies or settings):
         ranges = list(_ranges(study))
         return section(
-            "verdict.html", kind="nothing to compare", policies=study.policies, ranges=ranges
-        )
+            "verdict.html", kind="nothing to compare", policies=study.policies, ranges=ranges,
+            cancelled=cancelled,
+        )  # fmt: skip
     what = "policies" if policies else "settings"
     return section("verdict.html", kind="several", **_several(study, policies or settings, what))
 

@@ -26,6 +26,7 @@ from artist.results.statistics.compare_values import (
     MORE,
     MOST_REPLICATES,
     NO_DIFFERENCE,
+    OTHER_JOBS,
     TOO_FEW,
     UNDECIDED,
     ComparedValues,
@@ -70,6 +71,11 @@ _NOT_SURE = {
     ),
     UNDECIDED: (
         Side.OPEN, "{policies} cannot be told apart from {baseline} ({metric}; {replicates})"
+    ),
+    OTHER_JOBS: (
+        Side.OPEN,
+        "nothing is said of {policies} against {baseline}, which finished other jobs ({metric}; "
+        "{replicates})",
     ),
 }  # fmt: skip
 """Verdict -> what the sentence claims of all policies that got it, and the sentence."""

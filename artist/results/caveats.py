@@ -14,7 +14,7 @@ from artist.cluster.tree import ClusterTree
 from artist.errors import shortened
 from artist.results.statistics.sorted_values import percentile
 from artist.results.terms.columns import Table
-from artist.results.terms.number_text import percent, short, time_text
+from artist.results.terms.number_text import listed, percent, short, time_text
 from artist.units import counted, ratio_text
 
 FREE_PREEMPTIONS = "Preemptions cost nothing here; --set restart_s=SECONDS gives them a cost."
@@ -30,6 +30,18 @@ def cancelled_sentence(summaries: Iterable[Mapping[str, Any]]) -> str:
         f"{counted(count, 'job')} {'was' if count == 1 else 'were'} cancelled (jobs_cancelled): "
         "completion times and makespan leave them out, so do not compare them with runs that "
         "finished other jobs."
+    )
+
+
+def no_verdict(cancelled: Mapping[str, float]) -> str:
+    """Why runs that cancelled jobs are not judged; `cancelled`: variant -> jobs in a run."""
+    told = [f"{short(count)} under {variant}" for variant, count in cancelled.items() if count]
+    rest = len(cancelled) - len(told)
+    told += ["none under the others" if rest > 1 else "none under the other"] if rest else []
+    return (
+        f"No verdict, since jobs were cancelled, in a run {listed(told)}: means and "
+        "makespan are of those that finished, which are other jobs. Let the policy requeue them "
+        "(PreemptMode=REQUEUE) to compare."
     )
 
 

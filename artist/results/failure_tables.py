@@ -212,7 +212,8 @@ def size_table(costs: JobCosts) -> Table:
 
 
 def failure_summary(rows: Rows, costs: JobCosts) -> Mapping[str, Any]:
-    """The statistics that failures add to the summary."""
+    """The statistics that failures add to the summary; means are those of finished jobs."""
+    finished = [not row.cancelled for row in sorted(rows.jobs, key=lambda row: row.handle)]
     saving = sum(row.share(row.saving * row.placement.gpus) for row in rows.placements)
     return {
         "outages": sum(row.outage is not None for row in rows.outages),
@@ -220,7 +221,7 @@ def failure_summary(rows: Rows, costs: JobCosts) -> Mapping[str, Any]:
         "lost_gpu_s": float(costs.lost_gpu_s.sum()),
         "checkpoint_gpu_s": saving / TICKS_PER_S,
         "withdrawn_gpu_s": _withdrawn_gpu_ticks(rows) / TICKS_PER_S,
-        "training_time_ratio_mean": float(np.mean(costs.ratio)),
+        "training_time_ratio_mean": float(np.mean(costs.ratio[finished])),
     }
 
 

@@ -30,7 +30,7 @@ class Plots:
         self._result = result
 
     def jct_cdf(self, ax: Axes | None = None) -> Axes:
-        """The share of jobs that took at most this long from arrival to end."""
+        """The share of finished jobs that took at most this long from arrival to end."""
         return self.compare(ax=ax)
 
     def timeline(self, ax: Axes | None = None) -> Axes:
@@ -48,7 +48,7 @@ class Plots:
         return ax
 
     def compare(self, *others: Result, ax: Axes | None = None) -> Axes:
-        """The completion times of this run's jobs and of other runs', as shares of the jobs.
+        """The completion times of this run's finished jobs and of other runs', as shares of them.
 
         The legend has the mean of each, and what tells them apart, also from runs that were drawn
         on these axes before. A difference between two single runs may be chance:
@@ -57,7 +57,9 @@ class Plots:
         ax = _axes(ax)
         curves = _CURVES.setdefault(ax, [])
         for run in (self._result, *others):
-            hours = np.sort(run.jobs.jct_s.dropna().to_numpy()) / _S_PER_HOUR
+            jobs = run.jobs
+            done = jobs[jobs.cancelled == 0] if "cancelled" in jobs else jobs
+            hours = np.sort(done.jct_s.dropna().to_numpy()) / _S_PER_HOUR
             shares = np.arange(1, len(hours) + 1) / len(hours)
             curves.append(_Curve(run, hours.mean(), *ax.step(hours, shares, where="post")))
         for one, label in zip(curves, labels([one.run for one in curves]), strict=True):

@@ -63,7 +63,7 @@ def tenant_additions(
         priority = np.array([job.priority or 0 for job in of_jobs], np.int32)
         columns["priority"] = priority
         tables["priorities"] = _priorities(priority, jobs)
-        urgent = (priority > 0) & (priority <= URGENT)
+        urgent = (priority > 0) & (priority <= URGENT) & _finished(jobs)
         if urgent.any():
             delays = np.asarray(jobs["queue_delay_s"])[urgent]
             metrics["queue_delay_urgent_mean_s"] = float(np.mean(delays))
@@ -105,7 +105,7 @@ def _tenants(
     gpus: int,
 ) -> Table:
     """A row per tenant, in the order of the scenario, else of the names."""
-    of_job = np.array(tenant, dtype=object)
+    of_job, done = np.array(tenant, dtype=object), _finished(jobs)
     delays, lost = np.asarray(jobs["queue_delay_s"]), np.asarray(jobs["preemptions"])
     used_gpu_s = dict.fromkeys(names, 0.0)
     for row in rows.placements:
@@ -124,8 +124,8 @@ def _tenants(
         "used_gpu_h": used / SECONDS_PER_HOUR,
         "used_share": used / (gpus * makespan_s),
         "entitled_share": entitled / gpus,
-        "queue_delay_mean_s": [_mean(delays[mask]) for mask in own],
-        "queue_delay_p95_s": [_p95(delays[mask]) for mask in own],
+        "queue_delay_mean_s": [_mean(delays[mask & done]) for mask in own],
+        "queue_delay_p95_s": [_p95(delays[mask & done]) for mask in own],
         "preemptions": [lost[mask].sum() for mask in own],
     }
     return typed("tenants", columns)
@@ -200,16 +200,25 @@ def _metrics_of_tenants(tenants: Table) -> Mapping[str, float]:
 def _priorities(priority: npt.NDArray[np.int32], jobs: Table) -> Table:
     """A row per priority, from the most urgent; jobs without one come last, as 0."""
     delays, lost = np.asarray(jobs["queue_delay_s"]), np.asarray(jobs["preemptions"])
+    done = _finished(jobs)
     values = sorted({int(x) for x in priority}, key=lambda x: (x == 0, x))
     own = [priority == value for value in values]
     columns: Table = {
         "priority": values,
         "jobs": [mask.sum() for mask in own],
-        "queue_delay_mean_s": [_mean(delays[mask]) for mask in own],
-        "queue_delay_p95_s": [_p95(delays[mask]) for mask in own],
+        "queue_delay_mean_s": [_mean(delays[mask & done]) for mask in own],
+        "queue_delay_p95_s": [_p95(delays[mask & done]) for mask in own],
         "preemptions": [lost[mask].sum() for mask in own],
     }
     return typed("priorities", columns)
+
+
+def _finished(jobs: Table) -> npt.NDArray[np.bool_]:
+    """Whether each job finished: waits of cancelled ones are left out of means."""
+    cancelled: npt.NDArray[np.bool_] = np.zeros(len(jobs["arrival_s"]), bool)
+    if "cancelled" in jobs:
+        cancelled = np.asarray(jobs["cancelled"]) > 0
+    return ~cancelled
 
 
 def _mean(values: npt.NDArray[np.float64]) -> float:

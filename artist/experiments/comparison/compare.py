@@ -149,7 +149,7 @@ def compare(
         asked = runs.replicates(*begin)
         done = runs.complete(asked)
         comparison = replace(
-            judge(values=runs.values(done), replicates=done),
+            judge(values=runs.values(done), replicates=done, cancelled=runs.cancelled(done)),
             drawn=drawn,
             replicates_asked=len(asked),
             partly_taken=tuple(partly_taken(scenario, [x.scenario.policy for x in variants])),
@@ -178,7 +178,9 @@ def replicates_by_default(
 def _next(
     comparison: Comparison, until: float | str | None, counts: Sequence[int], budget: int
 ) -> int | None:
-    """How many independent replicates to look at next; None: these are enough."""
+    """How many independent replicates to look at next; None: these are enough, or of no use."""
+    if comparison.cancelled:
+        return None
     now = comparison.independent
     if isinstance(until, str):
         every = [one for metrics in comparison.differences.values() for one in metrics.values()]

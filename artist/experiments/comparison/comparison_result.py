@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from statistics import fmean
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from artist.experiments.comparison.shown import (
@@ -107,8 +108,9 @@ class Comparison:
     """What varies, as `--set` spells it: `policy`, `racks`; `settings` if several do."""
     preempts_freely: bool = False
     """Jobs were preempted or moved, and no run paid for it (`caveats.preempts_freely`)."""
-    cancelled: str = ""
-    """How many jobs of all runs were cancelled (`caveats.cancelled_sentence`); empty if none."""
+    cancelled: Mapping[str, float] = field(default_factory=dict)
+    """Variant -> jobs cancelled in a run on average; empty if no run cancelled any. If one did,
+    nothing is judged, since the variants finished other jobs."""
     drawn: bool = False
     """Another seed would draw another trace."""
     replicates_asked: int = 0
@@ -233,7 +235,10 @@ class Comparison:
 
         All pairs of variants on these metrics are one family, since the best one is picked from
         the data. So a verdict here may be `undecided` where that against the baseline is not.
+        None is the best where runs cancelled jobs.
         """
+        if self.cancelled:
+            return []
         measured = [
             Measured(metric, {v: self.values[v][metric] for v in self.variants}, self.replicates)
             for metric in HEADLINES
@@ -266,6 +271,7 @@ def compared(
     equivalence: float,
     until: float | None,
     level: float = 0.95,
+    cancelled: Mapping[str, float] = MappingProxyType({}),
 ) -> Comparison:
     """Judge the values of all variants; the first one is the baseline."""
     baseline, *others = values
@@ -276,7 +282,7 @@ def compared(
         for label in others
         for metric in metrics
     }
-    verdicts = compare_together(pairs, equivalence, level)
+    verdicts = compare_together(pairs, equivalence, level, same_jobs=not cancelled)
     widest = max(
         (
             Widest(*key, half_width(values[baseline][key[1]], values[key[0]][key[1]], one))
@@ -290,5 +296,5 @@ def compared(
     independent = len(set(clusters)) if clusters else len(replicates)
     return Comparison(
         tuple(values), replicates, values, differences, widest, independent, until,
-        equivalence=equivalence, setting=setting, level=level,
+        equivalence=equivalence, setting=setting, level=level, cancelled=cancelled,
     )  # fmt: skip

@@ -192,7 +192,8 @@ def _saved(comparison: Comparison, variant: str) -> list[float]:
     """Job-hours saved per hour, on each replicate; NaN where the jobs are others."""
     first = comparison.variants[0]
     jobs = comparison.jobs[first]
-    if comparison.jobs[variant] != jobs or comparison.traces[variant] != comparison.traces[first]:
+    other_trace = comparison.traces[variant] != comparison.traces[first]
+    if comparison.cancelled or other_trace or comparison.jobs[variant] != jobs:
         return [math.nan] * len(comparison.replicates)
     before, now = (
         np.sum([*comparison.parts[one].values()], axis=0) / 3600 for one in (first, variant)

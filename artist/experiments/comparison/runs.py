@@ -23,7 +23,7 @@ from artist.experiments.comparison.comparison_result import (
 from artist.experiments.comparison.metrics import BOUND
 from artist.experiments.comparison.variants import Variant
 from artist.experiments.executors import run_all
-from artist.results.caveats import cancelled_sentence, preempts_freely
+from artist.results.caveats import preempts_freely
 from artist.results.terms.chief_metrics import PARTS
 from artist.run import simulate
 
@@ -124,6 +124,14 @@ class Runs:
             for label in self._labels
         }
 
+    def cancelled(self, replicates: Sequence[Replicate]) -> dict[str, float]:
+        """How many jobs a run of each variant cancelled on average; empty if none did."""
+        found = {
+            label: fmean(self._summaries[label, one].get("jobs_cancelled", 0) for one in replicates)
+            for label in self._labels
+        }
+        return found if any(found.values()) else {}
+
     def with_parts(self, comparison: Comparison) -> Comparison:
         """The comparison with what its runs report besides the metrics."""
         replicates, labels = comparison.replicates, self._labels
@@ -137,7 +145,6 @@ class Runs:
             },
             bounds_s={label: self._column(label, BOUND, replicates) for label in labels},
             preempts_freely=preempts_freely(ran),
-            cancelled=cancelled_sentence(ran),
             contention_idle="contention" in ran[0]
             and not any(one.get("contention_lost_job_h") for one in ran),
             policy=self._variants[0].scenario.policy,

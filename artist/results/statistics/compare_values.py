@@ -28,6 +28,7 @@ interval of few replicates with care, and ask for more.
 | `less`, `more` | the interval does not contain a ratio of 1 (a difference of 0) |
 | `no difference` | the interval of level 2 x level - 1 lies within 2 % (two one-sided tests) |
 | `undecided` | none of these; more replicates may decide |
+| `other jobs` | not judged: some runs cancelled jobs, so the values are of other jobs |
 
 `holm.py` makes `less` and `more` hold together over many comparisons. `no difference` is said of
 each comparison alone, with an error of 1 - level each.
@@ -72,9 +73,10 @@ class Verdict(StrEnum):
     MORE = "more"
     NO_DIFFERENCE = "no difference"
     UNDECIDED = "undecided"
+    OTHER_JOBS = "other jobs"
 
 
-IDENTICAL, TOO_FEW, LESS, MORE, NO_DIFFERENCE, UNDECIDED = Verdict
+IDENTICAL, TOO_FEW, LESS, MORE, NO_DIFFERENCE, UNDECIDED, OTHER_JOBS = Verdict
 
 
 PERMUTATIONS = "permutations"
@@ -169,6 +171,13 @@ def compare_values(
         ratio, difference, low, high, verdict, sample.size, p_value, None, level=level
     )
     return with_open(compared, level, level, equivalence) if verdict == UNDECIDED else compared
+
+
+def unjudged(compared: ComparedValues) -> ComparedValues:
+    """The same ratio without an interval and a verdict, since the values are of other jobs."""
+    return replace(
+        compared, low=math.nan, high=math.nan, verdict=OTHER_JOBS, p_value=1.0, open=None
+    )
 
 
 def clusters_of(replicates: Sequence[tuple[int, int]]) -> list[int] | None:

@@ -13,19 +13,21 @@ from artist.results.statistics.compare_values import (
     LESS,
     MORE,
     NO_DIFFERENCE,
+    OTHER_JOBS,
     TOO_FEW,
     UNDECIDED,
     ComparedValues,
     clusters_of,
     compare_values,
     is_within,
+    unjudged,
     with_joint_interval,
     with_open,
 )
 
 K = TypeVar("K")
 
-UNTESTED = (IDENTICAL, TOO_FEW)
+UNTESTED = (IDENTICAL, TOO_FEW, OTHER_JOBS)
 """Verdicts that no test has judged."""
 
 
@@ -39,18 +41,24 @@ class Pair(NamedTuple):
 
 
 def compare_together(
-    pairs: Mapping[K, Pair], equivalence: float = EQUIVALENCE, level: float = 0.95
+    pairs: Mapping[K, Pair],
+    equivalence: float = EQUIVALENCE,
+    level: float = 0.95,
+    *,
+    same_jobs: bool = True,
 ) -> dict[K, ComparedValues]:
     """All comparisons of one **family**: each pair alone, and then all verdicts together (`holm`).
 
     A question asked at once is a family: `artist compare` asks about all variants against the
     baseline on all metrics, the best policy about all pairs. Each output says what its family is.
+    Without `same_jobs` nothing is judged: values of other jobs say nothing of a policy.
     """
     single = [
         compare_values(*pair[:2], clusters_of(pair.replicates), level, equivalence=equivalence)
         for pair in pairs.values()
     ]
-    return dict(zip(pairs, holm(single, level, equivalence), strict=True))
+    judged = holm(single, level, equivalence) if same_jobs else map(unjudged, single)
+    return dict(zip(pairs, judged, strict=True))
 
 
 def holm(
