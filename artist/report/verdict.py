@@ -46,7 +46,7 @@ _AS_LONG = 1.005
 
 _DIFFERING = {
     "seeds": "each with a seed of its own",
-    PERMUTATIONS: "each with another order of machines, a permutation",
+    PERMUTATIONS: "each with the machines in another order (permutation)",
 }
 """What independent replicates are (`kind_of`) -> in what they differ."""
 

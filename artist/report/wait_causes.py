@@ -54,7 +54,7 @@ def _rows(table: FileColumns, texts: tuple[str, ...], numbers: tuple[str, ...]) 
 
 
 def causes_in_words(run: RecordedRun) -> list[str]:
-    """Causes and their shares, such as `other jobs came first, 97 %`: longest first."""
+    """Causes and their shares, such as `free GPUs went to other jobs, 97 %`: longest first."""
     by_cause, after_start_s = waited(run)
     total_s = sum(max(0.0, length_s) for length_s in by_cause.values())  # damaged runs
     texts = []

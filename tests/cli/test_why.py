@@ -32,7 +32,7 @@ TINY = {"trace": "tiny-batch", "racks": 1, "policy": "fifo", "backend": "none"}
 STORY = """\
 # job 18: resnet50 on 4 GPUs, arrived at 0 h
 from h to h took what why, where
-0.000 1.272 76.3 min waits other jobs came first: it headed the queue itself for 45.8 min; \
+0.000 1.272 76.3 min waits free GPUs went to other jobs: it headed the queue itself for 45.8 min; \
 it wanted 4, and for 8.2 min of 76.3 min as many stayed free; \
 for 68.1 min no GPU did; 18 other jobs got GPUs meanwhile, all before it in the trace; \
 most GPU time was held by \
@@ -41,7 +41,7 @@ jobs 4, 10, 12, 13, 15
 It finished 13.9 h after its arrival, 1.101 x the 12.6 h of its isolated run.
 It waited 1.27 h (9.1 %) and ran 12.6 h (90.9 %); of this run time 0 h was exposed \
 communication and 0 h stood still; 0 h of work was lost.
-Why it waited: other jobs came first 68.1 min (89.3 %), GPUs were left free 8.2 min (10.7 %).
+Why it waited: free GPUs went to other jobs 68.1 min (89.3 %), GPUs were left free 8.2 min (10.7 %).
 """
 
 

@@ -68,8 +68,8 @@ def test_waiting_is_explained_by_the_cause_that_differs_most() -> None:
     busy = run_with(causes={"gpus": 60.0, "order": 42.0}, queue_delay_mean_s=51.0)
     assert compared(busy=busy, calm=calm)[0] == (
         "A job takes 21 s longer under busy than under calm on average: 21 s more waiting. "
-        "Waits differ most in one cause: other jobs came first, 21 s a job under busy, 1 s under "
-        "calm."
+        "Waits differ most in one cause: free GPUs went to other jobs, 21 s a job under busy, 1 s "
+        "under calm."
     )
 
 

@@ -87,7 +87,7 @@ def test_the_longest_wait_gives_the_cause(busy: Path) -> None:
     longest = rows.loc[rows.groupby("job_id")["wait_s"].idxmax()].set_index("job_id")["cause"]
     words = {
         "policy": "the policy's reason", "left-free": "GPUs were left free",
-        "order": "other jobs came first", "gpus": "too few GPUs",
+        "order": "free GPUs went to other jobs", "gpus": "too few GPUs",
     }  # fmt: skip
     for name, code in zip(run.jobs.text["job_id"], table["cause"], strict=True):
         assert table["causes"][code] == (words[longest[name]] if name in longest else "")

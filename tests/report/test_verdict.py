@@ -308,7 +308,7 @@ def test_both_shares_of_one_run_are_of_all_gpu_time(busy: Path) -> None:
     summary = read_run(busy).summary
     held, computed = (100 * summary[f"gpu_{what}_share"] for what in ("allocated", "computing"))
     assert f"Of the cluster's GPU time, jobs held {held:.1f} % (" in text.replace("&#39;", "'")
-    assert f" % while any job waited); {computed:.1f} % went into computing." in text
+    assert f" % for as long as any job waited); {computed:.1f} % went into computing." in text
 
 
 def test_gpus_that_are_held_while_jobs_wait_are_told_apart(busy: Path) -> None:
@@ -317,7 +317,7 @@ def test_gpus_that_are_held_while_jobs_wait_are_told_apart(busy: Path) -> None:
     columns = ("time_s", [0, 10, 100]), ("jobs_waiting", [1, 0, 0]), ("gpus_held", [12, 2, 0])
     timeline = FileColumns({}, {name: np.array(rows, float) for name, rows in columns}, 3)
     run = dataclasses.replace(run, timeline=timeline, summary={**run.summary, "gpus": 16})
-    assert "(75 % while any job waited)" in " ".join(words(group([run])))
+    assert "(75 % for as long as any job waited)" in " ".join(words(group([run])))
 
 
 def test_the_causes_of_waiting_have_their_shares(busy: Path) -> None:

@@ -29,7 +29,7 @@ CAUSE_WORDS: Mapping[str, str] = {
     "memory": "too little memory beside free GPUs",
     "policy": "the policy's reason",
     "left-free": "GPUs were left free",
-    "order": "other jobs came first",
+    "order": "free GPUs went to other jobs",
     "gpus": "too few GPUs",
 }
 """Cause of `waits.parquet` (`waits.py`) -> how terminal and report say it."""
