@@ -135,6 +135,7 @@ def test_what_is_not_modelled_or_broken_is_refused_by_name(scheduler: str, told:
         ({"qos": "gold"}, "hint_qos is 'gold'"),
         ({"nodes": 3}, "2 machines of 4 GPUs"),
         ({"nice": "low"}, "hint_nice is 'low'"),
+        ({"requeue": "yes"}, "hint_requeue is 'yes', expected 1 or 0"),
         ({"dependency": "singleton"}, "hint_dependency is 'singleton'"),
     ],
 )

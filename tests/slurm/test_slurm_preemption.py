@@ -106,6 +106,28 @@ def test_what_becomes_of_a_job_is_its_qos_mode_or_the_clusters(
     assert (stays["urgent"][0][0] >= 300.5) == (ended == "finished")
 
 
+@pytest.mark.parametrize(
+    ("default", "own", "ended"),
+    [
+        # slurmctld 22.05: "preempted JobId=1 had to be killed" of the first, and of one of salloc;
+        # "JobId=2 has been requeued" of the second.
+        ("1", "0", "cancelled"),
+        ("1", "1", "preempted"),
+        ("0", "1", "preempted"),
+        ("0", "0", "cancelled"),
+        ("1", "", "preempted"),
+        ("0", "", "cancelled"),
+    ],
+)
+def test_a_job_says_itself_whether_it_is_requeued(default: str, own: str, ended: str) -> None:
+    _, urgent = victim_and_urgent()
+    victim = asked("victim", 8, 300, 10, qos="low", requeue=own)
+    settings = {"PreemptMode": "REQUEUE", "JobRequeue": default}
+    rows = simulated([victim, urgent], settings)
+    assert told(rows)["victim"][0][2].startswith(ended)
+    assert {row.job.id: row.cancelled for row in rows.jobs}["victim"] == (ended == "cancelled")
+
+
 def test_a_grace_ends_at_a_try_of_the_job_that_wants_the_gpus() -> None:
     rows = simulated(victim_and_urgent(), grace_s=20)
     # Told at 12.5 s, so the grace is over at 32 s. KillWait and MessageTimeout are 15 s: tries at

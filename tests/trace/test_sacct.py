@@ -149,6 +149,25 @@ def test_missing_columns_are_named(tmp_path: Path, missing: str) -> None:
         jobs(tmp_path, f"{lines[0]}|{extra[0]}", f"{lines[1]}|{extra[1]}")
 
 
+@pytest.mark.parametrize(
+    ("line", "requeue"),
+    [
+        ("sbatch --no-requeue -t 4 train.sh", "0"),
+        ("sbatch -t 4 --requeue train.sh", "1"),
+        ("sbatch --requeue -t 4 --no-requeue train.sh", "0"),
+        ("sbatch -t 4 train.sh --no-requeue-of-data", ""),
+        ("salloc -N 1 --gres=gpu:8", "0"),
+        ("/usr/bin/srun --requeue python srun.py", "0"),
+        ("sbatch srun.sh", ""),
+        ("", ""),
+    ],
+)
+def test_the_line_of_sbatch_says_whether_a_job_may_be_requeued(
+    tmp_path: Path, line: str, requeue: str
+) -> None:
+    assert one(tmp_path, SubmitLine=line).hints["hint_requeue"] == requeue
+
+
 @needs_recorded
 @pytest.mark.parametrize("session", SESSIONS)
 def test_recorded_sessions_become_what_was_submitted(tmp_path: Path, session: str) -> None:
@@ -157,7 +176,7 @@ def test_recorded_sessions_become_what_was_submitted(tmp_path: Path, session: st
     full = put(tmp_path, "all.txt", log.decode())
     trace = read_trace(full, rules=KEEP)
     # The short log lacks the columns ReqCPUS and SubmitLine.
-    only = ("hint_cpus", "hint_tasks_per_node", "hint_nice", "hint_dependency")
+    only = ("hint_cpus", "hint_tasks_per_node", "hint_nice", "hint_dependency", "hint_requeue")
     short = [replace(x, hints={**x.hints, **dict.fromkeys(only, "")}) for x in trace.jobs]
     assert short == list(read_trace(folder / "sacct_short.txt", rules=KEEP).jobs)
     read = {

@@ -2,7 +2,7 @@
 
 | PreemptMode | |
 | --- | --- |
-| `REQUEUE` | the job waits again; it is cancelled if JobRequeue is 0 |
+| `REQUEUE` | the job waits again; with --no-requeue, or JobRequeue=0, it ends |
 | `CANCEL` | the job ends |
 | `SUSPEND` | nobody gets its GPUs: a suspended job keeps its GRES, so that Slurm suspends none |
 
@@ -117,7 +117,8 @@ class Preemption:
         else:
             own = "CLUSTER" if request.qos is None else mode_of(request.qos.preempt_mode)
             mode = self._settings.preempt_mode if own == "CLUSTER" else own
-        return "CANCEL" if mode == "REQUEUE" and not self._settings.requeues else mode
+        requeues = self._settings.requeues if request.requeues is None else request.requeues
+        return "CANCEL" if mode == "REQUEUE" and not requeues else mode
 
     def grace_s(self, request: Request) -> int:
         """For how long a job that is preempted runs on."""

@@ -11,6 +11,7 @@ Columns of a trace carry it. `artist trace convert --from sacct` writes them all
 | `hint_tasks_per_node` | `--ntasks-per-node` |
 | `hint_job_number` | Slurm's number of the job, of an array the same for all tasks |
 | `hint_nice`, `hint_dependency` | `--nice`, `--dependency` |
+| `hint_requeue` | 1: `--requeue`; 0: `--no-requeue`, `salloc`, `srun`; else JobRequeue decides |
 
 The account is the column `tenant`.
 """
@@ -61,6 +62,8 @@ class Request:
     after: tuple[tuple[str, int], ...]
     """Dependencies: kind, and Slurm's number of the other job."""
     eligible_s: int
+    requeues: bool | None = None
+    """Whether it waits again when it is preempted, instead of ending; None: as JobRequeue says."""
     priority: float = 0
 
 
@@ -113,6 +116,7 @@ class RequestReader:
             nice=_whole(job, "hint_nice"),
             after=_dependencies(job),
             eligible_s=view.entered // TICKS_PER_S,
+            requeues=_yes_or_no(job, "hint_requeue"),
         )
 
     def _partition(self, job: Job) -> PartitionMachines:
@@ -185,6 +189,16 @@ def _whole(job: Job, name: str) -> int:
     if not abs(number) <= 2**31 or number != int(number):
         raise _bad(job, name, "a whole number")
     return int(number)
+
+
+def _yes_or_no(job: Job, name: str) -> bool | None:
+    value = job.hints.get(name)
+    if value in (None, ""):
+        return None
+    number = as_float(str(value))
+    if number not in (0.0, 1.0):
+        raise _bad(job, name, "1 or 0")
+    return number == 1.0
 
 
 def _bad(job: Job, name: str, expected: str) -> TraceError:

@@ -95,7 +95,7 @@ class Settings:
     preempt_again_s: int
     """How long a job that preempts waits before it tries again: KillWait and MessageTimeout."""
     requeues: bool
-    """Whether jobs may be requeued (JobRequeue); else they are cancelled."""
+    """Whether jobs that do not say so may be requeued (JobRequeue); else they are cancelled."""
     over_limit_s: int | None
     """For how long jobs may run beyond their limits; None: for ever."""
     limits: bool

@@ -182,9 +182,24 @@ def _asked(id_: str, row: TraceRow) -> dict[str, object]:
         "hint_tasks_per_node": found.get("tasks_per_node", ""),
         "hint_nice": found.get("nice", ""),
         "hint_dependency": found.get("dependency", ""),
+        "hint_requeue": _requeue(line),
         "hint_job_number": id_.partition("_")[0],
     }
 
+
+def _requeue(line: str) -> str:
+    """Whether a job may be requeued: 1, 0, or nothing where JobRequeue decides.
+
+    Of the options the last one counts. Only sbatch submits jobs that Slurm can start again.
+    """
+    if _INTERACTIVE.match(line):
+        return "0"
+    asked: list[str] = _REQUEUE.findall(line)
+    return {"--requeue": "1", "--no-requeue": "0"}.get(asked[-1] if asked else "", "")
+
+
+_INTERACTIVE = re.compile(r"(?:\S*/)?(?:salloc|srun)\s")
+_REQUEUE = re.compile(r"\s(--requeue|--no-requeue)(?=\s|$)")
 
 _OPTIONS = {
     "tasks_per_node": re.compile(r"\s--ntasks-per-node[= ](\d+)", re.ASCII),
