@@ -12,16 +12,22 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic.fields import FieldInfo
+
 from artist import config
+from artist.cluster.fabric import FabricSystem
 from artist.cluster.fabric_options import LevelOptions, level_of
 from artist.cluster.links import oversubscription
 from artist.cluster.with_units import QUANTITIES, read_quantity
 from artist.config import ARRIVALS, GROUPS, Scenario, assign, checked
+from artist.data.gate import DataOptions
 from artist.errors import ConfigError, did_you_mean, shortened
 from artist.failures.checkpoints import CheckpointOptions
+from artist.network.rates.contended_rates import ContentionOptions
 from artist.policies.own_file import entry_in_file, is_in_a_file
 from artist.policies.table import POLICIES
 from artist.run import asked_fabric, build_cluster, build_fabric, build_trace
+from artist.workload.division.job_parallelism import JobParallelism
 
 _RELATIVE = re.compile(r"(x|\+) *(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(.*)")
 
@@ -153,8 +159,9 @@ def _present(scenario: Scenario, key: str) -> Any:
     chosen = getattr(scenario, GROUPS[group])
     if group == "fabric":
         return _of_level(scenario, *option.split(".", 1))
+    if group in (known := fields_of_groups()):
+        _check_known(key, option, known[group])
     if group == "checkpoint":
-        _check_known(key, option, CheckpointOptions.model_fields)
         return getattr(chosen, option, None)
     if group == "policy":
         defaults = _policy_defaults(scenario.policy)
@@ -166,6 +173,18 @@ def _present(scenario: Scenario, key: str) -> Any:
     for part in option.split("."):
         chosen = chosen.get(part) if isinstance(chosen, Mapping) else None
     return chosen
+
+
+def fields_of_groups() -> dict[str, Mapping[str, FieldInfo]]:
+    """The keys of the groups of settings other than `policy`, with what describes them."""
+    return {
+        "checkpoint": CheckpointOptions.model_fields,
+        "fabric": LevelOptions.model_fields,
+        "contention": ContentionOptions.model_fields,
+        "data": DataOptions.model_fields,
+        "parallelism": JobParallelism.model_fields,
+        "system": FabricSystem.model_fields,
+    }
 
 
 def _check_known(key: str, option: str, known: Iterable[str]) -> None:

@@ -191,6 +191,8 @@ def test_what_is_no_assignment_is_refused(text: str) -> None:
         ("fabric.network.bandwith", ["9Gbit/s", "x2"], ": unknown setting 'fabric.network.bandw"),
         ("fabric.network.bandwidth", ["twice", "x2"], ": 'fabric.network.bandwidth': expected a "),
         ("policy.orde", ["x2"], r"unknown setting 'policy.orde' \(did you mean 'order'\?\)$"),
+        ("system.ring", ["x2"], r"unknown setting 'system.ring' \(did you mean 'rings'\?\)$"),
+        ("parallelism.tensr", ["x2"], r"unknown setting 'parallelism.tensr' \(did you mean 'tens"),
         ("checkpoint.cost", ["x2"], r"unknown setting 'checkpoint.cost' \(did you mean 'cost_s'"),
     ],
 )

@@ -260,6 +260,7 @@ def _setting_facts(name: str) -> dict[str, str]:
     An option may be written with or without `policy.` before it.
     """
     from artist.config import GROUPS, Scenario
+    from artist.experiments.relative_values import fields_of_groups
 
     if name in Scenario.model_fields:
         field = Scenario.model_fields[name]
@@ -271,7 +272,7 @@ def _setting_facts(name: str) -> dict[str, str]:
         if name in GROUPS.values():  # the meaning of a group tells its form of --set
             group = next(group for group, field in GROUPS.items() if field == name)
             level = ".LEVEL" if group == "fabric" else ""
-            keys = ", ".join(f"{group}{level}.{key}" for key in _fields_of_groups().get(group, {}))
+            keys = ", ".join(f"{group}{level}.{key}" for key in fields_of_groups().get(group, {}))
             return {**facts, "keys": keys, "set it": f"{name}: {{KEY: VALUE}} in a scenario"}
         return {**facts, "set it": f"--set {name}=VALUE, or {name}: VALUE in a scenario"}
     by_policy = _policies_by_option()
@@ -296,8 +297,10 @@ def _key_facts(name: str) -> dict[str, str]:
 
     The group may be left out.
     """
+    from artist.experiments.relative_values import fields_of_groups
+
     group, _, key = name.rpartition(".")
-    for known, fields in _fields_of_groups().items():
+    for known, fields in fields_of_groups().items():
         if key in fields and group.partition(".")[0] in ("", known):
             asked = group or (f"{known}.LEVEL" if known == "fabric" else known)
             values = dict.fromkeys(_literals(fields[key].annotation))
@@ -308,25 +311,6 @@ def _key_facts(name: str) -> dict[str, str]:
                 "set it": f"--set {asked}.{key}=VALUE",
             }
     return {}
-
-
-def _fields_of_groups() -> dict[str, dict[str, FieldInfo]]:
-    """The keys of the groups of settings other than `policy`, with what describes them."""
-    from artist.cluster.fabric import FabricSystem
-    from artist.cluster.fabric_options import LevelOptions
-    from artist.data.gate import DataOptions
-    from artist.failures.checkpoints import CheckpointOptions
-    from artist.network.rates.contended_rates import ContentionOptions
-    from artist.workload.division.job_parallelism import JobParallelism
-
-    return {
-        "checkpoint": CheckpointOptions.model_fields,
-        "fabric": LevelOptions.model_fields,
-        "contention": ContentionOptions.model_fields,
-        "data": DataOptions.model_fields,
-        "parallelism": JobParallelism.model_fields,
-        "system": FabricSystem.model_fields,
-    }
 
 
 def _policies_by_option() -> dict[str, list[Entry]]:
@@ -343,13 +327,14 @@ def _policies_by_option() -> dict[str, list[Entry]]:
 def _other_names() -> list[str]:
     """All policies, settings and options."""
     from artist.config import Scenario
+    from artist.experiments.relative_values import fields_of_groups
     from artist.policies.table import POLICIES
 
     listed = [name for kind in _MORE for name in _names_of(kind)]
     own = [*(entry.id for entry in POLICIES), *Scenario.model_fields, *_policies_by_option()]
     keys = [
         f"{'fabric.LEVEL' if group == 'fabric' else group}.{key}"
-        for group, fields in _fields_of_groups().items()
+        for group, fields in fields_of_groups().items()
         for key in fields
     ]
     return [*own, *keys, *listed]
