@@ -8,12 +8,12 @@ a setting, on all metrics and policies of both its tables, hold together (Holm).
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from artist.report.grouping import Setting
-from artist.report.verdict_sentences import what_may_decide
+from artist.report.verdict_sentences import more_needed
 from artist.results.statistics.compare_values import (
     EQUIVALENCE,
     IDENTICAL,
@@ -21,7 +21,6 @@ from artist.results.statistics.compare_values import (
     MORE,
     ComparedValues,
     clusters_of,
-    kind_of,
     sure_but_within,
 )
 from artist.results.statistics.holm import Pair, compare_together, judged_together
@@ -53,8 +52,6 @@ class Cell:
     count: int
     unit: str
     difference: ComparedValues | None
-    kind: str = "replicates"
-    """What an independent replicate of the difference is, in words."""
 
     @property
     def spread(self) -> str:
@@ -73,7 +70,7 @@ class Cell:
             return text
         if not math.isnan(compared.low):
             text += f" [{' .. '.join(map(self._in_words, ends))}]"
-        more = what_may_decide(compared, self.kind)
+        more = more_needed(compared)
         if sure_but_within(compared, EQUIVALENCE):
             more = f"by less than {100 * EQUIVALENCE:g} %"
         return f"{text} {compared.verdict}" + (f"; {more}" if more else "")
@@ -145,7 +142,7 @@ def _table(setting: Setting, baseline: str, terms: Sequence[Term]) -> Table:
         (
             term,
             {
-                policy: _cell(setting, policy, term, compared.get((term.name, policy)), pairs, mean)
+                policy: _cell(setting, policy, term, compared.get((term.name, policy)), mean)
                 for policy, mean in _means(setting, term.name).items()
             },
         )
@@ -174,14 +171,11 @@ def _cell(
     policy: str,
     term: Term,
     difference: ComparedValues | None,
-    pairs: Mapping[tuple[str, str], Pair],
     mean: float,
 ) -> Cell:
     """The cell of a policy in a metric's row."""
     values = list(setting.values(policy, term.name).values())
-    pair = pairs.get((term.name, policy))
-    kind = kind_of(pair.replicates) if pair else "replicates"
-    return Cell(mean, min(values), max(values), len(values), term.unit, difference, kind)
+    return Cell(mean, min(values), max(values), len(values), term.unit, difference)
 
 
 def family(*tables: Table) -> int:

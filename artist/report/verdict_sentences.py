@@ -301,14 +301,19 @@ def family_words(count: int, of_what: str) -> str:
 
 
 def what_may_decide(compared: ComparedValues, kind: str = "replicates", what: str = "it") -> str:
-    """How many more decide in 80 % of cases, in words; empty unless undecided.
+    """How many more decide in 80 % of cases, as a clause; empty unless undecided.
 
     `kind`: more of what. `what`: what is not decided.
     """
+    more = more_needed(compared)
+    kind = kind.removesuffix("s") if more == "about 1 more" else kind
+    return f"{more} {kind} would probably settle {what}" if more else ""
+
+
+def more_needed(compared: ComparedValues) -> str:
+    """How many more decide in 80 % of cases, `about 12 more`; empty unless undecided."""
     if compared.verdict != UNDECIDED:
         return ""
     if compared.enough is None:
-        return f"more than {MOST_REPLICATES:,} {kind} would be needed to settle {what}"
-    more = compared.enough - compared.replicates
-    kind = kind.removesuffix("s") if more == 1 else kind
-    return f"about {more:,} more {kind} would probably settle {what}"
+        return f"more than {MOST_REPLICATES:,}"
+    return f"about {compared.enough - compared.replicates:,} more"
