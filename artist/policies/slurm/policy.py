@@ -1,6 +1,7 @@
 """When slurmctld looks at its queue, and what starts then.
 
-Two schedulers look at waiting jobs in the same order: PriorityTier, priority, number.
+Two schedulers (`schedulers.py`) look at waiting jobs in the same order: PriorityTier, priority,
+number.
 
 1. The **main scheduler** starts jobs in order. A job that does not fit closes its partition, and
    the machines of it, for the rest of the pass. It looks soon after a job came or went, at
@@ -25,35 +26,25 @@ from typing import ClassVar
 
 from artist.cluster.cluster_file import Cluster
 from artist.contract import (
-    LONGEST_REASON,
     BasePolicy,
     ClusterView,
     Decision,
     JobView,
-    Preempt,
     Wait,
     Wake,
 )
 from artist.errors import ConfigError
 from artist.policies.options import SlurmOptions
 from artist.policies.shared.clock import PeriodClock
-from artist.policies.slurm.backfill import (
-    ReservedMachines,
-    RunningJob,
-    will_run,
-)
+from artist.policies.slurm.backfill import RunningJob
 from artist.policies.slurm.limits import Limits
 from artist.policies.slurm.machines import Machines
-from artist.policies.slurm.passes import Pass, Tried
-from artist.policies.slurm.preemption import (
-    REQUEUE_DELAY_S,
-    TIMEOUT_CHECK_S,
-    Graces,
-    Preemption,
-)
+from artist.policies.slurm.passes import Pass
+from artist.policies.slurm.preemption import REQUEUE_DELAY_S, TIMEOUT_CHECK_S
 from artist.policies.slurm.priority import Priorities, in_order
 from artist.policies.slurm.request import Request, RequestReader, limit_s
 from artist.policies.slurm.reservations import Reservations
+from artist.policies.slurm.schedulers import GRACE, Schedulers
 from artist.policies.slurm.selection import Selection
 from artist.policies.slurm.settings import settings_of
 from artist.rng import Draws
@@ -62,10 +53,6 @@ from artist.units import TICKS_PER_S, Tick
 from artist.workload.job import Job
 
 _MOST_NAMED = 5
-
-_RESOURCES = "Resources: its machines are not free"
-_RESERVED = "Reservation: it would run into one by its time limit"
-_GRACE = "Resources: the jobs that it preempts have a grace"
 
 
 class Slurm(BasePolicy):
@@ -84,8 +71,6 @@ class Slurm(BasePolicy):
             missing.append("reservations, since policy.epoch_s does not say when the trace begins")
         if missing and options.not_modelled == "refuse":
             raise _not_modelled(missing)
-        self._preemption = Preemption(self.settings)
-        self._graces = Graces(self.settings.preempt_again_s)
         numbers = self.settings.numbers
         self._clocks = {
             name: PeriodClock(period, draws.phase(period) or first)
@@ -111,7 +96,6 @@ class Slurm(BasePolicy):
         self._asleep: dict[int, int] = {}
         self._told: dict[int, str] = {}
         self._last_main: Tick = -(10**18)
-        self._cut_short = False
         self._wake: Tick = -1
         self._machines: Machines | None = None
 
@@ -160,6 +144,13 @@ class Slurm(BasePolicy):
         self._reservations = Reservations(kept, machines)
         self._next_end_s = self._reservations.next_end_s(self._seconds(view.now))
         self._limits = Limits(self._facts, enforced=self.settings.limits)
+        self._schedulers = Schedulers(
+            self.settings,
+            self._requests,
+            selection=self._selection,
+            limits=self._limits,
+            reservations=self._reservations,
+        )
         self._reader = RequestReader(machines, qos)
         self._priorities = Priorities(self.settings, machines, self._facts)
         self._priorities.fair_share.rank(self._seconds(view.now))
@@ -211,7 +202,7 @@ class Slurm(BasePolicy):
     def _left(self, handle: int, now_s: int) -> None:
         """A job gave its GPUs back: it finished, or lost them."""
         job, request = self._held.pop(handle), self._requests[handle]
-        self._graces.left(handle)
+        self._schedulers.graces.left(handle)
         self._gpus_held -= request.job.gpus
         self._use(job, request, now_s)
 
@@ -254,30 +245,39 @@ class Slurm(BasePolicy):
         over = self._outstayed(now)
         if not over and (not queue or not (main or backfill)):
             return []
-        self._cut_short = self._preemption.spared = False
+        schedulers = self._schedulers
+        graces, preemption = schedulers.graces, schedulers.preemption
+        schedulers.cut_short = preemption.spared = False
         state = Pass(view, self._machines, self._held, self._seconds(now))
         for handle in over:
-            state.preempt(self._held[handle], self._loss(handle, self._graces.of[handle].preemptor))
+            state.preempt(self._held[handle], schedulers.loss(handle, graces.of[handle].preemptor))
         if over:
             self._look_soon(now)
         ready = (request for request in queue.values() if self._is_ready(request, state.now_s))
-        ordered = in_order(ready, self._preemption)
+        ordered = in_order(ready, preemption)
         if main:
-            self._main_pass(state, ordered, full=full)
+            schedulers.main_pass(state, ordered, full=full)
         if backfill:
-            self._backfill_pass(state, ordered)
+            schedulers.backfill_pass(state, ordered)
         self._held |= state.leaving
         for handle, decision in state.victims.items():
             if not decision.for_good:
                 self._requeue(self._requests[handle], state.now_s)
             self._left(handle, state.now_s)
         for handle in state.started:
-            self._graces.started(handle)
+            graces.started(handle)
             self._held[handle] = state.started[handle]
             self._gpus_held += queue.pop(handle).job.gpus
-        if state.started or self._cut_short or self._preemption.spared or self._graces.of:
+        if state.started or schedulers.cut_short or preemption.spared or graces.of:
             self._worthwhile = {"full", "backfill"}
         return [*state.decisions(), *self._tell(state)]
+
+    def _outstayed(self, now: Tick) -> list[int]:
+        """The jobs whose grace is found to be over."""
+        graces = self._schedulers.graces
+        if not graces.of or now != self._clocks["timeout"].last(now):
+            return []
+        return graces.over(self._seconds(now))
 
     def _tell(self, state: Pass) -> list[Decision]:
         """Say why jobs wait although enough GPUs are free, each time that changes."""
@@ -287,7 +287,7 @@ class Slurm(BasePolicy):
         for handle, reason in state.reasons.items():
             if handle in state.started or self._told.get(handle) == reason:
                 continue
-            if reason == _GRACE or self._requests[handle].job.gpus <= free:
+            if reason == GRACE or self._requests[handle].job.gpus <= free:
                 self._told[handle] = reason
                 waits.append(Wait(handle, reason))
         return waits
@@ -310,179 +310,6 @@ class Slurm(BasePolicy):
     def _has_started(self, number: int) -> bool:
         return any(self._requests[handle].number[0] == number for handle in self._held)
 
-    def _main_pass(self, state: Pass, ordered: Sequence[Request], *, full: bool) -> None:
-        """Start jobs in order; the first that does not fit closes its partition."""
-        depth = self.settings.numbers["default_queue_depth"]
-        most = self.settings.numbers["sched_max_job_start"]
-        closed, closed_machines = set[str](), 0
-        for tested, request in enumerate(ordered):
-            if (not full and tested > depth) or (most and len(state.started) >= most):
-                break
-            partition = request.partition
-            if partition.name in closed:
-                state.reasons[request.handle] = "Priority: a job before it does not fit"
-                continue
-            if not self._permits(state, request):
-                if "assoc_limit_stop" in self.settings.switches:
-                    closed.add(partition.name)
-                    closed_machines |= partition.machines
-                continue
-            kept = self._reservations.closed(state.now_s, state.now_s + request.limit_s)
-            open_ = partition.machines & ~closed_machines & ~kept
-            if self._start(state, request, open_):
-                continue
-            state.reasons[request.handle] = self._why_not(request, kept)
-            if not kept & partition.machines or open_.bit_count() >= request.nodes:
-                closed.add(partition.name)
-                closed_machines |= partition.machines
-
-    def _why_not(self, request: Request, kept: int) -> str:
-        """Why the main scheduler cannot start a job, where some machines are reserved."""
-        if self._graces.awaited_by(request.handle):
-            return _GRACE
-        return _RESERVED if kept & request.partition.machines else _RESOURCES
-
-    def _start(self, state: Pass, request: Request, open_: int) -> bool:
-        """Start a job on some of these machines, in the place of others if need be."""
-        now_s = state.now_s
-        chosen = self._selection.choose(request, state.free, open_)
-        if chosen is None and self._preemption.on and self._graces.may_try(request.handle, now_s):
-            found = self._preemption.choose(
-                request, state.free, open_, self._candidates(state, request), self._selection
-            )
-            if found is not None:
-                chosen, victims = found
-                if not self._take(state, request.handle, victims):
-                    return False
-        if chosen is None:
-            return False
-        state.start(request, chosen)
-        return True
-
-    def _take(self, state: Pass, preemptor: int, victims: Sequence[RunningJob]) -> bool:
-        """Take jobs' GPUs away; False if some of them may run on for a while."""
-        waits = False
-        for victim in victims:
-            grace_s = self._preemption.grace_s(self._requests[victim.handle])
-            if self._graces.give(victim.handle, preemptor, grace_s, state.now_s):
-                state.tell_to_leave(victim, self._graces.of[victim.handle].until_s)
-                waits = True
-            else:
-                state.preempt(victim, self._loss(victim.handle, preemptor))
-        return not waits
-
-    def _loss(self, handle: int, preemptor: int) -> Preempt:
-        """What becomes of a job whose GPUs another one takes."""
-        request = self._requests[handle]
-        for_good = self._preemption.mode(request) == "CANCEL"
-        done = "" if for_good else "requeued "
-        words = f"{done}by Slurm for job {self._requests[preemptor].job.id}"
-        if handle in self._graces.of:
-            words += f", after {self._preemption.grace_s(request)} s of grace"
-        return Preempt(handle, words[:LONGEST_REASON], for_good)
-
-    def _outstayed(self, now: Tick) -> list[int]:
-        """The jobs whose grace is found to be over."""
-        if not self._graces.of or now != self._clocks["timeout"].last(now):
-            return []
-        return self._graces.over(self._seconds(now))
-
-    def _permits(self, state: Pass, request: Request) -> bool:
-        permitted = self._limits.permits(request, state.running, self._requests, state.now_s)
-        if not permitted:
-            state.reasons[request.handle] = "a limit of its QOS or account"
-        self._cut_short |= not permitted and self._limits.fall
-        return permitted
-
-    def _candidates(self, state: Pass, request: Request) -> list[RunningJob]:
-        if not self._preemption.on:
-            return []
-        return self._preemption.candidates(
-            request, state.preemptable(), self._requests, state.now_s
-        )
-
-    def _backfill_pass(self, state: Pass, ordered: Sequence[Request]) -> None:
-        """Start jobs that delay none of those before them, and reserve machines for the others."""
-        numbers, now_s = self.settings.numbers, state.now_s
-        window_s = 60 * numbers["bf_window"]
-        resolution_s = max(1, numbers["bf_resolution"])
-        reserved = ReservedMachines(now_s, resolution_s, window_s, self._serving(state))
-        usage = Tried(numbers)
-        tested = started = 0
-        for request in ordered:
-            if request.handle in state.started:
-                continue
-            if tested >= numbers["bf_max_job_test"]:
-                self._cut_short = True
-                break
-            if not self._permits(state, request):
-                continue
-            if not usage.permits(request):
-                self._cut_short = True
-                continue
-            tested += 1
-            before = len(state.started)
-            self._try(state, reserved, request, window_s)
-            started += len(state.started) - before
-            if numbers["bf_max_job_start"] and started >= numbers["bf_max_job_start"]:
-                break
-
-    def _try(
-        self, state: Pass, reserved: ReservedMachines, request: Request, window_s: int
-    ) -> None:
-        """Start a job, or reserve machines for it as soon as it could start."""
-        now_s = state.now_s
-        later_s: int | None = now_s
-        while later_s is not None:
-            from_s = later_s
-            end_s = max(from_s, now_s) + request.limit_s
-            kept = self._reservations.closed(from_s, end_s)
-            open_, later_s = reserved.available(request.partition.machines & ~kept, from_s, end_s)
-            if kept & request.partition.machines:
-                until_s = self._reservations.next_end_s(from_s)
-                later_s = min(x for x in (until_s, later_s) if x is not None)
-            if open_.bit_count() < request.nodes:
-                continue
-            possible = will_run(
-                request, state.free, open_, state.departures, self._selection, now_s,
-                now_only=self._may_not_reserve(request, now_s), busy_until=state.busy_until,
-                preemptable=self._candidates(state, request),
-            )  # fmt: skip
-            if possible is None:
-                continue
-            start_s = max(possible.start_s, from_s)
-            if start_s <= now_s:
-                if not self._start(state, request, open_):
-                    reserved.reserve(possible.machines, now_s, now_s + request.limit_s)
-                return
-            if self._may_not_reserve(request, now_s):
-                return
-            if later_s is not None and start_s > later_s:
-                continue
-            if start_s > now_s + window_s:
-                return
-            if reserved.overlaps(possible.machines, start_s, start_s + request.limit_s):
-                later_s = start_s
-                continue
-            reserved.reserve(possible.machines, start_s, start_s + request.limit_s)
-            return
-
-    def _may_not_reserve(self, request: Request, now_s: int) -> bool:
-        numbers = self.settings.numbers
-        if request.priority < numbers["bf_min_prio_reserve"]:
-            return True
-        young = now_s - request.eligible_s < numbers["bf_min_age_reserve"]
-        self._cut_short |= young
-        return young
-
-    def _serving(self, state: Pass) -> int:
-        """The machines that have a GPU in service."""
-        assert self._machines is not None
-        held = 0
-        for job in state.running:
-            held |= job.machines
-        return held | sum(1 << index for index, gpus in enumerate(state.free.gpus) if gpus)
-
     # -- time ---------------------------------------------------------------------------
 
     def _seconds(self, now: Tick) -> int:
@@ -495,7 +322,7 @@ class Slurm(BasePolicy):
             clocks = {*self._worthwhile, *(["priority"] if self._priorities.change else [])}
         if not self.settings.backfill:
             clocks -= {"backfill"}
-        if self._graces.of:
+        if self._schedulers.graces.of:
             clocks.add("timeout")
         if not clocks and not self._queue:
             return []

@@ -1,0 +1,210 @@
+"""The two schedulers of slurmctld: what each starts in a pass, and in whose place.
+
+The **main scheduler** starts jobs in order; the first that does not fit closes its partition.
+**Backfill** starts jobs that delay none of those before them. `policy.py` says when they look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from artist.contract import LONGEST_REASON, Preempt
+from artist.policies.slurm.backfill import ReservedMachines, RunningJob, will_run
+from artist.policies.slurm.limits import Limits
+from artist.policies.slurm.passes import Pass, Tried
+from artist.policies.slurm.preemption import Graces, Preemption
+from artist.policies.slurm.request import Request
+from artist.policies.slurm.reservations import Reservations
+from artist.policies.slurm.selection import Selection
+from artist.policies.slurm.settings import Settings
+
+_RESOURCES = "Resources: its machines are not free"
+_RESERVED = "Reservation: it would run into one by its time limit"
+GRACE = "Resources: the jobs that it preempts have a grace"
+
+
+class Schedulers:
+    """Both schedulers, on the queue of one cluster."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        requests: Mapping[int, Request],
+        *,
+        selection: Selection,
+        limits: Limits,
+        reservations: Reservations,
+    ) -> None:
+        self._settings = settings
+        self._requests = requests
+        self._selection = selection
+        self._limits = limits
+        self._reservations = reservations
+        self.preemption = Preemption(settings)
+        self.graces = Graces(settings.preempt_again_s)
+        self.cut_short = False
+        """Whether a pass left out jobs that a later one may start without any event."""
+
+    def main_pass(self, state: Pass, ordered: Sequence[Request], *, full: bool) -> None:
+        """Start jobs in order; the first that does not fit closes its partition."""
+        depth = self._settings.numbers["default_queue_depth"]
+        most = self._settings.numbers["sched_max_job_start"]
+        closed, closed_machines = set[str](), 0
+        for tested, request in enumerate(ordered):
+            if (not full and tested > depth) or (most and len(state.started) >= most):
+                break
+            partition = request.partition
+            if partition.name in closed:
+                state.reasons[request.handle] = "Priority: a job before it does not fit"
+                continue
+            if not self._permits(state, request):
+                if "assoc_limit_stop" in self._settings.switches:
+                    closed.add(partition.name)
+                    closed_machines |= partition.machines
+                continue
+            kept = self._reservations.closed(state.now_s, state.now_s + request.limit_s)
+            open_ = partition.machines & ~closed_machines & ~kept
+            if self._start(state, request, open_):
+                continue
+            state.reasons[request.handle] = self._why_not(request, kept)
+            if not kept & partition.machines or open_.bit_count() >= request.nodes:
+                closed.add(partition.name)
+                closed_machines |= partition.machines
+
+    def _why_not(self, request: Request, kept: int) -> str:
+        """Why the main scheduler cannot start a job, where some machines are reserved."""
+        if self.graces.awaited_by(request.handle):
+            return GRACE
+        return _RESERVED if kept & request.partition.machines else _RESOURCES
+
+    def _start(self, state: Pass, request: Request, open_: int) -> bool:
+        """Start a job on some of these machines, in the place of others if need be."""
+        now_s = state.now_s
+        chosen = self._selection.choose(request, state.free, open_)
+        if chosen is None and self.preemption.on and self.graces.may_try(request.handle, now_s):
+            found = self.preemption.choose(
+                request, state.free, open_, self._candidates(state, request), self._selection
+            )
+            if found is not None:
+                chosen, victims = found
+                if not self._take(state, request.handle, victims):
+                    return False
+        if chosen is None:
+            return False
+        state.start(request, chosen)
+        return True
+
+    def _take(self, state: Pass, preemptor: int, victims: Sequence[RunningJob]) -> bool:
+        """Take jobs' GPUs away; False if some of them may run on for a while."""
+        waits = False
+        for victim in victims:
+            grace_s = self.preemption.grace_s(self._requests[victim.handle])
+            if self.graces.give(victim.handle, preemptor, grace_s, state.now_s):
+                state.tell_to_leave(victim, self.graces.of[victim.handle].until_s)
+                waits = True
+            else:
+                state.preempt(victim, self.loss(victim.handle, preemptor))
+        return not waits
+
+    def loss(self, handle: int, preemptor: int) -> Preempt:
+        """What becomes of a job whose GPUs another one takes."""
+        request = self._requests[handle]
+        for_good = self.preemption.mode(request) == "CANCEL"
+        done = "" if for_good else "requeued "
+        words = f"{done}by Slurm for job {self._requests[preemptor].job.id}"
+        if handle in self.graces.of:
+            words += f", after {self.preemption.grace_s(request)} s of grace"
+        return Preempt(handle, words[:LONGEST_REASON], for_good)
+
+    def _permits(self, state: Pass, request: Request) -> bool:
+        permitted = self._limits.permits(request, state.running, self._requests, state.now_s)
+        if not permitted:
+            state.reasons[request.handle] = "a limit of its QOS or account"
+        self.cut_short |= not permitted and self._limits.fall
+        return permitted
+
+    def _candidates(self, state: Pass, request: Request) -> list[RunningJob]:
+        if not self.preemption.on:
+            return []
+        return self.preemption.candidates(request, state.preemptable(), self._requests, state.now_s)
+
+    def backfill_pass(self, state: Pass, ordered: Sequence[Request]) -> None:
+        """Start jobs that delay none of those before them, and reserve machines for the others."""
+        numbers, now_s = self._settings.numbers, state.now_s
+        window_s = 60 * numbers["bf_window"]
+        resolution_s = max(1, numbers["bf_resolution"])
+        reserved = ReservedMachines(now_s, resolution_s, window_s, self._serving(state))
+        usage = Tried(numbers)
+        tested = started = 0
+        for request in ordered:
+            if request.handle in state.started:
+                continue
+            if tested >= numbers["bf_max_job_test"]:
+                self.cut_short = True
+                break
+            if not self._permits(state, request):
+                continue
+            if not usage.permits(request):
+                self.cut_short = True
+                continue
+            tested += 1
+            before = len(state.started)
+            self._try(state, reserved, request, window_s)
+            started += len(state.started) - before
+            if numbers["bf_max_job_start"] and started >= numbers["bf_max_job_start"]:
+                break
+
+    def _try(
+        self, state: Pass, reserved: ReservedMachines, request: Request, window_s: int
+    ) -> None:
+        """Start a job, or reserve machines for it as soon as it could start."""
+        now_s = state.now_s
+        later_s: int | None = now_s
+        while later_s is not None:
+            from_s = later_s
+            end_s = max(from_s, now_s) + request.limit_s
+            kept = self._reservations.closed(from_s, end_s)
+            open_, later_s = reserved.available(request.partition.machines & ~kept, from_s, end_s)
+            if kept & request.partition.machines:
+                until_s = self._reservations.next_end_s(from_s)
+                later_s = min(x for x in (until_s, later_s) if x is not None)
+            if open_.bit_count() < request.nodes:
+                continue
+            possible = will_run(
+                request, state.free, open_, state.departures, self._selection, now_s,
+                now_only=self._may_not_reserve(request, now_s), busy_until=state.busy_until,
+                preemptable=self._candidates(state, request),
+            )  # fmt: skip
+            if possible is None:
+                continue
+            start_s = max(possible.start_s, from_s)
+            if start_s <= now_s:
+                if not self._start(state, request, open_):
+                    reserved.reserve(possible.machines, now_s, now_s + request.limit_s)
+                return
+            if self._may_not_reserve(request, now_s):
+                return
+            if later_s is not None and start_s > later_s:
+                continue
+            if start_s > now_s + window_s:
+                return
+            if reserved.overlaps(possible.machines, start_s, start_s + request.limit_s):
+                later_s = start_s
+                continue
+            reserved.reserve(possible.machines, start_s, start_s + request.limit_s)
+            return
+
+    def _may_not_reserve(self, request: Request, now_s: int) -> bool:
+        numbers = self._settings.numbers
+        if request.priority < numbers["bf_min_prio_reserve"]:
+            return True
+        young = now_s - request.eligible_s < numbers["bf_min_age_reserve"]
+        self.cut_short |= young
+        return young
+
+    def _serving(self, state: Pass) -> int:
+        """The machines that have a GPU in service."""
+        held = 0
+        for job in state.running:
+            held |= job.machines
+        return held | sum(1 << index for index, gpus in enumerate(state.free.gpus) if gpus)
