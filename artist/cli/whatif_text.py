@@ -85,7 +85,19 @@ def _who_pays(found: WhatIf, outcome: Outcome) -> str:
     done = f"{hours if gained else 'as many GPU-hours'} are done when the last job arrives"
     lost = changed[1] - present[1]
     also = f", {short(abs(lost))} {'more' if lost > 0 else 'less'} are lost" if lost else ""
-    return f"{worse}; {done}{also}."
+    return f"{worse}; {done}{also}.{_cancelled(found)}"
+
+
+def _cancelled(found: WhatIf) -> str:
+    """How many jobs are cancelled in a phase, and that they are left out; empty if none are."""
+    if found.finish.all():
+        return ""
+    counts = [
+        f"{short(float(one.cancelled.sum(axis=1).mean()))} under {one.change}"
+        for one in (found.present, *found.outcomes)
+    ]
+    left = counted(int(found.finish.sum()), "job")
+    return f" Cancelled: {listed(counts)}; waits are those of {left} that finished under all."
 
 
 def _loss(loss: Loss) -> str:
@@ -179,6 +191,7 @@ def as_json(found: WhatIf) -> dict[str, Any]:
                     | _facts(found.compared(outcome, group))
                     for group in found.groups()
                 ],
+                "jobs_cancelled": float(outcome.cancelled.sum(axis=1).mean()),
                 "phases_that_agree": found.same_sign(outcome),
                 "gpu_hours_done": done,
                 "gpu_hours_lost": lost,

@@ -99,6 +99,36 @@ def test_who_is_worse_off_is_named(tmp_path: Path) -> None:
     assert "Worse off: account vision (+" in answer(one)[1]
 
 
+def test_jobs_that_a_change_cancels_are_counted_and_in_no_mean(tmp_path: Path) -> None:
+    """The first job runs on both machines when one of a higher QOS comes, and is requeued."""
+    whole_folder(tmp_path)
+    (tmp_path / "qos.txt").write_text("Name|Priority|Preempt\nlow|1|\nhigh|100|low\n")
+    head, first, _, second = SACCT.splitlines()
+    lines = [f"{head}|QOS", f"{first}|low", f"{second}|high"]
+    (tmp_path / "sacct.txt").write_text("\n".join(lines) + "\n")
+    with (tmp_path / "config.txt").open("a") as file:
+        file.write("PreemptType = preempt/qos\nPreemptMode = REQUEUE\n")
+    one = what_if(tmp_path, tmp_path / "in", ["config.PreemptMode=CANCEL"], keep_names=True)
+    (cancelling,) = one.outcomes
+    assert (one.present.cancelled.tolist(), cancelling.cancelled.tolist()) == (
+        [[False, False]],
+        [[True, False]],
+    )
+    assert [(x.name, int(x.jobs.sum())) for x in one.groups()] == [
+        ("jobs that finish", 1), ("8 GPUs", 1), ("account vision", 1),
+    ]  # fmt: skip
+    compared = one.compared(cancelling, one.groups()[0])
+    assert compared.baseline == compared.other  # that of ben, whom nobody hinders
+    assert answer(one)[1].endswith(
+        " Cancelled: 0 under present and 1 under config.PreemptMode=CANCEL; waits are those of "
+        "1 job that finished under all."
+    )
+    # What ann's job did until ben's came is lost in both, and her second run only in the present.
+    assert cancelling.gpu_hours(1e6)[0] == pytest.approx(8 * 40 / 3600)
+    assert one.present.gpu_hours(1e6)[0] == pytest.approx((8 * 40 + 16 * 50) / 3600)
+    assert cancelling.gpu_hours(1e6)[1] == one.present.gpu_hours(1e6)[1] > 0
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [

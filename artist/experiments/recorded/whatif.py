@@ -14,9 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from artist.cluster.cluster_file import cluster_from
 from artist.config import Scenario
@@ -45,6 +46,8 @@ DAY_S = 86400.0
 LEAST_WEEKS = 5
 """From so many whole weeks on, weeks are what is drawn, since a weekend is no Monday."""
 
+Mask: TypeAlias = npt.NDArray[np.bool_]
+
 _COMMUNICATION = ("fabric", "system", "contention", "backend", "calibration", "collectives")
 
 
@@ -54,7 +57,7 @@ class Group:
 
     kind: str
     name: str
-    jobs: Floats
+    jobs: Mask
     """Whether each job is one of them."""
 
 
@@ -85,15 +88,27 @@ class Outcome:
         ]
         return np.array(ordered, np.float64)
 
+    @cached_property
+    def cancelled(self) -> Mask:
+        """Whether each job is cancelled, by phase and job in the order of `waits_s`."""
+        found = []
+        for table in (result.tables["jobs"] for result in self.results):
+            marks = np.asarray(table.get("cancelled", np.zeros(len(table["job_id"])))) > 0
+            found.append(marks[np.argsort(table["job_id"], kind="stable")])
+        return np.array(found, bool)
+
     def gpu_hours(self, until_s: float) -> tuple[float, float]:
-        """GPU-hours that count until a time, and those that were lost with preempted runs."""
+        """GPU-hours that count until a time, and those lost with preempted and cancelled runs."""
         done = lost = 0.0
-        for result in self.results:
+        for result, marks in zip(self.results, self.cancelled, strict=True):
             stays = result.tables["placements"]
+            gone = {*np.sort(result.tables["jobs"]["job_id"])[marks].tolist()}
             start_s, end_s, gone_s, gpus = (
                 np.asarray(stays[name], np.float64)
                 for name in ("start_s", "end_s", "lost_s", "gpus")
             )
+            in_vain = np.array([job in gone for job in stays["job_id"]], bool)
+            gone_s = np.where(in_vain, end_s - start_s, gone_s)
             kept_s = np.minimum(end_s - gone_s, until_s) - start_s
             done += float((np.clip(kept_s, 0.0, None) * gpus).sum())
             lost += float((gone_s * gpus).sum())
@@ -121,6 +136,16 @@ class WhatIf:
         return {name: np.asarray(table[name])[order] for name in _SHOWN if name in table}
 
     @cached_property
+    def finish(self) -> Mask:
+        """Whether each job finishes in the present and under every change, in all phases.
+
+        Only these are compared: what is cancelled waits no longer, and that is no gain.
+        """
+        every = [one.cancelled for one in (self.present, *self.outcomes)]
+        gone: Mask = np.asarray(np.concatenate(every).any(axis=0))
+        return ~gone
+
+    @cached_property
     def days(self) -> Floats:
         """The day on which each job arrives, as the cluster's clock has it."""
         days: Floats = (self.jobs["arrival_s"] + self.epoch_s) // DAY_S
@@ -142,8 +167,7 @@ class WhatIf:
 
     def groups(self) -> list[Group]:
         """All jobs; by size, by account, by hour of arrival: at most eleven groups."""
-        every = np.ones(len(self.days), bool)
-        found = [Group("", "all jobs", every)]
+        found = [Group("", "all jobs" if self.finish.all() else "jobs that finish", self.finish)]
         gpus, machine = self.jobs["gpus"], self.machine_gpus
         found += [
             Group("size", name, jobs)
@@ -162,7 +186,9 @@ class WhatIf:
             for first in (0, 8, 16)
             if (jobs := (hours >= first) & (hours < first + 8)).any()
         ]
-        return found + (by_hour if len(by_hour) > 1 else [])
+        found += by_hour if len(by_hour) > 1 else []
+        finish = [Group(one.kind, one.name, one.jobs & self.finish) for one in found]
+        return [one for one in finish if one.jobs.any()]
 
     def _tops(self, most: int = 3) -> list[str]:
         """The accounts whose jobs wait longest in all."""
@@ -175,11 +201,11 @@ class WhatIf:
     def compared(self, outcome: Outcome, group: Group) -> BlockDifference:
         """The mean waits of a group's jobs, over all phases."""
         present_s, changed_s = (x.waits_s.mean(axis=0)[group.jobs] for x in (self.present, outcome))
-        return block_difference(present_s, changed_s, self.blocks[group.jobs])
+        return block_difference(present_s, changed_s, self.blocks[group.jobs].tolist())
 
     def same_sign(self, outcome: Outcome) -> int:
         """In how many phases the mean wait changes as it does on average."""
-        by_phase = (outcome.waits_s - self.present.waits_s).mean(axis=1)
+        by_phase = (outcome.waits_s - self.present.waits_s)[:, self.finish].mean(axis=1)
         return int((np.sign(by_phase) == np.sign(by_phase.mean())).sum())
 
     def losses(self, outcome: Outcome) -> list[Loss]:
@@ -191,7 +217,9 @@ class WhatIf:
                 continue
             some = []
             for name in sorted({str(x) for x in names if x}):
-                theirs = names == name
+                theirs = (names == name) & self.finish
+                if not theirs.any():
+                    continue
                 present_s = self.present.waits_s[:, theirs].mean(axis=1)
                 changed_s = outcome.waits_s[:, theirs].mean(axis=1)
                 if (changed_s > present_s).all():
@@ -226,7 +254,7 @@ def what_if(
     recording = read_recording(folder, inputs, keep_names=keep_names)
     scenarios = [_changed(recording, n, change) for n, change in enumerate(changes, start=1)]
     replay = replayed(recording, phases=phases)
-    return WhatIf(
+    found = WhatIf(
         replay=replay,
         present=Outcome("present", replay.results),
         outcomes=tuple(
@@ -237,6 +265,9 @@ def what_if(
         machine_gpus=max(one["gpus"] for one in units(recording.document, "machine")),
         assumed=tuple(_assumed(scenarios)),
     )
+    if not found.finish.any():
+        raise ConfigError("no job finishes in the present and under every change; ask for fewer")
+    return found
 
 
 def _changed(recording: Recording, number: int, change: str) -> Scenario:
