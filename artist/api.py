@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from artist import config, run
-from artist.cluster.default_fabric import MEASURED_FABRIC
+from artist.cluster.fabric_options import MEASURED_FABRIC
 from artist.config import Scenario
 from artist.errors import (
     ArtistError,

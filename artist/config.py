@@ -21,8 +21,7 @@ from pydantic import (
     model_validator,
 )
 
-from artist.cluster.default_fabric import AUTO, default_fabric
-from artist.cluster.fabric_options import LevelOptions, normal_form
+from artist.cluster.fabric_options import AUTO, LevelOptions, default_fabric, normal_form
 from artist.cluster.with_units import other_spelling
 from artist.errors import ConfigError, did_you_mean, nearest, shortened
 from artist.failures.checkpoints import CheckpointOptions

@@ -26,6 +26,8 @@ GIB = 2**30
 GIB_MIB: Final = 1024
 CORE_MILLI: Final = 1000
 """Thousandths of a CPU core, in which cores are counted."""
+GPU_MILLI: Final = 1000
+"""Thousandths of a GPU, in which shares of GPUs are counted."""
 MOST_CORES: Final = 10**6
 MOST_GIB: Final = 10**6
 """A million cores and a pebibyte of memory: what no machine has, and no job needs."""

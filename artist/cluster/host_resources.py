@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from artist.cluster.gpu_shares import Sharing
 from artist.cluster.placement import Placement, machine_counts
 from artist.errors import PolicyError
 from artist.units import CORE_MILLI, GIB_MIB
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 Amounts: TypeAlias = npt.NDArray[np.int64]
 
 
-class Needy(Protocol):
+class Needy(Sharing, Protocol):
     """A job, as far as its machines must feed it (`artist/workload/job.py`)."""
 
     @property

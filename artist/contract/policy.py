@@ -78,6 +78,9 @@ class BasePolicy:
     reads_hosts = False
     """Whether it places jobs only where machines have the cores and memory (`FreeGpus.hosts`)."""
 
+    reads_shares = False
+    """Whether it gives jobs that ask for a share of a GPU one beside others (`FreeGpus.fed`)."""
+
     jobs_per_gpu = 1
     """How many jobs it lets share a GPU (`Start.beside`), at most `MOST_JOBS_PER_GPU`."""
 

@@ -184,7 +184,8 @@ class ClusterView(NamedTuple):
     these GPUs is free, and none becomes free: no job may start on them or move to them."""
 
     kept: Collection[int] = ()
-    """Handles of running jobs that keep their GPUs at this question. A wrapper says so."""
+    """Handles of running jobs that keep their GPUs at this question. A wrapper says so, and so do
+    jobs that ask for shares of GPUs."""
     slowdown: Callable[[Job, Placement, Sequence[Job]], float] = as_if_alone
     """How many times longer an iteration of a job takes on some GPUs beside other jobs there, where
     the policy lets jobs share GPUs (`jobs_per_gpu`)."""
@@ -198,8 +199,10 @@ class ClusterView(NamedTuple):
         """Whether others could get the GPUs of a running job: it need not keep them, and none of
         them is on notice.
         """
-        if job.handle in self.kept:
-            return False
+        return job.handle not in self.kept and self.leaves_free(job)
+
+    def leaves_free(self, job: JobView) -> bool:
+        """Whether the GPUs of a running job are free once it leaves: none of them is on notice."""
         if not self.on_notice or job.placement is None:
             return True
         return not any(leaf in self.on_notice for leaf in job.placement.leaves)

@@ -15,7 +15,7 @@ from artist.contract import Decision, Fetch, Hold, Migrate, Preempt, SetBatch, S
 from artist.engine.holdings import Holdings
 from artist.engine.job_state import JobState
 from artist.errors import PolicyError
-from artist.units import LAST_TICK, Tick
+from artist.units import GPU_MILLI, LAST_TICK, Tick
 from artist.workload.goodput import Batch
 from artist.workload.job import Job
 
@@ -244,7 +244,10 @@ def exchange(free: FreeGpus, answer: CheckedAnswer) -> None:
             changed hands then.
     """
     leaving = [*answer.preempted, *answer.moved]
-    if any(state.beside for state in leaving):
+    before = None
+    if any(state.job.gpu_milli < GPU_MILLI for state in leaving):
+        before = free.copy()  # given back and claimed again, a share may lie elsewhere
+    elif any(state.beside for state in leaving):
         leaving = _last_to_leave(leaving)
     released = [(state.placement, state.job) for state in leaving if state.placement]
     for placement, job in released:
@@ -256,10 +259,13 @@ def exchange(free: FreeGpus, answer: CheckedAnswer) -> None:
         try:
             free.claim(placement, state.job)
         except PolicyError as cause:
-            for other, claimed in placed[:index]:
-                free.release(claimed, other.job)
-            for held, job in released:
-                free.claim(held, job)
+            if before is not None:
+                free.become(before)
+            else:
+                for other, claimed in placed[:index]:
+                    free.release(claimed, other.job)
+                for held, job in released:
+                    free.claim(held, job)
             raise PolicyError(f"job {state.job.id!r}: {cause}") from None
 
 

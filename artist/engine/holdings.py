@@ -6,7 +6,11 @@ At every instant, for every leaf of the cluster tree,
 
 The GPUs of one leaf are alike, so a job holds a number of them (`Placement`). Jobs that share GPUs
 hold the same ones, all of them (`JobState.beside`); these count once, and are free once the last of
-the jobs has left. `outages.py` moves GPUs out of service and back.
+the jobs has left. So do jobs that ask for shares of a GPU: each holds its share, and of a GPU
+
+    idle + sum of the shares held = 1        (in thousandths, `FreeGpus.shares`)
+
+`outages.py` moves GPUs out of service and back.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from artist.cluster.tree import ClusterTree
 from artist.cluster.visiting_order import VisitingOrder
 from artist.engine.job_state import JobState
 from artist.errors import PolicyError
-from artist.units import Tick
+from artist.units import GPU_MILLI, Tick
 from artist.workload.job import Job
 
 
@@ -27,7 +31,8 @@ class Holdings:
     """The jobs in the system, and the GPUs of the cluster by who has them."""
 
     __slots__ = (
-        "_gpus", "free", "jobs", "kept_out", "on_notice", "running", "tree", "waiting", "withdrawn",
+        "_gpus", "_handles", "free", "jobs", "kept_out", "on_notice", "running", "sharing", "tree",
+        "waiting", "withdrawn",
     )  # fmt: skip
 
     def __init__(
@@ -49,6 +54,21 @@ class Holdings:
         """Leaves that will leave service, and when."""
         self.kept_out: dict[int, int] = {}
         """Of the withdrawn GPUs those that only a notice keeps out, by leaf (`notices.py`)."""
+        self.sharing: dict[int, None] = {}
+        """Handles of the running jobs that hold a share of a GPU."""
+        self._handles: dict[str, int] = {}
+        if any(job.gpu_milli < GPU_MILLI for job in jobs):
+            self.free.share(self.on_notice)
+            self._handles = {job.id: handle for handle, job in enumerate(jobs)}
+
+    def others(self, state: JobState) -> list[int]:
+        """Handles of the jobs on the GPU of which a job holds a share."""
+        assert self.free.shares is not None
+        return [self._handles[name] for name in self.free.shares.beside(state.job)]
+
+    def handle(self, name: str) -> int:
+        """The handle of a job, in a run in which jobs ask for shares."""
+        return self._handles[name]
 
     def join(self, state: JobState, host: JobState) -> None:
         """From now on a job shares the GPUs of another one and of those beside it."""
@@ -67,9 +87,17 @@ class Holdings:
 
     @property
     def gpus_held(self) -> int:
-        """GPUs that some job holds."""
+        """GPUs that some job holds; in thousandths where jobs hold shares (`gpu_parts`)."""
         held = self._gpus - self.free.total
-        return held - sum(self.withdrawn.values()) if self.withdrawn else held
+        if self.withdrawn:
+            held -= sum(self.withdrawn.values())
+        shares = self.free.shares
+        return held if shares is None else held * GPU_MILLI - shares.idle
+
+    @property
+    def gpu_parts(self) -> int:
+        """In what parts of a GPU `gpus_held` counts."""
+        return 1 if self.free.shares is None else GPU_MILLI
 
     def waiting_job(self, handle: int) -> JobState:
         """A waiting job.

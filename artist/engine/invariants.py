@@ -14,9 +14,9 @@ from artist.cluster.placement import machine_counts
 from artist.cluster.tree import ClusterTree, gpus_by_kind
 from artist.engine.holdings import Holdings
 from artist.engine.job_state import PARTS, JobState
-from artist.engine.rows import Rows
+from artist.engine.rows import PlacementRow, Rows
 from artist.errors import InvariantError
-from artist.units import Tick
+from artist.units import GPU_MILLI, Tick
 
 
 def check(holdings: Holdings) -> None:
@@ -54,6 +54,31 @@ def check(holdings: Holdings) -> None:
             raise InvariantError(f"a notice keeps {count} GPUs of leaf {leaf} out that are in")
     _check_index(tree, free)
     _check_hosts(holdings)
+    _check_shares(holdings)
+
+
+def _check_shares(holdings: Holdings) -> None:
+    """Of every GPU of which jobs hold shares: what they hold + what is left = 1."""
+    shares = holdings.free.shares
+    if shares is None:
+        return
+    held: set[str] = set()
+    idle = 0
+    for (leaf, _), (left, jobs) in shares.gpus().items():
+        own = sum(job.gpu_milli for job in jobs)
+        if left < 0 or own + left != GPU_MILLI or not jobs:
+            raise InvariantError(f"jobs hold {own} thousandths of a GPU of which {left} are left")
+        held.update(job.id for job in jobs)
+        idle += left
+        together = sorted(holdings.handle(job.id) for job in jobs)
+        for handle in together:
+            state = holdings.running[handle]
+            if state.placement != ((leaf,), (1,)) or sorted((handle, *state.beside)) != together:
+                raise InvariantError(f"job {state.job.id!r} does not share the GPU that it holds")
+    if held != {holdings.running[handle].job.id for handle in holdings.sharing}:
+        raise InvariantError("jobs run on shares of GPUs that they do not hold")
+    if idle != shares.idle:
+        raise InvariantError("what is left of GPUs does not add up")
 
 
 def _check_hosts(holdings: Holdings) -> None:
@@ -105,14 +130,12 @@ def check_rows(rows: Rows) -> None:
     Raises:
         InvariantError: naming the law that is broken.
     """
-    shares = (
-        row.placement.gpus * (row.end - row.start) * (PARTS // row.sharers)
-        for row in rows.placements
-    )
+    shares = (row.placement.gpus * (row.end - row.start) * _parts(row) for row in rows.placements)
     by_job = Fraction(sum(shares), PARTS)
-    integral = sum(
+    held_parts = sum(
         row.gpus_held * (after.tick - row.tick) for row, after in pairwise(rows.timeline)
     )
+    integral = Fraction(held_parts, rows.timeline.gpu_parts)
     if by_job != integral:
         raise InvariantError(
             f"jobs held {by_job} GPU-ticks, but the timeline's integral is {integral}"
@@ -129,6 +152,13 @@ def check_rows(rows: Rows) -> None:
             raise InvariantError(f"job {job.job.id!r} ran when it was not there")
         if job.run != held[job.handle]:
             raise InvariantError(f"job {job.job.id!r} ran {job.run} ticks, its rows say otherwise")
+
+
+def _parts(row: PlacementRow) -> int:
+    """What a job holds of each of its GPUs, in `PARTS`."""
+    if row.gpu_milli < GPU_MILLI:
+        return PARTS * row.gpu_milli // GPU_MILLI
+    return PARTS // (1 + len(row.beside))
 
 
 def check_kinds(rows: Rows, tree: ClusterTree) -> None:

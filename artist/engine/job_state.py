@@ -10,12 +10,13 @@ from artist.contract import MOST_JOBS_PER_GPU, NO_CHECKPOINT, Hold, Rate, Turn, 
 from artist.engine.events import FINISH, LEASE_END, RATE_END, EventQueue
 from artist.engine.progress import Progress
 from artist.engine.rows import FAILED, HELD, RE_RATED, EndReason, JobRow, PlacementRow
-from artist.units import Tick, seconds
+from artist.units import GPU_MILLI, Tick, seconds
 from artist.workload.goodput import Batch
 from artist.workload.job import Job
 
-PARTS: Final = lcm(*range(1, MOST_JOBS_PER_GPU + 1))
-"""Parts of a GPU-tick: whatever number of jobs share it, each gets a whole number of them."""
+PARTS: Final = lcm(*range(1, MOST_JOBS_PER_GPU + 1), GPU_MILLI)
+"""Parts of a GPU-tick: whatever number of jobs share it, or in what thousandths, each gets a whole
+number of them."""
 
 
 class JobState:
@@ -34,9 +35,9 @@ class JobState:
     """
 
     __slots__ = (
-        "_batch", "_beside", "_ceded", "_gpu_ticks", "_run_ticks", "_saved", "arrival", "batch",
-        "beside", "checkpoint", "checkpoint_s", "entered", "epoch", "failures", "failures_in_a_row",
-        "finish", "first_start",
+        "_batch", "_beside", "_ceded", "_gpu_ticks", "_own", "_run_ticks", "_saved", "arrival",
+        "batch", "beside", "checkpoint", "checkpoint_s", "entered", "epoch", "failures",
+        "failures_in_a_row", "finish", "first_start",
         "former_placement", "gpus", "handle", "interval_start", "job", "lease_due", "migrations",
         "placement", "preemptions", "productive_from", "progress", "rate", "started", "tier",
         "told", "turn",
@@ -77,6 +78,8 @@ class JobState:
         self._beside: tuple[int, ...] = ()
         # What others attained of the GPUs that it held, in parts of a GPU-tick: whole numbers.
         self._ceded = 0
+        # Its own parts of a GPU-tick, if it asks for a share of a GPU; else 0.
+        self._own = PARTS * job.gpu_milli // GPU_MILLI if job.gpu_milli < GPU_MILLI else 0
 
     def run_ticks(self, now: Tick) -> Tick:
         """Time for which it has held GPUs."""
@@ -86,14 +89,14 @@ class JobState:
     def service_gpu_ticks(self, now: Tick) -> int:
         """GPUs x time held, less what others on them attained."""
         held = self._gpu_ticks + (now - self.started) * self.gpus
-        if self._ceded or self._beside:
+        if self._ceded or self._beside or self._own:
             held -= -(-(self._ceded + self._cedes(now)) // PARTS)
         return held
 
     def _cedes(self, now: Tick) -> int:
-        """What others have attained of its GPUs in this interval."""
-        jobs = 1 + len(self._beside)
-        return (now - self.interval_start) * self.gpus * (PARTS - PARTS // jobs)
+        """What others have attained of its GPUs in this interval, or nobody."""
+        own = self._own or PARTS // (1 + len(self._beside))
+        return (now - self.interval_start) * self.gpus * (PARTS - own)
 
     @property
     def regrouped(self) -> bool:
@@ -177,7 +180,7 @@ class JobState:
             lost = self.progress.stop() if drops else 0
         stalled = max(0, min(now, self.productive_from) - start)
         beside = self._beside
-        if beside:
+        if beside or self._own:
             self._ceded += self._cedes(now)
         self.interval_start = now
         if now == start and not drops:
@@ -201,6 +204,7 @@ class JobState:
             beside,
             self._batch,
             rate.stretch,
+            self.job.gpu_milli,
         )
 
     def schedule(self, queue: EventQueue, now: Tick, *, leased: bool) -> None:
@@ -214,7 +218,7 @@ class JobState:
         progress, handle, epoch, rate = self.progress, self.handle, self.epoch, self.rate
         self.finish = finish = progress.finish()
         queue.push(finish, FINISH, handle, epoch)
-        if leased:
+        if leased and not self._own:  # who asks for a share keeps it
             self.schedule_lease(queue)
         if rate.until_iteration is not None:
             until = progress.reach(rate.until_iteration)

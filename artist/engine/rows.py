@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from artist.cluster.placement import Placement
 from artist.contract import Outage, WaitCause
-from artist.units import Tick
+from artist.units import GPU_MILLI, Tick
 from artist.workload.job import Job
 
 
@@ -71,6 +71,8 @@ class PlacementRow(NamedTuple):
     """Samples of an iteration, of a job with goodput parameters; 0 of others."""
     stretch: float = 1.0
     """How many times longer everything takes for the jobs on these GPUs (`Rate.stretch`)."""
+    gpu_milli: int = GPU_MILLI
+    """Thousandths of its GPU that it holds; those beside it hold others."""
 
     @property
     def first(self) -> bool:
@@ -78,13 +80,23 @@ class PlacementRow(NamedTuple):
         return not self.beside or self.handle < self.beside[0]
 
     @property
-    def sharers(self) -> int:
-        """How many jobs hold these GPUs, in equal shares: 1 if it has them to itself."""
-        return 1 + len(self.beside)
+    def sharers(self) -> float:
+        """By what its GPU time is divided: the number of jobs that hold these GPUs in equal shares,
+        1 if it has them to itself; or 1 / its share."""
+        return 1 + len(self.beside) if self.gpu_milli == GPU_MILLI else GPU_MILLI / self.gpu_milli
 
     def share(self, gpu_ticks: int) -> int:
         """Of GPU-ticks on these GPUs those that count for the job, rounded down."""
+        if self.gpu_milli < GPU_MILLI:
+            return gpu_ticks * self.gpu_milli // GPU_MILLI
         return gpu_ticks // (1 + len(self.beside)) if self.beside else gpu_ticks
+
+    @property
+    def held_milli(self) -> int:
+        """Thousandths of GPUs that it adds to those that are held; shared sets count once."""
+        if self.gpu_milli < GPU_MILLI:
+            return self.gpu_milli
+        return GPU_MILLI * self.placement.gpus if self.first else 0
 
     @property
     def pace_s(self) -> float:
@@ -164,7 +176,7 @@ class NoticeRow(NamedTuple):
 
 
 class TimelineRow(NamedTuple):
-    """The cluster from `tick` until the next row."""
+    """The cluster from `tick` until the next row. `gpus_held` counts `Timeline.gpu_parts`."""
 
     tick: Tick
     gpus_held: int
@@ -175,10 +187,11 @@ class TimelineRow(NamedTuple):
 class Timeline:
     """The rows of the timeline, one array per column: every question may add one."""
 
-    __slots__ = ("_last", "gpus_held", "jobs_running", "jobs_waiting", "tick")
+    __slots__ = ("_last", "gpu_parts", "gpus_held", "jobs_running", "jobs_waiting", "tick")
 
     def __init__(self) -> None:
         self._last = (-1, -1, -1)
+        self.gpu_parts = 1  # of a GPU
         self.tick = array("q")
         self.gpus_held = array("q")
         self.jobs_running = array("q")

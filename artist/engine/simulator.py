@@ -75,7 +75,7 @@ from artist.engine.rows import (
 from artist.engine.what_if import finishes
 from artist.errors import InvariantError, PolicyError, TraceError
 from artist.garbage_collector import many_objects
-from artist.units import LAST_TICK, SHORTEST_LEASE_S, Tick, counted, ticks
+from artist.units import GPU_MILLI, LAST_TICK, SHORTEST_LEASE_S, Tick, counted, ticks
 from artist.workload.job import Job
 
 # How many failures in a row may stop a job that has saved nothing between them.
@@ -123,6 +123,12 @@ class Simulator:
         self._rates = rates
         self._check = check
         self._holdings = Holdings(tree, jobs, visiting_order)
+        self.rows.timeline.gpu_parts = self._holdings.gpu_parts
+        if jobs_per_gpu > 1 and self._holdings.free.shares is not None:
+            raise PolicyError(
+                "jobs ask for shares of GPUs, and the policy lets jobs share whole ones "
+                "(jobs_per_gpu); leave one of them out"
+            )
         self._queue = EventQueue()
         self._arrived = 0
         self._outages = outages.Outages(events)
@@ -220,6 +226,7 @@ class Simulator:
             self._what_if,
             None,
             MappingProxyType(on_notice) if on_notice else NOBODY_ON_NOTICE,
+            kept=self._holdings.sharing.keys(),
             slowdown=getattr(self._rates, "slowdown", as_if_alone),
         )
 
@@ -280,6 +287,7 @@ class Simulator:
         twin._arrived = len(twin._jobs)
         twin._outages = outages.Outages(None)
         twin.rows = Rows()
+        twin.rows.timeline.gpu_parts = self.rows.timeline.gpu_parts
         twin._livelock = Livelock()
         twin._check = False
         return twin
@@ -477,6 +485,11 @@ class Simulator:
         restart = 0 if state.first_start is None else ticks(state.job.restart_s)
         self._holdings.waiting.pop(state.handle, None)
         self._holdings.running[state.handle] = state
+        if state.job.gpu_milli < GPU_MILLI:
+            self._holdings.sharing[state.handle] = None
+            # Of those that come with it only the ones that are placed already.
+            there = [x for x in self._holdings.others(state) if x in self._holdings.running]
+            host = self._holdings.running[there[0]] if there else None
         if host is not None:
             self._holdings.join(state, host)
             self._regrouped(state.beside)
@@ -488,8 +501,8 @@ class Simulator:
             state.lease_due = self.now + self.lease
 
     def _release(self, state: JobState) -> None:
-        """Free the GPUs of a running job, unless others hold them too."""
-        if not state.beside:
+        """Free the GPUs of a running job, unless others hold them too; or its share of one."""
+        if not state.beside or state.job.gpu_milli < GPU_MILLI:
             assert state.placement is not None  # running jobs have GPUs
             self._holdings.free.release(state.placement, state.job)
 
@@ -506,6 +519,7 @@ class Simulator:
             self._holdings.part(state)
         state.unplace(self.now)
         del self._holdings.running[state.handle]
+        self._holdings.sharing.pop(state.handle, None)
         if reason is MIGRATED:
             state.migrations += 1
         elif reason is not FINISHED:  # an outage, too, takes the job's GPUs from it

@@ -38,7 +38,9 @@ class FileColumns:
 
     @property
     def sharers(self) -> Numbers:
-        """Of placements: how many jobs hold these GPUs, in equal shares."""
+        """Of placements: how many jobs hold these GPUs, in equal shares; or 1 / the job's share."""
+        if "gpu_share" in self.numbers:
+            return 1.0 / self.numbers["gpu_share"]
         beside = self.lists.get("beside")
         return np.ones(self.count) if beside is None else np.array([1.0 + len(x) for x in beside])
 

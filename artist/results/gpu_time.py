@@ -16,9 +16,10 @@ An elastic job's iteration on k GPUs counts k GPUs. Where all kinds of GPUs are 
 share none, what is kept of the computing GPU time is therefore the same under every policy: the
 work of the trace, sum(compute_s x iterations x GPUs).
 
-Jobs that share a GPU each hold an equal share of it, and a job computes for as large a part of an
-iteration as on GPUs of its own. If n jobs take turns, an iteration lasts n times as long on an nth
-of the GPUs, so the computing GPU time stays the same; a faster pair needs less, a slower one more.
+Jobs that share a GPU each hold an equal share of it, or the one that they ask for, and a job
+computes for as large a part of an iteration as on GPUs of its own. If n jobs take turns, an
+iteration lasts n times as long on an nth of the GPUs, so the computing GPU time stays the same; a
+faster pair needs less, a slower one more.
 
 GPUs are counted in whole units of 2**-32 GPU, so the parts add up exactly, in any order.
 """
@@ -36,7 +37,7 @@ from artist.cluster.tree import ClusterTree, gpus_by_kind
 from artist.engine.rows import HELD, RE_RATED, Rows
 from artist.results.statistics.sorted_values import rising
 from artist.results.terms.columns import Table, typed
-from artist.units import TICKS_PER_S, Tick
+from artist.units import GPU_MILLI, TICKS_PER_S, Tick
 
 Ticks = npt.NDArray[np.int64]
 
@@ -163,9 +164,9 @@ def kind_table(rows: Rows, tree: ClusterTree, makespan_s: float) -> Table:
     for row in rows.placements:
         for machine, count in machine_counts(tree, row.placement).items():
             kind = tree.kinds[machine]
-            held[kind] += count * (row.end - row.start) if row.first else 0
+            held[kind] += row.held_milli // row.placement.gpus * count * (row.end - row.start)
             jobs[kind].add(row.handle)
-    held_s = {kind: gpu_ticks / TICKS_PER_S for kind, gpu_ticks in held.items()}
+    held_s = {kind: parts / (GPU_MILLI * TICKS_PER_S) for kind, parts in held.items()}
     return typed(
         "gpu_kinds",
         {

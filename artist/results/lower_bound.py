@@ -26,7 +26,7 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 
 from artist.engine.rows import JobRow
-from artist.units import Tick, exact_ticks
+from artist.units import GPU_MILLI, Tick, exact_ticks
 from artist.workload.job import Job
 
 _WORTH = 1 << 44
@@ -52,6 +52,8 @@ def makespan_bound(
         share = constant_share(row.job.model)
         shortest, numerator, denominator = _job_bounds(row.job, gpus, share, least_scale(row.job))
         longest = max(longest, row.arrival + shortest)
+        if row.job.gpu_milli < GPU_MILLI:
+            numerator, denominator = numerator * row.job.gpu_milli, denominator * GPU_MILLI
         work[denominator] += numerator
     total = sum(Fraction(numerator, denominator) for denominator, numerator in work.items())
     return first, max(longest, first + int(total / gpus))

@@ -19,14 +19,14 @@ from artist.cluster.kinds import kinds_of, several_kinds
 from artist.cluster.placement import Placement, machine_counts
 from artist.cluster.placement_shape import signature
 from artist.cluster.tree import ClusterTree
-from artist.engine.rows import EndReason, PlacementRow, Rows
+from artist.engine.rows import EndReason, PlacementRow, Rows, Timeline
 from artist.errors import PolicyError
 from artist.results.fragmentation import fragmented_gpus
 from artist.results.gpu_time import gpu_time, gpus_over_time, lost_ticks
 from artist.results.lower_bound import makespan_bound
 from artist.results.statistics.sorted_values import percentile, rising
 from artist.results.terms.columns import Column, Table, typed
-from artist.units import TICKS_PER_S
+from artist.units import GPU_MILLI, TICKS_PER_S
 from artist.workload.job import Job
 
 SECONDS_PER_HOUR = 3600.0
@@ -68,6 +68,7 @@ def job_table(
         "user": [row.job.user for row in jobs],
         "model": [row.job.model for row in jobs],
         "gpus": [row.job.gpus for row in jobs],
+        **_gpu_share([row.job.gpu_milli for row in jobs]),
         "gpus_min": [row.job.gpus_min for row in jobs],
         "gpus_max": [row.job.gpus_max for row in jobs],
         "iterations": [row.job.iterations - row.left for row in jobs],
@@ -95,6 +96,13 @@ def job_table(
     for name in dict.fromkeys(name for row in jobs for name in row.job.hints):
         table[name] = [row.job.hints.get(name) for row in jobs]
     return table
+
+
+def _gpu_share(milli: Sequence[int]) -> Table:
+    """The column of the GPU that each job holds; none in a run in which all hold whole GPUs."""
+    if min(milli, default=GPU_MILLI) == GPU_MILLI:
+        return {}
+    return {"gpu_share": [part / GPU_MILLI for part in milli]}
 
 
 def finished_jobs(jobs: Table) -> Table:
@@ -149,6 +157,7 @@ def placement_table(
     columns: Table = {
         "job_id": [job_ids[row.handle] for row in placements],
         "gpus": [row.placement.gpus for row in placements],
+        **_gpu_share([row.gpu_milli for row in placements]),
         "level": [tree.levels[row.tier].name for row in placements],
         "signature": shapes,
         "placement": [texts[row.placement] for row in placements],
@@ -181,7 +190,7 @@ def timeline_table(rows: Rows, tree: ClusterTree, *, failing: bool = False) -> T
     at = np.searchsorted(changes, ticks, side="right") - 1
     return {
         "time_s": ticks / TICKS_PER_S,
-        "gpus_held": np.array(timeline.gpus_held, dtype=np.int32)[at],
+        "gpus_held": _gpus_held(timeline)[at],
         **{
             f"gpus_{part}": _held_at(ticks, use_ticks, values)
             for part, values in use._asdict().items()
@@ -191,6 +200,13 @@ def timeline_table(rows: Rows, tree: ClusterTree, *, failing: bool = False) -> T
         "jobs_running": np.array(timeline.jobs_running, dtype=np.int32)[at],
         "jobs_waiting": np.array(timeline.jobs_waiting, dtype=np.int32)[at],
     }
+
+
+def _gpus_held(timeline: Timeline) -> Column:
+    parts = timeline.gpu_parts
+    if parts == 1:
+        return np.array(timeline.gpus_held, dtype=np.int32)
+    return np.array(timeline.gpus_held, dtype=np.float64) / parts
 
 
 def _out_of_service(rows: Rows) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
@@ -279,8 +295,9 @@ def _bound_s(
     finished = [row for row in rows.jobs if not row.cancelled]
     if not finished:
         return 0.0
-    # Jobs that share a GPU may all do without it for most of the time.
-    sharers = max((row.sharers for row in rows.placements), default=1)
+    # Jobs that share a GPU may all do without it for most of the time. Shares count as such.
+    whole = (row for row in rows.placements if row.gpu_milli == GPU_MILLI)
+    sharers = max((1 + len(row.beside) for row in whole), default=1)
     first, end = makespan_bound(finished, tree.gpus * sharers, constant_share, least_scale)
     return end / TICKS_PER_S - first / TICKS_PER_S
 
@@ -320,8 +337,9 @@ def _comm_time_share(jobs: Table) -> float:
 
 def _shares(rows: Rows, available_gpu_s: float) -> Mapping[str, float]:
     """What the cluster's GPU time was used for. The first share is the sum of the next four."""
-    held = sum(row.placement.gpus * (row.end - row.start) for row in rows.placements if row.first)
-    shares = {"gpu_allocated_share": held / TICKS_PER_S / available_gpu_s}
+    held_milli = sum(row.held_milli * (row.end - row.start) for row in rows.placements)
+    held_s = held_milli / (GPU_MILLI * TICKS_PER_S)
+    shares = {"gpu_allocated_share": held_s / available_gpu_s}
     for part, gpu_s in gpu_time(rows)._asdict().items():
         shares[f"gpu_{part}_share"] = gpu_s / available_gpu_s
     together = [row for row in rows.placements if row.beside and row.first]

@@ -31,6 +31,7 @@ from artist.run.traces import (
     build_trace,
     check_gpu_kinds,
     check_hosts,
+    check_shares,
     cut_by,
     elastic,
     graph_digests,
@@ -93,6 +94,7 @@ def prepare(
     check_measured(scenario, trace)
     check_gpu_kinds(scenario, tree, policy, trace)
     check_hosts(scenario, tree, policy, trace)
+    in_shares = check_shares(scenario, policy, trace)
     trace = elastic(scenario, tree, trace)
     failures = build_failures(scenario, tree, trace)
     scales = (failures is not None and failures.slows) or (
@@ -105,7 +107,7 @@ def prepare(
     if jobs_per_gpu > 1 or scenario.interference != "time-slicing":
         from artist.network.rates.interference import InterferedRates, open_pairs
 
-        sharing = open_pairs(scenario.interference, tree, jobs_per_gpu)
+        sharing = open_pairs(scenario.interference, tree, 2 if in_shares else jobs_per_gpu)
     network = NetworkOfRun(tree, fabric, estimates, scenario.seed, speeds=speeds, sharing=sharing)
     rates: RateFunction = open_contention(scenario.contention, scenario.contention_options, network)
     if failures is not None:

@@ -22,12 +22,16 @@ from artist.trace.native.trace import (
     check_tenants,
     head,
 )
-from artist.units import counted
+from artist.units import GPU_MILLI, counted
 from artist.workload.job import Job
 from artist.workload.tenants import check_quotas, load_tenants
 
 READ_HOSTS = ("dally", "tiresias", "las", "easy")
 """Some policies that place jobs where machines have the cores and memory, for messages."""
+
+
+READ_SHARES = ("fifo", "las", "srtf", "tiresias", "easy")
+"""Some policies that give jobs shares of GPUs, for messages."""
 
 
 def build_trace(scenario: Scenario, tree: ClusterTree) -> Trace:
@@ -145,6 +149,30 @@ def check_hosts(scenario: Scenario, tree: ClusterTree, policy: Policy, trace: Tr
                 f"GPUs, of which the machines of the empty cluster can feed "
                 f"{idle.tree_for(job).gpus}; correct cpu_cores or memory_gib, or the cluster file"
             )
+
+
+def check_shares(scenario: Scenario, policy: Policy, trace: Trace) -> bool:
+    """Whether jobs ask for shares of GPUs.
+
+    Raises:
+        ConfigError: they do, and the policy or a part of the scenario knows whole GPUs only.
+    """
+    first = next((job for job in trace.jobs if job.gpu_milli < GPU_MILLI), None)
+    if first is None:
+        return False
+    asks = f"job {first.id!r} asks for {first.gpu_share:g} of a GPU"
+    if not getattr(policy, "reads_shares", False):
+        raise ConfigError(
+            f"policy {scenario.policy} hands out whole GPUs only, but {asks}; choose "
+            f"{', '.join(READ_SHARES)}, or leave gpu_share out"
+        )
+    for setting in ("data", "goodput"):
+        if (value := getattr(scenario, setting)) is not None:
+            raise ConfigError(
+                f"{setting} {shortened(value)} is for jobs on whole GPUs, but {asks}; leave "
+                f"{setting} or gpu_share out"
+            )
+    return True
 
 
 def _host_words(job: Job) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from artist.units import CORE_MILLI, GIB_MIB
+from artist.units import CORE_MILLI, GIB_MIB, GPU_MILLI
 from artist.workload.goodput import Goodput
 
 LOWEST_PRIORITY = 7
@@ -56,6 +56,9 @@ class Job:
     # given. Each GPU takes an equal share where it is (`artist/cluster/host_resources.py`).
     cpu_milli: int = 0
     memory_mib: int = 0
+    # Thousandths that it holds of its GPU, if that is only one; all times are those on its share
+    # (`artist/cluster/gpu_shares.py`).
+    gpu_milli: int = GPU_MILLI
     # GPUs of a tensor-parallel group, which should lie in one machine; part of the model's name
     # in a trace.
     tensor: int = 1
@@ -78,6 +81,11 @@ class Job:
     def memory_gib(self) -> float | None:
         """Memory of its machines that it needs in all, in GiB; None if it does not say."""
         return self.memory_mib / GIB_MIB or None
+
+    @property
+    def gpu_share(self) -> float | None:
+        """Share of its GPU that it asks for; None if it asks for whole GPUs."""
+        return self.gpu_milli / GPU_MILLI if self.gpu_milli < GPU_MILLI else None
 
     @property
     def ideal_s(self) -> float:

@@ -40,6 +40,8 @@ def test_every_column_and_every_key_is_explained() -> None:
         tables[name] = [term.name for term in TABLES[name]]  # tests/warehouse/test_measured.py
     tables["gpu_kinds"] = [term.name for term in TABLES["gpu_kinds"]]  # tests/estimates
     tables["placements"].insert(5, "gpu_kind")
+    tables["placements"].insert(2, "gpu_share")  # tests/engine/test_gpu_shares.py
+    tables["jobs"].insert(tables["jobs"].index("gpus_max") + 1, "gpu_share")
     # tests/results/test_shared_gpus.py
     tables["placements"].insert(tables["placements"].index("ended") + 1, "beside")
     tables["placements"].insert(tables["placements"].index("beside") + 1, "batch")

@@ -176,7 +176,7 @@ def _stay_line(stay: dict[str, Any]) -> tuple[str, str]:
     if stay.get("batch"):
         kind += f" with a batch of {stay['batch']:,}"
     where = f"{stay['signature']}{kind}, tier {stay['level']}{speed}; {ended_words(stay['ended'])}"
-    return f"runs on {stay['gpus']}", where
+    return f"runs on {stay.get('gpu_share', 1) * stay['gpus']:g}", where
 
 
 _HAND_OVER_S = 1e-6

@@ -10,6 +10,11 @@ the two take turns, at 1/2. The time that each other job costs adds up, so n job
 have a speed of 1/n each: the closed form of fair time-slicing. On 18 speeds of jobs that share in
 threes, this rule is 5 % too high in the median, 25 % at most (`tests/network/threes_on_h200.csv`).
 
+A job that asks for a share of a GPU is as fast as on its share alone, unless a table says that it
+gets less beside others than its share of what it would do alone on the GPU:
+
+    slowdown of a share = max(1, share x slowdown)
+
 A rate function around another one. Compute and communication become slower alike: a job of speed s
 sends s times its bytes per second. Models of contention add up what jobs send then.
 
@@ -69,7 +74,9 @@ class Pairs:
         """How many times longer a job's iterations take beside those on its GPUs now; else 1."""
         if not view.beside or view.placement is None:
             return 1.0
-        return self.slowdown(view.job, view.placement, [running[x].job for x in view.beside])
+        slowdown = self.slowdown(view.job, view.placement, [running[x].job for x in view.beside])
+        share = view.job.gpu_share
+        return slowdown if share is None else max(1.0, share * slowdown)
 
     def _on_kind(self, job: Job, others: Iterable[Job], kind: str) -> float:
         return 1.0 + sum(1.0 / self._speed(job.model, x.model, kind) - 1.0 for x in others)

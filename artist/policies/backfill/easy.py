@@ -30,7 +30,7 @@ from artist.policies.shared.placers import placer
 from artist.policies.shared.ranking import ORDERS, RankedQueue
 from artist.policies.shared.refusals import one_unit, too_little
 from artist.policies.shared.usable import lacking, usable_by
-from artist.units import Tick
+from artist.units import GPU_MILLI, Tick
 from artist.workload.job import Job
 
 
@@ -38,7 +38,7 @@ class Easy(BasePolicy):
     """EASY backfilling under any order."""
 
     Options: ClassVar = BackfillOptions
-    reads_hosts = True
+    reads_hosts = reads_shares = True
 
     def __init__(self, options: BackfillOptions) -> None:
         self.options = options
@@ -100,7 +100,9 @@ class Easy(BasePolicy):
             for job in (view.waiting[handle],)
         ]
         for handle, running in view.running.items():
-            if running.placement is not None and view.frees(running):
+            keeps_share = running.job.gpu_milli < GPU_MILLI  # until it ends
+            leaves = view.leaves_free(running) if keeps_share else view.frees(running)
+            if running.placement is not None and leaves:
                 end = self._estimates.end(running, view.now)
                 ends.append(_End(end, handle, running.placement, running.job))
         return _Head(job, self._place, free.copy(), sorted(ends, key=itemgetter(0, 1)))

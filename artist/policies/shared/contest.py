@@ -282,11 +282,13 @@ class Contest:
             elif change:
                 left[leaf] = change
         hosts, reserved_hosts = pool.hosts, self._hosts_reserved
-        if (taken or left or hosts is not None) and not self._owned:
+        counts = hosts is not None or pool.shares is not None
+        if (taken or left or counts) and not self._owned:
             self._free = free = self._free.copy()
             self._owned = True
         if free.hosts is not None and hosts is not None and reserved_hosts is not None:
             free.hosts.become(hosts, reserved_hosts)
+        free.shares = pool.shares  # whoever holds a share keeps it: nobody's is contestable
         if taken:
             self._free.claim(Placement.of(taken))
         if left:

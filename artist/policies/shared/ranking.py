@@ -18,7 +18,7 @@ from typing import Literal, TypeAlias
 
 from artist.contract import JobView
 from artist.policies.shared.ratios import ZERO, ExactKey, Ratio, exact_key
-from artist.units import Tick, exact_ticks
+from artist.units import GPU_MILLI, Tick, exact_ticks
 
 Rank: TypeAlias = "tuple[int | float | Ratio, ...]"
 """Smaller comes first. A rank may not change while its job waits."""
@@ -41,12 +41,12 @@ class RankedQueue:
         """A job entered the queue."""
         self._ranks[job.handle] = rank
         self._views[job.handle] = job
-        insort(self._groups.setdefault(job.job.gpus, []), (rank, job.handle))
+        insort(self._groups.setdefault(_free_gpus(job), []), (rank, job.handle))
 
     def remove(self, handle: int) -> None:
         """A job left the queue."""
         rank = self._ranks.pop(handle)
-        gpus = self._views.pop(handle).job.gpus
+        gpus = _free_gpus(self._views.pop(handle))
         group = self._groups[gpus]
         del group[bisect_left(group, (rank, handle))]
         if not group:
@@ -54,7 +54,7 @@ class RankedQueue:
 
     @property
     def demands(self) -> Collection[int]:
-        """The numbers of GPUs that jobs of the queue want."""
+        """The numbers of free GPUs that jobs of the queue want; 0 for shares of one."""
         return self._groups.keys()
 
     def first_of(self, gpus: int) -> tuple[Rank, int]:
@@ -103,6 +103,11 @@ class RankedQueue:
             else:
                 heapq.heappop(heads)
             yield rank, self._views[handle]
+
+
+def _free_gpus(job: JobView) -> int:
+    """Free GPUs without which a job cannot start: none where it asks for a share of one."""
+    return job.job.gpus if job.job.gpu_milli == GPU_MILLI else 0
 
 
 def by_rank(pair: tuple[Rank, JobView]) -> tuple[Rank, int]:

@@ -82,7 +82,7 @@ class Tiresias(BasePolicy):
     """Tiresias with leases."""
 
     Options: ClassVar = TiresiasOptions
-    reads_hosts = True
+    reads_hosts = reads_shares = True
 
     def __init__(self, options: TiresiasOptions) -> None:
         self.options = options

@@ -10,7 +10,7 @@ read them and those who explain them all use this schema.
 | least | numbers are `0` or more, or more than 0 (`>0`); empty: any number |
 | when | empty: always there. `contention`: only in runs with --contention. `known`: only if the \
 backend knows the placement. `optional`, `failures`, `slow`, `tenants`, `kinds`, `shared`, \
-`goodput`: only in runs that have them |
+`shares`, `goodput`: only in runs that have them |
 | read | who reads the column of a run directory: `report` (`artist report`, `export`), `why` |
 """
 

@@ -29,7 +29,7 @@ from artist.trace.native.choices import Fractional, Rules
 from artist.trace.native.table import Table
 from artist.trace.native.time_units import unix_zero_s
 from artist.trace.native.trace import Trace, shifted_words
-from artist.units import MAX_TIME_S, TICKS_PER_S, counted
+from artist.units import GPU_MILLI, MAX_TIME_S, TICKS_PER_S, counted
 from artist.workload.job import Job
 
 
@@ -53,6 +53,8 @@ def assemble_foreign(table: Table, format_: ForeignFormat, rules: Rules, digest:
     filled = fill_models([x.model for x in kept], [x.gpus for x in kept], rules)
     with many_objects():
         jobs = [_job(table, *x, zero_s) for x in zip(kept, filled.models, strict=True)]
+        if rules.fractional is Fractional.SHARE:
+            jobs = [replace(job, gpu_milli=x.gpu_milli) for job, x in zip(jobs, kept, strict=True)]
     numbers = [table.numbers[job.row] for job in kept]
     arrivals_s = np.array([job.arrival_s for job in jobs])
     return replace(
@@ -101,8 +103,8 @@ def _reason(table: Table, job: ForeignJob, ids: set[str], rules: Rules) -> str:
         )
     if job.shared and rules.fractional is Fractional.ERROR:
         raise TraceError(
-            f"{table.place(job.row)}: job {job.id[:60]!r} asks for part of a GPU, but artist "
-            "hands out whole ones; convert with --fractional round-up or drop"
+            f"{table.place(job.row)}: job {job.id[:60]!r} asks for part of a GPU, which few "
+            "policies hand out; convert with --fractional share, --fractional round-up or drop"
         )
     return PART_OF_A_GPU if job.shared and rules.fractional is Fractional.DROP else ""
 
@@ -147,6 +149,7 @@ def _fillings(kept: list[ForeignJob], format_: ForeignFormat, rules: Rules) -> l
             "iterations and compute_s (the run time in the model's steps of Dally's workloads): "
             + counted(stepless, "job")
         )
-    if shared := sum(job.shared for job in kept):
+    share = rules.fractional is Fractional.SHARE
+    if shared := sum(job.shared and not (share and job.gpu_milli < GPU_MILLI) for job in kept):
         notes.append(f"whole GPUs (parts rounded up): {counted(shared, 'job')}")
     return notes

@@ -19,14 +19,12 @@ from artist.trace.foreign.rows import (
     TraceRow,
     never_ran,
 )
-from artist.units import CORE_MILLI, GIB_MIB, MOST_CORES, MOST_GIB
+from artist.units import CORE_MILLI, GIB_MIB, GPU_MILLI, MOST_CORES, MOST_GIB
 
 COLUMNS = (
     "name", "num_gpu", "gpu_milli", "pod_phase", "creation_time", "deletion_time",
     "scheduled_time",
 )  # fmt: skip
-
-WHOLE_MILLI = 1000
 
 
 def job(row: TraceRow) -> JobOrReason:
@@ -34,7 +32,7 @@ def job(row: TraceRow) -> JobOrReason:
     gpus = row.gpus("num_gpu")
     if not gpus:
         return CPU_ONLY
-    milli = row.count("gpu_milli", 1, WHOLE_MILLI)
+    milli = row.count("gpu_milli", 1, GPU_MILLI)
     if not row.has("scheduled_time"):
         return never_ran(failed=row.text("pod_phase") == "Failed")
     if not row.has("deletion_time"):
@@ -48,7 +46,8 @@ def job(row: TraceRow) -> JobOrReason:
         submit_s=row.seconds("creation_time"),
         gpus=gpus,
         run_s=end_s - start_s,
-        shared=milli < WHOLE_MILLI,
+        shared=milli < GPU_MILLI,
+        gpu_milli=milli if gpus == 1 else GPU_MILLI,
         cpu_milli=row.parts("cpu_milli", 1, CORE_MILLI * MOST_CORES),
         memory_mib=row.parts("memory_mib", 1, GIB_MIB * MOST_GIB),
     )

@@ -33,7 +33,7 @@ from artist.trace.foreign.rows import (
 from artist.trace.native.choices import Rules
 from artist.trace.native.read_table import read_csv, read_data
 from artist.trace.native.table import MAX_GPUS, Table
-from artist.units import CORE_MILLI, GIB_MIB, MOST_CORES, MOST_GIB
+from artist.units import CORE_MILLI, GIB_MIB, GPU_MILLI, MOST_CORES, MOST_GIB
 
 COLUMNS = (
     "job_name", "task_name", "inst_num", "status", "start_time", "end_time", "plan_cpu",
@@ -80,6 +80,7 @@ def _job(
     if end_s < start_s:
         raise on_gpus[0].error("end_time", "a time after start_time")
     user, submit_s = submissions.get(name, ("", start_s))
+    share = on_gpus[0].number("plan_gpu", 0, 100 * MAX_GPUS, "per cent of a GPU")
     return ForeignJob(
         row=on_gpus[0].index,
         id=name,
@@ -88,6 +89,7 @@ def _job(
         run_s=end_s - start_s,
         user=user,
         shared=any(shared for _, _, shared in demands),
+        gpu_milli=math.ceil(round(share * 10, 6)) if gpus == 1 else GPU_MILLI,
         cpu_milli=sum(_of_instances(x, "plan_cpu", CORE_MILLI / 100, MOST_CORES) for x in on_gpus),
         memory_mib=sum(_of_instances(x, "plan_mem", GIB_MIB, MOST_GIB) for x in on_gpus),
     )

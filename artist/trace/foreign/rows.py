@@ -18,7 +18,7 @@ from artist.io.reading import as_float
 from artist.trace.native.choices import Rules
 from artist.trace.native.table import MAX_COUNT, MAX_GPUS, Table
 from artist.trace.native.time_units import moment_s
-from artist.units import MAX_TIME_S
+from artist.units import GPU_MILLI, MAX_TIME_S
 
 # Reasons why a row is dropped; single formats add their own.
 CPU_ONLY = "CPU only"
@@ -38,8 +38,9 @@ class ForeignJob(NamedTuple):
     """A job of a foreign trace. `row` is the index of its row in the table; times are seconds.
 
     `iterations` is 0 and `model` is empty if the format does not state them. `shared` means
-    that the job asked for parts of GPUs, and that `gpus` is rounded up to whole ones. Cores and
-    memory are those of the whole job, 0 where they are not stated. All jobs of a trace have the
+    that the job asked for parts of GPUs, and that `gpus` is rounded up to whole ones; if it asked
+    for a part of one, that is `gpu_milli`. Cores and memory are those of the whole job, 0 where
+    they are not stated. All jobs of a trace have the
     same `hints`.
     """
 
@@ -52,6 +53,7 @@ class ForeignJob(NamedTuple):
     model: str = ""
     user: str = ""
     shared: bool = False
+    gpu_milli: int = GPU_MILLI
     tenant: str | None = None
     cpu_milli: int = 0
     memory_mib: int = 0

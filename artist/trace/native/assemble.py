@@ -13,10 +13,18 @@ import numpy.typing as npt
 from artist.errors import TraceError
 from artist.garbage_collector import many_objects
 from artist.trace.native.formats import OwnFormat, Work
-from artist.trace.native.table import MAX_GPUS, Table
+from artist.trace.native.table import MAX_GPUS, SHARE, Table
 from artist.trace.native.time_units import unix_zero_s
 from artist.trace.native.trace import Trace, shifted_words
-from artist.units import CORE_MILLI, GIB_MIB, MAX_TIME_S, MOST_CORES, MOST_GIB, TICKS_PER_S
+from artist.units import (
+    CORE_MILLI,
+    GIB_MIB,
+    GPU_MILLI,
+    MAX_TIME_S,
+    MOST_CORES,
+    MOST_GIB,
+    TICKS_PER_S,
+)
 from artist.workload.job import LOWEST_PRIORITY, Job
 
 _BLOCK = 65_536
@@ -90,6 +98,7 @@ def _jobs(table: Table, work: Work, format_: OwnFormat) -> list[Job]:
         table.seconds_if_any("checkpoint_interval_s"),
         table.seconds_if_any("checkpoint_cost_s"),
         *_quotas(table, format_),
+        _gpu_milli(table, format_, work.gpus),
     )
     with many_objects():
         return list(map(Job, *columns))  # in the order of Job's fields
@@ -107,6 +116,18 @@ def _quotas(table: Table, format_: OwnFormat) -> tuple[Iterable[Any], ...]:
         table.parts_or_0("cpu_cores", CORE_MILLI, MOST_CORES),
         table.parts_or_0("memory_gib", GIB_MIB, MOST_GIB),
     )
+
+
+def _gpu_milli(table: Table, format_: OwnFormat, gpus: npt.NDArray[np.int64]) -> Iterable[int]:
+    """Thousandths of the GPU of each job, all of them where it does not ask for a share."""
+    if SHARE not in table.columns or SHARE not in format_.optional:
+        return repeat(GPU_MILLI, len(table))
+    milli = table.thousandths(SHARE)
+    for other in ("gpus_min", "gpus_max"):
+        gpus = np.maximum(gpus, table.counts_or(other, gpus.tolist(), MAX_GPUS))
+    one = (milli == GPU_MILLI) | (gpus == 1)
+    table.require(one, SHARE, "none for a job of several GPUs, each of which is its own")
+    return _cells(milli)
 
 
 def _cells(values: npt.NDArray[Any]) -> Iterable[Any]:

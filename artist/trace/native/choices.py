@@ -12,9 +12,11 @@ from pathlib import Path
 
 
 class Fractional(StrEnum):
-    """What to do with jobs that ask for a part of a GPU, as artist allocates only whole ones."""
+    """What to do with jobs that ask for parts of GPUs. Only a share of one GPU can stay a share;
+    parts of several are rounded up then."""
 
     ERROR = "error"
+    SHARE = "share"
     ROUND_UP = "round-up"
     DROP = "drop"
 

@@ -37,6 +37,10 @@ MOST_PLACES = 10
 
 HINT_PREFIX = "hint_"
 
+GPUS = ("gpus", "num_gpus")
+SHARE = "gpu_share"
+"""Columns of how many GPUs a job asks for, and of what share of one."""
+
 _DECIMAL_COMMA = re.compile(r"'-?\d+,\d+'", re.ASCII)
 
 
@@ -178,7 +182,12 @@ class Table:
         """Whole numbers from 1 to `most`."""
         values = _floats(self.columns[name])
         good = (values >= 1) & (values <= most) & (values == np.floor(values))
-        self.require(good, name, f"a whole number from 1 to {most}")
+        expected = f"a whole number from 1 to {most}"
+        parts = np.flatnonzero((values > 0) & (values < 1))
+        if name in GPUS and len(parts):
+            share = f"for a part of a GPU write 1, and {values[parts[0]]:g} under {SHARE}"
+            raise self.error(int(parts[0]), name, expected, share, parts[1:].tolist())
+        self.require(good, name, expected)
         return values.astype(np.int64)
 
     def counts_or(
@@ -225,6 +234,14 @@ class Table:
         self.require((values >= 0) & (values <= most), name, f"a number from 0 to {most}")
         parts: list[int] = np.ceil(np.round(values * in_one, 6)).astype(np.int64).tolist()
         return parts
+
+    def thousandths(self, name: str) -> npt.NDArray[np.int64]:
+        """Shares of one in thousandths: from .001 to 1, which an empty cell is, too."""
+        values = _floats(self._filled(name, [1] * len(self)).columns[name]) * 1000
+        milli = np.rint(values)
+        good = (milli >= 1) & (milli <= 1000) & (np.abs(values - milli) < 1e-6)
+        self.require(good, name, "a share from 0.001 to 1, in thousandths")
+        return milli.astype(np.int64)
 
     def _if_any(
         self, name: str, checked: Callable[[Table], npt.NDArray[Any]]

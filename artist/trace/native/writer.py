@@ -44,6 +44,7 @@ _TYPES_WHEN_GIVEN = {
     "gpu_kinds": str,
     "cpu_cores": float,
     "memory_gib": float,
+    "gpu_share": float,
 }
 
 WHEN_GIVEN = tuple(_TYPES_WHEN_GIVEN)
@@ -72,6 +73,7 @@ _SWF_LOSSES: dict[str, Callable[[Job], bool]] = {
     "tables": lambda job: bool(job.tables),
     "gpu_kinds": lambda job: bool(job.gpu_kinds),
     "cpu_cores, memory_gib": lambda job: bool(job.cpu_milli or job.memory_mib),
+    "gpu_share": lambda job: job.gpu_share is not None,
     "hints": lambda job: bool(job.hints),
 }
 

@@ -1,0 +1,136 @@
+"""GPUs of which jobs hold parts, and what is left of each, in thousandths of a GPU.
+
+A job that asks for a share of a GPU (`Job.gpu_milli`) gets it from one GPU: of those that other
+shares leave enough of the one with the least left (best fit), the first in visiting order among
+equals; where there is none, from a free GPU. The GPUs of one leaf are alike, so a placement names
+the leaf only, and this rule says which of its GPUs is meant.
+
+`FreeGpus.shares` keeps count in a run in which jobs ask for shares; in others it is None.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeAlias
+
+from artist.units import GPU_MILLI
+
+if TYPE_CHECKING:
+    from artist.cluster.free_gpus import FreeGpus
+
+
+class Sharing(Protocol):
+    """A job, as far as it may share a GPU (`artist/workload/job.py`)."""
+
+    @property
+    def id(self) -> str:
+        """Its name, of its own in a run."""
+
+    @property
+    def gpu_milli(self) -> int:
+        """Thousandths of each of its GPUs; `GPU_MILLI`: all."""
+
+
+_Gpu: TypeAlias = "tuple[int, int, int, int]"
+"""What is left of a GPU, the turn of its machine, its leaf, and a number of its own."""
+
+
+class FreeShares:
+    """What is left of GPUs of which jobs hold parts. It belongs to a `FreeGpus`.
+
+    `turns` are those of the machines of all leaves. `closed` are leaves of which no part is given
+    away; whoever makes this may change them. `idle` is all that is left, in thousandths.
+    """
+
+    __slots__ = ("_gpu_of", "_jobs", "_made", "_ranked", "_turns", "closed", "idle", "nothing")
+
+    def __init__(self, turns: Sequence[int], closed: Collection[int] = ()) -> None:
+        self._turns = turns
+        self.closed = closed
+        self.idle = 0
+        self._ranked: list[_Gpu] = []  # ascending
+        self._gpu_of: dict[str, _Gpu] = {}
+        # By number of the GPU: the jobs on it, in the order in which they came.
+        self._jobs: dict[int, tuple[Sharing, ...]] = {}
+        self._made = 0
+        # Free GPUs of the same cluster of which none is free, once they are asked for.
+        self.nothing: FreeGpus | None = None
+
+    def copy(self) -> FreeShares:
+        """An independent copy."""
+        twin = FreeShares(self._turns, self.closed)
+        twin.idle, twin._made, twin.nothing = self.idle, self._made, self.nothing
+        twin._ranked = self._ranked[:]
+        twin._gpu_of, twin._jobs = self._gpu_of.copy(), self._jobs.copy()
+        return twin
+
+    def fitting(self, milli: int) -> Iterator[int]:
+        """The leaves of the GPUs with so much left, the fullest GPU first."""
+        for _, _, leaf, _ in self._ranked[bisect_left(self._ranked, (milli,)) :]:
+            if leaf not in self.closed:
+                yield leaf
+
+    def fits(self, leaf: int, milli: int) -> bool:
+        """Whether some GPU of a leaf has so much left."""
+        return self._best(leaf, milli) is not None
+
+    def claim(self, leaf: int, job: Sharing) -> bool:
+        """Give a job its part of a GPU of a leaf. Whether that is one that was free before."""
+        gpu = self._best(leaf, job.gpu_milli)
+        if fresh := gpu is None:
+            self._made += 1
+            gpu = GPU_MILLI, self._turns[leaf], leaf, self._made
+            self.idle += GPU_MILLI
+            self._jobs[self._made] = ()
+        else:
+            self._drop(gpu)
+        self._jobs[gpu[3]] += (job,)
+        self._keep(gpu, -job.gpu_milli)
+        return fresh
+
+    def release(self, job: Sharing) -> bool:
+        """Take a job's part back. Whether its GPU is free now."""
+        gpu = self._gpu_of.pop(job.id)
+        self._drop(gpu)
+        left = tuple(other for other in self._jobs[gpu[3]] if other.id != job.id)
+        if not left:
+            del self._jobs[gpu[3]]
+            self.idle -= gpu[0]
+            return True
+        self._jobs[gpu[3]] = left
+        self._keep(gpu, job.gpu_milli)
+        return False
+
+    def leaf_of(self, job: Sharing) -> int | None:
+        """The leaf of a job's GPU; None if it holds no part of one."""
+        gpu = self._gpu_of.get(job.id)
+        return None if gpu is None else gpu[2]
+
+    def beside(self, job: Sharing) -> list[str]:
+        """The names of the other jobs on a job's GPU, in the order in which they came."""
+        there = self._jobs[self._gpu_of[job.id][3]]
+        return [other.id for other in there if other.id != job.id]
+
+    def gpus(self) -> Mapping[tuple[int, int], tuple[int, Sequence[Sharing]]]:
+        """Leaf and number of each GPU: what is left of it, and the jobs on it."""
+        return {(leaf, made): (left, self._jobs[made]) for left, _, leaf, made in self._ranked}
+
+    def _best(self, leaf: int, milli: int) -> _Gpu | None:
+        ranked = self._ranked
+        for index in range(bisect_left(ranked, (milli,)), len(ranked)):
+            if ranked[index][2] == leaf:
+                return ranked[index]
+        return None
+
+    def _drop(self, gpu: _Gpu) -> None:
+        del self._ranked[bisect_left(self._ranked, gpu)]
+
+    def _keep(self, gpu: _Gpu, change: int) -> None:
+        """File a GPU of which so much more is left than before."""
+        left, turn, leaf, made = gpu
+        gpu = left + change, turn, leaf, made
+        self.idle += change
+        insort(self._ranked, gpu)
+        for job in self._jobs[made]:
+            self._gpu_of[job.id] = gpu
