@@ -29,19 +29,21 @@ from support import (
 from support import run as run_script
 
 from artist.api import simulate
-from artist.cluster.tree import ClusterTree
+from artist.cluster.tree import ClusterTree, HostSizes, nested
 from artist.config import Scenario
 from artist.contract import (
     BasePolicy,
     ClusterView,
     Decision,
     Migrate,
+    Notice,
     Preempt,
     Restore,
     Start,
     Wake,
     Withdraw,
 )
+from artist.contract import Outage as Leaves
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
 from artist.errors import ArtistError, InvariantError, PolicyError
@@ -144,6 +146,13 @@ def test_shares_are_kept_until_the_end_and_whole_gpus_may_be_lost_to_them() -> N
     assert finishes(rows) == {"a": 20_000.0, "b": 20_005.0}
 
 
+def test_two_shares_that_take_gpus_from_a_job_take_one() -> None:
+    jobs = [job("a", 2, 100), part("b", 500, arrival_s=1.0), part("c", 500, arrival_s=1.0)]
+    rows = ran(cluster([2]), jobs, "srtf")
+    assert together(rows) == {frozenset({1, 2})}
+    assert finishes(rows) == {"b": 11.0, "c": 11.0, "a": 110.0}
+
+
 def test_easy_reserves_by_the_ends_of_shares() -> None:
     """c wants the whole GPU at 10 s; d, of .5, would delay it, and e would not."""
     jobs = [
@@ -185,6 +194,32 @@ def test_an_outage_stops_all_jobs_on_a_gpu() -> None:
     )
     assert rows.outages[0].stopped == (0, 1, 2)
     assert finishes(rows) == {"a": 11.0, "b": 11.0, "c": 11.0}
+
+
+@pytest.mark.parametrize("policy", READERS)
+def test_no_share_is_given_away_on_a_unit_about_to_leave(policy: str) -> None:
+    coming = Leaves("machine", 0, 50 * S, failed=False)
+    events = Outage(Notice(2 * S, (0,), 40 * S, coming))
+    jobs = [part("a", 500), part("b", 300, arrival_s=3.0)]
+    rows = Simulator(cluster([1], [1]), jobs, speeds(), events=events, check=True).run(
+        make_policy(policy)
+    )
+    assert {row.handle: row.placement for row in rows.placements} == {0: ONE, 1: OTHER}
+
+
+def test_a_share_goes_where_the_machine_has_the_memory() -> None:
+    """Two machines of one GPU and 10 GiB: 8 GiB are left for a, 8 for b, and 2 for c beside a."""
+    mib = (10 * 1024,) * 2
+    tree = nested(("machine", "rack", "network"), [[1, 1]], hosts=HostSizes((None, None), mib))
+    jobs = [
+        part("a", 500, memory_mib=8 * 1024),
+        part("b", 400, memory_mib=8 * 1024),
+        part("c", 500, memory_mib=2 * 1024),
+        part("d", 100, memory_mib=1024),
+    ]
+    rows = ran(tree, jobs, "fifo-backfill")
+    first = {row.handle: row.placement for row in rows.placements if row.start == 0}
+    assert first == {0: ONE, 1: OTHER, 2: ONE, 3: OTHER}
 
 
 def test_beside_a_measured_pair_a_share_may_be_slower_than_alone_and_never_faster() -> None:
@@ -278,6 +313,15 @@ def test_metrics_count_shares(tmp_path: Path) -> None:
     assert dict(zip(timeline["time_s"], timeline["gpus_held"], strict=True)) == pytest.approx(
         {0.0: 1.1, 10.0: 1.1, 20.0: 1.8, 50.0: 0.8, 100.0: 1.0, 110.0: 0.0}
     )
+
+
+def test_the_bound_counts_shares(tmp_path: Path) -> None:
+    """Eight jobs of a quarter for 100 s fill two GPUs; a ninth lengthens the bound by 12.5 s."""
+    rows = [f"j{n},0,1,resnet50,100,1,0.25" for n in range(9)]
+    text = "\n".join([TRACE.splitlines()[0], *rows, ""])
+    summary = simulate(scenario(tmp_path / "t.csv", text), check=True, cache=False).summary
+    assert summary["makespan_s"] == 200.0
+    assert summary["makespan_bound_s"] == 112.5
 
 
 @pytest.mark.parametrize("policy", sorted({*SELF_SUFFICIENT} - {*READERS}))
