@@ -142,8 +142,12 @@ def test_shares_are_kept_until_the_end_and_whole_gpus_may_be_lost_to_them() -> N
     ]
     rows = ran(cluster([1]), jobs, "srtf")
     assert finishes(rows) == {"b": 51.0, "d": 63.0, "c": 68.0, "a": 167.0}
-    rows = ran(cluster([1]), [part("a", 500, 20_000), job("b", 1, 5, arrival_s=1.0)], "las")
-    assert finishes(rows) == {"a": 20_000.0, "b": 20_005.0}
+
+
+@pytest.mark.parametrize("policy", ["las", "tiresias"])
+def test_a_share_has_no_lease_that_ends(policy: str) -> None:
+    jobs = [part("a", 500, 20_000), job("b", 1, 5, arrival_s=1.0)]
+    assert finishes(ran(cluster([1]), jobs, policy)) == {"a": 20_000.0, "b": 20_005.0}
 
 
 def test_two_shares_that_take_gpus_from_a_job_take_one() -> None:
@@ -151,6 +155,14 @@ def test_two_shares_that_take_gpus_from_a_job_take_one() -> None:
     rows = ran(cluster([2]), jobs, "srtf")
     assert together(rows) == {frozenset({1, 2})}
     assert finishes(rows) == {"b": 11.0, "c": 11.0, "a": 110.0}
+
+
+def test_in_a_contest_a_share_comes_beside_one_that_has_just_been_given_away() -> None:
+    # The lease of a ends when b and c arrive; two GPUs are free.
+    lease_s = seconds(make_policy("las").lease)
+    others = [part(name, 500, arrival_s=lease_s) for name in "bc"]
+    rows = ran(cluster([1], [1], [1]), [job("a", 1, 20_000), *others], "las")
+    assert together(rows) == {frozenset({1, 2})}
 
 
 def test_easy_reserves_by_the_ends_of_shares() -> None:
