@@ -142,7 +142,7 @@ def settled(contention: Contention, settings: PhaseSettings) -> tuple[Slowed, ..
     simulation = Simulation(contention, noise, settings.two_bottleneck_weight)
     iterations_s = _periodic(simulation, settings) if noise is None else None
     if iterations_s is None:
-        simulation.run(lambda now: _enough(now, settings))
+        _run(simulation, settings)
         iterations_s = [_later_half_s(job) for job in simulation.jobs]
     if None in iterations_s:
         expected = mean(contention, settings.two_bottleneck_weight)
@@ -166,7 +166,7 @@ def _in_turn(
     jittered = with_jitter(contention, alone, settings.jitter, iterations, settings.seed)
     noise = lognormal(contention, settings) if settings.sigma else None
     simulation = Simulation(jittered, noise, settings.two_bottleneck_weight)
-    simulation.run(lambda now: _enough(now, longer))
+    _run(simulation, longer)
     turns, minutes = simulation.turns, simulation.now_s / 60
     assert turns is not None
 
@@ -181,17 +181,27 @@ def _in_turn(
 def lognormal(contention: Contention, settings: PhaseSettings) -> Noise:
     """Weights exp(N(0, sigma)) of each flow and iteration, from a stream that knows no names."""
     name = sha256(repr(contention))
-    flows = sum(len(member.pattern.flows) for member in contention.members)
-    streams = [stream(settings.seed, f"contention {name} {flow}") for flow in range(flows)]
-    drawn: list[list[float]] = [[] for _ in streams]
+    flows = iter(range(sum(len(member.pattern.flows) for member in contention.members)))
+    streams = [
+        [stream(settings.seed, f"contention {name} {next(flows)}") for _ in member.pattern.flows]
+        for member in contention.members
+    ]
+    drawn: list[list[tuple[float, ...]]] = [[] for _ in streams]
 
-    def weight(flow: int, iteration: int) -> float:
-        while iteration >= len(drawn[flow]):
-            normals = streams[flow].normal(0.0, settings.sigma, BLOCK).tolist()
-            drawn[flow] += [math.exp(normal) for normal in normals]
-        return drawn[flow][iteration]
+    def factors(job: int, iteration: int) -> tuple[float, ...]:
+        rows = drawn[job]
+        while iteration >= len(rows):
+            blocks = [x.normal(0.0, settings.sigma, BLOCK).tolist() for x in streams[job]]
+            rows += zip(*[map(math.exp, block) for block in blocks], strict=True)
+        return rows[iteration]
 
-    return weight
+    return factors
+
+
+def _run(simulation: Simulation, settings: PhaseSettings) -> None:
+    """Go on until every job has ended its iterations, or too much has happened."""
+    while not _enough(simulation, settings):
+        simulation.next_event()
 
 
 def _enough(simulation: Simulation, settings: PhaseSettings) -> bool:

@@ -17,8 +17,10 @@ packets do on links with one queue; a fluid does not (docs/contention.md):
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
+from operator import itemgetter, truediv
 
 from artist.network.models.patterns import (
     Contention,
@@ -38,24 +40,36 @@ FULL = 1 - 1e-9
 Crossing = tuple[float, tuple[int, ...]]
 """A link's usable capacity, and the positions of the flows that cross it."""
 
+_Getter = Callable[[Sequence[float]], tuple[float, ...]]
+
+_Waiting = tuple[float, tuple[int, ...], _Getter]
+"""What a link has left, the flows that wait for it, and what takes their items."""
+
 
 @dataclass(slots=True)
 class _Sending:
-    """A set of flows that send at once and share links. Sequences are by position in the set."""
+    """A group of flows that send at once and share links. Sequences are by position in it."""
 
-    flows: tuple[int, ...]
     caps: tuple[float, ...]
     links: tuple[Crossing, ...]
     weights: tuple[float, ...]
-    varying: tuple[bool, ...]
-    """Whether a flow waits in one queue with another job."""
-    vary: bool
-    """Whether one of them does."""
+    varying: tuple[int, ...]
+    """The flows that wait in one queue with another job, by position."""
+    noise_of: _Getter
+    """Of the factors of all flows, those of the varying ones."""
     fits: bool
     """Whether no link limits a flow."""
     last: tuple[float, ...] | None = None
-    """The weights with which rates were last asked for."""
+    """The factors with which rates were last asked for."""
     rates: Sequence[float] = ()
+
+
+@dataclass(slots=True)
+class _Set:
+    """A set of flows that send at once: where those stand whom links limit, and all rates."""
+
+    limited: list[tuple[_Sending, tuple[int, ...]]]
+    rates: list[float]
 
 
 class SendingFlows:
@@ -77,31 +91,35 @@ class SendingFlows:
                 crossing.setdefault(link, set()).add(number)
         self._near = [set().union(*[crossing[x] for x in flow.links]) for flow in self.flows]
         self._known: dict[tuple[int, ...], _Sending] = {}
-        self._sets: dict[tuple[int, ...], list[tuple[_Sending, tuple[int, ...]]]] = {}
-        """The groups of a set of flows, and where these stand in it."""
+        self._sets: dict[tuple[int, ...], _Set] = {}
 
     def rates(self, sending: tuple[int, ...], noise: Sequence[float] | None) -> Sequence[float]:
         """Bytes per second of the flows `sending`, which ascend, in their order.
 
         `noise` holds a factor on the weight of each flow of the contention, or is None for a fluid.
+        The answer holds until the next question.
         """
-        groups = self._sets.get(sending)
-        if groups is None:
-            groups = self._sets[sending] = self._set(sending)
-        if len(groups) == 1:
-            return _rates(groups[0][0], noise)
-        rates = [0.0] * len(sending)
-        for group, places in groups:
-            for place, rate in zip(places, _rates(group, noise), strict=True):
+        now = self._sets.get(sending)
+        if now is None:
+            now = self._sets[sending] = self._set(sending)
+        rates = now.rates
+        for group, places in now.limited:
+            of_group = _rates(group, noise)
+            if len(of_group) == len(rates):
+                return of_group
+            for place, rate in zip(places, of_group, strict=True):
                 rates[place] = rate
         return rates
 
-    def _set(self, sending: tuple[int, ...]) -> list[tuple[_Sending, tuple[int, ...]]]:
+    def _set(self, sending: tuple[int, ...]) -> _Set:
         place = {flow: index for index, flow in enumerate(sending)}
-        return [
-            (self._of_group(group), tuple([place[flow] for flow in group]))
-            for group in self._groups(sending)
+        groups = [(self._of_group(group), group) for group in self._groups(sending)]
+        limited = [
+            (of_group, tuple([place[flow] for flow in group]))
+            for of_group, group in groups
+            if not of_group.fits
         ]
+        return _Set(limited, [self.flows[flow].cap_bytes_per_s for flow in sending])
 
     def _groups(self, sending: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         """The flows that share links, directly or by way of others. Each group is independent."""
@@ -160,36 +178,39 @@ class SendingFlows:
                     for flow, rate in zip(flows, rates, strict=True)
                 ]
             )
-        varying = tuple([bool(x) for x in met])
         crossings = tuple(links.values())
-        fits = fit(caps, crossings)
-        return _Sending(
-            sending, caps, tightest(crossings), weights, varying, any(varying) and not fits, fits
-        )
+        varying = tuple([position for position, x in enumerate(met) if x])
+        noise_of = _getter(tuple([sending[position] for position in varying]))
+        return _Sending(caps, tightest(crossings), weights, varying, noise_of, fit(caps, crossings))
 
     def _held_twice(self, flow: Flow, full: set[int], jobs: dict[int, frozenset[int]]) -> bool:
         """Whether two full links on a flow's way have different competitors."""
         return len({jobs[link] for link in flow.links if link in full}) > 1
 
 
+@cache
+def _getter(numbers: tuple[int, ...]) -> _Getter:
+    """A function that takes the items of these numbers."""
+    if not numbers:
+        return lambda items: ()
+    if len(numbers) == 1:  # `itemgetter` would give no tuple
+        (number,) = numbers
+        return lambda items: (items[number],)
+    return itemgetter(*numbers)
+
+
 def _rates(now: _Sending, noise: Sequence[float] | None) -> Sequence[float]:
-    if now.fits:
-        return now.caps
-    weights = now.weights
-    if noise is not None and now.vary:
-        weights = tuple(
-            [
-                weight * noise[flow] if varies else weight
-                for flow, weight, varies in zip(now.flows, weights, now.varying, strict=True)
-            ]
-        )
-    if now.last != weights:
-        now.last = weights
-        now.rates = (
-            _on_one_link(weights, now.caps, now.links[0][0])
-            if len(now.links) == 1
-            else _filled(weights, now.caps, now.links)
-        )
+    """Rates of a group that links limit. They stay until a flow has another weight."""
+    factors = () if noise is None else now.noise_of(noise)
+    if now.last != factors:
+        now.last = factors
+        weights = list(now.weights)
+        for position, factor in zip(now.varying, factors, strict=noise is not None):
+            weights[position] *= factor
+        if len(now.links) == 1:
+            now.rates = _on_one_link(weights, now.caps, now.links[0][0])
+        else:
+            now.rates = _filled(weights, now.caps, now.links)
     return now.rates
 
 
@@ -235,39 +256,45 @@ def _filled(
     weights: Sequence[float], caps: Sequence[float], links: Sequence[Crossing]
 ) -> list[float]:
     rates = list(caps)
-    crossed: list[list[int]] = [[] for _ in rates]
-    for number, (_, there) in enumerate(links):
-        for flow in there:
-            crossed[flow].append(number)
-    left = [capacity for capacity, _ in links]
-    capped = [cap / weight for cap, weight in zip(caps, weights, strict=True)]
-    waiting = {number: tuple(there) for number, (_, there) in enumerate(links) if there}
-    unsettled = list(range(len(rates)))
-    while unsettled:
-        levels = {
-            number: left[number] / math.fsum([weights[x] for x in there])
-            for number, there in waiting.items()
-        }
-        least = {
-            flow: min([capped[flow], *[levels[number] for number in crossed[flow]]])
-            for flow in unsettled
-        }
-        settled = {flow for flow in unsettled if least[flow] == capped[flow]}
-        for number, there in waiting.items():
-            level = levels[number]
-            if all(least[flow] == level for flow in there):
-                settled.update(there)
-        for flow in settled:
-            rates[flow] = min(caps[flow], weights[flow] * least[flow])
-        unsettled = [flow for flow in unsettled if flow not in settled]
-        for number, there in list(waiting.items()):
-            gone = [rates[flow] for flow in there if flow in settled]
-            if len(gone) == len(there):
-                del waiting[number]
-            elif gone:
-                left[number] = max(left[number] - math.fsum(gone), 0.0)
-                waiting[number] = tuple([flow for flow in there if flow not in settled])
+    capped = list(map(truediv, caps, weights))
+    waiting = [(capacity, there, _getter(there)) for capacity, there in links if there]
+    settled = [False] * len(rates)
+    left = len(rates)
+    while left:
+        least, levels = capped.copy(), []
+        for capacity, there, of in waiting:
+            level = capacity / math.fsum(of(weights))
+            levels.append(level)
+            for flow in there:
+                if level < least[flow]:
+                    least[flow] = level
+        now = [x for x, level in enumerate(least) if level == capped[x] and not settled[x]]
+        for level, (_, there, of) in zip(levels, waiting, strict=True):
+            if min(of(least)) == level:  # all its flows have this level
+                now += there
+        for flow in now:
+            if not settled[flow]:
+                settled[flow] = True
+                left -= 1
+                rates[flow] = min(caps[flow], weights[flow] * least[flow])
+        waiting = _waiting(waiting, settled, rates) if left else []
     return rates
+
+
+def _waiting(
+    links: Sequence[_Waiting], settled: Sequence[bool], rates: Sequence[float]
+) -> list[_Waiting]:
+    """What settled flows leave of links to those that still wait there."""
+    waiting: list[_Waiting] = []
+    for link in links:
+        capacity, there, _ = link
+        gone = [rates[x] for x in there if settled[x]]
+        if not gone:
+            waiting.append(link)
+        elif len(gone) < len(there):
+            still = tuple([x for x in there if not settled[x]])
+            waiting.append((max(capacity - math.fsum(gone), 0.0), still, _getter(still)))
+    return waiting
 
 
 def _usable(link: SharedLink, queued: bool) -> float:

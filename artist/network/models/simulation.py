@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from operator import truediv
 
 from artist.network.models.patterns import Contention, Member, Pattern
 from artist.network.models.sending_flows import SendingFlows
@@ -18,8 +19,8 @@ from artist.network.models.turns import TurnsNow, in_turn
 AT_ONCE_S = 1e-12
 """Events closer together happen at once: a thousandth of a tick."""
 
-Noise = Callable[[int, int], float]
-"""A factor on the weight of a flow (numbered job by job) in an iteration of its job."""
+Noise = Callable[[int, int], Sequence[float]]
+"""Factors on the weights of a job's flows in an iteration."""
 
 
 @dataclass(slots=True)
@@ -35,36 +36,45 @@ class SendingProgress:
     sending: int = 0
     """How many of its flows have yet to send something."""
     ends_s: list[float] = field(default_factory=list)
+    iterations: int = 0
+    """Iterations that have ended."""
+    starts: list[tuple[tuple[int, ...], list[float]]] = field(init=False)
+    """By step: the flows that send, by their numbers in the contention, and their volumes."""
+
+    def __post_init__(self) -> None:
+        self.starts = [
+            (
+                tuple(self.first_flow + flow for flow, volume in enumerate(volumes) if volume),
+                [volume for volume in volumes if volume],
+            )
+            for volumes in (step.volumes_bytes for step in self.pattern.steps)
+        ]
 
     @property
     def pattern(self) -> Pattern:
         """The job's traffic."""
         return self.member.pattern
 
-    @property
-    def iterations(self) -> int:
-        """Iterations that have ended."""
-        return max(len(self.ends_s) - 1, 0)
-
     def begin(self, now_s: float) -> None:
         """Begin the present step: Down first."""
-        factors = self.member.down_factors
-        factor = factors[self.iterations % len(factors)] if factors else 1.0
-        self.due_s = now_s + self.pattern.steps[self.step].down_s * factor
+        down_s, factors = self.pattern.steps[self.step].down_s, self.member.down_factors
+        self.due_s = now_s + (
+            down_s * factors[self.iterations % len(factors)] if factors else down_s
+        )
 
-    def send(self) -> dict[int, float]:
-        """Go Up: every flow starts. What they send, by their numbers in the contention."""
-        volumes = self.pattern.steps[self.step].volumes_bytes
-        starts = {self.first_flow + index: volume for index, volume in enumerate(volumes) if volume}
-        self.due_s, self.sending = math.inf, len(starts)
+    def send(self) -> tuple[tuple[int, ...], list[float]]:
+        """Go Up: every flow starts. The flows that send, and their volumes."""
+        starts = self.starts[self.step]
+        self.due_s, self.sending = math.inf, len(starts[0])
         return starts
 
     def advance(self, now_s: float) -> None:
         """Begin the next step, perhaps of the next iteration."""
         self.step += 1
-        if self.step == len(self.pattern.steps):
+        if self.step == len(self.starts):
             self.step = 0
             self.ends_s.append(now_s)
+            self.iterations += 1
         self.begin(now_s)
 
 
@@ -86,24 +96,19 @@ class Simulation:
         """What each of them has yet to send."""
         self._noise = noise
         self._factors: list[float] | None = [1.0] * len(self._flows.flows) if noise else None
+        """On the weight of each flow, since it started."""
         self.turns = _turns(contention) if in_turn(contention) else None
         self.jobs: list[SendingProgress] = []
         self._owner: list[SendingProgress] = []
         """The job of each flow."""
-        self._least: int | None = None
+        self.least_iterations = 0
+        """Iterations that every job has ended."""
         first = 0
         for index, member in enumerate(contention.members):
             job = self._entered(contention, index, first)
             self.jobs.append(job)
             self._owner += [job] * len(member.pattern.flows)
             first += len(member.pattern.flows)
-
-    @property
-    def least_iterations(self) -> int:
-        """Iterations that every job has ended."""
-        if self._least is None:
-            self._least = min([job.iterations for job in self.jobs])
-        return self._least
 
     def run(self, enough: Callable[[Simulation], bool]) -> None:
         """Go on until `enough`, which is asked after every event."""
@@ -120,15 +125,19 @@ class Simulation:
 
         Stops at `latest_s` if nothing ends before.
         """
-        rates = self._flows.rates(self._sending, self._factors) if self._sending else ()
-        spans_s = [x / rate for x, rate in zip(self._left_bytes, rates, strict=True)]
-        shortest_s = min(spans_s) if spans_s else math.inf
+        rates: Sequence[float] = ()
+        spans_s: list[float] = []
+        shortest_s = math.inf
+        if self._sending:
+            rates = self._flows.rates(self._sending, self._factors)
+            spans_s = list(map(truediv, self._left_bytes, rates))
+            shortest_s = min(spans_s)
         due_s = min([job.due_s for job in self.jobs])
         then_s = min(due_s, self.now_s + shortest_s, latest_s)
         elapsed_s = min(then_s - self.now_s, shortest_s)
         self.now_s = then_s
         self.events += 1
-        if spans_s:
+        if rates:
             self._send(rates, spans_s, elapsed_s, shortest_s)
         # Flows of a job have ended before, or it would not be due.
         at_once_s = then_s + AT_ONCE_S
@@ -161,30 +170,36 @@ class Simulation:
         self, rates: Sequence[float], spans_s: Sequence[float], elapsed_s: float, shortest_s: float
     ) -> None:
         until_s = elapsed_s + AT_ONCE_S
-        flows = zip(self._left_bytes, rates, spans_s, strict=True)
-        self._left_bytes = [x - rate * elapsed_s for x, rate, span_s in flows if span_s > until_s]
-        if shortest_s > until_s:
-            return
-        still: list[int] = []
-        for flow, span_s in zip(self._sending, spans_s, strict=True):
+        flows = zip(self._left_bytes, rates, strict=True)
+        self._left_bytes = [x - rate * elapsed_s for x, rate in flows]
+        if shortest_s <= until_s:
+            self._end(spans_s, until_s)
+
+    def _end(self, spans_s: Sequence[float], until_s: float) -> None:
+        """Flows whose span ends by then have sent everything."""
+        still = [place for place, span_s in enumerate(spans_s) if span_s > until_s]
+        sending, left_bytes = self._sending, self._left_bytes
+        self._sending = tuple([sending[place] for place in still])
+        self._left_bytes = [left_bytes[place] for place in still]
+        for flow, span_s in zip(sending, spans_s, strict=True):
             if span_s > until_s:
-                still.append(flow)
                 continue
             job = self._owner[flow]
             job.sending -= 1
             if not job.sending:
                 self._advance(job)
-        self._sending = tuple(still)
 
     def _advance(self, job: SendingProgress) -> None:
+        before = job.iterations
         job.advance(self.now_s)
-        self._least = None
+        if before == self.least_iterations < job.iterations:
+            self.least_iterations = min([other.iterations for other in self.jobs])
 
-    def _start(self, starts: Mapping[int, float]) -> None:
+    def _start(self, flows: tuple[int, ...], volumes_bytes: Sequence[float]) -> None:
         """Flows of one job start."""
-        place = bisect_left(self._sending, min(starts))
-        self._sending = (*self._sending[:place], *starts, *self._sending[place:])
-        self._left_bytes[place:place] = starts.values()
+        place = bisect_left(self._sending, flows[0])
+        self._sending = self._sending[:place] + flows + self._sending[place:]
+        self._left_bytes[place:place] = volumes_bytes
 
     def _go_up(self, job: SendingProgress) -> None:
         if not job.ends_s:
@@ -199,14 +214,14 @@ class Simulation:
             if wait_s > AT_ONCE_S:
                 job.due_s = self.now_s + wait_s
                 return
-        starts = job.send()
-        if not starts:
+        flows, volumes_bytes = job.send()
+        if not flows:
             self._advance(job)
             return
-        self._start(starts)
+        self._start(flows, volumes_bytes)
         if self._noise is not None and self._factors is not None:
-            for flow in starts:
-                self._factors[flow] = self._noise(flow, job.iterations)
+            factors = self._noise(job.index, job.iterations)
+            self._factors[job.first_flow : job.first_flow + len(factors)] = factors
 
     def _entered(self, contention: Contention, index: int, first_flow: int) -> SendingProgress:
         """A job at its offset."""
@@ -217,12 +232,8 @@ class Simulation:
         alone.run_until(-member.offset_s)
         job = alone.jobs[0]
         if job.sending:
-            self._start(
-                {
-                    first_flow + flow: bytes_
-                    for flow, bytes_ in zip(alone._sending, alone._left_bytes, strict=True)
-                }
-            )
+            flows = tuple([first_flow + flow for flow in alone._sending])
+            self._start(flows, alone._left_bytes)
         return SendingProgress(
             member,
             first_flow,
