@@ -196,10 +196,24 @@ def law(runs_s: list[float], running_s: tuple[float, ...] = (), limit_s: float =
 
 
 def test_jobs_that_still_run_count_as_longer() -> None:
-    # Of 12 jobs 10 ended after 100 s, two run for 150 s: a sixth takes the whole limit.
+    # Of 12 jobs 10 ended after 100 s, two run for 150 s, and the next may be longer than all.
     times = law([100.0] * 10, (150.0, 150.0))
-    drawn = [times.draw("ann", "a9", 600.0, (k + 0.5) / 60) for k in range(60)]
-    assert sorted(drawn) == [100.0] * 50 + [600.0] * 10
+    drawn = sorted(times.draw("ann", "a9", 600.0, (k + 0.5) / 130) for k in range(130))
+    assert drawn[:100] == [100.0] * 100
+    assert np.allclose(drawn[100:], 100 + 500 * (np.arange(30) + 0.5) / 30)
+
+
+@pytest.mark.parametrize(("ran_s", "left"), [(0.0, 10), (75.0, 3)])
+def test_the_next_run_is_longer_than_all_that_were_seen_once_in_so_many(
+    ran_s: float, left: int
+) -> None:
+    times = law([10.0 * n for n in range(1, 11)])
+    count = 100 * (left + 1)
+    drawn = [times.draw("ann", "a", 600.0, (k + 0.5) / count, ran_s) for k in range(count)]
+    # Each gap between those that ran longer has the next one as often (Hill, 1968).
+    assert sum(x > 100.0 for x in drawn) == 100
+    assert min(drawn) > ran_s
+    assert max(drawn) == pytest.approx(600.0, abs=5)
 
 
 def test_the_most_specific_group_with_enough_ends_is_taken() -> None:

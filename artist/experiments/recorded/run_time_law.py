@@ -7,7 +7,11 @@ A job's run time is drawn from the most specific group that has seen enough ends
 Numbers in names do not count (`train-17` is `train-18`). Run times are shares of time limits where
 there are limits, so that wide groups hold for every limit. Jobs that still run count by what is
 known of them: that they run longer than that (the product-limit estimator; Kaplan and Meier, 1958).
-What is longer than all that was seen takes the whole limit.
+
+Of n runs the longest is no bound: the next one is longer than all with probability 1 / (n + 1)
+(Hill, *Posterior distribution of percentiles*, 1968; with runs that have not ended, Coolen and Yan,
+2004). Then it lies anywhere between the longest that ended and the limit. A job that still runs is
+beyond most runs, so that for it this matters most.
 
 Jobs of a batch (same user, name and limit) may be alike, such as those of a sweep: `likeness`.
 
@@ -100,26 +104,27 @@ class RunTimes:
         if key not in self._laws:
             draws = self._draws
             weights = None if draws is None else draws.exponential(size=len(members))
-            self._laws[key] = _Law(members, weights)
+            next_one = 1.0 if draws is None else float(draws.exponential())
+            self._laws[key] = _Law(members, weights, next_one)
         return self._laws[key]
 
 
 class _Law:
     """Run times with the probability that a job runs longer, at each end that was seen."""
 
-    def __init__(self, members: Sequence[tuple[float, bool]], weights: Floats | None) -> None:
+    def __init__(
+        self, members: Sequence[tuple[float, bool]], weights: Floats | None, next_one: float
+    ) -> None:
         times = np.array([time for time, _ in members])
         ended = np.array([ended for _, ended in members])
         weights = np.ones(len(times)) if weights is None else weights
         self.times, which = np.unique(times[ended], return_inverse=True)
         counts = np.bincount(which, weights=weights[ended])
         order = np.argsort(times, kind="stable")
-        # The weight of all runs that were at least as long.
-        left = np.append(np.cumsum(weights[order][::-1])[::-1], 0.0)
+        # The weight of all runs that were at least as long, and of the one that comes.
+        left = np.append(np.cumsum(weights[order][::-1])[::-1], 0.0) + next_one
         at_risk = left[np.searchsorted(times[order], self.times, side="left")]
-        # Of the last run, rounding leaves almost nothing, where nothing is meant.
-        share = np.clip(1 - counts / at_risk, 0.0, 1.0)
-        self.beyond: Floats = np.cumprod(np.where(share < 1e-9, 0.0, share), dtype=np.float64)
+        self.beyond: Floats = np.cumprod(1 - counts / at_risk, dtype=np.float64)
         self._longest = max(1.0, float(times.max()))
 
     def seen_beyond(self, time: float) -> bool:
@@ -132,7 +137,10 @@ class _Law:
         now = 1.0 if first == 0 else float(self.beyond[first - 1])
         # The first time at which less than this share is left.
         index = first + int(np.searchsorted(-self.beyond[first:], -uniform * now, side="left"))
-        return self._longest if index >= len(self.times) else float(self.times[index])
+        if index < len(self.times):
+            return float(self.times[index])
+        last = float(self.times[-1])
+        return last + (self._longest - last) * (1 - uniform * now / float(self.beyond[-1]))
 
 
 def _likeness(members: Mapping[Key, Sequence[tuple[float, bool]]]) -> float:
