@@ -145,21 +145,20 @@ def _whole(seconds: float) -> str:
 def _print_parts(comparison: Comparison) -> None:
     """Of each policy: the difference of the mean JCT to the baseline, and its parts."""
     from artist.results.statistics.compare_values import LESS, MORE
-    from artist.results.terms.chief_metrics import PARTS
 
     baseline, *others = comparison.variants
-    rows = []
+    told, rows = [*comparison.parts[baseline]], []
     for policy in others:
         parts = comparison.differences_of_parts(policy)
         values = comparison.values
         whole = fmean(values[policy]["jct_mean_s"]) - fmean(values[baseline]["jct_mean_s"])
         sure = comparison.differences[policy]["jct_mean_s"].verdict in (LESS, MORE)
         share = f"{parts['communication'] / whole:.0%}" if sure and whole else ""
-        rows.append((policy, _whole(whole), *(_whole(parts[one]) for one in PARTS), share))
+        rows.append((policy, _whole(whole), *(_whole(parts[one]) for one in told), share))
     columns = (
         comparison.setting,
         "JCT mean (s)",
-        *(f"{part} (s)" for part in PARTS),
+        *(f"{part} (s)" for part in told),
         "communication's part",
     )
     print_table(

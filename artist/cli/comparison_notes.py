@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from artist.cli.summary_text import intervals_words
 from artist.report.answer import unit_of
-from artist.report.failure_costs import MOST_TOLD, of_losses, tells_costs
+from artist.report.failure_costs import MOST_TOLD, losses, tells_costs
 from artist.report.metric_text import value_text
 from artist.results.caveats import more_is_worse
 from artist.results.terms.number_text import listed, short, time_text
-from artist.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -82,16 +81,7 @@ def _failures(comparison: Comparison) -> Iterator[str]:
         )
         return
     if not tells_costs(comparison):
-        told = of_losses(failed)
-        costs = [
-            f"{short(failed[variant].lost_gpu_h)} GPU-hours of work with {variant} "
-            f"({counted(round(failed[variant].stopped), 'stop')} of jobs)"
-            for variant in told
-        ]
-        yield (
-            "Lost to failures in a run, on average: "
-            f"{(' to ' if len(told) < len(failed) else '; ').join(costs)}."
-        )
+        yield losses(failed)
     yield from _faster_with_failures(comparison)
 
 

@@ -20,7 +20,7 @@ from artist.report.quantities import Quantity
 from artist.report.reader import RecordedRun
 from artist.report.templating import section
 from artist.report.wait_causes import half_of_the_waiting, waited
-from artist.results.terms.chief_metrics import PARTS
+from artist.results.terms.chief_metrics import parts_of
 from artist.results.terms.number_text import time_text
 from artist.results.waiting.job_story import cause_words
 from artist.run.world import busiest_model
@@ -122,7 +122,8 @@ def _difference(
     study: Study, gap_s: float, low: Sequence[RecordedRun], high: Sequence[RecordedRun]
 ) -> dict[str, Any]:
     """The parts that a difference of average JCT consists of, and what explains the larger ones."""
-    seconds = dict(zip(PARTS, difference(high, low), strict=True))
+    told = parts_of(run.summary for run in (*low, *high))
+    seconds = dict(zip(told, difference(high, low, told), strict=True))
     parts = sorted(seconds, key=lambda part: -abs(seconds[part]))
     unit = study.units[Quantity.JCT]
     return {

@@ -60,9 +60,31 @@ def failure_costs(comparison: Comparison, metric: str | None) -> Iterator[str]:
     yield f"{metric_name(metric)} against {baseline}, {mean}: {'; '.join(changes)}."
 
 
+def losses(failed: Mapping[str, Failed]) -> str:
+    """What each variant lost to failures, and to the checkpoints that save work from them."""
+    told = of_losses(failed)
+    costs = [
+        f"{short(one.lost_gpu_h)} GPU-hours of work{_written(one)} with {variant} "
+        f"({counted(round(one.stopped), 'stop')} of jobs)"
+        for variant, one in ((variant, failed[variant]) for variant in told)
+    ]
+    writes = any(one.checkpoint_gpu_h for one in failed.values())
+    return (
+        f"Lost to failures{' and checkpoints' if writes else ''} in a run, on average: "
+        f"{(' to ' if len(told) < len(failed) else '; ').join(costs)}."
+    )
+
+
+def _written(failed: Failed) -> str:
+    written = failed.checkpoint_gpu_h
+    return f" and {short(written)} of checkpoints" if written else ""
+
+
 def of_losses(failed: Mapping[str, Failed]) -> list[str]:
-    """The variants to tell, by the work that they lose."""
-    by_loss = sorted(failed, key=lambda name: failed[name].lost_gpu_h)
+    """The variants to tell, by the GPU time of work that they lose and of checkpoints."""
+    by_loss = sorted(
+        failed, key=lambda name: failed[name].lost_gpu_h + failed[name].checkpoint_gpu_h
+    )
     return by_loss if len(by_loss) <= MOST_TOLD else [by_loss[0], by_loss[-1]]
 
 

@@ -19,7 +19,7 @@ from artist.report.figure import MOST_TOGETHER, Figure, Series, described, round
 from artist.report.grouping import Setting, Study
 from artist.report.quantities import Quantity
 from artist.report.reader import Numbers, RecordedRun
-from artist.results.terms.chief_metrics import PARTS
+from artist.results.terms.chief_metrics import parts_of
 from artist.results.terms.number_text import HOUR
 from artist.units import counted
 
@@ -142,34 +142,39 @@ def differences(study: Study, setting: Setting) -> Figure | None:
         return None
     baseline = study.baseline(setting)
     compared = {}
+    parts = parts_of(run.summary for runs in setting.runs.values() for run in runs.values())
     for policy in setting.runs:
         shared = [key for key in setting.runs[policy] if key in setting.runs[baseline]]
         if policy != baseline and shared:
             ours, theirs = ([setting.runs[p][key] for key in shared] for p in (policy, baseline))
-            compared[policy] = difference(ours, theirs)
+            compared[policy] = difference(ours, theirs, parts)
     if not compared:
         return None
     scale = study.units[Quantity.JCT].seconds
-    steps = whole_steps([[part / scale for part in parts] for parts in compared.values()])
+    steps = whole_steps([[part / scale for part in each] for each in compared.values()])
     return described(
         "jct-difference", study, setting,
         [Series(p, study.tone(p), row) for p, row in zip(compared, steps, strict=True)],
-        categories=[*PARTS, "difference"],
+        categories=[*parts, "difference"],
         baseline=baseline,
-        metrics=", ".join(PARTS.values()),
+        metrics=", ".join(parts.values()),
         shared=f"Over the replicates that {baseline} has too." if setting.replicated else "",
     )  # fmt: skip
 
 
-def difference(ours: Sequence[RecordedRun], theirs: Sequence[RecordedRun]) -> list[float]:
-    """Our mean completion time less theirs, in parts."""
-    pairs = zip(mean_parts(ours), mean_parts(theirs), strict=True)
-    return [our - their for our, their in pairs]
+def difference(
+    ours: Sequence[RecordedRun], theirs: Sequence[RecordedRun], parts: Mapping[str, str]
+) -> list[float]:
+    """Our mean completion time less theirs in seconds, mean over runs, in these parts."""
+    return [_part_mean(ours, metric) - _part_mean(theirs, metric) for metric in parts.values()]
 
 
-def mean_parts(runs: Sequence[RecordedRun]) -> list[float]:
-    """The parts of the mean completion time in seconds, mean over runs, in the order of `PARTS`."""
-    return [float(np.mean([run.metric(metric) for run in runs])) for metric in PARTS.values()]
+def _part_mean(runs: Sequence[RecordedRun], part: str) -> float:
+    """The mean over runs of the metric of a part; 0 in a run that has no such part."""
+    has = [part in parts_of([run.summary]).values() for run in runs]
+    return float(
+        np.mean([run.metric(part) if one else 0.0 for run, one in zip(runs, has, strict=True)])
+    )
 
 
 def whole_steps(rows: Sequence[Sequence[float]]) -> list[list[float]]:

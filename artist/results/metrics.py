@@ -305,11 +305,11 @@ def _bound_s(
 def _kept(rows: Rows) -> Mapping[str, float]:
     """What a mean JCT consists of besides waiting: kept communication and computing, and the rest.
 
-    Lost work is a cost of preemptions, whatever the GPUs did in it.
+    Lost work is a cost of preemptions, whatever the GPUs did in it; so are checkpoints in it.
     """
     compute_s = {row.handle: row.job.compute_s for row in rows.jobs if not row.cancelled}
     comm_s = computing_s = 0.0
-    wasted = 0
+    wasted = saved = 0
     for row, lost in zip(rows.placements, lost_ticks(rows), strict=True):
         if row.handle not in compute_s:
             continue
@@ -320,12 +320,14 @@ def _kept(rows: Rows) -> Mapping[str, float]:
         share = min(compute_s[row.handle] * row.compute_scale / row.pace_s, 1.0)
         comm_s += kept_s * (1.0 - share - saving)
         computing_s += kept_s * share
-        wasted += row.stalled + lost + round(kept * saving)
+        wasted += row.stalled + lost
+        saved += round(kept * saving)
     count = len(compute_s)
     return {
         "comm_kept_mean_s": comm_s / count,
         "compute_kept_mean_s": computing_s / count,
         "preemption_time_mean_s": wasted / TICKS_PER_S / count,
+        **({"checkpoint_time_mean_s": saved / TICKS_PER_S / count} if saved else {}),
     }
 
 

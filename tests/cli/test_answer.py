@@ -474,6 +474,16 @@ def test_lost_gpu_hours_are_told_where_something_fails() -> None:
     assert not any("failures" in one for one in notes(made("failures", none=10, other=11)))
 
 
+def test_checkpoints_are_told_beside_the_work_that_they_save() -> None:
+    often, seldom = Failed(2, 6, 145.0, 0.0, 978.0), Failed(2, 6, 514.0, 0.0, 246.0)
+    asked = replace(failing(2, 1), failed={"900": often, "3600": seldom})
+    assert next(notes(replace(asked, parts={}))) == (
+        "Lost to failures and checkpoints in a run, on average: 514 GPU-hours of work and 246 of "
+        "checkpoints with 3600 (6 stops of jobs); 145 GPU-hours of work and 978 of checkpoints "
+        "with 900 (6 stops of jobs)."
+    )
+
+
 def test_where_failures_vary_the_answer_is_what_they_cost(capsys) -> None:
     """Not which of them has the lowest JCT."""
     asked = failing(2, 31.5, setting="failures")

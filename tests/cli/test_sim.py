@@ -20,7 +20,7 @@ SUMMARY_KEYS = {
 }  # fmt: skip
 OF_FAILURES = {"outages", "failures", "lost_gpu_s", "checkpoint_gpu_s", "withdrawn_gpu_s",
                "checkpoint_interval_min_s", "checkpoint_interval_max_s",
-               "training_time_ratio_mean", "slowed_gpu_s"}  # fmt: skip
+               "training_time_ratio_mean", "slowed_gpu_s", "checkpoint_time_mean_s"}  # fmt: skip
 OF_TENANTS = {"tenants", "tenants_jain_index", "queue_delay_urgent_mean_s",
               "queue_delay_urgent_p95_s", "late_share"}  # fmt: skip
 SMALL = ("--racks", "1", "--jobs", "200")

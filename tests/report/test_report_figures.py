@@ -24,7 +24,6 @@ from artist.report.figures_of_jobs import (
     differences,
     fairness,
     jct_by_size,
-    mean_parts,
     size_class,
     whole_steps,
 )
@@ -32,7 +31,7 @@ from artist.report.grouping import Setting, Study, group, slugs
 from artist.report.page import figures
 from artist.report.quantities import Quantity
 from artist.report.reader import FileColumns, RecordedRun, read_runs
-from artist.results.terms.chief_metrics import PARTS
+from artist.results.terms.chief_metrics import parts_of
 
 
 def run_of(**columns: list[float]) -> RecordedRun:
@@ -51,9 +50,8 @@ def one_setting(**runs: RecordedRun) -> tuple[Study, Setting]:
 
 def run_with_parts(*parts: float) -> RecordedRun:
     """A run of which only the parts of the mean completion time are asked."""
-    return replace(
-        run_of(jct_s=[sum(parts)]), summary=dict(zip(PARTS.values(), parts, strict=True))
-    )
+    metrics = parts_of([]).values()
+    return replace(run_of(jct_s=[sum(parts)]), summary=dict(zip(metrics, parts, strict=True)))
 
 
 FIFO = run_with_parts(20.0, 10.0, 0.0, 150.0)
@@ -62,13 +60,21 @@ LAS = run_with_parts(5.0, 13.0, 18.0, 150.0)
 
 def test_a_difference_is_the_sum_of_its_parts() -> None:
     # waiting 5 - 20, communication 13 - 10, preemption and restarts 18 - 0, computing the same
-    assert difference([LAS], [FIFO]) == [-15.0, 3.0, 18.0, 0.0]
+    assert difference([LAS], [FIFO], parts_of([])) == [-15.0, 3.0, 18.0, 0.0]
     figure = differences(*one_setting(fifo=FIFO, las=LAS))
     assert figure is not None
     assert [list(series.y) for series in figure.series] == [[-15.0, 3.0, 18.0, 0.0, 6.0]]
     assert list(figure.categories) == [
         "waiting", "communication", "preemption and restarts", "computing", "difference",
     ]  # fmt: skip
+
+
+def test_checkpoints_are_a_part_where_any_run_writes_some() -> None:
+    writing = replace(FIFO, summary={**FIFO.summary, "checkpoint_time_mean_s": 4.0})
+    figure = differences(*one_setting(fifo=FIFO, las=writing))
+    assert figure is not None
+    assert list(figure.series[0].y) == [0.0, 0.0, 0.0, 4.0, 0.0, 4.0]
+    assert figure.categories[3] == "checkpoints"
 
 
 def test_one_policy_has_no_difference() -> None:
@@ -85,7 +91,8 @@ def test_replicates_of_both_policies_are_compared() -> None:
 
 def test_parts_of_real_runs_are_their_mean_completion_time(runs: Path) -> None:
     for run in read_runs([runs]):
-        assert sum(mean_parts([run])) == pytest.approx(run.metric("jct_mean_s"), rel=1e-12)
+        parts = [run.metric(metric) for metric in parts_of([run.summary]).values()]
+        assert sum(parts) == pytest.approx(run.metric("jct_mean_s"), rel=1e-12)
 
 
 @given(st.lists(st.lists(st.floats(-1e7, 1e7), min_size=4, max_size=4), min_size=1, max_size=3))

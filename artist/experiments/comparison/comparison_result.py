@@ -28,7 +28,7 @@ from artist.results.statistics.compare_values import (
 )
 from artist.results.statistics.holm import Pair, compare_together, judged_together
 from artist.results.statistics.replicate_means import replicate_means
-from artist.results.terms.chief_metrics import HEADLINES, PARTS
+from artist.results.terms.chief_metrics import HEADLINES
 from artist.units import counted
 
 if TYPE_CHECKING:
@@ -218,7 +218,7 @@ class Comparison:
         The sum is the mean difference of `jct_mean_s`.
         """
         ours, theirs = self.parts[variant], self.parts[self.variants[0]]
-        return {part: fmean(ours[part]) - fmean(theirs[part]) for part in PARTS}
+        return {part: fmean(ours[part]) - fmean(theirs[part]) for part in theirs}
 
     def catastrophes(self) -> list[Catastrophe]:
         """Replicates far off the others on a headline metric, the farthest first."""

@@ -10,7 +10,6 @@ from typing import Any
 from artist.experiments.comparison.comparison_result import Comparison
 from artist.experiments.comparison.metrics import BOUND
 from artist.results.terms import glossary
-from artist.results.terms.chief_metrics import PARTS
 
 _PART = "jct_mean_s: "
 
@@ -34,8 +33,7 @@ def comparison_rows(comparison: Comparison) -> list[dict[str, Any]]:
             rows.append({**row, **_against(comparison, variant, metric)})
     for variant in comparison.variants:
         differences = comparison.differences_of_parts(variant)
-        for part in PARTS:
-            values = comparison.parts[variant][part]
+        for part, values in comparison.parts[variant].items():
             row = _row(comparison, variant, f"{_PART}{part}", "s", values)
             rows.append({**row, "baseline": baseline, "difference": differences[part]})
     bounds = {"": comparison.bound_s} if comparison.bound_s else comparison.bounds_s

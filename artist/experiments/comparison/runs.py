@@ -24,7 +24,7 @@ from artist.experiments.comparison.metrics import BOUND
 from artist.experiments.comparison.variants import Variant
 from artist.experiments.executors import run_all
 from artist.results.caveats import preempts_freely
-from artist.results.terms.chief_metrics import PARTS
+from artist.results.terms.chief_metrics import parts_of
 from artist.run import simulate
 
 Summary: TypeAlias = Mapping[str, Any]
@@ -137,10 +137,11 @@ class Runs:
         replicates, labels = comparison.replicates, self._labels
         ran = [self._summaries[label, one] for label in labels for one in replicates]
         first = {label: self._summaries[label, replicates[0]] for label in labels}
+        parts = parts_of(ran)
         return replace(
             comparison,
             parts={
-                label: {part: self._column(label, name, replicates) for part, name in PARTS.items()}
+                label: {part: self._column(label, name, replicates) for part, name in parts.items()}
                 for label in labels
             },
             bounds_s={label: self._column(label, BOUND, replicates) for label in labels},
@@ -184,7 +185,8 @@ class Runs:
     def _column(
         self, label: str, metric: str, replicates: Sequence[Replicate]
     ) -> tuple[float, ...]:
-        return tuple(self._summaries[label, one][metric] for one in replicates)
+        # Checked metrics are there; of parts the time of checkpoints, where no job writes any, not.
+        return tuple(self._summaries[label, one].get(metric, 0.0) for one in replicates)
 
     def _run(self, replicates: Sequence[Replicate]) -> None:
         """Make what is missing, replicate by replicate, so that whole ones are done early."""

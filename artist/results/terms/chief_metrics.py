@@ -6,7 +6,8 @@ tables that show all.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 NAMES: Mapping[str, str] = {
     "makespan_s": "Makespan",
@@ -33,7 +34,15 @@ FIRST_OF_A_RUN = (
 """The first lines of `artist sim`. `communication` is no metric but a share of two."""
 
 GROUPS_OF_A_RUN = {
-    "a job's time": ("jct_", "queue_delay_", "compute_", "comm_", "preemption_time_", "late_"),
+    "a job's time": (
+        "jct_",
+        "queue_delay_",
+        "compute_",
+        "comm_",
+        "preemption_time_",
+        "checkpoint_time_",
+        "late_",
+    ),
     "the cluster's GPU time": ("gpu_", "fragmentation"),
     "moves and placements": ("preemptions", "migrations", "preemption_cost_", "placements_"),
     "iterations": ("iteration_",),
@@ -76,13 +85,22 @@ OF_A_REPORT = (
 )  # fmt: skip
 """What the comparison of a report's page shows at once. It shows the others after a click."""
 
+CHECKPOINTS = "checkpoints"
+
 PARTS = {
     "waiting": "queue_delay_mean_s",
     "communication": "comm_kept_mean_s",
     "preemption and restarts": "preemption_time_mean_s",
+    CHECKPOINTS: "checkpoint_time_mean_s",
     "computing": "compute_kept_mean_s",
 }
-"""What a mean completion time consists of: part -> metric. The sum of the four is `jct_mean_s`.
+"""What a mean completion time consists of: part -> metric. The sum of all is `jct_mean_s`.
 
-So a difference of two mean completion times is the sum of four differences.
+So a difference of two mean completion times is the sum of their differences.
 """
+
+
+def parts_of(summaries: Iterable[Mapping[str, Any]]) -> Mapping[str, str]:
+    """The `PARTS` of some runs. A run in which no job writes checkpoints has no time of these."""
+    writes = any(PARTS[CHECKPOINTS] in one for one in summaries)
+    return {part: metric for part, metric in PARTS.items() if part != CHECKPOINTS or writes}
