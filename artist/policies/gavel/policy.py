@@ -156,7 +156,7 @@ class Gavel(BasePolicy):
         """Refuse a job that no kind could ever hold.
 
         Raises:
-            PolicyError: names the job and its kinds.
+            TraceError: names the job and its kinds.
         """
         if not any(self._speeds_of(state.job, view)):
             refuse_unplaceable(state.job, state.job.gpus, self._kinds)

@@ -8,7 +8,7 @@ from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.kinds import free_of_kinds
 from artist.cluster.placement import Placement
 from artist.contract import ClusterView
-from artist.errors import PolicyError
+from artist.errors import TraceError
 from artist.policies.shared.placers import PackPlacer
 from artist.workload.job import Job
 
@@ -39,10 +39,10 @@ def refuse_unplaceable(job: Job, gpus: int, kinds: Sequence[str]) -> None:
     """Say that no kind could ever hold a job.
 
     Raises:
-        PolicyError: names the job and its kinds.
+        TraceError: names the job and its kinds.
     """
     accepted = job.gpu_kinds or kinds
-    raise PolicyError(
+    raise TraceError(
         f"job {job.id!r} wants {gpus} GPUs of one kind ({' or '.join(accepted)}), and no such "
         "kind has so many; accept other kinds or want fewer GPUs"
     )

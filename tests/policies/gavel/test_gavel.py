@@ -229,6 +229,7 @@ def test_bad_input_is_refused_in_one_sentence(
     with pytest.raises(ArtistError, match=words) as error:
         artist.simulate(scenario(tmp_path, row, **settings), cache=False)
     assert "\n" not in str(error.value)
+    assert error.value.exit_code in (2, 3)  # the user's mistake, not the policy's
 
 
 def test_the_extra_is_named_where_scipy_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ pytest.importorskip("scipy")
 from artist.cluster.tree import ClusterTree, nested
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
-from artist.errors import ConfigError, PolicyError
+from artist.errors import ConfigError, TraceError
 from artist.estimates.backends import NoCommunication
 from artist.estimates.speeds import SpeedsOfRun, SpeedTable
 from artist.network.rates.isolated import AloneRates
@@ -189,7 +189,7 @@ def test_mixed_jobs_keep_all_laws_and_run_the_same_twice() -> None:
 
 
 def test_a_job_that_no_kind_holds_is_named() -> None:
-    with pytest.raises(PolicyError, match="job 'a' wants 5 GPUs of one kind"):
+    with pytest.raises(TraceError, match="job 'a' wants 5 GPUs of one kind"):
         ran([job("a", 5)], cluster(old=[4], new=[4]))
 
 
