@@ -11,7 +11,7 @@ from artist.run import open_policy, simulate
 from artist.testing import LevelRates, check_policy
 from artist.workload.job import Job
 
-HOSTS = ["las", "themis", "dally", "gandiva", "srtf"]
+HOSTS = ["las", "themis", "dally", "gandiva", "srtf", "easy", "conservative"]
 
 
 @pytest.mark.parametrize("host", HOSTS)

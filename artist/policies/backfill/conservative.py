@@ -51,6 +51,7 @@ class Conservative(BasePolicy):
         # When each running job was expected to leave, by handle; and the GPUs in service.
         self._expected: dict[int, Tick] = {}
         self._in_service: object = None
+        self._starts: Sequence[Start] = ()
         self._wake: Tick = -1
         self._told: set[int] = set()
 
@@ -73,19 +74,26 @@ class Conservative(BasePolicy):
         for start in starts:
             end = ends[start.handle] = self.reservations.pop(start.handle).end
             self._estimates.starts(view.waiting[start.handle], view.now, end - view.now)
-        self._expected = ends
+        self._expected, self._starts = ends, starts
         return [*self._tell(view, to_plan, starts), *starts, *self._next_wake()]
 
     # -- what was not expected -------------------------------------------------------
 
     def _is_void(self, view: ClusterView, ends: dict[int, Tick]) -> bool:
-        """Whether a job stays longer than expected or lost its GPUs, or other GPUs serve now."""
+        """Whether a job stays longer than expected, lost its GPUs or got others than its own.
+
+        A wrapper may give others. Other GPUs than before may also be in service.
+        """
         expected, before = self._expected, self._in_service
         held = sum(job.gpus for job in view.running.values())
         self._in_service = view.free.total + held, dict(view.on_notice)
         lost = any(job.handle in expected for job in view.entered)
         late = any(end > expected.get(handle, end) for handle, end in ends.items())
-        return lost or late or self._in_service != before
+        started = ((view.running.get(x.handle), x.placement) for x in self._starts)
+        elsewhere = any(
+            job is not None and job.placement != placement for job, placement in started
+        )
+        return lost or late or elsewhere or self._in_service != before
 
     def _left_early(self, view: ClusterView, ends: dict[int, Tick]) -> bool:
         """Whether a job left, or is to leave, earlier than expected."""
