@@ -8,7 +8,7 @@ from itertools import accumulate, takewhile
 from pathlib import Path
 
 import pytest
-from cases import LOAD, PHILLY, SEED
+from cases import LOAD, PHILLY, SEED, synthetic
 
 from artist.cluster.fabric import load_fabric
 from artist.config import Scenario
@@ -56,6 +56,42 @@ def contended_loop(folder: Path, contention: str) -> Callable[[], Rows]:
 def bench_long_contended_loop(measure: Callable[..., None], traces: Path, contention: str) -> None:
     """Three months of a cluster whose racks are oversubscribed 2:1."""
     measure(prepare=lambda: contended_loop(traces, contention), rounds=1, items=PHILLY.jobs)
+
+
+# 64 GPUs. Racks of 8 GPUs send a quarter of what these could.
+FOUR_TO_ONE: dict[str, object] = {
+    "racks": 8,
+    "machines_per_rack": 4,
+    "gpus_per_machine": 2,
+    "fabric": "leaf-spine",
+    "fabric_options": {"rack": {"oversubscription": 4}},
+}
+
+
+def small_jobs(folder: Path) -> Path:
+    """2,000 jobs of up to four GPUs, which need up to two machines of two GPUs."""
+    path = folder / "small-jobs.csv"
+    every = synth_jobs(4_000, LOAD, 32, SEED)
+    write_csv([job for job in every if job.gpus <= 4][:2_000], path)
+    return path
+
+
+def contended_run(folder: Path, cluster: str, contention: str) -> Callable[[], Rows]:
+    """The loop alone, under LAS. What earlier rounds estimated is known."""
+    settings: dict[str, object] = {"racks": 1} if cluster == "one-rack" else FOUR_TO_ONE
+    trace = small_jobs(folder) if cluster == "small-jobs" else synthetic(500, 64, folder)
+    scenario = Scenario(trace=str(trace), policy="las", contention=contention, **settings)
+    prepared = prepare(scenario)
+    return lambda: prepared.simulator.run(prepared.policy)
+
+
+@pytest.mark.parametrize("contention", ["none", "mean", "phase"])
+@pytest.mark.parametrize("cluster", ["one-rack", "four-to-one", "small-jobs"])
+def bench_contended_run(
+    measure: Callable[..., None], traces: Path, cluster: str, contention: str
+) -> None:
+    """500 jobs on 64 GPUs, in one rack or in racks 4:1; or 2,000 small ones."""
+    measure(prepare=lambda: contended_run(traces, cluster, contention), rounds=3)
 
 
 def full_cluster(folder: Path) -> tuple[Path, int]:

@@ -6,8 +6,9 @@ crosses the uplink of every unit on the way whose level states one in the fabric
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 
 from artist.cluster.fabric import Fabric
 from artist.cluster.links import Link, both_directions
@@ -67,8 +68,10 @@ def ways(
     levels = [level for level in fabric.uplink_levels if level >= innermost_level]
     if not levels:
         return ()
+    # Each unit sends to several others.
+    uplink = cache(partial(both_directions, tree, fabric))
     return tuple(
-        Way(_links(tree, fabric, levels, source, target), volume_bytes, connections)
+        Way(_links(tree, uplink, levels, source, target), volume_bytes, connections)
         for source, target, volume_bytes, connections in sent_between(
             tree, placement, traffic, levels[0]
         )
@@ -76,7 +79,11 @@ def ways(
 
 
 def _links(
-    tree: ClusterTree, fabric: Fabric, levels: Sequence[int], source: int, target: int
+    tree: ClusterTree,
+    uplink: Callable[[int, int], tuple[Link, Link]],
+    levels: Sequence[int],
+    source: int,
+    target: int,
 ) -> tuple[Link, ...]:
     up: list[Link] = []
     down: list[Link] = []
@@ -85,8 +92,8 @@ def _links(
         there = tree.ancestor(levels[0], target, level)
         if here == there:
             break
-        up.append(both_directions(tree, fabric, level, here)[0])
-        down.append(both_directions(tree, fabric, level, there)[1])
+        up.append(uplink(level, here)[0])
+        down.append(uplink(level, there)[1])
     return (*up, *reversed(down))
 
 
