@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import perm
 from random import Random
 
@@ -11,7 +12,17 @@ from contentions import LINE, contentions, line_rate, on_one_link, shuffled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from artist.network.models.mean import CROWD, MOST_TOGETHER, Crowds, SendingJob, Steps, mean
+from artist.network.models.mean import (
+    CROWD,
+    MOST_TOGETHER,
+    Chain,
+    Crowds,
+    SendingJob,
+    Steps,
+    lone_period_s,
+    mean,
+    sending_job,
+)
 from artist.network.models.patterns import Contention, Flow, Member, Pattern, SharedLink, Step
 from artist.network.models.phase import fluid, iterations_s
 from artist.network.models.sending_flows import SendingFlows
@@ -215,3 +226,16 @@ def test_unequal_jobs_whose_computation_jitters_take_as_long(jobs: int, p95: flo
             errors.append(slowed.iteration_s / float(np.mean(iterations_s(job, 20))) - 1)
     assert abs(np.mean(errors)) < 0.005
     assert np.quantile(np.abs(errors), 0.95) < p95
+
+
+@given(contentions())
+def test_a_lone_job_has_the_iteration_of_its_chain_to_the_bit(contention: Contention) -> None:
+    for index in range(len(contention.members)):
+        job = sending_job(contention, index)
+        # Half of what its links carry in isolation, so that some of them hold it back.
+        links = tuple(
+            replace(link, capacity_bytes_per_s=link.capacity_bytes_per_s / 2)
+            for link in contention.links
+        )
+        chain = Chain(links, [job])
+        assert [lone_period_s(links, job)] == chain.periods_s([job]).tolist()

@@ -169,6 +169,21 @@ class Chain:
         return _periods_s([jobs], self._speeds)[0]
 
 
+def lone_period_s(links: Sequence[SharedLink], job: SendingJob) -> float:
+    """An iteration of one job that is joined to no other: that of its `Chain`, to the bit."""
+    demands, connections = [0.0] * len(links), [0.0] * len(links)
+    for flow in job.flows:
+        for at in flow.links:
+            demands[at] += flow.cap_bytes_per_s
+            connections[at] += flow.weight
+    capacities = [link.capacity_bytes_per_s for link in links]
+    speed, crossed = 1.0, list(zip(capacities, demands, connections, strict=True))
+    if any(demand > capacity for capacity, demand, _ in crossed):
+        speed = min(1.0, *[capacity / x * (x / demand) for capacity, demand, x in crossed if x])
+    up = 1.0 / max(job.down_s, NO_DOWN * job.busy_s) / (speed / job.busy_s)
+    return job.busy_s / (up / (1.0 + up) * speed)
+
+
 def _periods_s(every: Sequence[Sequence[SendingJob]], speeds: Sequence[Floats]) -> list[Floats]:
     """Iterations of the jobs of several chains that know nothing of each other."""
     periods: list[Floats] = [np.empty(0)] * len(every)

@@ -25,6 +25,7 @@ from artist.network.models.mean import (
     Crowds,
     SendingJob,
     Steps,
+    lone_period_s,
 )
 from artist.network.models.patterns import Flow, InTurn, SharedLink
 from artist.network.models.phase import MOST_JOBS
@@ -70,9 +71,12 @@ class Mean:
                 _sending(x, share, of_job)
                 for x, share, of_job in zip(every, shares, flows, strict=True)
             ]
-            # Rounds differ in Down times only.
-            chain = chain or Chain(links, sending)
-            periods_s = chain.periods_s(sending).tolist()
+            if len(jobs) == 1:
+                periods_s = [lone_period_s(links, sending[0])]
+            else:
+                # Rounds differ in Down times only.
+                chain = chain or Chain(links, sending)
+                periods_s = chain.periods_s(sending).tolist()
             shares = [
                 _share(x, job, period_s)
                 for x, job, period_s in zip(every, sending, periods_s, strict=True)
