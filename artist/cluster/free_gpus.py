@@ -389,6 +389,14 @@ class FreeGpus:
         """The first unit with at least `gpus` free, or None; `inside` as in `at_least`."""
         return next(self.at_least(level, gpus, inside), None)
 
+    def may_serve(self, demand: int) -> bool:
+        """Whether so many GPUs are free; if it is negative, so many thousandths of one."""
+        if demand >= 0:
+            return self.total >= demand
+        shares = self.shares
+        fits = shares is not None and next(shares.fitting(-demand), None) is not None
+        return fits or self.total > 0
+
     def has(self, placement: Placement, job: Needy | None = None) -> bool:
         """Whether every GPU of a placement is free, or enough of it for the job, and its machines
         can feed the job."""

@@ -64,7 +64,7 @@ class Easy(BasePolicy):
         head: _Head | None = None
 
         def possible(gpus: int) -> bool:
-            return head is None or free.total >= gpus
+            return head is None or free.may_serve(gpus)
 
         for _, job in self._queue.walk(possible):
             placement = self._place(job.job, free)

@@ -34,7 +34,9 @@ class Placer(ABC):
         return widest_level(tree, gpus)
 
     def possible(self, free: FreeGpus, gpus: int) -> bool:
-        """A cheap test. If it is False, `place` would return None."""
+        """A cheap test. If it is False, `place` would return None; shares as in `may_serve`."""
+        if gpus < 0:
+            return free.may_serve(gpus)
         if free.hosts is not None:  # a machine that cannot feed a job's GPUs makes it span more
             return free.total >= gpus
         return free.fits_one(self.widest(free.tree, gpus), gpus)

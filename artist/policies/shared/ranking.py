@@ -41,12 +41,12 @@ class RankedQueue:
         """A job entered the queue."""
         self._ranks[job.handle] = rank
         self._views[job.handle] = job
-        insort(self._groups.setdefault(_free_gpus(job), []), (rank, job.handle))
+        insort(self._groups.setdefault(_demand(job), []), (rank, job.handle))
 
     def remove(self, handle: int) -> None:
         """A job left the queue."""
         rank = self._ranks.pop(handle)
-        gpus = _free_gpus(self._views.pop(handle))
+        gpus = _demand(self._views.pop(handle))
         group = self._groups[gpus]
         del group[bisect_left(group, (rank, handle))]
         if not group:
@@ -54,7 +54,7 @@ class RankedQueue:
 
     @property
     def demands(self) -> Collection[int]:
-        """The numbers of free GPUs that jobs of the queue want; 0 for shares of one."""
+        """The numbers of GPUs that jobs of the queue want; shares as in `FreeGpus.may_serve`."""
         return self._groups.keys()
 
     def first_of(self, gpus: int) -> tuple[Rank, int]:
@@ -105,9 +105,9 @@ class RankedQueue:
             yield rank, self._views[handle]
 
 
-def _free_gpus(job: JobView) -> int:
-    """Free GPUs without which a job cannot start: none where it asks for a share of one."""
-    return job.job.gpus if job.job.gpu_milli == GPU_MILLI else 0
+def _demand(job: JobView) -> int:
+    """A job's demand: the free GPUs that it needs, or minus the thousandths of its share of one."""
+    return job.job.gpus if job.job.gpu_milli == GPU_MILLI else -job.job.gpu_milli
 
 
 def by_rank(pair: tuple[Rank, JobView]) -> tuple[Rank, int]:

@@ -226,7 +226,7 @@ class Tiresias(BasePolicy):
             rule = self._placers[skewed]
             if rule.possible(contest.pool, gpus) and (skewed, gpus) not in full:
                 return True
-            if rule.consolidates and contest.pool.total >= gpus:
+            if rule.consolidates and contest.pool.total >= gpus > 0:
                 self._refusals[skewed].drops(gpus)
             return False
 
