@@ -401,7 +401,8 @@ class FreeGpus:
         """Whether every GPU of a placement is free, or enough of it for the job, and its machines
         can feed the job."""
         free = self._levels[0].counts
-        if not self._beside_others(placement, job) and any(
+        on_whole = self.shares is None or not self._beside_others(self.shares, placement, job)
+        if on_whole and any(
             free[leaf] < count for leaf, count in zip(placement.leaves, placement.counts)
         ):
             return False
@@ -414,11 +415,8 @@ class FreeGpus:
             PolicyError: a leaf does not exist or has too few free GPUs, or its machine too few
                 cores or too little memory; nothing is changed.
         """
-        if self._beside_others(placement, job):
-            assert self.shares is not None and job is not None
-            if self.hosts is not None:
-                self.hosts.claim(placement, job)
-            self.shares.claim(placement.leaves[0], job)
+        if self.shares is not None and job is not None and job.gpu_milli < GPU_MILLI:
+            self._claim_share(self.shares, placement, job)
             return
         free = self._levels[0].counts
         for leaf, count in zip(placement.leaves, placement.counts):
@@ -430,9 +428,21 @@ class FreeGpus:
                 raise PolicyError(f"{count} GPUs of {name} claimed, but {available} are free there")
         if self.hosts is not None:
             self.hosts.claim(placement, job)
-        if self.shares is not None and job is not None and job.gpu_milli < GPU_MILLI:
-            self.shares.claim(placement.leaves[0], job)
         self._move(placement, -1)
+
+    def _claim_share(self, shares: FreeShares, placement: Placement, job: Needy) -> None:
+        """`claim` for a job that asks for a share of a GPU: beside others, else of a free GPU."""
+        beside = shares.fits(placement.leaves[0], job.gpu_milli)
+        if not beside:
+            self.claim(placement)
+        if self.hosts is not None:
+            try:
+                self.hosts.claim(placement, job)
+            except PolicyError:
+                if not beside:
+                    self.release(placement)
+                raise
+        shares.claim(placement.leaves[0], job)
 
     def release(self, placement: Placement, job: Needy | None = None) -> None:
         """Give the GPUs of a placement back, or the job's share, and what it needed of `hosts`.
@@ -450,15 +460,17 @@ class FreeGpus:
                 )
         if self.hosts is not None:
             self.hosts.release(placement, job)
-        shares = self.shares if job is not None and job.gpu_milli < GPU_MILLI else None
-        if shares is None or job is None or shares.release(job):
-            self._move(placement, +1)
+        if self.shares is not None and job is not None and job.gpu_milli < GPU_MILLI:
+            gone = self.shares.release(job)
+            if not gone:
+                return
+        self._move(placement, +1)
 
-    def _beside_others(self, placement: Placement, job: Needy | None) -> bool:
+    def _beside_others(self, shares: FreeShares, placement: Placement, job: Needy | None) -> bool:
         """Whether a job asks for a share of a GPU, and one of which others hold parts has it."""
-        if self.shares is None or job is None or job.gpu_milli == GPU_MILLI:
+        if job is None or job.gpu_milli == GPU_MILLI:
             return False
-        return self.shares.fits(placement.leaves[0], job.gpu_milli)
+        return shares.fits(placement.leaves[0], job.gpu_milli)
 
     def _with_room(self, level: int, gpus: int) -> int:
         """The units with at least `gpus` free, as a bit set of their turns."""

@@ -199,7 +199,9 @@ class ClusterView(NamedTuple):
         """Whether others could get the GPUs of a running job: it need not keep them, and none of
         them is on notice.
         """
-        return job.handle not in self.kept and self.leaves_free(job)
+        if job.handle in self.kept:
+            return False
+        return not self.on_notice or self.leaves_free(job)
 
     def leaves_free(self, job: JobView) -> bool:
         """Whether the GPUs of a running job are free once it leaves: none of them is on notice."""

@@ -245,7 +245,7 @@ def exchange(free: FreeGpus, answer: CheckedAnswer) -> None:
     """
     leaving = [*answer.preempted, *answer.moved]
     before = None
-    if any(state.job.gpu_milli < GPU_MILLI for state in leaving):
+    if free.shares is not None and any(x.job.gpu_milli < GPU_MILLI for x in leaving):
         before = free.copy()  # given back and claimed again, a share may lie elsewhere
     elif any(state.beside for state in leaving):
         leaving = _last_to_leave(leaving)

@@ -519,7 +519,8 @@ class Simulator:
             self._holdings.part(state)
         state.unplace(self.now)
         del self._holdings.running[state.handle]
-        self._holdings.sharing.pop(state.handle, None)
+        if state.job.gpu_milli < GPU_MILLI:
+            del self._holdings.sharing[state.handle]
         if reason is MIGRATED:
             state.migrations += 1
         elif reason is not FINISHED:  # an outage, too, takes the job's GPUs from it

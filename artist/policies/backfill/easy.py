@@ -100,8 +100,9 @@ class Easy(BasePolicy):
             for job in (view.waiting[handle],)
         ]
         for handle, running in view.running.items():
-            keeps_share = running.job.gpu_milli < GPU_MILLI  # until it ends
-            leaves = view.leaves_free(running) if keeps_share else view.frees(running)
+            leaves = view.frees(running)
+            if not leaves and running.job.gpu_milli < GPU_MILLI:
+                leaves = view.leaves_free(running)  # a share is kept until then, and no longer
             if running.placement is not None and leaves:
                 end = self._estimates.end(running, view.now)
                 ends.append(_End(end, handle, running.placement, running.job))

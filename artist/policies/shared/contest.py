@@ -282,17 +282,20 @@ class Contest:
             elif change:
                 left[leaf] = change
         hosts, reserved_hosts = pool.hosts, self._hosts_reserved
-        counts = hosts is not None or pool.shares is not None
-        if (taken or left or counts) and not self._owned:
+        if (taken or left or hosts is not None) and not self._owned:
             self._free = free = self._free.copy()
             self._owned = True
         if free.hosts is not None and hosts is not None and reserved_hosts is not None:
             free.hosts.become(hosts, reserved_hosts)
-        free.shares = pool.shares  # whoever holds a share keeps it: nobody's is contestable
         if taken:
             self._free.claim(Placement.of(taken))
         if left:
             self._free.release(Placement.of(left))
+        if pool.shares is not None:
+            if not self._owned:
+                self._free, self._owned = self._free.copy(), True
+            # Whoever holds a share keeps it: nobody's is contestable.
+            self._free.shares = pool.shares
 
 
 def run_contest(
