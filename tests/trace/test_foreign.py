@@ -140,6 +140,10 @@ def test_parts_of_gpus_are_never_rounded_silently(tmp_path: Path, format_: str) 
     rounded = read_trace(path, rules=Rules(fractional=Fractional.ROUND_UP))
     assert "whole GPUs (parts rounded up): 1 job" in rounded.filled
     assert rounded.jobs[-1].gpus == (1 if format_ == "openb" else 2)
+    kept = read_trace(path, rules=Rules(fractional=Fractional.SHARE))
+    shares = [job.gpu_share for job in kept.jobs if job.gpu_share is not None]
+    assert shares == ([0.46] if format_ == "openb" else [])  # parts of several are rounded up
+    assert ("whole GPUs (parts rounded up): 1 job" in kept.filled) == (format_ == "pai")
     without = read_trace(path, rules=Rules(fractional=Fractional.DROP))
     assert without.dropped["part of a GPU"] == 1
     assert len(without.jobs) == len(rounded.jobs) - 1

@@ -100,10 +100,11 @@ class Easy(BasePolicy):
             for job in (view.waiting[handle],)
         ]
         for handle, running in view.running.items():
-            leaves = view.frees(running)
-            if not leaves and running.job.gpu_milli < GPU_MILLI:
-                leaves = view.leaves_free(running)  # a share is kept until then, and no longer
-            if running.placement is not None and leaves:
+            # A share is kept until its job ends, and no longer.
+            if running.placement is not None and (
+                view.frees(running)
+                or (running.job.gpu_milli < GPU_MILLI and view.leaves_free(running))
+            ):
                 end = self._estimates.end(running, view.now)
                 ends.append(_End(end, handle, running.placement, running.job))
         return _Head(job, self._place, free.copy(), sorted(ends, key=itemgetter(0, 1)))
