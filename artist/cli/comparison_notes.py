@@ -154,18 +154,18 @@ def what_to_ask_next(comparison: Comparison, best_variants: Sequence[Best]) -> s
 
 
 def _oracles(comparison: Comparison, best_variants: Sequence[Best]) -> str:
-    """Name the best policies that know run times, and the best policy that does not."""
+    """Name the policies that know run times if one is best, and the best one that does not."""
     if comparison.setting != "policy":
         return ""
     from artist.policies.run_times import KNOWS, knows_run_times
 
     oracles = [policy for policy in comparison.variants if knows_run_times(policy)]
-    best = [one for one in oracles if any(one in each.policies for each in best_variants)]
-    if not best:
+    if not any(one in each.policies for one in oracles for each in best_variants):
         return ""
-    told = f"{listed(best)} {'knows' if len(best) == 1 else 'know'} the {KNOWS}, as no real "
-    told += "scheduler does"
     others = [policy for policy in comparison.variants if policy not in oracles]
+    who = listed(oracles) if others else "All of these"
+    verb = "knows" if others and len(oracles) == 1 else "know"
+    told = f"{who} {verb} the {KNOWS}, as no real scheduler does"
     if not others or "jct_mean_s" not in comparison.metrics:
         return f"{told}."
     means = {one: mean for one, mean in comparison.means("jct_mean_s").items() if one in others}

@@ -299,14 +299,15 @@ class LevelShares(NamedTuple):
     def __str__(self) -> str:
         """Parts in whole percents that add up to 100."""
         hops, sent, elsewhere = (round(100 * max(0.0, one)) for one in self[:3])
-        either = 100 - hops - sent - elsewhere
+        both = 100 - hops - sent - elsewhere
+        if both < 0:  # each of the two gone takes it away, so both shares have it
+            hops, sent = hops + both, sent + both
         words = [f"{hops} % is latency of hops", f"{sent} % bytes", f"{elsewhere} % other levels"]
-        if either > 0:
-            words.append(f"{either} % either, as hops and bytes overlap")
-        told = f"{', '.join(words[:-1])} and {words[-1]}"
-        return told + (
-            f" ({-either} % ends without either one, and counts twice)" if either < 0 else ""
-        )
+        if both > 0:
+            words.append(f"{both} % ends only without both hops and bytes")
+        if both < 0:
+            words.append(f"{-both} % ends without either of hops and bytes")
+        return f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def level_fabrics(fabric: Fabric, level: str) -> tuple[Fabric, Fabric, Fabric]:

@@ -208,7 +208,9 @@ def explain(error: ValidationError, model: type[BaseModel]) -> str:
     if problem["loc"] and (expected := expected_in_words(problem)):
         return f"'{key}' is {shortened(problem['input'])}, expected {expected}{_as_list(problem)}"
     message = one_line(problem["msg"].removeprefix("Value error, "), most=300)
-    return f"'{key}': {message}, got {shortened(problem['input'])}" if key else message
+    if not key or isinstance(problem["input"], Mapping):  # the message names the bad entry
+        return f"'{key}': {message}" if key else message
+    return f"'{key}': {message}, got {shortened(problem['input'])}"
 
 
 def _example(model: type[BaseModel], location: tuple[int | str, ...]) -> str:

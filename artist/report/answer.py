@@ -78,9 +78,13 @@ def answer(comparison: Comparison) -> list[str]:
         what = _not_sure(best, others, comparison) + what
     if not _sure(best):
         parts += [f"but {_what(one, comparison)}" for one in others if _all_sure(one)][:1]
-    sure = "; ".join(parts)
-    second = [f"{sure[0].upper()}{sure[1:]}."] if sure else []
-    return [f"{what}.", *second, *partly]
+    return [f"{what}.", *_sentences(parts), *partly]
+
+
+def _sentences(parts: Sequence[str]) -> list[str]:
+    """The parts as one sentence; each as one if a list of variants has semicolons."""
+    whole = parts if any(";" in one for one in parts) else filter(None, ["; ".join(parts)])
+    return [f"{one[0].upper()}{one[1:]}." for one in whole]
 
 
 def unit_of(comparison: Comparison, metric: str) -> DisplayUnit:
@@ -260,4 +264,4 @@ def _named(names: Sequence[str]) -> str:
     """The names, or the first of them and how many more there are."""
     if len(names) <= _MOST_NAMES:
         return listed(names)
-    return f"{', '.join(names[: _MOST_NAMES - 1])} and {len(names) - _MOST_NAMES + 1} more"
+    return listed([*names[: _MOST_NAMES - 1], f"{len(names) - _MOST_NAMES + 1} more"])

@@ -213,6 +213,7 @@ def test_a_column_is_called_measured_only_if_somebody_measured(
     done = artist("calibrate", "--all", "--measured", path, "--fabric", "a100")
     assert done.returncode == 0, done.stderr
     assert f"\nmodel\tplacement\trole\t{heading}\t" in done.stdout
+    assert " No row tests this fit: all were fitted.\n" in done.stdout
     assert "percentage" not in done.stderr
     assert "only compared" not in done.stderr
     assert "compute times are scaled more than 10-fold (resnet50 x 0.0" in done.stderr
@@ -221,6 +222,7 @@ def test_a_column_is_called_measured_only_if_somebody_measured(
 def test_the_table_of_the_paper_is_called_paper(artist) -> None:
     shown = artist("calibrate", "--model", "resnet18").stdout
     assert "\nmodel\tplacement\trole\tpaper\t" in shown
+    assert " Predicted rows test the fit.\n" in shown
     assert "measured" not in shown
 
 

@@ -474,6 +474,13 @@ def test_lost_gpu_hours_are_told_where_something_fails() -> None:
     assert not any("failures" in one for one in notes(made("failures", none=10, other=11)))
 
 
+def test_labels_with_commas_are_separated_by_semicolons() -> None:
+    near = {"las": 10, "las, racks=2": 10.02, "fifo": 20, "fifo, racks=2": 21}
+    first, *others = answer(made("settings", **near))
+    assert first.startswith("las, racks=2 has the lowest JCT mean, 10 h, ")
+    assert "Surely lower than fifo; and fifo, racks=2." in others
+
+
 def test_checkpoints_are_told_beside_the_work_that_they_save() -> None:
     often, seldom = Failed(2, 6, 145.0, 0.0, 978.0), Failed(2, 6, 514.0, 0.0, 246.0)
     asked = replace(failing(2, 1), failed={"900": often, "3600": seldom})

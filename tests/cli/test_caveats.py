@@ -203,6 +203,15 @@ def test_the_best_policy_is_said_to_know_run_times(capsys) -> None:
     assert "\nsrtf knows the run times of all jobs, as no real scheduler does; of the " in text
     assert "of the others las has the lowest average JCT, " in text
     assert "run times" not in shown(capsys, ["fifo", "las"])
+    text = shown(capsys, ["fifo", "sjf", "srtf"])
+    assert (
+        "\nsjf and srtf know the run times of all jobs, as no real scheduler does; of the" in text
+    )
+
+
+def test_where_all_policies_know_run_times_none_is_singled_out(capsys) -> None:
+    text = shown(capsys, ["sjf", "srtf"])
+    assert "\nAll of these know the run times of all jobs, as no real scheduler does.\n" in text
 
 
 def test_what_is_undecided_comes_with_what_to_ask_next(capsys) -> None:

@@ -87,6 +87,26 @@ def test_every_policy_is_explained(name: str, capsys) -> None:
     assert f"artist sim --policy {name}" in printed
 
 
+def test_several_terms_are_explained_one_after_the_other(capsys) -> None:
+    explain(["jct_mean_s", "makespan_s"])
+    printed = capsys.readouterr().out
+    assert printed.index("# jct_mean_s\n") < printed.index("# makespan_s\n")
+    explain(["latency", "of", "hops"])
+    assert "# latency-of-hops\n" in capsys.readouterr().out  # the words of one term
+
+
+@pytest.mark.parametrize("name", [entry.usage for entry in POLICIES if entry.wraps])
+def test_a_policy_is_explained_as_the_list_names_it(name: str, capsys) -> None:
+    explain([name])
+    assert f"artist sim --policy {name}\n" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("text", ["3+1,1,1,1,1", "4+4,8/2", "8,8@tensor-data"])
+def test_a_signature_is_explained(text: str, capsys) -> None:
+    explain([text])
+    assert "',' machines and '/' racks" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("name", Scenario.model_fields)
 def test_every_setting_is_explained(name: str, capsys) -> None:
     explain([name])

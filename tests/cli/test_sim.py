@@ -27,6 +27,17 @@ SMALL = ("--racks", "1", "--jobs", "200")
 SENSETIME = Path(__file__).parents[3] / "shared" / "traces"
 
 
+def test_steps_that_the_trace_does_not_state_are_no_measurements(artist, tmp_path: Path) -> None:
+    rows = ("job_id,submit_time,num_gpus,duration,model{}", "a,0,8,600,resnet50{}")
+    told = []
+    for more in (("", ""), (",iterations", ",500")):
+        lines = (row.format(one) for row, one in zip(rows, more, strict=True))
+        (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
+        told.append(artist("sim", "--trace", "t.csv", "--racks", "1").stdout)
+    words = "Iteration times are those of steps that the trace does not state: 1 job without iterat"
+    assert [words in text for text in told] == [True, False]
+
+
 def test_summary_has_every_key_of_the_contract(artist) -> None:
     summary = json.loads(artist("sim", "--policy", "fifo", "--format", "json", "--check").stdout)
     assert set(summary) >= SUMMARY_KEYS

@@ -213,7 +213,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "a unit that there is not": ({"columns": COLUMNS, "units": {"duration": "mn"}}, "'mn'"),
     "a unit by its usual name": (
         {"columns": COLUMNS, "units": {"duration": "hours"}},
-        "'units': the unit of 'duration' is one of us, ms, s, min, h, d; write duration=h, got",
+        "the unit of 'duration' is 'hours', expected us, ms, s, min, h, d; write duration=h$",
     ),
     "an arrival's unit": (
         {"columns": COLUMNS, "units": {"arrival_s": "when"}}, "h, d, date, day-first, month-first",

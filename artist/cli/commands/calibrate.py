@@ -19,7 +19,7 @@ from artist.errors import ConfigError, TraceError
 from artist.units import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from artist.calibrate.fit_models import FittedModel
     from artist.calibrate.measured_steps import PlacedStep
@@ -422,5 +422,12 @@ def _print(name: str, fitted: list[FittedModel], kind: str) -> None:
     )
     print_text(
         "The factors multiply the model's compute times and bytes; the constant is added to what "
-        "ASTRA-sim answers. Predicted rows test the fit."
+        f"ASTRA-sim answers. {_what_tests(level.role for one in fitted for level in one.levels)}"
     )
+
+
+def _what_tests(roles: Iterable[str]) -> str:
+    """Which rows are a test of the fit: those that it did not read."""
+    if "predicted" in roles:
+        return "Predicted rows test the fit."
+    return "No row tests this fit: all were fitted."

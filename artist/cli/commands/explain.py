@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 _LEVEL = re.compile(r"\d+(\.\d+)? ?%")
 """A level of confidence, as headings have it."""
 
+_SIGNATURE = re.compile(r"\d+([+,/]+\d+)+(@.*)?")
+"""A placement, as tables have it."""
+
 _SHAPE = re.compile(r"\d+(x\d+){2,}")
 """A cluster, as summaries have it."""
 
@@ -37,6 +40,23 @@ def explain(
     ] = None,
 ) -> None:
     """Say what a metric, column, setting, printed word or name means, with units and formulas."""
+    from artist.registry import UnknownNameError
+
+    try:
+        _explain(" ".join(term), sets or [])
+    except UnknownNameError:
+        if len(term) == 1:
+            raise
+        for one in term:
+            _explain(one, sets or [])
+
+
+def _explain(asked: str, sets: Sequence[str]) -> None:
+    """Print all that is known by a name.
+
+    Raises:
+        UnknownNameError: nothing is.
+    """
     from artist.cluster.fabric import fabric_names
     from artist.errors import ConfigError, closest_three, shortened
     from artist.io.shipped import document_path
@@ -44,11 +64,12 @@ def explain(
     from artist.results.terms import columns, glossary
     from artist.results.waiting.job_story import CAUSE_WORDS
 
-    asked = " ".join(term)
     if _LEVEL.fullmatch(asked):
         asked = "confidence"
     if _SHAPE.fullmatch(asked):
         asked = "cluster-shape"
+    if _SIGNATURE.fullmatch(asked):
+        asked = "signature"
     entry = glossary.find(asked) or columns.find(asked)
     cause = glossary.find(CAUSE_WORDS.get(asked, ""))
     if entry is not None:
@@ -56,7 +77,7 @@ def explain(
         print_facts(entry.name, {key: value for key, value in facts.items() if value})
     is_fabric = document_path("fabrics", asked) is not None
     if is_fabric:
-        _explain_fabric(asked, sets or [])
+        _explain_fabric(asked, sets)
     elif sets:
         raise ConfigError(
             f"--set {shortened(sets[0])}: only of a fabric, and {shortened(asked)} is none; see "
@@ -239,7 +260,7 @@ def _policy_facts(name: str) -> dict[str, str]:
     from artist.policies.run_times import KNOWS
     from artist.policies.table import POLICIES
 
-    entry = next((one for one in POLICIES if one.id == name), None)
+    entry = next((one for one in POLICIES if name in (one.id, one.usage)), None)
     if entry is None:
         return {}
     facts = {

@@ -87,11 +87,11 @@ def sim(
     for sentence in () if quiet else slow_settings([chosen]):
         note(sentence)
     watch, earlier = Watch(quiet=quiet), _inode(out)
-    recorded = False
+    recorded, steps = False, ""
 
     def say_what_was_read(trace: Trace) -> None:
-        nonlocal recorded
-        recorded = trace.recorded
+        nonlocal recorded, steps
+        recorded, steps = trace.recorded, trace.steps
         options.say_what_was_read(trace, quiet=quiet)
 
     try:
@@ -137,6 +137,10 @@ def sim(
             print_text(sentence)
         if sentence := slowest_job_sentence(jobs_done, result.tables["placements"]):
             print_text(sentence)
+        if steps:
+            print_text(
+                f"Iteration times are those of steps that the trace does not state: {steps}."
+            )
         _print_other_fabric(chosen)
         for remark in (
             *remarks(chosen),

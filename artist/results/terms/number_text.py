@@ -70,6 +70,8 @@ def percent(share: float) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """The names as a part of a sentence: `a, b and c`."""
+    """The names as a part of a sentence: `a, b and c`; `a; b, d; and c` if one has a comma."""
     *first, last = names
+    if any("," in name for name in names):
+        return "; ".join([*first, f"and {last}"]) if first else last
     return f"{', '.join(first)} and {last}" if first else last

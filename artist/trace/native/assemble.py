@@ -47,6 +47,7 @@ def assemble_own(table: Table, format_: OwnFormat, digest: str) -> Trace:
     return replace(
         trace,
         warnings=work.warnings,
+        steps=work.steps,
         units=work.units,
         recorded="duration" in format_.required,
         shifted=shifted_words(first_s),

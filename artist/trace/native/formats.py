@@ -41,6 +41,7 @@ class Work(NamedTuple):
     models: list[str]
     users: list[str]
     warnings: tuple[str, ...] = ()
+    steps: str = ""
     units: Mapping[str, str] = MappingProxyType({})
     """Column -> in which form times stand there, if that is not a number of seconds."""
 
@@ -203,12 +204,13 @@ def _simple(table: Table) -> Work:
     duration_s = table.seconds("duration", positive=True)
     whole_s = np.maximum(1, np.ceil(duration_s)).astype(np.int64)
     iterations = table.counts_or("iterations", whole_s.tolist())
-    warnings = []
+    warnings, steps = [], ""
     if "iterations" not in table.columns:
         warnings.append(
             f"{counted(len(table), 'job')} without iterations: steps of at most 1 s "
             "(the share of communication is the model's, whatever the step)"
         )
+        steps = warnings[0]
     models = table.texts_or("model", UNKNOWN_MODEL)
     if unnamed := models.count(UNKNOWN_MODEL):
         warnings.append(
@@ -224,6 +226,7 @@ def _simple(table: Table) -> Work:
         models=models,
         users=users,
         warnings=tuple(warnings),
+        steps=steps,
         units={"duration": "s or [D-]HH:MM:SS"} if table.has_clocks("duration") else {},
     )
 

@@ -96,7 +96,8 @@ class TraceMapping(Document):
             if isinstance(unit, str) and unit not in UNITS:
                 meant = unit_called(unit)
                 raise ValueError(
-                    f"the unit of {shortened(name)} is one of {', '.join(known)}"
+                    f"the unit of {shortened(name)} is {shortened(unit)}, expected "
+                    f"{', '.join(known)}"
                     f"{f'; write {one_line(name)}={meant}' if meant else ''}"
                 )
         return value

@@ -36,6 +36,7 @@ class Trace:
     - `units`: of columns of times that are not in the format's own unit, as a mapping or the cells
       say.
     - `recorded`: run times are data of the file; they became iterations x compute time.
+    - `steps`: that the file has no iterations, and how run times became steps, in words.
     - `shifted`: that arrivals were Unix times and count from the first job, in words.
     - `dropped`: reasons why rows were left out, with the number of rows.
     """
@@ -55,6 +56,7 @@ class Trace:
     units: Mapping[str, str] = field(default_factory=dict)
     recorded: bool = False
     shifted: str = ""
+    steps: str = ""
 
     def place(self, index: int) -> str:
         """Where a job stands in its file, as in `week.csv:17`."""
