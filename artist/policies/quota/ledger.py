@@ -74,6 +74,9 @@ NO_PRIORITY = LOWEST_PRIORITY + 1
 LAST_CLASS = NO_PRIORITY + 1
 """The class of jobs above their tenant's quota."""
 
+Mates = tuple[str | None, int]
+"""Jobs of one tenant and one priority."""
+
 _TICKS_PER_H = 3600 * TICKS_PER_S
 
 
@@ -118,6 +121,11 @@ class LedgerEntry:
         self.within_since: Tick = 0
 
     @property
+    def mates(self) -> Mates:
+        """The jobs with which it may exchange its charge: those of its tenant and priority."""
+        return self.tenant, self.priority
+
+    @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of GPUs on which it may start at its class; none: all."""
         return (self.kind,) if self.kind and self.within else self.accepts
@@ -126,7 +134,13 @@ class LedgerEntry:
 class Ledger:
     """What every tenant uses, and the class and credit of every waiting job."""
 
-    def __init__(self, tenants: Mapping[str, Tenant], options: QueueOptions) -> None:
+    def __init__(
+        self, tenants: Mapping[str, Tenant], options: QueueOptions, *, in_turn: bool = False
+    ) -> None:
+        """`in_turn`: no job is charged while one of its tenant and priority waits above quota that
+        comes first in the order of credit.
+        """
+        self._in_turn = in_turn
         self._quota = {name: tenant.quota for name, tenant in tenants.items()}
         self._by_kind = {
             name: tenant.by_kind for name, tenant in tenants.items() if tenant.by_kind is not None
@@ -155,7 +169,7 @@ class Ledger:
         """A job enters the queue and is ranked; or it has the last class until the next pass."""
         entry = self.waiting[handle] = LedgerEntry(job, now)
         self._window(entry.tenant)
-        if ranked:
+        if ranked and not (self._in_turn and self._mate_above(entry)):
             self._charge(entry, handle, now)
         if self._fair_at is None or now - self._fair_at >= self._pass:
             self._fair(now)
@@ -245,8 +259,7 @@ class Ledger:
         self._charged, self._charged_by_kind = {}, {}
         for entry in self.running.values():
             self._count(entry, entry.gpus)
-        for _, handle, entry in ranked:
-            self._charge(entry, handle, now)
+        self._charge_all(ranked, now)
         return ranked
 
     def promote(self, now: Tick) -> None:
@@ -260,8 +273,42 @@ class Ledger:
             if not entry.within and entry.tenant in self._freed
         ]
         self._freed.clear()
-        for _, handle, entry in sorted(above):
+        self._charge_all(sorted(above), now)
+
+    def _mate_above(self, entry: LedgerEntry) -> bool:
+        """Whether another job of its tenant and priority waits above quota."""
+        return any(
+            not x.within and x is not entry and x.mates == entry.mates
+            for x in self.waiting.values()
+        )
+
+    def _charge_all(self, ranked: Iterable[tuple[float, int, LedgerEntry]], now: Tick) -> None:
+        passed: set[Mates] = set()
+        for _, handle, entry in ranked:
+            if self._in_turn and entry.mates in passed:
+                self._turn_down(entry, handle, now)
+                continue
             self._charge(entry, handle, now)
+            if self._in_turn and not entry.within:
+                passed.add(entry.mates)
+
+    def room(self, tenant: str | None) -> int:
+        """GPUs of a tenant's quota that are charged to nobody; below 0 where it uses more."""
+        quota = 0 if tenant is None else self._quota.get(tenant, 0)
+        return quota - self._charged.get(tenant, 0)
+
+    def release(self, handle: int, now: Tick) -> None:
+        """A waiting job within quota is above it from now on."""
+        entry = self.waiting[handle]
+        self._count(entry, -entry.gpus)
+        self._freed.add(entry.tenant)
+        self._turn_down(entry, handle, now)
+
+    def carry(self, handle: int, now: Tick) -> None:
+        """A waiting job above quota is within it from now on, in place of others."""
+        entry = self.waiting[handle]
+        self._count(entry, entry.gpus)
+        entry.within, entry.within_since, entry.rank = True, now, entry.priority
 
     def _charge(self, entry: LedgerEntry, handle: int, now: Tick) -> None:
         """Within quota, if the tenant's quota has room for it; the room is taken then."""
@@ -276,7 +323,11 @@ class Ledger:
             if not entry.within:
                 entry.within, entry.within_since = True, now
             entry.rank = entry.priority
-            return
+        else:
+            self._turn_down(entry, handle, now)
+
+    def _turn_down(self, entry: LedgerEntry, handle: int, now: Tick) -> None:
+        """It is above quota; what it was charged is its caller's matter."""
         if entry.within:
             self._note(entry, handle, now, started=False)
         entry.within, entry.rank = False, LAST_CLASS

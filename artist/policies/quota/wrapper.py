@@ -7,7 +7,11 @@ The host decides which of the jobs that it sees runs where. It does not see the 
 applies among jobs that may compete.
 
 1. The host sees a job within its tenant's quota at once. Between passes, quota that becomes free
-   goes to the waiting jobs of its tenant.
+   goes to the waiting jobs of its tenant. It also sees a job that could be within quota in place of
+   mates, jobs of its tenant and priority. If the host starts that one, mates give way
+   (`exchange.py`). If none can, the start falls, and the host is asked again a nanosecond later.
+   Where the first waiting job blocks the host, it would block other tenants too. So such a host
+   sees no more jobs than may run, and mates are charged in turn: none behind one that waits.
 2. It sees a job above its quota only while that many GPUs are free beyond those that the jobs it
    sees could take.
 3. The host may preempt jobs, but not one of an earlier class for one of a later class. Such a start
@@ -29,7 +33,7 @@ the host tries answers on have only the jobs that it sees.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -51,8 +55,9 @@ from artist.contract import (
 from artist.contract.gates import counts_of, gpus_left, without
 from artist.errors import ConfigError
 from artist.policies.options import QueueOptions
+from artist.policies.quota.exchange import Exchange, candidates
 from artist.policies.quota.host_answers import usable
-from artist.policies.quota.ledger import Ledger, fewest, queue_table
+from artist.policies.quota.ledger import Ledger, Mates, fewest, queue_table
 from artist.policies.shared.clock import PeriodClock
 from artist.rng import FIRST_DRAWS, Draws
 from artist.units import Tick, ticks
@@ -88,9 +93,15 @@ class QuotaWrapper(WrapperPolicy):
         self._clock = PeriodClock(period, (draws or FIRST_DRAWS).phase(period))
         self._next_pass: Tick | None = None
         self._wake: Tick = -1
-        self._ledger = Ledger(tenants or NO_TENANTS, options)
+        # Behind a mate that waits none may start, so the order of arrival charges them.
+        self._in_turn = bool(getattr(host, "head_blocks", False))
+        self._ledger = Ledger(tenants or NO_TENANTS, options, in_turn=self._in_turn)
         self._held_back: dict[int, JobView] = {}
         self._admitted: dict[int, JobView] = {}
+        # Admitted jobs above quota that may take spare GPUs; the others of these start in place of
+        # mates only. And jobs that were to start so in this instant, but no mate gave way.
+        self._on_spare: set[int] = set()
+        self._refused_now: set[int] = set()
         # Admitted jobs that the host let wait although enough GPUs were free.
         self._declined: set[int] = set()
         # Jobs for which others were preempted at the last question; and those for which that was
@@ -118,6 +129,7 @@ class QuotaWrapper(WrapperPolicy):
             self._instant = view.now
             self._kept.clear()
             self._preempted.clear()
+            self._refused_now.clear()
         self._asked = view.now
         entered = self._admit(view.free.total)
         shown = view._replace(
@@ -131,15 +143,34 @@ class QuotaWrapper(WrapperPolicy):
         answer = list(self.host.decide(shown))
         if answer and not usable(answer, view):
             return answer  # the engine says what is wrong
-        decisions, fallen, lost_to = self._in_order_of_class(view, answer)
-        self._note_choices(decisions, fallen, self._free_after(view, decisions), reserved_for)
+        exchange, refused = self._exchange(view, answer, reserved_for)
+        decisions, put_off = without(answer, refused, view, _CLASSES) if refused else (answer, [])
+        decisions, fallen, lost_to = self._in_order_of_class(view, decisions)
+        fallen.update(put_off)
+        exchange.settle(decisions, fallen)
+        if refused:  # the host might have served others instead, so it is asked again
+            spared = self._spared_from(refused, answer, decisions)
+            if spared <= self._kept:
+                self._refused_now |= refused
+            lost_to |= spared
+            self._reserved_for |= reserved_for - {
+                x.handle for x in decisions if isinstance(x, Start)
+            }
+        else:
+            free = self._free_after(view, decisions)
+            self._note_choices(decisions, fallen, free, reserved_for)
         decisions, cancelled, preemptions = self._preempt_for_waiting(
             view, decisions, fallen, reserved_for
         )
         decisions += preemptions
+        waiting = self._ledger.waiting
+        served = {waiting[x].mates for x in self._reserved_for - reserved_for}
+        self._refused_now -= {x for x in self._refused_now if waiting[x].mates in served}
+        exchange.settle(decisions, fallen | cancelled)
         free = self._free_after(view, decisions)
         self._apply(view, decisions, fallen | cancelled)
-        again = not lost_to <= self._kept
+        self._ledger.promote(view.now)
+        again = bool(refused) or not lost_to <= self._kept
         self._kept |= lost_to
         settled = not preemptions and not reserved_for and not again
         # The host has the last word, so these reasons come first.
@@ -190,30 +221,65 @@ class QuotaWrapper(WrapperPolicy):
         waiting = self._ledger.waiting
         return free - sum(
             waiting[handle].gpus
-            for handle in self._admitted
+            for handle in self._entitled()
             if handle not in self._declined and waiting[handle].gpus <= free
         )
 
+    def _entitled(self) -> list[int]:
+        """The jobs that may run, other than in place of mates."""
+        waiting = self._ledger.waiting
+        return [x for x in self._admitted if waiting[x].within or x in self._on_spare]
+
     def _would_admit(self, free: int, fallen: Collection[int]) -> bool:
         """Whether the host should see a job at once that it has not seen at this question."""
-        hidden = [self._ledger.waiting[x] for x in self._held_back if x not in fallen]
+        hidden = self._held_back.keys() - set(fallen)
         if not hidden:
             return False
-        spare = self._spare(free)
-        return any(entry.within or entry.gpus <= spare for entry in hidden)
+        waiting = self._ledger.waiting
+        if any(waiting[x].within for x in hidden):
+            return True
+        if next(self._fit(hidden, self._spare(free), free), None) is not None:
+            return True
+        return next(self._candidates(hidden), None) is not None
+
+    def _fit(self, handles: Collection[int], spare: int, free: int) -> Iterator[int]:
+        """Of waiting jobs, those within quota and those for which there are spare GPUs."""
+        waiting, passed = self._ledger.waiting, set[Mates]()
+        # Behind a job for which too few GPUs are free, such a host would let another one wait, and
+        # that one would keep jobs within quota waiting later.
+        heads = [x for x in waiting if waiting[x].within or x in self._on_spare]
+        heads = [x for x in heads if self._in_turn and waiting[x].gpus > free]
+        for handle in sorted(handles, key=self._key):
+            entry = waiting[handle]
+            stuck = entry.mates in passed or min(heads, default=handle) < handle
+            if entry.within or (entry.gpus <= spare and not stuck):
+                spare -= entry.gpus if entry.gpus <= free else 0
+                yield handle
+            elif self._in_turn:
+                passed.add(entry.mates)
+
+    def _candidates(self, hidden: Collection[int]) -> Iterator[int]:
+        """Of hidden jobs, those that may start in place of mates."""
+        if self._in_turn:
+            return iter(())
+        return candidates(self._ledger, [x for x in hidden if x not in self._refused_now])
 
     def _admit(self, free: int) -> list[JobView]:
         """The jobs that enter the host's queue now, because they may run."""
-        waiting = self._ledger.waiting
-        spare = self._spare(free)
+        hidden, waiting = self._held_back.keys(), self._ledger.waiting
+        if self._reserved_for:
+            mates = {waiting[x].mates for x in self._reserved_for}
+            may_start = {x for x in hidden if waiting[x].within and x in self._reserved_for}
+            may_start.update(x for x in self._candidates(hidden) if waiting[x].mates in mates)
+        else:
+            others = {*hidden, *self._admitted}.difference(self._entitled())
+            may_start = set(self._fit(others, self._spare(free), free))
+            self._on_spare.update(x for x in may_start if not waiting[x].within)
+            may_start.update(self._candidates(hidden))
         entered = []
-        for handle in sorted(self._held_back, key=self._key):
-            entry = waiting[handle]
-            within = entry.within and not (self._reserved_for and handle not in self._reserved_for)
-            if within or (entry.gpus <= spare and not self._reserved_for):
-                spare -= entry.gpus if entry.gpus <= free else 0
-                self._admitted[handle] = self._held_back.pop(handle)
-                entered.append(self._admitted[handle])
+        for handle in sorted(may_start.intersection(self._held_back), key=self._key):
+            self._admitted[handle] = self._held_back.pop(handle)
+            entered.append(self._admitted[handle])
         return entered
 
     def _waits(
@@ -251,6 +317,50 @@ class QuotaWrapper(WrapperPolicy):
         return entry.rank, -entry.credit, handle
 
     # -- after the host ----------------------------------------------------------------
+
+    def _exchange(
+        self, view: ClusterView, answer: Sequence[Decision], reserved_for: set[int]
+    ) -> tuple[Exchange, set[int]]:
+        """Charge jobs that start in place of mates. Returns also those for which none gave way."""
+        waiting = self._ledger.waiting
+        starts = [x.handle for x in answer if isinstance(x, Start)]
+        above = [x for x in starts if not waiting[x].within]
+        mates = sorted(self._entitled(), key=self._key) if above else []
+        mates = [x for x in mates if x not in starts]
+        if mates:
+            free = self._free_after(view, answer) + sum(waiting[x].gpus for x in above)
+            mates = [x for x in mates if not self._may_preempt(view, answer, x, free)]
+        exchange, refused = Exchange(self._ledger, answer, mates, view.now), set[int]()
+        for handle in above:
+            if exchange.carries(handle, reserved_for):
+                continue
+            if handle not in self._on_spare and (reserved_for or not exchange.spares(handle)):
+                refused.add(handle)
+        self._on_spare -= exchange.gave_way
+        return exchange, refused
+
+    def _spared_from(
+        self, refused: Collection[int], answer: Sequence[Decision], decisions: Sequence[Decision]
+    ) -> set[int]:
+        """Jobs that refused ones would have preempted, and that are no mates of theirs. The host
+        may choose mates when it is asked again.
+        """
+        ledger = self._ledger
+        mates = {ledger.waiting[x].mates for x in refused}
+        spared = {x.handle for x in answer if isinstance(x, Preempt)}
+        spared -= {x.handle for x in decisions if isinstance(x, Preempt)}
+        return {x for x in spared if ledger.running[x].mates not in mates}
+
+    def _may_preempt(
+        self, view: ClusterView, answer: Sequence[Decision], handle: int, free: int
+    ) -> bool:
+        """Whether jobs of later classes will lose GPUs for a job, so that the host may choose then
+        whether it or a mate gets them.
+        """
+        entry = self._ledger.waiting[handle]
+        if not entry.within or handle in self._wasted_on or entry.gpus <= free:
+            return False
+        return fewest(self._later(view, answer, entry.rank), entry.gpus - free) is not None
 
     def _in_order_of_class(
         self, view: ClusterView, decisions: Sequence[Decision]
@@ -314,7 +424,7 @@ class QuotaWrapper(WrapperPolicy):
         """Remember which jobs the host lets wait although enough GPUs are free."""
         started = {x.handle for x in decisions if isinstance(x, Start)}.union(fallen)
         waiting = self._ledger.waiting
-        declined = {x for x in self._admitted if x not in started and waiting[x].gpus <= free}
+        declined = {x for x in self._entitled() if x not in started and waiting[x].gpus <= free}
         self._declined |= declined
         self._wasted_on |= declined & reserved_for
 
@@ -323,11 +433,14 @@ class QuotaWrapper(WrapperPolicy):
         for handle in cancelled:
             self._held_back[handle] = self._admitted.pop(handle)
             self._declined.discard(handle)
+            self._on_spare.discard(handle)
         for decision in decisions:
             if isinstance(decision, Start):
                 self._ledger.start(decision.handle, view.now)
+                self._refused_now.discard(decision.handle)
                 del self._admitted[decision.handle]
                 self._declined.discard(decision.handle)
+                self._on_spare.discard(decision.handle)
 
     def _free_after(self, view: ClusterView, decisions: Sequence[Decision]) -> int:
         free = view.free.total

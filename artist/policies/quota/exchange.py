@@ -1,0 +1,136 @@
+"""Who of one tenant uses its quota: the host decides among jobs of one priority.
+
+A pass charges waiting jobs to their tenant's quota in the order of credit, and so does quota that
+becomes free. Among *mates*, jobs of one tenant and one priority, this order binds nobody: where the
+host starts another one, that one is charged instead. The tenant's use stays as it is, and no other
+tenant can tell the difference. What is exchanged:
+
+- The charge of a mate that the host preempts in the same answer.
+- The charge of a mate that waits, of those the last in the order of credit.
+- Above quota, the spare GPUs that a waiting mate was to get, or those of a mate that is preempted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from artist.contract import Decision, Preempt
+from artist.policies.quota.ledger import Ledger, Mates
+from artist.units import Tick
+
+
+def candidates(ledger: Ledger, above: Iterable[int]) -> Iterator[int]:
+    """Of the waiting jobs above quota, those that it would carry if all their mates gave way."""
+    within: dict[Mates, int] = {}
+    for entry in (*ledger.waiting.values(), *ledger.running.values()):
+        if entry.within:
+            mates = entry.mates
+            within[mates] = within.get(mates, 0) + entry.gpus
+    for handle in above:
+        entry = ledger.waiting[handle]
+        if entry.gpus <= max(0, ledger.room(entry.tenant)) + within.get(entry.mates, 0):
+            yield handle
+
+
+class Exchange:
+    """The exchanges of one answer."""
+
+    def __init__(
+        self, ledger: Ledger, decisions: Sequence[Decision], waiting: Sequence[int], now: Tick
+    ) -> None:
+        """`waiting` are jobs that may run and wait on, the most urgent one first."""
+        self._ledger, self._now = ledger, now
+        # By mates and whether within quota: jobs that wait, and GPUs of those that are preempted.
+        self._waiting: dict[tuple[Mates, bool], list[int]] = {}
+        for handle in waiting:
+            entry = ledger.waiting[handle]
+            self._waiting.setdefault((entry.mates, entry.within), []).append(handle)
+        self._leaving = _leaving(ledger, decisions)
+        self._lent: dict[str | None, int] = {}
+        self._borrowed: list[tuple[int, Mates, int]] = []
+        self.carried: set[int] = set()
+        """Jobs that are within quota in place of mates."""
+        self.gave_way: set[int] = set()
+        """Waiting jobs that may not run any more, because mates start in their place."""
+
+    def carries(self, handle: int, reserved_for: Collection[int]) -> bool:
+        """Whether a job starts within quota in place of mates; these give way then.
+
+        While GPUs are reserved, only for a job for which they are, or on those of preempted mates.
+        """
+        ledger, entry = self._ledger, self._ledger.waiting[handle]
+        mates = entry.mates
+        room = ledger.room(entry.tenant) + self._lent.get(entry.tenant, 0)
+        need = entry.gpus - max(0, room)
+        borrowed = max(0, min(need, self._leaving.get((mates, True), 0)))
+        others = self._waiting.get((mates, True), [])
+        if reserved_for and borrowed < need:
+            others = [x for x in others if x in reserved_for]
+        given = _enough(ledger, others, need - borrowed)
+        if given is None or (reserved_for and not given and not borrowed):
+            return False
+        if borrowed:
+            self._leaving[mates, True] -= borrowed
+            self._lent[entry.tenant] = self._lent.get(entry.tenant, 0) + borrowed
+            self._borrowed.append((handle, mates, borrowed))
+        self._give_way(mates, within=True, given=given)
+        for other in given:
+            ledger.release(other, self._now)
+        ledger.carry(handle, self._now)
+        self.carried.add(handle)
+        return True
+
+    def spares(self, handle: int) -> bool:
+        """Whether a job starts above quota in place of mates that are above it too."""
+        mates, need = self._ledger.waiting[handle].mates, self._ledger.waiting[handle].gpus
+        borrowed = min(need, self._leaving.get((mates, False), 0))
+        given = _enough(self._ledger, self._waiting.get((mates, False), []), need - borrowed)
+        if given is None:
+            return False
+        if borrowed:
+            self._leaving[mates, False] -= borrowed
+        self._give_way(mates, within=False, given=given)
+        return True
+
+    def _give_way(self, mates: Mates, *, within: bool, given: Sequence[int]) -> None:
+        self.gave_way.update(given)
+        for handle in given:
+            self._waiting[mates, within].remove(handle)
+
+    def settle(self, decisions: Sequence[Decision], fallen: Collection[int]) -> None:
+        """Take charges back from jobs that do not start, or whose mates keep their GPUs."""
+        undone = self.carried.intersection(fallen)
+        leaving = _leaving(self._ledger, decisions)
+        for handle, mates, gpus in self._borrowed:
+            left = leaving.get((mates, True), 0) - gpus
+            if handle in self.carried and handle not in undone:
+                if left < 0:
+                    undone.add(handle)
+                else:
+                    leaving[mates, True] = left
+        for handle in sorted(undone):
+            self._ledger.release(handle, self._now)
+        self.carried -= undone
+        self._ledger.promote(self._now)
+
+
+def _leaving(ledger: Ledger, decisions: Sequence[Decision]) -> dict[tuple[Mates, bool], int]:
+    """GPUs of preempted jobs by mates, within quota and above."""
+    leaving: dict[tuple[Mates, bool], int] = {}
+    for decision in decisions:
+        if isinstance(decision, Preempt):
+            entry = ledger.running[decision.handle]
+            key = entry.mates, entry.within
+            leaving[key] = leaving.get(key, 0) + entry.gpus
+    return leaving
+
+
+def _enough(ledger: Ledger, jobs: Sequence[int], need: int) -> list[int] | None:
+    """The last ones of the waiting jobs that have so many GPUs together; None if all have fewer."""
+    given = []
+    for handle in reversed(jobs):
+        if need <= 0:
+            break
+        given.append(handle)
+        need -= ledger.waiting[handle].gpus
+    return None if need > 0 else given
