@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from artist.cli.run_times import RunTimes
     from artist.engine.simulator import Simulator
+    from artist.experiments.time_budget import TimeBudget
 
 QUIET_S = 1.0
 """A simulation shorter than this shows no bar, in seconds of wall time."""
@@ -133,22 +134,28 @@ def _bar() -> Progress:
 
 @contextmanager
 def bar_of_runs(
-    *, quiet: bool, what: str = "runs", foretold: Callable[[], float | None] | None = None
+    *,
+    quiet: bool,
+    what: str = "runs",
+    foretold: Callable[[], float | None] | None = None,
+    budget: TimeBudget | None = None,
 ) -> Iterator[Callable[[int, int], None]]:
     """A function `show(done, total)`, which draws a bar of runs if stderr is a terminal.
 
     Elsewhere there is a line every ten seconds. `what` names what is counted; `foretold` says how
-    many seconds are left.
+    many seconds are left, of which a `budget` may leave fewer.
     """
     if quiet or not sys.stderr.isatty():
-        runs = RunsDone(what, foretold)
+        runs = RunsDone(what, foretold, budget)
         with speaking(runs.words, quiet=quiet):
             yield runs
         return
     from rich.console import Console
     from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
 
-    columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), TimeRemainingColumn())
+    # The bar's own estimate is that of all runs, which a budget may end.
+    estimate = () if budget is not None else (TimeRemainingColumn(),)
+    columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), *estimate)
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task(what, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
@@ -181,11 +188,16 @@ def counting(
 
 
 def forecast(
-    show: Callable[[int, int], None], times: RunTimes, workers: int, most: int = 0
+    show: Callable[[int, int], None],
+    times: RunTimes,
+    workers: int,
+    most: int = 0,
+    budget: TimeBudget | None = None,
 ) -> Callable[[int, int], None]:
     """A function `show(done, total)` that also says, once, how long all runs will take.
 
-    `most`: how many runs there are in all if undecided verdicts add some.
+    `most`: how many runs there are in all if undecided verdicts add some. Nothing is said of runs
+    that the `budget` will not begin.
     """
     told = False
 
@@ -196,6 +208,8 @@ def forecast(
             return
         told = True
         whole_s = times.whole_s * total / times.count  # of all worlds
+        if budget is not None and whole_s > budget.length_s:
+            return
         on = f"{counted(total, 'run')} on {counted(workers, 'worker')}"
         more = ""
         if most > total:

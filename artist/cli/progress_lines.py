@@ -17,6 +17,7 @@ from artist.cli.output import note
 
 if TYPE_CHECKING:
     from artist.engine.simulator import Simulator
+    from artist.experiments.time_budget import TimeBudget
     from artist.workload.job import Job
 
 EVERY_S = 10.0
@@ -64,9 +65,17 @@ def time_left(done: float, elapsed_s: float) -> str:
 class RunsDone:
     """How many runs of many are done. They take similar times, in the order in which they run."""
 
-    def __init__(self, what: str = "runs", foretold: Callable[[], float | None] | None = None):
-        """`foretold` says how many seconds are left, better than the number of runs does."""
-        self._what, self._foretold = what, foretold
+    def __init__(
+        self,
+        what: str = "runs",
+        foretold: Callable[[], float | None] | None = None,
+        budget: TimeBudget | None = None,
+    ):
+        """`foretold` says how many seconds are left, better than the number of runs does.
+
+        Not more are told than a `budget` leaves, and none of runs that will not begin.
+        """
+        self._what, self._foretold, self._budget = what, foretold, budget
         self._begun = time.monotonic()
         self._done, self._total = 0, 0
 
@@ -83,7 +92,18 @@ class RunsDone:
         if self._foretold is not None and self._done < self._total:
             left_s = self._foretold()
             left = "" if left_s is None else f"; about {duration(left_s)} left"
+        if self._budget is not None and self._done < self._total:
+            left = within(self._budget, None if self._foretold is None else self._foretold(), left)
         return f"{self._done:,} of {self._total:,} {self._what} done{left}"
+
+
+def within(budget: TimeBudget, left_s: float | None, words: str) -> str:
+    """What is left under a budget: `words` of `left_s` seconds if these are fewer."""
+    if not budget():
+        return f"; --budget {budget.text} is over, so only runs that have begun are made"
+    if left_s is not None and left_s <= budget.left_s:
+        return words
+    return f"; --budget {budget.text} lets runs begin for {duration(budget.left_s)} more"
 
 
 class WorkDone:

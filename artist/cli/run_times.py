@@ -33,6 +33,8 @@ class RunTimes:
         self._to_come: dict[int, str] = {}
         self._ends_s: list[float] = []
         self._begun, self._done_s, self._reused = 0.0, 0.0, 0
+        self.longest_s = 0.0
+        """What the longest run took so far."""
         self._first_s: dict[str, list[float]] = defaultdict(list)
         """Variant -> what its runs took that began with a worker, and took its start too."""
         self._others_s: dict[str, list[float]] = defaultdict(list)
@@ -85,6 +87,7 @@ class RunTimes:
         took_s = now_s - (self._ends_s[before] if before >= 0 else 0.0)
         self._ends_s.append(now_s)
         self._done_s += took_s
+        self.longest_s = max(self.longest_s, took_s)
         (self._others_s if before >= 0 else self._first_s)[variant].append(took_s)
 
 

@@ -23,7 +23,13 @@ class TimeBudget:
                 f"--budget {shortened(text)}: expected a time such as 10min "
                 f"({', '.join(TIME_UNITS)}), or with --until a number of replicates"
             )
+        self.text, self.length_s = text, length_s
         self._ends = time.monotonic() + length_s
+
+    @property
+    def left_s(self) -> float:
+        """Seconds until it is over; 0 after that."""
+        return max(0.0, self._ends - time.monotonic())
 
     def __call__(self) -> bool:
         """Whether another run may begin."""

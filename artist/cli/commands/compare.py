@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from artist.cli import options
+from artist.cli.budget_text import what_a_budget_cut
 from artist.cli.interruption import Interrupted
 from artist.cli.output import Format, note, print_heading, print_json, print_text
 from artist.cli.progress_bar import bar_of_runs, counting, forecast
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from artist.experiments.comparison.comparison_result import Comparison
     from artist.experiments.comparison.costs import Costs
     from artist.experiments.comparison.runs import Runner
+    from artist.experiments.time_budget import TimeBudget
 
 
 def compare(
@@ -155,7 +157,8 @@ def compare(
     if values is not None:
         check_table_file(values, "--values", overwrite=overwrite)
     prices = None if costs is None else _prices(costs, across, assumptions=assumptions)
-    most, go_on = _budget(budget, until)
+    most, time_budget = _budget(budget, until)
+    go_on = time_budget or (lambda: True)
     varied = _varied(vary or [])
     unasked = policies is None and not varied
     names = everyday_policies() if unasked else _listed(policies or "")
@@ -210,21 +213,23 @@ def compare(
             shared = sharing(one.scenario for one in variants)
             named = next((one.scenario for one in variants if one.scenario.tenants), chosen)
             remarked = [without_tenant(named), shared]
-            _print(
-                made.comparisons[""], chosen, prices, remarked, named=metrics is not None, all_=all_
-            )
+            compared = made.comparisons[""]
+            cut = what_a_budget_cut(compared, time_budget, times.longest_s)
+            _print(compared, chosen, prices, remarked, cut, named=metrics is not None, all_=all_)
 
     remembered, at_once = None, workers or cores()
     times = RunTimes(at_once)
     try:
         with (
-            bar_of_runs(quiet=quiet, foretold=None if worlds else times.foretold) as bar,
+            bar_of_runs(
+                quiet=quiet, foretold=None if worlds else times.foretold, budget=time_budget
+            ) as bar,
             counting(bar, out) as show,
             _runner(out, at_once, go_on, resume=resume, overwrite=overwrite) as runner,
         ):
             remembered = Remembered(times.watching(runner))
             most_runs = 0 if limit is None else len(variants) * most
-            shown = show if quiet else forecast(show, times, at_once, most_runs)
+            shown = show if quiet else forecast(show, times, at_once, most_runs, time_budget)
             made = judged(remembered, _without_reused(shown, runner))
             if out is not None:
                 _keep(out, _told(made, worlds, prices, assumptions=assumptions), made, worlds)
@@ -261,19 +266,19 @@ def _nothing(_done: int, _total: int) -> None:
     """Show no progress."""
 
 
-def _budget(text: str | None, until: str | None) -> tuple[int | None, Callable[[], bool]]:
-    """The replicates at most, and whether another run may begin."""
+def _budget(text: str | None, until: str | None) -> tuple[int | None, TimeBudget | None]:
+    """The replicates at most, and a time after which no run begins."""
     from artist.errors import ConfigError
     from artist.experiments.time_budget import TimeBudget
 
     if text is None or not text.isdigit():
-        return None, (lambda: True) if text is None else TimeBudget(text)
+        return None, None if text is None else TimeBudget(text)
     if until is None:
         raise ConfigError(
             f"--budget {text}: a number of replicates needs --until SHARE, which it ends; a time "
             "has a unit (10min)"
         )
-    return int(text), lambda: True
+    return int(text), None
 
 
 def _limit(until: str | None) -> float | Literal["decided"] | None:
@@ -410,6 +415,7 @@ def _print(
     scenario: Scenario,
     costs: Costs | None,
     remarked: Sequence[str],
+    cut: Sequence[str],
     *,
     named: bool,
     all_: bool,
@@ -428,7 +434,7 @@ def _print(
     print_heading("; ".join([*about, scope(comparison)]))
     found = [] if costs is None else priced(comparison, costs)
     also = [cheapest(found, costs)] if costs is not None else []
-    print_comparison(comparison, [*also, *what_links_decide(comparison, scenario)])
+    print_comparison(comparison, [*cut, *also, *what_links_decide(comparison, scenario)])
     if costs is not None:
         print_costs(found, costs, comparison.setting)
     if "policy" not in varied:

@@ -152,6 +152,7 @@ def compare(
             judge(values=runs.values(done), replicates=done, cancelled=runs.cancelled(done)),
             drawn=drawn,
             replicates_asked=len(asked),
+            runs_made=runs.made,
             partly_taken=tuple(partly_taken(scenario, [x.scenario.policy for x in variants])),
         )
         wanted = _next(comparison, until, counts, budget)

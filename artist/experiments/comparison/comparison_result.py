@@ -115,6 +115,8 @@ class Comparison:
     """Another seed would draw another trace."""
     replicates_asked: int = 0
     """How many replicates were to be run. A time budget may end before."""
+    runs_made: int = 0
+    """Also those of replicates that a time budget left incomplete."""
     contention_idle: bool = False
     """Jobs were to slow each other down on links, and none ever did."""
     points: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

@@ -117,6 +117,11 @@ class Runs:
             )
         return done
 
+    @property
+    def made(self) -> int:
+        """How many runs there are."""
+        return len(self._summaries)
+
     def values(self, replicates: Sequence[Replicate]) -> Values:
         """The metrics of each variant on these replicates."""
         return {
