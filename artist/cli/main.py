@@ -132,10 +132,18 @@ class PlainGroup(TyperGroup):
 
 @contextlib.contextmanager
 def _printable() -> Iterator[None]:
-    """Let messages about what was typed show escapes of what a terminal would obey."""
+    """Let messages about what was typed show escapes of what a terminal would obey.
+
+    Raises:
+        ConfigError: an option that there is not.
+    """
     try:
         yield
     except _UsageError as error:
+        if hasattr(error, "possibilities") and hasattr(error, "option_name"):
+            near = f"did you mean {' or '.join(error.possibilities or ())}?"
+            remedy = near if error.possibilities else "--help lists all"
+            raise ConfigError(f"no option {shortened(error.option_name)}: {remedy}") from error
         error.message = printable(error.message)
         raise
 

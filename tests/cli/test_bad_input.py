@@ -159,3 +159,12 @@ def _expect(ran, code: int, words: list[str]) -> None:
     assert ran.stdout == ""
     for word in words:
         assert word in ran.stderr
+
+
+@pytest.mark.parametrize(
+    ("option", "remedy"), [("--polcy", "did you mean --policy?"), ("--zzz", "--help lists all")]
+)
+def test_an_option_that_there_is_not_ends_with_one_sentence(artist, option, remedy) -> None:
+    ran = artist("sim", option, "las")
+    assert ran.returncode == 2
+    assert ran.stderr == f"artist: error: no option '{option}': {remedy}\n"
