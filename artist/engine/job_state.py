@@ -32,15 +32,16 @@ class JobState:
     - `checkpoint` says when it writes its state, `checkpoint_s` what that adds to an iteration.
     - `failures_in_a_row` counts the failures that stopped it since it last saved any work.
     - `productive_from` is when a restart or a hold ends. Time before it counts as stalled.
+    - `stays_in_vain` counts the stays in a row in which no iteration was done.
     """
 
     __slots__ = (
-        "_batch", "_beside", "_ceded", "_gpu_ticks", "_own", "_run_ticks", "_saved", "arrival",
-        "batch", "beside", "checkpoint", "checkpoint_s", "entered", "epoch", "failures",
+        "_batch", "_beside", "_ceded", "_done", "_gpu_ticks", "_own", "_run_ticks", "_saved",
+        "arrival", "batch", "beside", "checkpoint", "checkpoint_s", "entered", "epoch", "failures",
         "failures_in_a_row", "finish", "first_start",
         "former_placement", "gpus", "handle", "interval_start", "job", "lease_due", "migrations",
-        "placement", "preemptions", "productive_from", "progress", "rate", "started", "tier",
-        "told", "turn",
+        "placement", "preemptions", "productive_from", "progress", "rate", "started",
+        "stays_in_vain", "tier", "told", "turn",
     )  # fmt: skip
 
     def __init__(self, job: Job, handle: int, arrival: Tick) -> None:
@@ -69,6 +70,8 @@ class JobState:
         self.migrations = 0
         self.failures = 0
         self.failures_in_a_row = 0
+        self.stays_in_vain = 0
+        self._done = 0  # iterations when the stay began
         self._saved = 0
         self.checkpoint = NO_CHECKPOINT
         self.checkpoint_s = 0.0
@@ -124,6 +127,7 @@ class JobState:
         self.started = self.interval_start = now
         self.rate = None
         self.productive_from = now + restart
+        self._done = self.progress.done(now)
         self.progress.start(self.productive_from)
         if self.first_start is None:
             self.first_start = now
@@ -131,6 +135,8 @@ class JobState:
     def unplace(self, now: Tick) -> None:
         """Give the GPUs back; the interval's row is already written."""
         assert self.placement is not None  # only running jobs get here
+        done = self.progress.done(now)
+        self.stays_in_vain = 0 if done > self._done else self.stays_in_vain + 1
         held = now - self.started
         self._run_ticks += held
         self._gpu_ticks += held * self.gpus

@@ -80,6 +80,8 @@ from artist.workload.job import Job
 
 # How many failures in a row may stop a job that has saved nothing between them.
 MOST_FAILURES_IN_A_ROW = 10_000
+# How often in a row a job may lose its GPUs before it has done an iteration on them.
+MOST_STAYS_IN_VAIN = 10_000
 # A policy needs one wake-up, the next. Each takes 150 bytes until it comes.
 MAX_WAKES = 1_000_000
 
@@ -372,6 +374,12 @@ class Simulator:
             "let less fail"
         )
 
+    def _in_vain(self, state: JobState) -> TraceError:
+        return TraceError(
+            f"job {state.job.id!r} lost its GPUs {state.stays_in_vain:,} times in a row before it "
+            "had done an iteration; let it restart faster, or choose longer rounds or leases"
+        )
+
     def _arrive(self, handle: int) -> None:
         state = JobState(self._jobs[handle], handle, self.now)
         self._holdings.waiting[handle] = state
@@ -529,6 +537,8 @@ class Simulator:
                 state.note_failure()
                 if state.failures_in_a_row > MOST_FAILURES_IN_A_ROW:
                     raise self._never_done(state)
+        if state.stays_in_vain > MOST_STAYS_IN_VAIN:
+            raise self._in_vain(state)
         self._changed[state.handle] = state
 
     def _cancel(self, state: JobState, note: str) -> None:

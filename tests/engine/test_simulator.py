@@ -427,6 +427,29 @@ def test_wake_ups_that_are_still_to_come_are_bounded(monkeypatch) -> None:
         run(cluster([8]), [job("a")], Hoarder())
 
 
+class Mover(BasePolicy):
+    """Moves the job to the other machine after every `pause`."""
+
+    def __init__(self, pause: Tick) -> None:
+        self.pause = pause
+
+    def decide(self, view: ClusterView) -> list[Decision]:
+        if view.waiting:
+            return [Start(0, on({0: 1})), Wake(view.now + self.pause)]
+        if not view.running:
+            return []
+        there = on({1: 1}) if view.running[0].placement == on({0: 1}) else on({0: 1})
+        return [Migrate(0, there), Wake(view.now + self.pause)]
+
+
+def test_a_job_that_never_does_an_iteration_is_an_error(monkeypatch) -> None:
+    monkeypatch.setattr("artist.engine.simulator.MOST_STAYS_IN_VAIN", 50)
+    jobs = [job("a", iterations=100, restart_s=5.0)]
+    with pytest.raises(TraceError, match="job 'a' lost its GPUs 51 times in a row before it had"):
+        run(cluster([8, 8]), jobs, Mover(6 * S - 1))
+    assert run(cluster([8, 8]), jobs, Mover(6 * S)).jobs  # it does an iteration between two
+
+
 def test_a_lease_of_microseconds_is_refused() -> None:
     simulator(cluster([8]), [job("a")], lease_s=1e-3)
     with pytest.raises(PolicyError, match="a lease of 999999 ns, expected at least 1,000,000"):

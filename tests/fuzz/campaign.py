@@ -26,14 +26,14 @@ MOST_FAILURES = 30
 
 
 @contextmanager
-def soon() -> Iterator[None]:
-    """A reader that takes too long fails."""
+def soon(limit_s: float = LIMIT_S) -> Iterator[None]:
+    """A reader or run that takes too long fails."""
 
     def late(signum: int, frame: object) -> None:
-        raise AssertionError(f"not done within {LIMIT_S} s of processor time")
+        raise AssertionError(f"not done within {limit_s} s of processor time")
 
     previous = signal.signal(signal.SIGVTALRM, late)
-    signal.setitimer(signal.ITIMER_VIRTUAL, LIMIT_S)
+    signal.setitimer(signal.ITIMER_VIRTUAL, limit_s)
     try:
         yield
     finally:

@@ -50,7 +50,7 @@ from artist.contract import (
     Start,
     Wake,
 )
-from artist.errors import ConfigError, PolicyError
+from artist.errors import ConfigError, TraceError
 from artist.policies.mast.books import Books, Running
 from artist.policies.mast.cells import Cells
 from artist.policies.mast.plans import GangPlan, placed
@@ -199,7 +199,7 @@ class Mast(BasePolicy):
         if job.gpu_kinds:
             everywhere = able
             if not able:
-                raise PolicyError(
+                raise TraceError(
                     f"job {job.id!r} wants {job.gpus} GPUs of kind {' or '.join(job.gpu_kinds)} in "
                     "one cluster, and no cluster of one such kind has so many; accept other kinds "
                     "or want fewer GPUs"

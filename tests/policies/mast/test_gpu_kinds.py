@@ -237,6 +237,7 @@ def assert_refused(made: Scenario, words: str) -> None:
     with pytest.raises(ArtistError, match=words) as error:
         artist.simulate(made, cache=False)
     assert "\n" not in str(error.value)
+    assert error.value.exit_code in (2, 3)  # the user's mistake, not the policy's
 
 
 def test_a_scenario_with_kinds_runs_and_its_quota_reads_back_as_it_was_written(
