@@ -11,8 +11,8 @@ from types import MappingProxyType
 from typing import Any
 
 from artist import config, run
-from artist.cluster.fabric_options import MEASURED_FABRIC
 from artist.config import Scenario
+from artist.default_fabric import MEASURED_FABRIC
 from artist.errors import (
     ArtistError,
     BackendError,

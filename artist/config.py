@@ -21,8 +21,9 @@ from pydantic import (
     model_validator,
 )
 
-from artist.cluster.fabric_options import AUTO, LevelOptions, default_fabric, normal_form
+from artist.cluster.fabric_options import LevelOptions, normal_form
 from artist.cluster.with_units import other_spelling
+from artist.default_fabric import AUTO, default_fabric
 from artist.errors import ConfigError, did_you_mean, nearest, shortened
 from artist.failures.checkpoints import CheckpointOptions
 from artist.io.documents import (

@@ -1,11 +1,7 @@
-"""Which fabric is meant where none is named, and changes of its levels that a scenario makes.
+"""Changes of a fabric's levels that a scenario makes: `--set fabric.network.bandwidth=100Gbit/s`.
 
-A run whose trace imitates a paper's workload has that paper's fabric. Everything else, single
-queries and Python included, has a fabric whose figures were measured.
-
-`--set fabric.network.bandwidth=100Gbit/s` changes a level. A fabric file stays as it is.
-`with_options` makes the fabric that a run uses, once, where the fabric is loaded. Its digest, and
-every query about it, are those of the changed links.
+A fabric file stays as it is. `with_options` makes the fabric that a run uses, once, where the
+fabric is loaded. Its digest, and every query about it, are those of the changed links.
 """
 
 from __future__ import annotations
@@ -33,18 +29,6 @@ from artist.cluster.with_units import (
 from artist.errors import ConfigError, nearest, shortened
 from artist.io.documents import Positive, validate
 from artist.units import bandwidth_texts, latency_text, ratio_text
-
-AUTO = "auto"
-MEASURED_FABRIC = "a100"
-"""The measured fabric whose machines have as many GPUs as those of a scenario."""
-FABRIC_OF_TRACE = {"sensetime-batch-500": "dally2025", "sensetime-poisson-week": "dally2025"}
-"""Built-in traces shaped like a paper's workload, and the fabric that imitates the paper."""
-
-
-def default_fabric(settings: Mapping[str, Any]) -> str:
-    """The fabric of scenario settings that name none."""
-    return FABRIC_OF_TRACE.get(settings.get("trace", ""), MEASURED_FABRIC)
-
 
 UPLINK = ("oversubscription", "eta")
 """Settings of a level's uplink that a scenario changes."""

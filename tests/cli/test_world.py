@@ -9,8 +9,8 @@ import pytest
 
 from artist.cli.remarks import remarks, unread_quotas
 from artist.cluster.fabric import Fabric, fabric_names, load_fabric
-from artist.cluster.fabric_options import MEASURED_FABRIC
 from artist.config import Scenario
+from artist.default_fabric import MEASURED_FABRIC
 from artist.registry import UnknownNameError
 from artist.run import build_fabric, simulate
 from artist.run.world import busiest_model, world

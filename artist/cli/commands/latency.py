@@ -14,7 +14,7 @@ from artist.cli.co_located_jobs import CoLocatedJobs, ContentionModel, answer_be
 from artist.cli.latency_sweep import NetworkSweep, SweepFormat
 from artist.cli.options import OverwriteFiles
 from artist.cli.output import Format, note, print_facts, print_text
-from artist.cluster.fabric_options import MEASURED_FABRIC
+from artist.default_fabric import MEASURED_FABRIC
 from artist.errors import ConfigError
 
 if TYPE_CHECKING:

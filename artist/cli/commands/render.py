@@ -12,7 +12,7 @@ from artist.cli import options
 from artist.cli import query_options as query
 from artist.cli.interruption import raise_if_lost
 from artist.cli.output import note
-from artist.cluster.fabric_options import MEASURED_FABRIC
+from artist.default_fabric import MEASURED_FABRIC
 
 if TYPE_CHECKING:
     from artist.estimates.query_from_text import LabelledQuery
