@@ -43,6 +43,7 @@ from artist.cluster.kinds import free_of_kinds, kinds_of, several_kinds
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree, gpus_by_kind
 from artist.contract import ClusterView, Decision, JobView
+from artist.errors import ConfigError
 from artist.io.optional_libraries import check_extra
 from artist.policies.elastic.batches import best_batches
 from artist.policies.elastic.history import History
@@ -89,7 +90,11 @@ class Sia(Rounds):
                 refuse_unplaceable(job, job.gpus_min, self._kinds)
 
     def round(self, view: ClusterView) -> Sequence[Decision]:
-        """Choose all jobs' configurations and batches anew."""
+        """Choose all jobs' configurations and batches anew.
+
+        Raises:
+            ConfigError: the options let no job run.
+        """
         jobs = {
             handle: state
             for handle, state in movable(view).items()
@@ -108,6 +113,11 @@ class Sia(Rounds):
                 if offer is not None and offer.kind == kind
             }
             placed |= self._placed(jobs, counts, free_of_kinds(pool, (name,)), kind)
+        if jobs and not placed and view.free.total == view.cluster.gpus:
+            raise ConfigError(
+                f"policy sia: at policy.unallocated={unallocated:g} every job is better off "
+                "without GPUs, so none ever runs; choose more"
+            )
         decisions = changes(view, jobs, placed)
         self._history.record(jobs, placed)
         return [*decisions, *best_batches(view, placed)]

@@ -188,6 +188,11 @@ def test_mixed_jobs_keep_all_laws_and_run_the_same_twice() -> None:
 # -- errors -------------------------------------------------------------------------------
 
 
+def test_options_that_let_no_job_run_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"at policy.unallocated=0.1 every job is better off"):
+        ran([job("a", 1)], cluster(old=[4]), unallocated=0.1)
+
+
 def test_a_job_that_no_kind_holds_is_named() -> None:
     with pytest.raises(TraceError, match="job 'a' wants 5 GPUs of one kind"):
         ran([job("a", 5)], cluster(old=[4], new=[4]))
