@@ -12,16 +12,18 @@ tenant can tell the difference. What is exchanged:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from artist.contract import Decision, Preempt
 from artist.policies.quota.ledger import Ledger, Mates
 from artist.units import Tick
 
 
-def candidates(ledger: Ledger, above: Iterable[int]) -> Iterator[int]:
+def candidates(ledger: Ledger, above: Collection[int]) -> Iterator[int]:
     """Of the waiting jobs above quota, those that it would carry if all their mates gave way."""
     within: dict[Mates, int] = {}
+    if not above:
+        return
     for entry in (*ledger.waiting.values(), *ledger.running.values()):
         if entry.within:
             mates = entry.mates

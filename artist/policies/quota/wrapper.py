@@ -245,13 +245,17 @@ class QuotaWrapper(WrapperPolicy):
     def _fit(self, handles: Collection[int], spare: int, free: int) -> Iterator[int]:
         """Of waiting jobs, those within quota and those for which there are spare GPUs."""
         waiting, passed = self._ledger.waiting, set[Mates]()
-        # Behind a job for which too few GPUs are free, such a host would let another one wait, and
-        # that one would keep jobs within quota waiting later.
-        heads = [x for x in waiting if waiting[x].within or x in self._on_spare]
-        heads = [x for x in heads if self._in_turn and waiting[x].gpus > free]
+        head = None
+        if self._in_turn:
+            # Behind a job for which too few GPUs are free, such a host would let another one wait,
+            # and that one would keep jobs within quota waiting later.
+            heads = [x for x in waiting if waiting[x].within or x in self._on_spare]
+            head = min((x for x in heads if waiting[x].gpus > free), default=None)
+        else:  # what does not fit is in nobody's way
+            handles = [x for x in handles if waiting[x].within or waiting[x].gpus <= spare]
         for handle in sorted(handles, key=self._key):
             entry = waiting[handle]
-            stuck = entry.mates in passed or min(heads, default=handle) < handle
+            stuck = entry.mates in passed or (head is not None and head < handle)
             if entry.within or (entry.gpus <= spare and not stuck):
                 spare -= entry.gpus if entry.gpus <= free else 0
                 yield handle
