@@ -50,6 +50,8 @@ class Exchange:
         self._leaving = _leaving(ledger, decisions)
         self._lent: dict[str | None, int] = {}
         self._borrowed: list[tuple[int, Mates, int]] = []
+        # By carried job: the waiting mates that gave way to it, and since when they were within.
+        self._given: dict[int, list[tuple[int, Tick]]] = {}
         self.carried: set[int] = set()
         """Jobs that are within quota in place of mates."""
         self.gave_way: set[int] = set()
@@ -76,8 +78,7 @@ class Exchange:
             self._lent[entry.tenant] = self._lent.get(entry.tenant, 0) + borrowed
             self._borrowed.append((handle, mates, borrowed))
         self._give_way(mates, within=True, given=given)
-        for other in given:
-            ledger.release(other, self._now)
+        self._given[handle] = [(other, ledger.release(other)) for other in given]
         ledger.carry(handle, self._now)
         self.carried.add(handle)
         return True
@@ -100,7 +101,7 @@ class Exchange:
             self._waiting[mates, within].remove(handle)
 
     def settle(self, decisions: Sequence[Decision], fallen: Collection[int]) -> None:
-        """Take charges back from jobs that do not start, or whose mates keep their GPUs."""
+        """Give charges back to mates of jobs that do not start, or whose mates keep their GPUs."""
         undone = self.carried.intersection(fallen)
         leaving = _leaving(self._ledger, decisions)
         for handle, mates, gpus in self._borrowed:
@@ -111,8 +112,16 @@ class Exchange:
                 else:
                     leaving[mates, True] = left
         for handle in sorted(undone):
-            self._ledger.release(handle, self._now)
+            self._ledger.release(handle)
+            for mate, since in self._given.pop(handle):
+                self._ledger.carry(mate, since)
         self.carried -= undone
+
+    def commit(self) -> None:
+        """The exchanges that are left hold; what quota they left over is free."""
+        for given in self._given.values():
+            for mate, since in given:
+                self._ledger.gave_way(mate, since, self._now)
         self._ledger.promote(self._now)
 
 

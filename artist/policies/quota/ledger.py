@@ -186,7 +186,7 @@ class Ledger:
         entry = self.running[handle] = self.waiting.pop(handle)
         self.classes.append((now, handle, entry.rank))
         if entry.within:
-            self._note(entry, handle, now, started=True)
+            self._note(entry, handle, now, entry.within_since, started=True)
         else:
             entry.kind = kind if entry.tenant in self._by_kind else ""
             self._count(entry, entry.gpus)
@@ -297,18 +297,24 @@ class Ledger:
         quota = 0 if tenant is None else self._quota.get(tenant, 0)
         return quota - self._charged.get(tenant, 0)
 
-    def release(self, handle: int, now: Tick) -> None:
-        """A waiting job within quota is above it from now on."""
+    def release(self, handle: int) -> Tick:
+        """A waiting job within quota is above it now. Returns since when it was within."""
         entry = self.waiting[handle]
         self._count(entry, -entry.gpus)
-        self._freed.add(entry.tenant)
-        self._turn_down(entry, handle, now)
+        entry.within, entry.rank = False, LAST_CLASS
+        return entry.within_since
 
-    def carry(self, handle: int, now: Tick) -> None:
-        """A waiting job above quota is within it from now on, in place of others."""
+    def carry(self, handle: int, since: Tick) -> None:
+        """A waiting job above quota is within it, in place of others."""
         entry = self.waiting[handle]
         self._count(entry, entry.gpus)
-        entry.within, entry.within_since, entry.rank = True, now, entry.priority
+        entry.within, entry.within_since, entry.rank = True, since, entry.priority
+
+    def gave_way(self, handle: int, since: Tick, now: Tick) -> None:
+        """Note that a released job will wait above quota, and that some of it may be left over."""
+        entry = self.waiting[handle]
+        self._freed.add(entry.tenant)
+        self._note(entry, handle, now, since, started=False)
 
     def _charge(self, entry: LedgerEntry, handle: int, now: Tick) -> None:
         """Within quota, if the tenant's quota has room for it; the room is taken then."""
@@ -329,7 +335,7 @@ class Ledger:
     def _turn_down(self, entry: LedgerEntry, handle: int, now: Tick) -> None:
         """It is above quota; what it was charged is its caller's matter."""
         if entry.within:
-            self._note(entry, handle, now, started=False)
+            self._note(entry, handle, now, entry.within_since, started=False)
         entry.within, entry.rank = False, LAST_CLASS
 
     def _count(self, entry: LedgerEntry, gpus: int) -> None:
@@ -356,10 +362,11 @@ class Ledger:
         quota = 0 if tenant is None else self._quota[tenant]
         return self._charged.get(tenant, 0) + entry.gpus <= quota
 
-    def _note(self, entry: LedgerEntry, handle: int, now: Tick, *, started: bool) -> None:
+    def _note(
+        self, entry: LedgerEntry, handle: int, now: Tick, since: Tick, *, started: bool
+    ) -> None:
         if self._quota:
-            wait = now - entry.within_since
-            self.waited.append(Waited(now, handle, entry.priority, wait, started))
+            self.waited.append(Waited(now, handle, entry.priority, now - since, started))
 
     def _fair(self, now: Tick) -> dict[str | None, float]:
         """Credit by tenant for having used less than others (11); 0 without a tenant."""

@@ -167,6 +167,7 @@ class QuotaWrapper(WrapperPolicy):
         served = {waiting[x].mates for x in self._reserved_for - reserved_for}
         self._refused_now -= {x for x in self._refused_now if waiting[x].mates in served}
         exchange.settle(decisions, fallen | cancelled)
+        exchange.commit()
         free = self._free_after(view, decisions)
         self._apply(view, decisions, fallen | cancelled)
         self._ledger.promote(view.now)

@@ -7,10 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 from quota_cases import TENANTS, jobs, run, tree
-from support import S, cluster, job
+from support import S, cluster, job, on
 
+from artist.contract import Start
 from artist.engine.rows import PREEMPTED
 from artist.engine.simulator import Simulator
+from artist.policies.options import QueueOptions
+from artist.policies.quota.exchange import Exchange
+from artist.policies.quota.ledger import Ledger
 from artist.policies.quota.wrapper import QuotaWrapper
 from artist.rng import FIRST_DRAWS
 from artist.run import open_policy
@@ -138,3 +142,26 @@ def test_hosts_differ_under_quotas() -> None:
     found = {x: placements(f"quota({x})", made, TENANTS) for x in ("fifo", "sjf", "las")}
     assert found["sjf"] != found["fifo"]
     assert sum(x[3] == PREEMPTED for x in found["las"]) > 0
+
+
+def test_a_start_that_falls_leaves_the_books_as_they_were() -> None:
+    ledger = Ledger({"ads": Tenant(quota=4)}, QueueOptions())
+    for handle in (0, 1):
+        ledger.enter(handle, job(str(handle), 4, 10, tenant="ads"), 0)
+    ledger.rank_all(0)
+    first, second = ledger.waiting[0], ledger.waiting[1]
+    assert (first.within, second.within) == (True, False)
+    for now in (1000, 2000):
+        start = [Start(1, on({0: 4}))]
+        exchange = Exchange(ledger, start, [0], now)
+        assert exchange.carries(1, ())
+        exchange.settle([], {1})
+        exchange.commit()
+        assert (first.within, first.within_since, second.within) == (True, 0, False)
+        assert not ledger.waited
+    exchange = Exchange(ledger, start, [0], 3000)
+    assert exchange.carries(1, ())
+    exchange.settle(start, ())
+    exchange.commit()
+    assert (first.within, second.within) == (False, True)
+    assert [(x.handle, x.wait, x.started) for x in ledger.waited] == [(0, 3000, False)]
