@@ -32,7 +32,7 @@ class JobState:
     - `checkpoint` says when it writes its state, `checkpoint_s` what that adds to an iteration.
     - `failures_in_a_row` counts the failures that stopped it since it last saved any work.
     - `productive_from` is when a restart or a hold ends. Time before it counts as stalled.
-    - `stays_in_vain` counts the stays in a row in which no iteration was done.
+    - `stays_in_vain` counts the stays in a row of which no iteration was kept.
     """
 
     __slots__ = (

@@ -80,7 +80,7 @@ from artist.workload.job import Job
 
 # How many failures in a row may stop a job that has saved nothing between them.
 MOST_FAILURES_IN_A_ROW = 10_000
-# How often in a row a job may lose its GPUs before it has done an iteration on them.
+# How often in a row a job may lose its GPUs before it has an iteration done that it keeps.
 MOST_STAYS_IN_VAIN = 10_000
 # A policy needs one wake-up, the next. Each takes 150 bytes until it comes.
 MAX_WAKES = 1_000_000
@@ -377,7 +377,7 @@ class Simulator:
     def _in_vain(self, state: JobState) -> TraceError:
         return TraceError(
             f"job {state.job.id!r} lost its GPUs {state.stays_in_vain:,} times in a row before it "
-            "had done an iteration; let it restart faster, or choose longer rounds or leases"
+            "could keep an iteration; let it restart faster, or choose longer rounds or leases"
         )
 
     def _arrive(self, handle: int) -> None:

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from operator import itemgetter, truediv
 
 from artist.network.models.patterns import (
@@ -188,7 +188,7 @@ class SendingFlows:
         return len({jobs[link] for link in flow.links if link in full}) > 1
 
 
-@cache
+@lru_cache(maxsize=4096)
 def _getter(numbers: tuple[int, ...]) -> _Getter:
     """A function that takes the items of these numbers."""
     if not numbers:

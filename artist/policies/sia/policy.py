@@ -113,10 +113,11 @@ class Sia(Rounds):
                 if offer is not None and offer.kind == kind
             }
             placed |= self._placed(jobs, counts, free_of_kinds(pool, (name,)), kind)
-        if jobs and not placed and view.free.total == view.cluster.gpus:
+        idle = view.free.total == view.cluster.gpus
+        if jobs and idle and not any(chosen):
             raise ConfigError(
-                f"policy sia: at policy.unallocated={unallocated:g} every job is better off "
-                "without GPUs, so none ever runs; choose more"
+                f"policy sia: at policy.unallocated={unallocated:g} all waiting jobs are better "
+                "off without GPUs, so none of them ever runs; choose more"
             )
         decisions = changes(view, jobs, placed)
         self._history.record(jobs, placed)

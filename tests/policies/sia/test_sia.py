@@ -189,7 +189,7 @@ def test_mixed_jobs_keep_all_laws_and_run_the_same_twice() -> None:
 
 
 def test_options_that_let_no_job_run_are_refused() -> None:
-    with pytest.raises(ConfigError, match=r"at policy.unallocated=0.1 every job is better off"):
+    with pytest.raises(ConfigError, match=r"at policy.unallocated=0.1 all waiting jobs are better"):
         ran([job("a", 1)], cluster(old=[4]), unallocated=0.1)
 
 
