@@ -21,6 +21,7 @@ from artist.results.statistics.compare_values import (
     IDENTICAL,
     LESS,
     MORE,
+    NO_DIFFERENCE,
     ComparedValues,
     sure_but_within,
 )
@@ -170,6 +171,13 @@ def _what_verdicts_mean(comparison: Comparison, *, jointly: bool) -> str:
     text += "."
     if jointly:
         text += " An interval marked jointly is the wider one after that."
+    margin = 1 + comparison.equivalence
+    alike = [one for one in every if one.verdict == NO_DIFFERENCE]
+    if any(one.low < 1 / margin or one.high > margin for one in alike):
+        text += (
+            f" No difference: the {100 * (2 * comparison.level - 1):g} % interval, narrower than "
+            f"the one shown, lies within {share_text(comparison.equivalence)}."
+        )
     if any(one.verdict in (LESS, MORE) for one in every):
         missed, count = percent(unseen(comparison.independent)), comparison.independent
         text += (

@@ -48,6 +48,7 @@ from artist.contract import (
     Preempt,
     Start,
     Wait,
+    WaitCause,
     Wake,
     WrapperPolicy,
     policy_name,
@@ -64,6 +65,7 @@ from artist.units import Tick, ticks
 from artist.workload.tenants import NO_TENANTS, Tenant
 
 _CLASSES = "for a job of an earlier class"
+_BEHIND = "jobs before it waited for more GPUs, and the policy lets none pass"
 _ABOVE = "it was above its tenant's quota, so it could take no GPUs from jobs of later classes"
 
 
@@ -117,8 +119,8 @@ class QuotaWrapper(WrapperPolicy):
         # Jobs that were to lose their GPUs in this instant. Where a gate turns
         # a start down, they keep them, and the host would be asked again without end.
         self._preempted: set[int] = set()
-        # Held back jobs of which it was said that they wait because of the quota.
-        self._told: set[int] = set()
+        # What was said of held back jobs: why they wait.
+        self._told: dict[int, str] = {}
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """The host's decisions about the jobs that may run, and preemptions for jobs that wait."""
@@ -291,15 +293,17 @@ class QuotaWrapper(WrapperPolicy):
         self, view: ClusterView, decisions: Sequence[Decision], free: int | None
     ) -> list[Decision]:
         """Which jobs wait because they are above quota. Within it, they would take GPUs that are
-        free after the answer, or that jobs of later classes hold.
+        free after the answer, or that jobs of later classes hold. Where the host lets no job pass
+        the head of the queue, those for which enough GPUs are free wait behind others.
 
         None are free while GPUs are reserved. What was said of a job is taken back once the host
         sees it.
         """
         waits: list[Decision] = [Wait(x, "") for x in self._told if x in self._admitted]
-        self._told = {x for x in self._told if x in self._held_back}
-        untold = self._held_back.keys() - self._told
-        if free is None or not untold:
+        self._told = {x: words for x, words in self._told.items() if x in self._held_back}
+        # Where all jobs wait behind the head, what keeps one waiting changes.
+        asked = self._held_back.keys() - (() if self._in_turn else self._told)
+        if free is None or not asked:
             return waits
         waiting, running = self._ledger.waiting, self._ledger.running
         decided = {x.handle for x in decisions if isinstance(x, Preempt | Migrate | Hold)}
@@ -309,12 +313,18 @@ class QuotaWrapper(WrapperPolicy):
             if x in running and x not in decided and view.frees(job)
         ]
         free -= sum(waiting[x].gpus for x in self._declined if waiting[x].gpus <= free)
-        for handle in sorted(untold):
-            entry = waiting[handle]
-            later = sum(gpus for rank, gpus in held if rank > entry.priority)
-            if not entry.within and entry.gpus <= free + later:
-                self._told.add(handle)
-                waits.append(Wait(handle, _ABOVE, "quota"))
+        for handle in sorted(asked):
+            entry, words = waiting[handle], ""
+            if entry.within:
+                continue
+            if self._in_turn and entry.gpus <= free:
+                words = _BEHIND
+            elif entry.gpus <= free + sum(gpus for rank, gpus in held if rank > entry.priority):
+                words = _ABOVE
+            if words != self._told.get(handle, ""):
+                self._told[handle] = words
+                cause: WaitCause = "quota" if words == _ABOVE else "policy"
+                waits.append(Wait(handle, words, cause))
         return waits
 
     def _key(self, handle: int) -> tuple[int, float, int]:
