@@ -231,7 +231,7 @@ def _certainty(best: Best, comparison: Comparison) -> Iterator[str]:
     open_ = [one for one in best.with_verdict(UNDECIDED, LESS) if one not in slightly]
     if open_:
         nearest = min(open_, key=lambda one: best.others[one].enough or math.inf)
-        what = nearest if len(open_) > 1 else "it"
+        what = f"it against {nearest}" if len(open_) > 1 else "it"
         more = what_may_decide(best.others[nearest], best.kind, what)
         yield f"undecided against {_named(open_)}" + (f" ({more})" if more else "")
         if sure := [one for one in open_ if _table_is_sure(best, one, comparison)]:

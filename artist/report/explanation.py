@@ -39,7 +39,7 @@ _SPREAD = {
     "rack": "Jobs over several machines of a rack",
     "network": "Jobs over several racks",
 }
-"""Level of a placement -> the jobs that are placed there."""
+"""Level of a placement -> the jobs that are placed there, where racks make up the cluster."""
 _MOST_POLICIES = 4
 """Of more policies, only the two that communicate least and most are named."""
 
@@ -160,7 +160,7 @@ def _waiting(
             time_text(less, unit) if less >= _LEAST * more else "next to none",
         ],
         "others_less": sum(ours.values()) - more < sum(theirs.values()) - less - _LEAST * more,
-        "few": half_of_the_waiting(high[0]),
+        "few": half_of_the_waiting(high[0]) if len(high) == 1 else "",
     }
 
 
@@ -181,7 +181,9 @@ def _communicating(
     level = max(ours, key=lambda one: ours[one] - theirs.get(one, 0.0))
     shares = [of.get(level, 0.0) for of in (ours, theirs)]
     if shares[0] - shares[1] >= _TOLD:
-        spread = _SPREAD.get(level, f"Placements on the level {level}")
+        spread = f"Placements on the level {level}"
+        if not any(run.scenario.get(key) for run in (*low, *high) for key in ("cluster", "tree")):
+            spread = _SPREAD.get(level, spread)
         yield {"kind": "level", "spread": spread, "shares": shares}
 
 

@@ -218,7 +218,11 @@ def _one_run(study: Study, run: RecordedRun) -> dict[str, Any]:
 
 
 def _held_while_any_waited(run: RecordedRun) -> float:
-    """The share of GPU time that jobs held while any job waited; 0 if none did."""
+    """The share of GPU time that jobs held while any job waited; 0 if none did, or if metrics are
+    of a part of the run.
+    """
+    if run.scenario.get("measure_from_s") or run.scenario.get("measure_until_s"):
+        return 0.0
     rows = run.timeline
     waiting_s = np.diff(rows["time_s"]) * (rows["jobs_waiting"][:-1] > 0)
     whole_gpu_s = float(waiting_s.sum()) * run.metric("gpus")

@@ -269,7 +269,7 @@ def _certainty(best: Best, equivalence: float) -> Iterator[str]:
     if open_ := [one for one in undecided if one not in best.passed_over]:
         # Each needs a number of its own; the pair that is decided first is the one to say.
         nearest = min(open_, key=lambda policy: best.others[policy].enough or math.inf)
-        what = nearest if len(open_) > 1 else "it"
+        what = f"it against {nearest}" if len(open_) > 1 else "it"
         more = what_may_decide(best.others[nearest], best.kind, what)
         yield f"undecided against {listed(open_)}" + (f" ({more})" if more else "")
     exact = best.exactly
@@ -307,7 +307,8 @@ def what_may_decide(compared: ComparedValues, kind: str = "replicates", what: st
     """
     more = more_needed(compared)
     kind = kind.removesuffix("s") if more == "about 1 more" else kind
-    return f"{more} {kind} would probably settle {what}" if more else ""
+    probably = "" if compared.enough is None else "probably "
+    return f"{more} {kind} would {probably}settle {what}" if more else ""
 
 
 def more_needed(compared: ComparedValues) -> str:
@@ -315,5 +316,5 @@ def more_needed(compared: ComparedValues) -> str:
     if compared.verdict != UNDECIDED:
         return ""
     if compared.enough is None:
-        return f"more than {MOST_REPLICATES:,}"
+        return f"not even {MOST_REPLICATES:,}"
     return f"about {compared.enough - compared.replicates:,} more"

@@ -92,12 +92,10 @@ def test_the_lowest_is_held_against_the_next_and_the_highest() -> None:
     ]
 
 
-def test_a_level_of_the_users_own_keeps_its_name() -> None:
-    far = run_with({"pod": 3.0, "machine": 1.0}, comm_kept_mean_s=40.0)
-    assert (
-        "Placements on the level pod took 75 % of the GPU time under far"
-        in (compared(near=run_with({"machine": 4.0}), far=far)[0])
-    )
+def test_levels_of_a_cluster_file_keep_their_names() -> None:
+    near, far = run_with({"machine": 4.0}), run_with({"network": 3.0}, comm_kept_mean_s=40.0)
+    far.scenario["cluster"] = "pods.yaml"  # what lies below its root need not be racks
+    assert "Placements on the level network took 100 % of" in compared(near=near, far=far)[0]
 
 
 def test_less_of_a_part_is_told_as_less() -> None:

@@ -58,7 +58,7 @@ def test_of_several_undecided_pairs_the_nearest_verdict_is_told() -> None:
         for one, other in ((NEAR, NEARER), (NEAR, FAST), (NEARER, FAST))
     ])  # fmt: skip
     near, nearer = (one.enough or math.inf for one in verdicts[1:])
-    assert f" would probably settle {'near' if near < nearer else 'nearer'})" in told
+    assert f" would probably settle it against {'near' if near < nearer else 'nearer'})" in told
 
 
 def test_all_metrics_are_one_family() -> None:

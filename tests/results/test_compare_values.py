@@ -127,7 +127,7 @@ def test_soonest_is_the_least_count_that_decides_if_nothing_changes(offset: floa
 def test_more_than_ten_thousand_replicates_are_no_number() -> None:
     compared = compare_values([1.0] * 6, np.exp([5.0, -5.0, 4.0, -4.0, 3.0, -3.001]))
     assert (compared.verdict, compared.enough) == ("undecided", None)
-    words = "more than 10,000 seeds would probably settle it"
+    words = "not even 10,000 seeds would settle it"
     assert what_may_decide(compared, "seeds") == words
 
 

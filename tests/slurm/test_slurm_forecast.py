@@ -216,6 +216,13 @@ def test_the_next_run_is_longer_than_all_that_were_seen_once_in_so_many(
     assert max(drawn) == pytest.approx(600.0, abs=5)
 
 
+def test_without_a_limit_the_next_run_takes_at_most_twice_as_long() -> None:
+    times = RunTimes(Observed("ann", "a", None, 10.0 * n, has_ended=True) for n in range(1, 11))
+    drawn = [times.draw("ann", "a", None, (k + 0.5) / 1100) for k in range(1100)]
+    assert sum(x > 100.0 for x in drawn) == 100
+    assert max(drawn) == pytest.approx(200.0, abs=2)
+
+
 def test_the_most_specific_group_with_enough_ends_is_taken() -> None:
     times = law([100.0] * 10)
     assert times.group("ann", "a7", 600.0) == ("user, name and limit", 10)

@@ -10,8 +10,8 @@ known of them: that they run longer than that (the product-limit estimator; Kapl
 
 Of n runs the longest is no bound: the next one is longer than all with probability 1 / (n + 1)
 (Hill, *Posterior distribution of percentiles*, 1968; with runs that have not ended, Coolen and Yan,
-2004). Then it lies anywhere between the longest that ended and the limit. A job that still runs is
-beyond most runs, so that for it this matters most.
+2004). Then it lies anywhere between the longest that ended and the limit, or twice that time where
+there is no limit. A job that still runs is beyond most runs, so that for it this matters most.
 
 Jobs of a batch (same user, name and limit) may be alike, such as those of a sweep: `likeness`.
 
@@ -105,7 +105,7 @@ class RunTimes:
             draws = self._draws
             weights = None if draws is None else draws.exponential(size=len(members))
             next_one = 1.0 if draws is None else float(draws.exponential())
-            self._laws[key] = _Law(members, weights, next_one)
+            self._laws[key] = _Law(members, weights, next_one, limited=bool(key[-1]))
         return self._laws[key]
 
 
@@ -113,7 +113,12 @@ class _Law:
     """Run times with the probability that a job runs longer, at each end that was seen."""
 
     def __init__(
-        self, members: Sequence[tuple[float, bool]], weights: Floats | None, next_one: float
+        self,
+        members: Sequence[tuple[float, bool]],
+        weights: Floats | None,
+        next_one: float,
+        *,
+        limited: bool,
     ) -> None:
         times = np.array([time for time, _ in members])
         ended = np.array([ended for _, ended in members])
@@ -125,7 +130,8 @@ class _Law:
         left = np.append(np.cumsum(weights[order][::-1])[::-1], 0.0) + next_one
         at_risk = left[np.searchsorted(times[order], self.times, side="left")]
         self.beyond: Floats = np.cumprod(1 - counts / at_risk, dtype=np.float64)
-        self._longest = max(1.0, float(times.max()))
+        longest = float(times.max())
+        self._longest = max(1.0, longest) if limited else 2 * longest
 
     def seen_beyond(self, time: float) -> bool:
         """Whether a job ended that ran longer."""
