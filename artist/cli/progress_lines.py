@@ -100,7 +100,9 @@ class RunsDone:
 def within(budget: TimeBudget, left_s: float | None, words: str) -> str:
     """What is left under a budget: `words` of `left_s` seconds if these are fewer."""
     if not budget():
-        return f"; --budget {budget.text} is over, so only runs that have begun are made"
+        return (
+            f"; --budget {budget.text} is over: runs that have begun are finished, no others begin"
+        )
     if left_s is not None and left_s <= budget.left_s:
         return words
     return f"; --budget {budget.text} lets runs begin for {duration(budget.left_s)} more"

@@ -33,19 +33,25 @@ def remarks(scenario: Scenario) -> list[str]:
 
 def unread_quotas(scenario: Scenario) -> str:
     """A sentence if tenants have quotas that the policy does not keep."""
-    from artist.run import build_policy
-
-    if not scenario.tenants or getattr(build_policy(scenario), "has_quotas", False):
+    if not scenario.tenants or _keeps_quotas(scenario):
         return ""
     return f"{scenario.policy} keeps no quotas of tenants; quota({scenario.policy}) does."
 
 
-def without_tenant(scenario: Scenario) -> str:
-    """A sentence if a scenario names tenants and some job, or all, belong to none."""
+def _keeps_quotas(scenario: Scenario) -> bool:
+    from artist.run import build_policy
+
+    return bool(getattr(build_policy(scenario), "has_quotas", False))
+
+
+def without_tenant(scenarios: Iterable[Scenario]) -> str:
+    """A sentence if scenarios of one trace name tenants and some job, or all, belong to none."""
     from artist.run import build_cluster, build_fabric, build_trace
 
-    if not scenario.tenants:
+    named = [one for one in scenarios if one.tenants]
+    if not named:
         return ""
+    scenario = named[0]
     jobs = build_trace(scenario, build_cluster(scenario, build_fabric(scenario))).jobs
     count = sum(job.tenant is None for job in jobs)
     if not count:
@@ -56,9 +62,10 @@ def without_tenant(scenario: Scenario) -> str:
             "the trace."
         )
     belong = "belongs" if count == 1 else "belong"
+    above = ", which counts as above quota" if any(map(_keeps_quotas, named)) else ""
     return (
-        f"{count:,} of {counted(len(jobs), 'job')} {belong} to no tenant, which counts as above "
-        "quota; fill in the tenant in the trace."
+        f"{count:,} of {counted(len(jobs), 'job')} {belong} to no tenant{above}; fill in the "
+        "tenant in the trace."
     )
 
 

@@ -103,7 +103,7 @@ def communication_sentence(summary: Mapping[str, Any]) -> str:
     return (
         f"Jobs held {100 * held:.1f} % of the cluster's GPU time. Of that, "
         f"{100 * communicating / held:.1f} % went into communication that computing does not "
-        "hide, inside machines and between them; of the jobs' running time, not weighed by GPUs, "
+        "hide, inside machines and between them. Of the jobs' running time, not weighted by GPUs, "
         f"it is {100 * summary['comm_time_share']:.1f} % (comm_time_share)."
     )
 
@@ -179,13 +179,14 @@ def contention_sentence(summary: Mapping[str, Any], scenario: Scenario) -> str:
     if max(mean, p95) < _LEAST_SLOWDOWN:
         lost = "less than 1 s" if lost_h * HOUR < 1 else time_text(lost_h * HOUR)
         return (
-            f"Jobs lost next to nothing to each other on links: {lost} in all, under "
-            f"{100 * _LEAST_SLOWDOWN:g} % of their run times (contention {summary['contention']})."
+            f"Jobs lost {lost} in all to each other on links; each ran less than "
+            f"{100 * _LEAST_SLOWDOWN:g} % longer, on average and at the 95th percentile of jobs "
+            f"(contention {summary['contention']})."
         )
     return (
-        f"Jobs lost {lost_h:,.{1 if lost_h >= 10 else 3}f} job-hours to each other on links, and "
-        f"so ran {100 * mean:.2f} % longer on average, {100 * p95:.2f} % at the 95th percentile "
-        f"(contention {summary['contention']})."
+        f"Jobs lost {lost_h:,.{1 if lost_h >= 10 else 3}f} job-hours to each other on links; each "
+        f"ran {100 * mean:.2f} % longer on average, {100 * p95:.2f} % at the 95th percentile "
+        f"of jobs (contention {summary['contention']})."
     )
 
 

@@ -20,12 +20,15 @@ Table = tuple[str, Sequence[str], Sequence[Sequence[object]]]
 
 
 def answer(found: WhatIf) -> list[str]:
-    """Three lines: what the best change does, who loses by it, how far that can be trusted."""
+    """What the best change does, who loses by it, which jobs count if some are cancelled, and how
+    far that can be trusted; a line each.
+    """
     every = found.groups()[0]
     best = min(found.outcomes, key=lambda one: found.compared(one, every).other)
     among = f" Of {len(found.outcomes)} changes, that is the shortest." * (len(found.outcomes) > 1)
     first = f"{best.change}: {_change_of_wait(found, best)}.{among}"
-    return [first, _who_pays(found, best), f"Trust: {found.replay.sentence()}."]
+    trust = f"Trust: {found.replay.sentence()}."
+    return [first, _who_pays(found, best), *_cancelled(found), trust]
 
 
 def _change_of_wait(found: WhatIf, outcome: Outcome) -> str:
@@ -74,7 +77,7 @@ def _certainty(found: WhatIf, outcome: Outcome, compared: BlockDifference) -> st
 
 def _who_pays(found: WhatIf, outcome: Outcome) -> str:
     losses = found.losses(outcome)
-    worse = "Nobody waits longer"
+    worse = "Nobody waits longer" + ("" if found.finish.all() else " for jobs that finish")
     if losses:
         named = listed([_loss(x) for x in losses[:_MOST_LOSERS]])
         rest = len(losses) - _MOST_LOSERS
@@ -85,19 +88,20 @@ def _who_pays(found: WhatIf, outcome: Outcome) -> str:
     done = f"{hours if gained else 'as many GPU-hours'} are done when the last job arrives"
     lost = changed[1] - present[1]
     also = f", {short(abs(lost))} {'more' if lost > 0 else 'less'} are lost" if lost else ""
-    return f"{worse}; {done}{also}.{_cancelled(found)}"
+    return f"{worse}; {done}{also}."
 
 
-def _cancelled(found: WhatIf) -> str:
-    """How many jobs are cancelled in a phase, and that they are left out; empty if none are."""
+def _cancelled(found: WhatIf) -> list[str]:
+    """How many jobs are cancelled in a phase, and whose waits are left; nothing if none are."""
     if found.finish.all():
-        return ""
+        return []
+    outcomes = {"at present": found.present, **{f"under {x.change}": x for x in found.outcomes}}
     counts = [
-        f"{short(float(one.cancelled.sum(axis=1).mean()))} under {one.change}"
-        for one in (found.present, *found.outcomes)
+        f"{short(float(x.cancelled.sum(axis=1).mean()))} {how}" for how, x in outcomes.items()
     ]
-    left = counted(int(found.finish.sum()), "job")
-    return f" Cancelled: {listed(counts)}; waits are those of {left} that finished under all."
+    left = int(found.finish.sum())
+    jobs = "1 job that finishes" if left == 1 else f"{left:,} jobs that finish"
+    return [f"Cancelled per phase: {listed(counts)}; waits are of the {jobs} in all cases."]
 
 
 def _loss(loss: Loss) -> str:

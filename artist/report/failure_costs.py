@@ -24,7 +24,6 @@ from artist.results.statistics.compare_values import (
     UNDECIDED,
 )
 from artist.results.terms.number_text import short
-from artist.units import counted
 
 SETTING = "failures"
 
@@ -64,8 +63,7 @@ def losses(failed: Mapping[str, Failed]) -> str:
     """What each variant lost to failures, and to the checkpoints that save work from them."""
     told = of_losses(failed)
     costs = [
-        f"{short(one.lost_gpu_h)} GPU-hours of work{_written(one)} with {variant} "
-        f"({counted(round(one.stopped), 'stop')} of jobs)"
+        f"{short(one.lost_gpu_h)} GPU-hours of work{_written(one)} with {variant}{_stops(one)}"
         for variant, one in ((variant, failed[variant]) for variant in told)
     ]
     writes = any(one.checkpoint_gpu_h for one in failed.values())
@@ -94,16 +92,27 @@ def _happened(failed: Failed) -> bool:
 
 def _parts(failed: Failed, without: Failed) -> str:
     """GPU-hours of each kind; in brackets those that there are without failures too."""
-    stops = counted(round(failed.stopped), "stop")
-    parts = [f"{short(failed.lost_gpu_h)} GPU-hours of lost work ({stops} of jobs)"]
-    for what, here, there in (
-        ("of checkpoints", failed.checkpoint_gpu_h, without.checkpoint_gpu_h),
-        ("of restarts", failed.restart_gpu_h, without.restart_gpu_h),
-    ):
-        if here:
-            beside = f" ({short(there)} without failures)" if there else ""
-            parts.append(f"{short(here)} {what}{beside}")
-    return ", ".join([*parts, f"{short(failed.out_gpu_h)} out of service"])
+    parts = [
+        (failed.lost_gpu_h, "of lost work", _stops(failed)),
+        (failed.checkpoint_gpu_h, "of checkpoints", _beside(without.checkpoint_gpu_h)),
+        (failed.restart_gpu_h, "of restarts", _beside(without.restart_gpu_h)),
+        (failed.out_gpu_h, "out of service", ""),
+    ]
+    some = [(hours, f"{what}{beside}") for hours, what, beside in parts if hours]
+    if not some:
+        return "no GPU-hours"
+    (first, what), *others = some
+    told = [f"{short(first)} GPU-hours {what}", *(f"{short(x)} {what}" for x, what in others)]
+    return " and ".join(told) if len(told) == 2 else ", ".join(told)
+
+
+def _stops(failed: Failed) -> str:
+    """` (6 stops of jobs)`, on average."""
+    return f" ({short(failed.stopped)} stop{'' if failed.stopped == 1 else 's'} of jobs)"
+
+
+def _beside(there_gpu_h: float) -> str:
+    return f" ({short(there_gpu_h)} without failures)" if there_gpu_h else ""
 
 
 def _change(comparison: Comparison, metric: str, variant: str) -> str:

@@ -35,13 +35,15 @@ def cancelled_sentence(summaries: Iterable[Mapping[str, Any]]) -> str:
 
 def no_verdict(cancelled: Mapping[str, float]) -> str:
     """Why runs that cancelled jobs are not judged; `cancelled`: variant -> jobs in a run."""
-    told = [f"{short(count)} under {variant}" for variant, count in cancelled.items() if count]
+    told = [
+        f"{short(count)} a run under {variant}" for variant, count in cancelled.items() if count
+    ]
     rest = len(cancelled) - len(told)
     told += ["none under the others" if rest > 1 else "none under the other"] if rest else []
     return (
-        f"No verdict, since jobs were cancelled, in a run {listed(told)}: means and "
-        "makespan are of those that finished, which are other jobs. Let the policy requeue them "
-        "(PreemptMode=REQUEUE) to compare."
+        f"No verdict: jobs were cancelled ({listed(told)}), so the figures are of different jobs. "
+        "Slurm cancels preempted jobs where PreemptMode, of the cluster, QOS or partition, is "
+        "CANCEL, and those that may not be requeued: --no-requeue, salloc, srun, or JobRequeue=0."
     )
 
 

@@ -501,6 +501,9 @@ def test_where_failures_vary_the_answer_is_what_they_cost(capsys) -> None:
         "f.yaml costs, in a run on average: 31.5 GPU-hours of lost work (6 stops of jobs), 7.25 of "
         "checkpoints (7 without failures), 5 of restarts, 12 out of service."
     )
+    rare = some._replace(stopped=0.4, checkpoint_gpu_h=0.0, restart_gpu_h=0.0)
+    rarely, _ = answer(replace(asked, failed={**asked.failed, "f.yaml": rare}))
+    assert rarely.endswith("31.5 GPU-hours of lost work (0.4 stops of jobs) and 12 out of service.")
     assert change.startswith("JCT mean against none, 10 h: with f.yaml it ")
     assert not any("Lost to failures" in one for one in notes(asked))
     print_comparison(asked)

@@ -61,7 +61,8 @@ def test_no_line_tells_more_time_than_a_budget_leaves(left_s: float | None, word
     told = RunsDone(foretold=lambda: left_s, budget=over("90s"))
     told(4, 24)
     assert told.words() == (
-        "4 of 24 runs done; --budget 90s is over, so only runs that have begun are made"
+        "4 of 24 runs done; --budget 90s is over: runs that have begun are finished, no others "
+        "begin"
     )
 
 

@@ -34,7 +34,7 @@ def test_steps_that_the_trace_does_not_state_are_no_measurements(artist, tmp_pat
         lines = (row.format(one) for row, one in zip(rows, more, strict=True))
         (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
         told.append(artist("sim", "--trace", "t.csv", "--racks", "1").stdout)
-    words = "Iteration times are those of steps that the trace does not state: 1 job without iterat"
+    words = "The trace states no iterations, so steps of at most 1 s are assumed; iteration times"
     assert [words in text for text in told] == [True, False]
 
 

@@ -90,8 +90,8 @@ def test_communication_is_one_figure_and_one_sentence() -> None:
     summary = {"gpu_allocated_share": 0.8, "gpu_communicating_share": 0.2, "comm_time_share": 0.9}
     assert communication_sentence(summary) == (
         "Jobs held 80.0 % of the cluster's GPU time. Of that, 25.0 % went into communication that "
-        "computing does not hide, inside machines and between them; of the jobs' running time, not "
-        "weighed by GPUs, it is 90.0 % (comm_time_share)."
+        "computing does not hide, inside machines and between them. Of the jobs' running time, not "
+        "weighted by GPUs, it is 90.0 % (comm_time_share)."
     )
 
 
@@ -148,6 +148,7 @@ def test_jobs_without_a_tenant_are_told_where_quotas_are(
     told = [
         line for line in ran.stdout.splitlines() if "to a tenant" in line or "no tenant" in line
     ]
+    assert "above quota" not in artist("sim", *asked[:-2], "--policy", "fifo").stdout
     assert len(told) == bool(words)
     assert not words or told[0].startswith(words)
 
@@ -170,19 +171,19 @@ def test_each_region_says_what_it_ran(artist, tmp_path) -> None:
     assert "by region" not in artist(*asked, "--racks", "2").stdout
 
 
-def test_what_would_be_printed_as_zero_is_told_as_next_to_nothing() -> None:
+def test_what_jobs_lose_is_a_share_of_each_ones_time_not_of_all() -> None:
     summary = {"contention": "mean", "contention_lost_job_h": 1e-5}
     summary |= {"contention_slowdown_mean": 1e-6, "contention_slowdown_p95": 2e-6}
     assert contention_sentence(summary, Scenario()) == (
-        "Jobs lost next to nothing to each other on links: less than 1 s in all, under 0.005 % of "
-        "their run times (contention mean)."
+        "Jobs lost less than 1 s in all to each other on links; each ran less than 0.005 % longer, "
+        "on average and at the 95th percentile of jobs (contention mean)."
     )
-    assert ": 36 s in all" in contention_sentence(
+    assert "lost 36 s in all" in contention_sentence(
         {**summary, "contention_lost_job_h": 0.01}, Scenario()
     )
     more = {**summary, "contention_lost_job_h": 2.5, "contention_slowdown_p95": 0.02}
     assert contention_sentence(more, Scenario()).startswith(
-        "Jobs lost 2.500 job-hours to each other on links, and so ran 0.00 % longer on average, 2"
+        "Jobs lost 2.500 job-hours to each other on links; each ran 0.00 % longer on average, 2.00"
     )
 
 

@@ -73,8 +73,9 @@ def test_sim_says_how_many_jobs_were_cancelled(tmp_path: Path) -> None:
 
 def test_compare_gives_no_verdict_and_says_how_many_each_cancelled(tmp_path: Path) -> None:
     told = command("compare", *options(tmp_path), "--policies", "slurm,fifo", "--quiet")
-    counts = "in a run 1 under slurm and none under the other: "
-    assert f"8 permutations No verdict, since jobs were cancelled, {counts}" in told
+    counts = "(1 a run under slurm and none under the other)"
+    assert f"8 permutations No verdict: jobs were cancelled {counts}, so the figures are" in told
+    assert "those that may not be requeued: --no-requeue, salloc, srun, or JobRequeue=0." in told
     assert "nothing is judged" in told
     assert not {"lowest", "surely", "exact"} & {*told.replace(",", " ").split()}
 

@@ -119,9 +119,10 @@ def test_jobs_that_a_change_cancels_are_counted_and_in_no_mean(tmp_path: Path) -
     ]  # fmt: skip
     compared = one.compared(cancelling, one.groups()[0])
     assert compared.baseline == compared.other  # that of ben, whom nobody hinders
-    assert answer(one)[1].endswith(
-        " Cancelled: 0 under present and 1 under config.PreemptMode=CANCEL; waits are those of "
-        "1 job that finished under all."
+    assert answer(one)[1].startswith("Nobody waits longer for jobs that finish;")
+    assert answer(one)[2] == (
+        "Cancelled per phase: 0 at present and 1 under config.PreemptMode=CANCEL; waits are of the "
+        "1 job that finishes in all cases."
     )
     # What ann's job did until ben's came is lost in both, and her second run only in the present.
     assert cancelling.gpu_hours(1e6)[0] == pytest.approx(8 * 40 / 3600)

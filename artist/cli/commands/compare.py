@@ -211,8 +211,7 @@ def compare(
             _print_across(made, worlds, assumptions=assumptions, all_=all_)
         else:
             shared = sharing(one.scenario for one in variants)
-            named = next((one.scenario for one in variants if one.scenario.tenants), chosen)
-            remarked = [without_tenant(named), shared]
+            remarked = [without_tenant(one.scenario for one in variants), shared]
             compared = made.comparisons[""]
             cut = what_a_budget_cut(compared, time_budget, times.longest_s)
             _print(compared, chosen, prices, remarked, cut, named=metrics is not None, all_=all_)

@@ -138,14 +138,12 @@ def sim(
         if sentence := slowest_job_sentence(jobs_done, result.tables["placements"]):
             print_text(sentence)
         if steps:
-            print_text(
-                f"Iteration times are those of steps that the trace does not state: {steps}."
-            )
+            print_text(f"{steps}; iteration times are of these.")
         _print_other_fabric(chosen)
         for remark in (
             *remarks(chosen),
             unread_quotas(chosen),
-            without_tenant(chosen),
+            without_tenant([chosen]),
             sharing([chosen]),
         ):
             if remark:

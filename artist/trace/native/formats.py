@@ -210,7 +210,7 @@ def _simple(table: Table) -> Work:
             f"{counted(len(table), 'job')} without iterations: steps of at most 1 s "
             "(the share of communication is the model's, whatever the step)"
         )
-        steps = warnings[0]
+        steps = "The trace states no iterations, so steps of at most 1 s are assumed"
     models = table.texts_or("model", UNKNOWN_MODEL)
     if unnamed := models.count(UNKNOWN_MODEL):
         warnings.append(
