@@ -153,10 +153,14 @@ def print_sentences(summary: Mapping[str, Any], scenario: Scenario) -> None:
         print_text(_lacking(scenario, lacking.split()))
 
 
-def tenants_sentence(tenants: Table) -> str:
-    """How long the jobs of each tenant waited, the longest wait first; empty if none had jobs."""
-    rows = zip(tenants["tenant"], tenants["jobs"], tenants["queue_delay_mean_s"], strict=True)
-    waits = sorted((-round(float(wait_s), 3), str(name)) for name, jobs, wait_s in rows if jobs)
+def tenants_sentence(tenants: Table, finished: Table) -> str:
+    """How long the jobs of each tenant waited, the longest wait first; empty if none finished.
+
+    `finished`: the table of jobs without those that were cancelled, whose waits are no means.
+    """
+    rows = zip(tenants["tenant"], tenants["queue_delay_mean_s"], strict=True)
+    some = set(finished["tenant"])
+    waits = sorted((-round(float(wait_s), 3), str(name)) for name, wait_s in rows if name in some)
     if not waits:
         return ""
     unit = time_unit(-waits[0][0], days=FEW_DAYS)

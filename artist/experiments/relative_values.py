@@ -89,6 +89,7 @@ def _absolute(scenario: Scenario, key: str, text: str) -> Mapping[str, Any]:
 
     A level's bandwidth and latency have their plain keys, since the sum has no unit.
     """
+    now = _present(scenario, key)
     match = _RELATIVE.fullmatch(text)
     assert match is not None
     sign, number, unit = match[1], float(match[2]), match[3].strip()
@@ -102,7 +103,6 @@ def _absolute(scenario: Scenario, key: str, text: str) -> Mapping[str, Any]:
     elif sign == "+" and name in QUANTITIES:
         example = QUANTITIES[name].example
         raise ConfigError(f"{where}: the number needs a unit, such as +{example}")
-    now = _present(scenario, key)
     prefix = ""
     if key == "arrivals":
         rate = ARRIVALS.fullmatch(str(now))

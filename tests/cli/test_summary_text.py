@@ -112,17 +112,19 @@ def test_contention_without_effect_says_why(artist, fabric: str, why: str) -> No
 
 def test_the_mean_wait_of_each_tenant_is_told_the_longest_first() -> None:
     waits_s = [3600.0, 7200.0, 0.0, 0.0]
-    tenants = {"tenant": ["a", "b", "c", "idle"], "jobs": [1, 2, 3, 0]}
-    assert tenants_sentence({**tenants, "queue_delay_mean_s": waits_s}) == (
+    tenants = {"tenant": ["a", "b", "c", "cancelled"], "queue_delay_mean_s": waits_s}
+    assert tenants_sentence(tenants, {"tenant": ["a", "b", "c", "c"]}) == (
         "Mean wait of a job by tenant: b 120 min, a 60 min, c 0 min."
     )
-    many = {"tenant": [f"t{i}" for i in range(10)], "jobs": [1] * 10}
-    told = tenants_sentence({**many, "queue_delay_mean_s": [60.0 * (10 - i) for i in range(10)]})
+    many = {"tenant": [f"t{i}" for i in range(10)]}
+    waits_s = [60.0 * (10 - i) for i in range(10)]
+    told = tenants_sentence({**many, "queue_delay_mean_s": waits_s}, many)
     assert told.endswith(" and 2 other tenants less.")
 
 
 def test_without_jobs_of_tenants_no_wait_is_told() -> None:
-    assert tenants_sentence({"tenant": ["a"], "jobs": [0], "queue_delay_mean_s": [0.0]}) == ""
+    idle = {"tenant": ["a"], "queue_delay_mean_s": [0.0]}
+    assert tenants_sentence(idle, {"tenant": []}) == ""
 
 
 @pytest.mark.parametrize(

@@ -175,7 +175,9 @@ def test_what_is_no_assignment_is_refused(text: str) -> None:
         ("fabric.network.bandwidth", ["x2Gbit/s"], "expected x2, \\+2 or a value without sign"),
         ("calibration", ["+1"], "calibration is 'auto', and only a number"),
         ("racks", ["+2", "x1.125"], r"racks=\+2 and racks=x1.125 are the same scenario"),
-        ("racks", ["+0"], "as given and racks=\\+0 are the same scenario"),
+        ("racks", ["+0"], r"racks=\+0 is the scenario as given; leave it out"),
+        ("fabric.netwrk.bandwidth_gbps", ["x1", "x2"], "x1: .*did you mean 'network'"),
+        ("fabric.network.bandwidth_gbps", ["x1", "x2"], "bandwidth_gbps=x1: unknown setting"),
         ("rack", ["+1"], "unknown setting 'rack'"),
         (
             "restart_s",

@@ -87,6 +87,13 @@ def test_the_head_says_what_all_policies_do_or_none(
     assert " dally: as <code>a b</code> &lt; c.</p>" in page(study).decode()
 
 
+def test_counts_of_jobs_have_separators(one: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = group(read_runs([one]))
+    facts = {**lede(study), "jobs": [1234, 5678]}
+    monkeypatch.setattr(page_module, "lede", lambda _: facts)
+    assert "1,234 to 5,678 jobs on" in " ".join(page(study).decode().split())
+
+
 def test_every_setting_and_policy_has_its_timeline(runs: Path) -> None:
     data = embedded(page(group(read_runs([runs]))))
     assert set(data["packs"]) == {"0-0", "0-1", "1-0", "1-1"}

@@ -128,11 +128,13 @@ def sim(
         writes = "checkpoint_gpu_s" in summary
         if writes and (sentence := chosen_intervals_sentence(chosen, summary)):
             print_text(sentence)
-        if "tenants" in result.tables and (sentence := tenants_sentence(result.tables["tenants"])):
+        jobs_done = finished_jobs(result.tables["jobs"])
+        if "tenants" in result.tables and (
+            sentence := tenants_sentence(result.tables["tenants"], jobs_done)
+        ):
             print_text(sentence)
         if sentence := regions_sentence(chosen, result.tables["jobs"], result.tables["placements"]):
             print_text(sentence)
-        jobs_done = finished_jobs(result.tables["jobs"])
         if sentence := last_job_sentence(jobs_done, summary["makespan_s"]):
             print_text(sentence)
         if sentence := slowest_job_sentence(jobs_done, result.tables["placements"]):

@@ -275,7 +275,10 @@ def _cell(value: object) -> object:
 
 def _how_far(result: SweepResult | None, out: Path) -> str:
     """How far the sweep is, in words that follow "interrupted"."""
+    from artist.results.run_directory import MANIFEST
+
     if result is None:
         return "before the first run; nothing was written"
-    done = result.skipped + result.done
+    # Workers may have finished runs that nobody has asked for yet.
+    done = len(list((out / "runs").glob(f"[!.]*/{MANIFEST}"))) - result.outside
     return f"with {done} of {counted(result.total, 'run')} done in {out}; add --resume to go on"

@@ -133,6 +133,10 @@ def of_settings(scenario: Scenario, vary: Mapping[str, Sequence[Any]]) -> list[V
         variants.append(Variant(label or AS_GIVEN, made, told))
         same = seen.setdefault(made.model_dump_json(), variants[-1].label)
         if same != variants[-1].label or len({one.label for one in variants}) < len(variants):
+            if same == AS_GIVEN:
+                raise ConfigError(
+                    f"{where}: {variants[-1].label} is the scenario as given; leave it out"
+                )
             raise ConfigError(
                 f"{where}: {same} and {variants[-1].label} are the same scenario; give each value "
                 "once"
