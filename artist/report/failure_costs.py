@@ -23,7 +23,7 @@ from artist.results.statistics.compare_values import (
     TOO_FEW,
     UNDECIDED,
 )
-from artist.results.terms.number_text import short
+from artist.results.terms.number_text import listed, short
 
 SETTING = "failures"
 
@@ -49,14 +49,22 @@ def failure_costs(comparison: Comparison, metric: str | None) -> Iterator[str]:
     failed = {name: one for name, one in comparison.failed.items() if _happened(one)}
     none = next((name for name in comparison.variants if name not in failed), None)
     without = comparison.failed.get(none or "", Failed(0, 0, 0))
-    for variant in of_losses(failed):
+    told = of_losses(failed)
+    for variant in told:
         yield f"{variant} costs, in a run on average: {_parts(failed[variant], without)}."
-    if metric is None:
-        return
+    if rest := len(failed) - len(told):
+        yield f"And {rest} more, whose lost work and checkpoints lie between these."
     baseline, *others = comparison.variants
+    others = [name for name in others if name in told or name not in failed]
+    if metric is None or not others:
+        return
     mean = value_text(metric, comparison.means(metric)[baseline])
-    changes = [_change(comparison, metric, one) for one in others[:MOST_TOLD]]
-    yield f"{metric_name(metric)} against {baseline}, {mean}: {'; '.join(changes)}."
+    by_change: dict[str, dict[str, str]] = {}
+    for variant in others:
+        word, interval = _change(comparison, metric, variant)
+        by_change.setdefault(word, {})[variant] = interval
+    changes = "; ".join(_with(word, found) for word, found in by_change.items())
+    yield f"{metric_name(metric)} against {baseline}, {mean}: {changes}."
 
 
 def losses(failed: Mapping[str, Failed]) -> str:
@@ -115,13 +123,21 @@ def _beside(there_gpu_h: float) -> str:
     return f" ({short(there_gpu_h)} without failures)" if there_gpu_h else ""
 
 
-def _change(comparison: Comparison, metric: str, variant: str) -> str:
-    """`with f.yaml it does not surely change, -2.7 % [-7.1 .. +2.0]`."""
+def _with(word: str, intervals: Mapping[str, str]) -> str:
+    """`with f.yaml it surely rises, +2.7 % [...]`; of several `with a (...) and b (...) it ...`."""
+    if len(intervals) == 1:
+        ((variant, interval),) = intervals.items()
+        return f"with {variant} it {word}{interval and f', {interval}'}"
+    told = [f"{name}{interval and f' ({interval})'}" for name, interval in intervals.items()]
+    return f"with {listed(told)} it {word}"
+
+
+def _change(comparison: Comparison, metric: str, variant: str) -> tuple[str, str]:
+    """`does not surely change` and `-2.7 % [-7.1 .. +2.0]`, which is empty if nothing changes."""
     compared = comparison.differences[variant][metric]
     word = _CHANGES.get(compared.verdict, "")
     if variant in comparison.exact(metric):
         word = "changes on this trace, whatever the order of machines"
     elif compared.verdict == NO_DIFFERENCE:
         word = f"changes by less than {share_text(comparison.equivalence)}"
-    text = f"with {variant} it {word}"
-    return text if compared.verdict == IDENTICAL else f"{text}, {interval_text(metric, compared)}"
+    return word, "" if compared.verdict == IDENTICAL else interval_text(metric, compared)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -529,6 +530,20 @@ def test_how_failures_change_the_jct_is_told_with_its_verdict(hours: float, word
     *_, change = answer(replace(comparison, failed={"f.yaml": Failed(1, 1, 1)}))
     assert f"with f.yaml {words}" in change
     assert change.endswith("].")
+
+
+def test_of_many_failures_costs_and_changes_are_of_the_same_variants() -> None:
+    lost = {"none": 0.0, "a": 5.0, "b": 2.0, "c": 7.0, "d": 6.0, "e": 9.0}
+    noise = np.exp(np.random.default_rng(7).normal(0, 0.05, (len(lost), 8)))
+    values = {
+        name: {"jct_mean_s": tuple(36_000 * row)} for name, row in zip(lost, noise, strict=True)
+    }
+    comparison = compared("failures", values, ORDERS, 0.02, None)
+    failed = {name: Failed(1, 1, hours) for name, hours in lost.items() if hours}
+    least, most, more, change = answer(replace(comparison, failed=failed))
+    assert (least[:7], most[:7]) == ("b costs", "e costs")
+    assert more == "And 3 more, whose lost work and checkpoints lie between these."
+    assert re.search(r": with b \(.*\] *\) and e \(.*\) it does not surely change\.$", change)
 
 
 def test_failures_that_change_nothing_say_so() -> None:
