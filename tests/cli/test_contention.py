@@ -45,9 +45,9 @@ def test_a_run_tells_what_contention_cost(artist, folder: Path) -> None:
     ran = artist(*arguments("--contention", "mean", "--out", "run", "--links")[:-1])
     assert ran.returncode == 0, ran.stderr
     summary = json.loads((folder / "run" / "summary.json").read_text())
-    longer = f"and so ran {100 * summary['contention_slowdown_mean']:.2f} % longer on average, "
+    longer = f"each ran {100 * summary['contention_slowdown_mean']:.2f} % longer on average, "
     told = " ".join((ran.stdout + ran.stderr).split())
-    assert f"job-hours to each other on links, {longer}" in told
+    assert f"job-hours to each other on links; {longer}" in told
     assert summary["contention"] == "mean"
     assert summary["contention_slowdown_mean"] > 0.01
     assert summary["contention_slowdown_p95"] >= summary["contention_slowdown_mean"]
