@@ -304,9 +304,9 @@ class LevelShares(NamedTuple):
             hops, sent = hops + both, sent + both
         words = [f"{hops} % is latency of hops", f"{sent} % bytes", f"{elsewhere} % other levels"]
         if both > 0:
-            words.append(f"{both} % ends only without both hops and bytes")
+            words.append(f"{both} % would go only with hops and bytes together")
         if both < 0:
-            words.append(f"{-both} % ends without either of hops and bytes")
+            words.append(f"{-both} % would go with either hops or bytes alone")
         return f"{', '.join(words[:-1])} and {words[-1]}"
 
 

@@ -126,7 +126,8 @@ def _alike(best: Best, comparison: Comparison) -> str:
     within = share_text(comparison.equivalence)
     told = f"{_named(names)} are alike within {within}: {metric_name(best.metric)} {values}"
     if best.passed_over:
-        told += f"; {' and '.join(best.passed_over)} {_takes_more(best, comparison)}"
+        others = " and ".join(best.passed_over)
+        told += f"; prefer {best.policies[0]}, since {others} {_takes_more(best, comparison)}"
     return told
 
 

@@ -168,7 +168,7 @@ def test_of_settings_that_are_alike_both_values_are_told() -> None:
     assert means[1] < means[0]
     assert low == (
         f"as given and bandwidth=x2 are alike within 2 %: JCT mean {means[0]} and {means[1]}; "
-        "bandwidth=x2 changes more settings."
+        "prefer as given, since bandwidth=x2 changes more settings."
     )
 
 

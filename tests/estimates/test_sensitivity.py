@@ -190,13 +190,13 @@ def test_communication_is_split_into_hops_and_bytes_of_a_level() -> None:
         ((0.85, 0.07, 0.08), "85 % is latency of hops, 7 % bytes and 8 % other levels"),
         (
             (0.1, 0.05, 0.25),
-            "10 % is latency of hops, 5 % bytes, 25 % other levels and 60 % ends only without "
-            "both hops and bytes",
+            "10 % is latency of hops, 5 % bytes, 25 % other levels and 60 % would go only with "
+            "hops and bytes together",
         ),
         (
             (0.6, 0.5, 0.0),
-            "50 % is latency of hops, 40 % bytes, 0 % other levels and 10 % ends without either of "
-            "hops and bytes",
+            "50 % is latency of hops, 40 % bytes, 0 % other levels and 10 % would go with either "
+            "hops or bytes alone",
         ),
     ],
 )
