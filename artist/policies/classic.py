@@ -59,7 +59,8 @@ class Classic(BasePolicy):
     """A policy made of an order, a rule of preemption and a placer."""
 
     Options: ClassVar = ClassicOptions
-    reads_hosts = reads_shares = True
+    reads_hosts = True
+    reads_shares = True
 
     def __init__(self, options: ClassicOptions) -> None:
         self.options = options

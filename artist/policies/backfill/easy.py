@@ -38,7 +38,8 @@ class Easy(BasePolicy):
     """EASY backfilling under any order."""
 
     Options: ClassVar = BackfillOptions
-    reads_hosts = reads_shares = True
+    reads_hosts = True
+    reads_shares = True
 
     def __init__(self, options: BackfillOptions) -> None:
         self.options = options

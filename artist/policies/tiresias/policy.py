@@ -82,7 +82,8 @@ class Tiresias(BasePolicy):
     """Tiresias with leases."""
 
     Options: ClassVar = TiresiasOptions
-    reads_hosts = reads_shares = True
+    reads_hosts = True
+    reads_shares = True
 
     def __init__(self, options: TiresiasOptions) -> None:
         self.options = options
