@@ -138,9 +138,11 @@ def communication_warning(share: float, calibration: str = "", fabric: str = "")
         advice += ", and look at which models cause it (jobs.parquet: comm_s, run_s)"
     else:
         advice += " and without the calibration (--calibration none)"
+    # So many digits that the two differ.
+    places = 0 if round(100 * share) > round(100 * MOST_MEASURED) else 2
     return (
-        f"No measured machine communicates for {100 * share:.0f} % of its time (T4: at most "
-        f"{100 * MOST_MEASURED:.0f} %). {advice}."
+        f"No measured machine communicates for {100 * share:.{places}f} % of its time (T4: at most "
+        f"{100 * MOST_MEASURED:.{places}f} %). {advice}."
     )
 
 

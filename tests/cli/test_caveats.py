@@ -274,8 +274,9 @@ def test_a_job_that_is_spread_too_far_is_named_with_what_avoids_it() -> None:
 def test_more_communication_than_any_measured_machine_has_gets_a_warning() -> None:
     assert not communication_warning(0.82)
     assert communication_warning(0.95).startswith(
-        "No measured machine communicates for 95 % of its time (T4: at most "
+        "No measured machine communicates for 95 % of its time (T4: at most 82 %"
     )
+    assert "for 82.12 % of its time (T4: at most 82.00 %)" in communication_warning(0.8212)
 
 
 def test_the_warning_about_communication_proposes_nothing_that_the_run_has() -> None:
