@@ -83,7 +83,11 @@ class PlacementRow(NamedTuple):
     def sharers(self) -> float:
         """By what its GPU time is divided: the number of jobs that hold these GPUs in equal shares,
         1 if it has them to itself; or 1 / its share."""
-        return 1 + len(self.beside) if self.gpu_milli == GPU_MILLI else GPU_MILLI / self.gpu_milli
+        return (
+            1 + len(self.beside)
+            if self.gpu_milli == GPU_MILLI
+            else float(GPU_MILLI) / float(self.gpu_milli)
+        )
 
     def share(self, gpu_ticks: int) -> int:
         """Of GPU-ticks on these GPUs those that count for the job, rounded down."""
