@@ -20,15 +20,16 @@ Table = tuple[str, Sequence[str], Sequence[Sequence[object]]]
 
 
 def answer(found: WhatIf) -> list[str]:
-    """What the best change does, who loses by it, which jobs count if some are cancelled, and how
-    far that can be trusted; a line each.
+    """What the best change does, who loses by it, what other links change, which jobs count if some
+    are cancelled, and how far that can be trusted; a line each.
     """
     every = found.groups()[0]
     best = min(found.outcomes, key=lambda one: found.compared(one, every).other)
     among = f" Of {len(found.outcomes)} changes, that is the shortest." * (len(found.outcomes) > 1)
     first = f"{best.change}: {_change_of_wait(found, best)}.{among}"
     trust = f"Trust: {found.replay.sentence()}."
-    return [first, _who_pays(found, best), *_cancelled(found), trust]
+    links = [text for one in found.outcomes for text in _on_links(one)]
+    return [first, _who_pays(found, best), *links, *_cancelled(found), trust]
 
 
 def _change_of_wait(found: WhatIf, outcome: Outcome) -> str:
@@ -89,6 +90,23 @@ def _who_pays(found: WhatIf, outcome: Outcome) -> str:
     lost = changed[1] - present[1]
     also = f", {short(abs(lost))} {'more' if lost > 0 else 'less'} are lost" if lost else ""
     return f"{worse}; {done}{also}."
+
+
+def _on_links(outcome: Outcome) -> list[str]:
+    """What other links do to run times, and to how much of the GPU time; nothing without any."""
+    links = outcome.links
+    if links is None:
+        return []
+    rest = "; all others keep their run times" if links.known < 1 else ""
+    takes = (
+        f"which take {percent(abs(links.change))} % {'more' if links.change > 0 else 'less'}"
+        if links.change
+        else "which stay as they are"
+    )
+    return [
+        f"{outcome.change}: models are known of jobs with {percent(links.known)} % of the "
+        f"GPU-hours, {takes}{rest}."
+    ]
 
 
 def _cancelled(found: WhatIf) -> list[str]:
@@ -160,6 +178,8 @@ def page(found: WhatIf, folder: str) -> str:
             "",
             f"{_change_of_wait(found, outcome)}.".capitalize(),
         ]
+        for text in _on_links(outcome):
+            lines += ["", text]
         if losses := found.losses(outcome):
             lines += ["", _line(("worse off", "jobs", "present", "changed")), _line(["---"] * 4)]
             lines += [
@@ -199,6 +219,10 @@ def as_json(found: WhatIf) -> dict[str, Any]:
                 "phases_that_agree": found.same_sign(outcome),
                 "gpu_hours_done": done,
                 "gpu_hours_lost": lost,
+                "links": None if outcome.links is None else {
+                    "share_of_gpu_hours_known": outcome.links.known,
+                    "change_of_these": outcome.links.change,
+                },
                 "worse_off": [
                     {"who": x.who, "jobs": x.jobs, "present_s": x.present_s,
                      "changed_s": x.changed_s}

@@ -139,7 +139,7 @@ def test_jobs_that_a_change_cancels_are_counted_and_in_no_mean(tmp_path: Path) -
         ("rack=+2", "'rack' cannot be changed .did you mean 'racks'.*; expected racks, machines"),
         ("machnes=+1", r"'machnes' cannot be changed .did you mean 'machines'"),
         ("machines", "expected KEY=VALUE"),
-        ("fabric=h100", "the log does not say which models"),
+        ("fabric=h100", "nobody knows on which links"),
         ("policy=daly", "did you mean 'dally'"),
         ("policy=fifo qos.high.priority=1", "only policy slurm reads qos.high.priority"),
         ("qos.hihg.priority=1", "did you mean 'high'"),

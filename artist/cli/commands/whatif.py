@@ -22,8 +22,20 @@ def whatif(
             "--change",
             metavar="KEY=VALUE",
             help="racks=+2, machines=+8, qos.NAME.GrpTRES=, account.NAME.shares=x2, "
-            "config.KEY=, policy= ... Those of one --change, with blanks between them, are made "
-            "together.",
+            "config.KEY=, policy=, fabric= ... Those of one --change, with blanks between them, "
+            "are made together.",
+        ),
+    ] = None,
+    fabric: Annotated[
+        str | None,
+        typer.Option(help="The links that the jobs had, if others are asked for with fabric=."),
+    ] = None,
+    models: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="'train-*=bert-large',...",
+            help="Names of jobs (* is any text), account:NAME or gpus:N = artist's model, for "
+            "fabric=.",
         ),
     ] = None,
     out: Annotated[
@@ -52,7 +64,10 @@ def whatif(
     if out is not None:
         check_new_file(out, "--out", overwrite=overwrite)
     with TemporaryDirectory() as inputs:
-        found = what_if(folder, Path(inputs), changes, keep_names=keep_names, phases=phases)
+        found = what_if(
+            folder, Path(inputs), changes, keep_names=keep_names, phases=phases, fabric=fabric,
+            models=options.pairs_of("models", models or ()),
+        )  # fmt: skip
         if out is not None:
             write_whole(out, page(found, str(folder)))
         if format_ is Format.JSON:

@@ -8,9 +8,10 @@ as long as its last run did.
 from __future__ import annotations
 
 import gzip
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -27,6 +28,7 @@ from artist.trace.read import read_trace
 
 if TYPE_CHECKING:
     from artist.trace.native.trace import Trace
+    from artist.workload.job import Job
 
 _NEEDED = ("JobID", "Submit", "Start")
 
@@ -47,13 +49,24 @@ class Recording:
     settings: Mapping[str, Any]
     """Of a scenario under the policy `slurm`."""
 
+    @property
+    def jobs(self) -> Iterator[Job]:
+        """The jobs as `slurm` runs them: one that loses its run begins again, so in one step."""
+        return (replace(x, compute_s=x.ideal_s, iterations=1) for x in self.trace.jobs)
+
 
 def read_recording(
-    folder: Path, inputs: Path, *, keep_names: bool = False, log: Path | None = None
+    folder: Path,
+    inputs: Path,
+    *,
+    keep_names: bool = False,
+    log: Path | None = None,
+    models: Mapping[str, str] = MappingProxyType({}),
 ) -> Recording:
     """The recording in a folder. Its cluster file and its trace are written to `inputs`.
 
-    `log` is a text of sacct in place of the folder's.
+    `log` is a text of sacct in place of the folder's. `models` are those of names of jobs, as in
+    `artist.trace.native.choices.Rules`.
 
     Raises:
         ConfigError: a text is missing or broken; names file and line.
@@ -67,12 +80,9 @@ def read_recording(
     trace_file = inputs / "trace.csv"
     document = cluster_document(folder, keep_names=keep_names)
     cluster = write_cluster(document, inputs / "cluster.yaml")
-    rules = Rules(model="keep", keep_names=keep_names)
+    rules = Rules(model="keep", keep_names=keep_names, models=models)
     trace = read_trace(log, format_="sacct", rules=rules)
     runs = runs_of(log)
-    # A run that was lost starts from the beginning: one iteration is all or nothing.
-    jobs = [replace(x, compute_s=x.ideal_s, iterations=1) for x in trace.jobs]
-    write_native(iter(jobs), trace_file)
     epoch_s = _epoch_s(trace, runs)
     chosen = {
         "cluster": str(cluster),
@@ -86,7 +96,9 @@ def read_recording(
             "kill": False,  # a log holds what ran before Slurm killed it
         },
     }
-    return Recording(inputs, document, trace, runs, epoch_s, chosen)
+    recording = Recording(inputs, document, trace, runs, epoch_s, chosen)
+    write_native(recording.jobs, trace_file)
+    return recording
 
 
 def write_cluster(document: Mapping[str, Any], path: Path) -> Path:

@@ -2,7 +2,8 @@
 
 Both are simulations of the same jobs, in the same phases of Slurm's cycles: what the simulation
 gets wrong, it mostly gets wrong in both. `Replay.sentence` says how much that is, so it is always
-shown beside a what-if. Run times are those that were recorded, and jobs arrive as they did.
+shown beside a what-if. Run times are those that were recorded, unless links change
+(`other_links.py`), and jobs arrive as they did.
 
 A change is `KEY=VALUE`; several with blanks between them are made together. `cluster_changes.py`
 has the keys of the cluster. `policy` and `policy.KEY` are those of a scenario.
@@ -14,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -29,6 +31,7 @@ from artist.experiments.recorded.cluster_changes import (
     units,
     with_change,
 )
+from artist.experiments.recorded.other_links import KEYS, OtherLinks, PresentLinks
 from artist.experiments.recorded.recording import Recording, read_recording, write_cluster
 from artist.experiments.recorded.replay import Replay, replayed
 from artist.experiments.relative_values import scenario_at
@@ -48,7 +51,7 @@ LEAST_WEEKS = 5
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
-_COMMUNICATION = ("fabric", "system", "contention", "backend", "calibration", "collectives")
+_SIMULATION = ("contention", "backend", "calibration", "uneven")
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,8 @@ class Outcome:
 
     change: str
     results: tuple[Result, ...]
+    links: OtherLinks | None = None
+    """What other links do to run times, if they are what changes."""
 
     @cached_property
     def waits_s(self) -> Floats:
@@ -98,8 +103,12 @@ class Outcome:
         return np.array(found, bool)
 
     def gpu_hours(self, until_s: float) -> tuple[float, float]:
-        """GPU-hours that count until a time, and those lost with preempted and cancelled runs."""
+        """GPU-hours that count until a time, and those lost with preempted and cancelled runs.
+
+        On other links they count as the same work counts at present.
+        """
         done = lost = 0.0
+        stretch = self.links.stretch if self.links is not None else {}
         for result, marks in zip(self.results, self.cancelled, strict=True):
             stays = result.tables["placements"]
             gone = {*np.sort(result.tables["jobs"]["job_id"])[marks].tolist()}
@@ -109,7 +118,8 @@ class Outcome:
             )
             in_vain = np.array([job in gone for job in stays["job_id"]], bool)
             gone_s = np.where(in_vain, end_s - start_s, gone_s)
-            kept_s = np.minimum(end_s - gone_s, until_s) - start_s
+            longer = np.array([stretch.get(str(job), 1.0) for job in stays["job_id"]])
+            kept_s = (np.minimum(end_s - gone_s, until_s) - start_s) / longer
             done += float((np.clip(kept_s, 0.0, None) * gpus).sum())
             lost += float((gone_s * gpus).sum())
         return done / 3600 / len(self.results), lost / 3600 / len(self.results)
@@ -244,34 +254,42 @@ def what_if(
     *,
     keep_names: bool = False,
     phases: int = 1,
+    fabric: str | None = None,
+    models: Mapping[str, str] = MappingProxyType({}),
 ) -> WhatIf:
     """Simulate a recording as it is and with each change. Files go to `inputs`.
+
+    `fabric` names the links on which the jobs were recorded, and `models` are those of names of
+    jobs, accounts and sizes (`artist.trace.foreign.sacct`); only other links need them.
 
     Raises:
         ConfigError: a change cannot be made, or a text is missing or broken.
         TraceError: the log is broken; names file and line.
     """
-    recording = read_recording(folder, inputs, keep_names=keep_names)
-    scenarios = [_changed(recording, n, change) for n, change in enumerate(changes, start=1)]
+    recording = read_recording(folder, inputs, keep_names=keep_names, models=models)
+    present = PresentLinks(recording, fabric)
+    changed = [_changed(recording, present, n, x) for n, x in enumerate(changes, start=1)]
     replay = replayed(recording, phases=phases)
     found = WhatIf(
         replay=replay,
         present=Outcome("present", replay.results),
         outcomes=tuple(
-            Outcome(change, _simulated(scenario, change, phases))
-            for change, scenario in zip(changes, scenarios, strict=True)
+            Outcome(change, _simulated(scenario, change, phases), links)
+            for change, (scenario, links) in zip(changes, changed, strict=True)
         ),
         epoch_s=recording.epoch_s,
         machine_gpus=max(one["gpus"] for one in units(recording.document, "machine")),
-        assumed=tuple(_assumed(scenarios)),
+        assumed=tuple(_assumed(changed)),
     )
     if not found.finish.any():
         raise ConfigError("no job finishes in the present and under every change; ask for fewer")
     return found
 
 
-def _changed(recording: Recording, number: int, change: str) -> Scenario:
-    """The scenario with a change.
+def _changed(
+    recording: Recording, present: PresentLinks, number: int, change: str
+) -> tuple[Scenario, OtherLinks | None]:
+    """The scenario with a change, and what it does to run times.
 
     Raises:
         ConfigError: it cannot be made; names it.
@@ -281,21 +299,24 @@ def _changed(recording: Recording, number: int, change: str) -> Scenario:
     if not pairs or not all(key and equals for key, equals, _ in pairs):
         raise ConfigError(f"{where}: expected KEY=VALUE, e.g. racks=+2 or policy=easy")
     settings, document = dict(recording.settings), recording.document
-    of_scenario: list[tuple[str, Any]] = []
+    of_scenario, of_links = list[tuple[str, Any]](), list[tuple[str, Any]]()
     for key, _, value in pairs:
         if is_of_cluster(key):
             document = with_change(document, key, value, where)
             continue
         group = key.partition(".")[0]
-        if group in _COMMUNICATION:
+        if group in KEYS:
+            of_links.append((key, value))
+            continue
+        if group in _SIMULATION:
             raise ConfigError(
-                f"{where}: changes no run time here, since the log does not say which models jobs "
-                "train; convert it with --model-rule and use artist compare"
+                f"{where}: is no part of a cluster but of how jobs are simulated; convert the log "
+                "with --models and use artist compare"
             )
         if group != "policy":
-            near = nearest(group, (*SIZES, "policy", *GROUPS))
+            near = nearest(group, (*SIZES, "policy", "fabric", *GROUPS))
             meant = f" (did you mean {near!r}?)" if near else ""
-            known = ", ".join((*SIZES, "policy", *(f"{x}.NAME.KEY" for x in GROUPS[:-1])))
+            known = ", ".join((*SIZES, "policy", "fabric", *(f"{x}.NAME.KEY" for x in GROUPS[:-1])))
             raise ConfigError(
                 f"{where}: {shortened(key)} cannot be changed{meant}; expected {known} or "
                 "config.KEY"
@@ -306,12 +327,15 @@ def _changed(recording: Recording, number: int, change: str) -> Scenario:
         _check(document, recording, policy, where, [key for key, _, _ in pairs])
         file = write_cluster(document, recording.inputs / f"cluster-{number}.yaml")
         settings["cluster"] = str(file)
+    links = present.changed(of_links, where) if of_links else None
+    if policy != "slurm" or links is not None:
+        # Preemptions of other policies keep what was done, so iterations count.
+        jobs = recording.trace.jobs if policy != "slurm" else recording.jobs
+        settings["trace"] = str(recording.inputs / f"trace-{number}.csv")
+        write_native((x if links is None else links.job(x) for x in jobs), Path(settings["trace"]))
     if policy != "slurm":
-        # Their preemptions keep what was done, so iterations count.
-        settings["trace"] = str(recording.inputs / "trace-of-iterations.csv")
-        write_native(iter(recording.trace.jobs), Path(settings["trace"]))
         del settings["policy_options"]
-    return scenario_at(settings, of_scenario, where)
+    return scenario_at(settings, of_scenario, where), links
 
 
 def _check(
@@ -346,10 +370,15 @@ def _simulated(scenario: Scenario, change: str, phases: int) -> tuple[Result, ..
         raise ConfigError(f"--change {shortened(change)}: {cause}") from cause
 
 
-def _assumed(scenarios: Sequence[Scenario]) -> list[str]:
+def _assumed(changed: Sequence[tuple[Scenario, OtherLinks | None]]) -> list[str]:
     """What a reader of the outcome should know."""
     found = ["jobs arrive and run as long as they did; users who adapt are not simulated"]
-    others = sorted({x.policy for x in scenarios if x.policy != "slurm"})
+    for links in (links for _, links in changed if links is not None):
+        found.append(
+            f"{links.words}: communication of each job as if it were alone on the machines that it "
+            "had, as long as simulated; GPUs compute as before, and time limits stay"
+        )
+    others = sorted({x.policy for x, _ in changed if x.policy != "slurm"})
     if others:
         found.append(
             f"{', '.join(others)}: without partitions, limits, reservations and priorities of "

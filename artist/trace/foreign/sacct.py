@@ -17,7 +17,8 @@ Rules:
 - Account becomes tenant. Time limit, partition, QOS, reservation, kind of GPU and what else the
   policy `slurm` reads become hints.
 - Users get pseudonyms (`artist/io/digests.py`), unless `Rules.keep_names`.
-- `JobName` counts as the name of a model if it means one (`model_names.py`).
+- `JobName` counts as the name of a model if it means one (`model_names.py`), else `account:NAME` or
+  `gpus:N` if `Rules.models` say one for it.
 - Times without a zone are local to `Rules.time_zone`; without that, every day has 24 hours.
 """
 
@@ -122,7 +123,7 @@ class _Reader:
             submit_s=submit_s if eligible_s is None else max(submit_s, eligible_s),
             gpus=gpus,
             run_s=run_s,
-            model=model_meant(name, self._rules.models),
+            model=model_meant(name, last.text("Account"), gpus, self._rules.models),
             user=user if self._rules.keep_names or not user else pseudonym(user),
             shared=SLICE.search(kind) is not None,
             tenant=last.text("Account") or None,
@@ -210,12 +211,15 @@ _OPTIONS = {
 _RUNNING = ("RUNNING", "SUSPENDED", "RESIZING", "COMPLETING", "STOPPED", "REQUEUE_HOLD")
 
 
-def model_meant(name: str, models: Mapping[str, str]) -> str:
-    """The name of a job if it means a model; else nothing, as most names of jobs do not."""
+def model_meant(name: str, account: str, gpus: int, models: Mapping[str, str]) -> str:
+    """What of a job means a model: its name, `account:NAME` or `gpus:N`; mostly nothing does."""
     # Other runs do without the catalogue, which this loads.
     from artist.trace.foreign.model_names import meant, recognised
 
-    return name if meant(name, models) or recognised(name) else ""
+    if meant(name, models) or recognised(name):
+        return name
+    others = (f"account:{account}", f"gpus:{gpus}") if models else ()
+    return next((other for other in others if meant(other, models)), "")
 
 
 def _zone(name: str) -> ZoneInfo:

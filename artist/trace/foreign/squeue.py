@@ -82,7 +82,7 @@ def _job(row: TraceRow, rules: Rules, *, runs: bool) -> JobOrReason:
         submit_s=0.0,
         gpus=gpus,
         run_s=float(left_s),
-        model=model_meant(row.text("NAME"), rules.models),
+        model=model_meant(row.text("NAME"), row.text("ACCOUNT"), gpus, rules.models),
         user=user if rules.keep_names or not user else pseudonym(user),
         shared=SLICE.search(kind) is not None,
         tenant=row.text("ACCOUNT") or None,
