@@ -6,10 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from artist.estimates.sensitivity import LITTLE
+from artist.results.terms.number_text import percent
 
 if TYPE_CHECKING:
     from artist.config import Scenario
     from artist.experiments.comparison.comparison_result import Comparison
+    from artist.run.communication_split import Split
 
 _BANDWIDTHS = ("bandwidth", "bandwidth_gib_per_s")
 _LINKS = (*_BANDWIDTHS, "latency", "latency_ns")
@@ -33,15 +35,23 @@ def what_links_decide(comparison: Comparison, scenario: Scenario) -> Iterator[st
         found = communication_split(scenario.model_copy(update=policy), level)
         if found is None:
             continue
-        past, shares = found
-        rest = f"; of the rest, {shares}" if past < 1 else ""
         little = any(key.endswith(_BANDWIDTHS) and _changes_little(comparison, key) for key in keys)
         begin = f"More bandwidth of {level} changes little: under" if little else "Under"
-        where = "it" if little else level
         yield (
-            f"{begin} {comparison.policy}, {100 * past:.0f} % of the communication does not cross "
-            f"{where}{rest}."
+            f"{begin} {comparison.policy}, communication is {percent(found.held)} % of the GPU "
+            f"time that jobs hold; {_where(found, level)}."
         )
+
+
+def _where(found: Split, level: str) -> str:
+    """How much of the communication crosses a level, and what that waits for there."""
+    past = sum(found.past.values())
+    none = f"{100 * past:.0f} % of it does not cross {level}"
+    if past < 1:
+        return f"{none}; of the rest, {found.across}"
+    shares = {name: round(100 * share) for name, share in found.past.items()}
+    outermost = [f"{name} {shares[name]} %" for name in sorted(shares, key=lambda x: -shares[x])]
+    return f"{none} (outermost level: {', '.join(outermost)})"
 
 
 def _changes_little(comparison: Comparison, key: str) -> bool:

@@ -10,6 +10,7 @@ from artist.report.answer import unit_of
 from artist.report.failure_costs import MOST_TOLD, losses, tells_costs
 from artist.report.metric_text import value_text
 from artist.results.caveats import more_is_worse
+from artist.results.statistics.compare_values import LESS
 from artist.results.terms.number_text import listed, short, time_text
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def notes(comparison: Comparison) -> Iterator[str]:
             yield sentence
     yield from _same_runs(comparison)
     yield from _failures(comparison)
+    yield from _saved(comparison)
     yield from _intervals(comparison)
     yield from _catastrophe(comparison)
     yield from _more_is_worse(comparison)
@@ -86,26 +88,51 @@ def _failures(comparison: Comparison) -> Iterator[str]:
 
 
 def _faster_with_failures(comparison: Comparison) -> Iterator[str]:
-    """What makes up for failures where jobs finish sooner with them than without."""
+    """What makes up for failures where jobs finish soonest with them."""
     parts = {
         variant: {part: fmean(values) for part, values in each.items()}
         for variant, each in comparison.parts.items()
     }
     jct_s = {variant: sum(each.values()) for variant, each in parts.items()}
-    without = [variant for variant in parts if variant not in comparison.failed]
-    if not without:
+    failing = [variant for variant in parts if _fails(comparison, variant)]
+    without = [variant for variant in parts if variant not in failing]
+    if not failing or not without:
         return
-    least = min(without, key=lambda variant: jct_s[variant])
-    for variant in comparison.failed:
-        if jct_s[variant] >= jct_s[least]:
-            continue
-        saved = {part: parts[least][part] - parts[variant][part] for part in _FASTER}
-        part = max(saved, key=lambda name: saved[name])
-        yield (
-            f"Failures cost work, but with {variant} jobs {_FASTER[part]}: "
-            f"{time_text(saved[part])} per job against {least}. A policy that preempts or moves "
-            "jobs could gain that without failures."
-        )
+    variant, least = (min(each, key=lambda one: jct_s[one]) for each in (failing, without))
+    if jct_s[variant] >= jct_s[least]:
+        return
+    saved = {part: parts[least][part] - parts[variant][part] for part in _FASTER}
+    part = max(saved, key=lambda name: saved[name])
+    yield (
+        f"Failures cost work, but with {variant} jobs {_FASTER[part]}: {time_text(saved[part])} "
+        f"per job against {least}. A policy that preempts or moves jobs could gain that without "
+        "failures."
+    )
+
+
+def _fails(comparison: Comparison, variant: str) -> bool:
+    """Whether units failed. One that only writes checkpoints is among `failed` too."""
+    return variant in comparison.failed and comparison.failed[variant].outages > 0
+
+
+def _saved(comparison: Comparison) -> Iterator[str]:
+    """The largest part of what a setting surely saves of the mean JCT."""
+    jct, (baseline, *others) = "jct_mean_s", comparison.variants
+    if comparison.setting == "policy" or not comparison.parts or jct not in comparison.metrics:
+        return
+    less = [one for one in others if comparison.differences[one][jct].verdict == LESS]
+    if not less:
+        return
+    means = comparison.means(jct)
+    best = min(less, key=lambda variant: means[variant])
+    if _fails(comparison, best) and not _fails(comparison, baseline):
+        return  # `_faster_with_failures`
+    saved = {part: -value for part, value in comparison.differences_of_parts(best).items()}
+    part = max(saved, key=lambda name: saved[name])
+    yield (
+        f"Against {baseline}, {best} saves {time_text(sum(saved.values()))} per job; the largest "
+        f"part is {part}, {time_text(saved[part])}."
+    )
 
 
 def _intervals(comparison: Comparison) -> Iterator[str]:
@@ -136,7 +163,7 @@ def what_to_ask_next(comparison: Comparison, best_variants: Sequence[Best]) -> s
 
     The number of replicates is that of the pair that needs most.
     """
-    from artist.results.statistics.compare_values import LESS, UNDECIDED
+    from artist.results.statistics.compare_values import UNDECIDED
 
     verdicts = (UNDECIDED, LESS)
     open_ = [best for best in best_variants if best.with_verdict(*verdicts)]
@@ -225,9 +252,9 @@ def _more_is_worse(comparison: Comparison) -> Iterator[str]:
     for metric, name in (("makespan_s", "makespan"), ("jct_mean_s", "mean JCT")):
         if metric not in comparison.metrics:
             continue
-        means = {label.partition("=")[2]: mean for label, mean in comparison.means(metric).items()}
-        repeated = len(comparison.replicates) > 1
-        if sentence := more_is_worse(comparison.setting, name, means, explained=repeated):
+        points, found = comparison.points, comparison.means(metric).items()
+        means = [(points.get(variant, {}), mean) for variant, mean in found]
+        if sentence := more_is_worse(name, means, explained=len(comparison.replicates) > 1):
             yield sentence
             return
 

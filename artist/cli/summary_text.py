@@ -147,8 +147,8 @@ def print_sentences(summary: Mapping[str, Any], scenario: Scenario) -> None:
         print_text(_measured_sentence(summary))
     if "training_time_ratio_mean" in summary:
         print_text(_failures_sentence(summary))
-        if "slowed_gpu_s" in summary:
-            print_text(_slow_in_jct(summary, scenario))
+        if "slowed_gpu_s" in summary or summary["outages"]:
+            print_text(_in_jct(summary, scenario))
     if lacking := summary["models_not_calibrated"]:
         print_text(_lacking(scenario, lacking.split()))
 
@@ -243,12 +243,14 @@ def chosen_intervals_sentence(scenario: Scenario, summary: Mapping[str, Any]) ->
     )
 
 
-def _slow_in_jct(summary: Mapping[str, Any], scenario: Scenario) -> str:
-    """The command that says how much later jobs finish because of slow units."""
+def _in_jct(summary: Mapping[str, Any], scenario: Scenario) -> str:
+    """The command that says how failures or slow units change when jobs finish."""
     fails = summary["outages"] > 0 or summary["checkpoint_gpu_s"] > 0
-    without, copy = ("COPY", " (COPY: that file without slow)") if fails else ("none", "")
+    slows = "slowed_gpu_s" in summary
+    without, copy = ("COPY", " (COPY: that file without slow)") if fails and slows else ("none", "")
+    begin = "How much later jobs finish because of that" if slows else "What failures do to JCT"
     return (
-        "How much later jobs finish because of that: artist compare with the same settings, "
+        f"{begin}: artist compare with the same settings, "
         f"--policies {scenario.policy} --vary failures={without},{scenario.failures}{copy}."
     )
 

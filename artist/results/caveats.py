@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from math import nan
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -177,37 +178,67 @@ MUCH_WORSE = 1.5
 """Less may be the order of machines, which alone moves a makespan by a third
 (studies/dally-paper/tables.md, machine order)."""
 
-_SIZE = re.compile(r"([0-9.]+)(.*)")
+_SIZE = re.compile(r"([x+]?)(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(.*)")
+
+_UNCHANGED = {"x": 1.0, "+": 0.0}
+"""Sign of a relative value -> the one that leaves a setting as it is."""
+
+Point: TypeAlias = Mapping[str, str]
+"""Setting -> its value as it was told; a setting that it lacks is as given."""
 
 
 def more_is_worse(
-    setting: str, metric: str, by_value: Mapping[str, float], *, explained: bool = True
+    metric: str, means: Sequence[tuple[Point, float]], *, explained: bool = True
 ) -> str:
-    """Whether more GPUs, faster links or fewer jobs made a metric much worse; empty if not.
+    """Where more GPUs, faster links or fewer jobs made a metric much worse; empty if nowhere.
 
-    `by_value`: the metric, in words, under each value of the setting. Values must have one unit.
-    `explained`: say why, which one run of each value, perhaps a rare catastrophe, cannot tell.
+    `means`: the metric, named in words, at each point, in one unit. Of several pairs the worst is
+    told. `explained`: say why, which one run of each point, perhaps a rare catastrophe, cannot
+    tell.
     """
-    name = setting.rpartition(".")[2]
-    sizes = {value: _SIZE.fullmatch(value) for value in by_value}
-    known = {value: size for value, size in sizes.items() if size}
-    if name not in MORE_HELPS + FEWER_HELPS or len({size[2] for size in known.values()}) != 1:
-        return ""
-    rising = sorted(known, key=lambda value: float(known[value][1]), reverse=name in FEWER_HELPS)
-    worst, pair = MUCH_WORSE, ("", "")
-    for index, more in enumerate(rising):
-        for less in rising[:index]:
-            if by_value[more] > worst * by_value[less] > 0:
-                worst, pair = by_value[more] / by_value[less], (more, less)
-    if not pair[0]:
-        return ""
-    told = f"With {name}={pair[0]} the {metric} is {short(worst)} times that with {name}={pair[1]}"
-    if not explained:
-        return f"{told}, in one run each."
+    worst, told = MUCH_WORSE, ""
+    for less, before in means:
+        for more, after in means:
+            if after > worst * before > 0 and _has_more(more, less):
+                worst = after / before
+                told = (
+                    f"With {_told(more, less)} the {metric} is {short(worst)} times that "
+                    f"{_told(less, more, 'with ')}"
+                )
+    if not told or not explained:
+        return told and f"{told}, in one run each."
     return (
         f"{told}: where more GPUs are free, jobs spread over more links. Policies that wait for "
         "GPUs close together avoid that: dally, or the option placement=consolidate-or-wait."
     )
+
+
+def _has_more(more: Point, less: Point) -> bool:
+    """Whether two points differ, and only in what should help the first."""
+    differ = [key for key in {**more, **less} if more.get(key) != less.get(key)]
+    return bool(differ) and all(_helps(key, less.get(key), more.get(key)) for key in differ)
+
+
+def _helps(setting: str, before: str | None, after: str | None) -> bool:
+    """Whether a change of a setting should help; None: as given."""
+    name = setting.rpartition(".")[2]
+    found = [_SIZE.fullmatch(value or "") for value in (before, after)]
+    written = [size for size in found if size]
+    if name not in MORE_HELPS + FEWER_HELPS or len({(size[1], size[3]) for size in written}) != 1:
+        return False
+    as_given = _UNCHANGED.get(written[0][1], nan)
+    low, high = (float(size[2]) if size else as_given for size in found)
+    return low < high if name in MORE_HELPS else high < low
+
+
+def _told(point: Point, other: Point, before: str = "") -> str:
+    """What a point has that another one lacks: `racks=4, bandwidth=x2`."""
+    told = [
+        f"{key.rpartition('.')[2]}={value}"
+        for key, value in point.items()
+        if other.get(key) != value
+    ]
+    return f"{before}{', '.join(told)}" if told else "as given"
 
 
 # -- contention ----------------------------------------------------------------------

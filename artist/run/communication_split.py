@@ -7,7 +7,8 @@ level, twice the bandwidth changes next to nothing.
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 from artist.cluster.fabric_options import level_of
 from artist.cluster.placement_shape import depth, parse_signature
@@ -15,8 +16,6 @@ from artist.estimates.sensitivity import LevelShares, level_fabrics, shares_of
 from artist.run import build_calibration, build_fabric, build_latency, simulate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from artist.config import Scenario
     from artist.results.terms.columns import Table
 
@@ -24,11 +23,22 @@ _MOST_ASKED = 20
 """Pairs of model and shape that are asked about: those whose jobs hold most GPU time."""
 
 
-def communication_split(scenario: Scenario, level: str) -> tuple[float, LevelShares] | None:
-    """The share of communication that does not cross a level, and what the rest waits for there.
+class Split(NamedTuple):
+    """Communication of a run, in GPU time, and a level."""
 
-    Shares are of the GPU time in which the jobs of one run of the scenario communicate. None where
-    no job does, or placements are not of one fabric (a cluster file).
+    held: float
+    """Communication's share of the GPU time in which jobs make progress."""
+    past: Mapping[str, float]
+    """Outermost level of a placement -> share of communication there, if it lies inside the one
+    asked about."""
+    across: LevelShares
+    """What the rest waits for on the level."""
+
+
+def communication_split(scenario: Scenario, level: str) -> Split | None:
+    """How much communication one run of a scenario has, and what it waits for on a level.
+
+    None where no job communicates, or placements are not of one fabric (a cluster file).
 
     Raises:
         ArtistError: as `simulate`.
@@ -42,7 +52,8 @@ def communication_split(scenario: Scenario, level: str) -> tuple[float, LevelSha
     now, *without = (
         build_latency(scenario, one, calibration) for one in (fabric, *level_fabrics(fabric, level))
     )
-    past = across = 0.0
+    past: dict[str, float] = defaultdict(float)
+    across = 0.0
     left = [0.0, 0.0, 0.0]
     tables = simulate(scenario).tables
     held = sorted(_held_gpu_s(tables).items(), key=lambda pair: -pair[1])
@@ -50,15 +61,18 @@ def communication_split(scenario: Scenario, level: str) -> tuple[float, LevelSha
         shape = parse_signature(signature, names, fabric.gpus_per_socket)
         ratio = now.estimate(model, shape).comm_ratio
         per_ratio = gpu_s / (1 + ratio)
-        if depth(shape) < outer:
-            past += per_ratio * ratio
+        if (outermost := depth(shape)) < outer:
+            past[names[outermost]] += per_ratio * ratio
             continue
         across += per_ratio * ratio
         for index, service in enumerate(without):
             left[index] += per_ratio * service.estimate(model, shape).comm_ratio
-    if not past + across:
+    whole = sum(past.values()) + across
+    if not whole:
         return None
-    return past / (past + across), shares_of(across, left)
+    asked_s = sum(gpu_s for _, gpu_s in held[:_MOST_ASKED])
+    inside = {name: gpu_s / whole for name, gpu_s in past.items() if gpu_s}
+    return Split(whole / asked_s, inside, shares_of(across, left))
 
 
 def _held_gpu_s(tables: Mapping[str, Table]) -> dict[tuple[str, str], float]:

@@ -49,6 +49,20 @@ def world_of(
     return f"{words}; {assumed}" if assumed else words
 
 
+def what_slows(scenario: Scenario, varied: Collection[str] = ()) -> list[str]:
+    """Contention, failures and the cost of restarts, where there are any and they do not vary."""
+    from artist.results.terms.number_text import time_text
+
+    told = {}
+    if scenario.contention != "none":
+        told["contention"] = f"contention {scenario.contention}"
+    if scenario.failures != "none":
+        told["failures"] = f"failures {scenario.failures}"
+    if scenario.restart_s:
+        told["restart_s"] = f"restart {time_text(scenario.restart_s)}"
+    return [words for name, words in told.items() if name not in varied]
+
+
 def _assumed_gpu(scenario: Scenario, fabric: Fabric, kinds: Collection[str]) -> str:
     """On which GPU models compute, where that is not the GPU of the cluster; else empty.
 

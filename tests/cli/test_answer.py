@@ -558,6 +558,20 @@ def test_a_variant_that_is_faster_with_failures_is_told_with_its_cause() -> None
     assert told.startswith("Failures cost work, but with f.yaml jobs communicate less, since")
     assert "closer together: 120 min per job against none." in told
     assert not any("but with f.yaml" in one for one in notes(failing(2, 31.5, saved=-2)))
+    some = failing(2, 31.5, saved=2, setting="failures")
+    writes = replace(some, failed={**some.failed, "none": Failed(0, 0, 0.0, 0.0, 7.0)})
+    assert told in [*notes(writes)]
+
+
+def test_what_a_setting_saves_is_told_with_its_largest_part() -> None:
+    some = replace(failing(2, 31.5, saved=2, setting="racks"), failed={})
+    told = "Against none, f.yaml saves 120 min per job; the largest part is communication, 120 min."
+    assert told in [*notes(some)]
+    longer = replace(failing(2, 31.5, saved=-2, setting="racks"), failed={})
+    for other in (longer, replace(some, parts={})):
+        assert not any("largest part" in one for one in notes(other))
+    with_failures = failing(2, 31.5, saved=2, setting="failures")
+    assert not any("largest part" in one for one in notes(with_failures))
 
 
 def test_failures_that_did_not_happen_are_told() -> None:
@@ -601,6 +615,11 @@ def test_the_command_knows_what_failed(artist, tmp_path: Path) -> None:
     assert told.splitlines()[1].startswith("failures=f.yaml costs, in a run on average: ")
     of_policies = (*ASKED, "--permutations", "2", "--failures", "f.yaml")
     assert "GPU-hours of work with fifo" in artist(*of_policies).stdout
+    one = artist("sim", *ASKED[1:5], "--policy", "fifo", "--failures", "f.yaml").stdout
+    assert (
+        "What failures do to JCT: artist compare with the same settings, --policies fifo --vary "
+        "failures=none,f.yaml." in one
+    )
     assert "No unit failed in these runs" in artist(*asked, "failures=none,meta-rsc").stdout
 
 

@@ -77,11 +77,30 @@ def test_one_run_with_a_cost_is_enough() -> None:
         ),
         ("fabric.network.bandwidth", {"10Gbit/s": 1.0, "10GiB/s": 2.0}, ""),  # other units
         ("policy", {"fifo": 1.0, "las": 2.0}, ""),
+        (
+            "racks", {"": 1.0, "+2": 3.0, "+4": 4.0},
+            "With racks=+4 the makespan is 4 times that as given",
+        ),
+        ("racks", {"": 4.0, "x2": 1.0}, ""),
+        ("racks", {"": 1.0, "x0.5": 4.0}, ""),
+        ("racks", {"": 1.0, "x2": 4.0}, "With racks=x2 the makespan is 4 times that as given"),
     ],
 )  # fmt: skip
 def test_more_that_makes_things_much_worse_is_told(setting, by_value, told) -> None:
-    said = more_is_worse(setting, "makespan", by_value)
+    means = [({setting: value} if value else {}, mean) for value, mean in by_value.items()]
+    said = more_is_worse("makespan", means)
     assert said.startswith(told) and bool(said) == bool(told)
+
+
+def test_of_two_settings_the_worst_pair_is_told_with_what_differs() -> None:
+    racks, twice = {"racks": "+2"}, {"fabric.rack.bandwidth": "x2"}
+    both = [({}, 1.0), (twice, 1.1), (racks, 3.0), ({**racks, **twice}, 4.0)]
+    told = "With racks=+2, bandwidth=x2 the makespan is 4 times that as given: where more GPUs"
+    assert more_is_worse("makespan", both).startswith(told)
+    slower = [({}, 1.0), ({"racks": "+2", "fabric.rack.bandwidth": "x0.5"}, 4.0)]
+    assert not more_is_worse("makespan", slower)
+    of_a_policy = [({"policy": one, **racks}, mean) for one, mean in (("las", 1.0), ("fifo", 4.0))]
+    assert not more_is_worse("makespan", of_a_policy)
 
 
 def test_a_sweep_and_a_comparison_tell_it(artist, tmp_path) -> None:
@@ -104,10 +123,12 @@ def test_a_sweep_and_a_comparison_tell_it(artist, tmp_path) -> None:
     told += ": where more GPUs are free"
     assert re.search(told, artist("sweep", "e.yaml", "--out", "out").stdout)
     ran = artist(
-        "compare", "--trace", "t.csv", "--policies", "tiresias", "--vary", "racks=1,2",
-        "--machines-per-rack", "1", "--gpus-per-machine", "3", "--fabric", "dally2025",
+        "compare", "--trace", "t.csv", "--policies", "tiresias", "--vary", "racks=+1",
+        "--racks", "1", "--machines-per-rack", "1", "--gpus-per-machine", "3",
+        "--fabric", "dally2025",
         "--set", "policy.placement=any", "--permutations", "2",
     )  # fmt: skip
+    told = r"With racks=\+1 the makespan is .* times that as given: where more GPUs are free"
     assert re.search(told, ran.stdout), ran.stderr
 
 

@@ -157,7 +157,8 @@ def test_a_comparison_says_why_more_bandwidth_changes_nothing(artist) -> None:
     assert ran.stdout.count(sentence) == 1, ran.stderr
     told = ran.stdout.split(sentence)[1].splitlines()[0]
     assert re.fullmatch(
-        r"\d+ % of the communication does not cross it; of the rest, "
+        r"communication is \d+ % of the GPU time that jobs hold; "
+        r"\d+ % of it does not cross network; of the rest, "
         r"\d+ % is latency of hops, .*\d+ % bytes.* and \d+ % .*\.",
         told,
     ), told
@@ -177,4 +178,12 @@ def test_a_comparison_says_why_more_bandwidth_changes_nothing(artist) -> None:
         "fabric.network.bandwidth=1Gbit/s,100Gbit/s",
     )
     assert "changes little" not in half.stdout
-    assert re.search(r"Under fifo, \d+ % of the communication does not cross network", half.stdout)
+    assert re.search(
+        r"Under fifo, communication is \d+ % of .* hold; \d+ % of it does not cross network;",
+        half.stdout,
+    )
+    one_rack = artist("compare", "--racks", "1", "--jobs", "10", *twice)
+    assert re.search(
+        r"; 100 % of it does not cross network \(outermost level: rack \d+ %, machine \d+ %",
+        one_rack.stdout,
+    )

@@ -13,7 +13,7 @@ from artist.config import Scenario
 from artist.default_fabric import MEASURED_FABRIC
 from artist.registry import UnknownNameError
 from artist.run import build_fabric, simulate
-from artist.run.world import busiest_model, world
+from artist.run.world import busiest_model, what_slows, world
 from artist.trace.native.writer import write_csv
 from artist.trace.synthetic.generate import synth_jobs
 from artist.workload.models import times_as_fast
@@ -62,6 +62,26 @@ def test_a_world_is_named_with_the_source_of_its_figures(
 def test_a_world_says_on_which_gpu_models_compute(changes: dict[str, object], words: str) -> None:
     told = world(Scenario.model_validate({"policy": "fifo", "trace": "synth", **changes}))
     assert words in told if words else "compute times" not in told
+
+
+def test_what_slows_jobs_is_named_where_it_is_not_the_default() -> None:
+    assert not what_slows(Scenario())
+    changes = {"contention": "mean", "failures": "meta-rsc", "restart_s": 600.0}
+    slow = Scenario.model_validate(changes)
+    assert what_slows(slow) == ["contention mean", "failures meta-rsc", "restart 10 min"]
+    assert what_slows(slow, {"failures", "restart_s"}) == ["contention mean"]
+
+
+def test_a_comparison_names_what_slows_jobs_in_its_head(artist) -> None:
+    asked = ("compare", "--trace", "tiny-batch", "--racks", "1", "--contention", "mean")
+    asked = (*asked, "--policies", "fifo", "--permutations", "1", "--set", "restart_s=2h")
+    head = artist(*asked, "--vary", "jobs=9,10").stdout.splitlines()[0]
+    assert "; contention mean; restart 120 min; 64 GPUs" in head
+    assert (
+        "contention" not in artist(*asked, "--vary", "contention=mean,none").stdout.splitlines()[0]
+    )
+    worlds = artist(*asked[:7], "--policies", "fifo,las", "--across", "t4,a100").stdout
+    assert worlds.splitlines()[0].endswith("; contention mean")
 
 
 def test_the_gpu_changes_no_digest() -> None:

@@ -426,11 +426,11 @@ def _print(
     from artist.cli.costs_text import cheapest, print_costs
     from artist.experiments.comparison.costs import priced
     from artist.results.terms.chief_metrics import IN_WORDS
-    from artist.run.world import world
+    from artist.run.world import what_slows, world
 
     varied = _settings(comparison)
     about = [] if varied & {"fabric", "cluster", "backend", "calibration"} else [world(scenario)]
-    print_heading("; ".join([*about, scope(comparison)]))
+    print_heading("; ".join([*about, *what_slows(scenario, varied), scope(comparison)]))
     found = [] if costs is None else priced(comparison, costs)
     also = [cheapest(found, costs)] if costs is not None else []
     print_comparison(comparison, [*cut, *also, *what_links_decide(comparison, scenario)])
@@ -457,14 +457,16 @@ def _settings(comparison: Comparison) -> set[str]:
 def _print_across(made: Across, worlds: Sequence[World], *, assumptions: bool, all_: bool) -> None:
     """Print where verdicts hold, or what decides."""
     from artist.cli import across_text
-    from artist.run.world import world
+    from artist.run.world import what_slows, world
 
     if assumptions:
-        print_heading(world(worlds[0].scenario))
+        given = worlds[0].scenario
+        print_heading("; ".join([world(given), *what_slows(given)]))
         across_text.print_assumptions(made, all_=all_)
         return
     for one in worlds:
-        print_heading(f"{one.label}: {world(one.scenario)}")
+        about = "; ".join([world(one.scenario), *what_slows(one.scenario)])
+        print_heading(f"{one.label}: {about}")
     across_text.print_across(made)
 
 

@@ -207,9 +207,9 @@ def _more_is_worse(experiment: Experiment, result: SweepResult) -> str:
             values = places.setdefault(place, {})
             values.setdefault(str(row[setting]), []).append(float(row["makespan_s"]))
         for place, values in places.items():
-            means = replicate_means(values)
+            means = [({setting: one}, mean) for one, mean in replicate_means(values).items()]
             repeated = all(len(runs) > 1 for runs in values.values())
-            if sentence := more_is_worse(setting, "makespan", means, explained=repeated):
+            if sentence := more_is_worse("makespan", means, explained=repeated):
                 return f"{', '.join(place)}: {sentence}" if place else sentence
     return ""
 
