@@ -221,9 +221,9 @@ def _finished(jobs: Table) -> npt.NDArray[np.bool_]:
     return ~cancelled
 
 
-def _mean(values: npt.NDArray[np.float64]) -> float:
-    return float(np.mean(values)) if len(values) else 0.0
+def _mean(values: npt.NDArray[np.float64]) -> float | None:
+    return float(np.mean(values)) if len(values) else None
 
 
-def _p95(values: npt.NDArray[np.float64]) -> float:
-    return float(np.percentile(values, 95)) if len(values) else 0.0
+def _p95(values: npt.NDArray[np.float64]) -> float | None:
+    return float(np.percentile(values, 95)) if len(values) else None

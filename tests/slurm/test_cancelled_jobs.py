@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from support import cluster, run
@@ -120,6 +121,24 @@ def test_waits_of_tenants_and_priorities_leave_out_cancelled_jobs(tmp_path: Path
     for table in (tenants, priorities):
         assert list(table["queue_delay_mean_s"]) == list(table["queue_delay_p95_s"]) == own
     assert found.summary["queue_delay_urgent_mean_s"] == pytest.approx(np.mean(own))
+
+
+def test_a_tenant_whose_jobs_were_all_cancelled_has_no_mean_wait(tmp_path: Path) -> None:
+    one, chosen = scenario(tmp_path), options(tmp_path)
+    (tmp_path / "trace.csv").write_text(TRACE.replace("any,10,1,ads,1", "any,10,1,lab,3"))
+    write_run(simulate(one), tmp_path / "run", [])
+    for table, names in (("tenants", ["ads", "lab", "web"]), ("priorities", [1, 2, 3])):
+        rows = pq.read_table(tmp_path / "run" / f"{table}.parquet")
+        assert rows.column(0).to_pylist() == names
+        assert rows.column("jobs").to_pylist() == [1, 1, 1]
+        for column in ("queue_delay_mean_s", "queue_delay_p95_s"):
+            cancelled, *others = rows.column(column).to_pylist()
+            assert cancelled is None
+            assert None not in others
+    assert "by tenant: lab 22.5 s, web 0.5 s." in command("sim", *chosen, "--policy", "slurm")
+    page = tmp_path / "one.html"
+    command("report", str(tmp_path / "run"), "--out", str(page))
+    assert "NaN" not in page.read_text()
 
 
 def test_curves_of_completion_times_leave_out_cancelled_jobs(tmp_path: Path) -> None:
