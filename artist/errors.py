@@ -107,16 +107,18 @@ def nearest(name: str, known: Iterable[str], least: float = 0.5) -> str | None:
     return near[0] if near else None
 
 
-def closest_three(name: str, known: Iterable[str]) -> str:
+def closest_three(name: str, known: Iterable[str], least: float = 0.0) -> str:
     """The end of a message about an unknown name of many: `closest: a, b, c`.
+
+    `least` is that of `nearest`; the text is empty where no name is as near.
 
     >>> closest_three("jct", ["makespan_s", "jct_mean_s", "gpus", "jct_p95_s", "wall_s"])
     'closest: jct_mean_s, jct_p95_s, wall_s'
     """
     known = list(known)
-    near = difflib.get_close_matches(name, sorted(known), n=3, cutoff=0.0)
-    alike = [*_family(name, known), *_containing(name, known), *near]
-    return "closest: " + ", ".join(list(dict.fromkeys(alike))[:3])
+    near = difflib.get_close_matches(name, sorted(known), n=3, cutoff=least)
+    alike = list(dict.fromkeys([*_family(name, known), *_containing(name, known), *near]))
+    return f"closest: {', '.join(alike[:3])}" if alike else ""
 
 
 def _family(name: str, known: Iterable[str]) -> list[str]:

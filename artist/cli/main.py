@@ -157,6 +157,8 @@ def _takes_one(param: Any) -> bool:
 
 def _in_words(error: Any) -> str:
     """A sentence about a bad value; empty where Typer's words will do."""
+    from artist.cli.options import compare_several
+    from artist.config import Scenario
     from artist.io.documents import expected_in_words
 
     if error.param is None:
@@ -169,7 +171,12 @@ def _in_words(error: Any) -> str:
         return f"{name} is {_typed(choice[1])}: {_of(known, did_you_mean(choice[1], known))}"
     problems = error.__cause__.errors() if hasattr(error.__cause__, "errors") else []
     words = expected_in_words(problems[0]) if problems else ""
-    return f"{name} is {_typed(problems[0]['input'])}, expected {words}" if words else ""
+    if not words:
+        return ""
+    typed = str(problems[0]["input"])
+    several = "," in typed and error.param.name in {*Scenario.model_fields} - {"seed"}
+    remedy = compare_several(error.param.name, typed) if several else ""
+    return f"{name} is {_typed(typed)}, expected {words}{remedy}"
 
 
 def _typed(value: object) -> str:

@@ -164,11 +164,35 @@ def scenario_of(parameters: Mapping[str, Any]) -> Scenario:
     from artist.config import Scenario
 
     flags = {name: value for name, value in parameters.items() if name in Scenario.model_fields}
+    for name in _ONE_NAME:
+        _check_one(name, flags.get(name))
     flags |= dict.fromkeys(("columns", "units", "models", "model_rule")) | given_of(parameters)
     sets = list(parameters["sets"] or [])
     if (estimates := parameters.get("estimates")) is not None:
         sets.append(f"policy.estimates={estimates}")
     return load_scenario(parameters["scenario"], flags, sets)
+
+
+_ONE_NAME = ("policy", "fabric", "cluster", "calibration", "contention", "failures")
+"""Options whose value is one name or file, without a comma."""
+
+
+def _check_one(name: str, value: object) -> None:
+    """Refuse several values where one is meant, and say how they are compared."""
+    from artist.errors import ConfigError, shortened
+    from artist.io.reading import exists
+
+    if isinstance(value, str) and "," in value and not exists(Path(value)):
+        raise ConfigError(
+            f"--{name} {shortened(value)}: expected one value{compare_several(name, value)}"
+        )
+
+
+def compare_several(name: str, value: str) -> str:
+    """How a message about several values of a setting ends."""
+    if name == "policy":
+        return f"; artist compare --policies {value} compares several"
+    return f"; artist compare --vary {name}={value} compares several"
 
 
 def load_scenario(path: Path | None, flags: Mapping[str, Any], sets: Sequence[str]) -> Scenario:
@@ -178,13 +202,33 @@ def load_scenario(path: Path | None, flags: Mapping[str, Any], sets: Sequence[st
         ConfigError: unreadable file, unknown key or bad value.
     """
     from artist import config
+    from artist.errors import ConfigError
 
     values = (text.partition("=")[2].strip() for text in sets)
-    if not any(value.startswith(("x", "+")) for value in values):
-        return config.load_scenario(path, flags, sets)
-    from artist.experiments import relative_values
+    try:
+        if not any(value.startswith(("x", "+")) for value in values):
+            return config.load_scenario(path, flags, sets)
+        from artist.experiments import relative_values
 
-    return relative_values.load_scenario(path, flags, sets)
+        return relative_values.load_scenario(path, flags, sets)
+    except ConfigError:
+        _check_levels(path, flags, sets)
+        raise
+
+
+def _check_levels(path: Path | None, flags: Mapping[str, Any], sets: Sequence[str]) -> None:
+    """Refuse a level that the fabric lacks, before a bad value of it is told."""
+    from artist import config
+    from artist.cluster.fabric_options import level_of
+    from artist.run import build_fabric
+
+    rest = [text for text in sets if not text.startswith("fabric.")]
+    if len(rest) == len(sets):
+        return
+    fabric = build_fabric(config.load_scenario(path, flags, rest))
+    for text in sets:
+        if text.startswith("fabric."):
+            level_of(fabric, text.partition("=")[0].split(".")[1])
 
 
 def share_of(name: str, text: str) -> float:

@@ -38,6 +38,9 @@ _NOT_SHOWN = ("policy", "trace", "gpus", "jobs_total", "comm_time_share")
 _LEAST_SLOWDOWN = 0.00005
 """Less would be printed as 0.00 %."""
 
+_FEW_HOURS = 0.1
+"""Less lost to contention is told in seconds."""
+
 _MOST_TENANTS = 8
 """More are counted, not named; `tenants.parquet` has all."""
 
@@ -103,8 +106,9 @@ def communication_sentence(summary: Mapping[str, Any]) -> str:
     return (
         f"Jobs held {100 * held:.1f} % of the cluster's GPU time. Of that, "
         f"{100 * communicating / held:.1f} % went into communication that computing does not "
-        "hide, inside machines and between them. Of the jobs' running time, not weighted by GPUs, "
-        f"it is {100 * summary['comm_time_share']:.1f} % (comm_time_share)."
+        "hide, inside machines and between them. Of the time in which jobs computed or "
+        "communicated, not weighted by GPUs, it is "
+        f"{100 * summary['comm_time_share']:.1f} % (comm_time_share)."
     )
 
 
@@ -180,15 +184,17 @@ def contention_sentence(summary: Mapping[str, Any], scenario: Scenario) -> str:
         fabric = build_fabric(scenario)
         return nothing_lost(build_cluster(scenario, fabric), fabric)
     mean, p95 = (summary[f"contention_slowdown_{which}"] for which in ("mean", "p95"))
+    lost = f"{lost_h:,.{1 if lost_h >= 10 else 3}f} job-hours"
+    if lost_h < _FEW_HOURS:
+        lost = f"{'less than 1 s' if lost_h * HOUR < 1 else time_text(lost_h * HOUR)} in all"
     if max(mean, p95) < _LEAST_SLOWDOWN:
-        lost = "less than 1 s" if lost_h * HOUR < 1 else time_text(lost_h * HOUR)
         return (
-            f"Jobs lost {lost} in all to each other on links; each ran less than "
+            f"Jobs lost {lost} to each other on links; each ran less than "
             f"{100 * _LEAST_SLOWDOWN:g} % longer, on average and at the 95th percentile of jobs "
             f"(contention {summary['contention']})."
         )
     return (
-        f"Jobs lost {lost_h:,.{1 if lost_h >= 10 else 3}f} job-hours to each other on links; each "
+        f"Jobs lost {lost} to each other on links; each "
         f"ran {100 * mean:.2f} % longer on average, {100 * p95:.2f} % at the 95th percentile "
         f"of jobs (contention {summary['contention']})."
     )

@@ -147,7 +147,12 @@ def level_of(fabric: Fabric, name: str) -> FabricLevel:
     for level in fabric.levels:
         if level.name == name:
             return level
-    near = nearest(name, fabric.level_names)
+    if name in LevelOptions.model_fields:
+        raise ConfigError(
+            f"fabric.{name}: of which level? Write fabric.LEVEL.{name}, with a LEVEL of "
+            f"{', '.join(fabric.level_names)}"
+        )
+    near = nearest(name, fabric.level_names, least=0.7)
     raise ConfigError(
         f"fabric.{shortened(name)[1:-1]}: fabric {fabric.name!r} has the levels "
         f"{', '.join(fabric.level_names)}" + (f"; did you mean {near!r}?" if near else "")

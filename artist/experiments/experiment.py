@@ -36,7 +36,7 @@ class Experiment(Document):
         examples=["my-sweep"],
     )
     version: int = Field(
-        ge=1, description="raise it when results are meant to change", examples=[1]
+        default=1, ge=1, description="raise it when results are meant to change", examples=[1]
     )
     summary: str = Field(default="", description="what the experiment asks")
     base: dict[str, Any] = Field(default_factory=dict, description="scenario settings of all runs")

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import json
 import math
@@ -15,11 +16,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from artist.errors import ArtistError, ConfigError, TraceError, shortened
+from artist.errors import ArtistError, ConfigError, TraceError, nearest, shortened
 
 # The largest shipped document has 8 kB. A document that lists a million machines one by one has
 # 3 MB. A larger file is a mistake.
 MAX_DOCUMENT_BYTES = 4 * 2**20
+
+
+_ALIKE = 0.85
+"""The share of letters that the names of two files have in common where one may be meant."""
 
 
 def open_binary(path: Path) -> BinaryIO:
@@ -54,6 +59,17 @@ def exists(path: Path) -> bool:
     return os.path.exists(path)  # noqa: PTH110 - as above
 
 
+def cannot_be_read(path: Path, cause: OSError | ValueError) -> str:
+    """The message about a file that cannot be opened, with the file beside it that may be meant."""
+    reason = getattr(cause, "strerror", None) or cause
+    near = None
+    if isinstance(cause, FileNotFoundError):
+        with contextlib.suppress(OSError):
+            near = nearest(path.name, (one.name for one in os.scandir(path.parent)), _ALIKE)
+    remedy = f"did you mean {path.parent / near}?" if near else "give a readable file"
+    return f"{path}: cannot be read ({reason}); {remedy}"
+
+
 def read_text(path: Path, error: type[ArtistError] = ConfigError) -> str:
     r"""The content of a text file, with `\r\n` as `\n` and without a byte order mark.
 
@@ -65,8 +81,7 @@ def read_text(path: Path, error: type[ArtistError] = ConfigError) -> str:
         with open_binary(path) as file:
             data = file.read(MAX_DOCUMENT_BYTES + 1)
     except (OSError, ValueError) as cause:
-        reason = getattr(cause, "strerror", None) or cause
-        raise error(f"{path}: cannot be read ({reason}); give a readable file") from cause
+        raise error(cannot_be_read(path, cause)) from cause
     if len(data) > MAX_DOCUMENT_BYTES:
         raise error(f"{path}: more than {MAX_DOCUMENT_BYTES >> 20} MiB; split it or list less")
     try:
@@ -115,8 +130,7 @@ def read_bytes(path: Path) -> bytes:
         with open_binary(path) as file:
             data = file.read()
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise TraceError(f"{path}: cannot be read ({reason}); give a readable file") from error
+        raise TraceError(cannot_be_read(path, error)) from error
     if not data and path.is_fifo():
         raise TraceError(f"{path}: a pipe without a writer, or one that wrote nothing; give a file")
     if not data.strip():

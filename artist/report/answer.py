@@ -163,7 +163,7 @@ def _below(compared: ComparedValues) -> str:
     The joint one as in the table: where the verdict is undecided only since pairs are judged
     together.
     """
-    if math.isnan(compared.ratio) or math.isnan(compared.low) or not compared.low > 0:
+    if compared.verdict == TOO_FEW or math.isnan(compared.ratio) or not compared.low > 0:
         return ""
     jointly = undecided_together(compared) and compared.joint_low > 0
     ends = (compared.low, compared.high)

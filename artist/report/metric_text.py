@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import isnan
 
-from artist.results.statistics.compare_values import ComparedValues
+from artist.results.statistics.compare_values import TOO_FEW, ComparedValues
 from artist.results.statistics.holm import undecided_together
 from artist.results.terms.glossary import find, unit_after
 from artist.results.terms.number_text import HOUR, DisplayUnit, gpu_hours_text, short, time_text
@@ -27,7 +27,8 @@ def value_text(metric: str, value: float, unit: DisplayUnit | None = None) -> st
 def interval_text(metric: str, compared: ComparedValues) -> str:
     """`-6.4 % [-9.2 .. -3.6]`, or a difference in units where there is no ratio.
 
-    What is undecided only since it is judged together with others has its joint interval.
+    What is undecided only since it is judged together with others has its joint interval. So few
+    replicates that there is no verdict have none.
     """
     if compared.verdict == "identical":
         return ""
@@ -41,7 +42,7 @@ def interval_text(metric: str, compared: ComparedValues) -> str:
     else:
         unit = " %"
         middle, *ends_text = (_change(value) for value in (compared.ratio, *ends))
-    if isnan(compared.low):
+    if isnan(compared.low) or compared.verdict == TOO_FEW:
         return f"{middle}{unit}"
     return f"{middle}{unit} [{' .. '.join(ends_text)}{JOINTLY if jointly else ''}]"
 

@@ -38,6 +38,7 @@ from artist.workload.models import canonical, nearest_model
 
 # Why a column is guessed whose name does not say what it holds.
 _ONE_OF_LENGTHS, _ONE_LEFT = "the one column of lengths", "the one column that is left"
+_ONE_OF_DATES = "the one column of dates"
 
 
 class Confidence(StrEnum):
@@ -72,7 +73,7 @@ class Proposal(NamedTuple):
 
     def nameless(self) -> dict[str, str]:
         """Columns guessed by their cells alone: artist's name -> the file's."""
-        why = (_ONE_OF_LENGTHS, _ONE_LEFT)
+        why = (_ONE_OF_LENGTHS, _ONE_OF_DATES, _ONE_LEFT)
         return {one.name: one.value for one in self.entries if one.why in why}
 
 
@@ -198,8 +199,8 @@ def _columns(table: Table, format_: Format, given: Mapping[str, str]) -> Iterato
             why = "when jobs started: none says when they arrived"
             yield Entry("columns", name, one, Confidence.GUESS, why)
         elif name in last:
-            clocks = table.has_clocks(one)
-            why = _ONE_OF_LENGTHS if clocks else _ONE_LEFT
+            dates = _ONE_OF_DATES if is_date(str(table.columns[one][0])) else _ONE_LEFT
+            why = _ONE_OF_LENGTHS if table.has_clocks(one) else dates
             yield Entry("columns", name, one, Confidence.GUESS, why)
         elif name in spelled or name in extra:
             yield Entry("columns", name, one, Confidence.SURE, "a usual name, and its cells fit")

@@ -24,6 +24,18 @@ FLAGS = [
     (("--set", "checkpoint.interval_s=0"), 2, ["'checkpoint.interval_s'", "above 0", "got 0"]),
     (("--set", "checkpoint=3"), 2, ["'checkpoint'", "3"]),
     (("--backend", "analytic"), 2, ["did you mean 'analytical'"]),
+    (("--fabric", "a100,t4"), 2, ["expected one value; artist compare --vary fabric=a100,t4"]),
+    (("--policy", "las,fifo"), 2, ["expected one value; artist compare --policies las,fifo"]),
+    (("--racks", "2,4"), 2, ["expected an integer; artist compare --vary racks=2,4 compares"]),
+    (("--seed", "2,4"), 2, ["expected an integer\n"]),
+    (
+        ("--set", "fabric.spine.bandwidth=9"),
+        2,
+        ["fabric.spine: fabric 'dally2025' has", "network\n"],
+    ),
+    (("--set", "fabric.rak.bandwidth=9"), 2, ["did you mean 'rack'?"]),
+    (("--set", "fabric.bandwidth=9GB/s"), 2, ["fabric.LEVEL.bandwidth, with a LEVEL of socket,"]),
+    (("--failures", "failure.yaml"), 2, ["cannot be read", "; did you mean failures.yaml?"]),
     (("--trace", "sensetime-batch"), 2, ["did you mean 'sensetime-batch-500'"]),
     (("--trace", "nowhere.csv"), 3, ["nowhere.csv"]),
     (("--calibration", "nobody"), 2, ["'nobody'"]),
@@ -71,7 +83,8 @@ TRACES = [
 
 
 @pytest.mark.parametrize(("flags", "code", "words"), FLAGS, ids=lambda value: str(value)[:40])
-def test_bad_flags(artist, flags, code: int, words: list[str]) -> None:
+def test_bad_flags(artist, tmp_path: Path, flags, code: int, words: list[str]) -> None:
+    (tmp_path / "failures.yaml").touch()
     _expect(artist("sim", *flags), code, words)
 
 
@@ -84,6 +97,7 @@ def test_bad_flags(artist, flags, code: int, words: list[str]) -> None:
         (("compare", "--workers", "0"), "--workers is 0, expected at least 1"),
         (("compare", "--metrics", "jct"), "did you mean 'jct_mean_s'? (closest: jct_mean_s,"),
         (("compare", "--policies", "dally,daly"), "did you mean 'dally'"),
+        (("explain", "changes more settings"), "settings' (artist list metrics has all)"),
         (("explain", "makespn"), "did you mean 'makespan"),
         (("explain", "one.yaml"), "one.yaml:3: 'levels' has 1, expected at least 2 of them"),
     ],

@@ -90,8 +90,8 @@ def test_communication_is_one_figure_and_one_sentence() -> None:
     summary = {"gpu_allocated_share": 0.8, "gpu_communicating_share": 0.2, "comm_time_share": 0.9}
     assert communication_sentence(summary) == (
         "Jobs held 80.0 % of the cluster's GPU time. Of that, 25.0 % went into communication that "
-        "computing does not hide, inside machines and between them. Of the jobs' running time, not "
-        "weighted by GPUs, it is 90.0 % (comm_time_share)."
+        "computing does not hide, inside machines and between them. Of the time in which jobs "
+        "computed or communicated, not weighted by GPUs, it is 90.0 % (comm_time_share)."
     )
 
 
@@ -185,6 +185,8 @@ def test_what_jobs_lose_is_a_share_of_each_ones_time_not_of_all() -> None:
     assert "lost 36 s in all" in contention_sentence(
         {**summary, "contention_lost_job_h": 0.01}, Scenario()
     )
+    some = {**summary, "contention_lost_job_h": 0.001, "contention_slowdown_mean": 0.0005}
+    assert contention_sentence(some, Scenario()).startswith("Jobs lost 3.6 s in all to each other")
     more = {**summary, "contention_lost_job_h": 2.5, "contention_slowdown_p95": 0.02}
     assert contention_sentence(more, Scenario()).startswith(
         "Jobs lost 2.500 job-hours to each other on links; each ran 0.00 % longer on average, 2.00"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -244,6 +245,16 @@ def test_a_whole_mapping_is_proposed_and_accepted_with_one_flag(artist, own: Pat
     assert wrote.returncode == 0, wrote.stderr
     written = (own / "jobs.csv.columns.yaml").read_text()
     assert "VGG*: vgg16" in written and "duration: run_hours" in written
+
+
+def test_the_one_column_of_dates_is_a_guess_and_cards_are_gpus(artist, own: Path) -> None:
+    row = "a,2024-05-01 08:00:00,8,1:00:00,2024-05-02 08:00:00"
+    (own / "n.csv").write_text(f"JobName,Sent at,N cards,Took,Ended\n{row}\n")
+    shown = artist("trace", "columns", "n.csv")
+    assert re.search(r"num_gpus\s+N cards\s+sure", shown.stdout), shown.stdout + shown.stderr
+    assert re.search(r"submit_time\s+Sent at\s+guess\s+the one column of dates", shown.stdout)
+    refused = artist("trace", "columns", "n.csv", "--accept")
+    assert (refused.returncode, (own / "n.csv.columns.yaml").exists()) == (3, False)
 
 
 def test_the_one_column_of_lengths_is_named_in_the_flag_to_type(artist, own: Path) -> None:

@@ -12,6 +12,7 @@ from artist.experiments.comparison.compare import compare
 from artist.experiments.comparison.metrics import everyday_policies
 from artist.experiments.comparison.rows import comparison_rows, replicate_rows
 from artist.policies.table import POLICIES
+from artist.report.metric_text import interval_text
 
 SMALL = Scenario(racks=1, trace="tiny-batch", backend="none")
 DRAWN = Scenario(racks=1, jobs=40, backend="none")
@@ -38,6 +39,7 @@ def test_permutations_of_one_seed_are_one_replicate() -> None:
     comparison = compare(DRAWN, ["fifo", "srtf"], seeds=2, permutations=3)
     one = comparison.differences["srtf"]["jct_mean_s"]
     assert (one.replicates, one.verdict) == (2, "too few replicates")
+    assert "[" not in interval_text("jct_mean_s", one)
 
 
 def test_seeds_that_draw_nothing_are_refused() -> None:

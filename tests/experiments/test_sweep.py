@@ -148,7 +148,6 @@ def test_finished_runs_are_left_untouched_by_a_resume(tmp_path: Path) -> None:
         ),
         ("name: x\nversion: 1\ngrid: {racks: []}\n", "racks"),
         ("name: x\nversion: 0\n", "version"),
-        ("name: x\n", "e.yaml:1: setting 'version' is missing; add version: 1$"),
         ("version: 1\n", "e.yaml:1: setting 'name' is missing; add name: my-sweep$"),
         (
             "name: x\nversion: 1\ngrid:\n  fabric.network.bandwith: [9Gbit/s]\n",

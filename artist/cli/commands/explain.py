@@ -28,6 +28,10 @@ _SHAPE = re.compile(r"\d+(x\d+){2,}")
 """A cluster, as summaries have it."""
 
 
+_NEAR = 0.65
+"""Names with fewer letters in common are no guess: the words to explain are many and differ."""
+
+
 def explain(
     term: Annotated[
         list[str], typer.Argument(help="A metric, column, setting, printed word, or a name.")
@@ -101,8 +105,9 @@ def _explain(asked: str, sets: Sequence[str]) -> None:
     if not (known_otherwise or name):
         known = [*glossary.names(), *columns.names(), *fabric_names(), *_other_names()]
         known = list(dict.fromkeys(known))
-        remedy = f"{closest_three(asked, known)}; artist list metrics has all"
-        raise UnknownNameError("term", asked, known, remedy)
+        near = closest_three(asked, known, _NEAR)
+        remedy = "; ".join(filter(None, [near, "artist list metrics has all"]))
+        raise UnknownNameError("term", asked, known, remedy, _NEAR)
 
 
 def _explain_fabric(name: str, sets: Sequence[str]) -> None:

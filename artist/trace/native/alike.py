@@ -16,6 +16,7 @@ _SAME = (
         "ankunft", "ankunftszeit", "eingang", "eingereicht",
     },
     {
+        "card", "cards", "ncards", "numcards",
         "gpu", "gpus", "ngpu", "ngpus", "numgpu", "numgpus", "gpunum", "gpucount", "reqgpus",
         "gpusrequested", "worldsize", "scalefactor", "numreplicas", "maxparallelism",
         "anzahlgpus", "gpuanzahl",
@@ -110,6 +111,11 @@ def alike(
 def is_start(column: str) -> bool:
     """Whether a column's name says that it is when jobs started."""
     return _plain(column) in _STARTS
+
+
+def is_end(column: str) -> bool:
+    """Whether a column's name says that it is when jobs ended."""
+    return any(word.startswith(("end", "finish", "complet")) for word in _words(column))
 
 
 def is_no_run_time(column: str) -> bool:

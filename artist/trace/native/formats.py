@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from artist.errors import TraceError, one_line, shortened
 from artist.io.reading import as_float
-from artist.trace.native.alike import alike, is_no_run_time, unit_in
+from artist.trace.native.alike import alike, is_end, is_no_run_time, unit_in
 from artist.trace.native.table import HINT_PREFIX, MAX_GPUS, SHARE, Table
 from artist.trace.native.time_units import ARRIVALS, DATE, is_date
 from artist.trace.native.trace import UNKNOWN_MODEL
@@ -149,14 +149,19 @@ def last_left(
 ) -> dict[str, str]:
     """The one time or count still missing and the one column left, where that holds a number.
 
-    The duration is also the one column of lengths such as 21:44:38, whatever else is left. A
-    column whose name means a wait, a moment or a limit is no run time.
+    The duration is also the one column of lengths such as 21:44:38, whatever else is left, and the
+    arrival the one column of dates that are not ends. A column whose name means a wait, a moment or
+    a limit is no run time.
     """
     open_ = [name for name in missing if name not in near]
     runs = [name for name in others if not is_no_run_time(name)]
     lengths = [name for name in runs if table.has_clocks(name, all_=True)]
-    if "duration" in open_ and len(lengths) == 1:
-        return {"duration": lengths[0]}
+    dates = [name for name in others if not is_end(name) and _has_dates(table, name)]
+    found = {"duration": lengths[0]} if "duration" in open_ and len(lengths) == 1 else {}
+    if len(dates) == 1:
+        found |= dict.fromkeys((name for name in open_ if name in ARRIVALS), dates[0])
+    if found:
+        return found
     if len(open_) != 1 or len(others) != 1 or open_[0] in _TEXTS:
         return {}
     if not runs and open_[0] not in ARRIVALS:
@@ -175,6 +180,12 @@ def unit_of(table: Table, name: str, source: str, *, dates: bool) -> str | None:
     if dates and name in ARRIVALS and is_date(_first_cell(table, name, source)):
         return DATE
     return unit_in(source)
+
+
+def _has_dates(table: Table, name: str) -> bool:
+    """Whether a column holds dates alone, as far as its first thousand cells tell."""
+    cells = table.columns[name][:1000]
+    return bool(len(cells)) and all(is_date(str(cell)) for cell in cells)
 
 
 def _first_cell(table: Table, *names: str) -> str:

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 
 from artist.errors import TraceError
 from artist.io.parquet import read_parquet
-from artist.io.reading import decode, each_key_once, open_binary
+from artist.io.reading import cannot_be_read, decode, each_key_once, open_binary
 from artist.trace.native.table import MAX_COLUMNS, Table
 from artist.units import counted
 
@@ -46,8 +46,7 @@ def read_data(path: Path) -> bytes:
         with open_binary(path) as file:
             data = _in_chunks(path, file)
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise TraceError(f"{path}: cannot be read ({reason}); give a readable file") from error
+        raise TraceError(cannot_be_read(path, error)) from error
     if not data or data.isspace():
         raise TraceError(f"{path}: the file is empty; give one with data in it")
     return data
