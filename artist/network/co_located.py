@@ -48,7 +48,7 @@ class CurvedJob:
     the query's iteration, it also sends k times as long and as much: rates are the query's.
 
     Beside other jobs on its GPUs everything takes `stretch` times as long, `compute_s` included. It
-    sends as much in that time, so 1 / `stretch` of the rates.
+    sends as much in that time, so 1 / `stretch` of the rates. `stream` as in `Member`.
     """
 
     ways: tuple[Way, ...]
@@ -57,6 +57,7 @@ class CurvedJob:
     offset_s: float = 0.0
     turn: InTurn | None = None
     stretch: float = 1.0
+    stream: int | None = None
 
     def iteration_s(self, share: float) -> float:
         """An iteration at a share of the bandwidth: compute time x (1 + comm ratio)."""
@@ -146,7 +147,9 @@ def seen_by_models(job: CurvedJob, share: float) -> JobOnLinks:
     times = job.compute_s / job.curve.compute_s / job.stretch
     scaled = tuple(replace(way, volume_bytes=times * way.volume_bytes) for way in job.ways)
     iteration_s = job.down_s(share) + busy_s
-    return JobOnLinks(scaled if busy_s else (), iteration_s, busy_s, job.offset_s, job.turn)
+    return JobOnLinks(
+        scaled if busy_s else (), iteration_s, busy_s, job.offset_s, job.turn, job.stream
+    )
 
 
 @dataclass(frozen=True, slots=True)

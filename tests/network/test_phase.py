@@ -123,6 +123,40 @@ def test_weights_have_the_spread_that_was_asked_for_and_their_own_streams() -> N
     assert other(0, 0)[0] != drawn[0][0]
 
 
+def test_random_numbers_belong_to_the_job_whoever_it_meets() -> None:
+    first = on_both_directions(Member(ring_pair(0.5, 0.5), stream=7), Member(ring_pair(0.5, 0.5)))
+    other = on_both_directions(
+        Member(ring_pair(0.1, 0.2)), Member(ring_pair(0.3, 0.1)), Member(ring_pair(1, 1), stream=7)
+    )
+    settings = PhaseSettings()
+    assert lognormal(first, settings)(0, 100) == lognormal(other, settings)(2, 100)
+    assert lognormal(first, settings)(1, 100) != lognormal(other, settings)(2, 100)
+
+
+def test_a_job_with_numbers_of_its_own_has_its_own_answer() -> None:
+    def answers(*streams: int) -> list[float]:
+        equal = [Member(line_rate(0.5, 0.5), stream=x) for x in streams]
+        return [x.iteration_s for x in phase(on_one_link(*equal))]
+
+    first, second = answers(3, 4)
+    assert first != second
+    assert answers(4, 3) == [second, first]
+
+
+def test_another_unit_of_time_moves_nothing() -> None:
+    model = PhaseModel()
+    jobs = ((0.6, 0.4, 0.0), (0.5, 0.3, 0.25), (0.7, 0.45, 0.5))
+
+    def slowdowns(unit: float) -> list[float]:
+        members = [
+            Member(ring_pair(unit * down, unit * up), unit * offset) for down, up, offset in jobs
+        ]
+        return [x.slowdown for x in model(on_both_directions(*members))]
+
+    # A power of two, so that floats round alike.
+    assert slowdowns(4.0) == slowdowns(1.0)
+
+
 def test_periodic_jobs_are_averaged_over_one_period_exactly() -> None:
     # Periods .3 and .2 alone, so that the pattern repeats; long runs must agree with it.
     pair = (Member(line_rate(0.2, 0.1)), Member(line_rate(0.1, 0.1), 0.05))

@@ -287,6 +287,17 @@ def traces(draw: st.DrawFn) -> list[Job]:
     ]
 
 
+def test_every_job_has_random_numbers_of_its_own() -> None:
+    # Two equal pairs, each on two racks of its own, and the second pair in a run without the first.
+    pair, apart = (job("a"), job("b")), [{4: 8, 6: 8}, {5: 8, 7: 8}]
+    four = run([*pair, job("c"), job("d")], [LEFT, RIGHT, *apart], "phase")
+    ran_s = [row.iteration_s for row in four.placements if row.handle >= 2]
+    assert ran_s != [row.iteration_s for row in four.placements if row.handle < 2]
+    absent = [job("a", iterations=1, gpus=8), job("b", iterations=1, gpus=8)]
+    alone = run([*absent, job("c"), job("d")], [{0: 8}, {1: 8}, *apart], "phase")
+    assert ran_s == [row.iteration_s for row in alone.placements if row.handle >= 2]
+
+
 def whole(model: str, jobs: Sequence[Job], policy: str) -> Rows:
     on_network = network(rack_uplinks=4)
     chosen = make_policy(policy)

@@ -13,7 +13,14 @@ from artist.cluster.links import Link
 from artist.network.co_located import CurvedJob, shared
 from artist.network.demand.ways import Way
 from artist.network.models.patterns import Contention, Flow, InTurn, Member, Pattern, SharedLink
-from artist.network.models.phase import FLUID, PhaseModel, PhaseSettings, phase, settled
+from artist.network.models.phase import (
+    FLUID,
+    PhaseModel,
+    PhaseSettings,
+    lognormal,
+    phase,
+    settled,
+)
 from artist.network.models.turns import TurnsNow, iterations_in_turn
 
 LINK = SharedLink(100.0)
@@ -199,12 +206,15 @@ def test_equal_turns_are_simulated_once_whatever_their_order() -> None:
     assert model.simulated == 1
 
 
-def test_turns_do_not_move_the_random_numbers_of_other_jobs() -> None:
-    # Their text, from which the numbers follow, is that of before there were turns.
+def test_turns_do_not_move_the_weights_of_flows() -> None:
     plain = Member(Pattern.simple(0.1, 10.0, Flow((0,), 100.0)))
-    assert "turn" not in repr(plain)
-    jobs = Contention((LINK,), (plain, replace(plain, offset_s=0.05)))
-    assert [x.corrections_per_min for x in phase(jobs)] == [0.0, 0.0]
+    jobs = (plain, replace(plain, offset_s=0.05))
+    turns = tuple(replace(x, turn=InTurn(0, 0.3, None)) for x in jobs)
+    with_turns, without = (
+        lognormal(Contention((LINK,), x), PhaseSettings()) for x in (turns, jobs)
+    )
+    assert with_turns(1, 70) == without(1, 70)
+    assert [x.corrections_per_min for x in phase(Contention((LINK,), jobs))] == [0.0, 0.0]
 
 
 def test_many_jobs_are_simulated_for_a_shorter_time() -> None:

@@ -39,8 +39,8 @@ class Way:
 class JobOnLinks:
     """A job for a model of contention: what it sends on which way, and for how long.
 
-    In isolation the job sends for `busy_s` of an iteration of `iteration_s`. `offset_s` and `turn`
-    as in `Member`.
+    In isolation the job sends for `busy_s` of an iteration of `iteration_s`. `offset_s`, `turn`
+    and `stream` as in `Member`.
     """
 
     ways: tuple[Way, ...]
@@ -48,6 +48,7 @@ class JobOnLinks:
     busy_s: float
     offset_s: float = 0.0
     turn: InTurn | None = None
+    stream: int | None = None
 
 
 def ways(
@@ -129,7 +130,7 @@ def contention(
         )
         down_s = job.iteration_s - job.busy_s if flows else job.iteration_s
         step = Step(down_s, tuple(way.volume_bytes for way in job.ways))
-        return Member(Pattern(flows, (step,)), job.offset_s, turn=job.turn)
+        return Member(Pattern(flows, (step,)), job.offset_s, turn=job.turn, stream=job.stream)
 
     shared = tuple(shared_link(link, eta, fair_queued) for link in links)
     return Contention(shared, tuple(member(job) for job in jobs))

@@ -155,6 +155,7 @@ class _ContentionGraph:
                 x.offset_s,
                 x.down_factors,
                 _of_turn(x.turn),
+                -1 if x.stream is None else x.stream,
             )
             for x in members
         ]

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,8 +100,9 @@ class Member:
     pattern: Pattern
     offset_s: float = 0.0
     down_factors: tuple[float, ...] = ()
-    # Not in the text that names random numbers, so that those of other contentions stay.
-    turn: InTurn | None = field(default=None, repr=False)
+    turn: InTurn | None = None
+    stream: int | None = None
+    """Names the job's random numbers; None: its place among the members does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,14 @@ class Contention:
 
     links: tuple[SharedLink, ...]
     members: tuple[Member, ...]
+
+    @property
+    def streams(self) -> tuple[int, ...]:
+        """Names of the random numbers of each job."""
+        return tuple(
+            index if member.stream is None else member.stream
+            for index, member in enumerate(self.members)
+        )
 
     def alone(self, index: int) -> Contention:
         """The same links with one of the jobs. It starts its iteration at 0, unstretched."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from itertools import islice, pairwise
 
 from artist.io.digests import sha256
@@ -23,7 +24,6 @@ from artist.network.models.sending_flows import TWO_BOTTLENECK_WEIGHT
 from artist.network.models.simulation import Noise, SendingProgress, Simulation, alone_s
 from artist.network.models.turns import (
     JITTER,
-    digest,
     in_turn,
     iterations_in_turn,
     with_jitter,
@@ -48,6 +48,9 @@ MOST_KEPT = 16_384
 
 # Random numbers are drawn in blocks of this many iterations.
 BLOCK = 64
+
+# Blocks that are kept, of 2 KB each.
+MOST_BLOCKS = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,7 @@ class PhaseModel:
         if len(contention.members) > MOST_JOBS:
             return mean(contention, self._settings.two_bottleneck_weight)
         form = canonical(contention)
-        key = digest(form.contention)
+        key = sha256(repr(form.contention))
         answers = self._kept.pop(key, None)
         if answers is None:
             answers = settled(form.contention, self._settings)
@@ -179,23 +182,28 @@ def _in_turn(
 
 
 def lognormal(contention: Contention, settings: PhaseSettings) -> Noise:
-    """Weights exp(N(0, sigma)) of each flow and iteration, from a stream that knows no names."""
-    name = sha256(repr(contention))
-    flows = iter(range(sum(len(member.pattern.flows) for member in contention.members)))
-    streams = [
-        [stream(settings.seed, f"contention {name} {next(flows)}") for _ in member.pattern.flows]
-        for member in contention.members
-    ]
-    drawn: list[list[tuple[float, ...]]] = [[] for _ in streams]
+    """Weights exp(N(0, sigma)) of each flow of a job and each iteration.
+
+    They belong to the job: what it or others send changes nothing. Two jobs never share them.
+    """
+    sizes, streams = [len(x.pattern.flows) for x in contention.members], contention.streams
+    drawn: list[list[tuple[float, ...]]] = [[] for _ in sizes]
 
     def factors(job: int, iteration: int) -> tuple[float, ...]:
         rows = drawn[job]
         while iteration >= len(rows):
-            blocks = [x.normal(0.0, settings.sigma, BLOCK).tolist() for x in streams[job]]
-            rows += zip(*[map(math.exp, block) for block in blocks], strict=True)
+            of_block = partial(_weights, settings, streams[job], len(rows) // BLOCK)
+            rows += zip(*map(of_block, range(sizes[job])), strict=True)
         return rows[iteration]
 
     return factors
+
+
+@lru_cache(MOST_BLOCKS)
+def _weights(settings: PhaseSettings, job: int, block: int, flow: int) -> tuple[float, ...]:
+    """Weights of a job's flow in the iterations of a block."""
+    drawn = stream(settings.seed, f"contention {job} {flow} {block}")
+    return tuple(map(math.exp, drawn.normal(0.0, settings.sigma, BLOCK).tolist()))
 
 
 def _run(simulation: Simulation, settings: PhaseSettings) -> None:

@@ -17,10 +17,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from artist.io.digests import sha256
-from artist.network.models.patterns import Contention, InTurn, Member
+from artist.network.models.patterns import Contention, Member
 from artist.rng import stream
 
 # Standard deviation of an iteration, as a share of it. The largest at which there are under two
@@ -97,19 +96,6 @@ class TurnsNow:
         return wait_s
 
 
-@dataclass(frozen=True, slots=True)
-class _Jittered:
-    """A contention and the turns of its jobs, which the text of a contention leaves out."""
-
-    contention: Contention
-    turns: tuple[InTurn | None, ...]
-
-
-def digest(contention: Contention) -> str:
-    """Names a contention with its turns."""
-    return sha256(repr(_Jittered(contention, tuple(x.turn for x in contention.members))))
-
-
 def in_turn(contention: Contention) -> bool:
     """Whether some job takes turns."""
     return any(member.turn is not None for member in contention.members)
@@ -124,13 +110,13 @@ def with_jitter(
     """
     if not jitter:
         return contention
-    name = digest(contention)
+    streams = contention.streams
 
     def varied(index: int, member: Member) -> Member:
         down_s = member.pattern.steps[0].down_s
         if member.turn is None or not down_s:
             return member
-        normals = stream(seed, f"turns {name} {index}").normal(0.0, jitter, iterations)
+        normals = stream(seed, f"turns {streams[index]}").normal(0.0, jitter, iterations)
         factors = 1.0 + normals * (alone_s[index] / down_s)
         return replace(member, down_factors=tuple(factors.clip(min=0.0).tolist()))
 

@@ -208,6 +208,8 @@ class Phases:
                 if placed.turn is not None
                 else self._offset_s(placed, running[placed.handle], now),
                 turn=_in_turn(placed.turn),
+                # So that runs which are compared share their noise, whatever jobs meet.
+                stream=placed.handle,
             )
             for placed in jobs
         ]

@@ -215,6 +215,7 @@ def test_who_stays_keeps_the_turn_when_a_job_leaves(tmp_path: Path) -> None:
         jobs,
         racks=4,
         contention="fluid",
+        contention_options={"jitter": 0.0},
         policy="cassini(fifo)",
         policy_options={"candidates": 1, "host": {"placement": "any"}},
     )
