@@ -45,6 +45,7 @@ from artist.policies.lease_and_tables import check_jobs_per_gpu, check_lease, ta
 from artist.policies.table import POLICIES
 from artist.rng import stream
 from artist.units import Tick, seconds, ticks
+from artist.workload.goodput import Batch
 from artist.workload.job import Job
 from artist.workload.models import model_names
 
@@ -105,7 +106,7 @@ class LevelRates:
 
     phases_count = True
 
-    def pattern(self, job: Job, placement: Placement) -> LinkPattern:
+    def pattern(self, job: Job, placement: Placement, batch: Batch | None = None) -> LinkPattern:
         """Up for a fifth to three fifths of an iteration, on every uplink that it crosses."""
         alone_s = self.alone(job, placement).iteration_s
         up = UpPhase((1 + job.gpus % 3) / 5 * alone_s, 10.0, 10.0)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple, Protocol, TypeAlias
 
 from artist.cluster.placement import Placement
+from artist.workload.goodput import Batch
 from artist.workload.job import Job
 
 Uplink: TypeAlias = "tuple[int, int]"
@@ -57,8 +58,11 @@ class SharedLinks(Protocol):
         """Whether speeds depend on when jobs send: `Turn` has an effect."""
         ...
 
-    def pattern(self, job: Job, placement: Placement) -> LinkPattern:
-        """What a job on these GPUs sends on which uplinks; nothing if that is not known."""
+    def pattern(self, job: Job, placement: Placement, batch: Batch | None = None) -> LinkPattern:
+        """What a job on these GPUs sends on which uplinks; nothing if that is not known.
+
+        `batch` is that of a job with goodput parameters; None: as submitted.
+        """
         ...
 
     def capacity(self, uplink: Uplink) -> float:
@@ -79,7 +83,7 @@ class PatternsUnknown:
 
     phases_count = False
 
-    def pattern(self, job: Job, placement: Placement) -> LinkPattern:
+    def pattern(self, job: Job, placement: Placement, batch: Batch | None = None) -> LinkPattern:
         """A job that sends nothing."""
         return LinkPattern(math.inf, {})
 

@@ -119,7 +119,7 @@ def with_goodput(
 
     Raises:
         ConfigError: a job wants more GPUs than its largest batch feeds, or may get a kind that its
-            row lacks.
+            row lacks; or no job is of a model of the table.
     """
     from artist.workload.models import canonical_if_known
 
@@ -155,6 +155,12 @@ def with_goodput(
             gpus_min=job.gpus_min if ranged else 1,
             gpus_max=min(most, goodput.gpus_max),
             goodput=goodput,
+        )
+    if not known:
+        raise ConfigError(
+            f"goodput {shortened(table.name)}: no job is of its models, such as "
+            f"{shortened(min(table.models))}; name them as the trace does, such as "
+            f"{shortened(min(job.model for job in jobs))}"
         )
     return tuple(elastic)
 

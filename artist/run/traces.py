@@ -220,11 +220,6 @@ def elastic(scenario: Scenario, tree: ClusterTree, trace: Trace) -> Trace:
     from artist.estimates.goodput_table import load_goodput, with_goodput
 
     table = load_goodput(scenario.goodput)
-    if "cassini" in scenario.policy:
-        raise ConfigError(
-            f"policy {shortened(scenario.policy)}: turns on links follow iterations as submitted, "
-            f"and goodput {shortened(table.name)} changes batches; leave cassini or goodput out"
-        )
     by_kind = all(row.kinds for row in table.models.values())
     for setting in ("speeds", "data"):
         value = getattr(scenario, setting)

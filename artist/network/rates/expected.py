@@ -20,6 +20,7 @@ from artist.network.rates.isolated import AloneRates
 from artist.network.rates.placed_job import PlacedJob
 from artist.network.rates.solvers import Mean, Rounds
 from artist.network.rates.uplinks import Uplinks
+from artist.workload.goodput import Batch
 from artist.workload.job import Job
 
 # The job that is asked about has no handle yet. Those of jobs are 0 and above; the handles of
@@ -71,9 +72,9 @@ class ExpectedLinks:
             self._known[key] = self._slowdowns(job, placement, moves)
         return self._known[key]
 
-    def pattern(self, job: Job, placement: Placement) -> LinkPattern:
+    def pattern(self, job: Job, placement: Placement, batch: Batch | None = None) -> LinkPattern:
         """What a job does on its uplinks in isolation."""
-        return self._uplinks.pattern(self._entering(_ASKED, job, placement))
+        return self._uplinks.pattern(self._entering(_ASKED, job, placement, batch))
 
     def capacity(self, uplink: Uplink) -> float:
         """Bytes per second in one direction, the nominal ones."""
@@ -103,10 +104,12 @@ class ExpectedLinks:
         jobs = {**self._placed, **{placed.handle: placed for placed in come}}
         return self._uplinks.after(gone, come), jobs
 
-    def _entering(self, handle: int, job: Job, placement: Placement) -> PlacedJob:
+    def _entering(
+        self, handle: int, job: Job, placement: Placement, batch: Batch | None = None
+    ) -> PlacedJob:
         # A run counts how often estimates are asked for.
-        sends, alone = self._alone.on_links(job, placement)
-        key = (handle, job.model, job.compute_s, placement)
+        sends, alone = self._alone.on_links(job, placement, batch)
+        key = (handle, sends.model, sends.compute_s, placement)
         if key not in self._entered:
             if len(self._entered) >= MOST_ENTERED:
                 self._entered.clear()

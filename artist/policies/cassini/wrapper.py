@@ -15,7 +15,7 @@ The options of the host stand under `host`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
@@ -36,6 +36,7 @@ from artist.contract import (
     Options,
     Policy,
     Preempt,
+    SetBatch,
     Start,
     Uplink,
     WrapperPolicy,
@@ -51,6 +52,7 @@ from artist.policies.cassini.time_shifts import SolverOptions
 from artist.policies.cassini.turns import circle_rows, held, holds, turns
 from artist.rng import FIRST_DRAWS, Draws
 from artist.units import Tick, seconds, ticks
+from artist.workload.goodput import Batch
 
 
 class CassiniOptions(Options):
@@ -133,6 +135,8 @@ class Cassini(WrapperPolicy):
         self._jobs = JobsOnLinks()
         self._groups = 0
         self._known: dict[tuple[int, Placement], LinkPattern] = {}
+        self._batches: dict[int, Batch] = {}
+        """Those that the host sets in this answer."""
         self._log: list[dict[str, Any]] = []
         self._circles: list[dict[str, Any]] = []
 
@@ -142,25 +146,30 @@ class Cassini(WrapperPolicy):
         if view.links is NO_SHARED_LINKS:
             return decisions
         placed = {x.handle: x.placement for x in decisions if isinstance(x, Start | Migrate)}
+        self._batches = {x.handle: x.batch for x in decisions if isinstance(x, SetBatch)}
         self._known.clear()
-        self._know(view, [placed])
-        touched = self._gone(view, decisions) | self._crossed(placed)
+        again = self._with_other_batches(view, placed)
+        self._know(view, [placed, again])
+        touched = self._gone(view, decisions) | self._crossed({**placed, **again})
         if not touched:
-            self._put(placed)
+            self._put({**placed, **again})
             return decisions
-        candidates = self._candidates(view, decisions, placed)
+        candidates = [
+            {**candidate, **again} for candidate in self._candidates(view, decisions, placed)
+        ]
         self._know(view, candidates)
         touched |= {uplink for candidate in candidates for uplink in self._crossed(candidate)}
         uses = [self._uses(view, candidate, touched) for candidate in candidates]
         if not any(uses):
-            self._put(placed)
-            return decisions
+            self._put(candidates[0])
+            return [*decisions, *_ended_turns(view, again)]
         chosen = choose(uses, self._solver, self.options.loops, self.options.least_gain)
         best = candidates[chosen.index]
         self._put(best)
         aligned = self._aligned(view, best, uses[chosen.index], chosen)
         self._note(view, uses, chosen, aligned)
-        return _with_holds(_at(decisions, best), aligned)
+        lost = again.keys() - {hold.handle for hold in aligned}
+        return [*_with_holds(_at(decisions, best), aligned), *_ended_turns(view, lost)]
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """The host's tables, and what CASSINI did.
@@ -175,7 +184,7 @@ class Cassini(WrapperPolicy):
 
     def _gone(self, view: ClusterView, decisions: Sequence[Decision]) -> set[Uplink]:
         """Forget jobs that have no GPUs, or are about to lose them; the uplinks they were on."""
-        lost = {x.handle for x in decisions if isinstance(x, Preempt | Migrate)}
+        lost = {x.handle for x in decisions if isinstance(x, Preempt | Migrate | SetBatch)}
         touched: set[Uplink] = set()
         for handle, placement in list(self._jobs.where.items()):
             running = view.running.get(handle)
@@ -184,13 +193,26 @@ class Cassini(WrapperPolicy):
                 self._jobs.remove(handle)
         return touched
 
+    def _with_other_batches(
+        self, view: ClusterView, placed: Mapping[int, Placement]
+    ) -> dict[int, Placement]:
+        """The jobs that stay where they are with another batch, so with another pattern."""
+        stay = {
+            handle: state.placement
+            for handle in self._batches
+            if handle not in placed and (state := view.running.get(handle))
+        }
+        return {handle: placement for handle, placement in stay.items() if placement is not None}
+
     def _know(self, view: ClusterView, candidates: Sequence[Mapping[int, Placement]]) -> None:
         """Ask what jobs would do on links, once per job and placement."""
         for candidate in candidates:
             for job in candidate.items():
                 if job not in self._known:
                     handle, placement = job
-                    self._known[job] = view.links.pattern(_job(view, handle).job, placement)
+                    batch = self._batches.get(handle)
+                    asked = _job(view, handle).job
+                    self._known[job] = view.links.pattern(asked, placement, batch)
 
     def _crossed(self, candidate: Mapping[int, Placement]) -> set[Uplink]:
         """The uplinks on which jobs of a candidate send."""
@@ -275,7 +297,8 @@ class Cassini(WrapperPolicy):
             job = _job(view, handle)
             gpus = placed[handle].gpus if handle in placed else job.gpus
             alone_s = self._jobs.pattern(handle).iteration_s
-            jobs[handle] = held(job, view.now, gpus, alone_s, placed=handle in placed)
+            comes = handle in placed and placed[handle] != job.placement
+            jobs[handle] = held(job, view.now, gpus, alone_s, placed=comes)
         periods = {handle: ticks(group.periods_s[handle]) for handle in jobs}
         slack = self.options.slack
         slacks = {x: None if slack is None else round(slack * periods[x]) for x in jobs}
@@ -327,6 +350,12 @@ def _at(decisions: Sequence[Decision], placed: Mapping[int, Placement]) -> list[
         else decision
         for decision in decisions
     ]
+
+
+def _ended_turns(view: ClusterView, handles: Iterable[int]) -> list[Hold]:
+    """Jobs that run on at another pace take turns no longer: a hold without a turn ends it."""
+    turns = [x for x in sorted(handles) if view.running[x].turn is not None]
+    return [Hold(handle, view.now + 1, "another batch") for handle in turns]
 
 
 def _with_holds(decisions: list[Decision], aligned: Sequence[Hold]) -> list[Decision]:

@@ -341,3 +341,56 @@ def test_all_of_a_group_show_the_pace_of_its_slowest_and_are_not_corrected(tmp_p
     assert together.job_id.nunique() == len(jobs)
     assert together.iteration_s.to_numpy() == pytest.approx(slowest_s, rel=3e-3)
     assert turns.corrections_per_min.max() < 2
+
+
+def elastic_pair(folder: Path, policy: str, noise: str, **options: Any) -> Result:
+    """Two jobs that fill a rack and a part of the next one; their batch follows the noise scale."""
+    (folder / "goodput.yaml").write_text(f"""
+name: made up
+summary: for a test
+source: made up
+models:
+  vgg16: {{batch: 64, batch_max: 256, per_gpu_min: 16, per_gpu_max: 256, alpha_c: 0.02,
+    beta_c: 0.003, alpha_r: 0.01, alpha_n: 0.05, gamma: 2, noise: {noise}}}
+""")
+    (folder / "jobs.csv").write_text(
+        "job_id,arrival_s,gpus,model,iterations,compute_s,gpus_min,gpus_max\n"
+        "a,0,4,vgg16,3000,0.2,4,4\nb,0,4,vgg16,3000,0.2,4,4\n"
+    )
+    settings = {
+        "trace": str(folder / "jobs.csv"),
+        "goodput": str(folder / "goodput.yaml"),
+        "fabric": "cassini-testbed",
+        "fabric_options": {"rack": {"oversubscription": 3}},
+        "racks": 3,
+        "machines_per_rack": 3,
+        "gpus_per_machine": 1,
+        "contention": "fluid",
+        "contention_options": {"jitter": 0.0},
+    }
+    return simulate(Scenario(**settings, policy=policy, policy_options=options), check=True)
+
+
+def test_another_batch_is_another_circle(tmp_path: Path) -> None:
+    def slowdown(result: Result) -> float:
+        rows = result.table("placements")
+        large = rows[(rows.gpus == 4) & (rows.batch == 256)]
+        return float((large.iteration_s / large.alone_iteration_s).max())
+
+    rises = "{0: 50, 0.5: 5000}"
+    host = elastic_pair(tmp_path, "pollux", rises)
+    aligned = elastic_pair(tmp_path, "cassini(pollux)", rises)
+    at_64, at_256 = aligned.table("circles").groupby("time_s", sort=True).iteration_s
+    assert at_256[1].min() > 2 * at_64[1].max()
+    assert slowdown(host) > 1.08
+    assert slowdown(aligned) < 1.005
+
+
+def test_a_turn_ends_where_another_batch_gains_too_little(tmp_path: Path) -> None:
+    # Batches of 256 samples gain .11 by taking turns, those of 64 only .06.
+    falls = "{0: 5000, 0.5: 50}"
+    result = elastic_pair(tmp_path, "cassini(pollux)", falls, least_gain=0.08)
+    (changed_s,) = set(result.table("turns").end_s)
+    rows = result.table("placements")
+    assert set(rows[rows.end_s <= changed_s].batch.tail(2)) == {256}
+    assert set(rows[rows.start_s >= changed_s].batch) == {64}
