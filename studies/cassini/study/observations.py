@@ -6,6 +6,7 @@ find its runs there, and `study runs --every N` repeats a sample of them.
 
 from __future__ import annotations
 
+import json
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from artist.results.result import Result
 from artist.run import simulate
 from artist.trace.native.writer import write_csv
 from studies.cassini.study.plan import GPUS, Planned, planned
-from studies.cassini.study.workloads import jobs_of
+from studies.cassini.study.workloads import ELASTIC, jobs_of
 from studies.common.rows import RowsFile, Runs
 
 HERE = Path(__file__).resolve().parent.parent
@@ -47,7 +48,15 @@ def row_of(run: Planned) -> dict[str, str]:
         jobs = jobs_of(run.workload, run.arrivals, run.jobs, GPUS[run.cluster], run.seed, run.load)
         write_csv(jobs, trace)
         place = dict(zip(PLACE, run.place, strict=True))
-        result = simulate(Scenario.model_validate(run.scenario(str(trace))))
+        settings = run.scenario(str(trace))
+        if run.workload == ELASTIC:
+            from studies.cassini.study.goodput import goodput
+
+            # JSON is YAML, too.
+            file = Path(scratch) / "goodput.yaml"
+            file.write_text(json.dumps(goodput()), encoding="utf-8")
+            settings["goodput"] = str(file)
+        result = simulate(Scenario.model_validate(settings))
     values = {**_iterations(result), **_choices(result), **_turns(result)}
     values["jct_mean_s"] = float(result.summary["jct_mean_s"])
     if run.seed >= CORRECTED:

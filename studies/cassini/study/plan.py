@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from studies.cassini.study.workloads import CATALOGUE, DIVIDED, MATCHED, ODD, load_of
+from studies.cassini.study.workloads import CATALOGUE, DIVIDED, ELASTIC, MATCHED, ODD, load_of
 
 REPLICATES = 20
 FEWER = 6
@@ -136,6 +136,13 @@ THEMIS_CELLS = (
     (ODD, "snapshot", SMALL_RACKS),
 )
 """Workload, arrivals and cluster of the runs of Themis."""
+POLLUX_CELLS = (
+    (ELASTIC, "poisson", RACKS_2),
+    (ELASTIC, "poisson", RACKS_4),
+    (ELASTIC, "dynamic", RACKS_2),
+    (ELASTIC, "dynamic", RACKS_4),
+)
+"""Those of Pollux (Figs. 11 to 13), whose jobs are elastic."""
 HOSTS_CELL = (MATCHED, "dynamic", RACKS_4)
 """Where other hosts, Random and other settings are asked."""
 
@@ -149,6 +156,9 @@ def _of_seed(seed: int) -> Iterator[Planned]:
     for cell in THEMIS_CELLS:
         for variant in (HOST, CASSINI, IDEAL):
             yield Planned(*cell, "themis", variant, seed)
+    for cell in POLLUX_CELLS:
+        for variant in (HOST, CASSINI):
+            yield Planned(*cell, "pollux", variant, seed)
     if seed < FEWER:
         for setting, options in SETTINGS.items():
             yield Planned(*HOSTS_CELL, "themis", CASSINI, seed, setting, options)

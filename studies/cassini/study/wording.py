@@ -42,12 +42,13 @@ from studies.cassini.study.plan import (
     LCM,
     NO_CORRECTION,
     PAIRS,
+    POLLUX_CELLS,
     RACKS_2,
     RANDOM,
     SETTINGS,
     THEMIS_CELLS,
 )
-from studies.cassini.study.workloads import CATALOGUE, DIVIDED, MATCHED, MATCHED_MODELS
+from studies.cassini.study.workloads import CATALOGUE, DIVIDED, ELASTIC, MATCHED, MATCHED_MODELS
 from studies.common.page import rendered, table
 from studies.common.rows import Row
 
@@ -94,6 +95,11 @@ def page_text(rows: Sequence[Row]) -> str:
         walks={"below": arithmetic.corrections(JITTER), "above": arithmetic.corrections(0.006)},
         farthest_deg=arithmetic.farthest_angle_deg(),
         cells=cells(one),
+        pollux=pollux(one),
+        pollux_gain=lambda arrivals, cluster, metric: of(
+            one.pollux[ELASTIC, arrivals, cluster, metric],
+            one.ceiling((ELASTIC, arrivals, cluster), "pollux", metric),
+        ),
         table_2=table_2(links),
         hosts=hosts(one),
         settings=settings(one),
@@ -113,7 +119,9 @@ def page_text(rows: Sequence[Row]) -> str:
         host_verdict=lambda host, metric: verdict(one.hosts[host, metric], GAINS[metric]),
         snapshot=lambda number, variant=FIRST: interval(links[number, variant, JITTER]),
         packet=lambda number: interval(judged_links(PACKETS.read())[number, FIRST, JITTER]),
-        families=[judged_together(x.values()) for x in (one.themis, one.hosts, one.settings)],
+        families=[
+            judged_together(x.values()) for x in (one.themis, one.hosts, one.settings, one.pollux)
+        ],
         lcm_snapped=lcm_snapped(rows),
         replicates=one.ended(""),
         fewer=one.ended(LCM),
@@ -193,6 +201,27 @@ def cells(one: Judged) -> list[list[str]]:
                 _or_none(one.mean(cell, "themis", CASSINI, "corrections_per_min")),
                 *(of(gain, one.ceiling(cell, "themis", x)) for x, gain in gains.items()),
                 of(stretch, one.ceiling(cell, "themis", "stretch_mean")),
+                verdict(stretch, GAINS["stretch_mean"]),
+            ]
+        )
+    return lines
+
+
+def pollux(one: Judged) -> list[list[str]]:
+    """Pollux in each of its cells."""
+    lines = []
+    for cell in POLLUX_CELLS:
+        stretch = one.pollux[(*cell, "stretch_mean")]
+        lines.append(
+            [
+                *cell[1:],
+                share(one.mean(cell, "pollux", HOST, "slowed_share")),
+                _or_none(one.mean(cell, "pollux", CASSINI, "corrections_per_min")),
+                *(
+                    of(one.pollux[(*cell, x)], one.ceiling(cell, "pollux", x))
+                    for x in ("stretch_mean", "stretch_p99")
+                ),
+                interval(one.pollux[(*cell, "jct_mean_s")]),
                 verdict(stretch, GAINS["stretch_mean"]),
             ]
         )

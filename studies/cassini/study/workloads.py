@@ -8,11 +8,16 @@ takes 300 ms alone on four workers of the testbed (snapshot 1). It is Up for les
 
 **Odd** jobs are matched ones with 3, 5 or 7 workers: in racks of two servers each must span racks,
 and meets another one.
+
+**Elastic** jobs are matched ones of ten times as many iterations, since Pollux decides once a
+minute. They run on one worker up to twice as many as drawn, and a restart costs 30 s (Pollux,
+section 5.3). `goodput.py` has their parameters, which are **assumed**.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import cache
 
 from artist.estimates.latency_service import single_gpu_ns
@@ -23,7 +28,7 @@ from artist.units import TICKS_PER_S
 from artist.workload.job import Job
 from artist.workload.models import workload
 
-CATALOGUE, MATCHED, DIVIDED, ODD = "catalogue", "matched", "divided", "odd"
+CATALOGUE, MATCHED, DIVIDED, ODD, ELASTIC = "catalogue", "matched", "divided", "odd", "elastic"
 
 MATCHED_MODELS = (
     "vgg11@batch=152",
@@ -42,6 +47,9 @@ no such batch."""
 
 ODD_WORKERS = (3, 5, 7)
 
+LONGER = 10
+RESTART_S = 30.0
+
 LOADS = (0.8, 1.0)
 """Section 5.1; the replicates of Poisson traces are spread evenly between both."""
 
@@ -55,9 +63,11 @@ def jobs_of(
     made = cassini(
         ArrivalKind(arrivals), jobs, gpus, seed, load if poisson else None, divided=divided
     )
-    if kind not in (MATCHED, ODD):
+    if kind not in (MATCHED, ODD, ELASTIC):
         return made.jobs
     matched = _matched(made.jobs, seed)
+    if kind == ELASTIC:
+        return tuple(map(_elastic, matched))
     return matched if kind == MATCHED else _odd(matched, seed)
 
 
@@ -92,6 +102,18 @@ def _odd(jobs: tuple[Job, ...], seed: int) -> tuple[Job, ...]:
     return tuple(
         Job(job.id, job.arrival_s, gpus, job.model, job.iterations, job.compute_s)
         for job, gpus in zip(jobs, workers, strict=True)
+    )
+
+
+def _elastic(job: Job) -> Job:
+    """The job ten times as long, so ten times as late."""
+    return replace(
+        job,
+        arrival_s=LONGER * job.arrival_s,
+        iterations=LONGER * job.iterations,
+        gpus_min=1,
+        gpus_max=2 * job.gpus,
+        restart_s=RESTART_S,
     )
 
 
