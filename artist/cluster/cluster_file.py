@@ -137,6 +137,11 @@ class UnitEntry(WithUnits):
     memory_gib: Positive | None = Field(
         default=None, le=MOST_GIB, description="of a machine, for jobs that state theirs"
     )
+    gpu_memory_gib: Positive | None = Field(
+        default=None,
+        le=MOST_GIB,
+        description="of each GPU of a machine, for jobs that state theirs",
+    )
     storage: Storage = with_unit("storage")
     storage_bytes: Bytes | None = Field(default=None, description="for tables, bytes")
 
@@ -229,6 +234,7 @@ class _UnitsReader:
     kinds: list[str] = field(default_factory=list)
     cpu_milli: list[int | None] = field(default_factory=list)
     memory_mib: list[int | None] = field(default_factory=list)
+    gpu_memory_mib: list[int | None] = field(default_factory=list)
     gpus: int = 0
     read: dict[Location, UnitEntry] = field(default_factory=dict)
     """Descriptions, by their place: one inside many units is checked once."""
@@ -281,6 +287,7 @@ class _UnitsReader:
                 self.kinds.append(kind or ONE_KIND)
                 self.cpu_milli.append(parts(unit.cpu_cores, CORE_MILLI))
                 self.memory_mib.append(parts(unit.memory_gib, GIB_MIB))
+                self.gpu_memory_mib.append(parts(unit.gpu_memory_gib, GIB_MIB))
                 units.append(unit.gpus)
         return units
 
@@ -306,8 +313,10 @@ class _UnitsReader:
             raise _MisfitError(at, f"a {level}: {explain(cause, UnitEntry)}") from cause
 
     def _hosts(self) -> HostSizes | None:
-        stated = any(x is not None for x in (*self.cpu_milli, *self.memory_mib))
-        return HostSizes(tuple(self.cpu_milli), tuple(self.memory_mib)) if stated else None
+        sizes = (self.cpu_milli, self.memory_mib, self.gpu_memory_mib)
+        if all(x is None for of_machines in sizes for x in of_machines):
+            return None
+        return HostSizes(*map(tuple, sizes))
 
     def _count(self, gpus: int, where: Location) -> None:
         self.gpus += gpus
@@ -344,7 +353,7 @@ class _UnitsReader:
 
 
 _NOT_OF_MACHINES = ("storage", "storage_bytes")
-_OF_MACHINES = ("gpus", "cpu_cores", "memory_gib")
+_OF_MACHINES = ("gpus", "cpu_cores", "memory_gib", "gpu_memory_gib")
 
 
 def parts(amount: float | None, in_one: int) -> int | None:

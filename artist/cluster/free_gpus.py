@@ -174,13 +174,16 @@ class FreeGpus:
 
     def share(self, closed: Collection[int]) -> None:
         """From now on jobs may hold parts of GPUs, but of none of the leaves in `closed`."""
-        turns = self._order.turns[self.tree.machine]
-        self.shares = FreeShares([turns[x] for x in self.tree.machine_of], closed)
+        turns, machines = self._order.turns[self.tree.machine], self.tree.machine_of
+        stated = () if self.hosts is None or self.tree.hosts is None else self.tree.hosts[2]
+        memory = [stated[x] for x in machines] if stated else []
+        self.shares = FreeShares([turns[x] for x in machines], closed, memory)
 
     def unfed(self) -> FreeGpus:
         """The same free GPUs without `hosts`. Valid until they change; do not change it."""
         twin = copy(self)
         twin.hosts = None
+        twin.shares = None if self.shares is None else self.shares.unlimited()
         return twin
 
     def fed(self, job: Needy) -> FreeGpus:
@@ -209,7 +212,7 @@ class FreeGpus:
 
     def _partly_held(self, shares: FreeShares, job: Needy) -> FreeGpus | None:
         """A copy in which only the GPU is free that has enough left for a job, and the least."""
-        for leaf in shares.fitting(job.gpu_milli):
+        for leaf in shares.fitting(job):
             gpu = Placement((leaf,), (1,))
             if self.hosts is None or self.hosts.shortage(gpu, job) is None:
                 if shares.nothing is None:
@@ -394,8 +397,7 @@ class FreeGpus:
         if demand >= 0:
             return self.total >= demand
         shares = self.shares
-        fits = shares is not None and next(shares.fitting(-demand), None) is not None
-        return fits or self.total > 0
+        return self.total > 0 or (shares is not None and shares.has_room(-demand))
 
     def has(self, placement: Placement, job: Needy | None = None) -> bool:
         """Whether every GPU of a placement is free, or enough of it for the job, and its machines
@@ -432,7 +434,7 @@ class FreeGpus:
 
     def _claim_share(self, shares: FreeShares, placement: Placement, job: Needy) -> None:
         """`claim` for a job that asks for a share of a GPU: beside others, else of a free GPU."""
-        beside = shares.fits(placement.leaves[0], job.gpu_milli)
+        beside = shares.fits(placement.leaves[0], job)
         if not beside:
             self.claim(placement)
         if self.hosts is not None:
@@ -470,7 +472,7 @@ class FreeGpus:
         """Whether a job asks for a share of a GPU, and one of which others hold parts has it."""
         if job is None or job.gpu_milli == GPU_MILLI:
             return False
-        return shares.fits(placement.leaves[0], job.gpu_milli)
+        return shares.fits(placement.leaves[0], job)
 
     def _with_room(self, level: int, gpus: int) -> int:
         """The units with at least `gpus` free, as a bit set of their turns."""

@@ -3,7 +3,8 @@
 A job that asks for a share of a GPU (`Job.gpu_milli`) gets it from one GPU: of those that other
 shares leave enough of the one with the least left (best fit), the first in visiting order among
 equals; where there is none, from a free GPU. The GPUs of one leaf are alike, so a placement names
-the leaf only, and this rule says which of its GPUs is meant.
+the leaf only, and this rule says which of its GPUs is meant. Enough is left if the memory that the
+jobs there and the new one state fits the GPU's, too.
 
 `FreeGpus.shares` keeps count in a run in which jobs ask for shares; in others it is None.
 """
@@ -11,7 +12,8 @@ the leaf only, and this rule says which of its GPUs is meant.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from artist.units import GPU_MILLI
@@ -31,23 +33,44 @@ class Sharing(Protocol):
     def gpu_milli(self) -> int:
         """Thousandths of each of its GPUs; `GPU_MILLI`: all."""
 
+    @property
+    def gpu_memory_mib(self) -> int:
+        """MiB of memory that it needs of each of its GPUs; 0: none are stated."""
+
+
+ANY_MEMORY = 2**62
+"""MiB: more than any GPU has."""
 
 _Gpu: TypeAlias = "tuple[int, int, int, int]"
 """What is left of a GPU, the turn of its machine, its leaf, and a number of its own."""
 
 
+def memory_of(jobs: Iterable[Sharing]) -> int:
+    """MiB that some jobs need together on a GPU."""
+    return sum(job.gpu_memory_mib for job in jobs)
+
+
 class FreeShares:
     """What is left of GPUs of which jobs hold parts. It belongs to a `FreeGpus`.
 
-    `turns` are those of the machines of all leaves. `closed` are leaves of which no part is given
-    away; whoever makes this may change them. `idle` is all that is left, in thousandths.
+    `turns` are those of the machines of all leaves, `memory` is MiB of each of their GPUs (None:
+    any), empty where it does not matter. `closed` are leaves of which no part is given away;
+    whoever makes this may change them. `idle` is all that is left, in thousandths.
     """
 
-    __slots__ = ("_gpu_of", "_jobs", "_made", "_ranked", "_turns", "closed", "idle", "nothing")
+    __slots__ = (
+        "_gpu_of", "_jobs", "_made", "_ranked", "_turns", "closed", "idle", "memory", "nothing",
+    )  # fmt: skip
 
-    def __init__(self, turns: Sequence[int], closed: Collection[int] = ()) -> None:
+    def __init__(
+        self,
+        turns: Sequence[int],
+        closed: Collection[int] = (),
+        memory: Sequence[int | None] = (),
+    ) -> None:
         self._turns = turns
         self.closed = closed
+        self.memory = memory
         self.idle = 0
         self._ranked: list[_Gpu] = []  # ascending
         self._gpu_of: dict[str, _Gpu] = {}
@@ -59,25 +82,41 @@ class FreeShares:
 
     def copy(self) -> FreeShares:
         """An independent copy."""
-        twin = FreeShares(self._turns, self.closed)
+        twin = FreeShares(self._turns, self.closed, self.memory)
         twin.idle, twin._made, twin.nothing = self.idle, self._made, self.nothing
         twin._ranked = self._ranked[:]
         twin._gpu_of, twin._jobs = self._gpu_of.copy(), self._jobs.copy()
         return twin
 
-    def fitting(self, milli: int) -> Iterator[int]:
-        """The leaves of the GPUs with so much left, the fullest GPU first."""
-        for _, _, leaf, _ in self._ranked[bisect_left(self._ranked, (milli,)) :]:
-            if leaf not in self.closed:
-                yield leaf
+    def unlimited(self) -> FreeShares:
+        """The same as if memory did not matter. Valid until it changes; do not change it."""
+        twin = copy(self)
+        twin.memory = ()
+        return twin
 
-    def fits(self, leaf: int, milli: int) -> bool:
-        """Whether some GPU of a leaf has so much left."""
-        return self._best(leaf, milli) is not None
+    def has_room(self, milli: int) -> bool:
+        """Whether some GPU has so much left; its memory may be full."""
+        ranked = self._ranked
+        return any(gpu[2] not in self.closed for gpu in ranked[bisect_left(ranked, (milli,)) :])
+
+    def fitting(self, job: Sharing) -> Iterator[int]:
+        """The leaves of the GPUs with room for a job, the fullest GPU first."""
+        for gpu in self._ranked[bisect_left(self._ranked, (job.gpu_milli,)) :]:
+            if gpu[2] not in self.closed and self._takes(gpu, job):
+                yield gpu[2]
+
+    def fits(self, leaf: int, job: Sharing) -> bool:
+        """Whether some GPU of a leaf has room for a job."""
+        return self._best(leaf, job) is not None
+
+    def most_memory(self, leaf: int, milli: int) -> int:
+        """Of the GPUs of a leaf with so much left, the MiB left on the one with the most."""
+        ranked = self._ranked[bisect_left(self._ranked, (milli,)) :]
+        return max((self._memory_left(gpu) for gpu in ranked if gpu[2] == leaf), default=0)
 
     def claim(self, leaf: int, job: Sharing) -> bool:
         """Give a job its part of a GPU of a leaf. Whether that is one that was free before."""
-        gpu = self._best(leaf, job.gpu_milli)
+        gpu = self._best(leaf, job)
         if fresh := gpu is None:
             self._made += 1
             gpu = GPU_MILLI, self._turns[leaf], leaf, self._made
@@ -116,12 +155,22 @@ class FreeShares:
         """Leaf and number of each GPU: what is left of it, and the jobs on it."""
         return {(leaf, made): (left, self._jobs[made]) for left, _, leaf, made in self._ranked}
 
-    def _best(self, leaf: int, milli: int) -> _Gpu | None:
+    def _best(self, leaf: int, job: Sharing) -> _Gpu | None:
         ranked = self._ranked
-        for index in range(bisect_left(ranked, (milli,)), len(ranked)):
-            if ranked[index][2] == leaf:
+        for index in range(bisect_left(ranked, (job.gpu_milli,)), len(ranked)):
+            if ranked[index][2] == leaf and self._takes(ranked[index], job):
                 return ranked[index]
         return None
+
+    def _takes(self, gpu: _Gpu, job: Sharing) -> bool:
+        """Whether a GPU that has enough left takes a job."""
+        needed = job.gpu_memory_mib
+        return not needed or not self.memory or self._memory_left(gpu) >= needed
+
+    def _memory_left(self, gpu: _Gpu) -> int:
+        """MiB of a GPU's memory that its jobs leave; more than any has if it states none."""
+        whole = self.memory[gpu[2]]
+        return ANY_MEMORY if whole is None else whole - memory_of(self._jobs[gpu[3]])
 
     def _drop(self, gpu: _Gpu) -> None:
         del self._ranked[bisect_left(self._ranked, gpu)]

@@ -1,9 +1,12 @@
-"""CPU cores and memory of machines: what they have, what jobs take, and what is left.
+"""CPU cores, memory of machines and of GPUs: what they have, what jobs take, and what is left.
 
 A job says how much of both it needs in all (`Job.cpu_milli`, `Job.memory_mib`). Each of its GPUs
 takes an equal share of the machine that it is in: `n` of the job's `gpus` there take `n / gpus`,
 rounded up to whole thousandths of a core and MiB. What a job or a machine does not state does not
 matter.
+
+Each GPU of a job must have the memory that it needs there (`Job.gpu_memory_mib`). `gpu_shares.py`
+adds up what jobs on one GPU need.
 
 `FreeGpus.hosts` keeps count in a run in which jobs and machines state them; in others it is None.
 """
@@ -17,7 +20,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from artist.cluster.gpu_shares import Sharing
+from artist.cluster.gpu_shares import ANY_MEMORY, Sharing
 from artist.cluster.placement import Placement, machine_counts
 from artist.errors import PolicyError
 from artist.units import CORE_MILLI, GIB_MIB
@@ -45,8 +48,9 @@ class Needy(Sharing, Protocol):
         """MiB of memory that it needs in all; 0: none are stated."""
 
 
-Need: TypeAlias = "tuple[int, int, int]"
-"""What jobs have in common that can use the same GPUs: cores and memory in all, and GPUs."""
+Need: TypeAlias = "tuple[int, int, int, int]"
+"""What jobs have in common that can use the same GPUs: cores and memory in all, GPUs, and memory of
+each of them."""
 
 _ANY_NUMBER = 2**31
 """GPUs: more than any machine has."""
@@ -55,7 +59,7 @@ _ANY_NUMBER = 2**31
 class Resource(NamedTuple):
     """A resource: its name as the cause of a wait, its unit, and the parts in which it counts."""
 
-    cause: Literal["cpu_cores", "memory"]
+    cause: Literal["cpu_cores", "memory", "gpu_memory"]
     unit: str
     parts: int
 
@@ -64,7 +68,9 @@ RESOURCES = (
     Resource("cpu_cores", "CPU cores", CORE_MILLI),
     Resource("memory", "GiB of memory", GIB_MIB),
 )
-"""In the order of `HostSizes`."""
+"""What jobs take of machines, in the order of `HostSizes`."""
+
+GPU_MEMORY = Resource("gpu_memory", "GiB of GPU memory", GIB_MIB)
 
 
 class Shortage(NamedTuple):
@@ -85,16 +91,18 @@ class FreeHosts:
     `known` remembers the answers of `FreeGpus.fed` until something changes; None: all free GPUs.
     """
 
-    __slots__ = ("_left", "_stated", "_tree", "_trees", "known")
+    __slots__ = ("_gpu_memory", "_left", "_stated", "_tree", "_trees", "known")
 
     def __init__(
         self,
         tree: ClusterTree,
         left: list[Amounts],
         stated: list[npt.NDArray[np.bool_]],
+        gpu_memory: Amounts | None,
         trees: dict[Need, ClusterTree],
     ) -> None:
         self._tree, self._left, self._stated, self._trees = tree, left, stated, trees
+        self._gpu_memory = gpu_memory
         self.known: dict[Need, FreeGpus | None] = {}
 
     @classmethod
@@ -102,19 +110,20 @@ class FreeHosts:
         """Everything is left; None if no machine states anything."""
         if tree.hosts is None:
             return None
-        left = [np.array([x or 0 for x in sizes], np.int64) for sizes in tree.hosts]
-        stated = [np.array([x is not None for x in sizes]) for sizes in tree.hosts]
-        return cls(tree, left, stated, {})
+        left = [np.array([x or 0 for x in sizes], np.int64) for sizes in tree.hosts[:2]]
+        stated = [np.array([x is not None for x in sizes]) for sizes in tree.hosts[:2]]
+        mib = [ANY_MEMORY if x is None else x for x in tree.hosts.gpu_memory_mib]
+        return cls(tree, left, stated, np.array(mib, np.int64) if mib else None, {})
 
     def copy(self) -> FreeHosts:
         """An independent copy."""
         left = [amounts.copy() for amounts in self._left]
-        return FreeHosts(self._tree, left, self._stated, self._trees)
+        return FreeHosts(self._tree, left, self._stated, self._gpu_memory, self._trees)
 
     def nothing(self) -> FreeHosts:
         """The same machines with nothing left."""
         left = [np.zeros_like(amounts) for amounts in self._left]
-        return FreeHosts(self._tree, left, self._stated, self._trees)
+        return FreeHosts(self._tree, left, self._stated, self._gpu_memory, self._trees)
 
     def become(self, all_of: FreeHosts, without: FreeHosts) -> None:
         """Be what is left of others without some of it; nothing where they have less."""
@@ -129,6 +138,9 @@ class FreeHosts:
             if total:
                 here = np.where(stated, left * job.gpus // total, _ANY_NUMBER)
                 most = here if most is None else np.minimum(most, here)
+        if job.gpu_memory_mib and self._gpu_memory is not None:
+            enough = self._gpu_memory >= job.gpu_memory_mib
+            most = np.where(enough, _ANY_NUMBER if most is None else most, 0)
         return most
 
     def tree_for(self, job: Needy) -> ClusterTree:
@@ -141,7 +153,7 @@ class FreeHosts:
         return self._trees[key]
 
     def shortage(self, placement: Placement, job: Needy) -> Shortage | None:
-        """What the machines of some GPUs lack to feed a job there; the first resource of several.
+        """What the machines of some GPUs, or these, lack for a job; the first resource of several.
 
         Only machines that lack it count.
         """
@@ -151,10 +163,14 @@ class FreeHosts:
             if left < amount:
                 before = lacking.get(which, (0, 0))
                 lacking[which] = before[0] + left, before[1] + amount
-        if not lacking:
-            return None
-        first = min(lacking)
-        return Shortage(RESOURCES[first], *lacking[first])
+        if lacking:
+            first = min(lacking)
+            return Shortage(RESOURCES[first], *lacking[first])
+        if job.gpu_memory_mib and self._gpu_memory is not None:
+            least = int(self._gpu_memory[list(machine_counts(self._tree, placement))].min())
+            if least < job.gpu_memory_mib:
+                return Shortage(GPU_MEMORY, least, job.gpu_memory_mib)
+        return None
 
     def claim(self, placement: Placement, job: Needy | None) -> None:
         """Take what a job needs for these GPUs; without a job, nothing.
@@ -223,7 +239,7 @@ def _smaller(tree: ClusterTree, per_machine: Amounts) -> ClusterTree:
 
 def need(job: Needy) -> Need:
     """What decides which GPUs a job can use."""
-    return job.cpu_milli, job.memory_mib, job.gpus
+    return job.cpu_milli, job.memory_mib, job.gpus, job.gpu_memory_mib
 
 
 def _needs(job: Needy) -> tuple[int, int]:

@@ -50,10 +50,12 @@ class Level:
 
 
 class HostSizes(NamedTuple):
-    """CPU cores (thousandths) and memory (MiB) of each machine; None where none are stated."""
+    """CPU cores (thousandths) and memory (MiB) of each machine, and MiB of each of its GPUs; None
+    where none are stated. Without any, no machine states those of GPUs."""
 
     cpu_milli: tuple[int | None, ...]
     memory_mib: tuple[int | None, ...]
+    gpu_memory_mib: tuple[int | None, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,7 @@ class ClusterTree:
     wide_area: bool = False
     """Whether the outermost level is a wide-area network between regions."""
     hosts: HostSizes | None = None
-    """CPU cores and memory of the machines; None if none of them states any."""
+    """CPU cores and memory of the machines and GPUs; None if none of them states any."""
     machine: int = field(init=False)
     """Index of the machine level."""
 

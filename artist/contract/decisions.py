@@ -119,12 +119,13 @@ LONGEST_REASON = 200
 """Characters of a reason. There may be one reason per job and question."""
 
 WaitCause: TypeAlias = Literal[
-    "timer", "consolidation", "links", "quota", "data", "notice", "cpu_cores", "memory", "policy"
-]
+    "timer", "consolidation", "links", "quota", "data", "notice", "cpu_cores", "memory",
+    "gpu_memory", "policy",
+]  # fmt: skip
 """What keeps a job from GPUs that it could have: a delay timer; GPUs that lie too far apart; what
 it or others would lose on shared links; a quota; tables that are elsewhere; GPUs that are about to
-leave service; too few CPU cores or too little memory free on the machines of free GPUs; anything
-else."""
+leave service; too few CPU cores or too little memory free on the machines of free GPUs; too little
+memory on GPUs that have room; anything else."""
 
 WAIT_CAUSES: tuple[WaitCause, ...] = get_args(WaitCause)
 

@@ -42,7 +42,9 @@ class Holdings:
         self.jobs = jobs
         self._gpus = tree.gpus
         self.free = FreeGpus(tree, visiting_order)
-        if tree.hosts is not None and any(job.cpu_milli or job.memory_mib for job in jobs):
+        if tree.hosts is not None and any(
+            job.cpu_milli or job.memory_mib or job.gpu_memory_mib for job in jobs
+        ):
             self.free.hosts = FreeHosts.of_idle(tree)
         self.waiting: dict[int, JobState] = {}
         """By handle, in the order in which they entered the queue."""

@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from artist.cluster.free_gpus import FreeGpus
+from artist.cluster.gpu_shares import memory_of
 from artist.cluster.host_resources import FreeHosts
 from artist.cluster.kinds import several_kinds
 from artist.cluster.placement import machine_counts
@@ -64,10 +65,13 @@ def _check_shares(holdings: Holdings) -> None:
         return
     held: set[str] = set()
     idle = 0
+    memory = shares.memory
     for (leaf, _), (left, jobs) in shares.gpus().items():
         own = sum(job.gpu_milli for job in jobs)
         if left < 0 or own + left != GPU_MILLI or not jobs:
             raise InvariantError(f"jobs hold {own} thousandths of a GPU of which {left} are left")
+        if memory and (most := memory[leaf]) is not None and memory_of(jobs) > most:
+            raise InvariantError(f"jobs hold {memory_of(jobs)} MiB of a GPU that has {most}")
         held.update(job.id for job in jobs)
         idle += left
         together = sorted(holdings.handle(job.id) for job in jobs)
@@ -86,13 +90,15 @@ def _check_hosts(holdings: Holdings) -> None:
     hosts = holdings.free.hosts
     if hosts is None:
         return
+    idle = FreeHosts.of_idle(holdings.tree)
+    assert idle is not None  # else there would be nothing to hold
     all_of = hosts.nothing()
     for state in holdings.running.values():
         if state.placement is not None:
             all_of.release(state.placement, state.job)
+            if (lacks := idle.shortage(state.placement, state.job)) is not None:
+                raise InvariantError(f"job {state.job.id!r} runs on GPUs that have {lacks}")
     left = hosts.nothing()
-    idle = FreeHosts.of_idle(holdings.tree)
-    assert idle is not None  # else there would be nothing to hold
     if idle.is_less(all_of):
         raise InvariantError("jobs hold more CPU cores or memory than a machine has")
     left.become(idle, all_of)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from artist.cluster.host_resources import RESOURCES, FreeHosts
+from artist.cluster.host_resources import GPU_MEMORY, RESOURCES, FreeHosts
 from artist.cluster.tree import ClusterTree, gpus_by_kind
 from artist.config import ABOUT_THE_TRACE, Scenario
 from artist.contract import Policy
@@ -121,14 +121,15 @@ def check_hosts(scenario: Scenario, tree: ClusterTree, policy: Policy, trace: Tr
     """Refuse jobs whose machines could never feed them, and what looks at GPUs only.
 
     Raises:
-        TraceError: the empty cluster cannot feed a job's GPUs.
+        TraceError: the empty cluster cannot feed a job's GPUs, or they have too little memory.
         ConfigError: the policy or a part of the scenario does not look at cores and memory.
     """
     idle = FreeHosts.of_idle(tree)
-    first = next((job for job in trace.jobs if job.cpu_milli or job.memory_mib), None)
+    states = (job for job in trace.jobs if job.cpu_milli or job.memory_mib or job.gpu_memory_mib)
+    first = next(states, None)
     if idle is None or first is None:
         return
-    remedy = "or leave cpu_cores and memory_gib out of the cluster file"
+    remedy = "or leave cpu_cores, memory_gib and gpu_memory_gib out of the cluster file"
     shares = getattr(policy, "jobs_per_gpu", 1) > 1
     if shares or not getattr(policy, "reads_hosts", False):
         looks = "packs jobs by" if shares else "looks at"
@@ -147,7 +148,7 @@ def check_hosts(scenario: Scenario, tree: ClusterTree, policy: Policy, trace: Tr
             raise TraceError(
                 f"{trace.place(index)}: job {job.id!r} needs {_host_words(job)} for {job.gpus} "
                 f"GPUs, of which the machines of the empty cluster can feed "
-                f"{idle.tree_for(job).gpus}; correct cpu_cores or memory_gib, or the cluster file"
+                f"{idle.tree_for(job).gpus}; correct {_host_columns(job)}, or the cluster file"
             )
 
 
@@ -178,7 +179,16 @@ def check_shares(scenario: Scenario, policy: Policy, trace: Trace) -> bool:
 def _host_words(job: Job) -> str:
     """As in `96 CPU cores and 512 GiB of memory`."""
     amounts = zip((job.cpu_milli, job.memory_mib), RESOURCES, strict=True)
-    return " and ".join(f"{x / one.parts:g} {one.unit}" for x, one in amounts if x)
+    words = [f"{x / one.parts:g} {one.unit}" for x, one in amounts if x]
+    if job.gpu_memory_mib:
+        words.append(f"{job.gpu_memory_gib:g} {GPU_MEMORY.unit} on each")
+    return " and ".join(words)
+
+
+def _host_columns(job: Job) -> str:
+    """The columns that state them."""
+    names = ("cpu_cores", "memory_gib", "gpu_memory_gib")
+    return " or ".join(name for name in names if getattr(job, name) is not None)
 
 
 def graph_digests(scenario: Scenario, trace: Trace) -> Mapping[str, str]:

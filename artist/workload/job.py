@@ -59,6 +59,8 @@ class Job:
     # Thousandths that it holds of its GPU, if that is only one; all times are those on its share
     # (`artist/cluster/gpu_shares.py`).
     gpu_milli: int = GPU_MILLI
+    # MiB that it needs of the memory of each of its GPUs; 0: not given.
+    gpu_memory_mib: int = 0
     # GPUs of a tensor-parallel group, which should lie in one machine; part of the model's name
     # in a trace.
     tensor: int = 1
@@ -86,6 +88,11 @@ class Job:
     def gpu_share(self) -> float | None:
         """Share of its GPU that it asks for; None if it asks for whole GPUs."""
         return self.gpu_milli / GPU_MILLI if self.gpu_milli < GPU_MILLI else None
+
+    @property
+    def gpu_memory_gib(self) -> float | None:
+        """Memory of each of its GPUs that it needs, in GiB; None if it does not say."""
+        return self.gpu_memory_mib / GIB_MIB or None
 
     @property
     def ideal_s(self) -> float:

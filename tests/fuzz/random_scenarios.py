@@ -61,7 +61,7 @@ def _trace(draw: Random, path: Path, jobs: int, asks: str, tenants: bool) -> str
     columns = ["job_id", "arrival_s", "gpus", "model", "iterations", "compute_s"]
     columns += ["gpus_min", "gpus_max"] * elastic + ["tenant", "priority"] * tenants
     columns += {"kinds": ["gpu_kinds"], "hosts": ["cpu_cores", "memory_gib"]}.get(asks, [])
-    columns += ["gpu_share"] * (asks == "shares")
+    columns += ["gpu_share", "gpu_memory_gib"] * (asks == "shares")
     arrival_s, rows = 0.0, []
     for number in range(jobs):
         arrival_s += draw.choice((0.0, draw.expovariate(1 / 60)))
@@ -78,12 +78,14 @@ def _trace(draw: Random, path: Path, jobs: int, asks: str, tenants: bool) -> str
             row += [gpus * draw.randint(1, 8), gpus * draw.choice((8, 32, 64))]
         if asks == "shares":
             row += [draw.choice((0.001, 0.25, 0.5, 0.7, "")) if gpus == 1 else ""]
+            row += [draw.choice(("", 0.5, 20, 45, 79.9))]
         rows.append(row)
     return _file(path, *(",".join(map(str, row)) for row in (columns, *rows)))
 
 
 def _cluster(draw: Random, path: Path, asks: str, regions: bool) -> str:
     machine = "gpus: 8" + ", cpu_cores: 64, memory_gib: 512" * (asks == "hosts")
+    machine += ", gpu_memory_gib: 80" * (asks == "shares" and draw.random() < 0.7)
     lines = ["name: drawn", "summary: drawn", "source: drawn"]
     if regions or draw.random() < 0.3:
         lines += [

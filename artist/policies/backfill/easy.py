@@ -70,7 +70,9 @@ class Easy(BasePolicy):
         for _, job in self._queue.walk(possible):
             placement = self._place(job.job, free)
             if placement is None:
-                if free.total >= job.job.gpus:
+                if free.total >= job.job.gpus or (
+                    free.shares is not None and free.shares.has_room(job.job.gpu_milli)
+                ):
                     waits += self._tell_misfit(view, job, free)
                 if head is None:
                     head = self._reserve(view, job, free, starts)
@@ -175,6 +177,8 @@ class _Head:
         """Whether a job that starts now may have these GPUs until `end`. If so, it gets them."""
         if self.at is None or end <= self.at:
             return True
+        if job.gpu_milli < GPU_MILLI and not self._free.has(placement, job):
+            return False  # others that start now would be elsewhere on these GPUs by then
         self._free.claim(placement, job)
         if self._fits():
             return True

@@ -170,7 +170,9 @@ class Contest:
             served = self._offer_running(job, job.placement)
         if served:
             self.claims.append((rank, job))
-        elif self._pool.total >= job.job.gpus:  # the search for GPUs has settled all claims
+        elif self._pool.total >= job.job.gpus or (  # the search for GPUs has settled all claims
+            self._pool.shares is not None and self._pool.shares.has_room(job.job.gpu_milli)
+        ):
             self.refused.append(job)
             lacks = lacking(self._pool, job.job, partial(self._place, job))
             if lacks is not None:

@@ -18,13 +18,13 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeAlias
 
-from artist.cluster.host_resources import Shortage
+from artist.cluster.host_resources import GPU_MEMORY, Shortage
 from artist.cluster.tree import ClusterTree
 from artist.contract import ClusterView, Decision, JobView, Wait
 from artist.policies.shared.contest import Contest
 from artist.policies.shared.ranking import Rank, RankedQueue, by_rank, gpus_held
 from artist.policies.shared.sharing import Sharing
-from artist.units import Tick
+from artist.units import Tick, counted
 
 Widest: TypeAlias = Callable[[ClusterTree, int], int]
 """Of a cluster and a number of GPUs: the outermost level that such a job may span."""
@@ -182,7 +182,10 @@ class Refusals:
 
 
 def too_little(handle: int, gpus: int, lacks: Shortage) -> Wait:
-    """That a job waits because the machines of free GPUs lack cores or memory."""
+    """That a job waits because free GPUs or their machines lack cores or memory."""
+    if lacks.resource is GPU_MEMORY:
+        had = f"{counted(gpus, 'GPU')} with room had {lacks} that it needs"
+        return Wait(handle, had if gpus == 1 else f"{had} on each", lacks.resource.cause)
     whose = "1 GPU was free, but its machine"
     if gpus > 1:
         whose = f"{gpus} GPUs were free, but their machines"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from artist.cluster.free_gpus import FreeGpus
-from artist.cluster.host_resources import Shortage
+from artist.cluster.host_resources import GPU_MEMORY, Shortage
 from artist.cluster.placement import Placement
 from artist.policies.shared.tensor_groups import for_groups
+from artist.units import GPU_MILLI
 from artist.workload.job import Job
 
 
@@ -19,8 +20,14 @@ def usable_by(free: FreeGpus, job: Job) -> FreeGpus:
 def lacking(
     free: FreeGpus, job: Job, place: Callable[[FreeGpus], Placement | None]
 ) -> Shortage | None:
-    """What machines lack if it alone keeps a job from GPUs that `place` would give it."""
+    """What machines or GPUs lack if it alone keeps a job from GPUs that `place` would give it."""
     if free.hosts is None:
         return None
     placement = place(free.unfed())
-    return None if placement is None else free.hosts.shortage(placement, job)
+    if placement is None:
+        return None
+    lacks, shares = free.hosts.shortage(placement, job), free.shares
+    if lacks is None and shares is not None and job.gpu_milli < GPU_MILLI:
+        left = shares.most_memory(placement.leaves[0], job.gpu_milli)
+        return Shortage(GPU_MEMORY, left, job.gpu_memory_mib)
+    return lacks

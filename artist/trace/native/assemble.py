@@ -13,7 +13,7 @@ import numpy.typing as npt
 from artist.errors import TraceError
 from artist.garbage_collector import many_objects
 from artist.trace.native.formats import OwnFormat, Work
-from artist.trace.native.table import MAX_GPUS, SHARE, Table
+from artist.trace.native.table import GPU_MEMORY, MAX_GPUS, SHARE, Table
 from artist.trace.native.time_units import unix_zero_s
 from artist.trace.native.trace import Trace, shifted_words
 from artist.units import (
@@ -100,6 +100,7 @@ def _jobs(table: Table, work: Work, format_: OwnFormat) -> list[Job]:
         table.seconds_if_any("checkpoint_cost_s"),
         *_quotas(table, format_),
         _gpu_milli(table, format_, work.gpus),
+        _memory_of_gpu(table, format_),
     )
     with many_objects():
         return list(map(Job, *columns))  # in the order of Job's fields
@@ -129,6 +130,13 @@ def _gpu_milli(table: Table, format_: OwnFormat, gpus: npt.NDArray[np.int64]) ->
     one = (milli == GPU_MILLI) | (gpus == 1)
     table.require(one, SHARE, "none for a job of several GPUs, each of which is its own")
     return _cells(milli)
+
+
+def _memory_of_gpu(table: Table, format_: OwnFormat) -> Iterable[int]:
+    """MiB that each job needs of the memory of each of its GPUs; 0 where it does not say."""
+    if GPU_MEMORY not in format_.optional:
+        return repeat(0, len(table))
+    return table.parts_or_0(GPU_MEMORY, GIB_MIB, MOST_GIB)
 
 
 def _cells(values: npt.NDArray[Any]) -> Iterable[Any]:

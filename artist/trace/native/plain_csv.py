@@ -25,7 +25,7 @@ _BLOCK_BYTES = 2**20
 NUMBERS = frozenset({
     "arrival_s", "gpus", "iterations", "compute_s", "gpus_min", "gpus_max", "restart_s",
     "checkpoint_interval_s", "checkpoint_cost_s", "priority", "cpu_cores", "memory_gib",
-    "gpu_share", "submit_time", "num_gpus", "duration",
+    "gpu_share", "gpu_memory_gib", "submit_time", "num_gpus", "duration",
 })  # fmt: skip
 
 

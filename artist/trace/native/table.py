@@ -40,6 +40,7 @@ HINT_PREFIX = "hint_"
 GPUS = ("gpus", "num_gpus")
 SHARE = "gpu_share"
 """Columns of how many GPUs a job asks for, and of what share of one."""
+GPU_MEMORY = "gpu_memory_gib"
 
 _DECIMAL_COMMA = re.compile(r"'-?\d+,\d+'", re.ASCII)
 

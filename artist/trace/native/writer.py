@@ -45,6 +45,7 @@ _TYPES_WHEN_GIVEN = {
     "cpu_cores": float,
     "memory_gib": float,
     "gpu_share": float,
+    "gpu_memory_gib": float,
 }
 
 WHEN_GIVEN = tuple(_TYPES_WHEN_GIVEN)
@@ -74,6 +75,7 @@ _SWF_LOSSES: dict[str, Callable[[Job], bool]] = {
     "gpu_kinds": lambda job: bool(job.gpu_kinds),
     "cpu_cores, memory_gib": lambda job: bool(job.cpu_milli or job.memory_mib),
     "gpu_share": lambda job: job.gpu_share is not None,
+    "gpu_memory_gib": lambda job: bool(job.gpu_memory_mib),
     "hints": lambda job: bool(job.hints),
 }
 
