@@ -10,6 +10,10 @@ Sources: Lifka, *The ANL/IBM SP scheduling system* (JSSPP 1995); Mu'alem and Fei
 3. A later job starts if it is expected to leave by then, or if its placer would still find GPUs
    for the head at that time beside it and the other jobs started so.
 
+On two logs of the Parallel Workloads Archive, SDSC-SP2 (4,606 jobs) and KTH-SP2 (5,000), every job
+starts when the simulator pyss starts it, under `conservative` too. Events that share a second were
+moved apart there, since pyss asks once per event; as recorded, 99.6 to 100 % of starts are equal.
+
 No job is ever preempted. Jobs on GPUs that are about to leave service give none back.
 """
 
