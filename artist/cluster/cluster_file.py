@@ -25,6 +25,7 @@ from typing import Any, ClassVar
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from artist.cluster.fabric_options import LevelOptions
+from artist.cluster.mig import Mode
 from artist.cluster.tree import MACHINE, MAX_GPUS, ONE_KIND, ClusterTree, HostSizes, Nested, nested
 from artist.cluster.with_units import (
     Bandwidth,
@@ -142,6 +143,9 @@ class UnitEntry(WithUnits):
         le=MOST_GIB,
         description="of each GPU of a machine, for jobs that state theirs",
     )
+    mig: Mode | None = Field(
+        default=None, description="the sort of a machine's GPUs, which jobs may ask instances of"
+    )
     storage: Storage = with_unit("storage")
     storage_bytes: Bytes | None = Field(default=None, description="for tables, bytes")
 
@@ -235,6 +239,7 @@ class _UnitsReader:
     cpu_milli: list[int | None] = field(default_factory=list)
     memory_mib: list[int | None] = field(default_factory=list)
     gpu_memory_mib: list[int | None] = field(default_factory=list)
+    mig: list[Mode | None] = field(default_factory=list)
     gpus: int = 0
     read: dict[Location, UnitEntry] = field(default_factory=dict)
     """Descriptions, by their place: one inside many units is checked once."""
@@ -288,6 +293,7 @@ class _UnitsReader:
                 self.cpu_milli.append(parts(unit.cpu_cores, CORE_MILLI))
                 self.memory_mib.append(parts(unit.memory_gib, GIB_MIB))
                 self.gpu_memory_mib.append(parts(unit.gpu_memory_gib, GIB_MIB))
+                self.mig.append(unit.mig)
                 units.append(unit.gpus)
         return units
 
@@ -313,10 +319,9 @@ class _UnitsReader:
             raise _MisfitError(at, f"a {level}: {explain(cause, UnitEntry)}") from cause
 
     def _hosts(self) -> HostSizes | None:
-        sizes = (self.cpu_milli, self.memory_mib, self.gpu_memory_mib)
-        if all(x is None for of_machines in sizes for x in of_machines):
-            return None
-        return HostSizes(*map(tuple, sizes))
+        of_gpus = tuple(self.gpu_memory_mib), tuple(self.mig)
+        sizes = HostSizes(tuple(self.cpu_milli), tuple(self.memory_mib), *of_gpus)
+        return sizes if any(x is not None for of_machines in sizes for x in of_machines) else None
 
     def _count(self, gpus: int, where: Location) -> None:
         self.gpus += gpus
@@ -353,7 +358,7 @@ class _UnitsReader:
 
 
 _NOT_OF_MACHINES = ("storage", "storage_bytes")
-_OF_MACHINES = ("gpus", "cpu_cores", "memory_gib", "gpu_memory_gib")
+_OF_MACHINES = ("gpus", "cpu_cores", "memory_gib", "gpu_memory_gib", "mig")
 
 
 def parts(amount: float | None, in_one: int) -> int | None:

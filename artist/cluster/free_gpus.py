@@ -175,7 +175,9 @@ class FreeGpus:
     def share(self, closed: Collection[int]) -> None:
         """From now on jobs may hold parts of GPUs, but of none of the leaves in `closed`."""
         turns, machines = self._order.turns[self.tree.machine], self.tree.machine_of
-        stated = () if self.hosts is None or self.tree.hosts is None else self.tree.hosts[2]
+        stated = (
+            () if self.hosts is None or self.tree.hosts is None else self.tree.hosts.gpu_memory_mib
+        )
         memory = [stated[x] for x in machines] if stated else []
         self.shares = FreeShares([turns[x] for x in machines], closed, memory)
 

@@ -6,6 +6,10 @@ equals; where there is none, from a free GPU. The GPUs of one leaf are alike, so
 the leaf only, and this rule says which of its GPUs is meant. Enough is left if the memory that the
 jobs there and the new one state fits the GPU's, too.
 
+A job that asks for a MIG instance (`Job.mig`) gets it beside other instances where one may begin,
+else from a free GPU, which is in MIG mode from then on until its last instance ends. No other job
+shares such a GPU. Instances come and go one by one, and none moves.
+
 `FreeGpus.shares` keeps count in a run in which jobs ask for shares; in others it is None.
 """
 
@@ -16,6 +20,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
+from artist.cluster.mig import ALL, alike, best_start, free_starts, slices
 from artist.units import GPU_MILLI
 
 if TYPE_CHECKING:
@@ -36,6 +41,10 @@ class Sharing(Protocol):
     @property
     def gpu_memory_mib(self) -> int:
         """MiB of memory that it needs of each of its GPUs; 0: none are stated."""
+
+    @property
+    def mig(self) -> str:
+        """The profile of the MIG instance that it asks for; empty: none."""
 
 
 ANY_MEMORY = 2**62
@@ -59,7 +68,8 @@ class FreeShares:
     """
 
     __slots__ = (
-        "_gpu_of", "_jobs", "_made", "_ranked", "_turns", "closed", "idle", "memory", "nothing",
+        "_gpu_of", "_jobs", "_limited", "_made", "_ranked", "_slices", "_turns", "closed", "idle",
+        "memory", "nothing",
     )  # fmt: skip
 
     def __init__(
@@ -71,11 +81,15 @@ class FreeShares:
         self._turns = turns
         self.closed = closed
         self.memory = memory
+        # Whether anything but thousandths matters.
+        self._limited = True
         self.idle = 0
         self._ranked: list[_Gpu] = []  # ascending
         self._gpu_of: dict[str, _Gpu] = {}
         # By number of the GPU: the jobs on it, in the order in which they came.
         self._jobs: dict[int, tuple[Sharing, ...]] = {}
+        # By name: the memory slices of a job's MIG instance, a bit for each.
+        self._slices: dict[str, int] = {}
         self._made = 0
         # Free GPUs of the same cluster of which none is free, once they are asked for.
         self.nothing: FreeGpus | None = None
@@ -86,16 +100,17 @@ class FreeShares:
         twin.idle, twin._made, twin.nothing = self.idle, self._made, self.nothing
         twin._ranked = self._ranked[:]
         twin._gpu_of, twin._jobs = self._gpu_of.copy(), self._jobs.copy()
+        twin._slices = self._slices.copy()
         return twin
 
     def unlimited(self) -> FreeShares:
-        """The same as if memory did not matter. Valid until it changes; do not change it."""
+        """The same if only thousandths mattered. Valid until it changes; do not change it."""
         twin = copy(self)
-        twin.memory = ()
+        twin._limited = False
         return twin
 
     def has_room(self, milli: int) -> bool:
-        """Whether some GPU has so much left; its memory may be full."""
+        """Whether some GPU has so much left, be it of use or not."""
         ranked = self._ranked
         return any(gpu[2] not in self.closed for gpu in ranked[bisect_left(ranked, (milli,)) :])
 
@@ -109,10 +124,18 @@ class FreeShares:
         """Whether some GPU of a leaf has room for a job."""
         return self._best(leaf, job) is not None
 
-    def most_memory(self, leaf: int, milli: int) -> int:
-        """Of the GPUs of a leaf with so much left, the MiB left on the one with the most."""
+    def most_memory(self, leaf: int, milli: int) -> int | None:
+        """MiB left on the one with the most of the GPUs of a leaf with so much left.
+
+        None if there are none but such in MIG mode.
+        """
         ranked = self._ranked[bisect_left(self._ranked, (milli,)) :]
-        return max((self._memory_left(gpu) for gpu in ranked if gpu[2] == leaf), default=0)
+        there = [gpu for gpu in ranked if gpu[2] == leaf and not self._jobs[gpu[3]][0].mig]
+        return max(map(self._memory_left, there), default=None)
+
+    def instance(self, job: Sharing) -> int:
+        """The memory slices of a job's MIG instance, a bit for each; 0 if it has none."""
+        return self._slices.get(job.id, 0)
 
     def claim(self, leaf: int, job: Sharing) -> bool:
         """Give a job its part of a GPU of a leaf. Whether that is one that was free before."""
@@ -124,6 +147,9 @@ class FreeShares:
             self._jobs[self._made] = ()
         else:
             self._drop(gpu)
+        if job.mig:
+            start = best_start(job.mig, self._held_slices(gpu))
+            self._slices[job.id] = slices(ALL[job.mig], start)
         self._jobs[gpu[3]] += (job,)
         self._keep(gpu, -job.gpu_milli)
         return fresh
@@ -131,6 +157,7 @@ class FreeShares:
     def release(self, job: Sharing) -> bool:
         """Take a job's part back. Whether its GPU is free now."""
         gpu = self._gpu_of.pop(job.id)
+        self._slices.pop(job.id, None)
         self._drop(gpu)
         left = tuple(other for other in self._jobs[gpu[3]] if other.id != job.id)
         if not left:
@@ -164,12 +191,23 @@ class FreeShares:
 
     def _takes(self, gpu: _Gpu, job: Sharing) -> bool:
         """Whether a GPU that has enough left takes a job."""
+        if not self._limited:
+            return True
+        mig = self._jobs[gpu[3]][0].mig
+        if mig or job.mig:
+            return alike(mig, job.mig) and bool(free_starts(job.mig, self._held_slices(gpu)))
         needed = job.gpu_memory_mib
         return not needed or not self.memory or self._memory_left(gpu) >= needed
 
+    def _held_slices(self, gpu: _Gpu) -> int:
+        held = 0
+        for job in self._jobs[gpu[3]]:
+            held |= self._slices[job.id]
+        return held
+
     def _memory_left(self, gpu: _Gpu) -> int:
         """MiB of a GPU's memory that its jobs leave; more than any has if it states none."""
-        whole = self.memory[gpu[2]]
+        whole = self.memory[gpu[2]] if self.memory else None
         return ANY_MEMORY if whole is None else whole - memory_of(self._jobs[gpu[3]])
 
     def _drop(self, gpu: _Gpu) -> None:

@@ -5,15 +5,15 @@ takes an equal share of the machine that it is in: `n` of the job's `gpus` there
 rounded up to whole thousandths of a core and MiB. What a job or a machine does not state does not
 matter.
 
-Each GPU of a job must have the memory that it needs there (`Job.gpu_memory_mib`). `gpu_shares.py`
-adds up what jobs on one GPU need.
+Each GPU of a job must have the memory that it needs there (`Job.gpu_memory_mib`), and a mode with
+its MIG profile (`Job.mig`). `gpu_shares.py` knows what jobs on one GPU leave.
 
 `FreeGpus.hosts` keeps count in a run in which jobs and machines state them; in others it is None.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -21,13 +21,14 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.cluster.gpu_shares import ANY_MEMORY, Sharing
+from artist.cluster.mig import NAMES, PROFILES
 from artist.cluster.placement import Placement, machine_counts
 from artist.errors import PolicyError
 from artist.units import CORE_MILLI, GIB_MIB
 
 if TYPE_CHECKING:
     from artist.cluster.free_gpus import FreeGpus
-    from artist.cluster.tree import ClusterTree
+    from artist.cluster.tree import ClusterTree, HostSizes
 
 Amounts: TypeAlias = npt.NDArray[np.int64]
 
@@ -48,9 +49,9 @@ class Needy(Sharing, Protocol):
         """MiB of memory that it needs in all; 0: none are stated."""
 
 
-Need: TypeAlias = "tuple[int, int, int, int]"
-"""What jobs have in common that can use the same GPUs: cores and memory in all, GPUs, and memory of
-each of them."""
+Need: TypeAlias = "tuple[int, int, int, int, str]"
+"""What jobs have in common that can use the same GPUs: cores and memory in all, GPUs, and of each
+memory and MIG profile."""
 
 _ANY_NUMBER = 2**31
 """GPUs: more than any machine has."""
@@ -59,7 +60,7 @@ _ANY_NUMBER = 2**31
 class Resource(NamedTuple):
     """A resource: its name as the cause of a wait, its unit, and the parts in which it counts."""
 
-    cause: Literal["cpu_cores", "memory", "gpu_memory"]
+    cause: Literal["cpu_cores", "memory", "gpu_memory", "mig"]
     unit: str
     parts: int
 
@@ -71,6 +72,8 @@ RESOURCES = (
 """What jobs take of machines, in the order of `HostSizes`."""
 
 GPU_MEMORY = Resource("gpu_memory", "GiB of GPU memory", GIB_MIB)
+MIG = Resource("mig", "GPUs for its MIG instance", 1)
+"""What each GPU of a job must have."""
 
 
 class Shortage(NamedTuple):
@@ -85,24 +88,39 @@ class Shortage(NamedTuple):
         return f"{self.left / parts:g} free {unit} of the {self.needed / parts:g}"
 
 
+class _Gpus(NamedTuple):
+    """Of each machine: MiB of a GPU, and by MIG profile 1 if its GPUs can have it; None if no
+    machine states any."""
+
+    memory: Amounts | None
+    profiles: Mapping[str, Amounts] | None
+
+    @classmethod
+    def of(cls, sizes: HostSizes) -> _Gpus:
+        mib = [ANY_MEMORY if x is None else x for x in sizes.gpu_memory_mib]
+        modes = [() if mode is None else PROFILES[mode] for mode in sizes.mig]
+        profiles = {name: np.array([int(name in mode) for mode in modes]) for name in NAMES}
+        return cls(np.array(mib, np.int64) if mib else None, profiles if modes else None)
+
+
 class FreeHosts:
     """What is left on each machine, in whole numbers. It belongs to a `FreeGpus`.
 
     `known` remembers the answers of `FreeGpus.fed` until something changes; None: all free GPUs.
     """
 
-    __slots__ = ("_gpu_memory", "_left", "_stated", "_tree", "_trees", "known")
+    __slots__ = ("_gpus", "_left", "_stated", "_tree", "_trees", "known")
 
     def __init__(
         self,
         tree: ClusterTree,
         left: list[Amounts],
         stated: list[npt.NDArray[np.bool_]],
-        gpu_memory: Amounts | None,
+        gpus: _Gpus,
         trees: dict[Need, ClusterTree],
     ) -> None:
         self._tree, self._left, self._stated, self._trees = tree, left, stated, trees
-        self._gpu_memory = gpu_memory
+        self._gpus = gpus
         self.known: dict[Need, FreeGpus | None] = {}
 
     @classmethod
@@ -112,18 +130,17 @@ class FreeHosts:
             return None
         left = [np.array([x or 0 for x in sizes], np.int64) for sizes in tree.hosts[:2]]
         stated = [np.array([x is not None for x in sizes]) for sizes in tree.hosts[:2]]
-        mib = [ANY_MEMORY if x is None else x for x in tree.hosts.gpu_memory_mib]
-        return cls(tree, left, stated, np.array(mib, np.int64) if mib else None, {})
+        return cls(tree, left, stated, _Gpus.of(tree.hosts), {})
 
     def copy(self) -> FreeHosts:
         """An independent copy."""
         left = [amounts.copy() for amounts in self._left]
-        return FreeHosts(self._tree, left, self._stated, self._gpu_memory, self._trees)
+        return FreeHosts(self._tree, left, self._stated, self._gpus, self._trees)
 
     def nothing(self) -> FreeHosts:
         """The same machines with nothing left."""
         left = [np.zeros_like(amounts) for amounts in self._left]
-        return FreeHosts(self._tree, left, self._stated, self._gpu_memory, self._trees)
+        return FreeHosts(self._tree, left, self._stated, self._gpus, self._trees)
 
     def become(self, all_of: FreeHosts, without: FreeHosts) -> None:
         """Be what is left of others without some of it; nothing where they have less."""
@@ -138,9 +155,8 @@ class FreeHosts:
             if total:
                 here = np.where(stated, left * job.gpus // total, _ANY_NUMBER)
                 most = here if most is None else np.minimum(most, here)
-        if job.gpu_memory_mib and self._gpu_memory is not None:
-            enough = self._gpu_memory >= job.gpu_memory_mib
-            most = np.where(enough, _ANY_NUMBER if most is None else most, 0)
+        for _, each, needed in self._of_gpus(job):
+            most = np.where(each >= needed, _ANY_NUMBER if most is None else most, 0)
         return most
 
     def tree_for(self, job: Needy) -> ClusterTree:
@@ -166,10 +182,10 @@ class FreeHosts:
         if lacking:
             first = min(lacking)
             return Shortage(RESOURCES[first], *lacking[first])
-        if job.gpu_memory_mib and self._gpu_memory is not None:
-            least = int(self._gpu_memory[list(machine_counts(self._tree, placement))].min())
-            if least < job.gpu_memory_mib:
-                return Shortage(GPU_MEMORY, least, job.gpu_memory_mib)
+        for resource, each, needed in self._of_gpus(job):
+            least = int(each[list(machine_counts(self._tree, placement))].min())
+            if least < needed:
+                return Shortage(resource, least, needed)
         return None
 
     def claim(self, placement: Placement, job: Needy | None) -> None:
@@ -183,6 +199,14 @@ class FreeHosts:
                 raise PolicyError(f"its GPUs' machines have {lacks} that it needs there")
             self.take(placement, job)
         self.known.clear()
+
+    def _of_gpus(self, job: Needy) -> Iterator[tuple[Resource, Amounts, int]]:
+        """What a job needs of each GPU: resource, what a GPU of each machine has, and how much."""
+        memory, profiles = self._gpus
+        if job.gpu_memory_mib and memory is not None:
+            yield GPU_MEMORY, memory, job.gpu_memory_mib
+        if job.mig and profiles is not None:
+            yield MIG, profiles[job.mig], 1
 
     def take(self, placement: Placement, job: Needy) -> None:
         """As `claim`, also where a machine has too little: then less than nothing is left."""
@@ -239,7 +263,7 @@ def _smaller(tree: ClusterTree, per_machine: Amounts) -> ClusterTree:
 
 def need(job: Needy) -> Need:
     """What decides which GPUs a job can use."""
-    return job.cpu_milli, job.memory_mib, job.gpus, job.gpu_memory_mib
+    return job.cpu_milli, job.memory_mib, job.gpus, job.gpu_memory_mib, job.mig
 
 
 def _needs(job: Needy) -> tuple[int, int]:

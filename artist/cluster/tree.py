@@ -18,6 +18,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from artist.cluster.mig import Mode
 from artist.errors import ConfigError
 from artist.io.digests import PREFIX, sha256
 
@@ -50,12 +51,13 @@ class Level:
 
 
 class HostSizes(NamedTuple):
-    """CPU cores (thousandths) and memory (MiB) of each machine, and MiB of each of its GPUs; None
-    where none are stated. Without any, no machine states those of GPUs."""
+    """CPU cores (thousandths) and memory (MiB) of each machine, MiB and MIG mode of each GPU there;
+    None where none are stated. Those of GPUs are empty if no machine states any."""
 
     cpu_milli: tuple[int | None, ...]
     memory_mib: tuple[int | None, ...]
     gpu_memory_mib: tuple[int | None, ...] = ()
+    mig: tuple[Mode | None, ...] = ()
 
 
 @dataclass(frozen=True)

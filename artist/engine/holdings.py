@@ -43,7 +43,7 @@ class Holdings:
         self._gpus = tree.gpus
         self.free = FreeGpus(tree, visiting_order)
         if tree.hosts is not None and any(
-            job.cpu_milli or job.memory_mib or job.gpu_memory_mib for job in jobs
+            job.cpu_milli or job.memory_mib or job.gpu_memory_mib or job.mig for job in jobs
         ):
             self.free.hosts = FreeHosts.of_idle(tree)
         self.waiting: dict[int, JobState] = {}

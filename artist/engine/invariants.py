@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
 
 from artist.cluster.free_gpus import FreeGpus
-from artist.cluster.gpu_shares import memory_of
+from artist.cluster.gpu_shares import FreeShares, Sharing, memory_of
 from artist.cluster.host_resources import FreeHosts
 from artist.cluster.kinds import several_kinds
+from artist.cluster.mig import ALL, alike, slices
 from artist.cluster.placement import machine_counts
 from artist.cluster.tree import ClusterTree, gpus_by_kind
 from artist.engine.holdings import Holdings
@@ -70,7 +72,9 @@ def _check_shares(holdings: Holdings) -> None:
         own = sum(job.gpu_milli for job in jobs)
         if left < 0 or own + left != GPU_MILLI or not jobs:
             raise InvariantError(f"jobs hold {own} thousandths of a GPU of which {left} are left")
-        if memory and (most := memory[leaf]) is not None and memory_of(jobs) > most:
+        if any(job.mig for job in jobs):
+            _check_instances(jobs, shares)
+        elif memory and (most := memory[leaf]) is not None and memory_of(jobs) > most:
             raise InvariantError(f"jobs hold {memory_of(jobs)} MiB of a GPU that has {most}")
         held.update(job.id for job in jobs)
         idle += left
@@ -83,6 +87,19 @@ def _check_shares(holdings: Holdings) -> None:
         raise InvariantError("jobs run on shares of GPUs that they do not hold")
     if idle != shares.idle:
         raise InvariantError("what is left of GPUs does not add up")
+
+
+def _check_instances(jobs: Sequence[Sharing], shares: FreeShares) -> None:
+    """Of a GPU in MIG mode: instances begin where they may, and no slice belongs to two."""
+    held = 0
+    for job in jobs:
+        own = shares.instance(job)
+        profile = ALL.get(job.mig)
+        if profile is None or own not in [slices(profile, start) for start in profile.starts]:
+            raise InvariantError(f"job {job.id!r} has no lawful MIG instance on a GPU in MIG mode")
+        if own & held or not alike(job.mig, jobs[0].mig):
+            raise InvariantError(f"the MIG instance of job {job.id!r} is not its own")
+        held |= own
 
 
 def _check_hosts(holdings: Holdings) -> None:

@@ -6,9 +6,9 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
+from artist.cluster.mig import Mode
 from artist.io.documents import Document, load_yaml
 from artist.io.shipped import document_names, document_path
-from artist.pods.mig import Mode
 from artist.registry import UnknownNameError
 from artist.units import CORE_MILLI, MOST_CORES
 

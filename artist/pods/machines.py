@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from artist.cluster.mig import ALL, MEMORY_SLICES, PROFILES, best_start, free_starts, slices
 from artist.pods.machine_file import MachineGroup
-from artist.pods.mig import ALL, MEMORY_SLICES, PROFILES, best_start, free_starts, slices
 from artist.pods.pod_list import WHOLE_MILLI, Demand, Ints
 
 Bools = npt.NDArray[np.bool_]

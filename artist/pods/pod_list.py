@@ -15,11 +15,11 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from artist.cluster.mig import ALL, NAMES, SLICE_MILLI
 from artist.errors import TraceError, shortened
 from artist.io.csv_rows import Row, csv_rows
 from artist.io.reading import decode, read_bytes
 from artist.pods.machine_file import MOST_GPUS, MOST_MILLI
-from artist.pods.mig import ALL, NAMES, SLICE_MILLI
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 

@@ -31,6 +31,7 @@ from artist.run.traces import (
     build_trace,
     check_gpu_kinds,
     check_hosts,
+    check_mig,
     check_shares,
     cut_by,
     elastic,
@@ -95,6 +96,7 @@ def prepare(
     check_gpu_kinds(scenario, tree, policy, trace)
     check_hosts(scenario, tree, policy, trace)
     in_shares = check_shares(scenario, policy, trace)
+    check_mig(tree, trace)
     trace = elastic(scenario, tree, trace)
     failures = build_failures(scenario, tree, trace)
     scales = (failures is not None and failures.slows) or (

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from artist.cluster.host_resources import GPU_MEMORY, RESOURCES, FreeHosts
+from artist.cluster.mig import PROFILES
 from artist.cluster.tree import ClusterTree, gpus_by_kind
 from artist.config import ABOUT_THE_TRACE, Scenario
 from artist.contract import Policy
@@ -152,26 +153,44 @@ def check_hosts(scenario: Scenario, tree: ClusterTree, policy: Policy, trace: Tr
             )
 
 
+def check_mig(tree: ClusterTree, trace: Trace) -> None:
+    """Refuse MIG instances that no GPU of the cluster can have.
+
+    Raises:
+        TraceError: naming the job.
+    """
+    modes = set() if tree.hosts is None else {*tree.hosts.mig}
+    for index, job in enumerate(trace.jobs):
+        if job.mig and not any(mode and job.mig in PROFILES[mode] for mode in modes):
+            able = " or ".join(mode for mode, profiles in PROFILES.items() if job.mig in profiles)
+            raise TraceError(
+                f"{trace.place(index)}: job {job.id!r} asks for a MIG instance {job.mig}, which no "
+                f"GPU of the cluster can have; give machines mig: {able} in the cluster file, or "
+                "correct mig"
+            )
+
+
 def check_shares(scenario: Scenario, policy: Policy, trace: Trace) -> bool:
     """Whether jobs ask for shares of GPUs.
 
     Raises:
         ConfigError: they do, and the policy or a part of the scenario knows whole GPUs only.
     """
-    first = next((job for job in trace.jobs if job.gpu_milli < GPU_MILLI), None)
+    first = next((job for job in trace.jobs if job.gpu_milli < GPU_MILLI or job.mig), None)
     if first is None:
         return False
-    asks = f"job {first.id!r} asks for {first.gpu_share:g} of a GPU"
+    part = f"a MIG instance {first.mig}" if first.mig else f"{first.gpu_share:g} of a GPU"
+    asks = f"job {first.id!r} asks for {part}"
     if not getattr(policy, "reads_shares", False):
         raise ConfigError(
             f"policy {scenario.policy} hands out whole GPUs only, but {asks}; choose "
-            f"{', '.join(READ_SHARES)}, or leave gpu_share out"
+            f"{', '.join(READ_SHARES)}, or leave {'mig' if first.mig else 'gpu_share'} out"
         )
     for setting in ("data", "goodput"):
         if (value := getattr(scenario, setting)) is not None:
             raise ConfigError(
                 f"{setting} {shortened(value)} is for jobs on whole GPUs, but {asks}; leave "
-                f"{setting} or gpu_share out"
+                f"{setting} or {'mig' if first.mig else 'gpu_share'} out"
             )
     return True
 

@@ -4,8 +4,8 @@ artist's own formats (`native/formats.py`), fields after the semicolon are optio
 
 | format | fields |
 |---|---|
-| native (CSV, Parquet) | job_id, arrival_s, gpus, model, iterations, compute_s; user, gpus_min, gpus_max, restart_s, checkpoint_*, tenant, priority, tables, gpu_kinds, cpu_cores, memory_gib, gpu_share, gpu_memory_gib, parallelism, hint_* |
-| simple (CSV, Parquet) | job_id, submit_time, num_gpus, duration; model, iterations, user or vc, gpus_min, gpus_max, restart_s, checkpoint_*, tenant, priority, tables, gpu_kinds, cpu_cores, memory_gib, gpu_share, gpu_memory_gib, parallelism, hint_* |
+| native (CSV, Parquet) | job_id, arrival_s, gpus, model, iterations, compute_s; user, gpus_min, gpus_max, restart_s, checkpoint_*, tenant, priority, tables, gpu_kinds, cpu_cores, memory_gib, gpu_share, gpu_memory_gib, mig, parallelism, hint_* |
+| simple (CSV, Parquet) | job_id, submit_time, num_gpus, duration; model, iterations, user or vc, gpus_min, gpus_max, restart_s, checkpoint_*, tenant, priority, tables, gpu_kinds, cpu_cores, memory_gib, gpu_share, gpu_memory_gib, mig, parallelism, hint_* |
 | sensetime (JSON) | job_id, total_iterations, time_per_iteration, max_parallelism, model, arrival_time or start_time; user, gpus_min, gpus_max, restart_s, checkpoint_* |
 
 `checkpoint_*` are checkpoint_interval_s and checkpoint_cost_s. `foreign/formats.py` lists the

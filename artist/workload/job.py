@@ -61,6 +61,9 @@ class Job:
     gpu_milli: int = GPU_MILLI
     # MiB that it needs of the memory of each of its GPUs; 0: not given.
     gpu_memory_mib: int = 0
+    # The MIG instance that it asks for, as in 3g.40gb; empty: none. `gpu_milli` is the instance's,
+    # and all times are those on it (`artist/cluster/mig.py`).
+    mig: str = ""
     # GPUs of a tensor-parallel group, which should lie in one machine; part of the model's name
     # in a trace.
     tensor: int = 1

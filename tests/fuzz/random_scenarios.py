@@ -16,6 +16,7 @@ OF_HOSTS = ("fifo", "fifo-backfill", "sjf", "las", "srtf", "srsf", "easy", "dall
 OF_SHARES = ("fifo", "sjf", "srtf", "srsf", "las", "tiresias", "easy")
 MODELS = ("resnet50", "vgg11", "bert-large", "mobilenetv3", "alexnet", "resnet50@batch=64")
 KINDS = ("a100", "h100")
+MIG = ("1g.10gb", "1g.20gb", "2g.20gb", "3g.40gb", "4g.40gb", "7g.80gb")
 
 
 def random_scenario(seed: int, folder: Path) -> dict[str, Any]:
@@ -61,7 +62,8 @@ def _trace(draw: Random, path: Path, jobs: int, asks: str, tenants: bool) -> str
     columns = ["job_id", "arrival_s", "gpus", "model", "iterations", "compute_s"]
     columns += ["gpus_min", "gpus_max"] * elastic + ["tenant", "priority"] * tenants
     columns += {"kinds": ["gpu_kinds"], "hosts": ["cpu_cores", "memory_gib"]}.get(asks, [])
-    columns += ["gpu_share", "gpu_memory_gib"] * (asks == "shares")
+    columns += ["gpu_share", "gpu_memory_gib", "mig"] * (asks == "shares")
+    instances = draw.random() < 0.5
     arrival_s, rows = 0.0, []
     for number in range(jobs):
         arrival_s += draw.choice((0.0, draw.expovariate(1 / 60)))
@@ -77,8 +79,9 @@ def _trace(draw: Random, path: Path, jobs: int, asks: str, tenants: bool) -> str
         if asks == "hosts":
             row += [gpus * draw.randint(1, 8), gpus * draw.choice((8, 32, 64))]
         if asks == "shares":
-            row += [draw.choice((0.001, 0.25, 0.5, 0.7, "")) if gpus == 1 else ""]
-            row += [draw.choice(("", 0.5, 20, 45, 79.9))]
+            mig = draw.choice((*MIG, "", "")) if instances and gpus == 1 else ""
+            row += [draw.choice((0.001, 0.25, 0.5, 0.7, "")) if gpus == 1 and not mig else ""]
+            row += ["" if mig else draw.choice(("", 0.5, 20, 45, 79.9)), mig]
         rows.append(row)
     return _file(path, *(",".join(map(str, row)) for row in (columns, *rows)))
 
@@ -86,6 +89,7 @@ def _trace(draw: Random, path: Path, jobs: int, asks: str, tenants: bool) -> str
 def _cluster(draw: Random, path: Path, asks: str, regions: bool) -> str:
     machine = "gpus: 8" + ", cpu_cores: 64, memory_gib: 512" * (asks == "hosts")
     machine += ", gpu_memory_gib: 80" * (asks == "shares" and draw.random() < 0.7)
+    machine += ", mig: h100-80gb" * (asks == "shares")
     lines = ["name: drawn", "summary: drawn", "source: drawn"]
     if regions or draw.random() < 0.3:
         lines += [

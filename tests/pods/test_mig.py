@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from pods_made_up import demand, pod_list
 
 from artist.cli.fill_text import without_machine
+from artist.cluster.mig import PROFILES, best_start
 from artist.errors import TraceError
 from artist.pods.machine_file import MachineFile, MachineGroup
 from artist.pods.machines import Machines
-from artist.pods.mig import PROFILES, best_start
 from artist.pods.placers import PLACERS
 from artist.pods.placing import Placing
 from artist.pods.pod_list import Demand, read_pods

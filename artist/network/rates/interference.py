@@ -15,6 +15,8 @@ gets less beside others than its share of what it would do alone on the GPU:
 
     slowdown of a share = max(1, share x slowdown)
 
+A MIG instance has its part of the GPU to itself, so nobody slows it.
+
 A rate function around another one. Compute and communication become slower alike: a job of speed s
 sends s times its bytes per second. Models of contention add up what jobs send then.
 
@@ -72,7 +74,7 @@ class Pairs:
 
     def stretch(self, view: JobView, running: Mapping[int, JobView]) -> float:
         """How many times longer a job's iterations take beside those on its GPUs now; else 1."""
-        if not view.beside or view.placement is None:
+        if not view.beside or view.placement is None or view.job.mig:
             return 1.0
         slowdown = self.slowdown(view.job, view.placement, [running[x].job for x in view.beside])
         share = view.job.gpu_share

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeAlias
 
-from artist.cluster.host_resources import GPU_MEMORY, Shortage
+from artist.cluster.host_resources import GPU_MEMORY, MIG, Shortage
 from artist.cluster.tree import ClusterTree
 from artist.contract import ClusterView, Decision, JobView, Wait
 from artist.policies.shared.contest import Contest
@@ -183,6 +183,8 @@ class Refusals:
 
 def too_little(handle: int, gpus: int, lacks: Shortage) -> Wait:
     """That a job waits because free GPUs or their machines lack cores or memory."""
+    if lacks.resource is MIG:
+        return Wait(handle, "1 GPU had room, but MIG keeps the job off it", MIG.cause)
     if lacks.resource is GPU_MEMORY:
         had = f"{counted(gpus, 'GPU')} with room had {lacks} that it needs"
         return Wait(handle, had if gpus == 1 else f"{had} on each", lacks.resource.cause)

@@ -28,6 +28,7 @@ CAUSE_WORDS: Mapping[str, str] = {
     "cpu_cores": "too few CPU cores beside free GPUs",
     "memory": "too little memory beside free GPUs",
     "gpu_memory": "too little memory on GPUs with room",
+    "mig": "MIG kept it off GPUs with room",
     "policy": "the policy's reason",
     "left-free": "GPUs were left free",
     "order": "free GPUs went to other jobs",

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from artist.cluster.mig import ALL, NAMES, SLICE_MILLI
 from artist.errors import TraceError
 from artist.garbage_collector import many_objects
 from artist.trace.native.formats import OwnFormat, Work
-from artist.trace.native.table import GPU_MEMORY, MAX_GPUS, SHARE, Table
+from artist.trace.native.table import GPU_MEMORY, MAX_GPUS, MIG, SHARE, Table
 from artist.trace.native.time_units import unix_zero_s
 from artist.trace.native.trace import Trace, shifted_words
 from artist.units import (
@@ -99,8 +100,7 @@ def _jobs(table: Table, work: Work, format_: OwnFormat) -> list[Job]:
         table.seconds_if_any("checkpoint_interval_s"),
         table.seconds_if_any("checkpoint_cost_s"),
         *_quotas(table, format_),
-        _gpu_milli(table, format_, work.gpus),
-        _memory_of_gpu(table, format_),
+        *_parts_of_gpus(table, format_, work.gpus),
     )
     with many_objects():
         return list(map(Job, *columns))  # in the order of Job's fields
@@ -120,23 +120,49 @@ def _quotas(table: Table, format_: OwnFormat) -> tuple[Iterable[Any], ...]:
     )
 
 
-def _gpu_milli(table: Table, format_: OwnFormat, gpus: npt.NDArray[np.int64]) -> Iterable[int]:
-    """Thousandths of the GPU of each job, all of them where it does not ask for a share."""
-    if SHARE not in table.columns or SHARE not in format_.optional:
-        return repeat(GPU_MILLI, len(table))
-    milli = table.thousandths(SHARE)
+def _parts_of_gpus(
+    table: Table, format_: OwnFormat, gpus: npt.NDArray[np.int64]
+) -> tuple[Iterable[Any], ...]:
+    """Of each job thousandths of its GPU (all where it does not ask for a part), MiB of each of its
+    GPUs (0 where it does not say), and its MIG profile.
+    """
+    if GPU_MEMORY not in format_.optional:
+        return tuple(repeat(absent, len(table)) for absent in (GPU_MILLI, 0, ""))
+    memory = table.parts_or_0(GPU_MEMORY, GIB_MIB, MOST_GIB)
+    if SHARE not in table.columns and MIG not in table.columns:
+        return repeat(GPU_MILLI, len(table)), memory, repeat("", len(table))
+    milli = np.full(len(table), GPU_MILLI)
+    if SHARE in table.columns:
+        milli = table.thousandths(SHARE)
     for other in ("gpus_min", "gpus_max"):
         gpus = np.maximum(gpus, table.counts_or(other, gpus.tolist(), MAX_GPUS))
     one = (milli == GPU_MILLI) | (gpus == 1)
     table.require(one, SHARE, "none for a job of several GPUs, each of which is its own")
-    return _cells(milli)
+    mig = table.texts_or(MIG, "")
+    if any(mig):
+        memory = list(memory)
+        for index, name in enumerate(mig):
+            if name:
+                given = int(gpus[index]), int(milli[index]), memory[index]
+                milli[index] = _milli_of_instance(table, index, name, *given)
+    return _cells(milli), memory, mig
 
 
-def _memory_of_gpu(table: Table, format_: OwnFormat) -> Iterable[int]:
-    """MiB that each job needs of the memory of each of its GPUs; 0 where it does not say."""
-    if GPU_MEMORY not in format_.optional:
-        return repeat(0, len(table))
-    return table.parts_or_0(GPU_MEMORY, GIB_MIB, MOST_GIB)
+def _milli_of_instance(
+    table: Table, index: int, name: str, gpus: int, milli: int, memory_mib: int
+) -> int:
+    """Thousandths of a GPU that a MIG instance holds. Checks what a row says beside its profile."""
+    if name not in ALL:
+        raise table.error(index, MIG, f"one of {', '.join(NAMES)}")
+    if gpus > 1:
+        raise table.error(index, MIG, "none for a job of several GPUs, each of which is its own")
+    own = SLICE_MILLI * ALL[name].memory
+    if milli not in (own, GPU_MILLI):
+        raise table.error(index, SHARE, f"{own / GPU_MILLI:g} or nothing beside {name}")
+    gib = int(name.partition(".")[2].removesuffix("gb"))
+    if memory_mib > gib * GIB_MIB:
+        raise table.error(index, GPU_MEMORY, f"at most {gib}, the memory of {name}")
+    return own
 
 
 def _cells(values: npt.NDArray[Any]) -> Iterable[Any]:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from artist.errors import TraceError, one_line, shortened
 from artist.io.reading import as_float
 from artist.trace.native.alike import alike, is_end, is_no_run_time, unit_in
-from artist.trace.native.table import GPU_MEMORY, HINT_PREFIX, MAX_GPUS, SHARE, Table
+from artist.trace.native.table import GPU_MEMORY, HINT_PREFIX, MAX_GPUS, MIG, SHARE, Table
 from artist.trace.native.time_units import ARRIVALS, DATE, is_date
 from artist.trace.native.trace import UNKNOWN_MODEL
 from artist.units import counted
@@ -280,6 +280,7 @@ _COMMON = ("gpus_min", "gpus_max", "restart_s", "checkpoint_interval_s", "checkp
 # GPUs. Not in sensetime: its files have a descriptive column `priority` of another meaning.
 _QUOTAS = (
     "tenant", "priority", "tables", "gpu_kinds", "cpu_cores", "memory_gib", SHARE, GPU_MEMORY,
+    MIG,
 )  # fmt: skip
 
 AXES = "parallelism"

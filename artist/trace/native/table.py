@@ -41,6 +41,7 @@ GPUS = ("gpus", "num_gpus")
 SHARE = "gpu_share"
 """Columns of how many GPUs a job asks for, and of what share of one."""
 GPU_MEMORY = "gpu_memory_gib"
+MIG = "mig"
 
 _DECIMAL_COMMA = re.compile(r"'-?\d+,\d+'", re.ASCII)
 

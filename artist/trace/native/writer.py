@@ -46,6 +46,7 @@ _TYPES_WHEN_GIVEN = {
     "memory_gib": float,
     "gpu_share": float,
     "gpu_memory_gib": float,
+    "mig": str,
 }
 
 WHEN_GIVEN = tuple(_TYPES_WHEN_GIVEN)
@@ -76,6 +77,7 @@ _SWF_LOSSES: dict[str, Callable[[Job], bool]] = {
     "cpu_cores, memory_gib": lambda job: bool(job.cpu_milli or job.memory_mib),
     "gpu_share": lambda job: job.gpu_share is not None,
     "gpu_memory_gib": lambda job: bool(job.gpu_memory_mib),
+    "mig": lambda job: bool(job.mig),
     "hints": lambda job: bool(job.hints),
 }
 
@@ -212,7 +214,9 @@ def _native_rows(jobs: Iterable[Job]) -> Iterator[list[object]]:
 def _cell(job: Job, name: str) -> object:
     """A job's cell in a column of `WHEN_GIVEN`, with names as one text; None for an empty cell."""
     value = getattr(job, name)
-    return " ".join(value) or None if isinstance(value, tuple) else value
+    if isinstance(value, tuple):
+        value = " ".join(value)
+    return None if value == "" else value
 
 
 def _refuse_loss(job: Job, given: Sequence[str]) -> None:

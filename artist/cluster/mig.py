@@ -4,7 +4,7 @@ A GPU has 8 memory slices and 7 compute slices. An instance takes consecutive me
 begins only where its profile allows. Instances that do not overlap never have more than 7 compute
 slices. Nothing that runs is moved. Source: NVIDIA, *Multi-Instance GPU user guide*, "Supported MIG
 profiles", and the placements that `nvidia-smi mig -lgipp` lists there for profiles 19, 15, 14, 9, 5
-and 0. A pod holds eighths of a GPU, one for each memory slice.
+and 0. Who has an instance holds eighths of a GPU, one for each memory slice.
 
 `1g.10gb` of a GPU with 40 GB, two memory slices, is left out: with 80 GB this is the name of one.
 """
@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 
 MEMORY_SLICES = 8
 SLICE_MILLI = 1000 // MEMORY_SLICES
-"""Thousandths of a GPU that a pod holds for each memory slice; 125, exactly."""
+"""Thousandths of a GPU that are held for each memory slice; 125, exactly."""
 
 Mode = Literal["a100-40gb", "a100-80gb", "h100-80gb"]
 """GPUs that can be in MIG mode, by name and memory."""
@@ -59,6 +59,11 @@ NAMES = tuple(ALL)
 def slices(profile: Profile, start: int) -> int:
     """The memory slices of an instance, a bit for each."""
     return ((1 << profile.memory) - 1) << start
+
+
+def alike(one: str, other: str) -> bool:
+    """Whether some GPU has both profiles."""
+    return any(one in profiles and other in profiles for profiles in PROFILES.values())
 
 
 @cache
