@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from artist.cli.cluster_outline import lines, outline
 from artist.cluster.cluster_file import cluster_names, load_cluster
 from artist.cluster.cluster_links import fabric_of_cluster
 from artist.cluster.fabric import load_fabric
-from artist.cluster.outline import lines, outline
 from artist.cluster.tree import regular
 from artist.config import Scenario
 from artist.errors import ConfigError

@@ -17,9 +17,9 @@ import yaml
 from breaking import broken_bytes, broken_json, broken_yaml
 from support import SELF_SUFFICIENT
 
+from artist.cli.cluster_outline import lines, outline
 from artist.cluster.cluster_file import load_cluster
 from artist.cluster.fabric import load_fabric
-from artist.cluster.outline import lines, outline
 from artist.cluster.placement import Placement
 from artist.cluster.placement_shape import parse_signature
 from artist.config import Scenario, load_scenario

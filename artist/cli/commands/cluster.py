@@ -35,7 +35,7 @@ def show(
     format_: options.FormatOption = Format.TABLE,
 ) -> None:
     """Show the regions, clusters, racks, machines and links of a cluster."""
-    from artist.cluster.outline import lines, outline
+    from artist.cli.cluster_outline import lines, outline
     from artist.config import load_scenario
     from artist.io.writing import write_whole
     from artist.run import build_cluster, build_fabric, cluster_of
