@@ -14,8 +14,10 @@ from cases import POLICY_NAMES, synthetic
 
 from artist.config import Scenario
 from artist.run import prepare
+from artist.workload.tenants import Tenant
 
 RACKS, RUNNING, QUESTIONS = 10, 400, 200
+TENANTS, PRIORITIES = 8, 3
 
 # These look at every waiting job, and take minutes beside more.
 MOST = {
@@ -43,10 +45,36 @@ def bench_queue(measure: Callable[..., None], traces: Path, policy: str, waiting
     measure(prepare=lambda: questions(path, policy), rounds=1, items=QUESTIONS)
 
 
-def questions(trace: Path, policy: str) -> Callable[[], None]:
+@pytest.mark.parametrize("waiting", [100, 1_000, 10_000])
+@pytest.mark.parametrize("policy", ["quota(fifo)", "quota(las)", "quota(sjf)", "quota(dally)"])
+def bench_queue_of_tenants(
+    measure: Callable[..., None], traces: Path, policy: str, waiting: int
+) -> None:
+    """The same jobs of tenants whose quotas are together as large as the cluster."""
+    path = synthetic(RUNNING + waiting, RACKS * 64, traces)
+    owned = path.with_stem(f"{path.stem}-owned")
+    if not owned.exists():
+        header, *rows = path.read_text().splitlines()
+        lines = [
+            f"{row},team-{number % TENANTS},{1 + number % PRIORITIES}"
+            for number, row in enumerate(rows)
+        ]
+        owned.write_text("\n".join([f"{header},tenant,priority", *lines, ""]))
+    quotas = {f"team-{x}": Tenant(quota=RACKS * 64 // TENANTS) for x in range(TENANTS)}
+    measure(prepare=lambda: questions(owned, policy, quotas), rounds=1, items=QUESTIONS)
+
+
+def questions(
+    trace: Path, policy: str, tenants: dict[str, Tenant] | None = None
+) -> Callable[[], None]:
     """A function that answers the questions after the first, at which the cluster fills."""
     scenario = Scenario(
-        trace=str(trace), racks=RACKS, policy=policy, backend="none", arrivals="batch"
+        trace=str(trace),
+        racks=RACKS,
+        policy=policy,
+        backend="none",
+        arrivals="batch",
+        tenants=tenants,
     )
     prepared = prepare(scenario)
 

@@ -12,33 +12,19 @@ tenant can tell the difference. What is exchanged:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 
 from artist.contract import Decision, Preempt
-from artist.policies.quota.ledger import Ledger, Mates
+from artist.policies.quota.host_ledger import HostLedger
+from artist.policies.quota.ledger import Mates
 from artist.units import Tick
-
-
-def candidates(ledger: Ledger, above: Collection[int]) -> Iterator[int]:
-    """Of the waiting jobs above quota, those that it would carry if all their mates gave way."""
-    within: dict[Mates, int] = {}
-    if not above:
-        return
-    for entry in (*ledger.waiting.values(), *ledger.running.values()):
-        if entry.within:
-            mates = entry.mates
-            within[mates] = within.get(mates, 0) + entry.gpus
-    for handle in above:
-        entry = ledger.waiting[handle]
-        if entry.gpus <= max(0, ledger.room(entry.tenant)) + within.get(entry.mates, 0):
-            yield handle
 
 
 class Exchange:
     """The exchanges of one answer."""
 
     def __init__(
-        self, ledger: Ledger, decisions: Sequence[Decision], waiting: Sequence[int], now: Tick
+        self, ledger: HostLedger, decisions: Sequence[Decision], waiting: Sequence[int], now: Tick
     ) -> None:
         """`waiting` are jobs that may run and wait on, the most urgent one first."""
         self._ledger, self._now = ledger, now
@@ -125,7 +111,7 @@ class Exchange:
         self._ledger.promote(self._now)
 
 
-def _leaving(ledger: Ledger, decisions: Sequence[Decision]) -> dict[tuple[Mates, bool], int]:
+def _leaving(ledger: HostLedger, decisions: Sequence[Decision]) -> dict[tuple[Mates, bool], int]:
     """GPUs of preempted jobs by mates, within quota and above."""
     leaving: dict[tuple[Mates, bool], int] = {}
     for decision in decisions:
@@ -136,7 +122,7 @@ def _leaving(ledger: Ledger, decisions: Sequence[Decision]) -> dict[tuple[Mates,
     return leaving
 
 
-def _enough(ledger: Ledger, jobs: Sequence[int], need: int) -> list[int] | None:
+def _enough(ledger: HostLedger, jobs: Sequence[int], need: int) -> list[int] | None:
     """The last ones of the waiting jobs that have so many GPUs together; None if all have fewer."""
     given = []
     for handle in reversed(jobs):

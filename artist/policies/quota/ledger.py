@@ -92,6 +92,11 @@ class Waited(NamedTuple):
     """False: its tenant's quota was given to others, so the job has the lowest class now."""
 
 
+def class_of(job: Job) -> int:
+    """The class of a job within quota."""
+    return NO_PRIORITY if job.priority is None else job.priority
+
+
 class LedgerEntry:
     """A waiting or running job in the books."""
 
@@ -101,6 +106,7 @@ class LedgerEntry:
         "entered",
         "gpus",
         "kind",
+        "place",
         "priority",
         "rank",
         "tenant",
@@ -113,12 +119,13 @@ class LedgerEntry:
         self.gpus = job.gpus
         self.accepts = job.gpu_kinds
         self.kind = ""  # of GPUs to which it is charged, where its tenant has a quota by kind
-        self.priority = NO_PRIORITY if job.priority is None else job.priority
+        self.priority = class_of(job)
         self.entered = entered
         self.rank = LAST_CLASS
         self.credit = 0.0
         self.within = False
         self.within_since: Tick = 0
+        self.place = 0  # what the host of a quota knows of it (`jobs_above.py`)
 
     @property
     def mates(self) -> Mates:
@@ -134,13 +141,7 @@ class LedgerEntry:
 class Ledger:
     """What every tenant uses, and the class and credit of every waiting job."""
 
-    def __init__(
-        self, tenants: Mapping[str, Tenant], options: QueueOptions, *, in_turn: bool = False
-    ) -> None:
-        """`in_turn`: no job is charged while one of its tenant and priority waits above quota that
-        comes first in the order of credit.
-        """
-        self._in_turn = in_turn
+    def __init__(self, tenants: Mapping[str, Tenant], options: QueueOptions) -> None:
         self._quota = {name: tenant.quota for name, tenant in tenants.items()}
         self._by_kind = {
             name: tenant.by_kind for name, tenant in tenants.items() if tenant.by_kind is not None
@@ -154,7 +155,6 @@ class Ledger:
         self._charged: dict[str | None, int] = {}
         self._length = ticks(options.window_s)
         self._pass = ticks(options.pass_s)
-        self._freed: set[str | None] = set()
         self._fairness: dict[str | None, float] = {}
         self._fair_at: Tick | None = None
         self.waiting: dict[int, LedgerEntry] = {}
@@ -169,7 +169,7 @@ class Ledger:
         """A job enters the queue and is ranked; or it has the last class until the next pass."""
         entry = self.waiting[handle] = LedgerEntry(job, now)
         self._window(entry.tenant)
-        if ranked and not (self._in_turn and self._mate_above(entry)):
+        if ranked:
             self._charge(entry, handle, now)
         if self._fair_at is None or now - self._fair_at >= self._pass:
             self._fair(now)
@@ -190,7 +190,6 @@ class Ledger:
         else:
             entry.kind = kind if entry.tenant in self._by_kind else ""
             self._count(entry, entry.gpus)
-            self._freed.add(entry.tenant)  # its quota may cover it
         if entry.tenant is not None:
             self._windows[entry.tenant].change(now, entry.gpus)
         return entry
@@ -199,7 +198,6 @@ class Ledger:
         """A running job finishes or loses its GPUs."""
         entry = self.running.pop(handle)
         self._count(entry, -entry.gpus)
-        self._freed.add(entry.tenant)
         if entry.tenant is not None:
             self._windows[entry.tenant].change(now, -entry.gpus)
         return entry
@@ -211,19 +209,18 @@ class Ledger:
         if entry.tenant is not None:
             self._windows[entry.tenant].change(now, entry.gpus)
 
-    def cover(self, *, waiting: bool = False) -> list[int]:
+    def cover(self, on_top: Iterable[LedgerEntry] = ()) -> list[int]:
         """Give running jobs above quota their own class where the quota covers them by now.
 
-        They come in the order of their starts, on top of the tenant's running jobs within quota;
-        with `waiting`, on top of those that wait within it too. Returns those that it covers. The
-        others would be above quota again if they lost their GPUs, so none of them could take back
-        what it lost.
+        They come in the order of their starts, on top of the tenant's running jobs within quota,
+        and of waiting jobs `on_top`. Returns those that it covers. The others would be above quota
+        again if they lost their GPUs, so none of them could take back what it lost.
         """
         above = {x: entry for x, entry in self.running.items() if not entry.within}
         if not above:
             return []
         covered: dict[tuple[str | None, str], int] = {}
-        for entry in (*self.running.values(), *(self.waiting.values() if waiting else ())):
+        for entry in (*self.running.values(), *on_top):
             if entry.within:
                 key = entry.tenant, entry.kind
                 covered[key] = covered.get(key, 0) + entry.gpus
@@ -262,59 +259,9 @@ class Ledger:
         self._charge_all(ranked, now)
         return ranked
 
-    def promote(self, now: Tick) -> None:
-        """Give quota that became free since the last look to waiting jobs of its tenant."""
-        if not self._freed:
-            return
-        self.cover(waiting=True)
-        above = [
-            (-entry.credit, handle, entry)
-            for handle, entry in self.waiting.items()
-            if not entry.within and entry.tenant in self._freed
-        ]
-        self._freed.clear()
-        self._charge_all(sorted(above), now)
-
-    def _mate_above(self, entry: LedgerEntry) -> bool:
-        """Whether another job of its tenant and priority waits above quota."""
-        return any(
-            not x.within and x is not entry and x.mates == entry.mates
-            for x in self.waiting.values()
-        )
-
     def _charge_all(self, ranked: Iterable[tuple[float, int, LedgerEntry]], now: Tick) -> None:
-        passed: set[Mates] = set()
         for _, handle, entry in ranked:
-            if self._in_turn and entry.mates in passed:
-                self._turn_down(entry, handle, now)
-                continue
             self._charge(entry, handle, now)
-            if self._in_turn and not entry.within:
-                passed.add(entry.mates)
-
-    def room(self, tenant: str | None) -> int:
-        """GPUs of a tenant's quota that are charged to nobody; below 0 where it uses more."""
-        quota = 0 if tenant is None else self._quota.get(tenant, 0)
-        return quota - self._charged.get(tenant, 0)
-
-    def release(self, handle: int) -> Tick:
-        """A waiting job within quota is above it now. Returns since when it was within."""
-        entry = self.waiting[handle]
-        self._count(entry, -entry.gpus)
-        entry.within, entry.rank = False, LAST_CLASS
-        return entry.within_since
-
-    def carry(self, handle: int, since: Tick) -> None:
-        """A waiting job above quota is within it, in place of others."""
-        entry = self.waiting[handle]
-        self._count(entry, entry.gpus)
-        entry.within, entry.within_since, entry.rank = True, since, entry.priority
-
-    def gave_way(self, handle: int, since: Tick, now: Tick) -> None:
-        """Note that a released job will wait above quota, and that some of it may be left over."""
-        entry = self.waiting[handle]
-        self._freed.add(entry.tenant)
-        self._note(entry, handle, now, since, started=False)
 
     def _charge(self, entry: LedgerEntry, handle: int, now: Tick) -> None:
         """Within quota, if the tenant's quota has room for it; the room is taken then."""

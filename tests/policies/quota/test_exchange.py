@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from artist.engine.rows import PREEMPTED
 from artist.engine.simulator import Simulator
 from artist.policies.options import QueueOptions
 from artist.policies.quota.exchange import Exchange
-from artist.policies.quota.ledger import Ledger
+from artist.policies.quota.host_ledger import HostLedger
 from artist.policies.quota.wrapper import QuotaWrapper
 from artist.rng import FIRST_DRAWS
 from artist.run import open_policy
@@ -56,11 +57,18 @@ def test_a_quota_that_binds_nobody_changes_nothing(host: str) -> None:
         assert placements(f"quota({host})", made, WHOLE) == placements(host, made, {})
 
 
-def stays(policy: str, made: list[Job], tenants: dict[str, Tenant]) -> dict[str, list[Any]]:
-    """(start_s, end_s) of each job's stays on one machine of 8."""
-    here = cluster([8])
+def stays(
+    policy: str, made: list[Job], tenants: dict[str, Tenant], gpus: int = 8
+) -> dict[str, list[Any]]:
+    """(start_s, end_s) of each job's stays on one machine."""
+    here = cluster([gpus])
     chosen = open_policy(policy, {}, FIRST_DRAWS, tenants)
-    rows = Simulator(here, made, LevelRates(here), lease=chosen.lease, check=True).run(chosen)
+    asked = count()
+
+    def ends(_: Simulator) -> None:
+        assert next(asked) < 1000, "the run does not end"
+
+    rows = Simulator(here, made, LevelRates(here), lease=chosen.lease, check=True).run(chosen, ends)
     found: dict[str, list[Any]] = {one.id: [] for one in made}
     for row in sorted(rows.placements, key=lambda x: x.start):
         found[made[row.handle].id].append((row.start / S, row.end / S))
@@ -99,6 +107,21 @@ def test_no_job_gives_way_to_one_of_another_priority() -> None:
     ]
     found = stays("quota(sjf)", made, {"a": Tenant(quota=8)})
     assert found["long"] == [(100.0, 1100.0)]
+
+
+@pytest.mark.parametrize("tenants", [{}, {"a": Tenant(quota=4)}])
+def test_the_host_chooses_which_mate_gets_the_gpus_that_others_lost(
+    tenants: dict[str, Tenant],
+) -> None:
+    """`low` is preempted for `long`, which came first. The host takes `short`."""
+    tenant = "a" if tenants else None
+    made = [
+        job("low", 4, 1000, tenant=tenant, priority=5),
+        job("long", 4, 1000, arrival_s=1.0, tenant=tenant, priority=3),
+        job("short", 4, 10, arrival_s=1.0, tenant=tenant, priority=3),
+    ]
+    found = stays("quota(sjf)", made, tenants, gpus=4)
+    assert found["short"][0][0] < found["long"][0][0]
 
 
 class Books:
@@ -145,7 +168,7 @@ def test_hosts_differ_under_quotas() -> None:
 
 
 def test_a_start_that_falls_leaves_the_books_as_they_were() -> None:
-    ledger = Ledger({"ads": Tenant(quota=4)}, QueueOptions())
+    ledger = HostLedger({"ads": Tenant(quota=4)}, QueueOptions())
     for handle in (0, 1):
         ledger.enter(handle, job(str(handle), 4, 10, tenant="ads"), 0)
     ledger.rank_all(0)

@@ -7,6 +7,7 @@ import pytest
 from support import S, job
 
 from artist.policies.options import QueueOptions
+from artist.policies.quota.host_ledger import HostLedger
 from artist.policies.quota.ledger import LAST_CLASS, NO_PRIORITY, Ledger, UsageWindow
 from artist.workload.tenants import Tenant
 
@@ -26,10 +27,10 @@ def test_the_window_is_the_integral_of_its_steps() -> None:
             assert window.gpu_ticks(tick) == gpus[max(0, tick - 100) : tick].sum()
 
 
-def ledger(**options: float) -> Ledger:
+def ledger(**options: float) -> HostLedger:
     """Two tenants with quotas of 8."""
     tenants = {"ads": Tenant(quota=8), "web": Tenant(quota=8, weight=3.0)}
-    return Ledger(tenants, QueueOptions(**options))
+    return HostLedger(tenants, QueueOptions(**options))
 
 
 def credits_of(books: Ledger, now: int) -> dict[int, float]:

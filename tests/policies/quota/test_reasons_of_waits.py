@@ -49,22 +49,25 @@ def test_within_its_quota_the_job_would_have_started(seed: int) -> None:
 
 def within(policy: Any, handle: int) -> None:
     """Let one job be within its tenant's quota from the next question on."""
-    admit = policy._admit
+    admission, ledger = policy._admission, policy._ledger
+    admit = admission.admit
 
-    def admits(free: int) -> list[Any]:
-        entry = policy._ledger.waiting[handle]
-        entry.within, entry.rank = True, entry.priority
-        return admit(free)
+    def admits(free: int, reserved_for: Any) -> list[Any]:
+        ledger.carry(handle, 0)
+        return admit(free, reserved_for)
 
-    policy._admit = admits
+    admission.admit = admits
 
 
 def test_a_quota_is_not_the_reason_any_more_once_a_job_may_run() -> None:
-    made = QuotaWrapper(QueueOptions(), make_policy("fifo-backfill"), tenants=TENANTS)
+    made = QuotaWrapper(QueueOptions(), make_policy("dally"), tenants=TENANTS)
     engine = simulator(tree(), jobs(0), LevelRates(tree()))
     told: set[int] = set()
     for view, _, answer in questions(engine, made):
         for wait in [x for x in answer if isinstance(x, Wait)]:
-            (told.add if wait.reason else told.remove)(wait.handle)
+            if wait.cause == "quota":
+                told.add(wait.handle)
+            else:  # the host's words come after those of the quota
+                told.discard(wait.handle)
         told &= set(view.waiting) - {x.handle for x in answer if isinstance(x, Start)}
-        assert told.isdisjoint(made._admitted)
+        assert told.isdisjoint(made._admission.seen)

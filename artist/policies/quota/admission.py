@@ -1,0 +1,164 @@
+"""Which of the waiting jobs the host of a quota sees.
+
+Jobs within quota; jobs for which GPUs are free beyond those that the jobs which it sees could take;
+and jobs that could be within quota in place of mates (`exchange.py`). The others are hidden.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from artist.contract import JobView
+from artist.policies.quota.host_ledger import HostLedger
+from artist.policies.quota.jobs_above import HIDDEN, SEEN, SPARE
+from artist.policies.quota.ledger import Mates
+
+
+class Admission:
+    """The queue that the host sees, and the jobs that are hidden from it."""
+
+    def __init__(self, ledger: HostLedger, *, in_turn: bool) -> None:
+        self._ledger, self._in_turn = ledger, in_turn
+        self.hidden: dict[int, JobView] = {}
+        self.seen: dict[int, JobView] = {}
+        self.declined: set[int] = set()
+        """Jobs that the host let wait although enough GPUs were free."""
+        self.refused: set[int] = set()
+        """Jobs that were to start in place of mates in this instant, but none gave way."""
+
+    def enter(self, job: JobView) -> None:
+        """A job enters the queue."""
+        self.hidden[job.handle] = job
+
+    def admit(self, free: int, reserved_for: Collection[int]) -> list[JobView]:
+        """The jobs that enter the host's queue now, because they may run.
+
+        While GPUs are reserved, only jobs for which they are, and mates of these.
+        """
+        ledger = self._ledger
+        if reserved_for:
+            mates = {ledger.waiting[x].mates for x in reserved_for}
+            may_start = {x for x in reserved_for if x in self.hidden and x in ledger.within}
+            may_start.update(x for x in self._candidates() if ledger.waiting[x].mates in mates)
+        else:
+            may_start = set(self._fit((HIDDEN, SEEN), (), self.spare(free), free))
+            for handle in may_start:
+                if handle not in ledger.within:
+                    ledger.show(handle, SPARE)
+            may_start.update(self._candidates())
+        entered = []
+        for handle in sorted(may_start, key=self.key):
+            job = self.hidden.pop(handle, None)
+            if job is not None:
+                self.seen[handle] = job
+                entered.append(job)
+                if ledger.waiting[handle].place == HIDDEN:
+                    ledger.show(handle, SEEN)
+        return entered
+
+    def would_admit(self, free: int, fallen: Collection[int]) -> bool:
+        """Whether the host should see a job at once that it has not seen at this question."""
+        if len(self.hidden) <= len(fallen):  # fallen ones are hidden
+            return False
+        if any(x in self.hidden and x not in fallen for x in self._ledger.within):
+            return True
+        if next(self._fit((HIDDEN,), fallen, self.spare(free), free), None) is not None:
+            return True
+        return any(x not in fallen for x in self._candidates())
+
+    def entitled(self) -> list[int]:
+        """The jobs that the host sees and that may run, other than in place of mates."""
+        ledger = self._ledger
+        jobs = [x for x in ledger.within if x in self.seen]
+        for sizes in ledger.above.groups(SPARE).values():
+            for alike in sizes.values():
+                jobs += [handle for _, handle in alike.jobs]
+        return jobs
+
+    def spare(self, free: int) -> int:
+        """Of the free GPUs, those that the jobs which the host sees could not take."""
+        waiting = self._ledger.waiting
+        return free - sum(
+            waiting[handle].gpus
+            for handle in self.entitled()
+            if handle not in self.declined and waiting[handle].gpus <= free
+        )
+
+    def _fit(
+        self, places: Sequence[int], but: Collection[int], spare: int, free: int
+    ) -> Iterator[int]:
+        """Of jobs in some places, those within quota, and those for which there are spare GPUs.
+
+        The host sees jobs within quota already unless they are hidden.
+        """
+        ledger = self._ledger
+        within = [x for x in ledger.within if x in self.hidden and x not in but]
+        for handle in sorted(within, key=self.key):
+            gpus = ledger.waiting[handle].gpus
+            spare -= gpus if gpus <= free else 0
+            yield handle
+        passed: set[Mates] = set()
+
+        def dropped(mates: Mates, gpus: int) -> bool:
+            return mates in passed if self._in_turn else gpus > spare
+
+        head = self._head(free) if self._in_turn else None
+        for handle in ledger.above.walk(places, dropped):
+            if handle in but:
+                continue
+            entry = ledger.waiting[handle]
+            if entry.gpus > spare or (head is not None and head < handle):
+                passed.add(entry.mates)  # only where mates come in turn
+            else:
+                spare -= entry.gpus
+                yield handle
+
+    def _head(self, free: int) -> int | None:
+        """The first job that may run, but for which too few GPUs are free.
+
+        Behind it, a host whose first job blocks would let another one wait, and that one would keep
+        jobs within quota waiting later.
+        """
+        ledger = self._ledger
+        jobs = [x for x, entry in ledger.within.items() if entry.gpus > free]
+        for sizes in ledger.above.groups(SPARE).values():
+            for alike in sizes.values():
+                if alike.gpus > free:
+                    jobs += [handle for _, handle in alike.jobs]
+        return min(jobs, default=None)
+
+    def _candidates(self) -> Iterator[int]:
+        """Hidden jobs that quota would carry if all their mates gave way.
+
+        Not where mates come in turn, and none that was refused in this instant.
+        """
+        ledger = self._ledger
+        if self._in_turn:
+            return
+        for handle in ledger.within:
+            if handle in self.hidden and handle not in self.refused:
+                yield handle
+        for mates, sizes in ledger.above.groups(HIDDEN).items():
+            most = max(0, ledger.room(mates[0])) + ledger.gpus_within.get(mates, 0)
+            for gpus, alike in sizes.items():
+                if gpus <= most:
+                    for _, handle in alike.jobs:
+                        if handle not in self.refused:
+                            yield handle
+
+    def key(self, handle: int) -> tuple[int, float, int]:
+        """Jobs come forward by class, then by credit, then in order of arrival."""
+        entry = self._ledger.waiting[handle]
+        return entry.rank, -entry.credit, handle
+
+    def hide(self, handle: int) -> None:
+        """The start of a job is cancelled: it waits to be admitted again."""
+        self.hidden[handle] = self.seen.pop(handle)
+        self.declined.discard(handle)
+        self._ledger.show(handle, HIDDEN)
+
+    def start(self, handle: int) -> None:
+        """A job starts."""
+        del self.seen[handle]
+        self.declined.discard(handle)
+        self.refused.discard(handle)

@@ -1,0 +1,177 @@
+"""The books of `quota(HOST)`: quota that becomes free is given at once, and mates may exchange it.
+
+The ledger of MAST gives quota at passes only. Here a question must not look at every waiting job,
+so those within quota and those above are apart, and the GPUs of mates within it are counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from artist.policies.options import QueueOptions
+from artist.policies.quota.jobs_above import JobsAbove
+from artist.policies.quota.ledger import LAST_CLASS, Ledger, LedgerEntry, Mates, class_of
+from artist.units import Tick
+from artist.workload.job import Job
+from artist.workload.tenants import Tenant
+
+
+class HostLedger(Ledger):
+    """A ledger that gives quota between passes too."""
+
+    def __init__(
+        self, tenants: Mapping[str, Tenant], options: QueueOptions, *, in_turn: bool = False
+    ) -> None:
+        """`in_turn`: no job is charged while one of its tenant and priority waits above quota that
+        comes first in the order of credit.
+        """
+        super().__init__(tenants, options)
+        self._in_turn = in_turn
+        self._freed: set[str | None] = set()
+        self.within: dict[int, LedgerEntry] = {}
+        """Waiting jobs within quota."""
+        self.above = JobsAbove()
+        """Waiting jobs above it."""
+        self.gpus_within: dict[Mates, int] = {}
+        """GPUs of jobs within quota, waiting and running."""
+
+    def enter(self, handle: int, job: Job, now: Tick, *, ranked: bool = True) -> LedgerEntry:
+        """A job enters the queue and is ranked; or it has the last class until the next pass."""
+        stuck = self._in_turn and self.above.has_mates((job.tenant, class_of(job)))
+        entry = super().enter(handle, job, now, ranked=ranked and not stuck)
+        if entry.within:
+            self._put_within(handle, entry)
+        else:
+            self.above.add(handle, entry)
+        return entry
+
+    def start(self, handle: int, now: Tick, kind: str = "") -> LedgerEntry:
+        """A waiting job gets GPUs."""
+        entry = self.waiting[handle]
+        if entry.within:
+            del self.within[handle]
+        else:
+            self.above.remove(handle, entry)
+            self._freed.add(entry.tenant)  # its quota may cover it
+        return super().start(handle, now, kind)
+
+    def stop(self, handle: int, now: Tick) -> LedgerEntry:
+        """A running job finishes or loses its GPUs."""
+        entry = super().stop(handle, now)
+        self._freed.add(entry.tenant)
+        if entry.within:
+            self.gpus_within[entry.mates] -= entry.gpus
+        return entry
+
+    def cover(self, on_top: Iterable[LedgerEntry] = ()) -> list[int]:
+        """Give running jobs above quota their own class where the quota covers them by now."""
+        fit = super().cover(on_top)
+        for handle in fit:
+            self._count_within(self.running[handle])
+        return fit
+
+    def rank_all(self, now: Tick) -> list[tuple[float, int, LedgerEntry]]:
+        """A pass: all waiting jobs get credit and class."""
+        ranked = super().rank_all(now)
+        self.within.clear()
+        self.gpus_within.clear()
+        for entry in self.running.values():
+            if entry.within:
+                self._count_within(entry)
+        for _, handle, entry in ranked:
+            if entry.within:
+                self._put_within(handle, entry)
+        self.above.sort(ranked)
+        return ranked
+
+    def promote(self, now: Tick) -> None:
+        """Give quota that became free since the last look to waiting jobs of its tenant."""
+        if not self._freed:
+            return
+        self.cover(self.within.values())
+        freed, passed = self._freed, set[Mates]()
+
+        def dropped(mates: Mates, gpus: int) -> bool:
+            if mates[0] not in freed or mates in passed:
+                return True
+            return not self._in_turn and gpus > self.room(mates[0])
+
+        charged = []
+        for handle in self.above.walk((0, 1, 2), dropped):
+            entry = self.waiting[handle]
+            if entry.gpus > self.room(entry.tenant):  # only where mates come in turn
+                passed.add(entry.mates)
+            else:
+                self._charge(entry, handle, now)
+                charged.append(handle)
+        for handle in charged:
+            entry = self.waiting[handle]
+            self.above.remove(handle, entry)
+            self._put_within(handle, entry)
+        self._freed = set()
+
+    def show(self, handle: int, place: int) -> None:
+        """The host knows another thing of a waiting job (`jobs_above`)."""
+        entry = self.waiting[handle]
+        if entry.place == place:
+            return
+        if entry.within:
+            entry.place = place
+        else:
+            self.above.remove(handle, entry)
+            entry.place = place
+            self.above.add(handle, entry)
+
+    def rank(self, handle: int) -> int:
+        """The class of a job."""
+        return (self.waiting.get(handle) or self.running[handle]).rank
+
+    def room(self, tenant: str | None) -> int:
+        """GPUs of a tenant's quota that are charged to nobody; below 0 where it uses more."""
+        quota = 0 if tenant is None else self._quota.get(tenant, 0)
+        return quota - self._charged.get(tenant, 0)
+
+    def release(self, handle: int) -> Tick:
+        """A waiting job within quota is above it now. Returns since when it was within."""
+        entry = self.waiting[handle]
+        self._count(entry, -entry.gpus)
+        entry.within, entry.rank = False, LAST_CLASS
+        del self.within[handle]
+        self.gpus_within[entry.mates] -= entry.gpus
+        self.above.add(handle, entry)
+        return entry.within_since
+
+    def carry(self, handle: int, since: Tick) -> None:
+        """A waiting job above quota is within it, in place of others."""
+        entry = self.waiting[handle]
+        self.above.remove(handle, entry)
+        self._count(entry, entry.gpus)
+        entry.within, entry.within_since, entry.rank = True, since, entry.priority
+        self._put_within(handle, entry)
+
+    def gave_way(self, handle: int, since: Tick, now: Tick) -> None:
+        """Note that a released job will wait above quota, and that some of it may be left over."""
+        entry = self.waiting[handle]
+        self._freed.add(entry.tenant)
+        self._note(entry, handle, now, since, started=False)
+
+    def _charge_all(self, ranked: Iterable[tuple[float, int, LedgerEntry]], now: Tick) -> None:
+        if not self._in_turn:
+            super()._charge_all(ranked, now)
+            return
+        passed: set[Mates] = set()
+        for _, handle, entry in ranked:
+            if entry.mates in passed:
+                self._turn_down(entry, handle, now)
+                continue
+            self._charge(entry, handle, now)
+            if not entry.within:
+                passed.add(entry.mates)
+
+    def _put_within(self, handle: int, entry: LedgerEntry) -> None:
+        self.within[handle] = entry
+        self._count_within(entry)
+
+    def _count_within(self, entry: LedgerEntry) -> None:
+        mates = entry.mates
+        self.gpus_within[mates] = self.gpus_within.get(mates, 0) + entry.gpus

@@ -1,0 +1,130 @@
+"""Waiting jobs above quota, found without looking at each of them.
+
+They lie in groups by what the host knows of them, by mates and by GPUs; all that decides about a
+job is alike in a group but its place in the order of credit. So a question looks at a group's first
+job only, and at the jobs that it serves.
+"""
+
+from __future__ import annotations
+
+import heapq
+from bisect import bisect_left, insort
+from collections.abc import Callable, Iterable, Iterator
+
+from artist.policies.quota.ledger import LedgerEntry, Mates
+
+HIDDEN, SEEN, SPARE = 0, 1, 2
+"""What the host knows of a waiting job: nothing; that it waits; that it may take spare GPUs."""
+
+
+class Alike:
+    """Jobs of the same mates that want as many GPUs, in the order of credit."""
+
+    __slots__ = ("fresh", "gpus", "jobs", "mates", "words")
+
+    def __init__(self, mates: Mates, gpus: int) -> None:
+        self.mates = mates
+        self.gpus = gpus
+        self.jobs: list[tuple[float, int]] = []
+        """(Minus credit, handle)."""
+        self.words = ""
+        """Why they wait, as it was found last; but for those that came since, the `fresh` ones."""
+        self.fresh: set[int] = set()
+
+
+class JobsAbove:
+    """Waiting jobs above quota."""
+
+    __slots__ = ("_groups", "_keys")
+
+    def __init__(self) -> None:
+        self._groups: tuple[dict[Mates, dict[int, Alike]], ...] = ({}, {}, {})
+        self._keys: dict[int, tuple[float, int]] = {}
+
+    def __contains__(self, handle: int) -> bool:
+        return handle in self._keys
+
+    def add(self, handle: int, entry: LedgerEntry) -> None:
+        """A job waits above quota from now on."""
+        key = self._keys[handle] = -entry.credit, handle
+        alike = self._alike(entry)
+        insort(alike.jobs, key)
+        alike.fresh.add(handle)
+
+    def remove(self, handle: int, entry: LedgerEntry) -> None:
+        """A job does not wait above quota any more, or the host will know another thing of it."""
+        groups = self._groups[entry.place]
+        sizes = groups[entry.mates]
+        alike = sizes[entry.gpus]
+        del alike.jobs[bisect_left(alike.jobs, self._keys.pop(handle))]
+        alike.fresh.discard(handle)
+        if not alike.jobs:
+            del sizes[entry.gpus]
+            if not sizes:
+                del groups[entry.mates]
+
+    def sort(self, entries: Iterable[tuple[float, int, LedgerEntry]]) -> None:
+        """A pass gave all waiting jobs their credit and class. They come in the order of credit."""
+        before, self._keys = self._keys, {}
+        for groups in self._groups:
+            for sizes in groups.values():
+                for alike in sizes.values():
+                    alike.jobs.clear()
+        for minus_credit, handle, entry in entries:
+            if not entry.within:
+                key = self._keys[handle] = minus_credit, handle
+                alike = self._alike(entry)
+                alike.jobs.append(key)
+                if handle not in before:
+                    alike.fresh.add(handle)
+            elif handle in before:
+                self._groups[entry.place][entry.mates][entry.gpus].fresh.discard(handle)
+        for groups in self._groups:
+            for mates in list(groups):
+                sizes = groups[mates]
+                for gpus in [x for x in sizes if not sizes[x].jobs]:
+                    del sizes[gpus]
+                if not sizes:
+                    del groups[mates]
+
+    def groups(self, place: int) -> dict[Mates, dict[int, Alike]]:
+        """By mates and GPUs, the jobs of which the host knows so much."""
+        return self._groups[place]
+
+    def has_mates(self, mates: Mates) -> bool:
+        """Whether such a job waits above quota."""
+        return any(mates in groups for groups in self._groups)
+
+    def walk(self, places: Iterable[int], dropped: Callable[[Mates, int], bool]) -> Iterator[int]:
+        """Jobs in the order of credit, but for groups of mates and GPUs that are dropped.
+
+        A group that is dropped once stays so. No job may come or go before the walk is over.
+        """
+        alike = [
+            x
+            for place in places
+            for sizes in self._groups[place].values()
+            for x in sizes.values()
+            if not dropped(x.mates, x.gpus)
+        ]
+        # One entry per group: its first job that was not visited yet.
+        heads = [(*x.jobs[0], number, 0) for number, x in enumerate(alike)]
+        heapq.heapify(heads)
+        while heads:
+            _, handle, number, index = heads[0]
+            group = alike[number]
+            if dropped(group.mates, group.gpus):
+                heapq.heappop(heads)
+                continue
+            if index + 1 < len(group.jobs):
+                heapq.heapreplace(heads, (*group.jobs[index + 1], number, index + 1))
+            else:
+                heapq.heappop(heads)
+            yield handle
+
+    def _alike(self, entry: LedgerEntry) -> Alike:
+        sizes = self._groups[entry.place].setdefault(entry.mates, {})
+        alike = sizes.get(entry.gpus)
+        if alike is None:
+            alike = sizes[entry.gpus] = Alike(entry.mates, entry.gpus)
+        return alike
