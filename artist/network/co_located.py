@@ -93,9 +93,13 @@ def shared(
     *,
     eta: float = 1.0,
     fair_queued: frozenset[str] = frozenset(),
+    settled: float = SETTLED,
 ) -> tuple[Shared, ...]:
-    """Iterations of jobs on the links that their ways cross; arguments as in `contention`."""
-    shares, fills, slowed = _rounds(jobs, model, eta, fair_queued)
+    """Iterations of jobs on the links that their ways cross; arguments as in `contention`.
+
+    Rounds end where no iteration changes by more than the share `settled` of it.
+    """
+    shares, fills, slowed = _rounds(jobs, model, eta, fair_queued, settled)
     answers = []
     for job, share, full, answer in zip(jobs, shares, fills, slowed, strict=True):
         if not full:
@@ -103,7 +107,7 @@ def shared(
         elif len(jobs) == 1:
             own = share
         else:
-            own = _rounds([job], model, eta, fair_queued)[0][0]
+            own = _rounds([job], model, eta, fair_queued, settled)[0][0]
         share = min(share, own)
         times_s = job.iteration_s(share) + answer.held_s, job.iteration_s(own)
         answers.append(Shared(share, *times_s, own, answer.corrections_per_min, answer.held_s))
@@ -111,7 +115,11 @@ def shared(
 
 
 def _rounds(
-    jobs: Sequence[CurvedJob], model: Model, eta: float, fair_queued: frozenset[str]
+    jobs: Sequence[CurvedJob],
+    model: Model,
+    eta: float,
+    fair_queued: frozenset[str],
+    settled: float,
 ) -> tuple[list[float], list[bool], tuple[Slowed, ...]]:
     """The share of each job, whether it fills a link of its own by itself, and the last answers."""
     shares = [1.0] * len(jobs)
@@ -134,7 +142,7 @@ def _rounds(
                 shares[index] = 1.0
         seen = [seen_by_models(job, share) for job, share in zip(jobs, shares, strict=True)]
         if all(
-            abs(now.iteration_s - then.iteration_s) <= SETTLED * then.iteration_s
+            abs(now.iteration_s - then.iteration_s) <= settled * then.iteration_s
             for now, then in zip(seen, before, strict=True)
         ):
             break

@@ -101,6 +101,8 @@ class Simulation:
         self.jobs: list[SendingProgress] = []
         self._owner: list[SendingProgress] = []
         """The job of each flow."""
+        self.iterations = 0
+        """Iterations that jobs have ended."""
         self.least_iterations = 0
         """Iterations that every job has ended."""
         first = 0
@@ -192,6 +194,7 @@ class Simulation:
     def _advance(self, job: SendingProgress) -> None:
         before = job.iterations
         job.advance(self.now_s)
+        self.iterations += job.iterations - before
         if before == self.least_iterations < job.iterations:
             self.least_iterations = min([other.iterations for other in self.jobs])
 

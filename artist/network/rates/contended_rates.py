@@ -25,8 +25,9 @@ from artist.cluster.placement import Placement
 from artist.contract import JobView, Options, Rate, Uplink
 from artist.errors import ConfigError
 from artist.io.documents import validate
+from artist.network.co_located import SETTLED
 from artist.network.models.patterns import ETA
-from artist.network.models.phase import FLUID, PhaseModel, PhaseSettings
+from artist.network.models.phase import FLUID, SAMPLED, PhaseModel, PhaseSettings
 from artist.network.models.turns import JITTER
 from artist.network.rates.expected import ExpectedLinks
 from artist.network.rates.network_of_run import NetworkOfRun
@@ -236,7 +237,8 @@ def _simulated(
     chosen = _options(name, argument, options)
     uplinks = _uplinks(name, chosen, network)
     model = PhaseModel(replace(settings, jitter=chosen.jitter, seed=network.seed))
-    return ContendedRates(network, uplinks, Phases(name, model, uplinks, network.turns))
+    settled = SAMPLED if settings.sigma else SETTLED
+    return ContendedRates(network, uplinks, Phases(name, model, uplinks, network.turns, settled))
 
 
 phase_rates = partial(_simulated, "phase", PhaseSettings())

@@ -192,9 +192,17 @@ class Phases:
 
     most_jobs = MOST_JOBS
 
-    def __init__(self, name: str, model: Model, uplinks: Uplinks, turns: TurnsOfRun) -> None:
+    def __init__(
+        self,
+        name: str,
+        model: Model,
+        uplinks: Uplinks,
+        turns: TurnsOfRun,
+        settled: float = SETTLED,
+    ) -> None:
         self.name = name
         self._model, self._uplinks, self._turns = model, uplinks, turns
+        self._settled = settled
 
     def shares(
         self, jobs: Sequence[PlacedJob], running: Mapping[int, JobView], now: Tick
@@ -213,7 +221,13 @@ class Phases:
             )
             for placed in jobs
         ]
-        answers = shared(curved, self._model, eta=uplinks.eta, fair_queued=uplinks.fair_queued)
+        answers = shared(
+            curved,
+            self._model,
+            eta=uplinks.eta,
+            fair_queued=uplinks.fair_queued,
+            settled=self._settled,
+        )
         for placed, answer in zip(jobs, answers, strict=True):
             placed.held_s = answer.held_s
             if placed.turn is not None:
