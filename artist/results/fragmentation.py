@@ -6,14 +6,18 @@ Source: Weng et al., *Beware of fragmentation: Scheduling GPU-sharing workloads 
 gradient descent* (USENIX ATC 2023). There a job is drawn from the workload at random, and the free
 GPUs of a machine are fragments with the probability that this job cannot use them.
 
-Two things differ from the paper: GPUs are whole, and a job may be larger than a machine. A job of g
-GPUs (at least g, if it is elastic) fills machines of m GPUs, and the rest must fit into one more
-machine. So the job needs (g - 1) mod m + 1 GPUs of a machine: a job of 12 can use 4 GPUs of a
-machine of 8. Why this measure: docs/decisions/0007-fragmentation.md.
+What is left of a GPU of which jobs hold shares is a fragment, with the probability that a job asks
+for more of one GPU. Memory and MIG do not count.
+
+One thing differs from the paper: a job may be larger than a machine. A job of g GPUs (at least g,
+if it is elastic) fills machines of m GPUs, and the rest must fit into one more machine. So the job
+needs (g - 1) mod m + 1 GPUs of a machine: a job of 12 can use 4 GPUs of a machine of 8. Why this
+measure: docs/decisions/0007-fragmentation.md.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
@@ -24,7 +28,7 @@ import numpy.typing as npt
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
 from artist.engine.rows import PlacementRow, Rows
-from artist.units import Tick
+from artist.units import GPU_MILLI, Tick
 
 Ticks = npt.NDArray[np.int64]
 
@@ -54,7 +58,29 @@ def fragmented_gpus(rows: Rows, tree: ClusterTree) -> tuple[Ticks, npt.NDArray[n
     ticks, at = np.unique(tick, return_inverse=True)
     total = np.zeros(len(ticks), dtype=np.int64)
     np.add.at(total, at, fragments - before)
-    return ticks, np.cumsum(total) / len(rows.jobs)
+    fragmented = np.cumsum(total) / len(rows.jobs)
+    if left := _left_of_shared(rows):
+        # The ends of these intervals are ends of what is taken, too.
+        change = np.zeros(len(ticks), dtype=np.int64)
+        for start, end, fragment in left:
+            change[np.searchsorted(ticks, start)] += fragment
+            change[np.searchsorted(ticks, end)] -= fragment
+        fragmented += np.cumsum(change) / (GPU_MILLI * len(rows.jobs))
+    return ticks, fragmented
+
+
+def _left_of_shared(rows: Rows) -> list[tuple[Tick, Tick, int]]:
+    """Start and end of each interval of a GPU of which jobs hold shares, and its fragment:
+    thousandths that are left x jobs that ask for more.
+    """
+    held = {row.handle: row.gpu_milli for row in rows.placements if row.gpu_milli < GPU_MILLI}
+    asked = sorted(row.job.gpu_milli for row in rows.jobs)
+    spans = []
+    for row in rows.placements:
+        if row.handle in held and row.first:
+            left = GPU_MILLI - sum(held[x] for x in (row.handle, *row.beside))
+            spans.append((row.start, row.end, left * (len(asked) - bisect_right(asked, left))))
+    return spans
 
 
 def _taken(placements: Sequence[PlacementRow]) -> Iterator[_Span]:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from engine.test_gpu_shares import cases, ran
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import trees
@@ -19,6 +20,7 @@ from artist.engine.rows import Rows
 from artist.results.fragmentation import fragmented_gpus
 from artist.results.metrics import job_table, summarise, timeline_table
 from artist.units import seconds
+from artist.workload.job import Job
 
 
 def test_by_hand_on_two_machines() -> None:
@@ -107,6 +109,55 @@ def test_it_is_what_a_count_machine_by_machine_gives(
     assert set(ticks.tolist()) == changes
     timeline = timeline_table(rows, tree)
     assert all(seconds(tick) in timeline["time_s"] for tick in changes)
+
+
+def test_what_shares_leave_of_a_gpu_is_lost_to_jobs_that_ask_for_more() -> None:
+    """At 0 s .5 is left of one GPU, and the other is free; at 2 s .2 is left of it."""
+    jobs = [
+        job("a", 1, 10, gpu_milli=500),
+        job("b", 1, 10, gpu_milli=300, arrival_s=2.0),
+        job("c", 2, 10, arrival_s=2.0),
+    ]
+    rows = run(cluster([2]), jobs, make_policy("fifo-backfill"))
+    ticks, fragmented = fragmented_gpus(rows, cluster([2]))
+    assert [seconds(tick) for tick in ticks.tolist()] == [0, 2, 10, 12, 22]
+    # c can use neither what is left nor one free GPU. All ask for more than .2, only c for .5, .7.
+    expected = [(0.5 + 1) / 3, (3 * 0.2 + 1) / 3, (0.7 + 1) / 3, 0, 0]
+    assert fragmented.tolist() == pytest.approx(expected, abs=1e-12)
+
+
+def left_over(rows: Rows, tree: ClusterTree, tick: int) -> float:
+    """By the paper's rule, GPU by GPU, machine by machine and job by job."""
+    gpus: list[list[int]] = [[] for _ in tree.kinds]
+    milli = {row.handle: row.gpu_milli for row in rows.placements}
+    free = list(tree.levels[tree.machine].gpus)
+    for row in rows.placements:
+        if row.start <= tick < row.end and row.first:
+            for machine, count in machine_counts(tree, row.placement).items():
+                free[machine] -= count
+                if milli[row.handle] < 1000:
+                    gpus[machine].append(1000 - sum(milli[x] for x in (row.handle, *row.beside)))
+    total = 0
+    for size, whole, parts in zip(tree.levels[tree.machine].gpus, free, gpus, strict=True):
+        for one in rows.jobs:
+            needed = (one.job.gpus - 1) % size + 1
+            if one.job.gpu_milli < 1000:
+                total += sum(left for left in parts if left < one.job.gpu_milli)
+            else:
+                total += sum(parts) + (1000 * whole if needed > whole else 0)
+    return total / 1000 / len(rows.jobs)
+
+
+@settings(max_examples=40)
+@given(case=cases())
+def test_with_shares_it_is_what_a_count_gpu_by_gpu_gives(
+    case: tuple[ClusterTree, list[Job]],
+) -> None:
+    tree, jobs = case
+    rows = ran(tree, jobs)
+    ticks, fragmented = fragmented_gpus(rows, tree)
+    expected = [left_over(rows, tree, tick) for tick in ticks.tolist()]
+    assert fragmented.tolist() == pytest.approx(expected, abs=1e-9)
 
 
 THREADS = """
