@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -50,6 +51,15 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("runs") / "tiny"
     library.simulate(library.Scenario(**TINY), cache=False).save(folder)  # type: ignore[arg-type]
     return folder
+
+
+def test_no_reason_says_that_too_few_gpus_were_free_where_enough_were() -> None:
+    scenario = library.Scenario(racks=1, jobs=60, policy="tiresias")
+    waits = library.simulate(scenario, cache=False).waits
+    assert waits["reason"].str.contains("stayed free for the last").any()
+    for gpus, reason in zip(waits["gpus"], waits["reason"], strict=True):
+        most = re.search(r"from then on at most (\d+)|^at most (\d+)", reason)
+        assert most is None or int(most[1] or most[2]) < gpus
 
 
 @pytest.fixture

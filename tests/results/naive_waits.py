@@ -30,7 +30,8 @@ def naive_waits(rows: Rows, gpus: int, jobs: Sequence[Job]) -> list[dict[str, An
     """The rows of the table, without the sentence.
 
     Besides, `causes` are the seconds by cause. `last_chance` tells how long before its start as
-    many GPUs as it needs were free for the last time, and the most that were free after that.
+    many GPUs as it needs were free for the last time, the most that were free after that, and how
+    long they stayed free before its start.
     """
     stays = Stays(_stays(rows, handle) for handle in range(len(jobs)))
     arrival = {row.handle: row.arrival for row in rows.jobs}
@@ -98,7 +99,11 @@ def _row(
         "gpus": jobs[handle].gpus,
         "cause": cause,
         "last_chance": [
-            (seconds(end - inside[index]), max(after[index], *at_hand[index + 1 :], 0))
+            (
+                seconds(end - inside[index]),
+                max(after[index], *at_hand[index + 1 :], 0),
+                seconds(end - _stayed_from(inside, after, least, end)),
+            )
             for index in chances[-1:]
         ],
         "causes": {x: seconds(length) for x, length in causes.items()},
@@ -110,6 +115,15 @@ def _row(
         "overtaken_by": [jobs[other].id for _, other in started][:5],
         "overtakers": len(started),
     }
+
+
+def _stayed_from(inside: Sequence[Tick], after: Sequence[int], least: int, end: Tick) -> Tick:
+    """From when on as many stayed free up to the end."""
+    for tick, free in zip(reversed(inside), reversed(after), strict=True):
+        if free < least:
+            break
+        end = tick
+    return end
 
 
 def naive_causes(

@@ -366,6 +366,25 @@ def test_the_times_of_a_reason_add_up_to_the_wait() -> None:
     assert wait["reason"].endswith("; besides, says so (for 2 s of 11 s)")
 
 
+def test_gpus_left_free_just_before_the_start_did_not_go_to_other_jobs() -> None:
+    # wide leaves 7 of 8 GPUs at 9 and next takes them until 12. From then on pair is told why not.
+    jobs = [job("wide", 7, 9), job("pair", 2, 1, arrival_s=1.0), job("next", 7, 3, arrival_s=2.0)]
+    answers = {
+        0: [Start(0, on({0: 7}))],
+        9: [Start(2, on({0: 7}))],
+        12: [Wait(1, "too far apart"), Wake(14 * S)],
+        14: [Start(1, on({0: 2}))],
+    }
+    tree = cluster([8])
+    pair = table(run(tree, jobs, Script(answers)), tree, jobs)[0]
+    assert (pair["cause"], pair["left_free_s"]) == ("order", 2.0)
+    assert pair["reason"] == (
+        "it wanted 2; that many went to other jobs at times, and stayed free for the last 2 s "
+        "before it started; 1 other job got GPUs meanwhile, which comes after it in the trace; "
+        "besides, too far apart (for 2 s of 13 s)"
+    )
+
+
 # -- against the definitions ---------------------------------------------------------
 
 
@@ -422,9 +441,15 @@ def assert_as_defined(rows: Rows, tree: ClusterTree, jobs: Sequence[Job]) -> Non
     expected = naive_waits(rows, tree.gpus, jobs)
     causes = [(row["job_id"], row["start_s"], row.pop("causes")) for row in expected]
     chances = [row.pop("last_chance") for row in expected]
+    least = {one.id: one.gpus_min for one in jobs}
     for wait, chance in zip(waits, chances, strict=True):
+        if "stayed free for the last" in wait["reason"]:
+            ((_, _, at_last_s),) = chance
+            at_last = time_text(at_last_s, time_unit(wait["wait_s"], days=NO_DAYS))
+            assert f"stayed free for the last {at_last} before it started" in wait["reason"]
         if "were last free" in wait["reason"]:
-            ((before_s, most),) = chance
+            ((before_s, most, _),) = chance
+            assert most < least[wait["job_id"]] or before_s < 1e-3
             if before_s < 1e-3:
                 assert "last free at once when it started, but other" in wait["reason"]
                 continue

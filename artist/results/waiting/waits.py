@@ -77,6 +77,8 @@ class _Free(NamedTuple):
     """The last tick at which as many were free as the job needs; -1 if there is none."""
     since: Whole
     """Most free GPUs from just after that tick on; of no meaning without one."""
+    at_last: Whole
+    """For how many ticks before its start as many stayed free, without a break."""
     fewer: Whole
     """Most GPUs that stayed free while too few did, where `left_for` is a part of the wait."""
 
@@ -177,7 +179,7 @@ def _free(inputs: WaitInputs, waits: Waits) -> _Free:
     stays_so = lengths >= HAND_OVER
     low, high = np.searchsorted(ticks, waits.begin), np.searchsorted(ticks, waits.end)
     least = inputs.least[waits.handle]
-    left_for, last, fewer = np.zeros((3, len(least)), dtype=np.int64)
+    left_for, last, at_last, fewer = np.zeros((4, len(least)), dtype=np.int64)
     for gpus in rising(least).tolist():
         enough = np.where((steady[:-1] >= gpus) & stays_so, lengths, 0)
         until = np.concatenate([[0], np.cumsum(enough)])
@@ -185,6 +187,9 @@ def _free(inputs: WaitInputs, waits: Waits) -> _Free:
         these = least == gpus
         left_for[these] = until[high[these]] - until[low[these]]
         last[these] = latest[high[these] - 1]
+        broken = np.maximum.accumulate(np.where(steady < gpus, np.arange(len(ticks)), -1))
+        unbroken = np.maximum(broken[high[these] - 1] + 1, low[these])
+        at_last[these] = waits.end[these] - ticks[unbroken]
         partly = these & (left_for > 0) & (left_for < waits.end - waits.begin)
         if partly.any():
             too_few = np.where(steady < gpus, steady, -1)
@@ -195,7 +200,7 @@ def _free(inputs: WaitInputs, waits: Waits) -> _Free:
     since = np.maximum(steady[last], np.where(later, after, 0))
     known = np.where(last >= low, ticks[last], -1)
     most = _largest_between(most_at, low, high)
-    return _Free(most, stayed, left_for, known, since, fewer)
+    return _Free(most, stayed, left_for, known, since, at_last, fewer)
 
 
 def _over_time(inputs: WaitInputs, ticks: Whole) -> tuple[Whole, Whole]:
@@ -321,6 +326,7 @@ def _reasons(
                 free.since.tolist(),
                 free.fewer.tolist(),
                 (waits.end - free.last).tolist(),
+                free.at_last.tolist(),
                 left_untold.tolist(),
                 (waits.end - waits.begin).tolist(),
                 around.served,
@@ -343,6 +349,7 @@ class _Figures(NamedTuple):
     fewer: int
     since: Tick
     """How long before its start as many GPUs as it needs were free for the last time."""
+    at_last: Tick
     left_for: Tick
     length: Tick
     served: int
@@ -385,6 +392,9 @@ def _reason(cause: str, told: _Told | None, wait: _Figures) -> str:
         stayed = f"for {_of(wait.left_for, wait.length)} as many stayed free"
         unused = ", but the policy's order or rule of placement left them unused"
         had = f"{wanted}, and {stayed}{'' if wait.behind else unused}{_too_few(told, wait)}"
+    elif wait.at_last >= HAND_OVER:  # the policy told why
+        stayed = f"stayed free for the last {_time(wait.at_last, wait.length)} before it started"
+        had = f"{wanted}; that many went to other jobs at times, and {stayed}"
     elif wait.since < A_MOMENT:
         had = (
             f"{wanted}; that many were last free at once when it started, but other jobs came first"
