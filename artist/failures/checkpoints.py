@@ -22,18 +22,22 @@ from artist.io.documents import Document, Duration, NonNegative
 BEST = ("auto", "daly", "young")
 """Words for the best interval."""
 
+NO_INTERVAL = "none"
+
 SHORTEST_S = 1e-9
 """A tick of the engine's clock."""
 
 
 def _seconds_or_word(value: object) -> object:
     """Refuse what is neither in one sentence; pydantic would speak of the parts of a union."""
+    if value in (NO_INTERVAL, "off") or value is False:  # YAML reads off as false
+        return NO_INTERVAL
     try:
         good = value is None or value in BEST or float(str(value)) >= SHORTEST_S
     except ValueError:
         good = False
     if not good:
-        raise ValueError(f"expected seconds above 0, {', '.join(BEST[:-1])} or {BEST[-1]}")
+        raise ValueError(f"expected seconds above 0, {', '.join(BEST)} or {NO_INTERVAL}")
     return value
 
 
@@ -45,11 +49,12 @@ class CheckpointOptions(Document):
     """
 
     interval_s: Annotated[
-        Duration | Literal["auto", "daly", "young"] | None, BeforeValidator(_seconds_or_word)
+        Duration | Literal["auto", "daly", "young", "none"] | None,
+        BeforeValidator(_seconds_or_word),
     ] = Field(
         default=None,
         description="work between two checkpoints, seconds; or auto, daly or young: the best "
-        "interval for the failures of the run (artist/failures/checkpoints.py)",
+        "interval for the failures of the run (artist/failures/checkpoints.py); or none",
     )
     # Dally, section IV-B, calls saving and restoring a job negligible, as restart_s.
     cost_s: NonNegative | None = Field(

@@ -7,7 +7,13 @@ from dataclasses import dataclass
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
 from artist.contract import NO_CHECKPOINT, Checkpoint, Policy, RateFunction
-from artist.failures.checkpoints import CheckpointOptions, daly_interval_s, young_interval_s
+from artist.failures.checkpoints import (
+    BEST,
+    NO_INTERVAL,
+    CheckpointOptions,
+    daly_interval_s,
+    young_interval_s,
+)
 from artist.failures.events import FailureEvents
 from artist.failures.failing_units import FailingUnits
 from artist.failures.model_file import NONE, load_failures
@@ -61,7 +67,7 @@ class FailuresOfRun:
             interval_s = job.checkpoint_interval_s
         if job.checkpoint_cost_s is not None:
             cost_s = job.checkpoint_cost_s
-        if interval_s is None:
+        if interval_s is None or interval_s == NO_INTERVAL:
             return NO_CHECKPOINT
         if isinstance(interval_s, str):
             hazard = self.hazard(placement)
@@ -76,7 +82,7 @@ class FailuresOfRun:
     @property
     def chooses(self) -> bool:
         """Whether intervals are chosen by the failures that hit a job's GPUs."""
-        return self.checkpoint is not None and isinstance(self.checkpoint.interval_s, str)
+        return self.checkpoint is not None and self.checkpoint.interval_s in BEST
 
 
 def open_failures(

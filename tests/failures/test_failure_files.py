@@ -7,10 +7,15 @@ import re
 from pathlib import Path
 
 import pytest
+from support import cluster, job, on
 
 import artist
 from artist.config import Scenario, load_scenario
+from artist.contract import NO_CHECKPOINT
 from artist.errors import ConfigError
+from artist.experiments.comparison.variants import parse_vary
+from artist.failures.checkpoints import CheckpointOptions
+from artist.failures.failures_of_run import open_failures
 from artist.failures.model_file import UnitFailures, failure_names, load_failures
 from artist.policies.options import DallyOptions
 from artist.results.terms.chief_metrics import parts_of
@@ -151,11 +156,11 @@ def test_outages_that_touch_do_not_overlap(tmp_path: Path) -> None:
         ({"failures": "nowhere.yaml"}, "nowhere.yaml: cannot be read"),
         (
             {"checkpoint": {"interval_s": -3}},
-            "'checkpoint.interval_s': expected seconds above 0, auto, daly or young, got -3",
+            "'checkpoint.interval_s': expected seconds above 0, auto, daly, young or none, got -3",
         ),
         (
             {"checkpoint": {"interval_s": "often"}},
-            "expected seconds above 0, auto, daly or young, got 'often'",
+            "expected seconds above 0, auto, daly, young or none, got 'often'",
         ),
         ({"checkpoint": {"interval": 3}}, "unknown setting 'checkpoint.interval'"),
         ({"checkpoint": {"interval_s": 3, "cost_s": -1}}, "'checkpoint.cost_s' is -1"),
@@ -165,6 +170,25 @@ def test_a_bad_setting_is_named(settings: dict, words: str) -> None:
     with pytest.raises(ConfigError, match=r"^[^\n]*$") as caught:
         simulated(**settings)
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("word", ["none", "off"])
+def test_no_checkpoints_are_a_value_beside_which_a_cost_means_nothing(word: str) -> None:
+    scenario = load_scenario(None, {}, [f"checkpoint.interval_s={word}", "checkpoint.cost_s=60"])
+    assert scenario.checkpoint is not None
+    assert scenario.checkpoint.interval_s == "none"
+    failures = open_failures("none", scenario.checkpoint, cluster([8]))
+    assert (failures.chooses, failures.checkpoint) == (False, scenario.checkpoint)
+    assert failures.checkpoints(job("a"), on({0: 1})) == NO_CHECKPOINT
+    from_file = CheckpointOptions(interval_s=60.0, cost_s=5.0)
+    assert scenario.checkpoint.over(from_file).interval_s == "none"
+
+
+def test_values_of_checkpoints_are_told_as_typed() -> None:
+    assert parse_vary("checkpoint.interval_s=off,1h") == (
+        "checkpoint.interval_s",
+        ["off", "1h"],
+    )
 
 
 def test_shipped_models_can_be_read_and_say_where_their_numbers_are_from() -> None:

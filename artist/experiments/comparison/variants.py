@@ -186,6 +186,8 @@ def parse_vary(text: str) -> tuple[str, list[Any]]:
     if not equals or not key.strip():
         raise ConfigError(f"{where}: expected SETTING=A,B, e.g. racks=2,4")
     _, parsed = parse_yaml(f"[{values}]", where)
+    if key.startswith("checkpoint.") and any(isinstance(one, bool) for one in parsed):
+        parsed = [one.strip() for one in values.split(",")]  # off, as typed, is no false there
     return key.strip(), parsed
 
 
