@@ -223,7 +223,7 @@ def _run(simulation: Simulation, settings: PhaseSettings) -> None:
     """Go on until every job has ended its iterations, or too much has happened."""
     while not _enough(simulation, settings):
         before = simulation.iterations
-        while simulation.iterations == before:
+        while simulation.iterations == before and simulation.events < settings.most_events:
             simulation.next_event()
 
 
