@@ -275,6 +275,17 @@ def test_flags_replace_single_entries_of_the_file(own: Path) -> None:
     assert place == f"{mapping_path(own)}, --columns, --units"
 
 
+def test_a_flag_takes_its_column_from_an_entry_of_the_file(own: Path) -> None:
+    lines = "columns: {job_id: id, arrival_s: submitted, gpus: n_gpus, duration: run_hours, "
+    mapping_path(own).write_text(
+        f"{lines}model: network, user: team}}\nunits: {{duration: h}}\nmodel_rule: uniform\n"
+    )
+    mapping, _ = mapping_for(own, {"tenant": "team"})
+    assert (mapping.columns["tenant"], "user" in mapping.columns) == ("team", False)
+    trace = read(own, columns={"tenant": "team"})
+    assert [job.tenant for job in trace.jobs] == ["red", "blue", "red"]
+
+
 def test_a_named_mapping_file_goes_before_the_one_beside_the_trace(own: Path, tmp_path) -> None:
     mapping_path(own).write_text("columns: {gpus: n_gpus}\n")
     other = put(tmp_path, "other.yaml", "columns: {gpus: cards}\n")

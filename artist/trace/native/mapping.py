@@ -141,10 +141,13 @@ def mapping_for(
     given = {"columns": None if isinstance(columns, str) else columns, **flags}
     for key, value in given.items():
         if value is not None:
-            # Given pairs stand first, as the first pattern that fits a model's name counts.
-            base[key] = (
-                {**value, **base.get(key, {}), **value} if isinstance(value, Mapping) else value
-            )
+            if isinstance(value, Mapping):
+                entries = base.get(key, {})
+                if key == "columns":  # a column that a flag names is no longer the file's entry's
+                    entries = {x: y for x, y in entries.items() if y not in value.values()}
+                # Given pairs stand first, as the first pattern that fits a model's name counts.
+                value = {**value, **entries, **value}
+            base[key] = value
             places.append(f"--{key.replace('_', '-')}")
     return validate(base, TraceMapping, "mapping of a trace"), ", ".join(places)
 
