@@ -14,7 +14,13 @@ from typer.testing import CliRunner
 from artist.cli.commands.forecast import forecast as command
 from artist.cli.main import application
 from artist.errors import ArtistError, ConfigError, TraceError
-from artist.experiments.recorded.forecast import Asked, Forecast, calibration, forecast
+from artist.experiments.recorded.forecast import (
+    Asked,
+    Forecast,
+    StartForecast,
+    calibration,
+    forecast,
+)
 from artist.experiments.recorded.run_time_law import Observed, RunTimes
 from artist.slurm.queue_text import expected_starts
 
@@ -255,6 +261,19 @@ def test_intervals_hold_as_often_as_they_say_where_the_truth_is_known(ran_s: flo
         inside += bool(low <= truth <= high)
     # Three standard errors of 300 trials are 7 %.
     assert 0.73 <= inside / trials <= 0.87
+
+
+@pytest.mark.parametrize("futures", [9, 20, 50, 100])
+def test_an_interval_holds_four_of_five_of_what_is_drawn_as_its_futures_are(futures: int) -> None:
+    draws, inside, trials = np.random.default_rng(futures), 0, 4000
+    for _ in range(trials):
+        *starts, truth = draws.uniform(size=futures + 1).tolist()
+        one = StartForecast("1", 8, 0.0, tuple(sorted(starts)), "", None, None)
+        low, median, high = one.interval_s
+        inside += low <= truth <= high
+        assert low <= median <= high
+    # Whole places of n + 1: never less than 80 %, but for chance.
+    assert 0.785 <= inside / trials <= 0.83
 
 
 @pytest.mark.slow
