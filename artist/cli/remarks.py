@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from artist.results.terms.number_text import listed
 from artist.units import counted
 
 if TYPE_CHECKING:
@@ -82,6 +83,27 @@ def sharing(scenarios: Iterable[Scenario]) -> str:
         "Jobs that share a GPU take turns, so that sharing gains no throughput; --set "
         "interference=h200 takes pairs that were measured on an H200."
     )
+
+
+def without_turns(scenarios: Iterable[Scenario]) -> str:
+    """A sentence if CASSINI runs under a model of contention that does not know when jobs send."""
+    idle = dict.fromkeys(
+        x.policy for x in scenarios if x.contention == "mean" and _takes_turns(x.policy)
+    )
+    if not idle:
+        return ""
+    return (
+        f"{listed(list(idle))} hold{'s' if len(idle) == 1 else ''} no job under contention mean, "
+        "which does not know when jobs send; --contention phase does."
+    )
+
+
+def _takes_turns(policy: str) -> bool:
+    from artist.policies.option_places import entry_and_host
+    from artist.policies.table import CASSINI
+
+    entry, host = entry_and_host(policy)
+    return entry.paper == CASSINI or (bool(host) and _takes_turns(host))
 
 
 def same_with_turns(comparison: Comparison, scenario: Scenario) -> list[str]:

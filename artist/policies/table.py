@@ -174,7 +174,8 @@ POLICIES = Registry(
         Entry(
             "themis-cassini",
             "artist.policies.cassini.wrapper:Cassini",
-            "Themis whose jobs take turns on links; as themis under contention none",
+            "Themis whose jobs take turns on links (contention phase); holds none under mean; as "
+            "themis under contention none",
             CASSINI,
             host="themis",
             everyday=False,
@@ -183,7 +184,8 @@ POLICIES = Registry(
         Entry(
             "dally-cassini",
             "artist.policies.cassini.wrapper:Cassini",
-            "Dally whose jobs take turns on links; as dally under contention none",
+            "Dally whose jobs take turns on links (contention phase); holds none under mean; as "
+            "dally under contention none",
             CASSINI,
             host="dally",
             everyday=False,
@@ -191,7 +193,8 @@ POLICIES = Registry(
         Entry(
             "cassini",
             "artist.policies.cassini.wrapper:Cassini",
-            "any policy whose jobs take turns on links; as that one under contention none",
+            "any policy whose jobs take turns on links (contention phase); holds none under mean; "
+            "as that one under contention none",
             CASSINI,
             wraps=True,
             everyday=False,

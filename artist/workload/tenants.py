@@ -32,7 +32,8 @@ class Tenant(Document):
     )
     # MAST, section 4.2, equation 11, has no weights: all tenants are alike.
     weight: Positive = Field(
-        default=1.0, description="its share of the cluster relative to others'"
+        default=1.0,
+        description="use that is fair relative to others', in the credit of waiting jobs",
     )
 
     @model_validator(mode="before")

@@ -30,3 +30,16 @@ def test_explain_names_the_options_of_wrapper_and_host(artist) -> None:
     assert "policy.candidates" in said
     assert "policy.KEY or policy.host.KEY, those of themis" in said
     assert "those of POLICY" in artist("explain", "cassini").stdout
+
+
+def test_cassini_under_mean_says_that_it_holds_no_job(artist) -> None:
+    told = "no job under contention mean, which does not know when jobs send; --contention phase"
+    small = ("--trace", "tiny-batch", "--racks", "1", "--contention", "mean")
+    assert f"quota(themis-cassini) holds {told}" in (
+        artist("sim", *small, "--policy", "quota(themis-cassini)").stdout
+    )
+    policies = ("--policies", "fifo,cassini(fifo),cassini(las)", "--permutations", "1")
+    compared = artist("compare", *small, *policies).stdout
+    assert f"cassini(fifo) and cassini(las) hold {told}" in compared
+    assert told not in artist("compare", *small, *policies, "--contention", "none").stdout
+    assert "holds none under mean" in artist("explain", "cassini").stdout

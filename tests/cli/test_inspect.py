@@ -87,6 +87,11 @@ def test_every_policy_is_explained(name: str, capsys) -> None:
     assert f"artist sim --policy {name}" in printed
 
 
+def test_the_weight_of_a_tenant_is_explained(capsys) -> None:
+    explain(["weight"])
+    assert "credit of waiting jobs" in capsys.readouterr().out
+
+
 def test_several_terms_are_explained_one_after_the_other(capsys) -> None:
     explain(["jct_mean_s", "makespan_s"])
     printed = capsys.readouterr().out

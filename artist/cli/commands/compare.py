@@ -18,7 +18,14 @@ from artist.cli.interruption import Interrupted
 from artist.cli.output import Format, note, print_heading, print_json, print_text
 from artist.cli.progress_bar import bar_of_runs, counting, forecast
 from artist.cli.query_options import fitted_before
-from artist.cli.remarks import ABOUT, remarks, same_with_turns, sharing, without_tenant
+from artist.cli.remarks import (
+    ABOUT,
+    remarks,
+    same_with_turns,
+    sharing,
+    without_tenant,
+    without_turns,
+)
 from artist.cli.run_times import RunTimes
 from artist.cli.slow_settings import slow_settings
 from artist.units import counted
@@ -210,8 +217,8 @@ def compare(
         elif worlds:
             _print_across(made, worlds, assumptions=assumptions, all_=all_)
         else:
-            shared = sharing(one.scenario for one in variants)
-            remarked = [without_tenant(one.scenario for one in variants), shared]
+            ran = [one.scenario for one in variants]
+            remarked = [without_tenant(ran), sharing(ran), without_turns(ran)]
             compared = made.comparisons[""]
             cut = what_a_budget_cut(compared, time_budget, times.longest_s)
             _print(compared, chosen, prices, remarked, cut, named=metrics is not None, all_=all_)

@@ -15,7 +15,7 @@ from artist.cli.output import Format, note, print_heading, print_json, print_tex
 from artist.cli.progress_bar import Watch
 from artist.cli.query_options import fitted_before
 from artist.cli.regions_text import regions_sentence
-from artist.cli.remarks import remarks, sharing, unread_quotas, without_tenant
+from artist.cli.remarks import remarks, sharing, unread_quotas, without_tenant, without_turns
 from artist.cli.slow_settings import slow_settings
 from artist.cli.summary_text import (
     chosen_intervals_sentence,
@@ -147,6 +147,7 @@ def sim(
             unread_quotas(chosen),
             without_tenant([chosen]),
             sharing([chosen]),
+            without_turns([chosen]),
         ):
             if remark:
                 print_text(remark)
