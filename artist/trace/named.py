@@ -31,7 +31,8 @@ builtin_traces = Registry(
         Entry(
             DEFAULT_TRACE,
             "artist.trace.named:generated",
-            "500 jobs at time 0, shaped like Dally's batch workload (the default)",
+            "500 jobs at time 0, shaped like Dally's batch workload (the default), with the steps "
+            "of its simulator, which are shorter than the catalogue's",
             "Dally, section V-A",
             preset={"family": "BATCH"},
         ),

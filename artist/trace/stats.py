@@ -31,6 +31,9 @@ OTHERWISE = 1000
 """The same for steps that artist invented, as 1 s is up to 180 times the step of `alexnet`. And for
 shorter steps, as those of Dally's workloads are up to 470 times shorter than the catalogue's."""
 
+MUCH_SHORTER = 10
+"""A median step that is more times shorter than the catalogue's deserves a word in `validate`."""
+
 LONGEST_JOB_S = 365 * 86400
 """No published trace spans more than a year."""
 
@@ -93,8 +96,19 @@ def validate(trace: Trace) -> dict[str, Value]:
         "mapped": list(trace.mapped),
         "filled": list(trace.filled),
         "dropped": dict(trace.dropped),
-        "warnings": [*trace.warnings, *warnings(trace)],
+        "warnings": [*trace.warnings, *warnings(trace), *_short_steps(trace)],
     }
+
+
+def _short_steps(trace: Trace) -> list[str]:
+    """A sentence if the steps that a trace states are much shorter than the catalogue's."""
+    shorter = [known_s / job.compute_s for job in trace.jobs if (known_s := step_s(job.model))]
+    if trace.recorded or not shorter or (times := np.median(shorter)) <= MUCH_SHORTER:
+        return []
+    return [
+        f"the median step is {times:.3g} times shorter than the catalogue's; without a "
+        "calibration, communication weighs as much more"
+    ]
 
 
 def warnings(trace: Trace) -> list[str]:

@@ -87,6 +87,11 @@ def test_every_policy_is_explained(name: str, capsys) -> None:
     assert f"artist sim --policy {name}" in printed
 
 
+def test_the_steps_of_the_default_trace_are_explained(capsys) -> None:
+    explain(["sensetime-batch-500"])
+    assert "steps of its simulator, which are shorter than the" in capsys.readouterr().out
+
+
 def test_the_weight_of_a_tenant_is_explained(capsys) -> None:
     explain(["weight"])
     assert "credit of waiting jobs" in capsys.readouterr().out

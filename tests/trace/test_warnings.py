@@ -9,6 +9,7 @@ import pytest
 from foreign_samples import put
 
 from artist.trace.named import builtin, builtin_traces
+from artist.trace.native.writer import write_csv
 from artist.trace.read import read_trace
 from artist.trace.stats import step_s, validate, warnings
 
@@ -47,6 +48,17 @@ def test_validate_warns_of_them(tmp_path: Path) -> None:
     path = put(tmp_path, "t.csv", f"{NATIVE}a,0,8,resnet50,100,50\n")
     (text,) = cast(list[str], validate(read_trace(path))["warnings"])
     assert "steps of 50 s" in text
+
+
+def test_validate_says_that_the_steps_of_a_converted_trace_are_short(tmp_path: Path) -> None:
+    path = tmp_path / "ss.csv"
+    write_csv(builtin("sensetime-batch-500").jobs, path)
+    assert validate(read_trace(path))["warnings"] == [
+        "the median step is 23.8 times shorter than the catalogue's; without a calibration, "
+        "communication weighs as much more"
+    ]
+    rows = f"{NATIVE}a,0,8,resnet50,100,{step_s('resnet50') / 10!r}\n"
+    assert validate(read_trace(put(tmp_path, "t.csv", rows)))["warnings"] == []
 
 
 def test_an_invented_step_is_judged_more_mildly(tmp_path: Path) -> None:
