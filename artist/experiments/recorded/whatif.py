@@ -372,16 +372,20 @@ def _simulated(scenario: Scenario, change: str, phases: int) -> tuple[Result, ..
 
 def _assumed(changed: Sequence[tuple[Scenario, OtherLinks | None]]) -> list[str]:
     """What a reader of the outcome should know."""
-    found = ["jobs arrive and run as long as they did; users who adapt are not simulated"]
-    for links in (links for _, links in changed if links is not None):
+    others = [links for _, links in changed if links is not None]
+    run = "and run as long as they did"
+    if others:
+        run = "as they did and, but for other links, run as long"
+    found = [f"jobs arrive {run}; users who adapt are not simulated"]
+    for links in others:
         found.append(
             f"{links.words}: communication of each job as if it were alone on the machines that it "
             "had, as long as simulated; GPUs compute as before, and time limits stay"
         )
-    others = sorted({x.policy for x, _ in changed if x.policy != "slurm"})
-    if others:
+    policies = sorted({x.policy for x, _ in changed if x.policy != "slurm"})
+    if policies:
         found.append(
-            f"{', '.join(others)}: without partitions, limits, reservations and priorities of "
+            f"{', '.join(policies)}: without partitions, limits, reservations and priorities of "
             "Slurm; jobs that lose their GPUs go on where they stopped, while those that Slurm "
             "requeues begin again"
         )
