@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from artist.cli.comparison_notes import notes
 from artist.cli.output import print_table, print_text
 from artist.report.answer import answer, unit_of
+from artist.report.failure_costs import within_failures
 from artist.report.metric_text import JOINTLY, interval_text, value_text
 from artist.report.verdict_sentences import metric_name, share_text
 from artist.results.caveats import FREE_PREEMPTIONS
@@ -160,7 +161,8 @@ def _what_verdicts_mean(comparison: Comparison, *, jointly: bool) -> str:
             return "identical: equal on every replicate."
         return "No verdict: fewer than five independent replicates, or all are copies of one."
     every = [one for metrics in comparison.differences.values() for one in metrics.values()]
-    pairs = max((best.family for best in comparison.best_variants()), default=0)
+    judged = [*within_failures(comparison).values()] or [comparison]
+    pairs = sum(max((best.family for best in one.best_variants()), default=0) for one in judged)
     text = f"Less, more and surely are right in {100 * comparison.level:g} % of cases"
     if comparison.level > ONE_LOOK:
         text += " (several looks share the 5 %: artist explain confidence)"

@@ -12,7 +12,8 @@ about it, the first sentence begins with that, and the second names the metric t
 
 A third names the options that some of the policies lack.
 
-Where failures vary, what they cost comes first (`failure_costs.py`).
+Where failures vary, what they cost comes first; beside other settings, each value of failures has
+an answer of its own (`failure_costs.py`).
 
 All pairs of variants are judged together, since the best one is picked from the data.
 """
@@ -23,7 +24,7 @@ import math
 from collections.abc import Iterator, Sequence
 
 from artist.experiments.comparison.comparison_result import Comparison
-from artist.report.failure_costs import failure_costs, tells_costs
+from artist.report.failure_costs import failure_costs, tells_costs, within_failures
 from artist.report.metric_text import JOINTLY, value_text
 from artist.report.verdict_sentences import metric_name, share_text, what_may_decide
 from artist.results.caveats import no_verdict
@@ -67,6 +68,9 @@ def answer(comparison: Comparison) -> list[str]:
     partly = [f"Not all else is equal: {one}." for one in comparison.partly_taken]
     if tells_costs(comparison):
         return [*failure_costs(comparison, bests[0].metric if bests else None), *partly]
+    if within := within_failures(comparison):
+        told = [f"With {value}: {' '.join(answer(one))}" for value, one in within.items()]
+        return [*told, *partly]
     if not bests:
         return []
     best, *others = bests

@@ -11,8 +11,9 @@ A part that there is without failures too (checkpoints, restarts after preemptio
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
-from artist.experiments.comparison.comparison_result import Comparison, Failed
+from artist.experiments.comparison.comparison_result import Comparison, Failed, compared
 from artist.report.metric_text import interval_text, value_text
 from artist.report.verdict_sentences import metric_name, share_text
 from artist.results.statistics.compare_values import (
@@ -42,6 +43,38 @@ _CHANGES = {
 def tells_costs(comparison: Comparison) -> bool:
     """Whether a comparison asks what failures cost, and some happened."""
     return comparison.setting == SETTING and any(map(_happened, comparison.failed.values()))
+
+
+def within_failures(comparison: Comparison) -> dict[str, Comparison]:
+    """The other settings where failures vary beside them, by value of failures; else empty.
+
+    Nobody chooses to fail, so what is best is asked of each value alone. The values share the
+    chance of a wrong verdict.
+    """
+    groups: dict[str, dict[str, str]] = {}
+    for variant in comparison.variants:
+        point = dict(comparison.points.get(variant, {}))
+        value = point.pop(SETTING, "")
+        own = [part for part in variant.split(", ") if part != f"{SETTING}={value}"]
+        groups.setdefault(value, {})[variant] = ", ".join(own)
+    if len(groups) < 2 or "" in groups or min(map(len, groups.values())) < 2:
+        return {}
+    level = 1 - (1 - comparison.level) / len(groups)
+    found = {}
+    for value, names in groups.items():
+        values = {name: comparison.values[variant] for variant, name in names.items()}
+        alone = compared(
+            comparison.setting, values, comparison.replicates, comparison.equivalence, None, level
+        )
+        of_name = [(name, variant) for variant, name in names.items()]
+        found[f"{SETTING}={value}"] = replace(
+            alone,
+            parts={x: comparison.parts[y] for x, y in of_name if y in comparison.parts},
+            points={x: comparison.points[y] for x, y in of_name},
+            gpus={x: comparison.gpus[y] for x, y in of_name if y in comparison.gpus},
+            per_hour={x: comparison.per_hour[y] for x, y in of_name if y in comparison.per_hour},
+        )
+    return found
 
 
 def failure_costs(comparison: Comparison, metric: str | None) -> Iterator[str]:

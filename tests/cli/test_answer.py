@@ -18,6 +18,7 @@ from artist.experiments.comparison.comparison_result import Comparison, Failed, 
 from artist.experiments.comparison.shown import shown_rows
 from artist.policies.table import POLICIES
 from artist.report.answer import answer
+from artist.report.failure_costs import within_failures
 from artist.report.metric_text import interval_text
 from artist.report.verdict_sentences import best_sentence
 from artist.results.statistics.holm import undecided_together
@@ -465,6 +466,20 @@ def test_cassini_that_changes_nothing_says_why(contention: str, idle: bool, why:
     assert told.startswith("cassini(las) is las to the last digit: ")
     assert why in told
     assert same_with_turns(made(fifo=20, las=10), Scenario()) == []
+
+
+def test_failures_beside_another_setting_are_not_recommended() -> None:
+    hours = {"none": (20, 30), "f.yaml": (18, 12)}
+    points = {
+        f"failures={x}, racks={y}": {"failures": x, "racks": y} for x in hours for y in ("2", "4")
+    }
+    lengths = dict(zip(points, [h for each in hours.values() for h in each], strict=True))
+    comparison = replace(made("settings", **lengths), points=points)
+    first, second = answer(comparison)
+    assert first.startswith("With failures=none: racks=2 has the lowest JCT mean, ")
+    assert second.startswith("With failures=f.yaml: racks=4 has the lowest JCT mean, ")
+    assert "failures" not in second.removeprefix("With failures=f.yaml")
+    assert not within_failures(made(fifo=20, las=10))
 
 
 def test_lost_gpu_hours_are_told_where_something_fails() -> None:
