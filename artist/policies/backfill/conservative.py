@@ -108,7 +108,7 @@ class Conservative(BasePolicy):
         profile = Profile(view.now, view.free)
         for handle, end in ends.items():
             placement = view.running[handle].placement
-            if placement is not None and view.frees(view.running[handle]):
+            if placement is not None and view.leaves_free(view.running[handle]):
                 profile.leaves(end, placement)
         for reservation in self.reservations.values():
             profile.add(reservation)

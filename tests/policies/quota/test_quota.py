@@ -68,9 +68,9 @@ def test_the_same_holds_for_mast_right_after_a_pass(cell) -> None:
     assert waits
 
 
-@pytest.mark.parametrize("host", ["dally", "gandiva", "tiresias", "themis"])
+@pytest.mark.parametrize("host", ["dally", "gandiva", "tiresias", "themis", "conservative"])
 def test_hosts_that_let_jobs_wait_for_better_gpus_finish_all_jobs_too(host) -> None:
-    made = jobs(3)
+    made = jobs(8)
     policy = open_policy(f"quota({host})", {}, FIRST_DRAWS, TENANTS)
     assert len(run(policy, made, Watch(TENANTS)).jobs) == len(made)
 
