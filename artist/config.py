@@ -324,7 +324,14 @@ def load_scenario(path: Path | None, flags: Mapping[str, Any], sets: Sequence[st
             )
         _, value = parse_yaml(text, f"--set {shortened(assignment)}")
         base = assign(base, key, value)
-    return checked(base, "scenario")
+    try:
+        return checked(base, "scenario")
+    except ConfigError as cause:
+        reason = str(cause).removeprefix("scenario: ")
+        for assignment in reversed(sets):
+            if f"'{assignment.partition('=')[0]}'" in reason:
+                raise ConfigError(f"--set {shortened(assignment)}: {reason}") from cause
+        raise
 
 
 def checked(settings: Mapping[str, Any], where: str) -> Scenario:

@@ -184,6 +184,16 @@ def test_no_checkpoints_are_a_value_beside_which_a_cost_means_nothing(word: str)
     assert scenario.checkpoint.over(from_file).interval_s == "none"
 
 
+def test_a_bad_value_of_set_is_told_with_the_flag(tmp_path: Path) -> None:
+    file = tmp_path / "s.yaml"
+    file.write_text("racks: 2\n")
+    for given, words in (("intervall_s=1h", "unknown setting"), ("interval_s=soon", "expected")):
+        with pytest.raises(ConfigError, match=rf"^--set 'checkpoint\.{given}': .*{words}"):
+            load_scenario(file, {}, ["racks=1", f"checkpoint.{given}"])
+    with pytest.raises(ConfigError, match=r"^scenario: 'racks' is 0"):
+        load_scenario(file, {"racks": 0}, ["seed=1"])
+
+
 def test_values_of_checkpoints_are_told_as_typed() -> None:
     assert parse_vary("checkpoint.interval_s=off,1h") == (
         "checkpoint.interval_s",
