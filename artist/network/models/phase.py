@@ -88,7 +88,9 @@ FLUID = PhaseSettings(sigma=0.0, two_bottleneck_weight=1.0)
 
 
 class PhaseModel:
-    """`phase` with a memory: contentions that differ only in names are simulated once.
+    """`phase` with a memory: contentions that differ only in names of links are simulated once.
+
+    Jobs whose random numbers are their own (`Member.stream`) differ in more than names.
 
     It keeps the `most_kept` answers that were used last. What is forgotten is simulated again, with
     the same random numbers, so answers do not depend on what is kept.
@@ -182,7 +184,9 @@ def _in_turn(
     jittered = with_jitter(contention, alone, settings.jitter, iterations, settings.seed)
     noise = lognormal(contention, settings) if settings.sigma else None
     simulation = Simulation(jittered, noise, settings.two_bottleneck_weight)
-    _run(simulation, longer)
+    # Turns drift slowly, so every job needs all of its iterations.
+    while not _long_enough(simulation, longer):
+        simulation.next_event()
     turns, minutes = simulation.turns, simulation.now_s / 60
     assert turns is not None
 
@@ -228,7 +232,7 @@ def _run(simulation: Simulation, settings: PhaseSettings) -> None:
 
 
 def _enough(simulation: Simulation, settings: PhaseSettings) -> bool:
-    """Whether jobs have ended their iterations, those much slower than all others fewer."""
+    """Whether jobs have ended their iterations; those much slower than the next one need fewer."""
     if _long_enough(simulation, settings):
         return True
     if simulation.least_iterations < settings.iterations // FEWER:

@@ -162,14 +162,14 @@ class Cassini(WrapperPolicy):
         uses = [self._uses(view, candidate, touched) for candidate in candidates]
         if not any(uses):
             self._put(candidates[0])
-            return [*decisions, *_ended_turns(view, again)]
+            return _with_holds(decisions, _ended_turns(view, again))
         chosen = choose(uses, self._solver, self.options.loops, self.options.least_gain)
         best = candidates[chosen.index]
         self._put(best)
         aligned = self._aligned(view, best, uses[chosen.index], chosen)
         self._note(view, uses, chosen, aligned)
         lost = again.keys() - {hold.handle for hold in aligned}
-        return [*_with_holds(_at(decisions, best), aligned), *_ended_turns(view, lost)]
+        return _with_holds(_at(decisions, best), [*aligned, *_ended_turns(view, lost)])
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """The host's tables, and what CASSINI did.
@@ -358,7 +358,7 @@ def _ended_turns(view: ClusterView, handles: Iterable[int]) -> list[Hold]:
     return [Hold(handle, view.now + 1, "another batch") for handle in turns]
 
 
-def _with_holds(decisions: list[Decision], aligned: Sequence[Hold]) -> list[Decision]:
+def _with_holds(decisions: Sequence[Decision], aligned: Sequence[Hold]) -> list[Decision]:
     """A job that the host holds, too, stands still for the longer of both."""
     by_host = {x.handle: x.until for x in decisions if isinstance(x, Hold)}
     ours = {x.handle for x in aligned}
