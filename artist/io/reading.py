@@ -64,8 +64,8 @@ def cannot_be_read(path: Path, cause: OSError | ValueError) -> str:
     reason = getattr(cause, "strerror", None) or cause
     near = None
     if isinstance(cause, FileNotFoundError):
-        with contextlib.suppress(OSError):
-            near = nearest(path.name, (one.name for one in os.scandir(path.parent)), _ALIKE)
+        with contextlib.suppress(OSError), os.scandir(path.parent) as beside:
+            near = nearest(path.name, [one.name for one in beside if one.is_file()], _ALIKE)
     remedy = f"did you mean {path.parent / near}?" if near else "give a readable file"
     return f"{path}: cannot be read ({reason}); {remedy}"
 
