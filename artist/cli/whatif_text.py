@@ -103,9 +103,11 @@ def _on_links(outcome: Outcome) -> list[str]:
         if links.change
         else "which stay as they are"
     )
+    count = len(links.stopped)
+    limits = f" {counted(count, 'job')} would run into time limits and be lost." if count else ""
     return [
         f"{outcome.change}: models are known of jobs with {percent(links.known)} % of the "
-        f"GPU-hours, {takes}{rest}."
+        f"GPU-hours, {takes}{rest}.{limits}"
     ]
 
 

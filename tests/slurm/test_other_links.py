@@ -89,7 +89,8 @@ def test_the_share_of_gpu_hours_with_a_model_is_said(tmp_path: Path) -> None:
     assert (links_of(one).known, links_of(one).change) == pytest.approx((known, 0.2))
     said = (
         "fabric.network.bandwidth=x0.01: models are known of jobs with 71 % of the GPU-hours, "
-        "which take 20 % more; all others keep their run times."
+        "which take 20 % more; all others keep their run times. 1 job would run into time limits "
+        "and be lost."
     )
     assert said in answer(one)
     assert said in page(one, "slurm")
@@ -97,9 +98,15 @@ def test_the_share_of_gpu_hours_with_a_model_is_said(tmp_path: Path) -> None:
 
 
 def test_gpu_hours_are_those_of_the_same_work_at_present(tmp_path: Path) -> None:
-    one = found(tmp_path, "fabric.network.bandwidth=x0.01")
+    one = found(tmp_path, "fabric.network.bandwidth=x0.01", sacct=LONG)
     present, changed = (one_of.gpu_hours(1e6) for one_of in (one.present, one.outcomes[0]))
     assert changed == pytest.approx(present)
+
+
+def test_the_work_of_a_job_that_runs_into_its_limit_is_lost(tmp_path: Path) -> None:
+    one = found(tmp_path, "fabric.network.bandwidth=x0.01")
+    assert links_of(one).stopped == {"1"}
+    assert one.outcomes[0].gpu_hours(1e6) == pytest.approx((8 * 40 / 3600, 16 * 60 / 3600))
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ communication / compute, as in `artist.network.rates.isolated`) is r there and r
 
 both on the machines that the job had. GPUs compute as before: the calibration of the present fabric
 holds for both. A job that Slurm stopped at its time limit keeps its run time, since nobody knows
-what was left of it, and no job runs longer than its limit.
+what was left of it. One that would run longer than its limit is stopped there, and its work lost.
 """
 
 from __future__ import annotations
@@ -55,6 +55,8 @@ class OtherLinks:
     """The share of GPU-hours of jobs whose communication is known."""
     change: float
     """The relative change of the GPU-hours of these."""
+    stopped: frozenset[str]
+    """The jobs that would run into their time limits."""
     words: str
     """Both fabrics, with where their figures come from."""
 
@@ -93,16 +95,21 @@ class PresentLinks:
             reason = str(cause).removeprefix(f"{where}: ")
             raise ConfigError(f"{where}: {reason}") from cause
         stretch, hours_before, hours_after = {}, 0.0, 0.0
+        stopped = set()
         for job in self._known:
             ratio = 1.0 if self._stopped(job) else (1 + after[job.id]) / (1 + before[job.id])
             limit_s = float(str(job.hints.get("hint_time_limit_s") or "inf"))
-            run_s = min(job.ideal_s * ratio, max(job.ideal_s, limit_s))
+            limit_s = max(job.ideal_s, limit_s)
+            run_s = min(job.ideal_s * ratio, limit_s)
+            if job.ideal_s * ratio > limit_s:
+                stopped.add(job.id)
             stretch[job.id] = run_s / job.ideal_s
             hours_before += job.gpus * job.ideal_s
             hours_after += job.gpus * run_s
         every = sum(job.gpus * job.ideal_s for job in self._recording.trace.jobs)
         words = " instead of ".join(map(_words, (scenario, self._present)))
-        return OtherLinks(stretch, hours_before / every, hours_after / hours_before - 1, words)
+        change = hours_after / hours_before - 1
+        return OtherLinks(stretch, hours_before / every, change, frozenset(stopped), words)
 
     @cached_property
     def _settings(self) -> Mapping[str, Any]:

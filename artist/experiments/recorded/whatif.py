@@ -103,15 +103,17 @@ class Outcome:
         return np.array(found, bool)
 
     def gpu_hours(self, until_s: float) -> tuple[float, float]:
-        """GPU-hours that count until a time, and those lost with preempted and cancelled runs.
+        """GPU-hours that count until a time, and those lost with runs that were preempted,
+        cancelled, or stopped at their limits on other links.
 
         On other links they count as the same work counts at present.
         """
         done = lost = 0.0
         stretch = self.links.stretch if self.links is not None else {}
+        stopped = self.links.stopped if self.links is not None else frozenset()
         for result, marks in zip(self.results, self.cancelled, strict=True):
             stays = result.tables["placements"]
-            gone = {*np.sort(result.tables["jobs"]["job_id"])[marks].tolist()}
+            gone = {*np.sort(result.tables["jobs"]["job_id"])[marks].tolist(), *stopped}
             start_s, end_s, gone_s, gpus = (
                 np.asarray(stays[name], np.float64)
                 for name in ("start_s", "end_s", "lost_s", "gpus")
