@@ -25,7 +25,7 @@ from typing import Any, ClassVar
 from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from artist.cluster.fabric_options import LevelOptions
-from artist.cluster.mig import Mode
+from artist.cluster.mig import Mode, memory_gib
 from artist.cluster.tree import MACHINE, MAX_GPUS, ONE_KIND, ClusterTree, HostSizes, Nested, nested
 from artist.cluster.with_units import (
     Bandwidth,
@@ -141,13 +141,28 @@ class UnitEntry(WithUnits):
     gpu_memory_gib: Positive | None = Field(
         default=None,
         le=MOST_GIB,
-        description="of each GPU of a machine, for jobs that state theirs",
+        description="of each GPU of a machine, for jobs that state theirs; mig says it, too",
     )
     mig: Mode | None = Field(
         default=None, description="the sort of a machine's GPUs, which jobs may ask instances of"
     )
     storage: Storage = with_unit("storage")
     storage_bytes: Bytes | None = Field(default=None, description="for tables, bytes")
+
+    @model_validator(mode="after")
+    def _one_gpu_memory(self) -> UnitEntry:
+        of_mode = None if self.mig is None else memory_gib(self.mig)
+        if of_mode is not None and self.gpu_memory_gib not in (None, of_mode):
+            raise ValueError(
+                f"gpu_memory_gib is {self.gpu_memory_gib:g}, but GPUs {self.mig} have {of_mode}; "
+                "leave gpu_memory_gib out"
+            )
+        return self
+
+    @property
+    def memory_of_gpus_gib(self) -> float | None:
+        """Of each GPU; None if the entry does not say."""
+        return self.gpu_memory_gib if self.mig is None else memory_gib(self.mig)
 
 
 @dataclass(frozen=True)
@@ -292,7 +307,7 @@ class _UnitsReader:
                 self.kinds.append(kind or ONE_KIND)
                 self.cpu_milli.append(parts(unit.cpu_cores, CORE_MILLI))
                 self.memory_mib.append(parts(unit.memory_gib, GIB_MIB))
-                self.gpu_memory_mib.append(parts(unit.gpu_memory_gib, GIB_MIB))
+                self.gpu_memory_mib.append(parts(unit.memory_of_gpus_gib, GIB_MIB))
                 self.mig.append(unit.mig)
                 units.append(unit.gpus)
         return units

@@ -56,6 +56,11 @@ ALL = _SMALL | _LARGE
 NAMES = tuple(ALL)
 
 
+def memory_gib(mode: Mode) -> int:
+    """The memory of a GPU, which the name of its mode ends with."""
+    return int(mode.rpartition("-")[2].removesuffix("gb"))
+
+
 def slices(profile: Profile, start: int) -> int:
     """The memory slices of an instance, a bit for each."""
     return ((1 << profile.memory) - 1) << start

@@ -136,19 +136,20 @@ def check_hosts(scenario: Scenario, tree: ClusterTree, policy: Policy, trace: Tr
         looks = "packs jobs by" if shares else "looks at"
         looks = "moves jobs by" if hasattr(policy, "host") else looks
         raise ConfigError(
-            f"policy {scenario.policy} {looks} GPUs only, but job {first.id!r} needs CPU cores or "
-            f"memory, and machines state theirs; choose {', '.join(READ_HOSTS)}, {remedy}"
+            f"policy {scenario.policy} {looks} GPUs only, but job {first.id!r} needs "
+            f"{_host_words(first)}, and machines state theirs; choose {', '.join(READ_HOSTS)}, "
+            f"{remedy}"
         )
     if scenario.data is not None:
         raise ConfigError(
             f"data {shortened(scenario.data)} sends jobs to GPUs only, but job {first.id!r} needs "
-            f"CPU cores or memory, and machines state theirs; leave data out, {remedy}"
+            f"{_host_words(first)}, and machines state theirs; leave data out, {remedy}"
         )
     for index, job in enumerate(trace.jobs):
         if idle.tree_for(job).gpus < job.gpus:
             raise TraceError(
-                f"{trace.place(index)}: job {job.id!r} needs {_host_words(job)} for {job.gpus} "
-                f"GPUs, of which the machines of the empty cluster can feed "
+                f"{trace.place(index)}: job {job.id!r} needs {_host_words(job)}; of its "
+                f"{counted(job.gpus, 'GPU')} the machines of the empty cluster can feed "
                 f"{idle.tree_for(job).gpus}; correct {_host_columns(job)}, or the cluster file"
             )
 
@@ -200,14 +201,16 @@ def _host_words(job: Job) -> str:
     amounts = zip((job.cpu_milli, job.memory_mib), RESOURCES, strict=True)
     words = [f"{x / one.parts:g} {one.unit}" for x, one in amounts if x]
     if job.gpu_memory_mib:
-        words.append(f"{job.gpu_memory_gib:g} {GPU_MEMORY.unit} on each")
+        words.append(f"{job.gpu_memory_gib:g} {GPU_MEMORY.unit} on each GPU")
+    if job.mig:
+        words.append(f"a MIG instance {job.mig}")
     return " and ".join(words)
 
 
 def _host_columns(job: Job) -> str:
     """The columns that state them."""
-    names = ("cpu_cores", "memory_gib", "gpu_memory_gib")
-    return " or ".join(name for name in names if getattr(job, name) is not None)
+    names = ("cpu_cores", "memory_gib", "gpu_memory_gib", "mig")
+    return " or ".join(name for name in names if getattr(job, name))
 
 
 def graph_digests(scenario: Scenario, trace: Trace) -> Mapping[str, str]:

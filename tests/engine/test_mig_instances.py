@@ -199,6 +199,16 @@ def test_a_mode_that_is_none_names_its_line(tmp_path: Path) -> None:
         simulate(scenario(tmp_path, cluster=CLUSTER.replace("a100-80gb", "v100")), cache=False)
 
 
+def test_the_mode_is_the_memory_of_the_gpus(tmp_path: Path) -> None:
+    rows = "a,0,1,vgg16,9,1,,0.4,70\nb,0,1,vgg16,9,1,,0.4,70\n"
+    one = CLUSTER.replace("{gpus: 1}, ", "").replace(", gpu_memory_gib: 80", "")
+    alone = simulate(scenario(tmp_path, rows, one), cache=False)
+    assert alone.summary["makespan_s"] == 18.0
+    other = CLUSTER.replace("gpu_memory_gib: 80", "gpu_memory_gib: 10")
+    with pytest.raises(ArtistError, match=r"gpu_memory_gib is 10, but GPUs a100-80gb have 80"):
+        simulate(scenario(tmp_path, cluster=other), cache=False)
+
+
 @pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
 def test_a_trace_reads_back_as_it_was_written(tmp_path: Path, name: str) -> None:
     jobs = [instance("a", "3g.40gb", gpu_memory_mib=9), part("b", 250), instance("c", "7g.80gb")]
