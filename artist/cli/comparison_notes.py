@@ -271,5 +271,13 @@ def _of_which_traces(comparison: Comparison) -> Iterator[str]:
                 "For others, draw arrivals with --arrivals poisson:JOBS_PER_HOUR --seeds 8, or run "
                 "it on several traces."
             )
+    seeds = {seed for seed, _ in comparison.replicates}
+    of_failures = len(seeds) == 1 and any(_fails(comparison, x) for x in comparison.variants)
     if comparison.one_draw:
-        yield "All of this is about one draw of the trace; --seeds 8 asks about other draws."
+        what = "the trace and of failures" if of_failures else "the trace"
+        yield f"All of this is about one draw of {what}; --seeds 8 asks about other draws."
+    elif of_failures:
+        yield (
+            "All of this is about one draw of failures; a grid of seeds in artist sweep asks about "
+            "others."
+        )

@@ -127,6 +127,10 @@ def of_losses(failed: Mapping[str, Failed]) -> list[str]:
     return by_loss if len(by_loss) <= MOST_TOLD else [by_loss[0], by_loss[-1]]
 
 
+_ROUNDING = 1e-6
+"""GPU-hours that sums of floats leave where nothing was lost."""
+
+
 def _happened(failed: Failed) -> bool:
     return failed.outages > 0
 
@@ -139,7 +143,7 @@ def _parts(failed: Failed, without: Failed) -> str:
         (failed.restart_gpu_h, "of restarts", _beside(without.restart_gpu_h)),
         (failed.out_gpu_h, "out of service", ""),
     ]
-    some = [(hours, f"{what}{beside}") for hours, what, beside in parts if hours]
+    some = [(hours, f"{what}{beside}") for hours, what, beside in parts if hours > _ROUNDING]
     if not some:
         return "no GPU-hours"
     (first, what), *others = some

@@ -519,6 +519,8 @@ def test_where_failures_vary_the_answer_is_what_they_cost(capsys) -> None:
     )
     rare = some._replace(stopped=0.4, checkpoint_gpu_h=0.0, restart_gpu_h=0.0)
     rarely, _ = answer(replace(asked, failed={**asked.failed, "f.yaml": rare}))
+    unrounded = some._replace(restart_gpu_h=4.5e-13)
+    assert "restarts" not in answer(replace(asked, failed={**asked.failed, "f.yaml": unrounded}))[0]
     assert rarely.endswith("31.5 GPU-hours of lost work (0.4 stops of jobs) and 12 out of service.")
     assert change.startswith("JCT mean against none, 10 h: with f.yaml it ")
     assert not any("Lost to failures" in one for one in notes(asked))
@@ -628,6 +630,9 @@ def test_the_command_knows_what_failed(artist, tmp_path: Path) -> None:
     assert other[1].startswith("failures=f.yaml costs, in a run on average: ")
     assert other[2].startswith("# ")
     assert told.splitlines()[1].startswith("failures=f.yaml costs, in a run on average: ")
+    assert "one draw of failures; a grid of seeds in artist sweep asks about others" in told
+    refused = artist(*asked, "failures=none,f.yaml", "--seeds", "2").stderr
+    assert "or other failures with a grid of seeds in artist sweep" in refused
     of_policies = (*ASKED, "--permutations", "2", "--failures", "f.yaml")
     assert "GPU-hours of work with fifo" in artist(*of_policies).stdout
     one = artist("sim", *ASKED[1:5], "--policy", "fifo", "--failures", "f.yaml").stdout

@@ -273,5 +273,6 @@ def _check_seeds(scenario: Scenario, seeds: int) -> None:
     if not is_drawn(scenario):
         raise ConfigError(
             f"--seeds {seeds}: trace {scenario.trace!r} is the same for every seed; vary "
-            "--permutations, or draw arrivals with --arrivals poisson:JOBS_PER_HOUR"
+            "--permutations, draw arrivals with --arrivals poisson:JOBS_PER_HOUR, or other "
+            "failures with a grid of seeds in artist sweep"
         )
