@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from artist import __version__
 from artist.calibrate.asked_otherwise import as_asked
@@ -16,6 +17,7 @@ from artist.calibrate.measurements import DEFAULT, Measurement, MeasurementSet
 from artist.cluster.fabric import Fabric, fabric_names, load_fabric
 from artist.errors import ConfigError
 from artist.estimates.calibration import Calibration, ModelCalibration
+from artist.estimates.latency_service import single_gpu_ns
 from artist.estimates.query import LatencyBackend
 from artist.io.digests import sha256
 from artist.workload.astra_text import to_text
@@ -59,7 +61,8 @@ class FittedModel:
     """A calibrated model.
 
     `error` is the largest relative error of the placements fitted to. `quantisation` is the largest
-    relative change of their shares by whole microseconds.
+    relative change of their shares by whole microseconds. A model that was measured on one GPU has
+    no placements, and neither error.
     """
 
     model: str
@@ -74,6 +77,8 @@ def calibrate(
 ) -> FittedModel:
     """Fit one model (a spec) and predict every placement it was measured on.
 
+    A model that was measured on one GPU gets that compute time, and no share is fitted.
+
     Raises:
         ConfigError: the model is unknown, has no measurements, or was measured on a placement that
             the fabric does not have.
@@ -81,6 +86,8 @@ def calibrate(
     """
     name = canonical(model)
     rows = measured.of(name)
+    if rows[0].compute_ms is not None:
+        return _with_compute_time(name, rows[0].compute_ms)
     shares = {
         row.placement: ShareModel(workload(name), row.placement, fabric, backend) for row in rows
     }
@@ -99,6 +106,12 @@ def calibrate(
     )
 
 
+def _with_compute_time(model: str, compute_ms: float) -> FittedModel:
+    """The model with the compute time of its iteration on one GPU."""
+    scale = 1e6 * compute_ms / single_gpu_ns(workload(model))
+    return FittedModel(model, 0.0, 0.0, ModelCalibration(compute_scale=scale), ())
+
+
 def calibration_of(
     name: str,
     fitted: Sequence[FittedModel],
@@ -106,8 +119,15 @@ def calibration_of(
     fabric: Fabric,
     backend: LatencyBackend,
 ) -> Calibration:
-    """The document to write: all fits, and the measurements and inputs that they come from."""
-    inputs = {"measurements": measured.digest, "fabric": fabric.digest}
+    """The document to write: all fits, and the measurements and inputs that they come from.
+
+    Compute times alone were fitted without a fabric.
+    """
+    inputs = {"measurements": measured.digest}
+    simulated: dict[str, Any] = {}
+    if any(one.levels for one in fitted):
+        inputs["fabric"] = fabric.digest
+        simulated = {"fabric": fabric.name, "backend": backend.source, "asked": as_asked(fabric)}
     for one in fitted:
         inputs[f"workload {one.model}"] = sha256(_text(workload(one.model)))
     return Calibration(
@@ -117,9 +137,7 @@ def calibration_of(
         hardware=measured.hardware,
         who=measured.who,
         when=measured.when,
-        fabric=fabric.name,
-        backend=backend.source,
-        asked=as_asked(fabric),
+        **simulated,
         artist_version=__version__,
         inputs=inputs,
         models={one.model: one.calibration for one in fitted},

@@ -12,7 +12,8 @@
 `comm_percent` is the exposed communication of one iteration as a percentage of its compute. The
 columns `compute_ms` and `exposed_comm_ms` may replace it; `artist measure` writes those. `use` is
 `fit` (default) or `compare`: the scales are fitted to a row, or the simulation is only compared
-with it. `note` is free text. `placement` is written as for `artist latency`.
+with it. `note` is free text. `placement` is written as for `artist latency`. On one GPU (`1`),
+`compute_ms` is what is measured: the model gets this compute time.
 """
 
 from __future__ import annotations
@@ -33,6 +34,9 @@ from artist.workload.models import canonical
 DEFAULT = "dally2025-table1"
 """The name of the shipped measurements: Table I of the Dally paper."""
 
+ONE_GPU = "1"
+"""The placement whose row gives a compute time."""
+
 _HEADER = ("source", "hardware", "who", "when", "kind")
 _KINDS = ("measured", "paper")
 _COLUMNS = ("model", "placement", "comm_percent", "compute_ms", "exposed_comm_ms", "use", "note")
@@ -41,13 +45,17 @@ _USES = ("fit", "compare")
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """One measured iteration. `share` is exposed communication over compute."""
+    """One measured iteration. `share` is exposed communication over compute.
+
+    `compute_ms` is the iteration's time on one GPU; None for a placement of several GPUs.
+    """
 
     model: str
     placement: str
     share: float
     fitted: bool = True
     note: str = ""
+    compute_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +182,12 @@ def _rows(path: Path, lines: list[str]) -> Iterator[Measurement]:
                 f"{table.place(index)}: {row.model} on {row.placement} has a row already; keep one"
             )
         seen.add((row.model, row.placement))
+        placements = {on for model, on in seen if model == row.model}
+        if ONE_GPU in placements and len(placements) > 1:
+            raise TraceError(
+                f"{table.place(index)}: {row.model} has rows on one GPU and on several, and either "
+                "tells its compute time; keep one kind"
+            )
         yield row
 
 
@@ -186,17 +200,22 @@ def _row(where: str, cells: dict[str, str]) -> Measurement:
     use = cells.get("use") or "fit"
     if use not in _USES:
         raise TraceError(f"{where}: use is {use!r}, expected fit or compare")
+    note = cells.get("note", "")
+    if cells["placement"] == ONE_GPU:
+        if use != "fit" or not cells.get("compute_ms"):
+            raise TraceError(
+                f"{where}: placement 1 is one GPU, which does not communicate: give compute_ms to "
+                "fit the compute time to, or a placement of several GPUs"
+            )
+        compute_ms = _number(where, "compute_ms", cells["compute_ms"], above=0.0)
+        return Measurement(model, ONE_GPU, 0.0, note=note, compute_ms=compute_ms)
     share = _share(where, cells)
-    if cells["placement"] == "1":
-        raise TraceError(
-            f"{where}: placement 1 is one GPU, which does not communicate; give one of several GPUs"
-        )
     if use == "fit" and share <= 0:
         raise TraceError(
             f"{where}: no exposed communication was measured; the last collective of an iteration "
             "is never hidden, so nothing can be fitted to 0: measure longer or use 'compare'"
         )
-    return Measurement(model, cells["placement"], share, use == "fit", cells.get("note", ""))
+    return Measurement(model, cells["placement"], share, use == "fit", note)
 
 
 def _share(where: str, cells: dict[str, str]) -> float:

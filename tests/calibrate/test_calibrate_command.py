@@ -141,6 +141,23 @@ def test_runs_on_a_fitted_machine_take_as_long_as_its_steps(artist, tmp_path: Pa
     assert list(run_s / 1000) == pytest.approx([0.22, 0.31], rel=0.01)
 
 
+def test_a_step_on_one_gpu_gives_its_compute_time(artist, tmp_path: Path) -> None:
+    """A quarter of the catalogue's compute time: communication is a larger share of it."""
+    asked = ("latency", "--model", "vgg16", "--placement", "8", "--format", "json")
+    catalogued = json.loads(artist(*asked).stdout)
+    compute_ms = catalogued["compute_cycles"] / 4e6
+    lines = ["# source: a test", "model,placement,compute_ms,exposed_comm_ms"]
+    (tmp_path / "m.csv").write_text("\n".join([*lines, f"vgg16,1,{compute_ms},0"]))
+    fitted = artist("calibrate", "--all", "--measured", "m.csv", "--name", "mine")
+    assert fitted.returncode == 0, fitted.stderr
+    assert "\nvgg16\t0.25" in fitted.stdout
+    answer = json.loads(artist(*asked, "--calibration", "mine").stdout)
+    assert answer["compute_cycles"] == pytest.approx(catalogued["compute_cycles"] / 4, rel=1e-4)
+    assert answer["exposed_comm_cycles"] == pytest.approx(
+        catalogued["exposed_comm_cycles"], rel=0.05
+    )
+
+
 def test_a_calibration_is_replaced_only_when_asked(artist, tmp_path: Path) -> None:
     path = tmp_path / "astra_configs/calibrations/mine.yaml"
     path.parent.mkdir(parents=True)

@@ -6,10 +6,17 @@ from artist.astra.model.analytical import AnalyticalBackend
 from artist.calibrate.communication_shares import Scales, ShareModel
 from artist.calibrate.fit_models import FittedModel, calibrate, calibration_of
 from artist.calibrate.fit_scales import Target, pattern_search, with_constant
-from artist.calibrate.measurements import Measurement, MeasurementSet, default_measurements
+from artist.calibrate.measurements import (
+    Measurement,
+    MeasurementSet,
+    default_measurements,
+    read_measurements,
+)
 from artist.cluster.fabric import load_fabric
 from artist.errors import ConfigError
 from artist.estimates.calibration import ModelCalibration, load_calibration
+from artist.estimates.latency_service import single_gpu_ns
+from artist.io.shipped import resource
 from artist.workload.models import workload
 
 FABRIC = load_fabric("dally2025")
@@ -49,6 +56,18 @@ def test_the_shipped_calibration_is_what_the_command_writes(fitted: dict[str, Fi
     assert shipped.models == {one.model: one.calibration for one in fitted.values()}
     ours = list(fitted.values())
     assert shipped == calibration_of("dally2025-table1", ours, TABLE1, FABRIC, BACKEND)
+
+
+def test_the_shipped_steps_of_an_h100_are_what_the_command_writes() -> None:
+    steps = read_measurements(resource("astra_configs", "calibrations", "h100-eager.csv"))
+    assert len({model.partition("@")[0] for model in steps.models()}) == 24
+    ours = [calibrate(model, steps, FABRIC, BACKEND) for model in steps.models()]
+    shipped = load_calibration("h100-eager")
+    assert shipped == calibration_of("h100-eager", ours, steps, FABRIC, BACKEND)
+    assert (shipped.fabric, shipped.asked) == ("", {})  # no fabric was simulated for it
+    for row in steps.rows:
+        scaled = shipped.apply(workload(row.model))
+        assert single_gpu_ns(scaled) == pytest.approx(1e6 * row.compute_ms)
 
 
 @pytest.mark.parametrize("model", TABLE1.models())

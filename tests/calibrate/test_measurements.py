@@ -76,6 +76,12 @@ def test_a_models_rows_serve_its_other_batches() -> None:
             HEAD + "model,placement,compute_ms,exposed_comm_ms\nvgg11,8,0,1\n",
             r"m.csv:3: compute_ms is '0', expected a number above 0",
         ),
+        (HEAD + "model,placement,comm_percent\nvgg11,1,3\n", r"m.csv:3: placement 1 is one GPU"),
+        (HEAD + "model,placement,compute_ms\nvgg11,1,0\n", r"m.csv:3: compute_ms is '0'"),
+        (
+            HEAD + "model,placement,compute_ms,comm_percent\nvgg11,1,40,\nvgg11,8,,2\n",
+            r"m.csv:4: vgg11 has rows on one GPU and on several",
+        ),
         (
             HEAD + "model,placement,comm_percent\nvgg11,8,1\nVGG,8,2\n",
             r"m.csv:4: vgg11 on 8 has a row already",

@@ -1,4 +1,4 @@
-"""How far are the rules for pairs that nobody measured, and for threes, from an H200?"""
+"""How far are the rules for pairs that nobody measured, and for threes, from real GPUs?"""
 
 from pathlib import Path
 from statistics import median
@@ -19,7 +19,7 @@ from artist.network.rates.interference import (
 from artist.workload.job import Job
 
 ON_ONE_GPU = Placement((0,), (1,))
-H200 = table_path("h200")
+H200, H100 = table_path("h200"), table_path("h100")
 
 
 def _job(model: str) -> Job:
@@ -48,16 +48,42 @@ def test_a_pair_nobody_measured_has_the_speed_of_two_of_its_model() -> None:
     assert _speed(beside_itself, "inceptionv3", "gpt2") == TAKING_TURNS
 
 
-def test_times_that_others_cost_add_up_to_too_little_among_three() -> None:
-    path = Path(__file__).with_name("threes_on_h200.csv")
+def test_on_a_gpu_that_waits_for_its_host_two_of_a_model_say_little() -> None:
+    speeds = read_speeds(H100)
+    beside_itself = {pair: speed for pair, speed in speeds.items() if pair[0] == pair[1]}
+    errors = [
+        _speed(beside_itself, one, other) / speed - 1
+        for (one, other, _), speed in speeds.items()
+        if one != other
+    ]
+    assert len(errors) == 56
+    assert median(map(abs, errors)) == pytest.approx(0.187, abs=0.001)
+
+
+def test_a_table_of_another_machine_is_better_than_none() -> None:
+    speeds, others = read_speeds(H100), read_speeds(H200)
+    errors = [_speed(others, *pair[:2]) / speed - 1 for pair, speed in speeds.items()]
+    assert median(map(abs, errors)) == pytest.approx(0.118, abs=0.001)
+    taking_turns = [abs(TAKING_TURNS / speed - 1) for speed in speeds.values()]
+    assert median(taking_turns) == pytest.approx(0.245, abs=0.001)
+
+
+@pytest.mark.parametrize(
+    ("gpu", "table", "count", "middle", "most"),
+    [("h200", H200, 18, 0.053, 0.253), ("h100", H100, 12, 0.132, 0.248)],
+)
+def test_times_that_others_cost_add_up_to_too_little_among_three(
+    gpu: str, table: Path, count: int, middle: float, most: float
+) -> None:
+    path = Path(__file__).with_name(f"threes_on_{gpu}.csv")
     _, rows = csv_rows(path, path.read_text(), commented=True)
     errors = [
-        _speed(read_speeds(H200), x["model"], x["beside"], x["and"]) / float(x["speed"]) - 1
+        _speed(read_speeds(table), x["model"], x["beside"], x["and"]) / float(x["speed"]) - 1
         for _, x in rows
     ]
-    assert len(errors) == 18
-    assert median(errors) == pytest.approx(0.053, abs=0.001)
-    assert max(errors) == pytest.approx(0.253, abs=0.001)
+    assert len(errors) == count
+    assert median(errors) == pytest.approx(middle, abs=0.001)
+    assert max(errors) == pytest.approx(most, abs=0.001)
 
 
 def _table(tmp_path: Path, rows: str) -> str:

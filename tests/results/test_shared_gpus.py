@@ -124,8 +124,8 @@ def test_a_run_without_sharing_says_nothing_of_it() -> None:
 
 
 def test_an_unknown_table_is_an_error_that_names_the_known_ones(policy: str) -> None:
-    with pytest.raises(ConfigError, match="expected time-slicing or h200, or a CSV file"):
-        run(policy, interference="h100")
+    with pytest.raises(ConfigError, match="expected one of time-slicing, h100, h200, or a CSV"):
+        run(policy, interference="a100")
 
 
 def test_wrappers_refuse_a_policy_that_shares_gpus(policy: str) -> None:

@@ -72,7 +72,8 @@ def models(
     ] = None,
     all_: Annotated[bool, typer.Option("--all", help="Every model that was measured.")] = False,
     measured: Annotated[
-        Path | None, typer.Option(help="Measured shares, CSV (default: Dally's Table I).")
+        Path | None,
+        typer.Option(help="Measured shares or compute times, CSV (default: Dally's Table I)."),
     ] = None,
     fabric: Fabric = DEFAULT_FABRIC,
     system: System = None,
@@ -81,7 +82,7 @@ def models(
     overwrite: Overwrite = False,
     format_: FormatOption = Format.TABLE,
 ) -> None:
-    """Fit models to measured communication shares."""
+    """Fit models to measured communication shares, or to compute times on one GPU."""
     from artist.calibrate.measurements import default_measurements, read_measurements
 
     if (model is None) == (not all_):
@@ -352,7 +353,9 @@ def _fit_models(
         )
     from artist.calibrate.measurements import DEFAULT
 
-    far = [one for one in fitted if not 1 / FAR <= one.calibration.compute_scale <= FAR]
+    far = [
+        one for one in fitted if one.levels and not 1 / FAR <= one.calibration.compute_scale <= FAR
+    ]
     if far and measurements.name != DEFAULT:
         scales = ", ".join(f"{one.model} x {one.calibration.compute_scale:.3g}" for one in far)
         note(
@@ -394,7 +397,7 @@ def _print(name: str, fitted: list[FittedModel], kind: str) -> None:
             f"{one.calibration.compute_scale:.6g}",
             f"{one.calibration.comm_scale:.6g}",
             f"{100 * one.calibration.constant_share:.6g}",
-            f"{100 * one.error:.3f}",
+            f"{100 * one.error:.3f}" if one.levels else "",
         )
         for one in fitted
     ]
@@ -414,6 +417,9 @@ def _print(name: str, fitted: list[FittedModel], kind: str) -> None:
         for one in fitted
         for level in one.levels
     ]
+    if not shares:
+        print_text("The factors give the models their compute times; communication is simulated.")
+        return
     simulated = "without the calibration", "with it", "with it off by, %"
     print_table(
         "exposed communication, % of compute",

@@ -39,6 +39,9 @@ ESTIMATES = "learned"
 OTHER_SEED = 1000
 """Added to the seed for another draw: replicates never reach it."""
 
+STEPS_OF_H100 = "h100-eager"
+"""The calibration with compute times measured on an H100."""
+
 
 @dataclass(frozen=True, slots=True)
 class Effect:
@@ -196,6 +199,9 @@ def _of_the_network(scenario: Scenario) -> Iterator[tuple[str, dict[str, Any]]]:
         yield label, changes
     if calibration is not None:
         yield "calibration=none", {"calibration": "none"}
+    elif fabric.machine is not None and fabric.machine.kind == "h100":
+        # The catalogue's compute times are an A100's.
+        yield f"calibration={STEPS_OF_H100}", {"calibration": STEPS_OF_H100}
     if scenario.contention != "none":
         yield "contention=none", {"contention": "none", "contention_options": {}}
     elif fabric.uplink_levels:

@@ -4,11 +4,14 @@
     slowdown    = 1 + sum over the others of (1 / speed beside that one - 1)
 
 The speed of a job beside another one is its throughput there over that on GPUs of its own. A table
-of measured pairs gives it. Of a pair that it lacks, each job has the speed of two of its model: on
-an H200 that is off by 2.6 % in the median of 20 speeds of five networks, 6 % at most. Without that,
-the two take turns, at 1/2. The time that each other job costs adds up, so n jobs that take turns
-have a speed of 1/n each: the closed form of fair time-slicing. On 18 speeds of jobs that share in
-threes, this rule is 5 % too high in the median, 25 % at most (`tests/network/threes_on_h200.csv`).
+of measured pairs gives it. Of a pair that it lacks, each job has the speed of two of its model;
+without that, the two take turns, at 1/2. The time that each other job costs adds up, so n jobs that
+take turns have a speed of 1/n each: the closed form of fair time-slicing.
+
+How far this is from two GPUs (`tests/network/test_interference_rules.py`): speeds of two of its
+model are off by 2.6 % in the median on an H200, whose networks keep it busy, and by 19 % on an H100
+that waited for its host. Threes are 5 and 13 % slower than the sum says. The table of the H200 is
+off by 12 % in the median on the H100, taking turns by 25 %: measure one's own.
 
 A job that asks for a share of a GPU is as fast as on its share alone, unless a table says that it
 gets less beside others than its share of what it would do alone on the GPU:
@@ -175,7 +178,7 @@ def table_path(name: str) -> Path:
     if path is None:
         names = [TIME_SLICING, *document_names(FOLDER, ".csv")]
         raise ConfigError(
-            f"interference {shortened(name)}: expected {' or '.join(names)}, or a CSV file"
+            f"interference {shortened(name)}: expected one of {', '.join(names)}, or a CSV file"
         )
     return path
 
