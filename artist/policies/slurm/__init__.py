@@ -7,6 +7,7 @@
 | `request` | what a job asks for |
 | `priority`, `fair_share` | which job comes first |
 | `machines`, `selection` | which machines are free, and which of them a job gets |
+| `running` | the jobs that hold GPUs, kept from pass to pass |
 | `preemption`, `reservations`, `limits` | what else keeps jobs waiting, or lets them start |
 | `backfill` | when a job could start, and what is reserved for it |
 

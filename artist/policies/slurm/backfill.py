@@ -13,30 +13,16 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from artist.policies.slurm.machines import Free
 from artist.policies.slurm.request import Request
-from artist.policies.slurm.selection import Selection
+from artist.policies.slurm.running import RunningJob
+from artist.policies.slurm.selection import fits, holds_together
 
 _FIRST_WINDOW_S = 30
-
-
-@dataclass(frozen=True, slots=True)
-class RunningJob:
-    """A job that holds GPUs: when it is expected to end, and (machine, GPUs, CPUs) of it."""
-
-    handle: int
-    start_s: int
-    end_s: int
-    machines: int
-    held: tuple[tuple[int, int, int], ...]
-
-    def leave(self, free: Free) -> None:
-        """Give its GPUs and CPUs back."""
-        for index, gpus, cpus in self.held:
-            free.change(index, gpus, cpus)
+_STRIDE = 16
+"""After how many departures the counts of all machines are kept."""
 
 
 class Departures:
@@ -48,76 +34,93 @@ class Departures:
 
     def __init__(self, free: Free, running: Sequence[RunningJob]) -> None:
         self.running = running
+        self._ends = [job.end_s for job in running]
         self._free = free
         self._gpus, self._cpus = free.gpus[:], free.cpus[:]
         # Per job that has left: its machines, and the GPUs and CPUs that are free there then.
         self._after: list[list[tuple[int, int, int]]] = []
+        # Those of all machines once 0, _STRIDE, 2 _STRIDE ... jobs have left.
+        self._counts = [(free.gpus[:], free.cpus[:])]
         # Per GPUs and CPUs of a machine: the machines with room once 0, 1, 2 ... jobs have left.
         self._rooms: dict[tuple[int, int], list[int]] = {}
-        # By machines and what is asked for: how many jobs must leave, and the machines then.
+        # By machines and what is asked for: the last job that must leave, and how many leave.
         self._found: dict[tuple[object, ...], tuple[int, int] | None] = {}
 
-    def first(
-        self, request: Request, among: int, selection: Selection
-    ) -> tuple[RunningJob, int] | None:
-        """The job after whose end a job could start on machines of a bit set, and on which."""
-        size = (request.job.gpus, request.nodes, request.gpus, request.cpus, request.most_cpus)
-        key = (among, request.spread, *size)
+    def first(self, request: Request, among: int) -> tuple[RunningJob, int] | None:
+        """After whose end a job could start on some machines, and how many have left then."""
+        gpus = request.job.gpus if request.spread else 0
+        key = (among, request.nodes, request.gpus, request.cpus, gpus)
         if key not in self._found:
-            self._found[key] = self._first(request, among, selection)
+            self._found[key] = self._first(request, among)
         found = self._found[key]
         return None if found is None else (self.running[found[0]], found[1])
 
-    def _first(self, request: Request, among: int, selection: Selection) -> tuple[int, int] | None:
-        running = self.running
-        left, window_s, base_s = 0, _FIRST_WINDOW_S, 0
-        while left < len(running):
-            last = None
-            while left < len(running):
-                job = running[left]
-                left += 1
-                if not job.machines & among:
-                    continue
-                last = left - 1
-                base_s = base_s or (job.end_s // window_s + 1) * window_s
-                if left < len(running) and running[left].end_s > base_s + window_s:
+    def _first(self, request: Request, among: int) -> tuple[int, int] | None:
+        ends, count = self._ends, len(self._ends)
+        last = self._holds(among, range(count))
+        if last is None:
+            return None
+        left, window_s = last, _FIRST_WINDOW_S
+        base_s = (ends[last] // window_s + 1) * window_s
+        rooms = self._rooms_of(request.gpus, request.cpus)
+        while left < count:
+            # All that end in the window leave, and others until one leaves these machines.
+            in_window = bisect_right(ends, base_s + window_s, left)
+            last = self._holds(among, range(max(left, in_window - 1), count))
+            if last is not None:
+                left = last + 1
+            else:
+                last = self._holds(among, range(count - 1, left - 1, -1))
+                if last is None:
                     break
-            if last is None:
-                break
+                left = count
             window_s *= 2
-            while left < len(running) and running[left].end_s > base_s + window_s:
+            while left < count and ends[left] > base_s + window_s:
                 window_s *= 2
-            chosen = self._choose(request, among, left, selection)
-            if chosen is not None:
-                return last, chosen
+            if left >= len(rooms):
+                self._extend(rooms, request.gpus, request.cpus, left)
+            if (among & rooms[left]).bit_count() >= request.nodes and (
+                not request.spread or holds_together(request, self.free_after(request, left), among)
+            ):
+                return last, left
         return None
 
-    def _choose(self, request: Request, among: int, left: int, selection: Selection) -> int | None:
-        """The machines of a bit set that a job gets once so many jobs have left, or None."""
-        room = self._room(request.gpus, request.cpus, left)
-        if (among & room).bit_count() < request.nodes:
-            return None
-        gpus, cpus = self._free.gpus[:], self._free.cpus[:]
-        for machines in self._after[:left]:
+    def _holds(self, among: int, indices: Iterable[int]) -> int | None:
+        """The first of these running jobs that holds machines of a bit set; None if none does."""
+        running = self.running
+        for index in indices:
+            if running[index].machines & among:
+                return index
+        return None
+
+    def free_after(self, request: Request, left: int) -> Free:
+        """What is free for a job once so many jobs have left."""
+        rooms = self._rooms_of(request.gpus, request.cpus)
+        strides = left // _STRIDE
+        gpus, cpus = self._counts[strides]
+        gpus, cpus = gpus[:], cpus[:]
+        for machines in self._after[strides * _STRIDE : left]:
             for index, free_gpus, free_cpus in machines:
                 gpus[index], cpus[index] = free_gpus, free_cpus
-        free = Free(gpus, cpus, {(request.gpus, request.cpus): room})
-        return selection.choose(request, free, among)
+        return Free(gpus, cpus, {(request.gpus, request.cpus): rooms[left]})
 
-    def _room(self, gpus: int, cpus: int, left: int) -> int:
-        """The machines with so many free GPUs and CPUs once so many jobs have left."""
+    def _rooms_of(self, gpus: int, cpus: int) -> list[int]:
         rooms = self._rooms.get((gpus, cpus))
         if rooms is None:
             rooms = self._rooms[gpus, cpus] = [self._free.room(gpus, cpus)]
-        while len(self._after) < left:
-            self._leave(self.running[len(self._after)])
-        for machines in self._after[len(rooms) - 1 : left]:
-            room = rooms[-1]
-            for index, free_gpus, free_cpus in machines:
+        return rooms
+
+    def _extend(self, rooms: list[int], gpus: int, cpus: int, left: int) -> None:
+        """Note the machines with so many free GPUs and CPUs until so many jobs have left."""
+        after = self._after
+        while len(after) < left:
+            self._leave(self.running[len(after)])
+        room = rooms[-1]
+        for number in range(len(rooms) - 1, left):
+            for index, free_gpus, free_cpus in after[number]:
                 if free_gpus >= gpus and free_cpus >= cpus:
                     room |= 1 << index
             rooms.append(room)
-        return rooms[left]
 
     def _leave(self, job: RunningJob) -> None:
         after = []
@@ -126,13 +129,15 @@ class Departures:
             self._cpus[index] += cpus
             after.append((index, self._gpus[index], self._cpus[index]))
         self._after.append(after)
+        if len(self._after) % _STRIDE == 0:
+            self._counts.append((self._gpus[:], self._cpus[:]))
 
 
 class Possible(NamedTuple):
-    """When a job could start, and on which machines."""
+    """When a job could start, and what is free then. `Selection.choose` says on which machines."""
 
     start_s: int
-    machines: int
+    free: Callable[[], Free]
 
 
 def will_run(
@@ -140,7 +145,6 @@ def will_run(
     free: Free,
     among: int,
     departures: Departures,
-    selection: Selection,
     now_s: int,
     *,
     preemptable: Iterable[RunningJob] = (),
@@ -151,23 +155,24 @@ def will_run(
 
     `departures` are those of the running jobs. Jobs in `preemptable` can be taken away now.
     """
-    chosen = selection.choose(request, free, among)
-    if chosen is not None:
-        return Possible(now_s, chosen)
+    if fits(request, free, among):
+        return Possible(now_s, lambda: free)
     gone = {job.handle: job for job in preemptable}
     if gone:
         later = free.copy()
         for job in gone.values():
             job.leave(later)
-        chosen = selection.choose(request, later, among)
-        if chosen is not None:
-            return Possible(now_s, chosen)
+        if fits(request, later, among):
+            return Possible(now_s, lambda: later)
         left = [job for job in departures.running if job.handle not in gone]
         departures = Departures(later, left)
     if now_only:
         return None
-    found = departures.first(request, among, selection)
-    return None if found is None else Possible(busy_until(found[0].end_s), found[1])
+    found = departures.first(request, among)
+    if found is None:
+        return None
+    last, count = found
+    return Possible(busy_until(last.end_s), lambda: departures.free_after(request, count))
 
 
 class ReservedMachines:
@@ -233,8 +238,3 @@ class ReservedMachines:
         self._begins.insert(index + 1, at_s)
         self._open.insert(index + 1, self._open[index])
         return index + 1
-
-
-def machines_of(held: Iterable[tuple[int, int, int]]) -> int:
-    """The bit set of the machines of a running job."""
-    return sum(1 << index for index, _, _ in held)

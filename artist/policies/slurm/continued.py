@@ -65,7 +65,7 @@ class Continued(Slurm):
             self._continues = True
             self._go_on()
         decisions = super()._passes(view)
-        for handle in [x for x in self._unstarted if x in self._held]:
+        for handle in [x for x in self._unstarted if x in self._running.of]:
             self._unstarted.discard(handle)
             self.started[handle] = view.now
         return decisions
@@ -88,12 +88,11 @@ class Continued(Slurm):
 
     def _as_they_did(self, view: ClusterView) -> list[Decision]:
         """Start the jobs that started until now, on their machines if these are free."""
-        assert self._machines is not None
         due = [x for x in self._queue if x in self._past.starts]
         due = [x for x in due if self._past.starts[x][0] <= view.now]
         if not due:
             return []
-        state = Pass(view, self._machines, self._held, self._seconds(view.now))
+        state = Pass(view, self._machines, self._running, self._seconds(view.now))
         for handle in due:
             request = self._queue[handle]
             machines = self._machines.known(self._past.starts[handle][1])
@@ -105,8 +104,7 @@ class Continued(Slurm):
                 machines = chosen
             if sum(gpus for _, gpus in shares(request, state.free, machines)) == request.job.gpus:
                 state.start(request, machines)
-        for handle, job in state.started.items():
-            self._held[handle] = job
+        for handle in state.started:
             self._gpus_held += self._queue.pop(handle).job.gpus
         return state.decisions()
 

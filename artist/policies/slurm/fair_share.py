@@ -133,8 +133,9 @@ class FairShare:
         self.factors, self._applied_s = dict(state.factors), state.applied_s
 
     def _visit(self, siblings: Sequence[Association], *, tied: bool) -> None:
+        level = sum(int(x.shares) for x in siblings if x.shares != "parent")
         for association in siblings:
-            association.level_fs = _level_fs(association)
+            association.level_fs = _level_fs(association, level)
         before: float | None = None
         ranked = sorted(siblings, key=lambda x: (-x.level_fs, not x.is_user))
         for index, association in enumerate(ranked):
@@ -150,7 +151,8 @@ class FairShare:
             before = association.level_fs
 
 
-def _level_fs(association: Association) -> float:
+def _level_fs(association: Association, level: int) -> float:
+    """Of one of siblings that have so many shares together."""
     parent = association.parent
     assert parent is not None
     if association.shares == "parent":
@@ -158,6 +160,5 @@ def _level_fs(association: Association) -> float:
     shares = int(association.shares)
     if not shares:
         return 0.0
-    level = sum(int(x.shares) for x in parent.children if x.shares != "parent")
     used = association.usage / parent.usage if parent.usage else 0.0
     return shares / level / used if used else math.inf

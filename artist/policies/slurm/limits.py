@@ -18,8 +18,8 @@ from collections.abc import Iterable, Mapping
 
 from artist.errors import ConfigError, TraceError, shortened
 from artist.io.reading import as_float
-from artist.policies.slurm.backfill import RunningJob
 from artist.policies.slurm.request import Request
+from artist.policies.slurm.running import RunningJob
 from artist.slurm.facts import SlurmFacts
 
 RESOURCES = ("cpu", "gres/gpu", "node")
@@ -73,6 +73,8 @@ class Limits:
         Raises:
             TraceError: it exceeds a limit.
         """
+        if not self._limits:
+            return
         held = _held(request, request.limit_s)
         for group in self._groups(request):
             for resource, limit in self._limits.get(group[:-1], {}).items():
@@ -91,6 +93,8 @@ class Limits:
         now_s: int,
     ) -> bool:
         """Whether a job may start beside those that run."""
+        if not self._limits:
+            return True
         whose = [group for group in self._groups(request) if group[:-1] in self._limits]
         if not whose:
             return True

@@ -50,6 +50,7 @@ class Machines:
         self.units = list(range(count))
         if names is not None:
             self.units.sort(key=lambda unit: _natural(names[unit]))
+        self.in_tree_order = self.units == list(range(count))
         self.index = {unit: index for index, unit in enumerate(self.units)}
         self._by_name = {} if names is None else {x: self.index[u] for u, x in enumerate(names)}
         self.gpus = [tree.levels[tree.machine].gpus[unit] for unit in self.units]

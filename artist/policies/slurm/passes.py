@@ -3,41 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.contract import ClusterView, Decision, Preempt, Start
-from artist.policies.slurm.backfill import Departures, RunningJob, machines_of
-from artist.policies.slurm.machines import Free, Machines
+from artist.policies.slurm.backfill import Departures
+from artist.policies.slurm.machines import Machines
 from artist.policies.slurm.request import Request
+from artist.policies.slurm.running import Running, RunningJob, machines_of
 from artist.policies.slurm.selection import shares
 
 
 class Pass:
-    """What a pass knows: free GPUs, running jobs by their expected ends, and what it starts."""
+    """What a pass knows: free GPUs, running jobs by their expected ends, and what it starts.
 
-    def __init__(
-        self,
-        view: ClusterView,
-        machines: Machines | None,
-        held: dict[int, RunningJob],
-        now_s: int,
-    ) -> None:
-        assert machines is not None
+    It changes `running` as it starts and preempts jobs.
+    """
+
+    def __init__(self, view: ClusterView, machines: Machines, running: Running, now_s: int) -> None:
         self.now_s = now_s
         self._free_of_view, self._machines = view.free, machines
         self._copied = False
-        counts = view.free.counts(view.cluster.machine).tolist()
-        cpus = machines.cpus[:]
-        for job in held.values():
-            for index, _, used in job.held:
-                cpus[index] -= used
-        self.free = Free([counts[unit] for unit in machines.units], cpus)
-        self.running = sorted(held.values(), key=lambda job: (job.end_s, job.handle))
+        self._running = running
+        running.see(view.free)
+        self.free, self.running = running.free, running.by_end
         self.started: dict[int, RunningJob] = {}
         self.victims: dict[int, Preempt] = {}
-        # Jobs that are told to leave, with their new ends.
-        self.leaving: dict[int, RunningJob] = {}
+        self.preempted: list[RunningJob] = []
         self.reasons: dict[int, str] = {}
         self._departures: Departures | None = None
         self._view = view
@@ -56,14 +47,12 @@ class Pass:
         taken = shares(request, self.free, chosen)
         placement = self._machines.placement(self._own_free(), taken)
         self._own_free().claim(placement)
-        for index, gpus in taken:
-            self.free.change(index, -gpus, -request.cpus)
         held = tuple((index, gpus, request.cpus) for index, gpus in taken)
         end_s = self.now_s + request.limit_s
         job = RunningJob(request.handle, self.now_s, end_s, machines_of(held), held)
+        self._running.start(job)
         self.started[request.handle] = job
         self._starts.append(Start(request.handle, placement))
-        self.running = sorted([*self.running, job], key=lambda x: (x.end_s, x.handle))
 
     def _own_free(self) -> FreeGpus:
         """The free GPUs by leaf; those of the view until the first change."""
@@ -80,9 +69,7 @@ class Pass:
         """Expect a job to end when its grace does."""
         if until_s < victim.end_s:
             self._departures = None
-            self.running.remove(victim)
-            self.leaving[victim.handle] = earlier = replace(victim, end_s=until_s)
-            self.running = sorted([*self.running, earlier], key=lambda x: (x.end_s, x.handle))
+            self._running.expect(victim.handle, until_s)
 
     def preempt(self, victim: RunningJob, decision: Preempt) -> None:
         """Take a job's GPUs away."""
@@ -90,8 +77,7 @@ class Pass:
         assert placement is not None  # it runs
         self._departures = None
         self._own_free().release(placement)
-        victim.leave(self.free)
-        self.running.remove(victim)
+        self.preempted.append(self._running.leave(victim.handle))
         self.victims[victim.handle] = decision
 
     def decisions(self) -> list[Decision]:

@@ -36,7 +36,6 @@ from artist.contract import (
 from artist.errors import ConfigError
 from artist.policies.options import SlurmOptions
 from artist.policies.shared.clock import PeriodClock
-from artist.policies.slurm.backfill import RunningJob
 from artist.policies.slurm.limits import Limits
 from artist.policies.slurm.machines import Machines
 from artist.policies.slurm.passes import Pass
@@ -44,6 +43,7 @@ from artist.policies.slurm.preemption import REQUEUE_DELAY_S, TIMEOUT_CHECK_S
 from artist.policies.slurm.priority import Priorities, in_order
 from artist.policies.slurm.request import Request, RequestReader, limit_s
 from artist.policies.slurm.reservations import Reservations
+from artist.policies.slurm.running import Running, RunningJob
 from artist.policies.slurm.schedulers import GRACE, Schedulers
 from artist.policies.slurm.selection import Selection
 from artist.policies.slurm.settings import settings_of
@@ -83,7 +83,6 @@ class Slurm(BasePolicy):
             )
         }
         self._queue: dict[int, Request] = {}
-        self._held: dict[int, RunningJob] = {}
         self._requests: dict[int, Request] = {}
         # Jobs of each number that have come and not finished.
         self._unfinished: dict[int, int] = {}
@@ -97,7 +96,7 @@ class Slurm(BasePolicy):
         self._told: dict[int, str] = {}
         self._last_main: Tick = -(10**18)
         self._wake: Tick = -1
-        self._machines: Machines | None = None
+        self._begun = False
 
     def _calc_phase(self) -> Tick:
         period = self.settings.calc_period_s * TICKS_PER_S
@@ -128,7 +127,7 @@ class Slurm(BasePolicy):
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Note what happened, and run the schedulers that are due."""
-        if self._machines is None:
+        if not self._begun:
             self._begin(view)
         for clock in self._clocks.values():
             clock.asked(view)
@@ -137,7 +136,9 @@ class Slurm(BasePolicy):
         return [*decisions, *self._next_wake(view.now)]
 
     def _begin(self, view: ClusterView) -> None:
+        self._begun = True
         self._machines = machines = Machines(view.cluster, self._names, self._facts)
+        self._running = Running(machines)
         self._selection = Selection(machines, topology=self.settings.topology)
         qos = {qos.name: qos for qos in self._facts.qos}
         kept = () if self.options.epoch_s is None else self._facts.reservations
@@ -164,8 +165,8 @@ class Slurm(BasePolicy):
         if self._priorities.change:
             self._calculate_until(view.now)
         for handle in view.finished:
-            if handle in self._held:  # else it was cancelled
-                self._left(handle, now_s)
+            if handle in self._running.of:  # else it was cancelled
+                self._left(self._running.leave(handle), now_s)
             self._unfinished[self._requests[handle].number[0]] -= 1
         for job in view.entered:
             self._entered(job, now_s)
@@ -190,8 +191,8 @@ class Slurm(BasePolicy):
             self._limits.check_alone(request)
             request.eligible_s = now_s
             self._unfinished[request.number[0]] = self._unfinished.get(request.number[0], 0) + 1
-        elif job.handle in self._held:  # GPUs left service
-            self._left(job.handle, now_s)
+        elif job.handle in self._running.of:  # GPUs left service
+            self._left(self._running.leave(job.handle), now_s)
             self._requeue(request, now_s)
         self._priorities.set(request, now_s)
         self._queue[job.handle] = request
@@ -199,10 +200,10 @@ class Slurm(BasePolicy):
     def _requeue(self, request: Request, now_s: int) -> None:
         request.eligible_s = self._asleep[request.handle] = now_s + REQUEUE_DELAY_S
 
-    def _left(self, handle: int, now_s: int) -> None:
+    def _left(self, job: RunningJob, now_s: int) -> None:
         """A job gave its GPUs back: it finished, or lost them."""
-        job, request = self._held.pop(handle), self._requests[handle]
-        self._schedulers.graces.left(handle)
+        request = self._requests[job.handle]
+        self._schedulers.graces.left(job.handle)
         self._gpus_held -= request.job.gpus
         self._use(job, request, now_s)
 
@@ -219,7 +220,7 @@ class Slurm(BasePolicy):
         while strike <= now:
             strike_s = self._seconds(strike)
             shares.decay(strike_s)
-            for handle, job in self._held.items():
+            for handle, job in self._running.of.items():
                 self._use(job, self._requests[handle], strike_s)
             shares.applied(strike_s)
             self._calculated, strike = strike, clock.after(strike)
@@ -248,9 +249,10 @@ class Slurm(BasePolicy):
         schedulers = self._schedulers
         graces, preemption = schedulers.graces, schedulers.preemption
         schedulers.cut_short = preemption.spared = False
-        state = Pass(view, self._machines, self._held, self._seconds(now))
+        running = self._running
+        state = Pass(view, self._machines, running, self._seconds(now))
         for handle in over:
-            state.preempt(self._held[handle], schedulers.loss(handle, graces.of[handle].preemptor))
+            state.preempt(running.of[handle], schedulers.loss(handle, graces.of[handle].preemptor))
         if over:
             self._look_soon(now)
         ready = (request for request in queue.values() if self._is_ready(request, state.now_s))
@@ -259,14 +261,12 @@ class Slurm(BasePolicy):
             schedulers.main_pass(state, ordered, full=full)
         if backfill:
             schedulers.backfill_pass(state, ordered)
-        self._held |= state.leaving
-        for handle, decision in state.victims.items():
-            if not decision.for_good:
-                self._requeue(self._requests[handle], state.now_s)
-            self._left(handle, state.now_s)
+        for job in state.preempted:
+            if not state.victims[job.handle].for_good:
+                self._requeue(self._requests[job.handle], state.now_s)
+            self._left(job, state.now_s)
         for handle in state.started:
             graces.started(handle)
-            self._held[handle] = state.started[handle]
             self._gpus_held += queue.pop(handle).job.gpus
         if state.started or schedulers.cut_short or preemption.spared or graces.of:
             self._worthwhile = {"full", "backfill"}
@@ -308,7 +308,7 @@ class Slurm(BasePolicy):
         )
 
     def _has_started(self, number: int) -> bool:
-        return any(self._requests[handle].number[0] == number for handle in self._held)
+        return any(self._requests[handle].number[0] == number for handle in self._running.of)
 
     # -- time ---------------------------------------------------------------------------
 

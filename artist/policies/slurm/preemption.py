@@ -23,9 +23,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from artist.policies.slurm.backfill import RunningJob
 from artist.policies.slurm.machines import Free
 from artist.policies.slurm.request import Request
+from artist.policies.slurm.running import RunningJob
 from artist.policies.slurm.selection import Selection
 from artist.policies.slurm.settings import Settings, mode_of
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from artist.contract import LONGEST_REASON, Preempt
-from artist.policies.slurm.backfill import ReservedMachines, RunningJob, will_run
+from artist.policies.slurm.backfill import ReservedMachines, will_run
 from artist.policies.slurm.limits import Limits
 from artist.policies.slurm.passes import Pass, Tried
 from artist.policies.slurm.preemption import Graces, Preemption
 from artist.policies.slurm.request import Request
 from artist.policies.slurm.reservations import Reservations
+from artist.policies.slurm.running import RunningJob
 from artist.policies.slurm.selection import Selection
 from artist.policies.slurm.settings import Settings
 
@@ -170,29 +171,30 @@ class Schedulers:
                 later_s = min(x for x in (until_s, later_s) if x is not None)
             if open_.bit_count() < request.nodes:
                 continue
+            now_only = self._may_not_reserve(request, now_s)
             possible = will_run(
-                request, state.free, open_, state.departures, self._selection, now_s,
-                now_only=self._may_not_reserve(request, now_s), busy_until=state.busy_until,
-                preemptable=self._candidates(state, request),
+                request, state.free, open_, state.departures, now_s, now_only=now_only,
+                busy_until=state.busy_until, preemptable=self._candidates(state, request),
             )  # fmt: skip
             if possible is None:
                 continue
             start_s = max(possible.start_s, from_s)
             if start_s <= now_s:
                 if not self._start(state, request, open_):
-                    reserved.reserve(possible.machines, now_s, now_s + request.limit_s)
+                    machines = self._selection.choose(request, possible.free(), open_) or 0
+                    reserved.reserve(machines, now_s, now_s + request.limit_s)
                 return
-            if self._may_not_reserve(request, now_s):
+            if now_only:
                 return
             if later_s is not None and start_s > later_s:
                 continue
             if start_s > now_s + window_s:
                 return
-            if reserved.overlaps(possible.machines, start_s, start_s + request.limit_s):
-                later_s = start_s
-                continue
-            reserved.reserve(possible.machines, start_s, start_s + request.limit_s)
-            return
+            machines = self._selection.choose(request, possible.free(), open_) or 0
+            if not reserved.overlaps(machines, start_s, start_s + request.limit_s):
+                reserved.reserve(machines, start_s, start_s + request.limit_s)
+                return
+            later_s = start_s
 
     def _may_not_reserve(self, request: Request, now_s: int) -> bool:
         numbers = self._settings.numbers

@@ -8,7 +8,7 @@ the rest most tightly, and among these one as near as possible to those it has.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from artist.policies.slurm.machines import UNKNOWN_CPUS, Free, Machines, bits
 from artist.policies.slurm.request import Request
@@ -55,14 +55,12 @@ class Selection:
         """So many machines of a group, from sets of neighbours."""
         most = request.most_cpus
         cpus = free.cpus if most >= UNKNOWN_CPUS else [min(x, most) for x in free.cpus]
-        sets = list(_neighbours(group))
+        sets = [(members, sum(cpus[members.start : members.stop])) for members in _runs(group)]
         taken, left, left_cpus = 0, wanted, wanted * request.cpus
         while left:
-            best = _tightest(sets, cpus, left, left_cpus)
-            chosen = sets.pop(best)
+            chosen, _ = sets.pop(_tightest(sets, left, left_cpus))
             if left == 1:
-                fewest = min(chosen, key=lambda index: cpus[index])
-                return taken | 1 << fewest
+                return taken | 1 << min(chosen, key=cpus.__getitem__)
             for index in chosen[:left]:
                 taken |= 1 << index
                 left_cpus -= request.cpus
@@ -125,6 +123,20 @@ class Selection:
         return (counts[one] > counts[other]) - (counts[one] < counts[other])
 
 
+def fits(request: Request, free: Free, among: int) -> bool:
+    """Whether a job gets machines among those of a bit set."""
+    room = among & free.room(request.gpus, request.cpus)
+    if room.bit_count() < request.nodes:
+        return False
+    return not request.spread or holds_together(request, free, room)
+
+
+def holds_together(request: Request, free: Free, among: int) -> bool:
+    """Whether machines have as many free GPUs together as a job wants."""
+    room = among & free.room(request.gpus, request.cpus)
+    return sum(free.gpus[index] for index in bits(room)) >= request.job.gpus
+
+
 def shares(request: Request, free: Free, chosen: int) -> list[tuple[int, int]]:
     """The GPUs that a job gets of the machines chosen for it: machine, and how many."""
     if not request.spread:
@@ -148,25 +160,25 @@ def _any_machines(request: Request, free: Free, room: int, weights: Sequence[int
     return None
 
 
-def _neighbours(group: int) -> list[list[int]]:
+def _runs(group: int) -> Iterator[range]:
     """Sets of machines that stand next to each other."""
-    sets: list[list[int]] = []
-    for index in bits(group):
-        if sets and sets[-1][-1] == index - 1:
-            sets[-1].append(index)
-        else:
-            sets.append([index])
-    return sets
+    at = 0
+    while group:
+        skipped = (group & -group).bit_length() - 1
+        group >>= skipped
+        length = (~group & (group + 1)).bit_length() - 1
+        yield range(at + skipped, at + skipped + length)
+        group >>= length
+        at += skipped + length
 
 
-def _tightest(sets: list[list[int]], cpus: Sequence[int], nodes: int, needed: int) -> int:
+def _tightest(sets: Sequence[tuple[range, int]], nodes: int, needed: int) -> int:
     """The index of the set with the fewest CPUs that suffices; else of that with the most.
 
     As in Slurm, one that does not suffice but has more CPUs displaces a smaller one that does.
     """
     best, best_cpus, best_suffices = -1, 0, False
-    for index, members in enumerate(sets):
-        total = sum(cpus[member] for member in members)
+    for index, (members, total) in enumerate(sets):
         suffices = len(members) >= nodes and total >= needed
         if (
             best < 0

@@ -1,0 +1,84 @@
+"""The jobs that hold GPUs, by their expected ends, and what they leave free.
+
+Kept from pass to pass: a pass changes it as it starts and preempts jobs.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from artist.cluster.free_gpus import FreeGpus
+from artist.policies.slurm.machines import Free, Machines
+
+
+@dataclass(frozen=True, slots=True)
+class RunningJob:
+    """A job that holds GPUs: when it is expected to end, and (machine, GPUs, CPUs) of it."""
+
+    handle: int
+    start_s: int
+    end_s: int
+    machines: int
+    held: tuple[tuple[int, int, int], ...]
+
+    def leave(self, free: Free) -> None:
+        """Give its GPUs and CPUs back."""
+        for index, gpus, cpus in self.held:
+            free.change(index, gpus, cpus)
+
+
+class Running:
+    """All running jobs."""
+
+    def __init__(self, machines: Machines) -> None:
+        self._machines = machines
+        self.of: dict[int, RunningJob] = {}
+        """By handle."""
+        self.by_end: list[RunningJob] = []
+        """Those that are expected to end first, come first."""
+        self.free = Free(machines.gpus[:], machines.cpus[:])
+
+    def see(self, free: FreeGpus) -> None:
+        """Note what is free now. The counts are others if machines left service or came back."""
+        tree, units = self._machines.tree, self._machines.units
+        gpus = free.counts_inside(tree.machine, range(len(units)))
+        if not self._machines.in_tree_order:
+            gpus = [gpus[unit] for unit in units]
+        if gpus != self.free.gpus:
+            self.free = Free(gpus, self.free.cpus)
+
+    def start(self, job: RunningJob) -> None:
+        """A job gets GPUs."""
+        for index, gpus, cpus in job.held:
+            self.free.change(index, -gpus, -cpus)
+        self._expect(job)
+
+    def leave(self, handle: int) -> RunningJob:
+        """A job gives its GPUs back."""
+        job = self.of.pop(handle)
+        self._forget(job)
+        job.leave(self.free)
+        return job
+
+    def expect(self, handle: int, end_s: int) -> None:
+        """Expect a job to end at another time."""
+        self._forget(self.of[handle])
+        self._expect(replace(self.of[handle], end_s=end_s))
+
+    def _expect(self, job: RunningJob) -> None:
+        self.of[job.handle] = job
+        insort(self.by_end, job, key=_by_end)
+
+    def _forget(self, job: RunningJob) -> None:
+        del self.by_end[bisect_left(self.by_end, _by_end(job), key=_by_end)]
+
+
+def machines_of(held: Iterable[tuple[int, int, int]]) -> int:
+    """The bit set of the machines of a running job."""
+    return sum(1 << index for index, _, _ in held)
+
+
+def _by_end(job: RunningJob) -> tuple[int, int]:
+    return job.end_s, job.handle
