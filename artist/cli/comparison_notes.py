@@ -277,7 +277,4 @@ def _of_which_traces(comparison: Comparison) -> Iterator[str]:
         what = "the trace and of failures" if of_failures else "the trace"
         yield f"All of this is about one draw of {what}; --seeds 8 asks about other draws."
     elif of_failures:
-        yield (
-            "All of this is about one draw of failures; a grid of seeds in artist sweep asks about "
-            "others."
-        )
+        yield "All of this is about one draw of failures; --seeds 8 asks about other draws."

@@ -630,9 +630,9 @@ def test_the_command_knows_what_failed(artist, tmp_path: Path) -> None:
     assert other[1].startswith("failures=f.yaml costs, in a run on average: ")
     assert other[2].startswith("# ")
     assert told.splitlines()[1].startswith("failures=f.yaml costs, in a run on average: ")
-    assert "one draw of failures; a grid of seeds in artist sweep asks about others" in told
-    refused = artist(*asked, "failures=none,f.yaml", "--seeds", "2").stderr
-    assert "or other failures with a grid of seeds in artist sweep" in refused
+    assert "one draw of failures; --seeds 8 asks about other draws" in told
+    others = artist(*asked[:-3], "--vary", "failures=none,f.yaml", "--seeds", "2").stdout
+    assert "one draw" not in others
     of_policies = (*ASKED, "--permutations", "2", "--failures", "f.yaml")
     assert "GPU-hours of work with fifo" in artist(*of_policies).stdout
     one = artist("sim", *ASKED[1:5], "--policy", "fifo", "--failures", "f.yaml").stdout

@@ -59,6 +59,7 @@ def test_a_choice_of_the_scenario_is_replaced_wherever_it_stands() -> None:
         ({"fabric": "t4"}, "calibration=none", "contention=mean"),
         ({"fabric": "t4"}, "calibration=h100-eager", "contention=mean"),
         ({"fabric": "hgx-h100"}, "calibration=none", "calibration=h100-eager"),
+        ({"fabric": "a100"}, "calibration=none", "calibration=h100-eager"),
         ({}, "another draw", "failures=meta-rsc"),
         ({"arrivals": "poisson:100"}, "none", "load +20%"),
         ({"arrivals": "poisson:100"}, "none", "another draw"),

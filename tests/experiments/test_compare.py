@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from statistics import fmean
 
 import pytest
@@ -45,6 +46,19 @@ def test_permutations_of_one_seed_are_one_replicate() -> None:
 def test_seeds_that_draw_nothing_are_refused() -> None:
     with pytest.raises(ConfigError, match="same for every seed; vary --permutations"):
         compare(SMALL, ["fifo", "srtf"], seeds=2, permutations=1)
+
+
+def test_seeds_draw_failures_of_a_trace_that_they_do_not_draw(tmp_path: Path) -> None:
+    own = tmp_path / "f.yaml"
+    own.write_text("machine: {distribution: exponential, mtbf_s: 5.0e4, repair_s: 1800}\n")
+    fails = SMALL.model_copy(update={"failures": str(own)})
+    comparison = compare(fails, ["fifo", "srtf"], seeds=3, permutations=1)
+    assert len({*comparison.values["fifo"]["jct_mean_s"]}) == 3
+    planned = tmp_path / "planned.yaml"
+    planned.write_text("maintenance: [{kind: machine, unit: 0, at_s: 10, duration_s: 20}]\n")
+    known = SMALL.model_copy(update={"failures": str(planned)})
+    with pytest.raises(ConfigError, match="same for every seed; vary --permutations"):
+        compare(known, ["fifo", "srtf"], seeds=2, permutations=1)
 
 
 def test_copies_that_differ_by_rounding_have_no_verdict() -> None:

@@ -15,8 +15,8 @@ from typing import Any
 from artist.config import ARRIVALS, Scenario
 from artist.estimates.calibration import fitted_as_asked
 from artist.experiments.comparison.across import Domain, World, domains
-from artist.experiments.comparison.compare import is_drawn
 from artist.experiments.comparison.comparison_result import Comparison
+from artist.experiments.comparison.draws import is_drawn
 from artist.policies.option_places import takes_option
 from artist.results.statistics.compare_values import LESS, MORE, ComparedValues, Verdict
 from artist.results.statistics.holm import Pair, compare_together
@@ -199,8 +199,8 @@ def _of_the_network(scenario: Scenario) -> Iterator[tuple[str, dict[str, Any]]]:
         yield label, changes
     if calibration is not None:
         yield "calibration=none", {"calibration": "none"}
-    elif fabric.machine is not None and fabric.machine.kind == "h100":
-        # The catalogue's compute times are an A100's.
+    elif fabric.machine is not None and fabric.machine.kind in ("a100", "h100"):
+        # The catalogue's compute times are estimates for an A100. Those of a T4 are far longer.
         yield f"calibration={STEPS_OF_H100}", {"calibration": STEPS_OF_H100}
     if scenario.contention != "none":
         yield "contention=none", {"contention": "none", "contention_options": {}}

@@ -30,9 +30,10 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
-from artist.config import ABOUT_THE_TRACE, Scenario
+from artist.config import Scenario
 from artist.errors import ConfigError
 from artist.experiments.comparison.comparison_result import Comparison, compared
+from artist.experiments.comparison.draws import check_seeds, is_drawn, of_each_trace
 from artist.experiments.comparison.metrics import check_metrics
 from artist.experiments.comparison.runs import Runner, Runs, in_memory
 from artist.experiments.comparison.until import (
@@ -112,7 +113,7 @@ def compare(
         UnknownNameError: a metric is not known.
         ConfigError: fewer than two variants, a variant or a metric twice, an unknown setting or bad
             value of it, a metric that the runs do not have, no replicate, too many runs, several
-            seeds for a trace of which no seed draws anything, a share out of bounds, a budget below
+            seeds of which none draws a trace or failures, a share out of bounds, a budget below
             the replicates to begin with, or no replicate done when the time was over.
     """
     permutations, until, budget = replicates_by_default(seeds, permutations, until, budget)
@@ -128,12 +129,12 @@ def compare(
         _check_until(until, budget, _independent(begin))
     setting, variants = variants_of(scenario, policies, vary)
     _check_count(len(variants), *(begin if until is None else _grown(begin, budget)))
-    drawn = seeds > 1
-    for one in _of_each_trace(variants):
-        if seeds > 1:
-            _check_seeds(one, seeds)
-        else:
-            drawn = drawn or is_drawn(one)
+    scenarios = [one.scenario for one in variants]
+    if seeds > 1:
+        check_seeds(scenarios, seeds)
+    traces = of_each_trace(scenarios)
+    drawn = seeds > 1 or any(map(is_drawn, traces))
+    for one in traces:
         if on_trace is not None and is_trace_file(one.trace):
             on_trace(build_trace(one, build_cluster(one, build_fabric(one))))
     runs = Runs(variants, metrics, runner or in_memory(workers), on_done)
@@ -215,16 +216,6 @@ def variants_of(
     return (SETTINGS if len(vary) > 1 else next(iter(vary))), of_settings(scenario, vary)
 
 
-def _of_each_trace(variants: Sequence[Variant]) -> list[Scenario]:
-    """The first scenario of each different trace: all policies share one."""
-    names = ("trace", "arrivals", "jobs", "restart_s", *ABOUT_THE_TRACE)
-    by_trace: dict[str, Scenario] = {}
-    for one in variants:
-        about = repr([getattr(one.scenario, name) for name in names])
-        by_trace.setdefault(about, one.scenario)
-    return list(by_trace.values())
-
-
 def _independent(size: tuple[int, int]) -> int:
     """Independent replicates among so many seeds and permutations."""
     seeds, permutations = size
@@ -256,23 +247,3 @@ def _check_until(until: float | str, budget: int, least: int) -> None:
         )
     if budget < least:
         raise ConfigError(f"--budget {budget}: expected at least {least}, to begin with")
-
-
-def is_drawn(scenario: Scenario) -> bool:
-    """Whether the next seed would draw another trace."""
-    tree = build_cluster(scenario, build_fabric(scenario))
-    one, other = (
-        build_trace(scenario.model_copy(update={"seed": scenario.seed + step}), tree).jobs
-        for step in (0, 1)
-    )
-    return one != other
-
-
-def _check_seeds(scenario: Scenario, seeds: int) -> None:
-    """Refuse copies of one run that would count as replicates."""
-    if not is_drawn(scenario):
-        raise ConfigError(
-            f"--seeds {seeds}: trace {scenario.trace!r} is the same for every seed; vary "
-            "--permutations, draw arrivals with --arrivals poisson:JOBS_PER_HOUR, or other "
-            "failures with a grid of seeds in artist sweep"
-        )
