@@ -16,20 +16,18 @@ Bit sets find the first unit with room in a few machine words of work, however m
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from typing import Final, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from artist.cluster.gpu_shares import FreeShares
 from artist.cluster.host_resources import Amounts, FreeHosts, Needy, need
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
 from artist.cluster.visiting_order import VisitingOrder
 from artist.errors import PolicyError
-from artist.units import GPU_MILLI
 
 Counts: TypeAlias = npt.NDArray[np.int32]
 
@@ -140,18 +138,17 @@ def _bits(mask: npt.NDArray[np.bool_]) -> int:
 class FreeGpus:
     """The free GPUs of every unit. The engine owns the real one; policies work on a `copy`.
 
-    `hosts` is what is left of CPU cores and memory where they matter in the run, else None; so is
-    `shares` of GPUs of which jobs hold parts. No such GPU is free.
+    `hosts` is what is left of CPU cores and memory where they matter in the run, else None. Where
+    jobs ask for shares of GPUs, it is a `SharedGpus` (`gpu_shares.py`).
     """
 
-    __slots__ = ("_levels", "_order", "hosts", "shares", "total", "tree")
+    __slots__ = ("_levels", "_order", "hosts", "total", "tree")
 
     def __init__(self, tree: ClusterTree, visiting_order: VisitingOrder | None = None) -> None:
         self.tree = tree
         self._order = order = visiting_order or VisitingOrder(tree)
         self.total = tree.gpus
         self.hosts: FreeHosts | None = None
-        self.shares: FreeShares | None = None
         self._levels = [
             LevelIndex.of(tree, order, index, level.gpus) for index, level in enumerate(tree.levels)
         ]
@@ -164,28 +161,25 @@ class FreeGpus:
         twin.total = self.total
         twin._levels = [index.copy() for index in self._levels]
         twin.hosts = None if self.hosts is None else self.hosts.copy()
-        twin.shares = None if self.shares is None else self.shares.copy()
         return twin
 
     def become(self, other: FreeGpus) -> None:
-        """Be as another of the same cluster, which is of no use from then on."""
-        self.total, self._levels = other.total, other._levels
-        self.hosts, self.shares = other.hosts, other.shares
+        """Be as another, which is of no use from then on."""
+        self.tree, self._order, self.total = other.tree, other._order, other.total
+        self._levels, self.hosts = other._levels, other.hosts
 
-    def share(self, closed: Collection[int]) -> None:
-        """From now on jobs may hold parts of GPUs, but of none of the leaves in `closed`."""
-        turns, machines = self._order.turns[self.tree.machine], self.tree.machine_of
-        stated = (
-            () if self.hosts is None or self.tree.hosts is None else self.tree.hosts.gpu_memory_mib
-        )
-        memory = [stated[x] for x in machines] if stated else []
-        self.shares = FreeShares([turns[x] for x in machines], closed, memory)
+    @property
+    def room(self) -> int:
+        """The largest demand that it might serve (`Job.demand`)."""
+        return self.total
 
     def unfed(self) -> FreeGpus:
-        """The same free GPUs without `hosts`. Valid until they change; do not change it."""
+        """The same free GPUs as if cores, memory and MIG modes did not matter.
+
+        Valid until they change; do not change it.
+        """
         twin = copy(self)
         twin.hosts = None
-        twin.shares = None if self.shares is None else self.shares.unlimited()
         return twin
 
     def fed(self, job: Needy) -> FreeGpus:
@@ -193,14 +187,7 @@ class FreeGpus:
 
         This, unless some machine lacks cores or memory: then a copy without `hosts`, and without
         the GPUs that it cannot feed. Its tree holds the GPUs that the empty cluster could feed.
-
-        For a job that asks for a share of a GPU, a copy with the one GPU on which it fits best
-        beside others, if there is any.
         """
-        if self.shares is not None and job.gpu_milli < GPU_MILLI:
-            partly_held = self._partly_held(self.shares, job)
-            if partly_held is not None:
-                return partly_held
         hosts = self.hosts
         if hosts is None:
             return self
@@ -211,19 +198,6 @@ class FreeGpus:
             same = tree is self.tree and all_fed
             hosts.known[key] = None if same or most is None else self._at_most(tree, most)
         return hosts.known[key] or self
-
-    def _partly_held(self, shares: FreeShares, job: Needy) -> FreeGpus | None:
-        """A copy in which only the GPU is free that has enough left for a job, and the least."""
-        for leaf in shares.fitting(job):
-            gpu = Placement((leaf,), (1,))
-            if self.hosts is None or self.hosts.shortage(gpu, job) is None:
-                if shares.nothing is None:
-                    machines = len(self.tree.levels[self.tree.machine])
-                    shares.nothing = self._at_most(self.tree, np.zeros(machines, np.int64))
-                only = shares.nothing.copy()
-                only._move(gpu, +1)
-                return only
-        return None
 
     def _at_most(self, tree: ClusterTree, per_machine: Amounts) -> FreeGpus:
         """A copy without `hosts`, in which no machine has more GPUs free than these.
@@ -237,7 +211,7 @@ class FreeGpus:
         twin.tree = tree
         twin._order = order = self._order if tree is self.tree else self._order.on(tree)
         twin.total = int(counts.sum())
-        twin.hosts = twin.shares = None
+        twin.hosts = None
         twin._levels = []
         for level in range(len(tree.levels)):
             if level:
@@ -394,34 +368,20 @@ class FreeGpus:
         """The first unit with at least `gpus` free, or None; `inside` as in `at_least`."""
         return next(self.at_least(level, gpus, inside), None)
 
-    def may_serve(self, demand: int) -> bool:
-        """Whether so many GPUs are free; if it is negative, so many thousandths of one."""
-        if demand >= 0:
-            return self.total >= demand
-        shares = self.shares
-        return self.total > 0 or (shares is not None and shares.has_room(-demand))
-
     def has(self, placement: Placement, job: Needy | None = None) -> bool:
-        """Whether every GPU of a placement is free, or enough of it for the job, and its machines
-        can feed the job."""
+        """Whether every GPU of a placement is free, and its machines can feed the job."""
         free = self._levels[0].counts
-        on_whole = self.shares is None or not self._beside_others(self.shares, placement, job)
-        if on_whole and any(
-            free[leaf] < count for leaf, count in zip(placement.leaves, placement.counts)
-        ):
+        if any(free[leaf] < count for leaf, count in zip(placement.leaves, placement.counts)):
             return False
         return self.hosts is None or job is None or self.hosts.shortage(placement, job) is None
 
     def claim(self, placement: Placement, job: Needy | None = None) -> None:
-        """Take the GPUs of a placement, or the job's share of it, and what it needs of `hosts`.
+        """Take the GPUs of a placement, and what the job needs of `hosts` there.
 
         Raises:
             PolicyError: a leaf does not exist or has too few free GPUs, or its machine too few
                 cores or too little memory; nothing is changed.
         """
-        if self.shares is not None and job is not None and job.gpu_milli < GPU_MILLI:
-            self._claim_share(self.shares, placement, job)
-            return
         free = self._levels[0].counts
         for leaf, count in zip(placement.leaves, placement.counts):
             if not 0 <= leaf < len(free) or count < 1 or free[leaf] < count:
@@ -434,22 +394,8 @@ class FreeGpus:
             self.hosts.claim(placement, job)
         self._move(placement, -1)
 
-    def _claim_share(self, shares: FreeShares, placement: Placement, job: Needy) -> None:
-        """`claim` for a job that asks for a share of a GPU: beside others, else of a free GPU."""
-        beside = shares.fits(placement.leaves[0], job)
-        if not beside:
-            self.claim(placement)
-        if self.hosts is not None:
-            try:
-                self.hosts.claim(placement, job)
-            except PolicyError:
-                if not beside:
-                    self.release(placement)
-                raise
-        shares.claim(placement.leaves[0], job)
-
     def release(self, placement: Placement, job: Needy | None = None) -> None:
-        """Give the GPUs of a placement back, or the job's share, and what it needed of `hosts`.
+        """Give the GPUs of a placement back, and what the job needed of `hosts` there.
 
         Raises:
             PolicyError: a leaf does not exist or fewer of its GPUs are held; nothing is changed.
@@ -464,17 +410,7 @@ class FreeGpus:
                 )
         if self.hosts is not None:
             self.hosts.release(placement, job)
-        if self.shares is not None and job is not None and job.gpu_milli < GPU_MILLI:
-            gone = self.shares.release(job)
-            if not gone:
-                return
         self._move(placement, +1)
-
-    def _beside_others(self, shares: FreeShares, placement: Placement, job: Needy | None) -> bool:
-        """Whether a job asks for a share of a GPU, and one of which others hold parts has it."""
-        if job is None or job.gpu_milli == GPU_MILLI:
-            return False
-        return shares.fits(placement.leaves[0], job)
 
     def _with_room(self, level: int, gpus: int) -> int:
         """The units with at least `gpus` free, as a bit set of their turns."""

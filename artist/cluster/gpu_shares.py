@@ -10,7 +10,7 @@ A job that asks for a MIG instance (`Job.mig`) gets it beside other instances wh
 else from a free GPU, which is in MIG mode from then on until its last instance ends. No other job
 shares such a GPU. Instances come and go one by one, and none moves.
 
-`FreeGpus.shares` keeps count in a run in which jobs ask for shares; in others it is None.
+`SharedGpus` are the free GPUs of a run in which jobs ask for shares. No other run knows of them.
 """
 
 from __future__ import annotations
@@ -18,49 +18,30 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TypeAlias
 
+import numpy as np
+
+from artist.cluster.free_gpus import FreeGpus, Unit
+from artist.cluster.host_resources import ANY_MEMORY, Needy
 from artist.cluster.mig import ALL, alike, best_start, free_starts, slices
+from artist.cluster.placement import Placement
+from artist.cluster.tree import ClusterTree
+from artist.cluster.visiting_order import VisitingOrder
+from artist.errors import PolicyError
 from artist.units import GPU_MILLI
-
-if TYPE_CHECKING:
-    from artist.cluster.free_gpus import FreeGpus
-
-
-class Sharing(Protocol):
-    """A job, as far as it may share a GPU (`artist/workload/job.py`)."""
-
-    @property
-    def id(self) -> str:
-        """Its name, of its own in a run."""
-
-    @property
-    def gpu_milli(self) -> int:
-        """Thousandths of each of its GPUs; `GPU_MILLI`: all."""
-
-    @property
-    def gpu_memory_mib(self) -> int:
-        """MiB of memory that it needs of each of its GPUs; 0: none are stated."""
-
-    @property
-    def mig(self) -> str:
-        """The profile of the MIG instance that it asks for; empty: none."""
-
-
-ANY_MEMORY = 2**62
-"""MiB: more than any GPU has."""
 
 _Gpu: TypeAlias = "tuple[int, int, int, int]"
 """What is left of a GPU, the turn of its machine, its leaf, and a number of its own."""
 
 
-def memory_of(jobs: Iterable[Sharing]) -> int:
+def memory_of(jobs: Iterable[Needy]) -> int:
     """MiB that some jobs need together on a GPU."""
     return sum(job.gpu_memory_mib for job in jobs)
 
 
 class FreeShares:
-    """What is left of GPUs of which jobs hold parts. It belongs to a `FreeGpus`.
+    """What is left of GPUs of which jobs hold parts. It belongs to a `SharedGpus`.
 
     `turns` are those of the machines of all leaves, `memory` is MiB of each of their GPUs (None:
     any), empty where it does not matter. `closed` are leaves of which no part is given away;
@@ -69,7 +50,7 @@ class FreeShares:
 
     __slots__ = (
         "_gpu_of", "_jobs", "_limited", "_made", "_ranked", "_slices", "_turns", "closed", "idle",
-        "memory", "nothing",
+        "memory",
     )  # fmt: skip
 
     def __init__(
@@ -87,17 +68,15 @@ class FreeShares:
         self._ranked: list[_Gpu] = []  # ascending
         self._gpu_of: dict[str, _Gpu] = {}
         # By number of the GPU: the jobs on it, in the order in which they came.
-        self._jobs: dict[int, tuple[Sharing, ...]] = {}
+        self._jobs: dict[int, tuple[Needy, ...]] = {}
         # By name: the memory slices of a job's MIG instance, a bit for each.
         self._slices: dict[str, int] = {}
         self._made = 0
-        # Free GPUs of the same cluster of which none is free, once they are asked for.
-        self.nothing: FreeGpus | None = None
 
     def copy(self) -> FreeShares:
         """An independent copy."""
         twin = FreeShares(self._turns, self.closed, self.memory)
-        twin.idle, twin._made, twin.nothing = self.idle, self._made, self.nothing
+        twin.idle, twin._made = self.idle, self._made
         twin._ranked = self._ranked[:]
         twin._gpu_of, twin._jobs = self._gpu_of.copy(), self._jobs.copy()
         twin._slices = self._slices.copy()
@@ -109,18 +88,18 @@ class FreeShares:
         twin._limited = False
         return twin
 
-    def has_room(self, milli: int) -> bool:
-        """Whether some GPU has so much left, be it of use or not."""
-        ranked = self._ranked
-        return any(gpu[2] not in self.closed for gpu in ranked[bisect_left(ranked, (milli,)) :])
+    @property
+    def most_left(self) -> int:
+        """The most that is left of a GPU, be it of use or not; 0 if there is none."""
+        return next((gpu[0] for gpu in reversed(self._ranked) if gpu[2] not in self.closed), 0)
 
-    def fitting(self, job: Sharing) -> Iterator[int]:
+    def fitting(self, job: Needy) -> Iterator[int]:
         """The leaves of the GPUs with room for a job, the fullest GPU first."""
         for gpu in self._ranked[bisect_left(self._ranked, (job.gpu_milli,)) :]:
             if gpu[2] not in self.closed and self._takes(gpu, job):
                 yield gpu[2]
 
-    def fits(self, leaf: int, job: Sharing) -> bool:
+    def fits(self, leaf: int, job: Needy) -> bool:
         """Whether some GPU of a leaf has room for a job."""
         return self._best(leaf, job) is not None
 
@@ -133,11 +112,11 @@ class FreeShares:
         there = [gpu for gpu in ranked if gpu[2] == leaf and not self._jobs[gpu[3]][0].mig]
         return max(map(self._memory_left, there), default=None)
 
-    def instance(self, job: Sharing) -> int:
+    def instance(self, job: Needy) -> int:
         """The memory slices of a job's MIG instance, a bit for each; 0 if it has none."""
         return self._slices.get(job.id, 0)
 
-    def claim(self, leaf: int, job: Sharing) -> bool:
+    def claim(self, leaf: int, job: Needy) -> bool:
         """Give a job its part of a GPU of a leaf. Whether that is one that was free before."""
         gpu = self._best(leaf, job)
         if fresh := gpu is None:
@@ -154,7 +133,7 @@ class FreeShares:
         self._keep(gpu, -job.gpu_milli)
         return fresh
 
-    def release(self, job: Sharing) -> bool:
+    def release(self, job: Needy) -> bool:
         """Take a job's part back. Whether its GPU is free now."""
         gpu = self._gpu_of.pop(job.id)
         self._slices.pop(job.id, None)
@@ -168,28 +147,28 @@ class FreeShares:
         self._keep(gpu, job.gpu_milli)
         return False
 
-    def leaf_of(self, job: Sharing) -> int | None:
+    def leaf_of(self, job: Needy) -> int | None:
         """The leaf of a job's GPU; None if it holds no part of one."""
         gpu = self._gpu_of.get(job.id)
         return None if gpu is None else gpu[2]
 
-    def beside(self, job: Sharing) -> list[str]:
+    def beside(self, job: Needy) -> list[str]:
         """The names of the other jobs on a job's GPU, in the order in which they came."""
         there = self._jobs[self._gpu_of[job.id][3]]
         return [other.id for other in there if other.id != job.id]
 
-    def gpus(self) -> Mapping[tuple[int, int], tuple[int, Sequence[Sharing]]]:
+    def gpus(self) -> Mapping[tuple[int, int], tuple[int, Sequence[Needy]]]:
         """Leaf and number of each GPU: what is left of it, and the jobs on it."""
         return {(leaf, made): (left, self._jobs[made]) for left, _, leaf, made in self._ranked}
 
-    def _best(self, leaf: int, job: Sharing) -> _Gpu | None:
+    def _best(self, leaf: int, job: Needy) -> _Gpu | None:
         ranked = self._ranked
         for index in range(bisect_left(ranked, (job.gpu_milli,)), len(ranked)):
             if ranked[index][2] == leaf and self._takes(ranked[index], job):
                 return ranked[index]
         return None
 
-    def _takes(self, gpu: _Gpu, job: Sharing) -> bool:
+    def _takes(self, gpu: _Gpu, job: Needy) -> bool:
         """Whether a GPU that has enough left takes a job."""
         if not self._limited:
             return True
@@ -221,3 +200,105 @@ class FreeShares:
         insort(self._ranked, gpu)
         for job in self._jobs[made]:
             self._gpu_of[job.id] = gpu
+
+
+class SharedGpus(FreeGpus):
+    """The free GPUs of a run in which jobs ask for shares; no GPU of which jobs hold some is free.
+
+    Of the leaves in `closed` no share is given away.
+    """
+
+    __slots__ = ("_nothing", "shares")
+
+    def __init__(
+        self, tree: ClusterTree, visiting_order: VisitingOrder | None, closed: Collection[int]
+    ) -> None:
+        super().__init__(tree, visiting_order)
+        turns, machines = self._order.turns[tree.machine], tree.machine_of
+        stated = () if tree.hosts is None else tree.hosts.gpu_memory_mib
+        memory = [stated[x] for x in machines] if stated else []
+        self.shares = FreeShares([turns[x] for x in machines], closed, memory)
+        # The same GPUs of which none is free, once they are asked for.
+        self._nothing: FreeGpus | None = None
+
+    def copy(self) -> SharedGpus:
+        """An independent copy."""
+        twin = SharedGpus.__new__(SharedGpus)
+        FreeGpus.become(twin, super().copy())
+        twin.shares, twin._nothing = self.shares.copy(), self._nothing
+        return twin
+
+    def become(self, other: FreeGpus) -> None:
+        """Be as another, which is of no use from then on."""
+        super().become(other)
+        assert isinstance(other, SharedGpus)
+        self.shares = other.shares
+
+    @property
+    def room(self) -> int:
+        """The largest demand that it might serve."""
+        return self.total or self.shares.most_left - GPU_MILLI
+
+    def fits_one(self, level: int, gpus: int, inside: Unit | None = None) -> bool:
+        """Whether some unit has so many GPUs free, or might serve the demand for a share."""
+        return super().fits_one(level, gpus, inside) if gpus > 0 else self.room >= gpus
+
+    def unfed(self) -> SharedGpus:
+        """The same free GPUs as if cores, memory and MIG modes did not matter."""
+        twin = copy(self)
+        twin.hosts, twin.shares = None, self.shares.unlimited()
+        return twin
+
+    def fed(self, job: Needy) -> FreeGpus:
+        """The free GPUs that a job could use. Of a share: the one GPU on which it fits best beside
+        others, if there is any."""
+        beside = self._beside(job) if job.is_share else None
+        return super().fed(job) if beside is None else beside
+
+    def _beside(self, job: Needy) -> FreeGpus | None:
+        """A copy in which only the GPU is free that has enough left for a job, and the least."""
+        for leaf in self.shares.fitting(job):
+            gpu = Placement((leaf,), (1,))
+            if self.hosts is None or self.hosts.shortage(gpu, job) is None:
+                if self._nothing is None:
+                    machines = len(self.tree.levels[self.tree.machine])
+                    self._nothing = self._at_most(self.tree, np.zeros(machines, np.int64))
+                only = self._nothing.copy()
+                only._move(gpu, +1)
+                return only
+        return None
+
+    def has(self, placement: Placement, job: Needy | None = None) -> bool:
+        """Whether every GPU of a placement is free, or enough of it for the job, and its machines
+        can feed the job."""
+        if job is None or not job.is_share or not self.shares.fits(placement.leaves[0], job):
+            return super().has(placement, job)
+        return self.hosts is None or self.hosts.shortage(placement, job) is None
+
+    def claim(self, placement: Placement, job: Needy | None = None) -> None:
+        """Take GPUs, or a share: beside others, else of a free GPU."""
+        if job is None or not job.is_share:
+            super().claim(placement, job)
+            return
+        leaf = placement.leaves[0]
+        beside = self.shares.fits(leaf, job)
+        if not beside:
+            super().claim(placement)
+        if self.hosts is not None:
+            try:
+                self.hosts.claim(placement, job)
+            except PolicyError:
+                if not beside:
+                    super().release(placement)
+                raise
+        self.shares.claim(leaf, job)
+
+    def release(self, placement: Placement, job: Needy | None = None) -> None:
+        """Give GPUs or a share back."""
+        if job is None or not job.is_share:
+            super().release(placement, job)
+            return
+        if self.hosts is not None:
+            self.hosts.release(placement, job)
+        if self.shares.release(job):
+            super().release(placement)

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from artist.cluster.gpu_shares import ANY_MEMORY, Sharing
 from artist.cluster.mig import NAMES, PROFILES
 from artist.cluster.placement import Placement, machine_counts
 from artist.errors import PolicyError
@@ -33,8 +32,12 @@ if TYPE_CHECKING:
 Amounts: TypeAlias = npt.NDArray[np.int64]
 
 
-class Needy(Sharing, Protocol):
-    """A job, as far as its machines must feed it (`artist/workload/job.py`)."""
+class Needy(Protocol):
+    """A job, as far as GPUs and their machines must feed it (`artist/workload/job.py`)."""
+
+    @property
+    def id(self) -> str:
+        """Its name, of its own in a run."""
 
     @property
     def gpus(self) -> int:
@@ -48,10 +51,29 @@ class Needy(Sharing, Protocol):
     def memory_mib(self) -> int:
         """MiB of memory that it needs in all; 0: none are stated."""
 
+    @property
+    def gpu_milli(self) -> int:
+        """Thousandths of each of its GPUs; `GPU_MILLI`: all."""
+
+    @property
+    def is_share(self) -> bool:
+        """Whether these are not all."""
+
+    @property
+    def gpu_memory_mib(self) -> int:
+        """MiB of memory that it needs of each of its GPUs; 0: none are stated."""
+
+    @property
+    def mig(self) -> str:
+        """The profile of the MIG instance that it asks for; empty: none."""
+
 
 Need: TypeAlias = "tuple[int, int, int, int, str]"
 """What jobs have in common that can use the same GPUs: cores and memory in all, GPUs, and of each
 memory and MIG profile."""
+
+ANY_MEMORY = 2**62
+"""MiB: more than any GPU has."""
 
 _ANY_NUMBER = 2**31
 """GPUs: more than any machine has."""

@@ -1,4 +1,4 @@
-"""A policy's answer: checked before anything changes, then its GPUs change hands together.
+"""A policy's answer: checked before anything changes. `Holdings.exchange` moves its GPUs.
 
 An unlawful decision is an error that names the job and the value. It is never repaired.
 `artist.contract.readable_answer` has checked what needs neither the jobs nor the cluster.
@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.kinds import kinds_of
 from artist.cluster.placement import Placement
 from artist.contract import Decision, Fetch, Hold, Migrate, Preempt, SetBatch, Start, Wait, Wake
 from artist.engine.holdings import Holdings
 from artist.engine.job_state import JobState
 from artist.errors import PolicyError
-from artist.units import GPU_MILLI, LAST_TICK, Tick
+from artist.units import LAST_TICK, Tick
 from artist.workload.goodput import Batch
 from artist.workload.job import Job
 
@@ -234,46 +233,3 @@ def _check_waits(
                 f"job {state.job.id!r} waits until {wait.until}, which is not after now ({now})"
             )
         answer.wait_reasons.append((state, wait))
-
-
-def exchange(free: FreeGpus, answer: CheckedAnswer) -> None:
-    """Release the GPUs that the answer takes from jobs, then claim those that it gives to jobs.
-
-    Raises:
-        PolicyError: a GPU to be claimed is not free, or its machine cannot feed it; no GPU has
-            changed hands then.
-    """
-    leaving = [*answer.preempted, *answer.moved]
-    before = None
-    if free.shares is not None and any(x.job.gpu_milli < GPU_MILLI for x in leaving):
-        before = free.copy()  # given back and claimed again, a share may lie elsewhere
-    elif any(state.beside for state in leaving):
-        leaving = _last_to_leave(leaving)
-    released = [(state.placement, state.job) for state in leaving if state.placement]
-    for placement, job in released:
-        free.release(placement, job)
-    placed = answer.placed
-    if answer.beside:
-        placed = [one for one in placed if one[0].handle not in answer.beside]
-    for index, (state, placement) in enumerate(placed):
-        try:
-            free.claim(placement, state.job)
-        except PolicyError as cause:
-            if before is not None:
-                free.become(before)
-            else:
-                for other, claimed in placed[:index]:
-                    free.release(claimed, other.job)
-                for held, job in released:
-                    free.claim(held, job)
-            raise PolicyError(f"job {state.job.id!r}: {cause}") from None
-
-
-def _last_to_leave(leaving: Sequence[JobState]) -> list[JobState]:
-    """Of jobs that leave their GPUs those that release them: one of all that share them, and none
-    where another one stays.
-    """
-    handles = {state.handle for state in leaving}
-    return [
-        state for state in leaving if all(x in handles and state.handle < x for x in state.beside)
-    ]

@@ -6,16 +6,14 @@ At every instant, for every leaf of the cluster tree,
 
 The GPUs of one leaf are alike, so a job holds a number of them (`Placement`). Jobs that share GPUs
 hold the same ones, all of them (`JobState.beside`); these count once, and are free once the last of
-the jobs has left. So do jobs that ask for shares of a GPU: each holds its share, and of a GPU
-
-    idle + sum of the shares held = 1        (in thousandths, `FreeGpus.shares`)
-
-`outages.py` moves GPUs out of service and back.
+the jobs has left. `shared_holdings.py` is for jobs that ask for shares of a GPU, `outages.py` moves
+GPUs out of service and back.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, ClassVar
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.host_resources import FreeHosts
@@ -23,17 +21,23 @@ from artist.cluster.tree import ClusterTree
 from artist.cluster.visiting_order import VisitingOrder
 from artist.engine.job_state import JobState
 from artist.errors import PolicyError
-from artist.units import GPU_MILLI, Tick
+from artist.units import Tick
 from artist.workload.job import Job
+
+if TYPE_CHECKING:
+    from artist.engine.answers import CheckedAnswer
 
 
 class Holdings:
     """The jobs in the system, and the GPUs of the cluster by who has them."""
 
     __slots__ = (
-        "_gpus", "_handles", "free", "jobs", "kept_out", "on_notice", "running", "sharing", "tree",
+        "_gpus", "arrives", "free", "jobs", "kept_out", "on_notice", "running", "sharing", "tree",
         "waiting", "withdrawn",
     )  # fmt: skip
+
+    gpu_parts: ClassVar = 1
+    """In what parts of a GPU `gpus_held` counts."""
 
     def __init__(
         self, tree: ClusterTree, jobs: Sequence[Job], visiting_order: VisitingOrder | None
@@ -41,6 +45,8 @@ class Holdings:
         self.tree = tree
         self.jobs = jobs
         self._gpus = tree.gpus
+        self.arrives: Callable[[Job, int, Tick], JobState] = JobState
+        """The state of a job with a handle that arrives."""
         self.free = FreeGpus(tree, visiting_order)
         if tree.hosts is not None and any(
             job.cpu_milli or job.memory_mib or job.gpu_memory_mib or job.mig for job in jobs
@@ -58,19 +64,6 @@ class Holdings:
         """Of the withdrawn GPUs those that only a notice keeps out, by leaf (`notices.py`)."""
         self.sharing: dict[int, None] = {}
         """Handles of the running jobs that hold a share of a GPU."""
-        self._handles: dict[str, int] = {}
-        if any(job.gpu_milli < GPU_MILLI for job in jobs):
-            self.free.share(self.on_notice)
-            self._handles = {job.id: handle for handle, job in enumerate(jobs)}
-
-    def others(self, state: JobState) -> list[int]:
-        """Handles of the jobs on the GPU of which a job holds a share."""
-        assert self.free.shares is not None
-        return [self._handles[name] for name in self.free.shares.beside(state.job)]
-
-    def handle(self, name: str) -> int:
-        """The handle of a job, in a run in which jobs ask for shares."""
-        return self._handles[name]
 
     def join(self, state: JobState, host: JobState) -> None:
         """From now on a job shares the GPUs of another one and of those beside it."""
@@ -89,17 +82,37 @@ class Holdings:
 
     @property
     def gpus_held(self) -> int:
-        """GPUs that some job holds; in thousandths where jobs hold shares (`gpu_parts`)."""
+        """GPUs that some job holds, in `gpu_parts`."""
         held = self._gpus - self.free.total
-        if self.withdrawn:
-            held -= sum(self.withdrawn.values())
-        shares = self.free.shares
-        return held if shares is None else held * GPU_MILLI - shares.idle
+        return held - sum(self.withdrawn.values()) if self.withdrawn else held
 
-    @property
-    def gpu_parts(self) -> int:
-        """In what parts of a GPU `gpus_held` counts."""
-        return 1 if self.free.shares is None else GPU_MILLI
+    def exchange(self, answer: CheckedAnswer) -> None:
+        """Release the GPUs that an answer takes from jobs, then claim those that it gives to jobs.
+
+        Raises:
+            PolicyError: a GPU to be claimed is not free, or its machine cannot feed it; no GPU has
+                changed hands then.
+        """
+        free, leaving = self.free, [*answer.preempted, *answer.moved]
+        for state in leaving:
+            if state.beside:
+                leaving = _last_to_leave(leaving)
+                break
+        released = [(state.placement, state.job) for state in leaving if state.placement]
+        for placement, job in released:
+            free.release(placement, job)
+        placed = answer.placed
+        if answer.beside:
+            placed = [one for one in placed if one[0].handle not in answer.beside]
+        for index, (state, placement) in enumerate(placed):
+            try:
+                free.claim(placement, state.job)
+            except PolicyError as cause:
+                for other, claimed in placed[:index]:
+                    free.release(claimed, other.job)
+                for held, job in released:
+                    free.claim(held, job)
+                raise PolicyError(f"job {state.job.id!r}: {cause}") from None
 
     def waiting_job(self, handle: int) -> JobState:
         """A waiting job.
@@ -127,3 +140,13 @@ class Holdings:
         if job is None:
             raise PolicyError(f"{self.name(handle)} is not {condition}")
         return job
+
+
+def _last_to_leave(leaving: Sequence[JobState]) -> list[JobState]:
+    """Of jobs that leave their GPUs those that release them: one of all that share them, and none
+    where another one stays.
+    """
+    handles = {state.handle for state in leaving}
+    return [
+        state for state in leaving if all(x in handles and state.handle < x for x in state.beside)
+    ]

@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 
 from artist.cluster.free_gpus import FreeGpus
-from artist.cluster.gpu_shares import FreeShares, Sharing, memory_of
-from artist.cluster.host_resources import FreeHosts
+from artist.cluster.gpu_shares import FreeShares, memory_of
+from artist.cluster.host_resources import FreeHosts, Needy
 from artist.cluster.kinds import several_kinds
 from artist.cluster.mig import ALL, alike, slices
 from artist.cluster.placement import machine_counts
@@ -18,6 +18,7 @@ from artist.cluster.tree import ClusterTree, gpus_by_kind
 from artist.engine.holdings import Holdings
 from artist.engine.job_state import PARTS, JobState
 from artist.engine.rows import PlacementRow, Rows
+from artist.engine.shared_holdings import SharedHoldings
 from artist.errors import InvariantError
 from artist.units import GPU_MILLI, Tick
 
@@ -62,9 +63,9 @@ def check(holdings: Holdings) -> None:
 
 def _check_shares(holdings: Holdings) -> None:
     """Of every GPU of which jobs hold shares: what they hold + what is left = 1."""
-    shares = holdings.free.shares
-    if shares is None:
+    if not isinstance(holdings, SharedHoldings):
         return
+    shares = holdings.shared.shares
     held: set[str] = set()
     idle = 0
     memory = shares.memory
@@ -89,7 +90,7 @@ def _check_shares(holdings: Holdings) -> None:
         raise InvariantError("what is left of GPUs does not add up")
 
 
-def _check_instances(jobs: Sequence[Sharing], shares: FreeShares) -> None:
+def _check_instances(jobs: Sequence[Needy], shares: FreeShares) -> None:
     """Of a GPU in MIG mode: instances begin where they may, and no slice belongs to two."""
     held = 0
     for job in jobs:

@@ -32,16 +32,16 @@ class JobState:
     - `checkpoint` says when it writes its state, `checkpoint_s` what that adds to an iteration.
     - `failures_in_a_row` counts the failures that stopped it since it last saved any work.
     - `productive_from` is when a restart or a hold ends. Time before it counts as stalled.
+    - `kept` is the work (`Progress.work`) with which it lost GPUs last.
     - `stays_in_vain` counts the stays in a row of which no iteration was kept.
     """
 
     __slots__ = (
-        "_batch", "_beside", "_ceded", "_done", "_gpu_ticks", "_own", "_run_ticks", "_saved",
-        "arrival", "batch", "beside", "checkpoint", "checkpoint_s", "entered", "epoch", "failures",
-        "failures_in_a_row", "finish", "first_start",
-        "former_placement", "gpus", "handle", "interval_start", "job", "lease_due", "migrations",
-        "placement", "preemptions", "productive_from", "progress", "rate", "started",
-        "stays_in_vain", "tier", "told", "turn",
+        "_batch", "_beside", "_ceded", "_gpu_ticks", "_run_ticks", "_saved", "arrival", "batch",
+        "beside", "checkpoint", "checkpoint_s", "entered", "epoch", "failures", "failures_in_a_row",
+        "finish", "first_start", "former_placement", "gpus", "handle", "interval_start", "job",
+        "kept", "lease_due", "migrations", "placement", "preemptions", "productive_from",
+        "progress", "rate", "started", "stays_in_vain", "tier", "told", "turn",
     )  # fmt: skip
 
     def __init__(self, job: Job, handle: int, arrival: Tick) -> None:
@@ -71,7 +71,7 @@ class JobState:
         self.failures = 0
         self.failures_in_a_row = 0
         self.stays_in_vain = 0
-        self._done = 0  # iterations when the stay began
+        self.kept = 0
         self._saved = 0
         self.checkpoint = NO_CHECKPOINT
         self.checkpoint_s = 0.0
@@ -81,8 +81,6 @@ class JobState:
         self._beside: tuple[int, ...] = ()
         # What others attained of the GPUs that it held, in parts of a GPU-tick: whole numbers.
         self._ceded = 0
-        # Its own parts of a GPU-tick, if it asks for a share of a GPU; else 0.
-        self._own = PARTS * job.gpu_milli // GPU_MILLI if job.gpu_milli < GPU_MILLI else 0
 
     def run_ticks(self, now: Tick) -> Tick:
         """Time for which it has held GPUs."""
@@ -92,14 +90,14 @@ class JobState:
     def service_gpu_ticks(self, now: Tick) -> int:
         """GPUs x time held, less what others on them attained."""
         held = self._gpu_ticks + (now - self.started) * self.gpus
-        if self._ceded or self._beside or self._own:
+        if self._ceded or self._beside:
             held -= -(-(self._ceded + self._cedes(now)) // PARTS)
         return held
 
     def _cedes(self, now: Tick) -> int:
-        """What others have attained of its GPUs in this interval, or nobody."""
-        own = self._own or PARTS // (1 + len(self._beside))
-        return (now - self.interval_start) * self.gpus * (PARTS - own)
+        """What others have attained of its GPUs in this interval."""
+        jobs = 1 + len(self._beside)
+        return (now - self.interval_start) * self.gpus * (PARTS - PARTS // jobs)
 
     @property
     def regrouped(self) -> bool:
@@ -127,7 +125,6 @@ class JobState:
         self.started = self.interval_start = now
         self.rate = None
         self.productive_from = now + restart
-        self._done = self.progress.done(now)
         self.progress.start(self.productive_from)
         if self.first_start is None:
             self.first_start = now
@@ -135,8 +132,6 @@ class JobState:
     def unplace(self, now: Tick) -> None:
         """Give the GPUs back; the interval's row is already written."""
         assert self.placement is not None  # only running jobs get here
-        done = self.progress.done(now)
-        self.stays_in_vain = 0 if done > self._done else self.stays_in_vain + 1
         held = now - self.started
         self._run_ticks += held
         self._gpu_ticks += held * self.gpus
@@ -186,7 +181,7 @@ class JobState:
             lost = self.progress.stop() if drops else 0
         stalled = max(0, min(now, self.productive_from) - start)
         beside = self._beside
-        if beside or self._own:
+        if beside:
             self._ceded += self._cedes(now)
         self.interval_start = now
         if now == start and not drops:
@@ -210,7 +205,6 @@ class JobState:
             beside,
             self._batch,
             rate.stretch,
-            self.job.gpu_milli,
         )
 
     def schedule(self, queue: EventQueue, now: Tick, *, leased: bool) -> None:
@@ -224,7 +218,7 @@ class JobState:
         progress, handle, epoch, rate = self.progress, self.handle, self.epoch, self.rate
         self.finish = finish = progress.finish()
         queue.push(finish, FINISH, handle, epoch)
-        if leased and not self._own:  # who asks for a share keeps it
+        if leased:
             self.schedule_lease(queue)
         if rate.until_iteration is not None:
             until = progress.reach(rate.until_iteration)

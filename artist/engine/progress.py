@@ -65,15 +65,18 @@ def check_rate(rate: Any) -> None:
 
 
 class Progress:
-    """Position of one job. Call `settle` before every change of rate or placement."""
+    """Position of one job. Call `settle` before every change of rate or placement.
+
+    `work` is that of the whole iterations at the anchor, in units of 2**-44 of a submitted one.
+    """
 
     __slots__ = (
-        "_anchor", "_den", "_done", "_num", "_phase", "_total", "_work", "saved_work",
+        "_anchor", "_den", "_num", "_phase", "_total", "_work", "saved_work", "work",
     )  # fmt: skip
 
     def __init__(self, iterations: int) -> None:
         self._total = iterations << _WORK_BITS
-        self._done = 0
+        self.work = 0
         self._phase = 0
         self._anchor: Tick = 0
         self._num = 1
@@ -95,7 +98,7 @@ class Progress:
     def start(self, at: Tick) -> None:
         """A new iteration begins at this tick, and all before it is saved. Call `set_rate` next."""
         self._anchor = at
-        self.saved_work.start_stay(self._done)
+        self.saved_work.start_stay(self.work)
 
     def settle(self, now: Tick) -> int:
         """Move the anchor to `now`; return the iterations completed since the last `settle`."""
@@ -104,11 +107,11 @@ class Progress:
         saved = self.saved_work
         # Before the anchor moves: the tick of a checkpoint is counted from it.
         if at := saved.last_among(whole):
-            saved.done = min(self._done + at * self._work, self._total)
+            saved.done = min(self.work + at * self._work, self._total)
             saved.unsaved = now - self._tick_of(at)
         else:
             saved.unsaved += max(0, now - self._anchor)
-        self._done = min(self._done + whole * self._work, self._total)
+        self.work = min(self.work + whole * self._work, self._total)
         self._phase = position & _PHASE_MASK
         self._anchor = max(self._anchor, now)
         return whole
@@ -118,7 +121,7 @@ class Progress:
 
         Returns the ticks of work lost, those of checkpoints that were being written included.
         """
-        self._done = self.saved_work.done
+        self.work = self.saved_work.done
         self._phase = self._den = 0
         return self.saved_work.fall_back()
 
@@ -139,7 +142,7 @@ class Progress:
     def done(self, now: Tick) -> int:
         """Whole submitted iterations completed at `now`."""
         whole = self._position(now) >> _PHASE_BITS
-        return min(self._done + whole * self._work, self._total) >> _WORK_BITS
+        return min(self.work + whole * self._work, self._total) >> _WORK_BITS
 
     def phase(self, now: Tick) -> float:
         """The part of the iteration in progress that is done at `now`, from 0 to below 1."""
@@ -148,7 +151,7 @@ class Progress:
     @property
     def complete(self) -> bool:
         """Whether all iterations are done (at the anchor)."""
-        return self._done >= self._total
+        return self.work >= self._total
 
     def finish(self) -> Tick:
         """When the last iteration ends at the present rate."""
@@ -184,7 +187,7 @@ class Progress:
 
     def _missing(self, work: int) -> int:
         """Iterations at the present rate, the one in progress included, until `work` is done."""
-        return max(0, -(-(work - self._done) // self._work))
+        return max(0, -(-(work - self.work) // self._work))
 
     def _tick_of(self, whole: int) -> Tick:
         """When `whole` iterations after the last settled whole one are complete."""

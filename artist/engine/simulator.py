@@ -44,7 +44,7 @@ from artist.contract import (
 )
 from artist.contract.readable_answer import readable
 from artist.engine import invariants, outages
-from artist.engine.answers import checked, exchange
+from artist.engine.answers import checked
 from artist.engine.events import (
     ARRIVAL,
     FINISH,
@@ -72,10 +72,11 @@ from artist.engine.rows import (
     Rows,
     WaitRow,
 )
+from artist.engine.shared_holdings import SharedHoldings
 from artist.engine.what_if import finishes
 from artist.errors import InvariantError, PolicyError, TraceError
 from artist.garbage_collector import many_objects
-from artist.units import GPU_MILLI, LAST_TICK, SHORTEST_LEASE_S, Tick, counted, ticks
+from artist.units import LAST_TICK, SHORTEST_LEASE_S, Tick, counted, ticks
 from artist.workload.job import Job
 
 # How many failures in a row may stop a job that has saved nothing between them.
@@ -124,9 +125,11 @@ class Simulator:
         self._jobs = jobs
         self._rates = rates
         self._check = check
-        self._holdings = Holdings(tree, jobs, visiting_order)
-        self.rows.timeline.gpu_parts = self._holdings.gpu_parts
-        if jobs_per_gpu > 1 and self._holdings.free.shares is not None:
+        shared = any(job.is_share for job in jobs)
+        holdings = SharedHoldings if shared else Holdings
+        self._holdings = holdings(tree, jobs, visiting_order)
+        self.rows.timeline.gpu_parts = holdings.gpu_parts
+        if jobs_per_gpu > 1 and shared:
             raise PolicyError(
                 "jobs ask for shares of GPUs, and the policy lets jobs share whole ones "
                 "(jobs_per_gpu); leave one of them out"
@@ -211,25 +214,26 @@ class Simulator:
 
     def view(self) -> ClusterView:
         """The question that is being asked."""
-        links, on_notice = self._rates.links, self._holdings.on_notice
+        holdings, rates = self._holdings, self._rates
+        links, on_notice = rates.links, holdings.on_notice
         if links is not NO_SHARED_LINKS:
             gone = [handle for handle, state in self._changed.items() if state.placement is None]
             links = LinksNow(links, dict.fromkeys(gone))
         return ClusterView(
             self.now,
-            self._holdings.free,
-            MappingProxyType(self._holdings.waiting),
-            MappingProxyType(self._holdings.running),
+            holdings.free,
+            MappingProxyType(holdings.waiting),
+            MappingProxyType(holdings.running),
             self._entered,
             self._lease_ended,
             self._finished,
-            self._rates.alone,
+            rates.alone,
             links,
             self._what_if,
             None,
             MappingProxyType(on_notice) if on_notice else NOBODY_ON_NOTICE,
-            kept=self._holdings.sharing.keys(),
-            slowdown=getattr(self._rates, "slowdown", as_if_alone),
+            kept=holdings.sharing,
+            slowdown=getattr(rates, "slowdown", as_if_alone),
         )
 
     def _what_if(
@@ -381,8 +385,9 @@ class Simulator:
         )
 
     def _arrive(self, handle: int) -> None:
-        state = JobState(self._jobs[handle], handle, self.now)
-        self._holdings.waiting[handle] = state
+        holdings = self._holdings
+        state = holdings.arrives(self._jobs[handle], handle, self.now)
+        holdings.waiting[handle] = state
         self._entered.append(state)
         self._asking = True
         self._schedule_arrival()
@@ -457,7 +462,7 @@ class Simulator:
             )
         # The last step that can refuse the answer. Nothing has changed until here, so the question
         # may be answered again.
-        exchange(holdings.free, answer)
+        holdings.exchange(answer)
         self._wakes += len(answer.wakes)
         self._entered, self._finished = [], []
         if answer.placed or answer.preempted or answer.holds or answer.batches:
@@ -493,11 +498,6 @@ class Simulator:
         restart = 0 if state.first_start is None else ticks(state.job.restart_s)
         self._holdings.waiting.pop(state.handle, None)
         self._holdings.running[state.handle] = state
-        if state.job.gpu_milli < GPU_MILLI:
-            self._holdings.sharing[state.handle] = None
-            # Of those that come with it only the ones that are placed already.
-            there = [x for x in self._holdings.others(state) if x in self._holdings.running]
-            host = self._holdings.running[there[0]] if there else None
         if host is not None:
             self._holdings.join(state, host)
             self._regrouped(state.beside)
@@ -510,7 +510,7 @@ class Simulator:
 
     def _release(self, state: JobState) -> None:
         """Free the GPUs of a running job, unless others hold them too; or its share of one."""
-        if not state.beside or state.job.gpu_milli < GPU_MILLI:
+        if not state.beside or state.job.is_share:
             assert state.placement is not None  # running jobs have GPUs
             self._holdings.free.release(state.placement, state.job)
 
@@ -527,18 +527,21 @@ class Simulator:
             self._holdings.part(state)
         state.unplace(self.now)
         del self._holdings.running[state.handle]
-        if state.job.gpu_milli < GPU_MILLI:
-            del self._holdings.sharing[state.handle]
-        if reason is MIGRATED:
-            state.migrations += 1
-        elif reason is not FINISHED:  # an outage, too, takes the job's GPUs from it
-            state.preemptions += 1
+        if reason is not FINISHED:
+            if reason is MIGRATED:
+                state.migrations += 1
+            else:  # an outage, too, takes the job's GPUs from it
+                state.preemptions += 1
             if reason is FAILED:
                 state.note_failure()
                 if state.failures_in_a_row > MOST_FAILURES_IN_A_ROW:
                     raise self._never_done(state)
-        if state.stays_in_vain > MOST_STAYS_IN_VAIN:
-            raise self._in_vain(state)
+            if (work := state.progress.work) > state.kept:
+                state.kept, state.stays_in_vain = work, 0
+            else:
+                state.stays_in_vain += 1
+                if state.stays_in_vain > MOST_STAYS_IN_VAIN:
+                    raise self._in_vain(state)
         self._changed[state.handle] = state
 
     def _cancel(self, state: JobState, note: str) -> None:

@@ -181,7 +181,7 @@ class Classic(BasePolicy):
     def _possible(self, free: FreeGpus, gpus: int) -> bool:
         """Whether a job of so many GPUs may get them."""
         possible = self._placer.possible(free, gpus)
-        if not possible and self._refusals is not None and free.total >= gpus > 0:
+        if not possible and self._refusals is not None and free.total >= gpus:
             self._refusals.drops(gpus)
         return possible
 

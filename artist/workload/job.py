@@ -70,12 +70,17 @@ class Job:
     # How fast it makes progress with any batch on any GPUs; None: the batch never changes, and
     # more GPUs are as much faster as they are more (`artist/estimates/goodput_table.py`).
     goodput: Goodput | None = None
+    # What it asks of the free GPUs, in one order (`FreeGpus.room`): from 1 on, so many GPUs; below
+    # 0, a share, by how many thousandths less than a GPU.
+    demand: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.gpus_min is _AS_GPUS:
             object.__setattr__(self, "gpus_min", self.gpus)
         if self.gpus_max is _AS_GPUS:
             object.__setattr__(self, "gpus_max", self.gpus)
+        short = self.gpu_milli - GPU_MILLI
+        object.__setattr__(self, "demand", short or self.gpus)
 
     @property
     def cpu_cores(self) -> float | None:
@@ -88,9 +93,14 @@ class Job:
         return self.memory_mib / GIB_MIB or None
 
     @property
+    def is_share(self) -> bool:
+        """Whether it asks for a share of a GPU, not for whole ones."""
+        return self.gpu_milli < GPU_MILLI
+
+    @property
     def gpu_share(self) -> float | None:
         """Share of its GPU that it asks for; None if it asks for whole GPUs."""
-        return self.gpu_milli / GPU_MILLI if self.gpu_milli < GPU_MILLI else None
+        return self.gpu_milli / GPU_MILLI if self.is_share else None
 
     @property
     def gpu_memory_gib(self) -> float | None:

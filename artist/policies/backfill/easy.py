@@ -34,7 +34,7 @@ from artist.policies.shared.placers import placer
 from artist.policies.shared.ranking import ORDERS, RankedQueue
 from artist.policies.shared.refusals import one_unit, too_little
 from artist.policies.shared.usable import lacking, usable_by
-from artist.units import GPU_MILLI, Tick
+from artist.units import Tick
 from artist.workload.job import Job
 
 
@@ -61,22 +61,21 @@ class Easy(BasePolicy):
         for job in view.entered:
             self._queue.add(job, self._rank(job, view.now))
             self._told.pop(job.handle, None)
-        if self._queue.first(view.free.total) is None:
-            return ()  # every waiting job wants more GPUs than are free
+        room = view.free.room
+        if self._queue.first(room) is None:
+            return ()  # every waiting job asks for more than is left
         free = view.free.copy()
         starts: dict[int, Placement] = {}
         waits: list[Decision] = []
         head: _Head | None = None
 
-        def possible(gpus: int) -> bool:
-            return head is None or free.may_serve(gpus)
+        def possible(demand: int) -> bool:
+            return head is None or room >= demand
 
         for _, job in self._queue.walk(possible):
             placement = self._place(job.job, free)
             if placement is None:
-                if free.total >= job.job.gpus or (
-                    free.shares is not None and free.shares.has_room(job.job.gpu_milli)
-                ):
+                if room >= job.job.demand:
                     waits += self._tell_misfit(view, job, free)
                 if head is None:
                     head = self._reserve(view, job, free, starts)
@@ -84,6 +83,7 @@ class Easy(BasePolicy):
                 self._expected_end(view, job, placement), placement, job.job
             ):
                 free.claim(placement, job.job)
+                room = free.room
                 starts[job.handle] = placement
             else:
                 waits += self._tell_reserved(job, head)
@@ -109,8 +109,7 @@ class Easy(BasePolicy):
         for handle, running in view.running.items():
             # A share is kept until its job ends, and no longer.
             if running.placement is not None and (
-                view.frees(running)
-                or (running.job.gpu_milli < GPU_MILLI and view.leaves_free(running))
+                view.frees(running) or (running.job.is_share and view.leaves_free(running))
             ):
                 end = self._estimates.end(running, view.now)
                 ends.append(_End(end, handle, running.placement, running.job))
@@ -181,7 +180,7 @@ class _Head:
         """Whether a job that starts now may have these GPUs until `end`. If so, it gets them."""
         if self.at is None or end <= self.at:
             return True
-        if job.gpu_milli < GPU_MILLI and not self._free.has(placement, job):
+        if job.is_share and not self._free.has(placement, job):
             return False  # others that start now would be elsewhere on these GPUs by then
         self._free.claim(placement, job)
         if self._fits():

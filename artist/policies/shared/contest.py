@@ -31,6 +31,7 @@ from functools import partial
 from typing import TypeAlias
 
 from artist.cluster.free_gpus import FreeGpus
+from artist.cluster.gpu_shares import SharedGpus
 from artist.cluster.host_resources import FreeHosts, Shortage
 from artist.cluster.placement import Placement, tier
 from artist.contract import Decision, JobView, Migrate, Preempt, Start
@@ -124,6 +125,15 @@ class Contest:
                     pool.hosts.release(job.placement, job.job)
                     self._hosts_reserved.release(job.placement, job.job)
         self._pool = pool
+        if isinstance(pool, SharedGpus):
+            self._link(pool)
+
+    def _link(self, pool: SharedGpus) -> None:
+        """Let free GPUs and pool be the same as to shares: who holds one keeps it."""
+        if not self._owned:
+            self._free, self._owned = self._free.copy(), True
+        assert isinstance(self._free, SharedGpus)
+        self._free.shares = pool.shares
 
     @property
     def free(self) -> FreeGpus:
@@ -157,6 +167,8 @@ class Contest:
         other._free = free.copy()
         other._pool = other._free if pool is free else pool.copy()
         other._owned = True
+        if isinstance(other._pool, SharedGpus):
+            other._link(other._pool)
         return other
 
     def offer(self, rank: Rank, job: JobView) -> bool:
@@ -170,14 +182,18 @@ class Contest:
             served = self._offer_running(job, job.placement)
         if served:
             self.claims.append((rank, job))
-        elif self._pool.total >= job.job.gpus or (  # the search for GPUs has settled all claims
-            self._pool.shares is not None and self._pool.shares.has_room(job.job.gpu_milli)
-        ):
-            self.refused.append(job)
-            lacks = lacking(self._pool, job.job, partial(self._place, job))
-            if lacks is not None:
-                self.starved[job.handle] = lacks
+        elif self._pool.total >= job.job.demand:  # the search for GPUs has settled all claims
+            self._refuse(job)
         return served
+
+    def _refuse(self, job: JobView) -> None:
+        """Note a job that got no GPUs, unless it asks for more of one than is left."""
+        if self._pool.room < job.job.demand:
+            return
+        self.refused.append(job)
+        lacks = lacking(self._pool, job.job, partial(self._place, job))
+        if lacks is not None:
+            self.starved[job.handle] = lacks
 
     def ran_out(self, gpus: int) -> tuple[Rank, int] | None:
         """Rank and handle of the job after which fewer GPUs were left; None if as many still are.
@@ -293,11 +309,6 @@ class Contest:
             self._free.claim(Placement.of(taken))
         if left:
             self._free.release(Placement.of(left))
-        if pool.shares is not None:
-            if not self._owned:
-                self._free, self._owned = self._free.copy(), True
-            # Whoever holds a share keeps it: nobody's is contestable.
-            self._free.shares = pool.shares
 
 
 def run_contest(

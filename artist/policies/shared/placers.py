@@ -34,11 +34,9 @@ class Placer(ABC):
         return widest_level(tree, gpus)
 
     def possible(self, free: FreeGpus, gpus: int) -> bool:
-        """A cheap test. If it is False, `place` would return None; shares as in `may_serve`."""
-        if gpus < 0:
-            return free.may_serve(gpus)
+        """A cheap test of a demand. If it is False, `place` would return None."""
         if free.hosts is not None:  # a machine that cannot feed a job's GPUs makes it span more
-            return free.total >= gpus
+            return free.room >= gpus
         return free.fits_one(self.widest(free.tree, gpus), gpus)
 
     def may_gain(self, room: Room, gpus: int) -> bool:

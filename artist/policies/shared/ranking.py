@@ -2,8 +2,8 @@
 
 A *rank* is a tuple of exact numbers (`ratios.py`); the smaller one comes first. Jobs of equal rank
 come in order of arrival, which is the order of their handles. `RankedQueue` groups waiting jobs by
-GPU demand and sorts each group by rank. So a walk drops a whole group as soon as its demand cannot
-be met.
+demand (`Job.demand`) and sorts each group by rank. So a walk drops a whole group as soon as its
+demand cannot be met.
 
 `ORDERS` has the orders in which jobs come forward: the job with the smallest key is first. Keys are
 compared without rounding: 3 iterations of 0.1 s are as long as 1 of 0.3 s.
@@ -18,7 +18,7 @@ from typing import Literal, TypeAlias
 
 from artist.contract import JobView
 from artist.policies.shared.ratios import ZERO, ExactKey, Ratio, exact_key
-from artist.units import GPU_MILLI, Tick, exact_ticks
+from artist.units import Tick, exact_ticks
 
 Rank: TypeAlias = "tuple[int | float | Ratio, ...]"
 """Smaller comes first. A rank may not change while its job waits."""
@@ -41,12 +41,12 @@ class RankedQueue:
         """A job entered the queue."""
         self._ranks[job.handle] = rank
         self._views[job.handle] = job
-        insort(self._groups.setdefault(_demand(job), []), (rank, job.handle))
+        insort(self._groups.setdefault(job.job.demand, []), (rank, job.handle))
 
     def remove(self, handle: int) -> None:
         """A job left the queue."""
         rank = self._ranks.pop(handle)
-        gpus = _demand(self._views.pop(handle))
+        gpus = self._views.pop(handle).job.demand
         group = self._groups[gpus]
         del group[bisect_left(group, (rank, handle))]
         if not group:
@@ -54,7 +54,7 @@ class RankedQueue:
 
     @property
     def demands(self) -> Collection[int]:
-        """The numbers of GPUs that jobs of the queue want; shares as in `FreeGpus.may_serve`."""
+        """The demands of the jobs of the queue."""
         return self._groups.keys()
 
     def first_of(self, gpus: int) -> tuple[Rank, int]:
@@ -103,11 +103,6 @@ class RankedQueue:
             else:
                 heapq.heappop(heads)
             yield rank, self._views[handle]
-
-
-def _demand(job: JobView) -> int:
-    """A job's demand: the free GPUs that it needs, or minus the thousandths of its share of one."""
-    return job.job.gpus if job.job.gpu_milli == GPU_MILLI else -job.job.gpu_milli
 
 
 def by_rank(pair: tuple[Rank, JobView]) -> tuple[Rank, int]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from artist.cluster.free_gpus import FreeGpus
+from artist.cluster.gpu_shares import SharedGpus
 from artist.cluster.host_resources import GPU_MEMORY, MIG, Shortage
 from artist.cluster.placement import Placement
 from artist.policies.shared.tensor_groups import for_groups
-from artist.units import GPU_MILLI
 from artist.workload.job import Job
 
 
@@ -26,9 +26,9 @@ def lacking(
     placement = place(free.unfed())
     if placement is None:
         return None
-    lacks, shares = free.hosts.shortage(placement, job), free.shares
-    if lacks is None and shares is not None and job.gpu_milli < GPU_MILLI:
-        left = shares.most_memory(placement.leaves[0], job.gpu_milli)
+    lacks = free.hosts.shortage(placement, job)
+    if lacks is None and isinstance(free, SharedGpus) and job.is_share:
+        left = free.shares.most_memory(placement.leaves[0], job.gpu_milli)
         if job.mig or left is None:
             return Shortage(MIG, 0, 1)
         return Shortage(GPU_MEMORY, left, job.gpu_memory_mib)

@@ -227,7 +227,7 @@ class Tiresias(BasePolicy):
             rule = self._placers[skewed]
             if rule.possible(contest.pool, gpus) and (skewed, gpus) not in full:
                 return True
-            if rule.consolidates and contest.pool.total >= gpus > 0:
+            if rule.consolidates and contest.pool.total >= gpus:
                 self._refusals[skewed].drops(gpus)
             return False
 
@@ -238,7 +238,7 @@ class Tiresias(BasePolicy):
             alike = self.options.most_slowdown is None and job.job.tensor == 1
             alike = alike and view.free.hosts is None
             if not served and job.placement is None and alike:
-                full.add((self._skewed(job), job.job.gpus))
+                full.add((self._skewed(job), job.job.demand))
         return contest
 
     def _ranked(
