@@ -8,7 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine.test_gpu_shares import ONE, OTHER, READERS, assert_lawful, part, ran
+from engine.gpu_sharing import (
+    ONE,
+    OTHER,
+    READERS,
+    assert_lawful,
+    machines,
+    part,
+    ran,
+    scenario_of,
+    told,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import trees
@@ -16,7 +26,7 @@ from support import S, Script, finishes, job, on, speeds
 from support import run as run_script
 
 from artist.api import simulate
-from artist.cluster.tree import ClusterTree, HostSizes, nested
+from artist.cluster.tree import ClusterTree, HostSizes
 from artist.config import Scenario
 from artist.contract import Start
 from artist.engine.rows import Rows
@@ -24,37 +34,23 @@ from artist.engine.simulator import Simulator
 from artist.errors import ArtistError, InvariantError, PolicyError
 from artist.trace.native.writer import write_native
 from artist.trace.read import read_trace
-from artist.units import GPU_MILLI, seconds
+from artist.units import GPU_MILLI
 from artist.workload.job import Job
-
-LEVELS = ("machine", "rack", "network")
-
-
-def gpus(*gib: float | None, count: int = 1) -> ClusterTree:
-    """Machines of `count` GPUs, each with so much memory."""
-    none = (None,) * len(gib)
-    sizes = tuple(None if x is None else round(1024 * x) for x in gib)
-    return nested(LEVELS, [[count] * len(gib)], hosts=HostSizes(none, none, sizes))
 
 
 def needs(name: str, milli: int, gib: float, **fields: Any) -> Job:
     return part(name, milli, gpu_memory_mib=round(1024 * gib), **fields)
 
 
-def told(rows: Rows) -> list[tuple[float, int, str, str]]:
-    """When a policy said of which job why it waits, in one word and in its words."""
-    return [(seconds(x.tick), x.handle, x.cause, x.reason) for x in rows.wait_reasons if x.reason]
-
-
 @pytest.mark.parametrize("policy", READERS)
 def test_two_shares_whose_memory_does_not_fit_together_take_turns(policy: str) -> None:
     """10 + 8 GiB on a GPU of 16, then 10 + 6: each holds half of the GPU."""
     jobs = [needs("a", 500, 10), needs("b", 500, 8)]
-    rows = ran(gpus(16), jobs, policy)
+    rows = ran(machines(16), jobs, policy)
     assert finishes(rows) == {"a": 10.0, "b": 20.0}
     words = "1 GPU with room had 6 free GiB of GPU memory of the 8 that it needs"
     assert told(rows) == [(0.0, 1, "gpu_memory", words)]
-    rows = ran(gpus(16), [jobs[0], needs("b", 500, 6)], policy)
+    rows = ran(machines(16), [jobs[0], needs("b", 500, 6)], policy)
     assert finishes(rows) == {"a": 10.0, "b": 10.0}
     assert told(rows) == []
 
@@ -68,7 +64,7 @@ def test_a_share_goes_to_the_fullest_gpu_whose_memory_has_room(policy: str) -> N
         needs("c", 200, 8, arrival_s=2.0),
         part("d", 200, arrival_s=3.0),  # states nothing
     ]
-    rows = ran(gpus(16, 16), jobs, policy)
+    rows = ran(machines(16, 16), jobs, policy)
     assert {row.handle: row.placement for row in rows.placements} == {
         0: ONE, 1: OTHER, 2: OTHER, 3: OTHER,
     }  # fmt: skip
@@ -82,7 +78,7 @@ def test_a_job_on_whole_gpus_waits_for_those_with_the_memory(policy: str) -> Non
         job("b", 2, 10, gpu_memory_mib=20 * 1024, arrival_s=1.0),
         job("c", 2, 10, arrival_s=2.0),
     ]
-    rows = ran(gpus(16, 40, count=2), jobs, policy)
+    rows = ran(machines(16, 40, count=2), jobs, policy)
     of = {row.handle: row.placement for row in rows.placements}
     assert of[1] == on({1: 2})
     if policy != "fifo":  # there b blocks c
@@ -96,9 +92,9 @@ def test_a_job_on_whole_gpus_waits_for_those_with_the_memory(policy: str) -> Non
 
 def test_memory_that_a_gpu_or_a_job_does_not_state_does_not_matter() -> None:
     jobs = [needs("a", 500, 100), needs("b", 500, 100)]
-    assert finishes(ran(gpus(None, count=1), jobs)) == {"a": 10.0, "b": 10.0}
+    assert finishes(ran(machines(None, count=1), jobs)) == {"a": 10.0, "b": 10.0}
     jobs = [needs("a", 300, 16), part("b", 300), part("c", 300)]
-    assert finishes(ran(gpus(16), jobs)) == {"a": 10.0, "b": 10.0, "c": 10.0}
+    assert finishes(ran(machines(16), jobs)) == {"a": 10.0, "b": 10.0, "c": 10.0}
 
 
 def test_easy_reserves_by_the_memory_that_ends() -> None:
@@ -110,7 +106,7 @@ def test_easy_reserves_by_the_memory_that_ends() -> None:
         needs("c2", 100, 8, arrival_s=2.0, iterations=10),
         needs("d", 100, 4, arrival_s=2.0, iterations=8),
     ]
-    rows = ran(gpus(16), jobs, "easy")
+    rows = ran(machines(16), jobs, "easy")
     # c beside a and b: 4 + 10 GiB fit, so it does not delay b; then d has no memory until 10 s.
     assert finishes(rows) == {"a": 10.0, "b": 20.0, "c": 12.0, "d": 20.0, "c2": 30.0}
 
@@ -118,10 +114,10 @@ def test_easy_reserves_by_the_memory_that_ends() -> None:
 def test_a_share_that_a_gpu_has_no_memory_for_is_refused() -> None:
     both = Script({0: [Start(0, ONE), Start(1, ONE)]})
     with pytest.raises(PolicyError, match="'b': 1 GPUs of machine 0 claimed, but 0 are free"):
-        run_script(gpus(16), [needs("a", 500, 10), needs("b", 500, 8)], both)
+        run_script(machines(16), [needs("a", 500, 10), needs("b", 500, 8)], both)
     wide = Script({0: [Start(0, on({0: 1, 1: 1}))]})
     with pytest.raises(PolicyError, match="have 16 free GiB of GPU memory of the 20"):
-        run_script(gpus(16, 40), [job("a", 2, 9, gpu_memory_mib=20 * 1024)], wide)
+        run_script(machines(16, 40), [job("a", 2, 9, gpu_memory_mib=20 * 1024)], wide)
 
 
 @pytest.mark.parametrize("broken", ["a share", "a whole GPU"])
@@ -131,7 +127,7 @@ def test_check_notices_gpus_whose_memory_is_held_twice(broken: str) -> None:
         needs("a", 500, 9) if share else job("a", 1, 9, gpu_memory_mib=9 * 1024),
         part("b", 500, arrival_s=1.0),
     ]
-    engine = Simulator(gpus(10), jobs, speeds(), check=True)
+    engine = Simulator(machines(10), jobs, speeds(), check=True)
     engine.next_question()
     engine.answer([Start(0, ONE)])
     if share:
@@ -155,10 +151,7 @@ ROWS = "a,0,1,vgg16,100,1,0.5,30.5\nb,0,1,vgg16,100,1,,\nc,10,1,vgg16,100,1,0.25
 
 
 def scenario(folder: Path, rows: str = ROWS, cluster: str = CLUSTER, **more: Any) -> Scenario:
-    (folder / "c.yaml").write_text(cluster)
-    (folder / "t.csv").write_text(TRACE + rows)
-    files = {"cluster": str(folder / "c.yaml"), "trace": str(folder / "t.csv")}
-    return Scenario(**files, **{"backend": "none", "policy": "fifo-backfill", **more})
+    return scenario_of(folder, cluster, TRACE + rows, **more)
 
 
 def test_columns_let_a_job_wait_for_the_memory_of_a_gpu_and_the_tables_say_so(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from fractions import Fraction
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import pytest
+from engine.gpu_sharing import ONE, OTHER, READERS, assert_lawful, part, ran, together
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import trees
@@ -52,30 +52,11 @@ from artist.run.traces import READ_SHARES
 from artist.units import GPU_MILLI, TICKS_PER_S, seconds
 from artist.workload.job import Job
 
-READERS = [name for name in SELF_SUFFICIENT if getattr(make_policy(name), "reads_shares", False)]
-ONE, OTHER = on({0: 1}), on({1: 1})
-
-
-def part(name: str, milli: int, iterations: int = 10, **fields: Any) -> Job:
-    """A job that asks for so many thousandths of a GPU."""
-    return job(name, 1, iterations, gpu_milli=milli, **fields)
-
-
-def ran(tree: ClusterTree, jobs: Sequence[Job], policy: str = "fifo-backfill") -> Rows:
-    chosen = make_policy(policy)
-    lease_s = None if chosen.lease is None else seconds(chosen.lease)
-    return run_script(tree, jobs, chosen, lease_s=lease_s)
-
 
 def held(rows: Rows) -> list[tuple[float, float]]:
     """Seconds, and GPUs held from then on."""
     parts = rows.timeline.gpu_parts
     return [(row.tick / S, row.gpus_held / parts) for row in rows.timeline]
-
-
-def together(rows: Rows) -> set[frozenset[int]]:
-    """The sets of jobs that shared a GPU."""
-    return {frozenset((row.handle, *row.beside)) for row in rows.placements if row.beside}
 
 
 @pytest.mark.parametrize("policy", READERS)
@@ -367,24 +348,6 @@ def cases(draw: st.DrawFn) -> tuple[ClusterTree, list[Job]]:
         iterations = draw(st.integers(1, 100))
         jobs.append(job(f"j{index}", gpus, iterations, arrival_s=arrival_s, gpu_milli=milli))
     return tree, jobs
-
-
-def assert_lawful(rows: Rows, jobs: Sequence[Job]) -> None:
-    """No GPU is held more than once, and a job has held its share for as long as it took."""
-    for row in rows.placements:
-        if row.gpu_milli < GPU_MILLI:
-            assert row.gpu_milli + sum(jobs[x].gpu_milli for x in row.beside) <= GPU_MILLI
-    work = sum(
-        Fraction(row.job.gpus * row.job.gpu_milli, GPU_MILLI) * (row.finish - row.start)
-        for row in rows.jobs
-        if not row.preemptions
-    )
-    own = sum(
-        Fraction(row.held_milli, GPU_MILLI) * (row.end - row.start)
-        for row in rows.placements
-        if not next(x for x in rows.jobs if x.handle == row.handle).preemptions
-    )
-    assert work == own
 
 
 @pytest.mark.parametrize("policy", READERS)

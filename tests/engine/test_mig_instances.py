@@ -8,8 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from engine.test_gpu_memory import told
-from engine.test_gpu_shares import ONE, OTHER, READERS, assert_lawful, part, ran, together
+from engine.gpu_sharing import (
+    ONE,
+    OTHER,
+    READERS,
+    assert_lawful,
+    machines,
+    part,
+    ran,
+    scenario_of,
+    together,
+    told,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies import trees
@@ -18,7 +28,7 @@ from support import run as run_script
 
 from artist.api import simulate
 from artist.cluster.mig import ALL, PROFILES, SLICE_MILLI, Mode
-from artist.cluster.tree import ClusterTree, HostSizes, nested
+from artist.cluster.tree import ClusterTree, HostSizes
 from artist.config import Scenario
 from artist.contract import Start
 from artist.engine.simulator import Simulator
@@ -31,13 +41,6 @@ from artist.workload.job import Job
 KEPT_OFF = "1 GPU had room, but MIG keeps the job off it"
 
 
-def gpus(*modes: Mode | None) -> ClusterTree:
-    """Machines of one GPU each, with these MIG modes."""
-    none = (None,) * len(modes)
-    hosts = HostSizes(none, none, none, modes)
-    return nested(("machine", "rack", "network"), [[1] * len(modes)], hosts=hosts)
-
-
 def instance(name: str, profile: str, iterations: int = 10, **fields: Any) -> Job:
     milli = SLICE_MILLI * ALL[profile].memory
     return part(name, milli, iterations, mig=profile, **fields)
@@ -47,7 +50,7 @@ def instance(name: str, profile: str, iterations: int = 10, **fields: Any) -> Jo
 def test_instances_lie_on_one_gpu_as_fast_as_alone_until_none_may_begin(policy: str) -> None:
     """3g begins at slice 4, so that 4g finds its only place, 0. A second 3g waits."""
     jobs = [instance("a", "3g.40gb"), instance("b", "4g.40gb"), instance("c", "3g.40gb")]
-    rows = ran(gpus("h100-80gb"), jobs, policy)
+    rows = ran(machines("h100-80gb"), jobs, policy)
     assert finishes(rows) == {"a": 10.0, "b": 10.0, "c": 20.0}
     assert together(rows) == {frozenset({0, 1})}
 
@@ -56,7 +59,7 @@ def test_instances_lie_on_one_gpu_as_fast_as_alone_until_none_may_begin(policy: 
 def test_an_eighth_is_left_where_no_instance_may_begin(policy: str) -> None:
     """Seven instances 1g.5gb leave slice 7, where none begins: the eighth waits for one to end."""
     jobs = [instance(f"j{n}", "1g.5gb", 9 + n) for n in range(8)]
-    rows = ran(gpus("a100-40gb"), jobs, policy)
+    rows = ran(machines("a100-40gb"), jobs, policy)
     assert finishes(rows) == {**{f"j{n}": 9.0 + n for n in range(7)}, "j7": 25.0}
     assert told(rows) == [(0.0, 7, "mig", KEPT_OFF)]
 
@@ -64,10 +67,10 @@ def test_an_eighth_is_left_where_no_instance_may_begin(policy: str) -> None:
 @pytest.mark.parametrize("policy", READERS)
 def test_shares_and_instances_never_lie_on_one_gpu(policy: str) -> None:
     jobs = [instance("a", "1g.10gb"), part("b", 500, arrival_s=1.0)]
-    rows = ran(gpus("a100-80gb", "a100-80gb"), jobs, policy)
+    rows = ran(machines("a100-80gb", "a100-80gb"), jobs, policy)
     assert {row.handle: row.placement for row in rows.placements} == {0: ONE, 1: OTHER}
     for one in (jobs, [part("a", 125), instance("b", "3g.40gb", arrival_s=1.0)]):
-        rows = ran(gpus("a100-80gb"), one, policy)
+        rows = ran(machines("a100-80gb"), one, policy)
         assert finishes(rows) == {"a": 10.0, "b": 20.0}
         assert told(rows) == [(1.0, 1, "mig", KEPT_OFF)]
 
@@ -81,7 +84,7 @@ def test_instances_come_and_go_while_others_run() -> None:
         instance("d", "2g.10gb", arrival_s=1.0),
         job("e", 1, 5, arrival_s=2.0),
     ]
-    rows = ran(gpus("a100-40gb"), jobs)
+    rows = ran(machines("a100-40gb"), jobs)
     assert finishes(rows) == {"a": 5.0, "c": 15.0, "d": 15.0, "b": 30.0, "e": 35.0}
 
 
@@ -90,14 +93,14 @@ def test_instances_come_and_go_while_others_run() -> None:
 def test_an_instance_waits_for_a_gpu_of_its_mode(policy: str, profile: str) -> None:
     """The first GPU has no MIG mode, the second another one, the third is held."""
     jobs = [instance("a", "7g.40gb"), instance("b", profile, arrival_s=1.0)]
-    rows = ran(gpus(None, "h100-80gb", "a100-40gb"), jobs, policy)
+    rows = ran(machines(None, "h100-80gb", "a100-40gb"), jobs, policy)
     assert {row.placement for row in rows.placements} == {on({2: 1})}
     assert finishes(rows) == {"a": 10.0, "b": 20.0}
     assert told(rows) == [(1.0, 1, "mig", KEPT_OFF)]
 
 
 def test_nobody_slows_an_instance() -> None:
-    tree = gpus("h100-80gb")
+    tree = machines("h100-80gb")
     jobs = [instance("a", "3g.40gb", model="m"), instance("b", "4g.40gb", model="m")]
     engine = Simulator(tree, jobs, speeds(), check=True)
     engine.next_question()
@@ -110,9 +113,9 @@ def test_an_instance_where_none_may_begin_is_refused() -> None:
     both = Script({0: [Start(0, ONE), Start(1, ONE)]})
     jobs = [instance("a", "3g.40gb"), instance("b", "7g.80gb")]
     with pytest.raises(PolicyError, match="'b': 1 GPUs of machine 0 claimed, but 0 are free"):
-        run_script(gpus("h100-80gb"), jobs, both)
+        run_script(machines("h100-80gb"), jobs, both)
     with pytest.raises(PolicyError, match="have 0 free GPUs for its MIG instance of the 1 that it"):
-        run_script(gpus(None, "h100-80gb"), jobs[:1], Script({0: [Start(0, ONE)]}))
+        run_script(machines(None, "h100-80gb"), jobs[:1], Script({0: [Start(0, ONE)]}))
 
 
 @pytest.mark.parametrize("broken", ["two on one slice", "a place that is none", "no instance"])
@@ -122,7 +125,7 @@ def test_check_notices_instances_that_are_not_lawful(broken: str) -> None:
         instance("b", "2g.20gb"),
         instance("c", "1g.10gb", arrival_s=1.0),
     ]
-    engine = Simulator(gpus("h100-80gb"), jobs, speeds(), check=True)
+    engine = Simulator(machines("h100-80gb"), jobs, speeds(), check=True)
     engine.next_question()
     engine.answer([Start(0, ONE), Start(1, ONE)])
     shares: Any = engine._holdings.free.shares
@@ -145,10 +148,7 @@ ROWS = "a,0,1,vgg16,100,1,4g.40gb,,30\nb,0,1,vgg16,100,1,3g.40gb,0.5,40\nc,9,1,v
 
 
 def scenario(folder: Path, rows: str = ROWS, cluster: str = CLUSTER, **more: Any) -> Scenario:
-    (folder / "c.yaml").write_text(cluster)
-    (folder / "t.csv").write_text(TRACE + rows)
-    files = {"cluster": str(folder / "c.yaml"), "trace": str(folder / "t.csv")}
-    return Scenario(**files, **{"backend": "none", "policy": "fifo-backfill", **more})
+    return scenario_of(folder, cluster, TRACE + rows, **more)
 
 
 def test_the_column_gives_jobs_instances(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from engine.gpu_sharing import scenario_of
 from failures.made import run_with_failures
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -338,10 +339,7 @@ ROWS = "a,0,8,vgg16,100,1,,\nb,0,2,vgg16,100,1,12.5,8\nc,10,2,vgg16,100,1,4,\n"
 
 
 def scenario(folder: Path, rows: str = ROWS, cluster: str = CLUSTER, **more: Any) -> Scenario:
-    (folder / "c.yaml").write_text(cluster)
-    (folder / "t.csv").write_text(TRACE + rows)
-    files = {"cluster": str(folder / "c.yaml"), "trace": str(folder / "t.csv")}
-    return Scenario(**files, **{"backend": "none", "policy": "fifo-backfill", **more})
+    return scenario_of(folder, cluster, TRACE + rows, **more)
 
 
 def test_columns_of_a_trace_and_a_cluster_file_let_a_job_wait_and_the_tables_say_why(

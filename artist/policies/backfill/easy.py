@@ -22,9 +22,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from operator import itemgetter
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, TypeAlias
 
 from artist.cluster.free_gpus import FreeGpus
+from artist.cluster.host_resources import Need, need
 from artist.cluster.placement import Placement
 from artist.contract import BasePolicy, ClusterView, Decision, JobView, Start, Wait
 from artist.errors import shortened
@@ -36,6 +37,9 @@ from artist.policies.shared.refusals import one_unit, too_little
 from artist.policies.shared.usable import lacking, usable_by
 from artist.units import Tick
 from artist.workload.job import Job
+
+_Needs: TypeAlias = "tuple[int, int, Need]"
+"""What jobs have in common that find the same GPUs: demand, tensor group, and what these need."""
 
 
 class Easy(BasePolicy):
@@ -68,22 +72,29 @@ class Easy(BasePolicy):
         starts: dict[int, Placement] = {}
         waits: list[Decision] = []
         head: _Head | None = None
+        # By what they need: where jobs would be placed, until GPUs are claimed.
+        places: dict[_Needs, Placement | None] = {}
 
         def possible(demand: int) -> bool:
             return head is None or room >= demand
 
         for _, job in self._queue.walk(possible):
-            placement = self._place(job.job, free)
+            needs = job.job.demand, job.job.tensor, need(job.job)
+            if needs in places:
+                placement = places[needs]
+            else:
+                placement = places[needs] = self._place(job.job, free)
             if placement is None:
                 if room >= job.job.demand:
                     waits += self._tell_misfit(view, job, free)
                 if head is None:
                     head = self._reserve(view, job, free, starts)
             elif head is None or head.permits(
-                self._expected_end(view, job, placement), placement, job.job
+                self._expected_end(view, job, placement), placement, job.job, needs
             ):
                 free.claim(placement, job.job)
                 room = free.room
+                places.clear()
                 starts[job.handle] = placement
             else:
                 waits += self._tell_reserved(job, head)
@@ -165,8 +176,10 @@ class _Head:
         ends: Sequence[_End],
     ) -> None:
         self.job, self._place = job, place
-        # The GPUs that are free at the reservation.
+        # The GPUs that are free at the reservation. They only become fewer.
         self._free = free
+        # Jobs that would delay it on some GPUs, by what they need.
+        self._refused: set[tuple[Placement, _Needs]] = set()
         # None: GPUs that are out of service keep it waiting, and no other job can delay it.
         self.at: Tick | None = None
         for index, end in enumerate(ends):
@@ -176,16 +189,19 @@ class _Head:
                 self.at = end.at
                 break
 
-    def permits(self, end: Tick, placement: Placement, job: Job) -> bool:
+    def permits(self, end: Tick, placement: Placement, job: Job, needs: _Needs) -> bool:
         """Whether a job that starts now may have these GPUs until `end`. If so, it gets them."""
         if self.at is None or end <= self.at:
             return True
-        if job.is_share and not self._free.has(placement, job):
-            return False  # others that start now would be elsewhere on these GPUs by then
-        self._free.claim(placement, job)
-        if self._fits():
-            return True
-        self._free.release(placement, job)
+        if (placement, needs) in self._refused:
+            return False
+        # A share has no room there if others that start now would be elsewhere by then.
+        if not job.is_share or self._free.has(placement, job):
+            self._free.claim(placement, job)
+            if self._fits():
+                return True
+            self._free.release(placement, job)
+        self._refused.add((placement, needs))
         return False
 
     def _fits(self) -> bool:
