@@ -91,7 +91,9 @@ def cheapest(found: Sequence[Priced], costs: Costs) -> str:
         )
     if others:
         told += "; " + ", ".join(
-            f"{one.variant} {_price(one.gained, one.more_per_hour)}" for one in others
+            f"{one.variant} {_price(one.gained, one.more_per_hour)}"
+            f"{' (undecided)' if one.variant in best.undecided else ''}"
+            for one in others
         )
     return f"{told}; {rent}.{jct}"
 
@@ -104,9 +106,10 @@ def _cheapest_jct(found: Sequence[Priced], unit: str) -> str:
     if paid := _paid(saving):
         best = min(paid, key=lambda one: one.saved.price(one.more_per_hour))
         price = _price(best.saved, best.more_per_hour)
-        told += (
-            f" Each hour by which a job finishes sooner costs {price}{unit} with {best.variant}."
-        )
+        told += f" Each hour by which a job finishes sooner costs {price}{unit} with {best.variant}"
+        if undecided := [one.variant for one in paid if one.variant in best.undecided_jct]:
+            told += f", undecided against {listed(undecided)}"
+        told += "."
     return told
 
 

@@ -81,6 +81,22 @@ def test_what_costs_no_more_has_no_price(scenario: Scenario, capsys) -> None:
     assert costs_json([free])[0]["per_jct_hour_saved"] is None
 
 
+def test_a_price_is_lower_only_where_the_same_replicates_say_so(scenario: Scenario) -> None:
+    made = compare(scenario, vary={"racks": ["+1", "+3"]}, seeds=1, permutations=6)
+    given, one, three = made.variants
+    # One more rack always gains 1 GPU, three gain 3 on average, for three times the price.
+    held = {given: [10.0] * 6, one: [10.0] * 6, three: [10.0, 9.9, 10.1] * 2}
+    made = replace(made, held_gpu_h=held, makespan_h=dict.fromkeys(made.variants, [1.0] * 6))
+    costs = Costs(gpu_hour=2.0, currency="EUR")
+    found = priced(made, costs)
+    assert [x.undecided for x in found] == [frozenset(), frozenset({three}), frozenset({one})]
+    assert "; racks=+3 2 [1.94 .. 2.06] (undecided); a GPU-hour" in cheapest(found, costs)
+    dearer = costs.model_copy(update={"settings": {three: Price(gpu_hour=2.0)}})
+    found = priced(made, dearer)
+    assert not any(x.undecided for x in found)
+    assert "(undecided)" not in cheapest(found, dearer)
+
+
 def test_other_jobs_have_no_price_of_their_jct(scenario: Scenario) -> None:
     made = compare(scenario, vary={"jobs": ["4", "3"]}, seeds=1, permutations=2)
     _, fewer = priced(made, Costs(gpu_hour=2.0))

@@ -21,6 +21,12 @@ it; whether they need it, what an hour of completion time costs says. With n job
 
     job-hours saved per hour = n (mean JCT of the first - mean JCT) / T
     price of an hour of JCT saved = (price per hour - price per hour of the first) / that
+
+Of two variants that cost more, a is surely cheaper where the interval of
+
+    gained by a x more per hour of b - gained by b x more per hour of a
+
+lies above 0, on the same replicates. Else the two are undecided.
 """
 
 from __future__ import annotations
@@ -121,6 +127,10 @@ class Priced:
     """Of the time of its GPUs until all jobs have finished, how much jobs hold: mean."""
     extra_gpu_hour: float
     """What its settings add to the price of each GPU for an hour."""
+    undecided: frozenset[str] = frozenset()
+    """The variants whose price of a GPU-hour gained is neither surely higher nor lower."""
+    undecided_jct: frozenset[str] = frozenset()
+    """The same of the price of an hour of completion time saved."""
 
     @property
     def price(self) -> float:
@@ -168,24 +178,61 @@ def priced(comparison: Comparison, costs: Costs) -> list[Priced]:
     """What each variant costs and gains; the first one comes first and gains nothing."""
     first = comparison.variants[0]
     prices = {variant: _per_hour(comparison, variant, costs) for variant in comparison.variants}
+    gains = {variant: _gained(comparison, variant) for variant in comparison.variants}
+    savings = {variant: _saved(comparison, variant) for variant in comparison.variants}
+    more = {variant: price - prices[first] for variant, price in prices.items()}
     found = []
     for variant in comparison.variants:
-        gained = [
-            comparison.gpus[variant] - comparison.gpus[first] + (before - now) / hours
-            for before, now, hours in zip(
-                comparison.held_gpu_h[first],
-                comparison.held_gpu_h[variant],
-                comparison.makespan_h[first],
-                strict=True,
-            )
-        ]
-        gpus, more = comparison.gpus[variant], prices[variant] - prices[first]
         added = sum(one.gpu_hour for one in _on_top(comparison, variant, costs))
-        share = _held_share(comparison, variant)
-        gain = _amount(gained, comparison)
-        saved = _amount(_saved(comparison, variant), comparison)
-        found.append(Priced(variant, prices[variant], more, gain, saved, gpus, share, added))
+        found.append(
+            Priced(
+                variant,
+                prices[variant],
+                more[variant],
+                _amount(gains[variant], comparison),
+                _amount(savings[variant], comparison),
+                comparison.gpus[variant],
+                _held_share(comparison, variant),
+                added,
+                _undecided(variant, gains, more, comparison),
+                _undecided(variant, savings, more, comparison),
+            )
+        )
     return found
+
+
+def _undecided(
+    variant: str,
+    amounts: Mapping[str, Sequence[float]],
+    more: Mapping[str, float],
+    comparison: Comparison,
+) -> frozenset[str]:
+    """The other variants that cost more, from whose price its own is not surely different."""
+
+    def differs(other: str) -> bool:
+        own = np.array(amounts[variant]) * more[other]
+        apart = _amount((own - np.array(amounts[other]) * more[variant]).tolist(), comparison)
+        rounding = 1e-9 * float(np.abs(own).mean())
+        return apart.low > rounding or apart.high < -rounding
+
+    if more[variant] <= 0:
+        return frozenset()
+    others = (other for other, price in more.items() if other != variant and price > 0)
+    return frozenset(other for other in others if not differs(other))
+
+
+def _gained(comparison: Comparison, variant: str) -> list[float]:
+    """GPUs gained, on each replicate."""
+    first = comparison.variants[0]
+    return [
+        comparison.gpus[variant] - comparison.gpus[first] + (before - now) / hours
+        for before, now, hours in zip(
+            comparison.held_gpu_h[first],
+            comparison.held_gpu_h[variant],
+            comparison.makespan_h[first],
+            strict=True,
+        )
+    ]
 
 
 def _saved(comparison: Comparison, variant: str) -> list[float]:
