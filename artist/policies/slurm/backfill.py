@@ -11,7 +11,7 @@ limits. They are taken away in that order, those together that end within 30 s (
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
@@ -189,31 +189,24 @@ class ReservedMachines:
 
         Also when other machines become open, at which to try again; None if that is never.
         """
-        later_s, found = None, among
         if start_s >= self._last_s:
-            return found, later_s
-        first = max(0, bisect_right(self._begins, start_s) - 1)
-        for index in range(first, len(self._begins)):
-            if self._begins[index] > end_s:
-                break
-            if later_s is None and index + 1 < len(self._begins):
-                # Trying later helps only if there are machines then that are not there now.
-                following = among & self._open[index + 1]
-                if following & ~(found & self._open[index]):
-                    later_s = self._begins[index + 1]
-            found &= self._open[index]
+            return among, None
+        begins, open_, found = self._begins, self._open, among
+        later_s = None
+        first = max(0, bisect_right(begins, start_s) - 1)
+        for index in range(first, bisect_right(begins, end_s)):
+            found &= open_[index]
+            # Trying later helps only if there are machines then that are not there now.
+            if later_s is None and index + 1 < len(begins) and among & open_[index + 1] & ~found:
+                later_s = begins[index + 1]
         return found, later_s
 
     def overlaps(self, machines: int, start_s: int, end_s: int) -> bool:
         """Whether some of these machines are reserved between a start and an end."""
         start_s, end_s = self._rounded(start_s), self._rounded(end_s)
         first = max(0, bisect_right(self._begins, start_s) - 1)
-        for index in range(first, len(self._begins)):
-            if self._begins[index] >= end_s:
-                return False
-            if machines & ~self._open[index]:
-                return True
-        return False
+        last = bisect_left(self._begins, end_s)
+        return any(machines & ~open_ for open_ in self._open[first:last])
 
     def reserve(self, machines: int, start_s: int, end_s: int) -> None:
         """Reserve machines, at least for one slot of bf_resolution."""

@@ -83,8 +83,7 @@ class Continued(Slurm):
         if self._past.usage is None or not self._priorities.change:
             return
         self._priorities.fair_share.restore(self._past.usage)
-        for request in self._queue.values():
-            self._priorities.set(request, self._seconds(self._calculated))
+        self._queue.set_priorities(self._priorities, self._seconds(self._calculated))
 
     def _as_they_did(self, view: ClusterView) -> list[Decision]:
         """Start the jobs that started until now, on their machines if these are free."""
@@ -105,7 +104,7 @@ class Continued(Slurm):
             if sum(gpus for _, gpus in shares(request, state.free, machines)) == request.job.gpus:
                 state.start(request, machines)
         for handle in state.started:
-            self._gpus_held += self._queue.pop(handle).job.gpus
+            self._gpus_held += self._queue.take(handle).job.gpus
         return state.decisions()
 
     def _next_wake(self, now: Tick) -> list[Decision]:

@@ -40,7 +40,7 @@ from artist.policies.slurm.limits import Limits
 from artist.policies.slurm.machines import Machines
 from artist.policies.slurm.passes import Pass
 from artist.policies.slurm.preemption import REQUEUE_DELAY_S, TIMEOUT_CHECK_S
-from artist.policies.slurm.priority import Priorities, in_order
+from artist.policies.slurm.priority import Priorities, Queue, preemptors_first
 from artist.policies.slurm.request import Request, RequestReader, limit_s
 from artist.policies.slurm.reservations import Reservations
 from artist.policies.slurm.running import Running, RunningJob
@@ -82,7 +82,7 @@ class Slurm(BasePolicy):
                 ("timeout", TIMEOUT_CHECK_S * TICKS_PER_S, TICKS_PER_S // 2),
             )
         }
-        self._queue: dict[int, Request] = {}
+        self._queue = Queue()
         self._requests: dict[int, Request] = {}
         # Jobs of each number that have come and not finished.
         self._unfinished: dict[int, int] = {}
@@ -195,7 +195,7 @@ class Slurm(BasePolicy):
             self._left(self._running.leave(job.handle), now_s)
             self._requeue(request, now_s)
         self._priorities.set(request, now_s)
-        self._queue[job.handle] = request
+        self._queue.add(request)
 
     def _requeue(self, request: Request, now_s: int) -> None:
         request.eligible_s = self._asleep[request.handle] = now_s + REQUEUE_DELAY_S
@@ -226,8 +226,7 @@ class Slurm(BasePolicy):
             self._calculated, strike = strike, clock.after(strike)
         now_s = self._seconds(self._calculated)
         shares.rank(now_s)
-        for request in self._queue.values():
-            self._priorities.set(request, now_s)
+        self._queue.set_priorities(self._priorities, now_s)
         self._worthwhile = {"full", "backfill"}
 
     # -- passes -----------------------------------------------------------------------
@@ -255,8 +254,8 @@ class Slurm(BasePolicy):
             state.preempt(running.of[handle], schedulers.loss(handle, graces.of[handle].preemptor))
         if over:
             self._look_soon(now)
-        ready = (request for request in queue.values() if self._is_ready(request, state.now_s))
-        ordered = in_order(ready, preemption)
+        ready = [request for request in queue.ranked if self._is_ready(request, state.now_s)]
+        ordered = preemptors_first(ready, preemption)
         if main:
             schedulers.main_pass(state, ordered, full=full)
         if backfill:
@@ -267,7 +266,7 @@ class Slurm(BasePolicy):
             self._left(job, state.now_s)
         for handle in state.started:
             graces.started(handle)
-            self._gpus_held += queue.pop(handle).job.gpus
+            self._gpus_held += queue.take(handle).job.gpus
         if state.started or schedulers.cut_short or preemption.spared or graces.of:
             self._worthwhile = {"full", "backfill"}
         return [*state.decisions(), *self._tell(state)]
@@ -302,7 +301,9 @@ class Slurm(BasePolicy):
 
     def _is_ready(self, request: Request, now_s: int) -> bool:
         """Whether a job may start: it is eligible, and the jobs that it depends on are done."""
-        return request.eligible_s <= now_s and not any(
+        if request.eligible_s > now_s:
+            return False
+        return not request.after or not any(
             self._unfinished.get(number) and (kind != "after" or not self._has_started(number))
             for kind, number in request.after
         )

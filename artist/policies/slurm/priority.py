@@ -8,7 +8,8 @@ gets its priority when it becomes eligible, and a new one at every PriorityCalcP
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from bisect import bisect_left, insort
+from collections.abc import Mapping
 from functools import cmp_to_key
 
 from artist.policies.slurm.fair_share import FairShare
@@ -105,12 +106,37 @@ class Priorities:
         )
 
 
-def in_order(requests: Iterable[Request], preemption: Preemption) -> list[Request]:
-    """Jobs as both schedulers look at them: by PriorityTier, priority, and number.
+class Queue(dict[int, Request]):
+    """The waiting jobs by handle, and in order: by PriorityTier, priority, and number."""
 
-    A job that could preempt another comes before it.
-    """
-    ranked = sorted(requests, key=lambda x: (-x.partition.tier, -x.priority, x.number))
+    def __init__(self) -> None:
+        super().__init__()
+        self.ranked: list[Request] = []
+
+    def add(self, request: Request) -> None:
+        """A job with a priority waits."""
+        self[request.handle] = request
+        insort(self.ranked, request, key=_rank)
+
+    def take(self, handle: int) -> Request:
+        """A job waits no longer."""
+        request = self.pop(handle)
+        del self.ranked[bisect_left(self.ranked, _rank(request), key=_rank)]
+        return request
+
+    def set_priorities(self, priorities: Priorities, now_s: int) -> None:
+        """Give all jobs new priorities."""
+        for request in self.values():
+            priorities.set(request, now_s)
+        self.ranked.sort(key=_rank)
+
+
+def _rank(request: Request) -> tuple[int, float, tuple[int, int]]:
+    return -request.partition.tier, -request.priority, request.number
+
+
+def preemptors_first(ranked: list[Request], preemption: Preemption) -> list[Request]:
+    """Jobs as both schedulers look at them: one that could preempt another comes before it."""
     if not preemption.on:
         return ranked
     place = {request.handle: index for index, request in enumerate(ranked)}

@@ -33,7 +33,7 @@ from artist.workload.job import Job
 YEAR_S = 365 * 86400
 """How long Slurm expects a job without any limit to run."""
 
-_MOST_CPUS = 10**9
+MOST_CPUS = 10**9
 
 
 @dataclass(slots=True)
@@ -111,7 +111,7 @@ class RequestReader:
             gpus=gpus,
             spread=spread,
             cpus=cpus,
-            most_cpus=cpus if tasks else _MOST_CPUS,
+            most_cpus=cpus if tasks else MOST_CPUS,
             limit_s=limit_s(job, partition.max_time_s),
             nice=_whole(job, "hint_nice"),
             after=_dependencies(job),
@@ -176,7 +176,7 @@ def _count(job: Job, name: str, default: int) -> int:
     if value in (None, ""):
         return default
     number = as_float(str(value))
-    if not 0 <= number <= _MOST_CPUS or number != int(number):
+    if not 0 <= number <= MOST_CPUS or number != int(number):
         raise _bad(job, name, "a whole number")
     return int(number)
 

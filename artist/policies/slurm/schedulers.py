@@ -13,7 +13,7 @@ from artist.policies.slurm.backfill import ReservedMachines, will_run
 from artist.policies.slurm.limits import Limits
 from artist.policies.slurm.passes import Pass, Tried
 from artist.policies.slurm.preemption import Graces, Preemption
-from artist.policies.slurm.request import Request
+from artist.policies.slurm.request import MOST_CPUS, Request
 from artist.policies.slurm.reservations import Reservations
 from artist.policies.slurm.running import RunningJob
 from artist.policies.slurm.selection import Selection
@@ -41,6 +41,8 @@ class Schedulers:
         self._selection = selection
         self._limits = limits
         self._reservations = reservations
+        least = (settings.numbers[f"bf_min_{x}_reserve"] for x in ("prio", "age"))
+        self._reserves_for_all = not any(least)
         self.preemption = Preemption(settings)
         self.graces = Graces(settings.preempt_again_s)
         self.cut_short = False
@@ -197,6 +199,8 @@ class Schedulers:
             later_s = start_s
 
     def _may_not_reserve(self, request: Request, now_s: int) -> bool:
+        if self._reserves_for_all:
+            return False
         numbers = self._settings.numbers
         if request.priority < numbers["bf_min_prio_reserve"]:
             return True
@@ -206,7 +210,7 @@ class Schedulers:
 
     def _serving(self, state: Pass) -> int:
         """The machines that have a GPU in service."""
-        held = 0
+        serving = state.free.room(1, -MOST_CPUS)
         for job in state.running:
-            held |= job.machines
-        return held | sum(1 << index for index, gpus in enumerate(state.free.gpus) if gpus)
+            serving |= job.machines
+        return serving
