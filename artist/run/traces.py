@@ -31,7 +31,7 @@ READ_HOSTS = ("dally", "tiresias", "las", "easy")
 """Some policies that place jobs where machines have the cores and memory, for messages."""
 
 
-READ_SHARES = ("fifo", "las", "srtf", "tiresias", "easy")
+READ_SHARES = ("fifo", "las", "srtf", "tiresias", "easy", "dally")
 """Some policies that give jobs shares of GPUs, for messages."""
 
 

@@ -323,7 +323,7 @@ def test_a_policy_that_hands_out_whole_gpus_refuses_shares(policy: str, tmp_path
         simulate(scenario(tmp_path / "t.csv", policy=policy), cache=False)
     assert str(caught.value) == (
         f"policy {policy} hands out whole GPUs only, but job 'a' asks for 0.5 of a GPU; choose "
-        "fifo, las, srtf, tiresias, easy, or leave gpu_share out"
+        "fifo, las, srtf, tiresias, easy, dally, or leave gpu_share out"
     )
 
 

@@ -183,7 +183,11 @@ def test_the_column_gives_jobs_instances(tmp_path: Path) -> None:
             r"t.csv:3: job 'b' asks for a MIG instance 3g.20gb, which no GPU of the cluster can "
             r"have; give machines mig: a100-40gb in the cluster file, or correct mig",
         ),
-        (ROWS, {"policy": "dally"}, "dally hands out whole GPUs only, but job 'a' asks for a MIG"),
+        (
+            ROWS,
+            {"policy": "gandiva"},
+            "gandiva hands out whole GPUs only, but job 'a' asks for a MIG",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_sentence(

@@ -13,7 +13,7 @@ PLAIN = [one.id for one in POLICIES if not one.wraps and one.id not in ("learned
 WRAPPERS = [one.id for one in POLICIES if one.wraps]
 OF_KINDS = ("gavel", "gavel-ftf", "gavel-makespan", "sia", "mast", "federated")
 OF_HOSTS = ("fifo", "fifo-backfill", "sjf", "las", "srtf", "srsf", "easy", "dally", "tiresias")
-OF_SHARES = ("fifo", "sjf", "srtf", "srsf", "las", "tiresias", "easy")
+OF_SHARES = ("fifo", "sjf", "srtf", "srsf", "las", "tiresias", "easy", "dally")
 MODELS = ("resnet50", "vgg11", "bert-large", "mobilenetv3", "alexnet", "resnet50@batch=64")
 KINDS = ("a100", "h100")
 MIG = ("1g.10gb", "1g.20gb", "2g.20gb", "3g.40gb", "4g.40gb", "7g.80gb")

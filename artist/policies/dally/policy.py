@@ -92,6 +92,7 @@ class Dally(BasePolicy):
 
     Options: ClassVar = DallyOptions
     reads_hosts = True
+    reads_shares = True
 
     def __init__(self, options: DallyOptions) -> None:
         self.options = options
@@ -100,7 +101,7 @@ class Dally(BasePolicy):
         self._timers = DelayTimers(options)
         self._queue = RankedQueue()
         self._refusals = Refusals(self._queue)
-        # Per GPU demand: when its waiting jobs entered the queue, and their handles, in this order.
+        # Per demand: when its waiting jobs entered the queue, and their handles, in this order.
         self._entered: dict[int, list[tuple[Tick, int]]] = {}
         self._now: Tick = 0
         # Of the last answer: the free GPUs it left, and when a waiting job accepts some of them.
@@ -117,7 +118,7 @@ class Dally(BasePolicy):
             rank = *sensitivity(job, view.now, self._never_ran), job.entered
             self._queue.add(job, rank)
             self._refusals.entered(job.job.gpus, rank, job.handle)
-            insort(self._entered.setdefault(job.job.gpus, []), (job.entered, job.handle))
+            insort(self._entered.setdefault(job.job.demand, []), (job.entered, job.handle))
         if not self._queue and not view.lease_ended:
             return ()
         contestable = self._contestable(view.lease_ended, view.free)
@@ -299,11 +300,11 @@ class Dally(BasePolicy):
 
     def _left(self, job: JobView) -> None:
         """A job left the queue: forget when it entered."""
-        gpus = job.job.gpus
-        entered = self._entered[gpus]
+        demand = job.job.demand
+        entered = self._entered[demand]
         del entered[bisect_left(entered, (job.entered, job.handle))]
         if not entered:
-            del self._entered[gpus]
+            del self._entered[demand]
 
     def _offers_anew(self, view: ClusterView) -> bool:
         """Whether this question is more than a wake-up that has become void.
