@@ -54,6 +54,19 @@ def test_a_long_estimate_keeps_a_job_from_the_hole_that_it_fits() -> None:
     assert starts("easy", jobs(10, 1, 10), estimates="limit")["fits"] == 11
 
 
+@pytest.mark.parametrize("run_s", [10.0000000004, 10.0000000006, 10.1])
+def test_a_job_that_runs_to_its_limit_delays_no_reservation(run_s: float) -> None:
+    # Limits need not be whole nanoseconds. A job that outlasts its own voids all reservations, so
+    # that the shorter `late` would go first.
+    jobs = [
+        Job("first", 0.0, 4, "unknown", 1, run_s, hints={"hint_time_limit_s": run_s}),
+        job("next", 4, 5, arrival_s=1.0, hints={"hint_time_limit_s": 5}),
+        job("late", 4, 1, arrival_s=2.0, hints={"hint_time_limit_s": 1}),
+    ]
+    found = starts("conservative", jobs, estimates="limit", order="length")
+    assert found["next"] == pytest.approx(run_s, abs=2e-9)
+
+
 @pytest.mark.parametrize("limit", [None, "", "soon", "-5", "nan"])
 def test_a_job_without_a_limit_is_named(limit: object) -> None:
     hints = {} if limit is None else {"hint_time_limit_s": limit}

@@ -102,7 +102,7 @@ def _alone(view: ClusterView, job: JobView, placement: Placement) -> Tick:
 
 
 def time_limit(job: Job) -> Tick:
-    """The time limit of a job.
+    """The time limit of a job, rounded up as the engine rounds the ends of runs.
 
     Raises:
         TraceError: it has none, or one that is not a time.
@@ -114,4 +114,5 @@ def time_limit(job: Job) -> Tick:
             "policy.estimates=limit needs the time limit of every job in seconds; name the "
             f"trace's column with --columns {LIMIT}=COLUMN, or choose exact or factor:F"
         )
-    return max(1, ticks(limit_s))
+    num, den = exact_ticks(limit_s)
+    return -(-num // den)
