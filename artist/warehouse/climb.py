@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from artist.warehouse.instance import Floats, Ints
-from artist.warehouse.moves import LEAST_GAIN, best_regions
+from artist.warehouse.instance import Bools, Floats, Instance, Ints
+from artist.warehouse.moves import LEAST_GAIN, best_region, best_regions
 from artist.warehouse.optimum import is_small, search
 from artist.warehouse.state import Quota, State
 
@@ -34,7 +34,10 @@ STUCK = 0.05
 PRICES = (8.0, 4.0, 2.0, 1.0, 0.5, 0.25, 0.0)
 """Of all high-priority GPU hours at home; the objective is around 1. Chosen by trial."""
 PRICES_OF_GROUPS = (1.0, 0.0)
-MOST_QUEUED = 20_000
+SPENT = 0.01
+"""Prices that gained less than this part of the objective are not tried again, unless a quota held
+them back."""
+MOST_PRICED = 20_000
 """Tables of a pass with a price; it bounds the time of large warehouses."""
 
 
@@ -90,13 +93,14 @@ def climb(state: State, show: Show = show_nothing) -> Climb:
     most_bytes = int(options.quota * int(size.sum()))
     clock = _Clock(options.limit_s)
     done = Climb()
-    enough = options.enough * state.cost()
+    enough, every = options.enough * state.cost(), np.arange(len(size))
+    priced = True
     for day in range(1, options.days + 1):
         start, before = state.home.copy(), state.cost()
         quota = Quota(start, size, most_bytes)
-        gains = _pass(state, quota, clock, show)
+        gains = _pass(state, quota, clock, every, show)
         if not clock.is_over():
-            _improve(state, quota, clock, before)
+            priced = _improve(state, quota, clock, before, priced=priced)
         if (state.home == start).all():
             done.ended = clock.reason or "no move gains"
             break
@@ -113,20 +117,23 @@ def climb(state: State, show: Show = show_nothing) -> Climb:
     return done
 
 
-def _improve(state: State, quota: Quota, clock: _Clock, before: float) -> None:
+def _improve(state: State, quota: Quota, clock: _Clock, before: float, *, priced: bool) -> bool:
     """Search small warehouses; in others, move groups of tables.
 
-    Where single moves came to little, hours at home get a price. `before`: the objective when the
-    day began.
+    Where single moves came to little, hours at home get a price if `priced`. `before`: the
+    objective when the day began. Returns whether prices may still gain.
     """
     if quota.left_bytes < state.instance.size.min() and (state.home == quota.start).all():
-        return
+        return priced
     if is_small(state):
         state.set_homes(search(state, quota.start, quota.most_bytes))
-        return
+        return priced
     bring_together(state, quota)
-    if before - state.cost() < STUCK * before:
-        _with_prices(state, quota, clock)
+    options, cost = state.objective.options, state.cost()
+    if not priced or before - cost >= STUCK * before:
+        return priced
+    _with_prices(state, quota, clock)
+    return options.quota < 1 or cost - state.cost() >= SPENT * cost
 
 
 def _with_prices(state: State, quota: Quota, clock: _Clock) -> None:
@@ -137,8 +144,9 @@ def _with_prices(state: State, quota: Quota, clock: _Clock) -> None:
     If the objective is not lower in the end, all tables return.
     """
     home, cost = state.home.copy(), state.cost()
+    tables = _with_most_hours(state.instance, state.urgent)
     for price in PRICES:
-        _pass(state, quota, clock, price=price, most=MOST_QUEUED)
+        _pass(state, quota, clock, tables, price=price)
         if clock.is_over():
             break
         if price in PRICES_OF_GROUPS:
@@ -163,32 +171,40 @@ class _Clock:
         return bool(self.reason)
 
 
+def _with_most_hours(x: Instance, jobs: Bools) -> Ints:
+    """The tables that these jobs use for most GPU hours, ascending; at most `MOST_PRICED`."""
+    hours = np.where(jobs, x.gpu_h, 0.0)[x.reads.owners]
+    by_table = np.bincount(x.reads.items, hours, len(x.size))
+    chosen: Ints = np.sort(np.argsort(-by_table, kind="stable")[:MOST_PRICED])
+    return chosen
+
+
 def _pass(
     state: State,
     quota: Quota,
     clock: _Clock,
+    tables: Ints,
     show: Show = show_nothing,
     *,
     price: float = 0.0,
-    most: int | None = None,
 ) -> dict[int, float]:
-    """Move tables one by one, at most `most`. Returns the gain of each that moved."""
-    _, gains = best_regions(state, np.arange(len(state.home)), price)
-    queue = _queue(gains)[:most]
+    """Move some tables one by one. Returns the gain of each that moved."""
+    _, gains = best_regions(state, tables, price)
+    queue = tables[_queue(gains)]
     moved: dict[int, float] = {}
     for number, table in enumerate(queue.tolist()):
         show(number, len(queue))
-        one = queue[number : number + 1]
         has_not_moved = state.home[table] == quota.start[table]
         if has_not_moved and quota.left_bytes < state.instance.size[table]:
             continue
         if clock.is_over():
             break
-        region, gain = best_regions(state, one, price)
-        if gain[0] > 0 and quota.allows(state.home, one, int(region[0])):
-            quota.take(one, state.home[one], int(region[0]))
-            state.move(table, int(region[0]))
-            moved[table] = float(gain[0])
+        region, gain = best_region(state, table, price)
+        one = queue[number : number + 1]
+        if gain > 0 and quota.allows(state.home, one, region):
+            quota.take(one, state.home[one], region)
+            state.move(table, region)
+            moved[table] = gain
     state.refresh()
     return moved
 
@@ -262,10 +278,9 @@ def _value(state: State, price: float) -> float:
 
 def _move_all(state: State, tables: Ints, homes: Ints | int) -> None:
     """Move tables to their new homes, or all of them to one region."""
-    regions = np.broadcast_to(homes, tables.shape)
-    for table, region in zip(tables.tolist(), regions.tolist(), strict=True):
-        if state.home[table] != region:
-            state.move(table, region)
+    regions = [homes] * len(tables) if isinstance(homes, int) else homes.tolist()
+    for table, region in zip(tables.tolist(), regions, strict=True):
+        state.move(table, region)
 
 
 def _scattered(state: State) -> Ints:

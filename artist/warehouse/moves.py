@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from artist.warehouse.instance import PRIORITIES, Bools, Floats, Ints
-from artist.warehouse.state import SLACK, State
+from artist.warehouse.scalars import SLACK, Coming
+from artist.warehouse.state import State
 
 CHUNK = 4096
 """Tables that are judged at once: 10 MB per array at 12 regions and 3 kinds."""
@@ -46,6 +47,47 @@ def best_regions(state: State, tables: Ints, price: float = 0.0) -> tuple[Ints, 
     if not parts:
         return np.zeros(0, np.int64), np.zeros(0)
     return np.concatenate([x for x, _ in parts]), np.concatenate([x for _, x in parts])
+
+
+def best_region(state: State, table: int, price: float = 0.0) -> tuple[int, float]:
+    """`best_regions` of one table, in a tenth of the time."""
+    x, at = state.scalars.constants, state.scalars
+    old, size = at.home[table], x.size[table]
+    anywhere, gone = Coming(), Coming()
+    into: dict[int, Coming] = {}
+    for job in x.jobs_of(table):
+        row, need, place = job * x.regions, x.need[job], at.place[job]
+        if at.count[row + old] == need:
+            gone.add(x, job, at.bytes[row + old])
+        elif place == old:
+            gone.local += size
+        if need == 1:
+            anywhere.add(x, job, size)
+            continue
+        for region in range(x.regions):
+            if region != old and at.count[row + region] == need - 1:
+                into.setdefault(region, Coming()).add(x, job, at.bytes[row + region] + size)
+        if place >= 0 and place != old:
+            into.setdefault(place, Coming()).local += size
+    out, home_hours = at.demand_changes(old, gone.hours, -1)
+    out += x.stored(old, at.used[old] - size) - x.stored(old, at.used[old]) + x.w_read * gone.local
+    best, target = -LEAST_GAIN, old
+    least = min(state.threshold, state.at_home_gpu_h)
+    for region in range(x.regions):
+        used = at.used[region]
+        if region == old or used + size > x.storage[region]:
+            continue
+        come = anywhere.also(into[region]) if region in into else anywhere
+        cost, hours = at.demand_changes(region, come.hours, 1)
+        at_home = state.at_home_gpu_h + (hours + home_hours)
+        if at_home < least or not at.cpu_fits(region, come.cpu_h):
+            continue
+        cost += out + x.stored(region, used + size) - x.stored(region, used) - x.w_read * come.local
+        if price:
+            cost -= price * (at_home - state.at_home_gpu_h) / state.urgent_gpu_h
+        if cost < best:
+            best, target = cost, region
+    return target, -best if target != old else 0.0
 
 
 def _of_chunk(state: State, tables: Ints, price: float) -> tuple[Ints, Floats]:

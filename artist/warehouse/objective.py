@@ -45,27 +45,28 @@ class Objective:
         return np.where(urgent, self.options.w_urgent, self.options.w_other)
 
     @cached_property
-    def _per_demand(self) -> Floats:
+    def per_demand(self) -> Floats:
         """[K, P] 1 / demand, 0 where nothing is demanded."""
         demand = self.instance.demand
         return np.divide(1.0, demand, out=np.zeros_like(demand), where=demand > 0)
 
     @cached_property
-    def _weight(self) -> Floats:
+    def weight(self) -> Floats:
         """[K, P] of the squares; none where nothing is demanded."""
         weighted: Floats = self._w_priority * (self.instance.demand > 0)
         return weighted
 
     @cached_property
-    def _supply_share(self) -> Floats:
+    def supply_share(self) -> Floats:
+        """[R, K] of the supply of a kind."""
         total = self.instance.supply.sum(axis=0)
         share: Floats = self.instance.supply / np.where(total > 0, total, 1.0)
         return share
 
     def gpu(self, demand: Floats, regions: Ints) -> Floats:
         """[...] cost of GPU demand [..., K, P] in regions [...], overload included."""
-        share = self._supply_share[regions][..., None]
-        uneven = (self._weight * (demand * self._per_demand - share) ** 2).sum(axis=-1)
+        share = self.supply_share[regions][..., None]
+        uneven = (self.weight * (demand * self.per_demand - share) ** 2).sum(axis=-1)
         supply = self.instance.supply[regions]
         excess = np.maximum(0.0, demand.sum(axis=-1) - supply)
         # A region without GPUs of a kind is overloaded infinitely by any demand for them.
@@ -75,7 +76,7 @@ class Objective:
         return cost + self.overload(demand, regions)
 
     @cached_property
-    def _all_supply(self) -> Floats:
+    def all_supply(self) -> Floats:
         """[R] GPU hours of all kinds."""
         supply: Floats = self.instance.supply.sum(axis=1)
         return supply
@@ -83,23 +84,25 @@ class Objective:
     def overload(self, demand: Floats, regions: Ints) -> Floats:
         """[...] cost of high-priority demand [..., K, P] above supply, all kinds together."""
         urgent = demand[..., : self.options.urgent].sum(axis=(-1, -2))
-        ratio = urgent / self._all_supply[regions]
+        ratio = urgent / self.all_supply[regions]
         excess = np.maximum(0.0, ratio - self.options.full)
         cost: Floats = self.options.w_overload * excess
         return cost
 
     @cached_property
-    def _storage_share(self) -> Floats:
+    def storage_share(self) -> Floats:
+        """[R] of all storage."""
         storage = self.instance.storage.astype(float)
         share: Floats = storage / storage.sum()
         return share
 
     @cached_property
-    def _all_bytes(self) -> float:
+    def all_bytes(self) -> float:
+        """Bytes of all tables."""
         return float(self.instance.size.sum())
 
     def stored(self, used: Ints, regions: Ints) -> Floats:
         """[...] cost of stored bytes [...] in regions [...]."""
-        uneven = used / self._all_bytes - self._storage_share[regions]
+        uneven = used / self.all_bytes - self.storage_share[regions]
         cost: Floats = self.options.w_storage * uneven**2
         return cost

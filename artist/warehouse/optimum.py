@@ -24,7 +24,8 @@ from artist.io.optional_libraries import check_extra
 from artist.rng import stream
 from artist.warehouse.instance import PRIORITIES, Bools, Floats, Instance, Ints
 from artist.warehouse.moves import LEAST_GAIN
-from artist.warehouse.state import SLACK, State
+from artist.warehouse.scalars import SLACK
+from artist.warehouse.state import State
 
 MOST_COLUMNS = 200_000
 

@@ -6,9 +6,10 @@ import numpy as np
 
 from artist.warehouse.instance import PRIORITIES, Floats, Instance, Ints
 from artist.warehouse.objective import Objective
+from artist.warehouse.scalars import SLACK, Constants, Scalars
 
-SLACK = 1e-9
-"""Sums of hours are rounded; a limit is broken by more than this part of it."""
+NOWHERE = -1
+"""The region of a job without one."""
 
 
 class State:
@@ -17,6 +18,7 @@ class State:
     def __init__(self, objective: Objective, home: Ints) -> None:
         self.objective = objective
         self.instance: Instance = objective.instance
+        self._constants = Constants(objective)
         self._everywhere = np.arange(len(self.instance.regions))
         self.set_homes(home)
         share = objective.options.home_share
@@ -45,8 +47,8 @@ class State:
         self.used = np.zeros(regions, np.int64)
         np.add.at(self.used, self.home, x.size)
         inside = self.count >= x.need[:, None]
-        self.place = np.where(inside.any(axis=1), inside.argmax(axis=1), -1)
-        """[J] the job's region, -1 for none."""
+        self.place = np.where(inside.any(axis=1), inside.argmax(axis=1), NOWHERE)
+        """[J] the job's region, or NOWHERE."""
         self.local = float(self.bytes[inside].sum())
         here = np.flatnonzero((self.place >= 0) & (x.kind >= 0))
         cell = (self.place[here] * len(x.kinds) + x.kind[here]) * PRIORITIES + x.priority[here]
@@ -58,6 +60,7 @@ class State:
         self.cpu = np.zeros_like(x.cpu_limit)
         here = np.flatnonzero((self.place >= 0) & (x.application >= 0))
         np.add.at(self.cpu, (x.application[here], self.place[here]), x.cpu_h[here])
+        self.scalars = Scalars(self._constants, self)
 
     def _at_home(self) -> Ints:
         """The urgent jobs whose region has the GPUs that they need (6)."""
@@ -90,39 +93,52 @@ class State:
 
     def cost(self) -> float:
         """The objective."""
-        return sum(self.terms().values())
+        return self.scalars.cost(self.local)
 
     def move(self, table: int, region: int) -> None:
         """Give a table another home, without checks."""
-        x = self.instance
-        old, size = int(self.home[table]), int(x.size[table])
-        jobs = x.readers.of(table)
-        self._count_jobs(jobs, -1)
-        self.count[jobs, old] -= 1
-        self.bytes[jobs, old] -= size
-        self.count[jobs, region] += 1
-        self.bytes[jobs, region] += size
-        inside = self.count[jobs] >= x.need[jobs, None]
-        self.place[jobs] = np.where(inside.any(axis=1), inside.argmax(axis=1), -1)
-        self._count_jobs(jobs, 1)
-        self.used[old] -= size
-        self.used[region] += size
-        self.home[table] = region
+        x, at = self.scalars.constants, self.scalars
+        old, size = at.home[table], x.size[table]
+        if old == region:
+            return
+        at.home[table] = region
+        at.used[old] -= size
+        at.used[region] += size
+        changed: set[int] = set()
+        for job in x.jobs_of(table):
+            here, there = job * x.regions + old, job * x.regions + region
+            place, need = at.place[job], x.need[job]
+            leaves, enters = at.count[here] == need, at.count[there] == need - 1
+            if place == old:
+                self.local -= at.bytes[here] if leaves else size
+            at.count[here] -= 1
+            at.bytes[here] -= size
+            at.count[there] += 1
+            at.bytes[there] += size
+            if enters or place == region:
+                self.local += at.bytes[there] if enters else size
+            if leaves:
+                self._count(job, old, -1, changed)
+                at.place[job] = NOWHERE
+            if enters:
+                self._count(job, region, 1, changed)
+                at.place[job] = region
+        for cell in changed:
+            at.recount(cell)
 
-    def _count_jobs(self, jobs: Ints, sign: int) -> None:
-        """Add jobs to the sums of their regions, or take them out (`sign` -1)."""
-        x = self.instance
-        jobs = jobs[self.place[jobs] >= 0]
-        place = self.place[jobs]
-        self.local += sign * float(self.bytes[jobs, place].sum())
-        training = x.kind[jobs] >= 0
-        j, p = jobs[training], place[training]
-        np.add.at(self.demand, (p, x.kind[j], x.priority[j]), sign * x.gpu_h[j])
-        at_home = self.urgent[j] & (x.supply[p, x.kind[j]] > 0)
-        self.at_home_gpu_h += sign * float(x.gpu_h[j][at_home].sum())
-        counted = x.application[jobs] >= 0
-        j, p = jobs[counted], place[counted]
-        np.add.at(self.cpu, (x.application[j], p), sign * x.cpu_h[j])
+    def _count(self, job: int, region: int, sign: int, changed: set[int]) -> None:
+        """Add a job to the sums of a region, or take it out (`sign` -1)."""
+        x, at = self.scalars.constants, self.scalars
+        kind, application = x.kind[job], x.application[job]
+        if kind >= 0:
+            place = region * x.kinds + kind
+            hours, priority = sign * x.gpu_h[job], x.priority[job]
+            at.demand[place * PRIORITIES + priority] += hours
+            changed.add(place)
+            if priority < x.options.urgent and x.supply[place] > 0:
+                self.at_home_gpu_h += hours
+        if application >= 0:
+            at.cpu[application * x.regions + region] += sign * x.cpu_h[job]
 
     def breaks(self, used: Ints, cpu: Floats) -> bool:
         """Whether (4), (5) or (6) is broken now, given what was used at the start.

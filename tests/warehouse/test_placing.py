@@ -16,7 +16,7 @@ from support import CASES
 from artist.errors import ConfigError
 from artist.warehouse.climb import climb
 from artist.warehouse.files import write_warehouse
-from artist.warehouse.moves import best_regions
+from artist.warehouse.moves import best_region, best_regions
 from artist.warehouse.objective import Objective
 from artist.warehouse.plan import place
 from artist.warehouse.read import read_warehouse
@@ -55,6 +55,31 @@ def test_gain_of_a_move_is_what_the_objective_falls_by(seed: int) -> None:
                 best = max(best, now - cost)
         assert gains[table] == pytest.approx(best, abs=1e-10)
         assert (regions[table] != state.home[table]) == (best > 1e-12)
+
+
+@pytest.mark.parametrize("price", [0.0, 2.0])
+@pytest.mark.parametrize("seed", range(10))
+def test_one_table_goes_where_arrays_of_all_tables_say(seed: int, price: float) -> None:
+    state = state_of(seed, tables=12, regions=5, jobs=40)
+    for table in (3, 8):
+        state.move(table, (state.home[table] + 1) % 5)
+    regions, gains = best_regions(state, np.arange(12), price)
+    one_by_one = [best_region(state, table, price) for table in range(12)]
+    assert [region for region, _ in one_by_one] == regions.tolist()
+    assert [gain for _, gain in one_by_one] == pytest.approx(gains.tolist(), abs=1e-12)
+
+
+@pytest.mark.parametrize(("quota", "times"), [(1.0, 1), (0.999, 4)])
+def test_prices_that_gained_little_are_tried_again_only_under_a_quota(
+    monkeypatch: pytest.MonkeyPatch, quota: float, times: int
+) -> None:
+    tried = []
+    monkeypatch.setattr("artist.warehouse.climb.is_small", lambda state: False)
+    monkeypatch.setattr("artist.warehouse.climb.STUCK", 1.0)
+    monkeypatch.setattr("artist.warehouse.climb._with_prices", lambda *_: tried.append(1))
+    options = PlanOptions(quota=quota, days=4, min_gain=0, enough=0)
+    climb(state_of(0, options, tables=200, jobs=400))
+    assert len(tried) == times
 
 
 def test_sums_after_moves_are_those_of_a_new_count() -> None:
