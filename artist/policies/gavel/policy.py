@@ -62,7 +62,7 @@ all pairs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 from artist.cluster.free_gpus import FreeGpus
@@ -110,6 +110,8 @@ class Gavel(BasePolicy):
         self._changed = False
         """Whether jobs have come or gone since shares were computed."""
         self._speeds: dict[tuple[str, float, int, tuple[str, ...]], tuple[float, ...]] = {}
+        self._of_job: dict[int, tuple[float, ...]] = {}
+        """The speeds of the jobs that are here, by handle."""
         self._closest = ClosestGpus()
         self._objective = Objective(options, draws)
         self._beside = SpeedsBeside() if options.space_sharing else None
@@ -121,6 +123,7 @@ class Gavel(BasePolicy):
             self._learn(view)
         for handle in view.finished:
             self._fractions.leave(handle)
+            del self._of_job[handle]
             self._objective.forget(handle)
             self._changed = True
         for state in view.entered:
@@ -158,7 +161,8 @@ class Gavel(BasePolicy):
         Raises:
             TraceError: names the job and its kinds.
         """
-        if not any(self._speeds_of(state.job, view)):
+        speeds = self._of_job[state.handle] = self._speeds_of(state.job, view)
+        if not any(speeds):
             refuse_unplaceable(state.job, state.job.gpus, self._kinds)
 
     def _speeds_of(self, job: Job, view: ClusterView) -> tuple[float, ...]:
@@ -175,10 +179,9 @@ class Gavel(BasePolicy):
         """Who is to run in this round, and the index of their kind."""
         jobs = {**view.waiting, **view.running}
         self._account(view, jobs)
-        pool = self._pool(view)
-        left = [free_of_kinds(pool, (kind,)).total for kind in self._kinds]
+        left = self._left(view)
         movable = [x for x in sorted(jobs) if x in view.waiting or view.frees(view.running[x])]
-        speeds = {handle: self._speeds_of(jobs[handle].job, view) for handle in movable}
+        speeds = {handle: self._of_job[handle] for handle in movable}
         due = self._fractions.may_reset(view.now, self._reset) or not view.running
         if self._changed and due:
             able = [jobs[x] for x in movable if _fits(jobs[x].job, speeds[x], left)]
@@ -188,27 +191,39 @@ class Gavel(BasePolicy):
         taken = set[int]()
         which = [*self._fractions.pairs(speeds), *((handle,) for handle in movable)]
         for kind in self._visited(speeds):
-            for one in self._fractions.by_priority(kind, which):
-                if not left[kind]:
-                    break
+            which = [one for one in which if taken.isdisjoint(one)]
+            run = [one for one in which if all(speeds[x][kind] > 0 for x in one)]
+            for one in self._fractions.by_priority(kind, run) if left[kind] else ():
                 gpus = jobs[one[0]].job.gpus
-                runs = all(speeds[x][kind] > 0 for x in one) and taken.isdisjoint(one)
                 alone = unshared and len(one) == 1
                 entitled = alone or self._fractions.share(one, kind) > 0
-                if runs and entitled and gpus <= left[kind]:
+                if entitled and gpus <= left[kind] and taken.isdisjoint(one):
                     chosen[one] = kind
                     taken.update(one)
                     left[kind] -= gpus
         return chosen
 
+    def _left(self, view: ClusterView) -> list[int]:
+        """GPUs of each kind that are free, or with jobs that may lose them."""
+        tree = view.cluster
+        left = dict.fromkeys(self._kinds, 0)
+        for kind, gpus in zip(tree.kinds, view.free.counts(tree.machine).tolist(), strict=True):
+            left[kind] += gpus
+        for placement in _given_up(view):
+            left[kinds_of(tree, placement)[0]] += placement.gpus
+        return list(left.values())
+
     def _account(self, view: ClusterView, jobs: Mapping[int, JobView]) -> None:
         """Note what jobs have run since the last round, and on which kind."""
-        kind_of = {
+        self._fractions.account(jobs, self._present(view), view.now)
+
+    def _present(self, view: ClusterView) -> dict[Combination, int]:
+        """Who runs, and the index of their kind."""
+        return {
             _together(state): self._kinds.index(kinds_of(view.cluster, state.placement)[0])
             for state in view.running.values()
             if state.placement is not None
         }
-        self._fractions.account(jobs, kind_of, view.now)
 
     def _share_out(
         self,
@@ -232,22 +247,25 @@ class Gavel(BasePolicy):
         relative = [sum(row[kind] / max(row) for row in speeds.values()) for kind in kinds]
         return sorted(kinds, key=lambda kind: (-relative[kind], kind))
 
-    def _pool(self, view: ClusterView) -> FreeGpus:
-        """The free GPUs and those of running jobs that may lose them."""
-        pool = view.free.copy()
-        for state in view.running.values():
-            first = not state.beside or state.handle < state.beside[0]
-            if state.placement is not None and first and view.frees(state):
-                pool.release(state.placement)
-        return pool
-
     def _placed(self, view: ClusterView, chosen: dict[Combination, int]) -> list[Decision]:
         """Decisions that give the chosen jobs GPUs of their kinds, and take those of the others."""
-        pool, found = self._pool(view), dict[Combination, _Place]()
-        for index, kind in enumerate(self._kinds):
-            here = [one for one, of_kind in chosen.items() if of_kind == index]
-            found |= _packed(view, free_of_kinds(pool, (kind,)), here)
-        placed = {handle for one in found for handle in one}
+        present = self._present(view)
+        here: dict[int, list[Combination]] = {}
+        for one, kind in chosen.items():
+            here.setdefault(kind, []).append(one)
+        found: dict[Combination, _Place] = {}
+        placed = set[int]()
+        pool: FreeGpus | None = None
+        for kind, which in sorted(here.items()):
+            if all(present.get(one) == kind for one in which):  # all can stay, so all do
+                placed.update(handle for one in which for handle in one)
+                continue
+            if pool is None:
+                pool = view.free.copy()
+                for placement in _given_up(view):
+                    pool.release(placement)
+            found |= _packed(view, free_of_kinds(pool, (self._kinds[kind],)), which)
+        placed.update(handle for one in found for handle in one)
         decisions: list[Decision] = [
             Preempt(handle, "other jobs have the round")
             for handle, state in view.running.items()
@@ -281,11 +299,8 @@ class Gavel(BasePolicy):
         """A wake-up at the end of the round, if another one could change anything."""
         if not chosen:
             return []
-        jobs = {**view.waiting, **view.running}
-        waits = len(chosen) < len(jobs)  # or shares GPUs
-        speeds = (
-            (self._speeds_of(jobs[x].job, view), kind) for one, kind in chosen.items() for x in one
-        )
+        waits = len(chosen) < len(view.waiting) + len(view.running)  # or shares GPUs
+        speeds = ((self._of_job[x], kind) for one, kind in chosen.items() for x in one)
         slow = self.options.aware and any(of_kind[kind] < max(of_kind) for of_kind, kind in speeds)
         return [Wake(self._round_end)] if waits or slow else []
 
@@ -300,6 +315,14 @@ class _Place(NamedTuple):
 def _together(state: JobView) -> Combination:
     alone = (state.handle,)
     return tuple(sorted(alone + state.beside)) if state.beside else alone
+
+
+def _given_up(view: ClusterView) -> Iterator[Placement]:
+    """What running jobs hold that may lose it; what two of them hold once."""
+    for state in view.running.values():
+        first = not state.beside or state.handle < state.beside[0]
+        if state.placement is not None and first and view.frees(state):
+            yield state.placement
 
 
 def _fits(job: Job, speeds: Sequence[float], left: Sequence[int]) -> bool:
