@@ -1,0 +1,53 @@
+"""Simulated starts beside those of a real Slurm that got the same jobs five times.
+
+`five_runs.csv` has the starts that slurmctld 22.05.8 recorded on a busy machine, in seconds after
+the first job was submitted. Starts depend on the phase of its periods, and on the load.
+"""
+
+from __future__ import annotations
+
+import csv
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from artist.experiments.recorded.replay import replay
+
+SESSIONS = Path(__file__).parents[3] / "shared" / "groundwork" / "slurm"
+pytestmark = pytest.mark.skipif(
+    not SESSIONS.is_dir(), reason="the recorded sessions of Slurm are not here"
+)
+PHASES = 5
+
+
+def recorded(session: str) -> dict[str, list[float]]:
+    """By job, its starts in the five runs."""
+    starts = dict[str, list[float]]()
+    with Path(__file__).with_name("five_runs.csv").open(newline="") as file:
+        for row in csv.DictReader(file):
+            if row["session"] == session:
+                starts[row["job"]] = [float(row[f"start_{n}_s"]) for n in range(1, 6)]
+    return starts
+
+
+# On the busiest cluster, a real run has 79 % of its starts in the envelope of the four others.
+@pytest.mark.parametrize(
+    ("session", "least"), [("fifo-backfill", 0.95), ("shares", 0.95), ("topology", 0.8)]
+)
+def test_starts_are_as_near_to_real_runs_as_these_to_each_other(
+    session: str, least: float, tmp_path: Path
+) -> None:
+    found = replay(SESSIONS / session, tmp_path, keep_names=True, phases=PHASES)
+    runs = recorded(session)
+    first_s = min(found.result.tables["jobs"]["arrival_s"])
+    real = np.array([runs[x.job_id] for x in found.starts])
+    simulated = np.array([x.phases_s for x in found.starts]) - first_s
+    earliest = real.min(axis=1, keepdims=True) - found.cycle_s
+    latest = real.max(axis=1, keepdims=True) + found.cycle_s
+    inside = np.mean((earliest <= simulated) & (simulated <= latest))
+    apart = np.mean([np.abs(real[:, i] - real[:, j]) for i, j in combinations(range(5), 2)])
+    off = np.mean(np.abs(simulated[:, :, None] - real[:, None, :]))
+    assert inside >= least
+    assert off <= apart
