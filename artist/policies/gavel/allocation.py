@@ -27,7 +27,7 @@ get over their needs, so no GPU that helps is left out.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -218,12 +218,6 @@ class _Gains:
         return float(np.bincount(self.jobs, (self.speeds * shares[self.rows]).sum(axis=1)).min())
 
 
-def _matrix(values: Floats, at: tuple[Any, Any], shape: tuple[int, int]) -> Any:
-    from scipy.sparse import csr_array
-
-    return csr_array((values, at), shape=shape)
-
-
 def _solved(
     jobs: Jobs,
     gains: _Gains,
@@ -239,31 +233,32 @@ def _solved(
         PolicyError: HiGHS gives up, and there is no `fallback`.
     """
     from scipy.optimize import linprog
-    from scipy.sparse import hstack, vstack
+    from scipy.sparse import csr_array
 
     count, kinds = jobs.speeds.shape
     size = int(gains.columns.max()) + 1
     columns, members = np.arange(size), np.repeat(gains.jobs, kinds)
-    once = _matrix(np.ones(len(members)), (members, gains.columns), (count, size))
     gpus = np.empty(size // kinds)
     gpus[gains.rows] = jobs.gpus[gains.jobs]
-    fits = _matrix(np.repeat(gpus, kinds), (columns % kinds, columns), (kinds, size))
-    bounded, limits = vstack([once, fits]), np.concatenate([np.ones(count), jobs.capacity])
+    limits = [np.ones(count), jobs.capacity]
+    blocks = [
+        (np.ones(len(members)), members, gains.columns),  # a job is in one place at a time
+        (np.repeat(gpus, kinds), count + columns % kinds, columns),  # jobs fit the kinds
+    ]
     if floor is not None:
-        least = _matrix(-gains.speeds.ravel(), (members, gains.columns), (count, size))
-        bounded, limits = vstack([bounded, least]), np.concatenate([limits, floor])
+        limits.append(floor)
+        blocks.append((-gains.speeds.ravel(), count + kinds + members, gains.columns))
     if len(cost) > size:
-        z = np.concatenate([np.zeros(count + kinds), np.ones(count)])
-        bounded = hstack(
-            [bounded, _matrix(z, (np.arange(len(z)), np.zeros(len(z), int)), (len(z), 1))]
-        )
+        rows = count + kinds + np.arange(count)
+        blocks.append((np.ones(count), rows, np.full(count, size)))
+    values, rows, at = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    bound = np.concatenate(limits)
+    bounded = csr_array((values, (rows, at)), shape=(len(bound), len(cost)))
     runs = np.zeros(size)
     runs[gains.columns] = (gains.speeds > 0).ravel()
     most = np.append(runs, np.inf)[: len(cost)]
     bounds = np.column_stack([np.zeros(len(cost)), most])
-    found = linprog(
-        cost, A_ub=bounded.tocsr(), b_ub=limits, bounds=bounds, method="highs", options=_TIGHT
-    )
+    found = linprog(cost, A_ub=bounded, b_ub=bound, bounds=bounds, method="highs", options=_TIGHT)
     if found.status != 0:
         if fallback is not None:
             return 0.0, fallback
