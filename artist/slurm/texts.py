@@ -12,7 +12,7 @@ from itertools import groupby
 from pathlib import Path
 
 from artist.errors import ConfigError, shortened
-from artist.io.reading import read_text
+from artist.io.reading import cannot_be_read, open_binary, read_text
 
 _KEY = re.compile(r"([A-Za-z][A-Za-z0-9_/:-]*)=(.*)", re.DOTALL)
 _SETTING = re.compile(r"(\S+)\s+=\s*(.*)")
@@ -107,22 +107,48 @@ def table(path: Path, needed: tuple[str, ...]) -> list[Record]:
     Raises:
         ConfigError: a column or a cell is missing.
     """
-    lines = read_text(path).splitlines()
-    names = [name.strip() for name in lines[0].split("|")] if lines else []
+    return list(_rows(path, iter(read_text(path).splitlines()), needed, ()))
+
+
+def log_rows(path: Path, needed: tuple[str, ...], kept: tuple[str, ...] = ()) -> Iterator[Record]:
+    """What `sacct -P` prints, row by row, of any length; only the columns `kept` if any are given.
+
+    Raises:
+        ConfigError: as `table`.
+    """
+    return _rows(path, _lines(path), needed, kept)
+
+
+def _lines(path: Path) -> Iterator[str]:
+    try:
+        with open_binary(path) as file:
+            for number, line in enumerate(file, start=1):
+                try:
+                    yield line.decode("utf-8-sig").rstrip("\r\n")
+                except UnicodeDecodeError as cause:
+                    at = f"{path}:{number}"
+                    raise ConfigError(f"{at}: not UTF-8 text (byte {cause.start})") from cause
+    except (OSError, ValueError) as cause:
+        raise ConfigError(cannot_be_read(path, cause)) from cause
+
+
+def _rows(
+    path: Path, lines: Iterator[str], needed: tuple[str, ...], kept: tuple[str, ...]
+) -> Iterator[Record]:
+    names = [name.strip() for name in next(lines, "").split("|")]
     for name in needed:
         if name not in names:
             raise ConfigError(
                 f"{path}:1: no column {name}, expected those of sacctmgr -P ({', '.join(needed)})"
             )
-    found = []
-    for number, line in enumerate(lines[1:], start=2):
+    columns = [(name, x) for x, name in enumerate(names) if name in kept or not kept]
+    for number, line in enumerate(lines, start=2):
         cells = line.split("|")
         if len(cells) != len(names):
             raise ConfigError(
                 f"{path}:{number}: {len(cells)} cells, expected {len(names)}; print it again"
             )
-        found.append(Record(f"{path}:{number}", dict(zip(names, cells, strict=True))))
-    return found
+        yield Record(f"{path}:{number}", {name: cells[x] for name, x in columns})
 
 
 def hosts(text: str, place: str) -> list[str]:

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from artist.cli.main import application
 from artist.errors import ConfigError
 from artist.experiments.recorded.replay import replay
+from artist.slurm.texts import log_rows
 
 RECORDED = Path(__file__).parents[3] / "shared" / "groundwork" / "slurm"
 needs_recorded = pytest.mark.skipif(
@@ -53,6 +54,20 @@ def test_starts_are_compared_one_by_one(tmp_path: Path) -> None:
     assert (facts["within_10_s"], facts["starts_recorded"]) == (0.5, 2)
     assert found.largest(1) == [second]
     assert found.not_modelled == ("SchedulerParameters=bf_busy_nodes",)
+
+
+def test_a_log_may_be_long(tmp_path: Path) -> None:
+    log = folder(tmp_path) / "sacct.txt"
+    step = SACCT.splitlines()[2]
+    log.write_text(SACCT + f"{step}\n" * (5 * 2**20 // len(step)))
+    assert len(replay(tmp_path, tmp_path / "inputs").starts) == 2
+
+
+def test_a_byte_that_is_no_text_is_named(tmp_path: Path) -> None:
+    log = folder(tmp_path) / "sacct.txt"
+    log.write_bytes(SACCT.encode() + b"3|\xff\n")
+    with pytest.raises(ConfigError, match=r"sacct\.txt:5: not UTF-8 text"):
+        list(log_rows(log, ("JobID",)))
 
 
 def test_the_command_prints_and_writes_a_run(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from artist.errors import ConfigError, shortened
 from artist.experiments.recorded.recording import Recording, log_of, moment_of, read_recording
 from artist.io.writing import write_whole
-from artist.slurm.texts import Record, table
+from artist.slurm.texts import Record, log_rows
 from artist.trace.native.time_units import moment_s, zoned_s
 
 _NEEDED = ("JobID", "Submit", "Start", "End", "State")
@@ -77,7 +77,7 @@ def read_log(folder: Path, inputs: Path) -> Log:
     rows: dict[str, list[Record]] = {}
     moments = []
     names: Sequence[str] = ()
-    for record in table(path, _NEEDED):
+    for record in log_rows(path, _NEEDED):
         names = names or tuple(record.values)
         id_ = record.text("JobID")
         if any(mark in id_ for mark in ".+["):

@@ -20,7 +20,7 @@ from artist.errors import ConfigError
 from artist.io.reading import is_file
 from artist.io.writing import write_whole
 from artist.slurm.cluster_import import cluster_document
-from artist.slurm.texts import Record, settings, table
+from artist.slurm.texts import Record, log_rows, settings
 from artist.trace.native.choices import Rules
 from artist.trace.native.time_units import moment_s, zoned_s
 from artist.trace.native.writer import write_native
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from artist.workload.job import Job
 
 _NEEDED = ("JobID", "Submit", "Start")
+_KEPT = (*_NEEDED, "Eligible", "End", "State", "JobName", "NodeList", "Flags", "Reason")
+"""Columns of runs. Others stay in the log, which may be long."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,7 @@ def log_of(folder: Path, inputs: Path) -> Path:
 def runs_of(log: Path) -> dict[str, list[Record]]:
     """The rows of each job that ran, in order."""
     runs: dict[str, list[Record]] = {}
-    for record in table(log, _NEEDED):
+    for record in log_rows(log, _NEEDED, _KEPT):
         id_ = record.text("JobID")
         if not any(mark in id_ for mark in ".+[") and moment_of(record, "Start") is not None:
             runs.setdefault(id_, []).append(record)
