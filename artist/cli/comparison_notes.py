@@ -5,6 +5,7 @@ from __future__ import annotations
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from artist.cli.progress_lines import duration
 from artist.cli.summary_text import intervals_words
 from artist.report.answer import unit_of
 from artist.report.failure_costs import MOST_TOLD, losses, tells_costs
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from artist.experiments.comparison.comparison_result import Comparison
+    from artist.experiments.time_budget import TimeBudget
     from artist.results.statistics.best_policy import Best
 
 
@@ -278,3 +280,21 @@ def _of_which_traces(comparison: Comparison) -> Iterator[str]:
         yield f"All of this is about one draw of {what}; --seeds 8 asks about other draws."
     elif of_failures:
         yield "All of this is about one draw of failures; --seeds 8 asks about other draws."
+
+
+def what_a_budget_cut(
+    comparison: Comparison, budget: TimeBudget | None, longest_s: float
+) -> list[str]:
+    """How many runs and replicates were made of those asked; nothing if all were.
+
+    `longest_s` is what the longest run took. A run that has begun is made to its end.
+    """
+    done, asked = len(comparison.replicates), comparison.replicates_asked
+    if budget is None or budget() or done >= asked:  # an interruption leaves runs out, too
+        return []
+    what = comparison.kind if comparison.independent == done else "replicates"
+    longest = ""
+    if longest_s > budget.length_s:
+        longest = f"; one run alone took {duration(longest_s)}"
+    runs = f"{comparison.runs_made:,} of {asked * len(comparison.variants):,} runs"
+    return [f"--budget {budget.text} ended this after {runs} ({done} of {asked} {what}){longest}."]

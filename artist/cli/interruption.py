@@ -1,13 +1,20 @@
-"""Ctrl-C, SIGTERM and SIGHUP (a terminal that is closed) end a command in order.
+"""How a command ends early, in order: by a signal, or since nobody reads its output.
 
-The command removes its scratch files and says how far it came.
+Ctrl-C, SIGTERM and SIGHUP (a terminal that is closed) raise `Interrupted`. The command removes its
+scratch files and says how far it came.
+
+The reader of stdout may end before we do (`artist sim | head -1`). That is not an error, so the
+command ends at once with exit code 0. rich and Typer would each choose another exit code.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 import signal
 import sys
 from types import FrameType
+from typing import Any, TextIO
 
 
 class Interrupted(BaseException):
@@ -72,3 +79,70 @@ def raise_if_lost() -> None:
 def _interrupt(signal_number: int, _frame: FrameType | None) -> None:
     _received.append(signal_number)
     raise Interrupted(signal_number)
+
+
+class ReaderGone(BaseException):
+    """The reader of stdout has ended.
+
+    It is not an `Exception`, so no handler of errors in a library catches it.
+    """
+
+
+class _Stream:
+    """A text stream that hands everything on to the one inside."""
+
+    def __init__(self, inside: TextIO) -> None:
+        self._inside = inside
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inside, name)
+
+
+class _Results(_Stream):
+    """stdout."""
+
+    def write(self, text: str) -> int:
+        try:
+            return self._inside.write(text)
+        except BrokenPipeError:
+            raise ReaderGone from None
+
+    def flush(self) -> None:
+        try:
+            self._inside.flush()
+        except BrokenPipeError:
+            raise ReaderGone from None
+
+
+class _Notes(_Stream):
+    """stderr. Without a reader, its text is dropped and the command goes on."""
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(BrokenPipeError):
+            self._inside.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            self._inside.flush()
+
+
+def make_streams_safe() -> None:
+    """Do not fail when stdout or stderr is closed or cannot show a character.
+
+    From here on a write to stdout raises `ReaderGone` if its reader has ended.
+    """
+    sys.stdout = _safe(sys.stdout, _Results)
+    sys.stderr = _safe(sys.stderr, _Notes)
+
+
+def forget_stdout() -> None:
+    """Discard unwritten output, so that the flush at exit does not fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _safe(stream: Any, kind: type[_Stream]) -> Any:
+    if stream is None:
+        return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123
+    stream.reconfigure(errors="backslashreplace")
+    return stream if isinstance(stream, kind) else kind(stream)

@@ -23,8 +23,15 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from artist import __version__
-from artist.cli.interruption import Interrupted, listen, raise_if_lost, stop_listening
-from artist.cli.streams import ReaderGone, forget_stdout, make_streams_safe
+from artist.cli.interruption import (
+    Interrupted,
+    ReaderGone,
+    forget_stdout,
+    listen,
+    make_streams_safe,
+    raise_if_lost,
+    stop_listening,
+)
 from artist.errors import ArtistError, ConfigError, did_you_mean, printable, shortened
 from artist.garbage_collector import search_rarely
 

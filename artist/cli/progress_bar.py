@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress, TaskID
 
-    from artist.cli.run_times import RunTimes
+    from artist.cli.progress_lines import RunTimes
     from artist.engine.simulator import Simulator
     from artist.experiments.time_budget import TimeBudget
 

@@ -15,13 +15,11 @@ from typing import TYPE_CHECKING
 from artist import __version__
 from artist.report.explanation import explanation
 from artist.report.figure import Figure, FigureKind, script_json
-from artist.report.figures_across_settings import overview
-from artist.report.figures_by_group import by_group
+from artist.report.figures_across_settings import of_worlds, overview
+from artist.report.figures_by_group import by_group, of_tenants
 from artist.report.figures_of_circles import on_circles
 from artist.report.figures_of_jobs import distributions
 from artist.report.figures_of_links import on_links
-from artist.report.figures_of_tenants import of_tenants
-from artist.report.figures_of_worlds import of_worlds
 from artist.report.figures_over_time import of_one_run, over_time
 from artist.report.grouping import Study
 from artist.report.page_data import page_data

@@ -1,4 +1,4 @@
-"""What comparisons in several worlds say: `decides.json` (`experiments/comparison/decides.py`)."""
+"""What comparisons in several worlds say: the `decides.json` that `artist compare` writes."""
 
 from __future__ import annotations
 

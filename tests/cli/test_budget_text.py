@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from artist.cli.budget_text import what_a_budget_cut
+from artist.cli.comparison_notes import what_a_budget_cut
 from artist.cli.progress_bar import forecast
-from artist.cli.progress_lines import RunsDone
-from artist.cli.run_times import RunTimes
+from artist.cli.progress_lines import RunsDone, RunTimes
 from artist.config import Scenario
 from artist.experiments.comparison.compare import compare
 from artist.experiments.comparison.comparison_result import Comparison

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from artist.cli.fill_text import least_waiting, most_allocated
+from artist.cli.fill_modes import least_waiting, most_allocated
 from artist.errors import ConfigError, TraceError
 from artist.pods.machine_file import load_machines
 from artist.pods.pod_list import read_pods

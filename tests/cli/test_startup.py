@@ -51,7 +51,7 @@ def test_a_run_without_network_loads_nothing_that_it_does_not_need(tmp_path, pol
 def test_a_named_command_loads_no_other(tmp_path) -> None:
     told = after("explain", "jct_mean_s", home=tmp_path)
     loaded = {name for name in told["modules"] if name.startswith("artist.cli.")}
-    names = ("main", "interruption", "output", "streams")
+    names = ("main", "interruption", "output")
     inner = ("commands", "commands.explain")
     assert loaded == {f"artist.cli.{name}" for name in names + inner}
 

@@ -18,8 +18,8 @@ from folder_kinds import SLURM, warehouse_folder
 from kinds import OWN_TRACE, POLICY, nccl_log, run_folder
 from typer.main import get_command
 
+from artist.cli.interruption import ReaderGone
 from artist.cli.main import application
-from artist.cli.streams import ReaderGone
 from artist.errors import ArtistError
 
 SMALL = ("--trace", "tiny-batch", "--racks", "1", "--jobs", "4")

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pods_made_up import demand, pod_list
 
-from artist.cli.fill_text import without_machine
+from artist.cli.fill_modes import without_machine
 from artist.cluster.mig import PROFILES, best_start
 from artist.errors import TraceError
 from artist.pods.machine_file import MachineFile, MachineGroup

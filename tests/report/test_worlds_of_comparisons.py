@@ -12,7 +12,7 @@ import pytest
 from artist.errors import ConfigError
 from artist.experiments.experiment import Experiment
 from artist.experiments.sweep import sweep
-from artist.report.figures_of_worlds import of_worlds
+from artist.report.figures_across_settings import of_worlds
 from artist.report.grouping import Study, group
 from artist.report.page import page
 from artist.report.reader import read_runs

@@ -9,7 +9,7 @@ import pytest
 
 from artist.config import Scenario
 from artist.errors import ArtistError, ConfigError, TraceError
-from artist.report.figures_of_tenants import of_tenants
+from artist.report.figures_by_group import of_tenants
 from artist.report.grouping import group
 from artist.report.reader import read_runs
 from artist.results.run_directory import write_run

@@ -48,7 +48,7 @@ def circle(
     options = SolverOptions(angle, periods, choose)
     answer = solve_link(chosen, capacity_gbps, options)
     if plot is not None:
-        from artist.report.circle_figure import plot_circle
+        from artist.report.command_plots import plot_circle
 
         circles, names = [job.circle for job in chosen], [job.name for job in chosen]
         plot_circle(circles, names, capacity_gbps, answer.solution, options, plot)

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from artist.cli import options
-from artist.cli.budget_text import what_a_budget_cut
+from artist.cli.comparison_notes import what_a_budget_cut
 from artist.cli.interruption import Interrupted
 from artist.cli.output import Format, note, print_heading, print_json, print_text
 from artist.cli.progress_bar import bar_of_runs, counting, forecast
+from artist.cli.progress_lines import RunTimes
 from artist.cli.query_options import fitted_before
 from artist.cli.remarks import (
     ABOUT,
@@ -26,7 +27,6 @@ from artist.cli.remarks import (
     without_tenant,
     without_turns,
 )
-from artist.cli.run_times import RunTimes
 from artist.cli.slow_settings import slow_settings
 from artist.units import counted
 
@@ -398,7 +398,7 @@ def _keep(out: Path, told: Mapping[str, Any], made: Across, worlds: Sequence[Wor
 
     write_whole(out / COMPARISON, json.dumps(told, indent=2) + "\n")
     if worlds:
-        from artist.experiments.comparison.decides import decides
+        from artist.experiments.comparison.assumptions import decides
 
         write_whole(out / DECIDES, json.dumps(decides(made), indent=2) + "\n")
 
@@ -427,9 +427,8 @@ def _print(
     all_: bool,
 ) -> None:
     """Print the world, the answer, the table and what a reader should know."""
-    from artist.cli.bandwidth_text import what_links_decide
     from artist.cli.comparison_details import print_details
-    from artist.cli.comparison_text import REST, print_comparison, scope
+    from artist.cli.comparison_text import REST, print_comparison, scope, what_links_decide
     from artist.cli.costs_text import cheapest, print_costs
     from artist.experiments.comparison.costs import priced
     from artist.results.terms.chief_metrics import IN_WORDS
