@@ -1,7 +1,8 @@
-"""Whether a calibration is used with another way to ask ASTRA-sim than it was fitted with.
+"""A calibration used otherwise than it was fitted: asked in another way, or of other models.
 
 A calibration makes one way to ask meet the measured shares. Asked in another way, the same scales
-miss them, by more than most policies differ.
+miss them, by more than most policies differ. A model that the calibration lacks does not get the
+factor by which it multiplies the communication of the others.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from artist.errors import BackendError, ConfigError
 from artist.estimates.calibration import Calibration
 from artist.estimates.query import LatencyBackend
 from artist.estimates.query_from_text import FABRIC_SETTINGS
+from artist.results.terms.number_text import short
 from artist.workload.models import workload
 
 
@@ -56,3 +58,37 @@ def _missed(
             except (BackendError, ConfigError):  # the fabric has no such placement
                 continue
             yield abs(simulated / measured - 1), model, point.placement, simulated, measured
+
+
+def lacking_sentence(
+    models: list[str], calibration: Calibration, fabric: Fabric, backend: LatencyBackend
+) -> str:
+    """What it means that a run has models that its calibration lacks, and what to do."""
+    lacking = ", ".join(models)
+    text = f"Calibration {calibration.name} lacks {lacking}: compute times are the catalogue's"
+    if factors := fitted_factors(calibration, fabric, backend):
+        text += (
+            f", while the fit makes the others communicate {short(min(factors))} to "
+            f"{short(max(factors))} times as much"
+        )
+    return (
+        f"{text}. Fit a measurement (artist calibrate --measured FILE), or leave all of them out "
+        "(--calibration none)."
+    )
+
+
+def fitted_factors(
+    calibration: Calibration, fabric: Fabric, backend: LatencyBackend
+) -> tuple[float, ...]:
+    """Communication over computing with the calibration over that without, at each fitted point."""
+    factors = []
+    for model, row in calibration.models.items():
+        for point in row.fit:
+            try:
+                shares = ShareModel(workload(model), point.placement, fabric, backend)
+                plain = shares.simulated(Scales(1.0))
+            except (BackendError, ConfigError):  # the fabric has no such placement
+                continue
+            if plain > 0:
+                factors.append(shares.simulated(Scales.of(row)) / plain)
+    return tuple(factors)

@@ -141,8 +141,7 @@ def _beyond_its_fit(
     """Sentences if ASTRA-sim is asked otherwise than for the fit, or about another model."""
     if model is None or calibration is None or fabric is None:
         return ()
-    from artist.calibrate.asked_otherwise import asked_otherwise
-    from artist.calibrate.fitted_factors import lacking_sentence
+    from artist.calibrate.asked_otherwise import asked_otherwise, lacking_sentence
     from artist.estimates.query_from_text import asked_as, parse_system
     from artist.run import open_backend
     from artist.workload.models import canonical

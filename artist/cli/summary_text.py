@@ -216,7 +216,7 @@ def _measured_sentence(summary: Mapping[str, Any]) -> str:
 
 def _lacking(scenario: Scenario, models: list[str]) -> str:
     """The sentence about models that the calibration lacks, and how far apart that puts models."""
-    from artist.calibrate.fitted_factors import lacking_sentence
+    from artist.calibrate.asked_otherwise import lacking_sentence
     from artist.run import asked_fabric, build_calibration, build_fabric, open_backend
 
     fabric = build_fabric(scenario)

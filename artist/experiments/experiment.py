@@ -8,20 +8,25 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
 from artist.config import Scenario, assign, checked
-from artist.errors import ConfigError
-from artist.experiments.faults import faults
+from artist.errors import ArtistError, ConfigError
+from artist.estimates.backends import BACKENDS
 from artist.experiments.relative_values import is_relative, scenario_at
+from artist.failures.model_file import NONE, load_failures
 from artist.io.documents import Document, line_in, load_yaml, validate
+from artist.network.rates.rate_functions import CONTENTION
+from artist.run import build_calibration, build_fabric, build_policy
+from artist.trace.named import builtin, is_trace_file
 
 # A sweep of more runs would take days; such a grid is a mistake.
 MAX_RUNS = 100_000
@@ -142,3 +147,44 @@ def _run_id(point: tuple[tuple[str, Any], ...], scenario: Scenario) -> str:
     digest = hashlib.sha256(scenario.model_dump_json().encode()).hexdigest()[:8]
     words = [re.sub(r"[^A-Za-z0-9.-]+", "-", str(value)).strip("-")[-24:] for _, value in point]
     return "_".join([*filter(None, words), digest])[-120:]
+
+
+class Fault(NamedTuple):
+    """What is wrong with a setting."""
+
+    setting: str
+    cause: ArtistError
+
+
+_CHECKS: dict[str, tuple[Callable[[Scenario], object], tuple[str, ...]]] = {
+    "fabric": (build_fabric, ("fabric", "fabric_options", "cluster")),
+    "calibration": (
+        lambda one: build_calibration(one, build_fabric(one)),
+        ("fabric", "fabric_options", "cluster", "calibration", "backend"),
+    ),
+    "policy": (build_policy, ("policy", "policy_options", "tenants")),
+    "backend": (lambda one: BACKENDS[one.backend.partition(":")[0]], ("backend",)),
+    "contention": (lambda one: CONTENTION[one.contention.partition(":")[0]], ("contention",)),
+    "failures": (lambda one: one.failures == NONE or load_failures(one.failures), ("failures",)),
+    # A file is read with the first run, and may be long.
+    "trace": (lambda one: is_trace_file(one.trace) or builtin(one.trace), ("trace",)),
+}
+"""Setting -> how to check it, and the settings that decide the outcome."""
+
+
+def faults(scenario: Scenario, checked: set[str]) -> Iterator[Fault]:
+    """What is wrong with a scenario's names and options, with which its run could not even begin.
+
+    A sweep or comparison asks before its first run. Otherwise each of its runs would fail for
+    itself. `checked` holds what was asked before.
+    """
+    for setting, (check, about) in _CHECKS.items():
+        key = json.dumps([setting, *(getattr(scenario, name) for name in about)], default=str)
+        if key in checked:
+            continue
+        checked.add(key)
+        try:
+            check(scenario)
+        except ArtistError as cause:
+            yield Fault(setting, cause)
+            return

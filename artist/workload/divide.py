@@ -24,8 +24,7 @@ from itertools import groupby
 
 from artist.errors import ConfigError
 from artist.workload.architectures.operators import Operator, OperatorKind, Role
-from artist.workload.division.pipeline_schedules import Schedule
-from artist.workload.division.staged import GRADIENTS, Axes, Sharded, Staged
+from artist.workload.division.staged import GRADIENTS, Axes, Schedule, Sharded, Staged
 from artist.workload.gpus import Gpu
 from artist.workload.layers import Collective, Layer, Parallelism, Phase, Scope, Workload
 from artist.workload.parallelism import block_of

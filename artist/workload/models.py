@@ -18,8 +18,7 @@ from artist.registry import UnknownNameError
 from artist.workload.architectures.operators import Operator, Role
 from artist.workload.catalogue import ROWS, Model
 from artist.workload.divide import Plan, divide
-from artist.workload.division.pipeline_schedules import Schedule
-from artist.workload.division.staged import Axes, Sharded, axes_of_order
+from artist.workload.division.staged import Axes, Schedule, Sharded, axes_of_order
 from artist.workload.gpus import FASTER, FITTED, GPU_NAMES, Gpu, Precision, fitted_gpu, gpu
 from artist.workload.layers import Degrees, Workload
 from artist.workload.parallelism import Division, data_parallel, divided, fully_sharded

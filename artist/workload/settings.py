@@ -14,13 +14,13 @@ from typing import Any, NoReturn
 
 from artist.errors import did_you_mean
 from artist.registry import UnknownNameError
-from artist.workload.division.pipeline_schedules import Schedule
 from artist.workload.division.staged import (
     BEST_ORDER,
     GRADIENTS,
     INNERMOST_FIRST,
     PREFETCH_ALL,
     RECOMPUTE,
+    Schedule,
     Sharded,
     axes_of_order,
 )

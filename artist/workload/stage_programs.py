@@ -24,8 +24,7 @@ from functools import lru_cache
 from itertools import accumulate
 from typing import NamedTuple, Protocol
 
-from artist.workload.division.pipeline_schedules import Pass, passes
-from artist.workload.division.staged import PREFETCH_ALL, Sharded, Staged
+from artist.workload.division.staged import PREFETCH_ALL, Pass, Sharded, Staged, passes
 from artist.workload.graph import Kind
 from artist.workload.lanes import LaneProgram
 from artist.workload.layers import Collective, Layer, Phase, Scope, Workload

@@ -11,7 +11,7 @@ import pytest
 from artist.cli import progress_lines
 from artist.cli.progress_bar import forecast
 from artist.cli.progress_lines import RunsDone, RunTimes, WorkDone, duration, speaking, time_left
-from artist.cli.slow_settings import slow_settings
+from artist.cli.remarks import slow_settings
 from artist.config import Scenario
 from artist.experiments.experiment import Experiment, Run, runs
 from artist.experiments.sweep import spread

@@ -4,8 +4,7 @@ import pytest
 
 from artist.errors import ConfigError
 from artist.trace.read import read_trace
-from artist.trace.synthetic.generate import synth_jobs
-from artist.trace.synthetic.traits import shares_of_kinds, with_traits
+from artist.trace.synthetic.generate import shares_of_kinds, synth_jobs, with_traits
 
 GPUS = 64
 

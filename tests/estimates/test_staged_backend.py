@@ -21,8 +21,7 @@ from artist.estimates.layer_wise import LayerwiseBackend
 from artist.estimates.query import Dimension, Estimate, LatencyQuery, SystemSettings, Topology
 from artist.estimates.query_from_text import on_placement
 from artist.estimates.rank_groups import Ranks, hops, orders
-from artist.workload.division.pipeline_schedules import Schedule
-from artist.workload.division.staged import INNERMOST_FIRST, Axes, Axis, Staged
+from artist.workload.division.staged import INNERMOST_FIRST, Axes, Axis, Schedule, Staged
 from artist.workload.lanes import play
 from artist.workload.layers import Collective, Layer, Parallelism, Phase, Scope, Workload
 from artist.workload.models import workload

@@ -13,8 +13,7 @@ from artist.errors import TraceError
 from artist.report import page as page_module
 from artist.report.grouping import group
 from artist.report.packing import pack_jobs, pack_waits, pack_work
-from artist.report.page import page
-from artist.report.page_data import places
+from artist.report.page import page, places
 from artist.report.quantities import in_words
 from artist.report.reader import read_run, read_runs
 

@@ -20,8 +20,7 @@ from artist.report import page as page_module
 from artist.report import page_facts, paper_figures
 from artist.report.figure import figure_data, script_json
 from artist.report.grouping import group
-from artist.report.page import figures, page
-from artist.report.page_data import places
+from artist.report.page import figures, page, places
 from artist.report.page_facts import lede
 from artist.report.paper_figures import check_folder, write_figures
 from artist.report.reader import RecordedRun, read_runs

@@ -21,8 +21,7 @@ from artist.estimates.layer_wise import LayerwiseBackend
 from artist.estimates.query import Dimension, LatencyQuery, SystemSettings, Topology
 from artist.workload.architectures.transformers import Gpt
 from artist.workload.divide import Plan, divide
-from artist.workload.division.pipeline_schedules import Schedule
-from artist.workload.division.staged import Axes
+from artist.workload.division.staged import Axes, Schedule
 from artist.workload.gpus import Precision, fitted_gpu
 from artist.workload.layers import Workload
 from artist.workload.models import workload

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from artist.workload.division.pipeline_schedules import Pass, Schedule, passes
+from artist.workload.division.staged import Pass, Schedule, passes
 
 
 def text(order: list[Pass]) -> str:

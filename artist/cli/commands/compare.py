@@ -24,10 +24,10 @@ from artist.cli.remarks import (
     remarks,
     same_with_turns,
     sharing,
+    slow_settings,
     without_tenant,
     without_turns,
 )
-from artist.cli.slow_settings import slow_settings
 from artist.units import counted
 
 if TYPE_CHECKING:

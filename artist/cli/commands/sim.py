@@ -14,8 +14,14 @@ from artist.cli.interruption import Interrupted, raise_if_lost
 from artist.cli.output import Format, note, print_heading, print_json, print_text
 from artist.cli.progress_bar import Watch
 from artist.cli.query_options import fitted_before
-from artist.cli.remarks import remarks, sharing, unread_quotas, without_tenant, without_turns
-from artist.cli.slow_settings import slow_settings
+from artist.cli.remarks import (
+    remarks,
+    sharing,
+    slow_settings,
+    unread_quotas,
+    without_tenant,
+    without_turns,
+)
 from artist.cli.summary_text import (
     chosen_intervals_sentence,
     print_sentences,

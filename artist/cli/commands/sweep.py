@@ -16,7 +16,7 @@ from artist.cli import options
 from artist.cli.interruption import Interrupted, raise_if_lost
 from artist.cli.output import Format, note, print_facts, print_json, print_table, print_text
 from artist.cli.progress_bar import bar_of_runs
-from artist.cli.slow_settings import slow_settings
+from artist.cli.remarks import slow_settings
 from artist.results.terms.number_text import DisplayUnit, short, time_unit
 from artist.units import counted
 

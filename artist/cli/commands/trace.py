@@ -316,7 +316,7 @@ def _with_traits(
     """The jobs as drawn, or with what `--elastic` and `--gpu-kinds` add."""
     if elastic is None and kinds is None:
         return jobs
-    from artist.trace.synthetic.traits import shares_of_kinds, with_traits
+    from artist.trace.synthetic.generate import shares_of_kinds, with_traits
 
     shares = {} if kinds is None else shares_of_kinds(kinds)
     return tuple(with_traits(jobs, elastic=elastic or 0.0, kinds=shares, gpus=gpus, seed=seed))

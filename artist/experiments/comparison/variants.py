@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 from artist.config import Scenario
 from artist.errors import ConfigError, shortened
-from artist.experiments.experiment import MAX_RUNS
-from artist.experiments.faults import faults
+from artist.experiments.experiment import MAX_RUNS, faults
 from artist.experiments.relative_values import is_relative, scenario_at
 from artist.io.safe_yaml import parse_yaml
 from artist.policies.option_places import takes_option

@@ -10,20 +10,22 @@ to the measured mean. Everything else that matters to a scheduler varies with th
 users, and which job has which run time and step length.
 
 `synth_jobs` draws independent jobs from the batch family, for any number of jobs, any cluster and
-any load.
+any load. `with_traits` adds what schedulers of elastic jobs and of several kinds of GPUs read.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from artist.errors import ConfigError
+from artist.errors import ConfigError, shortened
+from artist.io.reading import as_float
 from artist.rng import stream
 from artist.trace.native.trace import Trace
 from artist.trace.native.writer import digest
@@ -206,3 +208,52 @@ def drawn_trace(name: str, jobs: tuple[Job, ...]) -> Trace:
     """Drawn jobs, in order of arrival, as a trace that has no file."""
     numbers = range(1, len(jobs) + 1)
     return Trace(name, "synthetic", jobs, digest(jobs), numbers, unit="job")
+
+
+_MOST_TIMES = 2
+"""GPUs of an elastic job over those drawn. Pollux lets a job grow to twice what it has had (Qiao et
+al., OSDI 2021, section 4.2), so this is one step of growth."""
+
+
+def shares_of_kinds(text: str) -> dict[str, float]:
+    """The share of the jobs that requires each kind, from `a100=0.3,h100=0.1`.
+
+    Raises:
+        ConfigError: a part is no `KIND=SHARE`, or the shares exceed 1.
+    """
+    shares: dict[str, float] = {}
+    for part in text.split(","):
+        kind, _, share = (word.strip() for word in part.partition("="))
+        value = as_float(share)
+        if not kind or kind in shares or not 0 <= value <= 1:
+            raise ConfigError(
+                f"--gpu-kinds {shortened(text)}: {shortened(part)}, expected each kind once with a "
+                "share from 0 to 1, as in a100=0.3,h100=0.1"
+            )
+        shares[kind] = value
+    if (total := sum(shares.values())) > 1 + 1e-9:
+        raise ConfigError(f"--gpu-kinds {shortened(text)}: shares of {total:g}, expected at most 1")
+    return shares
+
+
+def with_traits(
+    jobs: Iterable[Job], *, elastic: float, kinds: Mapping[str, float], gpus: int, seed: int
+) -> Iterator[Job]:
+    """The jobs, some of them elastic up to `gpus` GPUs, some with a kind.
+
+    `elastic` is the share of jobs that may run on 1 GPU to twice as many as drawn. For each kind, a
+    share of the jobs requires it; the others accept any. Which jobs these are is drawn for each job
+    by itself. Nothing else of a job changes, so the same seed gives the same jobs with and without.
+    """
+    draws = stream(seed, "trace.traits")
+    for job in jobs:
+        of_elastic, of_kind = draws.random(2).tolist()
+        if of_elastic < elastic:
+            most = max(job.gpus, min(_MOST_TIMES * job.gpus, gpus))
+            job = replace(job, gpus_min=1, gpus_max=most)
+        for kind, share in kinds.items():
+            if of_kind < share:
+                job = replace(job, gpu_kinds=(kind,))
+                break
+            of_kind -= share
+        yield job
