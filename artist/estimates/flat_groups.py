@@ -25,7 +25,8 @@ from artist.workload.division.staged import Axis
 from artist.workload.graph import GraphNode, JobGraph, Kind
 from artist.workload.iteration_graph import nodes
 from artist.workload.layers import Collective, Parallelism, Scope, Workload
-from artist.workload.stage_programs import NS_PER_US, Request, StagePrograms, stage_programs
+from artist.workload.stage_programs import StagePrograms, stage_programs
+from artist.workload.stage_steps import NS_PER_US, Request
 
 Group = tuple[int, ...]
 

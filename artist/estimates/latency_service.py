@@ -186,7 +186,7 @@ def single_gpu_ns(workload: Workload) -> int:
     if workload.graph is not None:
         return workload.graph.compute_ns(0)
     if workload.staged is not None:
-        from artist.workload.stage_programs import alone_ns
+        from artist.workload.stage_steps import alone_ns
 
         return alone_ns(workload)
     first = workload.layers[0]

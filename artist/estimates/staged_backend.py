@@ -1,7 +1,7 @@
 """Iterations of jobs that are divided along several axes, stage by stage.
 
 The backend answers how long each different collective takes among the GPUs of its group, as for
-`layer_wise.py`. One GPU stands for each pipeline stage. `artist.workload.lanes` plays them, with
+`layer_wise.py`. One GPU stands for each pipeline stage. `artist.workload.graph` plays them, with
 one message per microbatch. So the answer for 16,384 GPUs takes no longer than the one for 16.
 
 The order of ranks is the job's own, or the best for the placement: those orders are played whose
@@ -29,9 +29,10 @@ from artist.estimates.query import (
 )
 from artist.estimates.rank_groups import Ranks, orders
 from artist.units import bytes_per_ns
-from artist.workload.lanes import play
+from artist.workload.graph import play
 from artist.workload.layers import Scope, Workload
-from artist.workload.stage_programs import Request, alone_ns, stage_programs, stage_traffic
+from artist.workload.stage_programs import stage_programs
+from artist.workload.stage_steps import Request, alone_ns, stage_traffic
 
 ROUNDS = 4
 """Of more than 2 x 4 - 1 rounds of microbatches, 4 are played, and the rest takes as long as the

@@ -26,7 +26,8 @@ from artist.cluster.placement import Placement
 from artist.contract import CheckpointRule, Outage
 from artist.engine.rows import FAILED, PlacementRow, Rows
 from artist.results.gpu_time import lost_ticks
-from artist.results.metrics import Additions, seconds_column
+from artist.results.metrics import Additions
+from artist.results.tables import seconds_column
 from artist.results.terms.columns import Table, typed
 from artist.units import TICKS_PER_S, Tick
 

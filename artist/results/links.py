@@ -24,7 +24,7 @@ from artist.network.demand.curves import Curves
 from artist.network.demand.ways import bytes_on_links, efficiency, ways
 from artist.network.models.patterns import ETA
 from artist.network.rates.network_of_run import NetworkOfRun, TurnTaken
-from artist.results.metrics import seconds_column
+from artist.results.tables import seconds_column
 from artist.results.terms.columns import Table, typed
 from artist.units import TICKS_PER_S, Tick
 from artist.workload.job import Job

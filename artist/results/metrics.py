@@ -1,31 +1,26 @@
-"""From the engine's rows to tables and a summary.
+"""The statistics of a run, from its rows and tables, computed after the simulation.
 
-The formulas are in `terms/tables.tsv` and `terms/metrics.tsv`. All numbers are computed
-after the simulation, from its rows. Times are seconds.
+The formulas are in `terms/metrics.tsv`. Times are seconds.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from artist.cluster.kinds import kinds_of, several_kinds
-from artist.cluster.placement import Placement, machine_counts
-from artist.cluster.placement_shape import signature
 from artist.cluster.tree import ClusterTree
-from artist.engine.rows import EndReason, PlacementRow, Rows, Timeline
+from artist.engine.rows import EndReason, PlacementRow, Rows
 from artist.errors import PolicyError
-from artist.results.fragmentation import fragmented_gpus
-from artist.results.gpu_time import gpu_time, gpus_over_time, lost_ticks
+from artist.results.gpu_time import gpu_time, lost_ticks
 from artist.results.lower_bound import makespan_bound
-from artist.results.statistics.sorted_values import percentile, rising
-from artist.results.terms.columns import Column, Table, typed
+from artist.results.statistics.sorted_values import percentile
+from artist.results.tables import finished_jobs
+from artist.results.terms.columns import Column, Table
 from artist.units import GPU_MILLI, TICKS_PER_S
 from artist.workload.job import Job
 
@@ -43,190 +38,6 @@ class Additions(NamedTuple):
 
 # After these ends the same job goes on with the same GPUs: the placement does not end.
 _CONTINUES = frozenset({EndReason.RE_RATED, EndReason.HELD})
-
-
-def seconds_column(ticks: Sequence[int] | npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Ticks to seconds."""
-    return np.array(ticks, dtype=np.int64) / TICKS_PER_S
-
-
-def job_table(
-    rows: Rows, alone_s: Sequence[float] | None = None, *, contended: bool = False
-) -> Table:
-    """One row per job that finished or was cancelled, in the order of arrival.
-
-    `alone_s` (`isolated_run_time.py`) has a value per handle. Without it, its columns are left out.
-    The columns of what jobs lost to each other are there if jobs are `contended`.
-    """
-    jobs = sorted(rows.jobs, key=lambda row: row.handle)
-    parts = _parts(rows.placements, {row.handle: row.job.compute_s for row in jobs})
-    jct = seconds_column([row.finish - row.arrival for row in jobs])
-    ideal = np.array([row.job.ideal_s for row in jobs])
-    job_parts = [parts[row.handle] for row in jobs]
-    columns: Table = {
-        "job_id": [row.job.id for row in jobs],
-        "user": [row.job.user for row in jobs],
-        "model": [row.job.model for row in jobs],
-        "gpus": [row.job.gpus for row in jobs],
-        **_gpu_share([row.job.gpu_milli for row in jobs]),
-        "gpus_min": [row.job.gpus_min for row in jobs],
-        "gpus_max": [row.job.gpus_max for row in jobs],
-        "iterations": [row.job.iterations - row.left for row in jobs],
-        "arrival_s": seconds_column([row.arrival for row in jobs]),
-        "start_s": seconds_column([row.start for row in jobs]),
-        "finish_s": seconds_column([row.finish for row in jobs]),
-        "jct_s": jct,
-        "queue_delay_s": seconds_column([row.finish - row.arrival - row.run for row in jobs]),
-        "run_s": seconds_column([row.run for row in jobs]),
-        "ideal_s": ideal,
-        "finish_time_fairness": jct / ideal,
-        **_alone(jct, None if alone_s is None else [alone_s[row.handle] for row in jobs]),
-        "compute_s": [part.compute_s for part in job_parts],
-        "comm_s": [part.comm_s for part in job_parts],
-        "stalled_s": seconds_column([part.stalled for part in job_parts]),
-        "lost_s": seconds_column([part.lost for part in job_parts]),
-        "preemptions": [row.preemptions for row in jobs],
-        "migrations": [row.migrations for row in jobs],
-        "source": ["|".join(sorted(part.sources)) for part in job_parts],
-        **(_lost_to_others(job_parts) if contended else {}),
-    }
-    if any(row.cancelled for row in jobs):
-        columns["cancelled"] = [int(row.cancelled) for row in jobs]
-    table = typed("jobs", columns)
-    for name in dict.fromkeys(name for row in jobs for name in row.job.hints):
-        table[name] = [row.job.hints.get(name) for row in jobs]
-    return table
-
-
-def _gpu_share(milli: Sequence[int]) -> Table:
-    """The column of the GPU that each job holds; none in a run in which all hold whole GPUs."""
-    if min(milli, default=GPU_MILLI) == GPU_MILLI:
-        return {}
-    return {"gpu_share": [part / GPU_MILLI for part in milli]}
-
-
-def finished_jobs(jobs: Table) -> Table:
-    """The rows of the table of jobs without those that were cancelled."""
-    if "cancelled" not in jobs:
-        return jobs
-    at = np.flatnonzero(np.asarray(jobs["cancelled"]) == 0).tolist()
-    return {
-        name: column[at] if isinstance(column, np.ndarray) else [column[index] for index in at]
-        for name, column in jobs.items()
-    }
-
-
-def _alone(jct_s: npt.NDArray[np.float64], alone_s: Sequence[float] | None) -> Table:
-    if alone_s is None:
-        return {}
-    seconds = np.array(alone_s)
-    return {"alone_s": seconds, "finish_time_fairness_alone": jct_s / seconds}
-
-
-def _lost_to_others(parts: Sequence[_Parts]) -> Table:
-    """Running time with the others, and what the same iterations would have taken without."""
-    running_s = np.array([part.compute_s + part.comm_s for part in parts])
-    undisturbed_s = np.array([part.undisturbed_s for part in parts])
-    # A job that was never slowed has lost nothing, to the last bit.
-    disturbed = np.array([part.disturbed for part in parts], dtype=bool)
-    lost_s = np.where(disturbed, running_s - undisturbed_s, 0.0)
-    slowdown = np.divide(lost_s, undisturbed_s, out=np.zeros(len(parts)), where=undisturbed_s > 0)
-    return {"contention_slowdown": slowdown, "contention_lost_s": lost_s}
-
-
-def placement_table(
-    rows: Rows,
-    tree: ClusterTree,
-    job_ids: Sequence[str],
-    orders: Mapping[tuple[int, Placement], str],
-) -> Table:
-    """One row per interval, in the order in which the intervals ended.
-
-    `orders` are orders of ranks, by handle and GPUs; a signature holds it, as `8,8@tensor-data`.
-    """
-    placements = rows.placements
-    # Many intervals have the same GPUs.
-    different = dict.fromkeys(row.placement for row in placements)
-    texts = {placement: placement_text(tree, placement) for placement in different}
-    kinds = {x: "+".join(kinds_of(tree, x)) for x in different} if several_kinds(tree) else {}
-    signatures = {placement: signature(tree, placement) for placement in different}
-    shapes = [signatures[row.placement] for row in placements]
-    if orders:
-        of_rows = ((row.handle, row.placement) for row in placements)
-        shapes = [text + orders.get(key, "") for text, key in zip(shapes, of_rows, strict=True)]
-    columns: Table = {
-        "job_id": [job_ids[row.handle] for row in placements],
-        "gpus": [row.placement.gpus for row in placements],
-        **_gpu_share([row.gpu_milli for row in placements]),
-        "level": [tree.levels[row.tier].name for row in placements],
-        "signature": shapes,
-        "placement": [texts[row.placement] for row in placements],
-        **({"gpu_kind": [kinds[row.placement] for row in placements]} if kinds else {}),
-        "start_s": seconds_column([row.start for row in placements]),
-        "end_s": seconds_column([row.end for row in placements]),
-        "iterations": [row.iterations for row in placements],
-        "iteration_s": [row.iteration_s for row in placements],
-        "alone_iteration_s": [row.alone_iteration_s for row in placements],
-        "stalled_s": seconds_column([row.stalled for row in placements]),
-        "lost_s": seconds_column([row.lost for row in placements]),
-        "source": [row.source for row in placements],
-        "ended": [row.ended for row in placements],
-    }
-    if any(row.beside for row in placements):
-        columns["beside"] = [[job_ids[handle] for handle in row.beside] for row in placements]
-    if any(row.batch for row in placements):
-        columns["batch"] = [row.batch for row in placements]
-    return typed("placements", columns)
-
-
-def timeline_table(rows: Rows, tree: ClusterTree, *, failing: bool = False) -> Table:
-    """The cluster's state, one row per change; if GPUs fail, also how many are out of service."""
-    timeline = rows.timeline
-    changes = np.array(timeline.tick, dtype=np.int64)
-    fragment_ticks, fragmented = fragmented_gpus(rows, tree)
-    use_ticks, use = gpus_over_time(rows)
-    withdrawn_ticks, withdrawn = _out_of_service(rows)
-    ticks = rising(changes, fragment_ticks, use_ticks, *([withdrawn_ticks] if failing else []))
-    at = np.searchsorted(changes, ticks, side="right") - 1
-    return {
-        "time_s": ticks / TICKS_PER_S,
-        "gpus_held": _gpus_held(timeline)[at],
-        **{
-            f"gpus_{part}": _held_at(ticks, use_ticks, values)
-            for part, values in use._asdict().items()
-        },
-        **({"gpus_withdrawn": _held_at(ticks, withdrawn_ticks, withdrawn)} if failing else {}),
-        "gpus_fragmented": _held_at(ticks, fragment_ticks, fragmented),
-        "jobs_running": np.array(timeline.jobs_running, dtype=np.int32)[at],
-        "jobs_waiting": np.array(timeline.jobs_waiting, dtype=np.int32)[at],
-    }
-
-
-def _gpus_held(timeline: Timeline) -> Column:
-    parts = timeline.gpu_parts
-    if parts == 1:
-        return np.array(timeline.gpus_held, dtype=np.int32)
-    return np.array(timeline.gpus_held, dtype=np.float64) / parts
-
-
-def _out_of_service(rows: Rows) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Rising ticks, and the GPUs out of service from each tick to the next."""
-    last = dict(rows.withdrawn)  # of several changes at one tick the last one counts
-    return np.array(list(last), dtype=np.int64), np.array(list(last.values()), dtype=np.float64)
-
-
-def _held_at(
-    ticks: npt.NDArray[np.int64], own: npt.NDArray[np.int64], values: npt.NDArray[np.float64]
-) -> npt.NDArray[np.float64]:
-    """A step function that changes at its own ticks, at other ticks; 0 before its first."""
-    steps: npt.NDArray[np.float64] = np.concatenate([[0.0], values])
-    return steps[np.searchsorted(own, ticks, side="right")]
-
-
-def placement_text(tree: ClusterTree, placement: Placement) -> str:
-    """`machine:gpus` for each machine, ascending, e.g. `0:8 5:4`."""
-    counts = machine_counts(tree, placement)
-    return " ".join(f"{machine}:{gpus}" for machine, gpus in counts.items())
 
 
 def summarise(
@@ -429,39 +240,3 @@ def _placements_per_level(rows: Rows, tree: ClusterTree) -> Mapping[str, int]:
         if row.reason not in _CONTINUES:
             counts[tree.levels[row.tier].name] += 1
     return {f"placements_{name}": count for name, count in counts.items()}
-
-
-@dataclass(slots=True)
-class _Parts:
-    """How a job spent the time in which it held GPUs."""
-
-    compute_s: float = 0.0
-    comm_s: float = 0.0
-    undisturbed_s: float = 0.0
-    """The running time that its iterations would have taken without other jobs on its links."""
-    disturbed: bool = False
-    stalled: int = 0
-    lost: int = 0
-    sources: tuple[str, ...] = ()
-
-
-def _parts(
-    placements: Sequence[PlacementRow], compute_s: Mapping[int, float]
-) -> Mapping[int, _Parts]:
-    """Handle -> parts. `compute_s` holds the compute time of one iteration of each job."""
-    parts = {handle: _Parts() for handle in compute_s}
-    for row in placements:
-        part = parts[row.handle]
-        running_s = (row.end - row.start - row.stalled - row.saving) / TICKS_PER_S
-        share = compute_s[row.handle] * row.compute_scale / row.iteration_s
-        part.compute_s += running_s * share
-        part.comm_s += running_s * (1.0 - share)
-        # What jobs on its GPUs cost it, it has not lost on links.
-        undisturbed_s = row.alone_iteration_s * row.stretch
-        part.undisturbed_s += running_s * (undisturbed_s / row.iteration_s)
-        part.disturbed |= undisturbed_s != row.iteration_s
-        part.stalled += row.stalled
-        part.lost += row.lost
-        if row.source not in part.sources:
-            part.sources += (row.source,)
-    return parts

@@ -20,14 +20,9 @@ from artist.io.digests import sha256
 from artist.policies.lease_and_tables import tables_of
 from artist.results.gpu_time import kind_table
 from artist.results.isolated_run_time import isolated_seconds
-from artist.results.metrics import (
-    Additions,
-    job_table,
-    placement_table,
-    summarise,
-    timeline_table,
-)
+from artist.results.metrics import Additions, summarise
 from artist.results.result import LazyTables, Result
+from artist.results.tables import job_table, placement_table, timeline_table
 from artist.results.tenant_tables import class_column, tenant_additions, whose_waits
 from artist.results.terms.columns import Table
 from artist.results.waiting.stays import WaitInputs, wait_inputs

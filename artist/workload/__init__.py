@@ -7,7 +7,7 @@ From the name of a model to its iteration:
 - `parallelism.py` divides the operators among GPUs, with compute times from `gpus.py`. The result
   is a `Workload` (`layers.py`).
 - `division/` divides them along axes (`divide.py`), and `stage_programs.py` makes the nodes of
-  each pipeline stage, which `lanes.py` plays.
+  each pipeline stage, which `graph.py` plays.
 - `iteration_graph.py` orders the workload: what waits for what. `astra_text.py` reads and writes
   it in ASTRA-sim's text format.
 

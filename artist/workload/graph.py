@@ -1,4 +1,4 @@
-"""The graph of one iteration, GPU by GPU: what each computes and sends, and what waits for what.
+"""The graph of one iteration, GPU by GPU: what computes or sends, what it waits for, when it runs.
 
 A GPU runs at most one computation and at most one collective or send at a time: these are its two
 **lanes**. A receive takes neither, and operations of the host have a lane of their own. Whenever
@@ -8,11 +8,18 @@ layer.
 
 A send ends when its message arrives, whether or not anybody waits for it. A receive ends with the
 arrival of a message with the same tag, bytes, sender and receiver.
+
+`play` runs the nodes of **representatives** whose durations are known: each stands for all GPUs
+that do the same at the same time, such as those of a pipeline stage. Then a collective takes as
+long as if it were alone, from the instant in which its members begin, and a message of one
+representative goes to another.
 """
 
 from __future__ import annotations
 
 import hashlib
+import heapq
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -30,7 +37,7 @@ class Kind(IntEnum):
     HOST = 4
     """A computation of the host, as traces of PyTorch's profiler have them."""
     SERIES = 5
-    """Computations and collectives that alternate (`lanes.py`)."""
+    """Computations and collectives that alternate (`LaneProgram`)."""
 
 
 Over = tuple[bool, ...] | int | None
@@ -98,3 +105,189 @@ def place_in_cycle(nodes: Sequence[GraphNode]) -> int | None:
             if not waits[follower]:
                 free.append(follower)
     return next((number for number, count in enumerate(waits) if count), None)
+
+
+Channel = tuple[int, ...]
+"""Sender, receiver, tag and bytes of messages; those of one channel match first with first."""
+
+NO_CHANNEL: Channel = ()
+
+
+@dataclass(slots=True)
+class LaneProgram:
+    """The nodes of one representative, in ascending order.
+
+    `durations_ns[i]` is how long node i takes (0 for a receive), `after[i]` what it waits for, and
+    `channels[i]` that of a send or receive. A node of kind `SERIES` takes both lanes: it stands for
+    alternating computations and collectives between which nothing else is sent.
+    """
+
+    kinds: list[Kind] = field(default_factory=list)
+    durations_ns: list[int] = field(default_factory=list)
+    after: list[tuple[int, ...]] = field(default_factory=list)
+    channels: list[Channel] = field(default_factory=list)
+
+    def add(
+        self,
+        kind: Kind,
+        duration_ns: int,
+        after: tuple[int, ...],
+        channel: Channel = NO_CHANNEL,
+    ) -> int:
+        """Append a node; its number."""
+        self.kinds.append(kind)
+        self.durations_ns.append(duration_ns)
+        self.after.append(after)
+        self.channels.append(channel)
+        return len(self.kinds) - 1
+
+
+@dataclass(slots=True)
+class Played:
+    """When the last node of each representative ended, and the start of every node.
+
+    `finish_ns` is None for a representative that waits for ever.
+    """
+
+    finish_ns: list[int | None]
+    starts_ns: list[list[int]]
+
+
+_COMPUTE, _COMM, _HOST = _LANES = (0, 1, 2)
+_LANE = {
+    Kind.COMPUTE: _COMPUTE,
+    Kind.COLLECTIVE: _COMM,
+    Kind.SEND: _COMM,
+    Kind.SERIES: _COMM,
+    Kind.HOST: _HOST,
+}
+
+
+def play(programs: Sequence[LaneProgram], planned_before_ns: int = 1) -> Played:
+    """Play all representatives.
+
+    Ends of one instant happen in the order in which they were planned. ASTRA-sim plans the end of
+    a collective `planned_before_ns` before it, and any other end when the node begins.
+    """
+    gpus = [_Gpu(number, program) for number, program in enumerate(programs)]
+    agenda = _Agenda(planned_before_ns)
+    for gpu in gpus:
+        gpu.begin(agenda, 0)
+    events = agenda.events
+    while events:
+        now, _, _, number, node = heapq.heappop(events)
+        gpu = gpus[number]
+        gpu.end(node, now, agenda)
+        if gpu.kinds[node] is Kind.SEND:
+            receiver = agenda.deliver(gpu.channels[node])
+            if receiver is not None:
+                gpus[receiver[0]].end(receiver[1], now, agenda)
+    return Played(
+        [None if gpu.left else gpu.finish_ns for gpu in gpus], [gpu.starts_ns for gpu in gpus]
+    )
+
+
+class _Agenda:
+    """The ends to come, and the messages that nobody has received or that have not been sent."""
+
+    def __init__(self, planned_before_ns: int) -> None:
+        self.events: list[tuple[int, int, int, int, int]] = []
+        self._before_ns = planned_before_ns
+        self._serial = 0
+        self._arrived: dict[Channel, int] = {}
+        self._waiting: dict[Channel, deque[tuple[int, int]]] = {}
+
+    def plan(self, kind: Kind, now: int, end: int, gpu: int, node: int) -> None:
+        planned = now if kind is not Kind.COLLECTIVE else max(now, end - self._before_ns)
+        self._serial += 1
+        heapq.heappush(self.events, (end, planned, self._serial, gpu, node))
+
+    def deliver(self, channel: Channel) -> tuple[int, int] | None:
+        """The receive that a message ends; None if none waits yet."""
+        waiting = self._waiting.get(channel)
+        if waiting:
+            return waiting.popleft()
+        self._arrived[channel] = self._arrived.get(channel, 0) + 1
+        return None
+
+    def receive(self, now: int, channel: Channel, gpu: int, node: int) -> None:
+        """Wait for a message; one that has arrived ends the receive at once."""
+        if self._arrived.get(channel):
+            self._arrived[channel] -= 1
+            self.plan(Kind.RECEIVE, now, now, gpu, node)
+        else:
+            self._waiting.setdefault(channel, deque()).append((gpu, node))
+
+
+class _Gpu:
+    """A representative: its lanes, and the nodes that are ready."""
+
+    __slots__ = (
+        "_busy", "_durations", "_followers", "_ready", "_waits", "channels", "finish_ns", "kinds",
+        "left", "number", "starts_ns",
+    )  # fmt: skip
+
+    def __init__(self, number: int, program: LaneProgram) -> None:
+        self.number = number
+        self.kinds, self.channels = program.kinds, program.channels
+        self.finish_ns = 0
+        self.left = len(program.kinds)
+        self.starts_ns = [0] * self.left
+        self._durations = program.durations_ns
+        self._waits = [len(after) for after in program.after]
+        self._followers: list[list[int]] = [[] for _ in program.after]
+        for node, after in enumerate(program.after):
+            for earlier in after:
+                self._followers[earlier].append(node)
+        self._ready: tuple[list[int], ...] = ([], [], [])
+        self._busy = [False, False, False]
+
+    def begin(self, agenda: _Agenda, now: int) -> None:
+        for node, waits in enumerate(self._waits):
+            if not waits:
+                self._free(node, now, agenda)
+        self._issue(now, agenda)
+
+    def end(self, node: int, now: int, agenda: _Agenda) -> None:
+        kind = self.kinds[node]
+        if kind is not Kind.RECEIVE:
+            self._busy[_LANE[kind]] = False
+            if kind is Kind.SERIES:
+                self._busy[_COMPUTE] = False
+        waits = self._waits
+        for follower in self._followers[node]:
+            waits[follower] -= 1
+            if not waits[follower]:
+                self._free(follower, now, agenda)
+        self.left -= 1
+        self.finish_ns = now
+        self._issue(now, agenda)
+
+    def _free(self, node: int, now: int, agenda: _Agenda) -> None:
+        kind = self.kinds[node]
+        if kind is Kind.RECEIVE:
+            self.starts_ns[node] = now
+            agenda.receive(now, self.channels[node], self.number, node)
+        else:
+            heapq.heappush(self._ready[_LANE[kind]], node)
+
+    def _issue(self, now: int, agenda: _Agenda) -> None:
+        """Begin the first ready node of each free lane, in ascending order."""
+        ready, busy = self._ready, self._busy
+        lanes = []
+        for lane in _LANES:  # not a comprehension: this is asked at every end of a node
+            if ready[lane] and not busy[lane]:
+                lanes.append(lane)
+        if len(lanes) > 1:
+            lanes.sort(key=lambda lane: ready[lane][0])
+        for lane in lanes:
+            node = ready[lane][0]
+            kind = self.kinds[node]
+            if kind is Kind.SERIES:
+                if busy[_COMPUTE]:
+                    continue
+                busy[_COMPUTE] = True
+            heapq.heappop(ready[lane])
+            busy[lane] = True
+            self.starts_ns[node] = now
+            agenda.plan(kind, now, now + self._durations[node], self.number, node)

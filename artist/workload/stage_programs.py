@@ -1,15 +1,10 @@
-"""The nodes of each stage of a divided job: one GPU stands for all of a stage (`lanes.py`).
+"""The nodes of each stage of a divided job: one GPU stands for all of a stage (`graph.py`).
 
-A pass of a microbatch through a chunk is a series of steps. A step computes, then its collective
-runs, beside which only the weight gradient of the step is computed; the next step waits for both:
-
-    forward    compute | collective of the output
-    backward   input gradient | collective of the input gradient, beside it the weight gradient
-
-A stage waits for the activations of a microbatch, runs the pass, and sends what comes out of it.
-The next pass waits for computation and for its own message only, so sends overlap with it.
-Gradients wait for the message of their pass, unless they are eager (`staged.GRADIENTS`). These are
-the nodes that ASTRA-sim's workload layer would be given (`docs/fidelity.md`).
+A pass of a microbatch through a chunk is a series of steps (`stage_steps.py`). A stage
+waits for the activations of a microbatch, runs the pass, and sends what comes out of it. The next
+pass waits for computation and for its own message only, so sends overlap with it. Gradients wait
+for the message of their pass, unless they are eager (`staged.GRADIENTS`). These are the nodes that
+ASTRA-sim's workload layer would be given (`docs/fidelity.md`).
 
 If nothing else can be sent during a pass, its steps become one node of kind `SERIES`, to the same
 nanosecond. That is so until gradients are sent, and where no weights are gathered.
@@ -17,22 +12,14 @@ nanosecond. That is so until gradients are sent, and where no weights are gather
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from itertools import accumulate
 from typing import NamedTuple, Protocol
 
 from artist.workload.division.staged import PREFETCH_ALL, Pass, Sharded, Staged, passes
-from artist.workload.graph import Kind
-from artist.workload.lanes import LaneProgram
-from artist.workload.layers import Collective, Layer, Phase, Scope, Workload
-
-NS_PER_US = 1000
-
-Request = tuple[Collective, int, Scope]
-"""A collective, the size of its whole buffer in bytes, and which GPUs take part."""
+from artist.workload.graph import Kind, LaneProgram
+from artist.workload.layers import Collective, Workload
+from artist.workload.stage_steps import Request, Step, Unit, steps_of, units_of
 
 
 class Costs(Protocol):
@@ -68,7 +55,7 @@ def stage_programs(workload: Workload, costs: Costs, *, fine: bool = False) -> S
     """The programs of all stages. With `fine`, every collective has a node of its own."""
     staged = workload.staged
     assert staged is not None
-    units = _units(workload)
+    units = units_of(workload)
     sent: list[Sent] = []
     last = len(units) - 1
     programs = [
@@ -76,157 +63,6 @@ def stage_programs(workload: Workload, costs: Costs, *, fine: bool = False) -> S
         for stage in range(staged.axes.pipeline)
     ]
     return StagePrograms(programs, sent)
-
-
-@lru_cache(maxsize=64)
-def alone_ns(workload: Workload) -> int:
-    """How long an iteration takes if everything that is sent arrives at once."""
-    staged, units = workload.staged, _units(workload)
-    assert staged is not None
-    stages, last = staged.axes.pipeline, len(units) - 1
-    left = [
-        passes(staged.schedule, stage, stages, len(units), staged.microbatches)[::-1]
-        for stage in range(stages)
-    ]
-    times = {
-        (forward, chunk): _pass_ns(units[chunk], forward, recompute=staged.recompute)
-        for chunk in range(len(units))
-        for forward in (True, False)
-    }
-    now = [0] * stages
-    done: dict[Pass, int] = {}
-    while any(left):
-        for stage, waiting in enumerate(left):
-            while waiting:
-                one = waiting[-1]
-                before = _before(one, last)
-                if before is not None and before not in done:
-                    break
-                waiting.pop()
-                whole_ns, beside_ns = times[one.forward, one.chunk]
-                start = max(now[stage], done[before] if before is not None else 0)
-                now[stage] = start + whole_ns
-                done[one] = now[stage] - beside_ns
-    return max(now)
-
-
-def _before(one: Pass, last_chunk: int) -> Pass | None:
-    """The pass whose output a pass needs."""
-    if one.forward:
-        return one._replace(chunk=one.chunk - 1) if one.chunk else None
-    if one.chunk == last_chunk:
-        return one._replace(forward=True)
-    return one._replace(chunk=one.chunk + 1)
-
-
-def _pass_ns(units: Sequence[_Unit], forward: bool, *, recompute: bool) -> tuple[int, int]:
-    """How long a pass computes, and for how long of it after its output."""
-    steps = _steps(units, Pass(forward, 0, 0), recompute=recompute)
-    return sum(step.compute_ns + step.beside_ns for step in steps), steps[-1].beside_ns
-
-
-class StageTraffic(NamedTuple):
-    """What a GPU of a stage sends in an iteration: collectives, and messages to other stages."""
-
-    collectives: Counter[Request]
-    messages: Counter[int]
-    """How many go to each stage."""
-
-
-@lru_cache(maxsize=64)
-def stage_traffic(workload: Workload) -> list[StageTraffic]:
-    """What a GPU of each stage sends, whatever the network."""
-    staged, units = workload.staged, _units(workload)
-    assert staged is not None
-    stages, last = staged.axes.pipeline, len(units) - 1
-    traffic = [StageTraffic(Counter(), Counter()) for _ in range(stages)]
-    for chunk, members in enumerate(units):
-        collectives, messages = traffic[chunk % stages]
-        for forward in (True, False):
-            for step in _steps(members, Pass(forward, 0, chunk), recompute=staged.recompute):
-                if step.collective is not None:
-                    collectives[step.collective] += staged.microbatches
-            to = chunk + 1 if forward else chunk - 1
-            if stages > 1 and 0 <= to <= last:
-                messages[to % stages] += staged.microbatches
-        for unit in members:
-            _count_weights(unit, staged, collectives)
-    return traffic
-
-
-def _count_weights(unit: _Unit, staged: Staged, collectives: Counter[Request]) -> None:
-    """Add what a unit's gradients and weights send in an iteration."""
-    if staged.sharded is Sharded.NO:
-        collectives.update(gradient for gradient in unit.gradients if gradient is not None)
-        return
-    every = staged.microbatches
-    gathers = 2 * every if staged.sharded is Sharded.ZERO3 else 1
-    scatters = 1 if staged.sharded is Sharded.ZERO1 else every
-    for size, scope in unit.weights:
-        collectives[Collective.ALL_GATHER, size, scope] += gathers
-        collectives[Collective.REDUCE_SCATTER, size, scope] += scatters
-
-
-class _Step(NamedTuple):
-    compute_ns: int
-    collective: Request | None
-    beside_ns: int = 0
-
-
-@dataclass(slots=True)
-class _Unit:
-    """A unit's steps, its gradients by step of the backward pass, and all of them by scope."""
-
-    forward: list[_Step]
-    backward: list[_Step]
-    gradients: list[Request | None]
-    weights: list[tuple[int, Scope]]
-    is_block: bool
-
-
-# An iteration is asked about on many placements.
-@lru_cache(maxsize=64)
-def _units(workload: Workload) -> list[list[_Unit]]:
-    """The units of each chunk."""
-    layers, staged = workload.layers, workload.staged
-    assert staged is not None
-    sizes = [size for chunk in staged.chunks for size in chunk]
-    ends = list(accumulate(sizes))
-    made = iter(_unit(layers[end - size : end]) for size, end in zip(sizes, ends, strict=True))
-    return [[next(made) for _ in chunk] for chunk in staged.chunks]
-
-
-def _unit(layers: Sequence[Layer]) -> _Unit:
-    weights: Counter[Scope] = Counter()
-    for layer in layers:
-        if layer.weight_grad.comm_bytes:
-            weights[layer.weight_grad.scope] += layer.weight_grad.comm_bytes
-    backward = layers[::-1]
-    return _Unit(
-        [_Step(_ns(x.forward), _request(x.forward)) for x in layers],
-        [_Step(_ns(x.input_grad), _request(x.input_grad), _ns(x.weight_grad)) for x in backward],
-        [_request(x.weight_grad) for x in backward],
-        [(size, scope) for scope, size in weights.items()],
-        "." in layers[0].name,
-    )
-
-
-def _ns(phase: Phase) -> int:
-    return round(phase.compute_us * NS_PER_US)
-
-
-def _request(phase: Phase) -> Request | None:
-    if phase.collective is Collective.NONE or not phase.comm_bytes:
-        return None
-    return phase.collective, phase.comm_bytes, phase.scope
-
-
-def _steps(units: Sequence[_Unit], one: Pass, *, recompute: bool) -> list[_Step]:
-    """The steps of a pass."""
-    if one.forward:
-        return [step for unit in units for step in unit.forward]
-    again = [step for unit in units if unit.is_block for step in unit.forward] if recompute else []
-    return [*again, *(step for unit in reversed(units) for step in unit.backward)]
 
 
 _Gradient = tuple[Request, tuple[int, ...]]
@@ -251,7 +87,7 @@ class _Stage:
         self,
         staged: Staged,
         stage: int,
-        units: list[list[_Unit]],
+        units: list[list[Unit]],
         last_chunk: int,
         costs: Costs,
         sent: list[Sent],
@@ -352,7 +188,7 @@ class _Stage:
         key = (one.forward, one.chunk)
         if key not in self._merged:
             units = self._units[one.chunk]
-            steps = _steps(units, one, recompute=self._staged.recompute)
+            steps = steps_of(units, one, recompute=self._staged.recompute)
             self._merged[key] = _merged(steps, self._costs)
         merged = self._merged[key]
         after, computed = _of(self._computed, *arrived), self._computed
@@ -420,7 +256,7 @@ class _Walk:
         self._ends = [computed]
         """The last computation before the pass, then of every unit."""
 
-    def gather(self, unit: _Unit, prefetch: int) -> None:
+    def gather(self, unit: Unit, prefetch: int) -> None:
         """Gather the weights of a unit when the one before those `prefetch` has been computed."""
         at = 0 if prefetch == PREFETCH_ALL else max(len(self._ends) - 1 - prefetch, 0)
         after = self._ends[at]
@@ -433,7 +269,7 @@ class _Walk:
         """Note what a unit has computed."""
         self._ends.append(self.computed)
 
-    def step(self, step: _Step) -> None:
+    def step(self, step: Step) -> None:
         """Append a step."""
         stage = self._stage
         after = (*self.computed, *self._waits)
@@ -467,7 +303,7 @@ class _Merged:
     last_beside_ns: int = 0
 
 
-def _merged(steps: Sequence[_Step], costs: Costs) -> _Merged:
+def _merged(steps: Sequence[Step], costs: Costs) -> _Merged:
     """A pass during which nothing else is sent."""
     merged, in_series, begun = _Merged(), [], False
     for step in steps[:-1]:

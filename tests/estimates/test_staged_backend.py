@@ -22,10 +22,11 @@ from artist.estimates.query import Dimension, Estimate, LatencyQuery, SystemSett
 from artist.estimates.query_from_text import on_placement
 from artist.estimates.rank_groups import Ranks, hops, orders
 from artist.workload.division.staged import INNERMOST_FIRST, Axes, Axis, Schedule, Staged
-from artist.workload.lanes import play
+from artist.workload.graph import play
 from artist.workload.layers import Collective, Layer, Parallelism, Phase, Scope, Workload
 from artist.workload.models import workload
-from artist.workload.stage_programs import alone_ns, stage_programs
+from artist.workload.stage_programs import stage_programs
+from artist.workload.stage_steps import alone_ns
 
 RECORDED = Path(__file__).parents[3] / "shared/groundwork/parallel/jobs.jsonl.gz"
 recorded = pytest.mark.skipif(not RECORDED.is_file(), reason="recorded runs are not beside")

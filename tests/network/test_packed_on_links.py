@@ -25,7 +25,7 @@ from artist.network.models.mean import mean
 from artist.network.rates.interference import InterferedRates, open_pairs
 from artist.network.rates.network_of_run import NetworkOfRun
 from artist.results.links import link_table
-from artist.results.metrics import job_table
+from artist.results.tables import job_table
 from artist.units import GIB
 from artist.workload.job import Job
 

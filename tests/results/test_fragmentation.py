@@ -18,7 +18,8 @@ from artist.cluster.tree import ClusterTree
 from artist.contract import Migrate, Start, Wake
 from artist.engine.rows import Rows
 from artist.results.fragmentation import fragmented_gpus
-from artist.results.metrics import job_table, summarise, timeline_table
+from artist.results.metrics import summarise
+from artist.results.tables import job_table, timeline_table
 from artist.units import seconds
 from artist.workload.job import Job
 

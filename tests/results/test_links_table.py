@@ -17,7 +17,8 @@ from artist.cluster.placement_shape import shape
 from artist.network.demand.ways import bytes_on_links, ways
 from artist.network.models.patterns import ETA
 from artist.results.links import link_table
-from artist.results.metrics import job_table, summarise, timeline_table
+from artist.results.metrics import summarise
+from artist.results.tables import job_table, timeline_table
 from artist.units import GIB
 
 LEFT, RIGHT = {0: 8, 2: 8}, {1: 8, 3: 8}

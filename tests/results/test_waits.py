@@ -37,9 +37,8 @@ from artist.policies.table import POLICIES
 from artist.results.terms import columns
 from artist.results.terms.number_text import NO_DAYS, time_text, time_unit
 from artist.results.waiting import wait_neighbours
-from artist.results.waiting.queue_heads import longest_heads
 from artist.results.waiting.stays import wait_inputs
-from artist.results.waiting.wait_neighbours import Waits
+from artist.results.waiting.wait_neighbours import Waits, longest_heads
 from artist.results.waiting.waits import CAUSES, cause_table, wait_table
 from artist.rng import stream
 from artist.units import seconds

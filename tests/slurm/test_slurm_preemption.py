@@ -17,7 +17,8 @@ from artist.engine.rows import Rows
 from artist.policies.options import SlurmOptions
 from artist.policies.slurm.policy import Slurm
 from artist.results.caveats import cancelled_sentence
-from artist.results.metrics import finished_jobs, job_table, summarise, timeline_table
+from artist.results.metrics import summarise
+from artist.results.tables import finished_jobs, job_table, timeline_table
 from artist.rng import Draws
 from artist.units import seconds
 from artist.workload.job import Job

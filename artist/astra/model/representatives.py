@@ -6,7 +6,7 @@ It does if the NPUs fall into classes so that
 - the members of a collective are of one class, and all its messages cost the same;
 - a message of every NPU of a class goes to another NPU of the same other class, at the same cost.
 
-Then all NPUs of a class do the same at the same time, and `artist.workload.lanes` plays one each.
+Then all NPUs of a class do the same at the same time, and `graph.play` plays one of each.
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from artist.astra.model.prepared_graph import PreparedGraph
 from artist.astra.model.tasks import Task, TaskList
 from artist.astra.model.work import Work
 from artist.estimates.query import Topology
-from artist.workload.graph import Kind
-from artist.workload.lanes import LaneProgram, play
+from artist.workload.graph import Kind, LaneProgram, play
 
 Key = tuple[object, ...]
 

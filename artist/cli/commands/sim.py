@@ -82,8 +82,8 @@ def sim(
     chosen = options.scenario_of(context.params)
     from artist.errors import ConfigError
     from artist.results.caveats import last_job_sentence, slowest_job_sentence
-    from artist.results.metrics import finished_jobs
     from artist.results.run_directory import check_target, write_run
+    from artist.results.tables import finished_jobs
     from artist.run import simulate
 
     if out is not None:
@@ -173,7 +173,7 @@ def _store(scenario: Scenario, *, cache: bool) -> AbstractContextManager[Estimat
 def _say_run_to_recorded(result: Result, *, printed: bool) -> None:
     """Say how run times compare with recorded ones: below the table, or loudly if far from them."""
     from artist.results.caveats import run_to_recorded
-    from artist.results.metrics import finished_jobs
+    from artist.results.tables import finished_jobs
 
     compared = run_to_recorded(finished_jobs(result.tables["jobs"]))
     if compared.much:

@@ -17,7 +17,7 @@ import numpy as np
 
 from artist.rng import stream
 from artist.workload.models import workload
-from artist.workload.stage_programs import alone_ns
+from artist.workload.stage_steps import alone_ns
 
 GPUS = 2048
 JOBS = 20

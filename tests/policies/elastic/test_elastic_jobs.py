@@ -15,7 +15,7 @@ from artist.contract import Decision, Migrate, SetBatch, Start, Wake, policy_nam
 from artist.engine.rows import Rows
 from artist.errors import PolicyError
 from artist.policies.pollux.search import Player, Rules, Search, Spread, objective
-from artist.results.metrics import placement_table
+from artist.results.tables import placement_table
 from artist.workload.goodput import Batch, Goodput
 from artist.workload.job import Job
 

@@ -1,0 +1,127 @@
+"""Free GPUs while jobs waited.
+
+At an instant at which GPUs change hands, those count as free that no job holds both before and
+after it. So GPUs that go from one job to another are free at that instant: the policy could have
+given them to the job that waits. GPUs out of service are never free.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from artist.results.statistics.sorted_values import rising
+from artist.results.waiting.stays import WaitInputs, Whole
+from artist.results.waiting.wait_neighbours import Waits
+from artist.units import Tick
+
+HAND_OVER: Tick = 1_000
+"""Within so many ticks GPUs are passed on: nobody waits, and none stay free."""
+
+
+class FreeGpusOfWaits(NamedTuple):
+    """Free GPUs of each wait."""
+
+    most: Whole
+    """Most at any instant, counting GPUs that change hands."""
+    stayed: Whole
+    """Most that stayed free for a time."""
+    left_for: Whole
+    """For how many ticks at least as many stayed free as the job needs to run."""
+    last: Whole
+    """The last tick at which as many were free as the job needs; -1 if there is none."""
+    since: Whole
+    """Most free GPUs from just after that tick on; of no meaning without one."""
+    at_last: Whole
+    """For how many ticks before its start as many stayed free, without a break."""
+    fewer: Whole
+    """Most GPUs that stayed free while too few did, where `left_for` is a part of the wait."""
+
+
+def free_gpus_of(inputs: WaitInputs, waits: Waits) -> FreeGpusOfWaits:
+    """The free GPUs of each wait."""
+    stays, service = inputs.stays, inputs.withdrawn
+    ticks = rising(stays.start, stays.end, waits.begin, waits.end, service[:, 0])
+    steady, changing = _over_time(inputs, ticks)
+    most_at, lengths = np.maximum(steady, changing), np.diff(ticks)
+    stays_so = lengths >= HAND_OVER
+    low, high = np.searchsorted(ticks, waits.begin), np.searchsorted(ticks, waits.end)
+    least = inputs.least[waits.handle]
+    left_for, last, at_last, fewer = np.zeros((4, len(least)), dtype=np.int64)
+    for gpus in rising(least).tolist():
+        enough = np.where((steady[:-1] >= gpus) & stays_so, lengths, 0)
+        until = np.concatenate([[0], np.cumsum(enough)])
+        latest = np.maximum.accumulate(np.where(most_at >= gpus, np.arange(len(ticks)), -1))
+        these = least == gpus
+        left_for[these] = until[high[these]] - until[low[these]]
+        last[these] = latest[high[these] - 1]
+        broken = np.maximum.accumulate(np.where(steady < gpus, np.arange(len(ticks)), -1))
+        unbroken = np.maximum(broken[high[these] - 1] + 1, low[these])
+        at_last[these] = waits.end[these] - ticks[unbroken]
+        partly = these & (left_for > 0) & (left_for < waits.end - waits.begin)
+        if partly.any():
+            too_few = np.where(steady < gpus, steady, -1)
+            fewer[partly] = _largest_between(too_few, low[partly], high[partly])
+    stayed = _largest_between(np.where(stays_so, steady[:-1], 0), low, high)
+    later = last + 1 < high
+    after = _largest_between(most_at, np.where(later, np.maximum(last + 1, low), low), high)
+    since = np.maximum(steady[last], np.where(later, after, 0))
+    known = np.where(last >= low, ticks[last], -1)
+    most = _largest_between(most_at, low, high)
+    return FreeGpusOfWaits(most, stayed, left_for, known, since, at_last, fewer)
+
+
+def _over_time(inputs: WaitInputs, ticks: Whole) -> tuple[Whole, Whole]:
+    """Free GPUs from each tick until the next one, and at the tick itself."""
+    stays = inputs.stays
+    some = stays.end > stays.start
+    # GPUs that jobs share are held from the first stay's start to the last one's end.
+    ids, of_stay = np.unique(stays.holding[some], return_inverse=True)
+    first = np.full(len(ids), np.iinfo(np.int64).max)
+    last = np.zeros(len(ids), dtype=np.int64)
+    np.minimum.at(first, of_stay, stays.start[some])
+    np.maximum.at(last, of_stay, stays.end[some])
+    gpus = stays.gpus[ids]
+    start, end = np.searchsorted(ticks, first), np.searchsorted(ticks, last)
+    begun, ended = _sums(start, gpus, ticks), _sums(end, gpus, ticks)
+    held = np.cumsum(begun - ended)
+    # A job that moves keeps the smaller number of its GPUs through the instant, and jobs that move
+    # together keep them once. Where others stay or are already, these hold them.
+    moves = (np.diff(stays.handle[some]) == 0) & (stays.start[some][1:] == stays.end[some][:-1])
+    pairs = np.stack([of_stay[:-1], of_stay[1:]])[:, moves]
+    pairs = pairs[:, last[pairs[0]] == first[pairs[1]]]
+    for side in (0, 1):
+        pairs = pairs[:, np.unique(pairs[side], return_index=True)[1]]
+    old, new = pairs
+    kept = np.minimum(gpus[old], gpus[new])
+    through = held - begun + _sums(start[new], kept, ticks)
+    # Outages of one tick follow each other: the last one counts from then on.
+    known = np.concatenate([[0], inputs.withdrawn[:, 1]])
+    at = np.searchsorted(inputs.withdrawn[:, 0], ticks, side="right")
+    away = known[at]
+    earlier = np.concatenate([[0], away[:-1]])
+    return inputs.gpus - held - away, inputs.gpus - through - np.maximum(away, earlier)
+
+
+def _sums(at: npt.NDArray[np.intp], gpus: Whole, ticks: Whole) -> Whole:
+    sums = np.zeros(len(ticks), dtype=np.int64)
+    np.add.at(sums, at, gpus)
+    return sums
+
+
+def _largest_between(values: Whole, low: npt.NDArray[np.intp], high: npt.NDArray[np.intp]) -> Whole:
+    """The largest of `values[low:high]` of each pair, no part being empty.
+
+    Of the lengths 1, 2, 4, ... two overlapping parts cover any longer part.
+    """
+    largest = np.zeros(len(low), dtype=np.int64)
+    exponent = np.frexp(high - low)[1] - 1
+    table, length = values, 1
+    for power in range(int(exponent.max(initial=-1)) + 1):
+        these = exponent == power
+        largest[these] = np.maximum(table[low[these]], table[high[these] - length])
+        table = np.maximum(table[:-length], table[length:])
+        length *= 2
+    return largest
