@@ -1,13 +1,19 @@
-"""A comparison for programs: everything that tables and sentences say, as JSON."""
+"""A comparison for programs: everything that tables and sentences say, as JSON and as files."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict
 from math import isfinite
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from artist.experiments.comparison.across import Across, World
     from artist.experiments.comparison.comparison_result import Comparison
+    from artist.experiments.comparison.costs import Costs
 
 METHOD = "Student's t of paired log ratios (differences where a value is 0), Holm over the family"
 
@@ -60,3 +66,45 @@ def _finite(record: dict[str, Any]) -> dict[str, Any]:
         key: None if isinstance(value, float) and not isfinite(value) else value
         for key, value in record.items()
     }
+
+
+def told(
+    made: Across, worlds: Sequence[World], costs: Costs | None, *, assumptions: bool
+) -> dict[str, Any]:
+    """What `--format json` prints."""
+    from artist.cli import across_text
+
+    if not worlds:
+        comparison = made.comparisons[""]
+        if costs is None:
+            return as_json(comparison)
+        from artist.cli.costs_text import costs_json
+        from artist.experiments.comparison.costs import priced
+
+        return {**as_json(comparison), "costs": costs_json(priced(comparison, costs))}
+    return across_text.assumptions_json(made) if assumptions else across_text.across_json(made)
+
+
+def keep(out: Path, told: Mapping[str, Any], made: Across, worlds: Sequence[World]) -> None:
+    """Write what the comparison says beside its runs."""
+    from artist.experiments.run_folder import COMPARISON, DECIDES
+    from artist.io.writing import write_whole
+
+    write_whole(out / COMPARISON, json.dumps(told, indent=2) + "\n")
+    if worlds:
+        from artist.experiments.comparison.assumptions import decides
+
+        write_whole(out / DECIDES, json.dumps(decides(made), indent=2) + "\n")
+
+
+def write_rows(made: Across, file: Path, worlds: Sequence[World]) -> None:
+    """Write a row per metric, variant and replicate; of several worlds, each with its name."""
+    from artist.experiments.comparison.rows import replicate_rows
+    from artist.results.table_files import write_table
+
+    rows = [
+        {"world": label, **row} if worlds else row
+        for label, comparison in made.comparisons.items()
+        for row in replicate_rows(comparison)
+    ]
+    write_table(rows, file)

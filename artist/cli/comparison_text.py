@@ -12,7 +12,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from artist.cli.comparison_notes import notes
-from artist.cli.output import print_table, print_text
+from artist.cli.output import print_heading, print_table, print_text
+from artist.cli.query_options import fitted_before
+from artist.cli.remarks import ABOUT, remarks, same_with_turns
 from artist.estimates.sensitivity import LITTLE
 from artist.report.answer import answer, unit_of
 from artist.report.failure_costs import within_failures
@@ -35,9 +37,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from artist.config import Scenario
+    from artist.experiments.comparison.across import Across, World
     from artist.experiments.comparison.comparison_result import Comparison
+    from artist.experiments.comparison.costs import Costs
     from artist.run.communication_split import Split
-
 
 ONE_LOOK = 0.95
 """The level of a comparison at which nobody looked before."""
@@ -243,3 +246,77 @@ def _changes_little(comparison: Comparison, key: str) -> bool:
         rest = tuple(pair for pair in point.items() if pair[0] != key)
         groups.setdefault(rest, []).append(means[variant])
     return all(max(each) - min(each) <= LITTLE * max(each) for each in groups.values())
+
+
+def print_whole(
+    comparison: Comparison,
+    scenario: Scenario,
+    costs: Costs | None,
+    remarked: Sequence[str],
+    cut: Sequence[str],
+    *,
+    named: bool,
+    all_: bool,
+) -> None:
+    """Print the world, the answer, the table and what a reader should know."""
+    from artist.cli.comparison_details import print_details
+    from artist.cli.costs_text import cheapest, print_costs
+    from artist.experiments.comparison.costs import priced
+    from artist.results.terms.chief_metrics import IN_WORDS
+    from artist.run.world import what_slows, world
+
+    varied = _settings(comparison)
+    about = [] if varied & {"fabric", "cluster", "backend", "calibration"} else [world(scenario)]
+    print_heading("; ".join([*about, *what_slows(scenario, varied), scope(comparison)]))
+    found = [] if costs is None else priced(comparison, costs)
+    also = [cheapest(found, costs)] if costs is not None else []
+    print_comparison(comparison, [*cut, *also, *what_links_decide(comparison, scenario)])
+    if costs is not None:
+        print_costs(found, costs, comparison.setting)
+    if "policy" not in varied:
+        print_text(f"Every run has policy {comparison.policy}.")
+    _print_changes(scenario, comparison)
+    turns = [] if "contention" in varied else same_with_turns(comparison, scenario)
+    for remark in (*(() if varied & {*ABOUT} else remarks(scenario)), *remarked, *turns):
+        if remark:
+            print_text(remark)
+    if all_:
+        print_details(comparison, comparison.metrics if named else IN_WORDS)
+    else:
+        print_text(REST)
+
+
+def _settings(comparison: Comparison) -> set[str]:
+    """The settings that differ between variants."""
+    return {key for point in comparison.points.values() for key in point}
+
+
+def print_worlds(made: Across, worlds: Sequence[World], *, assumptions: bool, all_: bool) -> None:
+    """Print where verdicts hold, or what decides."""
+    from artist.cli import across_text
+    from artist.run.world import what_slows, world
+
+    if assumptions:
+        given = worlds[0].scenario
+        print_heading("; ".join([world(given), *what_slows(given)]))
+        across_text.print_assumptions(made, all_=all_)
+        return
+    for one in worlds:
+        about = "; ".join([world(one.scenario), *what_slows(one.scenario)])
+        print_heading(f"{one.label}: {about}")
+    across_text.print_across(made)
+
+
+def _print_changes(scenario: Scenario, comparison: Comparison) -> None:
+    """Say below the table what was changed of the fabric, and by which fit its models run."""
+    from artist.cluster.fabric_options import changes_text
+    from artist.run import build_calibration, build_fabric
+
+    changes = changes_text(scenario.fabric_options)
+    if changes:
+        print_text(f"Fabric {scenario.fabric} is changed: {changes}.")
+    varied = sorted(key for key in _settings(comparison) if key.startswith("fabric."))
+    changes = ", ".join(filter(None, [changes, *varied]))
+    fabric = build_fabric(scenario)
+    if sentence := fitted_before(build_calibration(scenario, fabric), fabric, changes):
+        print_text(sentence)

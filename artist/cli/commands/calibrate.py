@@ -12,19 +12,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from artist.cli.commands.calibrate_goodput import goodput
+from artist.cli.commands.calibrate_steps import Backend, Overwrite, goodput, machine
 from artist.cli.options import FormatOption
 from artist.cli.output import Format, note, print_facts, print_json, print_table, print_text
-from artist.errors import ConfigError, TraceError
-from artist.units import counted
+from artist.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from artist.calibrate.fit_models import FittedModel
-    from artist.calibrate.measured_steps import PlacedStep
     from artist.calibrate.measurements import MeasurementSet
-    from artist.calibrate.step_prediction import PredictedStep
 
 DEFAULT_FABRIC = "dally2025"
 
@@ -58,11 +55,7 @@ System = Annotated[
     list[str] | None,
     typer.Option("--system", metavar="K=V", help="ASTRA-sim setting: collectives=bucketed."),
 ]
-Backend = Annotated[str, typer.Option(help="See: artist list backends.")]
 Name = Annotated[str | None, typer.Option(help="Name of the calibration to write.")]
-Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Replace a calibration, fabric or plot of this name.")
-]
 
 
 @app.command()
@@ -192,125 +185,8 @@ def fabric(
     note(f"wrote {target}; use it with --fabric {name}")
 
 
-@app.command()
-def machine(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Fabric to write.")],
-    steps: Annotated[Path, typer.Option(help="Measured steps, CSV.")],
-    model: Annotated[str, typer.Option(help="Task in the file to fit to.")],
-    base: Annotated[str, typer.Option(help="Fabric to take the rest from.")],
-    hardware: Annotated[
-        str | None, typer.Option(help="Hardware in the file to fit to (default: the only one).")
-    ] = None,
-    backend: Backend = "analytical",
-    misfit_: Annotated[
-        bool, typer.Option("--misfit", help="Write a fit that misses its steps, too.")
-    ] = False,
-    overwrite: Overwrite = False,
-    format_: FormatOption = Format.TABLE,
-) -> None:
-    """Fit a kind of machine's bandwidths and hidden share to measured steps.
-
-    A fit that misses steps by more than published ones (P90 26 %) is refused with exit code 3. The
-    calibration of the same name gives models the compute times of their steps on one GPU.
-    """
-    from artist.calibrate.fit_machine import compute_times, contradicting, fit_machine
-    from artist.calibrate.measured_steps import read_steps, steps_of
-    from artist.calibrate.output_files import document_file, write_document
-    from artist.calibrate.step_prediction import (
-        StepErrors,
-        doubtful_steps,
-        misfit,
-        predicted_by_task,
-    )
-    from artist.cluster.fabric import FabricOrigin, load_fabric
-    from artist.run import open_backend
-
-    target = document_file("fabrics", name, overwrite=overwrite)
-    scales_target = document_file("calibrations", name, overwrite=overwrite)
-    of_kind = steps_of(read_steps(steps), hardware, str(steps))
-    by_backend, on_fabric = open_backend(backend), load_fabric(base)
-    mine = [step for step in of_kind if step.task == model]
-    if not mine:
-        known = ", ".join(dict.fromkeys(step.task for step in of_kind))
-        raise ConfigError(f"--model {model!r}: {steps} has no steps of it; choose one of {known}")
-    fit = fit_machine(mine, on_fabric, by_backend)
-    of = f"steps of {model} in {steps.name}"
-    fitted = fit.on(on_fabric, f"fitted to {of}")
-    predicted = predicted_by_task(of_kind, fitted, by_backend)
-    errors = {task: StepErrors.of(*zip(*some, strict=True)) for task, some in predicted.items()}
-    ranked = sorted(predicted[model], key=lambda one: -abs(one.error))
-    missed = (
-        f"median {100 * errors[model].median:.1f} %, at most {100 * abs(ranked[0].error):.1f} %"
-    )
-    origin = FabricOrigin(
-        kind="measured", of=of, error=f"error of {counted(len(ranked), 'step')}: {missed}"
-    )
-    summary = f"fitted to {of}; the rest is {base}"
-    changes = {"name": name, "summary": summary, "origin": origin, "calibration": name}
-    fitted = fitted.model_copy(update=changes)
-    if format_ is Format.TABLE:
-        _print_steps(model, ranked)
-
-    def rival(worst: PredictedStep) -> PlacedStep | None:
-        return contradicting(worst, ranked, on_fabric, by_backend)
-
-    if not misfit_ and (reason := misfit(ranked, str(steps), rival)):
-        raise TraceError(
-            f"{reason}; check the steps and that one kind of machine took them, or write the fit "
-            "with --misfit"
-        )
-    # Of the two, the fabric names the calibration: it is written last.
-    scales = compute_times(name, of_kind, fitted, f"steps on one GPU in {steps.name}")
-    write_document(scales, scales_target, "Written by `artist calibrate machine`.")
-    write_document(fitted, target, f"Written by `artist calibrate machine`: {summary}.")
-    if format_ is Format.JSON:
-        by_task = {task: error._asdict() for task, error in errors.items()}
-        by_step = [_step_facts(one) for one in ranked]
-        print_json({"fabric": name, **fit.facts, "errors": by_task, "steps": by_step})
-    else:
-        print_facts(f"fabric {name}", fit.facts)
-        print_table(
-            "predicted over measured step, by model",
-            ("model", "fitted", "steps", "median error %", "P90 %"),
-            [
-                (task, "yes" if task == model else "no", error.steps,
-                 f"{100 * error.median:.1f}", f"{100 * error.p90:.1f}")
-                for task, error in errors.items()
-            ],
-        )  # fmt: skip
-    if fit.untold:
-        names = ", ".join(sorted(fit.untold))
-        note(f"note: the steps do not tell {names}; {name} keeps what {base} has")
-    for doubt in doubtful_steps(mine):
-        note(f"note: {steps}:{doubt}")
-    note(f"wrote {target} and {scales_target}; use both with --fabric {name}")
-
-
+app.command()(machine)
 app.command()(goodput)
-
-
-MOST_STEPS = 12
-"""Steps that a table shows, those that the fit misses most; JSON has all."""
-
-
-def _print_steps(model: str, ranked: Sequence[PredictedStep]) -> None:
-    """Print the fitted steps, those that the fit misses most first."""
-    rows = [
-        (one.step.placement, one.step.batch, f"{one.step.step_s:.4g}", f"{one.predicted_s:.4g}",
-         f"{100 * one.error:+,.1f}")
-        for one in ranked[:MOST_STEPS]
-    ]  # fmt: skip
-    title = f"steps of {model}, the worst first"
-    columns = ("placement", "batch per GPU", "measured, s", "predicted, s", "error %")
-    print_table(title, columns, rows)
-    if len(ranked) > MOST_STEPS:
-        print_text(f"The {MOST_STEPS} worst of {len(ranked):,}; --format json has all.")
-
-
-def _step_facts(one: PredictedStep) -> dict[str, Any]:
-    step = one.step
-    facts = {"line": step.line, "placement": step.placement, "batch_per_gpu": step.batch}
-    return {**facts, "step_s": step.step_s, "predicted_s": one.predicted_s, "error": one.error}
 
 
 def _fit_models(

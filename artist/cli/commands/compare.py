@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,29 +12,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from artist.cli import options
-from artist.cli.comparison_notes import what_a_budget_cut
 from artist.cli.interruption import Interrupted
-from artist.cli.output import Format, note, print_heading, print_json, print_text
+from artist.cli.output import Format, note, print_json
 from artist.cli.progress_bar import bar_of_runs, counting, forecast
 from artist.cli.progress_lines import RunTimes
-from artist.cli.query_options import fitted_before
-from artist.cli.remarks import (
-    ABOUT,
-    remarks,
-    same_with_turns,
-    sharing,
-    slow_settings,
-    without_tenant,
-    without_turns,
-)
+from artist.cli.remarks import sharing, slow_settings, without_tenant, without_turns
 from artist.units import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from artist.config import Scenario
     from artist.experiments.comparison.across import Across, World
-    from artist.experiments.comparison.comparison_result import Comparison
     from artist.experiments.comparison.costs import Costs
     from artist.experiments.comparison.runs import Runner
     from artist.experiments.time_budget import TimeBudget
@@ -145,6 +133,9 @@ def compare(
 ) -> None:
     """Compare policies or values of settings, and tell differences from noise."""
     chosen = options.scenario_of(context.params)
+    from artist.cli.comparison_json import keep, told, write_rows
+    from artist.cli.comparison_notes import what_a_budget_cut
+    from artist.cli.comparison_text import print_whole, print_worlds
     from artist.experiments.comparison.across import Across, World, compare_across
     from artist.experiments.comparison.compare import (
         PERMUTATIONS,
@@ -213,15 +204,17 @@ def compare(
 
     def tell(made: Across) -> None:
         if format_ is Format.JSON:
-            print_json(_told(made, worlds, prices, assumptions=assumptions))
+            print_json(told(made, worlds, prices, assumptions=assumptions))
         elif worlds:
-            _print_across(made, worlds, assumptions=assumptions, all_=all_)
+            print_worlds(made, worlds, assumptions=assumptions, all_=all_)
         else:
             ran = [one.scenario for one in variants]
             remarked = [without_tenant(ran), sharing(ran), without_turns(ran)]
             compared = made.comparisons[""]
             cut = what_a_budget_cut(compared, time_budget, times.longest_s)
-            _print(compared, chosen, prices, remarked, cut, named=metrics is not None, all_=all_)
+            print_whole(
+                compared, chosen, prices, remarked, cut, named=metrics is not None, all_=all_
+            )
 
     remembered, at_once = None, workers or cores()
     times = RunTimes(at_once)
@@ -238,15 +231,15 @@ def compare(
             shown = show if quiet else forecast(show, times, at_once, most_runs, time_budget)
             made = judged(remembered, _without_reused(shown, runner))
             if out is not None:
-                _keep(out, _told(made, worlds, prices, assumptions=assumptions), made, worlds)
+                keep(out, told(made, worlds, prices, assumptions=assumptions), made, worlds)
     except Interrupted as interrupted:
         if remembered is not None and interrupted.is_read:
             _tell_so_far(
-                partial(judged, remembered.again, _nothing, on_trace=None), tell, interrupted
+                partial(judged, remembered.again, lambda *_: None, on_trace=None), tell, interrupted
             )
         raise
     if values is not None:
-        _write_rows(made, values, worlds)
+        write_rows(made, values, worlds)
     tell(made)
 
 
@@ -266,10 +259,6 @@ def _tell_so_far(
         return
     tell(made)
     interrupted.how_far += f"; the answer is that of the {count} replicates that were complete"
-
-
-def _nothing(_done: int, _total: int) -> None:
-    """Show no progress."""
 
 
 def _budget(text: str | None, until: str | None) -> tuple[int | None, TimeBudget | None]:
@@ -373,109 +362,6 @@ def _prices(path: Path, across: str | None, *, assumptions: bool) -> Costs:
     return load_costs(path)
 
 
-def _told(
-    made: Across, worlds: Sequence[World], costs: Costs | None, *, assumptions: bool
-) -> dict[str, Any]:
-    """What `--format json` prints."""
-    from artist.cli import across_text
-    from artist.cli.comparison_json import as_json
-
-    if not worlds:
-        comparison = made.comparisons[""]
-        if costs is None:
-            return as_json(comparison)
-        from artist.cli.costs_text import costs_json
-        from artist.experiments.comparison.costs import priced
-
-        return {**as_json(comparison), "costs": costs_json(priced(comparison, costs))}
-    return across_text.assumptions_json(made) if assumptions else across_text.across_json(made)
-
-
-def _keep(out: Path, told: Mapping[str, Any], made: Across, worlds: Sequence[World]) -> None:
-    """Write what the comparison says beside its runs."""
-    from artist.experiments.run_folder import COMPARISON, DECIDES
-    from artist.io.writing import write_whole
-
-    write_whole(out / COMPARISON, json.dumps(told, indent=2) + "\n")
-    if worlds:
-        from artist.experiments.comparison.assumptions import decides
-
-        write_whole(out / DECIDES, json.dumps(decides(made), indent=2) + "\n")
-
-
-def _write_rows(made: Across, file: Path, worlds: Sequence[World]) -> None:
-    """Write a row per metric, variant and replicate; of several worlds, each with its name."""
-    from artist.experiments.comparison.rows import replicate_rows
-    from artist.results.table_files import write_table
-
-    rows = [
-        {"world": label, **row} if worlds else row
-        for label, comparison in made.comparisons.items()
-        for row in replicate_rows(comparison)
-    ]
-    write_table(rows, file)
-
-
-def _print(
-    comparison: Comparison,
-    scenario: Scenario,
-    costs: Costs | None,
-    remarked: Sequence[str],
-    cut: Sequence[str],
-    *,
-    named: bool,
-    all_: bool,
-) -> None:
-    """Print the world, the answer, the table and what a reader should know."""
-    from artist.cli.comparison_details import print_details
-    from artist.cli.comparison_text import REST, print_comparison, scope, what_links_decide
-    from artist.cli.costs_text import cheapest, print_costs
-    from artist.experiments.comparison.costs import priced
-    from artist.results.terms.chief_metrics import IN_WORDS
-    from artist.run.world import what_slows, world
-
-    varied = _settings(comparison)
-    about = [] if varied & {"fabric", "cluster", "backend", "calibration"} else [world(scenario)]
-    print_heading("; ".join([*about, *what_slows(scenario, varied), scope(comparison)]))
-    found = [] if costs is None else priced(comparison, costs)
-    also = [cheapest(found, costs)] if costs is not None else []
-    print_comparison(comparison, [*cut, *also, *what_links_decide(comparison, scenario)])
-    if costs is not None:
-        print_costs(found, costs, comparison.setting)
-    if "policy" not in varied:
-        print_text(f"Every run has policy {comparison.policy}.")
-    _print_changes(scenario, comparison)
-    turns = [] if "contention" in varied else same_with_turns(comparison, scenario)
-    for remark in (*(() if varied & {*ABOUT} else remarks(scenario)), *remarked, *turns):
-        if remark:
-            print_text(remark)
-    if all_:
-        print_details(comparison, comparison.metrics if named else IN_WORDS)
-    else:
-        print_text(REST)
-
-
-def _settings(comparison: Comparison) -> set[str]:
-    """The settings that differ between variants."""
-    return {key for point in comparison.points.values() for key in point}
-
-
-def _print_across(made: Across, worlds: Sequence[World], *, assumptions: bool, all_: bool) -> None:
-    """Print where verdicts hold, or what decides."""
-    from artist.cli import across_text
-    from artist.run.world import what_slows, world
-
-    if assumptions:
-        given = worlds[0].scenario
-        print_heading("; ".join([world(given), *what_slows(given)]))
-        across_text.print_assumptions(made, all_=all_)
-        return
-    for one in worlds:
-        about = "; ".join([world(one.scenario), *what_slows(one.scenario)])
-        print_heading(f"{one.label}: {about}")
-    across_text.print_across(made)
-
-
 def _varied(texts: Sequence[str]) -> dict[str, list[Any]]:
     """Setting -> values of `--vary`."""
     from artist.errors import ConfigError
@@ -487,21 +373,6 @@ def _varied(texts: Sequence[str]) -> dict[str, list[Any]]:
             raise ConfigError(f"--vary {key} is given twice; give all values at once: {key}=A,B")
         varied[key] = values
     return varied
-
-
-def _print_changes(scenario: Scenario, comparison: Comparison) -> None:
-    """Say below the table what was changed of the fabric, and by which fit its models run."""
-    from artist.cluster.fabric_options import changes_text
-    from artist.run import build_calibration, build_fabric
-
-    changes = changes_text(scenario.fabric_options)
-    if changes:
-        print_text(f"Fabric {scenario.fabric} is changed: {changes}.")
-    varied = sorted(key for key in _settings(comparison) if key.startswith("fabric."))
-    changes = ", ".join(filter(None, [changes, *varied]))
-    fabric = build_fabric(scenario)
-    if sentence := fitted_before(build_calibration(scenario, fabric), fabric, changes):
-        print_text(sentence)
 
 
 def _listed(names: str) -> list[str]:
