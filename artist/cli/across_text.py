@@ -8,7 +8,7 @@ from typing import Any
 
 from artist.cli.comparison_json import as_json
 from artist.cli.comparison_text import MOST_ROWS
-from artist.cli.output import print_table, print_text
+from artist.cli.output import or_null, print_table, print_text
 from artist.experiments.comparison.across import Across, Domain, domains
 from artist.experiments.comparison.assumptions import AS_GIVEN, Effect, effects
 from artist.experiments.comparison.comparison_result import Comparison
@@ -143,7 +143,7 @@ def assumptions_json(made: Across) -> dict[str, Any]:
                 "assumption": one.assumption,
                 "given": str(one.given),
                 "there": str(one.there),
-                "shift": None if isnan(one.shift) else one.shift,
+                "shift": or_null(one.shift),
                 "surely_moves": one.surely_moves,
                 "decides": one.decides,
                 "flips": one.flips,

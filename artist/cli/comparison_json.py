@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from artist.cli.output import or_null
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -61,11 +62,7 @@ def as_json(comparison: Comparison) -> dict[str, Any]:
 
 
 def _finite(record: dict[str, Any]) -> dict[str, Any]:
-    """The record for JSON, which has no NaN and no infinity: both become null."""
-    return {
-        key: None if isinstance(value, float) and not isfinite(value) else value
-        for key, value in record.items()
-    }
+    return {key: or_null(value) for key, value in record.items()}
 
 
 def told(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
-from artist.cli.output import print_table, print_text
+from artist.cli.output import or_null, print_table, print_text
 from artist.results.terms.number_text import listed, percent, short
 from artist.units import counted
 
@@ -58,11 +58,11 @@ def costs_json(found: Sequence[Priced]) -> list[dict[str, Any]]:
             "per_hour": one.per_hour,
             "more_per_hour": one.more_per_hour,
             "gained_gpus": one.gained.mean,
-            "gained_gpus_low": _number(one.gained.low),
-            "gained_gpus_high": _number(one.gained.high),
-            "per_gpu_hour_gained": _number(one.price),
-            "jct_hours_saved_per_hour": _number(one.saved.mean),
-            "per_jct_hour_saved": _number(one.saved.price(one.more_per_hour)),
+            "gained_gpus_low": or_null(one.gained.low),
+            "gained_gpus_high": or_null(one.gained.high),
+            "per_gpu_hour_gained": or_null(one.price),
+            "jct_hours_saved_per_hour": or_null(one.saved.mean),
+            "per_jct_hour_saved": or_null(one.saved.price(one.more_per_hour)),
         }
         for one in found
     ]
@@ -143,7 +143,3 @@ def _price(amount: Amount, whole: float, none: str = "nothing gained") -> str:
         return f"{short(price)}, not sure"
     low, high = amount.prices(whole)
     return short(price) if low == high else f"{short(price)} [{short(low)} .. {short(high)}]"
-
-
-def _number(value: float) -> float | None:
-    return None if isnan(value) else value

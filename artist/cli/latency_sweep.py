@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,7 +97,11 @@ class NetworkSweep:
             facts = {"model": workload, "fabric": asked.fabric.name}
             facts |= {"fabric_changes": asked.changes, "calibration": asked.models.name}
             if self.format is SweepFormat.CSV:
-                print_csv(list(rows[0]), [_csv_cells(row) for row in rows])
+                cells = [
+                    [str(x).lower() if isinstance(x, bool) else x for x in row.values()]
+                    for row in rows
+                ]
+                print_csv(list(rows[0]), cells)
             else:
                 print_json({**facts, "points": rows})
             return
@@ -141,7 +144,9 @@ def _points(
     def question_on(fabric: Fabric, placement: str) -> Question:
         return on_placement(workload, placement, fabric, system, asked.gpus_per_machine)
 
-    complete = partial(_completed, asked)
+    def complete(query: LatencyQuery, answer: Estimate) -> Estimate:
+        return answer if asked.model is None else asked.models.complete(asked.model, query, answer)
+
     with open_store() as store:
         ask = asking(question_on, Remembered(open_backend(asked.backend), store), complete)
         points = sweep_fabric(sweep, asked.fabric, asked.placements, ask)
@@ -153,10 +158,6 @@ def _points(
         f"{placement}: more bandwidth gains little: of the communication, {one} on {sweep.level}"
         for placement, one in shares.items()
     ]
-
-
-def _completed(asked: PlacedQuestion, query: LatencyQuery, answer: Estimate) -> Estimate:
-    return answer if asked.model is None else asked.models.complete(asked.model, query, answer)
 
 
 def _row(sweep: SettingSweep, point: Point) -> dict[str, Any]:
@@ -174,10 +175,6 @@ def _row(sweep: SettingSweep, point: Point) -> dict[str, Any]:
         "comm_ratio": point.comm_ratio,
         "slowdown": point.slowdown,
     }
-
-
-def _csv_cells(row: Mapping[str, Any]) -> list[Any]:
-    return [str(cell).lower() if isinstance(cell, bool) else cell for cell in row.values()]
 
 
 def _cells(point: Point) -> tuple[str | float, ...]:

@@ -130,6 +130,15 @@ Sets = Annotated[
     ),
 ]
 
+# What a Slurm recorded.
+SlurmFolder = Annotated[
+    Path, typer.Argument(metavar="DIR", help="Texts of Slurm: docs/how-to/slurm.md.")
+]
+KeepNames = Annotated[bool, typer.Option("--keep-names", help="Keep the names of users.")]
+Phases = Annotated[
+    int, typer.Option(min=1, max=100, help="How often, in other phases of Slurm's cycles.")
+]
+
 # How the file of a trace is read. The settings of a scenario have the same names.
 Columns = Annotated[
     list[str] | None,

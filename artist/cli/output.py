@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
+from math import isfinite
 from typing import Any
 
 from artist.errors import printable
@@ -25,6 +26,11 @@ class Format(StrEnum):
 def print_json(data: Any) -> None:
     """Print JSON on stdout."""
     sys.stdout.write(json.dumps(data, indent=2) + "\n")
+
+
+def or_null(value: Any) -> Any:
+    """A value for JSON, which has no NaN and no infinity."""
+    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def print_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from artist.cli.output import or_null
 from artist.results.statistics.compare_values import LEAST_REPLICATES, Verdict
 from artist.results.terms.number_text import listed, percent, short, time_text
 from artist.units import counted
 
 if TYPE_CHECKING:
-    from artist.experiments.recorded.whatif import Loss, Outcome, WhatIf
+    from artist.experiments.recorded.whatif import Outcome, WhatIf
     from artist.results.statistics.block_bootstrap import BlockDifference
 
 _MOST_LOSERS = 4
@@ -80,7 +80,9 @@ def _who_pays(found: WhatIf, outcome: Outcome) -> str:
     losses = found.losses(outcome)
     worse = "Nobody waits longer" + ("" if found.finish.all() else " for jobs that finish")
     if losses:
-        named = listed([_loss(x) for x in losses[:_MOST_LOSERS]])
+        named = listed(
+            [f"{x.who} (+{time_text(x.changed_s - x.present_s)})" for x in losses[:_MOST_LOSERS]]
+        )
         rest = len(losses) - _MOST_LOSERS
         worse = f"Worse off: {named}" + (f", and {rest} more" if rest > 0 else "")
     present, changed = found.gpu_hours(found.present), found.gpu_hours(outcome)
@@ -122,10 +124,6 @@ def _cancelled(found: WhatIf) -> list[str]:
     left = int(found.finish.sum())
     jobs = "1 job that finishes" if left == 1 else f"{left:,} jobs that finish"
     return [f"Cancelled per phase: {listed(counts)}; waits are of the {jobs} in all cases."]
-
-
-def _loss(loss: Loss) -> str:
-    return f"{loss.who} (+{time_text(loss.changed_s - loss.present_s)})"
 
 
 def table(found: WhatIf) -> Table:
@@ -244,17 +242,14 @@ def as_json(found: WhatIf) -> dict[str, Any]:
 
 
 def _facts(compared: BlockDifference) -> dict[str, Any]:
-    def or_none(value: float) -> float | None:
-        return value if math.isfinite(value) else None
-
     return {
         "present_s": compared.baseline,
         "changed_s": compared.other,
         "difference_s": compared.difference,
-        "low_s": or_none(compared.low),
-        "high_s": or_none(compared.high),
-        "ratio_low": or_none(compared.ratio_low),
-        "ratio_high": or_none(compared.ratio_high),
+        "low_s": or_null(compared.low),
+        "high_s": or_null(compared.high),
+        "ratio_low": or_null(compared.ratio_low),
+        "ratio_high": or_null(compared.ratio_high),
         "verdict": str(compared.verdict),
         "blocks": compared.blocks,
     }

@@ -10,7 +10,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import platform
-import re
 import shutil
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -125,7 +124,9 @@ class InputFiles:
             "fallback": self._backend(scenario.fallback),
             "contention": self._contention(scenario.contention),
             "failures": self._file(scenario.failures),
-            "policy": POLICY_FILE.sub(self._policy_file, scenario.policy),
+            "policy": POLICY_FILE.sub(
+                lambda match: f"{self._file(match[1].strip())}:", scenario.policy
+            ),
             "policy_options": self._options(scenario.policy_options),
         }
         return scenario.model_copy(update=changes)
@@ -164,9 +165,6 @@ class InputFiles:
         if copy != scenario.trace and is_file(mapping):
             shutil.copyfile(mapping, mapping_path(self._folder / copy))
         return copy
-
-    def _policy_file(self, match: re.Match[str]) -> str:
-        return f"{self._file(match[1].strip())}:"
 
     def _file(self, name: Any) -> Any:
         """Copy a file, once; the copy's path. A value that names no file is returned as it is."""

@@ -138,16 +138,15 @@ def _table(setting: Setting, baseline: str, terms: Sequence[Term]) -> Table:
         if (pair := _pair(setting, policy, baseline, term.name)).replicates
     }
     compared = compare_together(pairs, same_jobs=not setting.cancelled)
-    return [
-        (
-            term,
-            {
-                policy: _cell(setting, policy, term, compared.get((term.name, policy)), mean)
-                for policy, mean in _means(setting, term.name).items()
-            },
-        )
-        for term in terms
-    ]
+    rows = []
+    for term in terms:
+        cells = {}
+        for policy, mean in _means(setting, term.name).items():
+            values = list(setting.values(policy, term.name).values())
+            spread, difference = (min(values), max(values)), compared.get((term.name, policy))
+            cells[policy] = Cell(mean, *spread, len(values), term.unit, difference)
+        rows.append((term, cells))
+    return rows
 
 
 def _pair(setting: Setting, policy: str, baseline: str, metric: str) -> Pair:
@@ -164,18 +163,6 @@ def _means(setting: Setting, metric: str) -> dict[str, float]:
     if len({tuple(values) for values in every.values()}) == 1:
         return replicate_means(each, clusters_of(list(setting.values(next(iter(every)), metric))))
     return replicate_means(each)
-
-
-def _cell(
-    setting: Setting,
-    policy: str,
-    term: Term,
-    difference: ComparedValues | None,
-    mean: float,
-) -> Cell:
-    """The cell of a policy in a metric's row."""
-    values = list(setting.values(policy, term.name).values())
-    return Cell(mean, min(values), max(values), len(values), term.unit, difference)
 
 
 def family(*tables: Table) -> int:

@@ -142,7 +142,7 @@ def group(runs: Sequence[RecordedRun], baseline: str | None = None) -> Study:
     Raises:
         UnknownNameError: no run has the policy that is to be the baseline.
     """
-    keys = [_setting_key(run) for run in runs]
+    keys = [json.dumps(_setting_values(run), sort_keys=True, default=str) for run in runs]
     described = _described(runs)
     differing = _differing(described)
     policy_labels = _policy_labels(runs)
@@ -160,12 +160,15 @@ def group(runs: Sequence[RecordedRun], baseline: str | None = None) -> Study:
     gpus = {key: runs[first].metric("gpus") for key, first in firsts.items()}
     ordered = sorted(grouped, key=lambda key: _order(values[key], differing, gpus[key]))
     policies = _ordered(dict.fromkeys(p for key in grouped for p in grouped[key]), baseline)
-    words = [_words(values[key], differing) for key in ordered]
-    labels = _labels([values[key] for key in ordered], words)
-    settings = [
-        Setting(index, label, slug, words[index], _sorted(grouped[ordered[index]], policies))
-        for index, (label, slug) in enumerate(zip(labels, slugs(labels), strict=True))
+    words = [
+        {name: _in_words(name, values[key].get(name)) for name in differing} for key in ordered
     ]
+    labels = _labels([values[key] for key in ordered], words)
+    settings = []
+    for index, (label, slug) in enumerate(zip(labels, slugs(labels), strict=True)):
+        there = grouped[ordered[index]]
+        by_policy = {one: dict(sorted(there[one].items())) for one in policies if one in there}
+        settings.append(Setting(index, label, slug, words[index], by_policy))
     return Study(runs, policies, tuple(settings), tuple(slugs(policies)), units_of(runs))
 
 
@@ -193,12 +196,6 @@ def _ordered(policies: Iterable[str], baseline: str | None) -> tuple[str, ...]:
     if baseline is not None and baseline not in known:
         raise UnknownNameError("policy", baseline, known, "the runs have " + ", ".join(known))
     return tuple(sorted(known, key=lambda policy: policy != baseline)) if baseline else known
-
-
-def _sorted(
-    runs: Mapping[str, Mapping[Replicate, RecordedRun]], policies: Sequence[str]
-) -> Mapping[str, Mapping[Replicate, RecordedRun]]:
-    return {policy: dict(sorted(runs[policy].items())) for policy in policies if policy in runs}
 
 
 def slugs(labels: Iterable[str]) -> list[str]:
@@ -254,10 +251,6 @@ def _shape(run: RecordedRun) -> str:
     return "x".join(str(run.scenario.get(key)) for key in SIZES) if tree is None else _text(tree)
 
 
-def _setting_key(run: RecordedRun) -> str:
-    return json.dumps(_setting_values(run), sort_keys=True, default=str)
-
-
 def _differing(scenarios: Sequence[Mapping[str, Any]]) -> list[str]:
     """Keys whose values differ between the scenarios, in order of appearance."""
     keys = dict.fromkeys(key for scenario in scenarios for key in scenario)
@@ -304,10 +297,6 @@ def _policy(run: RecordedRun) -> str:
 def _options(run: RecordedRun) -> Mapping[str, Any]:
     options = run.scenario.get("policy_options") or {}
     return options if isinstance(options, dict) else {}
-
-
-def _words(values: Mapping[str, Any], differing: Iterable[str]) -> Mapping[str, str]:
-    return {name: _in_words(name, values.get(name)) for name in differing}
 
 
 def fabric_changes(options: Any) -> str:

@@ -52,7 +52,10 @@ def lost_to_others(run: RecordedRun, jobs: Iterable[str]) -> Mapping[str, list[t
     if run.links is None:
         return {}
     together = _together(run.links, wanted)
-    losing = _losing(run.placements, wanted)
+    losing = {
+        job: _losing_of(run.placements, rows)
+        for job, rows in _rows_by_job(run.placements, wanted).items()
+    }
     return {
         job: sorted(
             (
@@ -129,11 +132,6 @@ class _Losing:
         starts, ends = np.array(spans).T
         lost = np.interp(ends, self.time_s, self.lost_s)
         return float(np.sum(lost - np.interp(starts, self.time_s, self.lost_s)))
-
-
-def _losing(placements: FileColumns, jobs: set[str]) -> Mapping[str, _Losing]:
-    by_job = _rows_by_job(placements, jobs)
-    return {job: _losing_of(placements, rows) for job, rows in by_job.items()}
 
 
 def _losing_of(placements: FileColumns, rows: Indices) -> _Losing:

@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
-from artist.engine.rows import PlacementRow, Rows
+from artist.engine.rows import Rows
 from artist.units import GPU_MILLI, Tick
 
 Ticks = npt.NDArray[np.int64]
@@ -48,7 +48,9 @@ def fragmented_gpus(rows: Rows, tree: ClusterTree) -> tuple[Ticks, npt.NDArray[n
     """
     if not rows.placements:
         return np.empty(0, dtype=np.int64), np.empty(0)
-    machine, tick, free = _free([*_taken(rows.placements), *_withdrawn(rows)], tree)
+    # Of jobs that share GPUs, the first one holds them.
+    taken = (_Span(x.placement, x.start, x.end) for x in rows.placements if x.first)
+    machine, tick, free = _free([*taken, *_withdrawn(rows)], tree)
     sizes, size_index = np.unique(tree.levels[tree.machine].gpus, return_inverse=True)
     demands = [row.job.gpus_min for row in rows.jobs]
     fragments = _fragments(sizes, demands)[size_index[machine], free]
@@ -81,11 +83,6 @@ def _left_of_shared(rows: Rows) -> list[tuple[Tick, Tick, int]]:
             left = GPU_MILLI - sum(held[x] for x in (row.handle, *row.beside))
             spans.append((row.start, row.end, left * (len(asked) - bisect_right(asked, left))))
     return spans
-
-
-def _taken(placements: Sequence[PlacementRow]) -> Iterator[_Span]:
-    """The GPUs that jobs hold, and when; shared ones once."""
-    return (_Span(row.placement, row.start, row.end) for row in placements if row.first)
 
 
 def _withdrawn(rows: Rows) -> Iterator[_Span]:

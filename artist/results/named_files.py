@@ -69,7 +69,7 @@ def _named(scenario: Scenario) -> Iterator[tuple[str, str]]:
         table = document_path("interference", scenario.interference, ".csv")
         yield "interference", str(table or scenario.interference)
     if scenario.failures != "none":
-        yield "failures", _failure_file(scenario.failures)
+        yield "failures", str(document_path("failures", scenario.failures) or scenario.failures)
     if isinstance(scenario.tenants, str):
         yield "tenants", scenario.tenants
     if scenario.cluster is not None:
@@ -87,11 +87,6 @@ def _named(scenario: Scenario) -> Iterator[tuple[str, str]]:
     if (mapping := mapping_file(scenario)) is not None:
         yield MAPPING, mapping
     yield from _in_options("policy", scenario.policy_options)
-
-
-def _failure_file(name: str) -> str:
-    """The file of a failure model; its name if no file is found."""
-    return str(document_path("failures", name) or name)
 
 
 def _in_options(prefix: str, options: Any) -> Iterator[tuple[str, str]]:

@@ -26,7 +26,6 @@ from artist.io.partials import remove_leftovers
 from artist.io.reading import read_bytes, read_text
 from artist.io.writing import check_folder, whole_folder
 from artist.results.table_files import arrow_table
-from artist.results.terms.columns import Table
 
 if TYPE_CHECKING:  # `result.py` imports this module to save a result
     from artist.results.result import Result
@@ -71,16 +70,14 @@ def write_run(
 
 
 def _write_files(result: Result, folder: Path, command: Sequence[str]) -> None:
+    import pyarrow.parquet as pq
+
     for name, table in result.tables.items():
-        _write_table(table, folder / f"{name}.parquet")
+        pq.write_table(arrow_table(table), folder / f"{name}.parquet", compression="zstd")
     _write_json(result.summary, folder / SUMMARY)
-    manifest = {**_manifest(result, command), "files": _digests(folder)}
+    files = {file.name: _digest(file) for file in sorted(folder.iterdir())}
+    manifest = {**_manifest(result, command), "files": files}
     _write_json(manifest, folder / MANIFEST)
-
-
-def _digests(folder: Path) -> dict[str, str]:
-    """The digest of each file of a run but its manifest."""
-    return {path.name: _digest(path) for path in sorted(folder.iterdir()) if path.name != MANIFEST}
 
 
 def _digest(path: Path) -> str:
@@ -109,12 +106,6 @@ def changed_file(folder: Path) -> Path | None:
     except (AttributeError, ValueError, RecursionError):
         return folder / MANIFEST
     return None
-
-
-def _write_table(table: Table, path: Path) -> None:
-    import pyarrow.parquet as pq
-
-    pq.write_table(arrow_table(table), path, compression="zstd")
 
 
 def _write_json(data: Mapping[str, Any], path: Path) -> None:

@@ -76,9 +76,7 @@ def import_(
         typer.Option(metavar="DIR", help="Texts of scontrol show and sacctmgr -P show, by name."),
     ],
     out: Annotated[Path, typer.Option(help="Cluster file to write: FILE.yaml.")],
-    keep_names: Annotated[
-        bool, typer.Option("--keep-names", help="Keep the names of users.")
-    ] = False,
+    keep_names: options.KeepNames = False,
     overwrite: options.OverwriteFiles = False,
     format_: options.FormatOption = Format.TABLE,
 ) -> None:

@@ -125,6 +125,7 @@ def _explain_fabric(name: str, sets: Sequence[str]) -> None:
     scenario = load_scenario(None, {"fabric": name}, sets)
     fabric, changes = build_fabric(scenario), changes_text(scenario.fabric_options)
     ratios = usual_oversubscriptions(fabric)
+    flow = "flow" if fabric.system.rings == "one" else "GPU"
     print_table(
         f"fabric {fabric.name}{f' with {changes}' if changes else ''}: {fabric.summary}",
         (
@@ -142,7 +143,7 @@ def _explain_fabric(name: str, sets: Sequence[str]) -> None:
                 level.name,
                 level.topology,
                 *bandwidth_texts(level.bandwidth_gib_per_s),
-                f"a {level.shared_by}" if level.shared_by else _owner(fabric),
+                f"a {level.shared_by or flow}",
                 latency_text(level.latency_ns),
                 "" if ratio is None else ratio_text(ratio),
             )
@@ -187,10 +188,6 @@ def _gpu_of_fabric(kind: str) -> str:
 
     assumed = assumed_in_words({kind})
     return f"Its GPUs are {kind.upper()}{f'; models have {assumed}' if assumed else ''}."
-
-
-def _owner(fabric: Fabric) -> str:
-    return "a flow" if fabric.system.rings == "one" else "a GPU"
 
 
 # -- names that `artist list` shows ---------------------------------------------------

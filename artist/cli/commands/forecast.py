@@ -21,9 +21,7 @@ _COLUMNS = ("job", "GPUs", "median", "80 % from", "to", "never", "Slurm says", "
 
 
 def forecast(
-    folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Texts of Slurm: docs/how-to/slurm.md.")
-    ],
+    folder: options.SlurmFolder,
     job: Annotated[str | None, typer.Option(help="A job that waits (default: all).")] = None,
     gpus: Annotated[
         int | None, typer.Option(min=1, help="Of a job that is not submitted yet.")
@@ -50,9 +48,7 @@ def forecast(
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of all draws.")] = 0,
-    keep_names: Annotated[
-        bool, typer.Option("--keep-names", help="Keep the names of users.")
-    ] = False,
+    keep_names: options.KeepNames = False,
     format_: options.FormatOption = Format.TABLE,
     quiet: options.NoHints = False,
 ) -> None:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from artist.estimates.speeds import SpeedTable
     from artist.failures.model_file import FailureFile
     from artist.pods.machine_file import MachineFile
-    from artist.registry import Entry
 
 
 class Kind(StrEnum):
@@ -113,22 +112,19 @@ def _machines_row(file: MachineFile) -> dict[str, Any]:
     }
 
 
-def _known(policy: Entry) -> str:
-    from artist.policies.run_times import KNOWS
-
-    return KNOWS if policy.knows_run_times else ""
-
-
 def rows_of(what: Kind) -> list[dict[str, Any]]:
     """The rows of a list; the first column is the name that a user writes."""
     match what:
         case Kind.POLICIES:
+            from artist.policies.run_times import KNOWS
             from artist.policies.table import POLICIES
 
+            knows = {True: KNOWS, False: ""}
             return [
-                {"id": e.usage, "summary": e.summary, "knows": _known(e), "paper": e.paper}
+                {"id": e.usage, "summary": e.summary, "knows": knows[e.knows_run_times],
+                 "paper": e.paper}
                 for e in POLICIES
-            ]
+            ]  # fmt: skip
         case Kind.BACKENDS:
             from artist.estimates.backends import BACKENDS
 

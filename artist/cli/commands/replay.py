@@ -28,12 +28,8 @@ def replay(
         Path | None,
         typer.Option(help="Write a run directory, and its cluster and trace to RUN.inputs."),
     ] = None,
-    keep_names: Annotated[
-        bool, typer.Option("--keep-names", help="Keep the names of users.")
-    ] = False,
-    phases: Annotated[
-        int, typer.Option(min=1, max=100, help="How often, in other phases of Slurm's cycles.")
-    ] = 5,
+    keep_names: options.KeepNames = False,
+    phases: options.Phases = 5,
     sets: options.Sets = None,
     overwrite: options.Overwrite = False,
     format_: options.FormatOption = Format.TABLE,

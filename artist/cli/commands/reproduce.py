@@ -11,7 +11,7 @@ import typer
 
 from artist.cli import options
 from artist.cli.interruption import Interrupted, raise_if_lost
-from artist.cli.output import Format, note, print_json, print_table, print_text
+from artist.cli.output import Format, note, or_null, print_json, print_table, print_text
 from artist.cli.progress_bar import bar_of_runs
 from artist.cli.progress_lines import duration
 from artist.results.terms.number_text import short
@@ -228,9 +228,7 @@ def _as_json(made: Reproduced, seeds: int) -> dict[str, Any]:
     """An item for programs; what is not known is null."""
 
     def plain(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-        return [
-            {key: None if _is_nan(value) else value for key, value in row.items()} for row in rows
-        ]
+        return [{key: or_null(value) for key, value in row.items()} for row in rows]
 
     return {
         "item": made.item.id,
@@ -239,7 +237,3 @@ def _as_json(made: Reproduced, seeds: int) -> dict[str, Any]:
         "beside": plain(made.beside),
         "files": [str(path) for path in made.files],
     }
-
-
-def _is_nan(value: Any) -> bool:
-    return isinstance(value, float) and isnan(value)

@@ -13,9 +13,7 @@ from artist.cli.output import Format, note, print_json, print_table, print_text
 
 
 def whatif(
-    folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="Texts of Slurm: docs/how-to/slurm.md.")
-    ],
+    folder: options.SlurmFolder,
     changes: Annotated[
         list[str] | None,
         typer.Option(
@@ -41,12 +39,8 @@ def whatif(
     out: Annotated[
         Path | None, typer.Option(metavar="FILE.md", help="Write it as a page, in Markdown.")
     ] = None,
-    keep_names: Annotated[
-        bool, typer.Option("--keep-names", help="Keep the names of users.")
-    ] = False,
-    phases: Annotated[
-        int, typer.Option(min=1, max=100, help="How often, in other phases of Slurm's cycles.")
-    ] = 5,
+    keep_names: options.KeepNames = False,
+    phases: options.Phases = 5,
     overwrite: options.OverwriteFiles = False,
     format_: options.FormatOption = Format.TABLE,
     quiet: options.Quiet = False,

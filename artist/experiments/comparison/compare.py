@@ -117,7 +117,8 @@ def compare(
             the replicates to begin with, or no replicate done when the time was over.
     """
     permutations, until, budget = replicates_by_default(seeds, permutations, until, budget)
-    _check_sizes(seeds, permutations)
+    if seeds < 1 or permutations < 1:
+        raise ConfigError(f"--seeds {seeds} --permutations {permutations}: at least 1 of each")
     check_metrics(metrics)
     if not 0 <= equivalence < 1:
         raise ConfigError(
@@ -233,11 +234,6 @@ def _check_count(variants: int, seeds: int, permutations: int) -> None:
         raise ConfigError(
             f"--seeds {seeds} --permutations {permutations}: {count} runs, at most {MAX_RUNS}"
         )
-
-
-def _check_sizes(seeds: int, permutations: int) -> None:
-    if seeds < 1 or permutations < 1:
-        raise ConfigError(f"--seeds {seeds} --permutations {permutations}: at least 1 of each")
 
 
 def _check_until(until: float | str, budget: int, least: int) -> None:

@@ -142,7 +142,9 @@ def of_settings(scenario: Scenario, vary: Mapping[str, Sequence[Any]]) -> list[V
             )
     checked: set[str] = set()
     for one in variants:
-        _check(one.scenario, checked)
+        for fault in faults(one.scenario, checked):
+            raise fault.cause
+        build_cluster(one.scenario, build_fabric(one.scenario))
     return variants
 
 
@@ -188,14 +190,3 @@ def parse_vary(text: str) -> tuple[str, list[Any]]:
     if key.startswith("checkpoint.") and any(isinstance(one, bool) for one in parsed):
         parsed = [one.strip() for one in values.split(",")]  # off, as typed, is no false there
     return key.strip(), parsed
-
-
-def _check(scenario: Scenario, checked: set[str]) -> None:
-    """Make the scenario's parts, or refuse it.
-
-    Raises:
-        ConfigError: a part is not known or does not fit the others.
-    """
-    for fault in faults(scenario, checked):
-        raise fault.cause
-    build_cluster(scenario, build_fabric(scenario))

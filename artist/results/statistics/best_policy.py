@@ -8,6 +8,7 @@ in all settings, and the verdicts hold together (Holm).
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -160,7 +161,7 @@ def _best(
 
 def _turned(one: ComparedValues) -> ComparedValues:
     """The same comparison with the two policies exchanged."""
-    turn = _negative if math.isnan(one.ratio) else _inverse
+    turn = operator.neg if math.isnan(one.ratio) else _inverse
     return replace(
         one,
         ratio=_inverse(one.ratio),
@@ -171,10 +172,6 @@ def _turned(one: ComparedValues) -> ComparedValues:
         joint_high=turn(one.joint_low),
         verdict={LESS: MORE, MORE: LESS}.get(one.verdict, one.verdict),
     )
-
-
-def _negative(value: float) -> float:
-    return -value
 
 
 def _inverse(value: float) -> float:

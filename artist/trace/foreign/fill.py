@@ -124,7 +124,10 @@ def fill_models(models: Sequence[str], gpus: Sequence[int], rules: Rules) -> Fil
         for name in jobs
         if name not in by_hand and not known_model(name) and (spec := recognised(name))
     }
-    named = (*_named_by_hand(jobs, by_hand, rules.models), *_recognised(jobs, by_name))
+    named = (
+        *_named_by_hand(jobs, by_hand, rules.models),
+        *_pairs("model recognised by its name", jobs, by_name),
+    )
     specs = {UNKNOWN_MODEL: "", **by_name, **by_hand}
     filled = [specs.get(name, name) for name in models]
     empty = [index for index, name in enumerate(filled) if not name]
@@ -175,11 +178,6 @@ def _named_by_hand(
     """What `--models` did, in words: nothing, or one note, also about names that no job has."""
     unused = {key: models[key] for key in none_left(models, jobs)}
     return _pairs("model", jobs, {**by_hand, **unused})
-
-
-def _recognised(jobs: Counter[str], by_name: Mapping[str, str]) -> tuple[str, ...]:
-    """Which names were recognised, in words: nothing, or one note."""
-    return _pairs("model recognised by its name", jobs, by_name)
 
 
 def _pairs(what: str, jobs: Counter[str], specs: Mapping[str, str]) -> tuple[str, ...]:
