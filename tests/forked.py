@@ -45,20 +45,24 @@ _IMPORTED_LATE = (
 
 
 def run(
-    *arguments: str | Path, cwd: Path, env: Mapping[str, str]
+    *arguments: str | Path, cwd: Path, env: Mapping[str, str], code: int | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """What `python -m artist` prints and returns. After five minutes it dies by SIGALRM."""
+    """What `python -m artist` prints and returns: this code, if one is given.
+
+    After five minutes it dies by SIGALRM.
+    """
     words = list(map(str, arguments))
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         if "PYTHONHASHSEED" in env:  # is read when Python starts
             command = [sys.executable, "-m", "artist", *words]
-            code = subprocess.call(
+            ended = subprocess.call(
                 command, cwd=cwd, env=env, stdout=out, stderr=err, timeout=_LIMIT_S
             )
         else:
-            code = _fork(words, cwd, env, (out, err))
+            ended = _fork(words, cwd, env, (out, err))
         texts = [(file.seek(0), file.read())[1] for file in (out, err)]
-    return subprocess.CompletedProcess(words, code, *texts)
+    assert code in (None, ended), texts[1]
+    return subprocess.CompletedProcess(words, ended, *texts)
 
 
 def _fork(words: list[str], cwd: Path, env: Mapping[str, str], streams: Sequence[IO[str]]) -> int:

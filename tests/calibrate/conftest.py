@@ -15,10 +15,10 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 def artist(tmp_path: Path) -> Run:
     """Runs a command in `tmp_path`."""
 
-    def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    def run(*arguments: str | Path, code: int | None = None) -> subprocess.CompletedProcess[str]:
         cache = str(tmp_path / "cache")
         env = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "ARTIST_CACHE_DIR": cache}
-        return forked.run(*arguments, cwd=tmp_path, env=env)
+        return forked.run(*arguments, cwd=tmp_path, env=env, code=code)
 
     return run
 

@@ -11,8 +11,7 @@ import yaml
 
 
 def test_all_models_as_json(artist, tmp_path: Path) -> None:
-    done = artist("calibrate", "--all", "--format", "json")
-    assert done.returncode == 0, done.stderr
+    done = artist("calibrate", "--all", "--format", "json", code=0)
     printed = json.loads(done.stdout)
     assert list(printed) == ["models"]
     models = {row["model"]: row for row in printed["models"]}
@@ -27,13 +26,11 @@ def test_all_models_as_json(artist, tmp_path: Path) -> None:
 
 
 def test_a_calibration_is_used_and_named_in_the_manifest(artist, tmp_path: Path) -> None:
-    done = artist("calibrate", "--model", "ResNet50", "--name", "mine")
-    assert done.returncode == 0, done.stderr
+    done = artist("calibrate", "--model", "ResNet50", "--name", "mine", code=0)
     assert "4+4" in done.stdout
     assert "--calibration mine" in done.stderr
     options = ("--racks", "2", "--jobs", "5", "--calibration", "mine", "--out", "run", "--quiet")
-    done = artist("sim", *options)
-    assert done.returncode == 0, done.stderr
+    done = artist("sim", *options, code=0)
     manifest = json.loads((tmp_path / "run/manifest.json").read_text())
     assert manifest["scenario"]["calibration"] == "mine"
     assert manifest["inputs"]["calibration"].startswith("sha256:")
@@ -42,16 +39,13 @@ def test_a_calibration_is_used_and_named_in_the_manifest(artist, tmp_path: Path)
 def test_a_fabric_from_a_log(artist, write_log: Callable[..., Path]) -> None:
     log = write_log(alpha_us=60.0, beta_us_per_byte=4e-5, hosts=(8, 8))
     new = ("calibrate", "fabric", "ours", "--level", "rack", "--nccl-tests", log)
-    done = artist(*new)
-    assert done.returncode == 2
+    done = artist(*new, code=2)
     assert "say with --base" in done.stderr
-    done = artist(*new, "--base", "h100-quantum2-spectrum4", "--format", "json")
-    assert done.returncode == 0, done.stderr
+    done = artist(*new, "--base", "h100-quantum2-spectrum4", "--format", "json", code=0)
     facts = json.loads(done.stdout)
     assert facts["placement"] == "8,8"
     assert facts["bandwidth_low_gib_per_s"] < facts["bandwidth_gib_per_s"]
-    done = artist("latency", "--model", "vgg11", "--fabric", "ours", "--placement", "8,8")
-    assert done.returncode == 0, done.stderr
+    done = artist("latency", "--model", "vgg11", "--fabric", "ours", "--placement", "8,8", code=0)
 
 
 def test_a_machine_from_measured_steps(artist, tmp_path: Path) -> None:
@@ -60,23 +54,19 @@ def test_a_machine_from_measured_steps(artist, tmp_path: Path) -> None:
     header = "hardware,task,batch_per_gpu,placement,step_s"
     (tmp_path / "steps.csv").write_text("\n".join([header, *lines, "a100,resnet50,32,1,0.1"]))
     new = ("calibrate", "machine", "ours", "--base", "t4", "--steps", "steps.csv")
-    done = artist(*new, "--model", "resnet50")
-    assert done.returncode == 2
+    done = artist(*new, "--model", "resnet50", code=2)
     assert "steps.csv has steps of t4, a100: choose one with --hardware" in done.stderr
-    done = artist(*new, "--hardware", "t4", "--model", "bert")
-    assert done.returncode == 2
+    done = artist(*new, "--hardware", "t4", "--model", "bert", code=2)
     assert (
         "--model 'bert': steps.csv has no steps of it; choose one of resnet50, vgg11" in done.stderr
     )
-    done = artist(*new, "--hardware", "t4", "--model", "resnet50", "--format", "json")
-    assert done.returncode == 0, done.stderr
+    done = artist(*new, "--hardware", "t4", "--model", "resnet50", "--format", "json", code=0)
     facts = json.loads(done.stdout)
     assert facts["errors"]["resnet50"]["steps"] == 6
     assert facts["errors"]["resnet50"]["median"] < 0.1 < facts["errors"]["vgg11"]["median"]
     written = yaml.safe_load((tmp_path / "astra_configs/fabrics/ours.yaml").read_text())
     assert written["system"]["hidden_share"] == facts["hidden_share"]
-    done = artist("latency", "--model", "vgg11", "--fabric", "ours", "--placement", "2,2")
-    assert done.returncode == 0, done.stderr
+    done = artist("latency", "--model", "vgg11", "--fabric", "ours", "--placement", "2,2", code=0)
 
 
 def test_a_fit_prints_each_step_and_is_refused_where_it_misses_them(artist, tmp_path: Path) -> None:
@@ -90,8 +80,7 @@ def test_a_fit_prints_each_step_and_is_refused_where_it_misses_them(artist, tmp_
         return ("calibrate", "machine", name, "--base", "t4", "--steps", f"{name}.csv",
                 "--model", "resnet50")  # fmt: skip
 
-    done = artist(*written("good", rows))
-    assert done.returncode == 0, done.stderr
+    done = artist(*written("good", rows), code=0)
     title, head, *table = done.stdout.splitlines()[:5]
     assert (title, head) == ("# steps of resnet50, the worst first", columns)
     assert sorted(line.split("\t")[0] for line in table) == ["2,2", "4", "4,4,4"]
@@ -102,8 +91,7 @@ def test_a_fit_prints_each_step_and_is_refused_where_it_misses_them(artist, tmp_
     assert fabric["origin"]["error"].endswith(f"at most {errors[0]:.1f} %")
 
     bad = written("bad", {**rows, "4,4": 185})
-    done = artist(*bad)
-    assert done.returncode == 3
+    done = artist(*bad, code=3)
     assert "% (P90), those of measured machines by at most 26 % (docs/fidelity.md)" in done.stderr
     assert "with --misfit" in done.stderr
     assert "the worst first" in done.stdout
@@ -117,8 +105,8 @@ def test_a_step_that_contradicts_the_worst_one_is_named_beside_it(artist, tmp_pa
     rows += 'lab,resnet50,32,"4,4,4",0.335\n'
     (tmp_path / "s.csv").write_text(f"hardware,task,batch_per_gpu,placement,step_s\n{rows}")
     ran = artist("calibrate", "machine", "lab", "--steps", "s.csv", "--model", "resnet50",
-                 "--base", "a100")  # fmt: skip
-    assert ran.returncode == 3
+                 "--base", "a100", code=3,
+             )  # fmt: skip
     assert "s.csv:3: the step on 2 takes 0.158 s" in ran.stderr
     assert "no fit meets it and line 4 (0.9 s on 4) at once, so one of the two" in ran.stderr
 
@@ -135,8 +123,7 @@ def test_runs_on_a_fitted_machine_take_as_long_as_its_steps(artist, tmp_path: Pa
     trace = "\n".join(["job_id,arrival_s,gpus,model,iterations,compute_s", *jobs])
     (tmp_path / "trace.csv").write_text(trace)
     cluster = ("--racks", "1", "--machines-per-rack", "4", "--gpus-per-machine", "4")
-    done = artist("sim", "--trace", "trace.csv", "--fabric", "ours", *cluster, "--out", "run")
-    assert done.returncode == 0, done.stderr
+    artist("sim", "--trace", "trace.csv", "--fabric", "ours", *cluster, "--out", "run", code=0)
     run_s = pd.read_parquet(tmp_path / "run" / "jobs.parquet")["run_s"]
     assert list(run_s / 1000) == pytest.approx([0.22, 0.31], rel=0.01)
 
@@ -163,8 +150,7 @@ def test_a_calibration_is_replaced_only_when_asked(artist, tmp_path: Path) -> No
     path.parent.mkdir(parents=True)
     path.write_text("mine")
     asked = ("calibrate", "--model", "ResNet50", "--name", "mine")
-    done = artist(*asked)
-    assert done.returncode == 2
+    done = artist(*asked, code=2)
     assert "mine.yaml: exists already" in done.stderr
     assert path.read_text() == "mine"
     assert artist(*asked, "--overwrite").returncode == 0
@@ -179,16 +165,16 @@ def test_a_fabric_gets_another_level_unasked_but_no_other_base(
     based = (*new, "--base", "h100-quantum2-spectrum4")
     assert artist(*based).returncode == 0
     assert artist(*new).returncode == 0
-    done = artist(*based)
-    assert done.returncode == 2
+    done = artist(*based, code=2)
     assert "ours.yaml: exists already" in done.stderr
     assert artist(*based, "--overwrite").returncode == 0
 
 
 def test_a_bad_log_ends_with_exit_code_3(artist, write_log: Callable[..., Path]) -> None:
     log = write_log(lambda text: text[:3000])
-    done = artist("calibrate", "fabric", "dally2025", "--level", "machine", "--nccl-tests", log)
-    assert done.returncode == 3
+    done = artist(
+        "calibrate", "fabric", "dally2025", "--level", "machine", "--nccl-tests", log, code=3
+    )
     assert done.stderr.startswith("artist: error: ")
     assert "run.log:" in done.stderr
     assert "Traceback" not in done.stderr
@@ -208,8 +194,7 @@ def test_a_bad_log_ends_with_exit_code_3(artist, write_log: Callable[..., Path])
 def test_options_that_contradict_each_other(
     artist, arguments: tuple[str, ...], message: str
 ) -> None:
-    done = artist("calibrate", *arguments)
-    assert done.returncode == 2
+    done = artist("calibrate", *arguments, code=2)
     assert message in done.stderr
     assert done.stdout == ""
 
@@ -227,8 +212,7 @@ def test_a_column_is_called_measured_only_if_somebody_measured(
     artist, tmp_path: Path, kind: str, heading: str
 ) -> None:
     path = written(tmp_path, "resnet50,8,4.5,fit,", kind=kind)
-    done = artist("calibrate", "--all", "--measured", path, "--fabric", "a100")
-    assert done.returncode == 0, done.stderr
+    done = artist("calibrate", "--all", "--measured", path, "--fabric", "a100", code=0)
     assert f"\nmodel\tplacement\trole\t{heading}\t" in done.stdout
     assert " No row tests this fit: all were fitted.\n" in done.stdout
     assert "percentage" not in done.stderr
@@ -244,15 +228,13 @@ def test_the_table_of_the_paper_is_called_paper(artist) -> None:
 
 
 def test_an_unknown_kind_of_measurements_is_refused(artist, tmp_path: Path) -> None:
-    done = artist("calibrate", "--all", "--measured", written(tmp_path, kind="guessed"))
-    assert done.returncode == 3
+    done = artist("calibrate", "--all", "--measured", written(tmp_path, kind="guessed"), code=3)
     assert "kind is 'guessed', expected measured or paper" in done.stderr
 
 
 def test_a_fraction_in_place_of_a_percentage_gives_a_warning(artist, tmp_path: Path) -> None:
     path = written(tmp_path, "resnet50,8,0.045,fit,", "resnet18,8,0.1,fit,")
-    done = artist("calibrate", "--all", "--measured", path, "--fabric", "a100")
-    assert done.returncode == 0, done.stderr
+    done = artist("calibrate", "--all", "--measured", path, "--fabric", "a100", code=0)
     assert "resnet50 on 8 communicates 0.045 % of its compute time, below 0.1 %" in done.stderr
     assert "resnet18 on 8" not in done.stderr
 
@@ -261,8 +243,9 @@ def test_a_compared_row_that_is_missed_is_named_unless_it_has_a_note(
     artist, tmp_path: Path
 ) -> None:
     rows = ["bert-large,8,6,fit,", 'bert-large,"8,8",15,compare,']
-    done = artist("calibrate", "--all", "--measured", written(tmp_path, *rows), "--fabric", "a100")
-    assert done.returncode == 0, done.stderr
+    done = artist(
+        "calibrate", "--all", "--measured", written(tmp_path, *rows), "--fabric", "a100", code=0
+    )
     deviation = re.search(r"bert-large\t8,8\tpredicted\t.*\t([-+]\d+)\.\d", done.stdout)
     assert abs(int(deviation[1])) > 20
     assert "missed by more than 20 %: bert-large on 8,8 (" in done.stderr
@@ -273,7 +256,6 @@ def test_a_compared_row_that_is_missed_is_named_unless_it_has_a_note(
 
 
 def test_the_table_of_the_paper_needs_sockets(artist) -> None:
-    done = artist("calibrate", "--model", "resnet50", "--fabric", "a100")
-    assert done.returncode == 2
+    done = artist("calibrate", "--model", "resnet50", "--fabric", "a100", code=2)
     assert "'a100' has no socket level" in done.stderr
     assert "--measured FILE.csv, or a fabric with sockets (dally2025)" in done.stderr

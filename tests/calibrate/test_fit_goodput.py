@@ -85,8 +85,7 @@ ASKED = ("calibrate", "goodput", "--model", "resnet18", "--steps", "steps.csv", 
 
 def test_the_file_is_one_that_runs_read(artist, tmp_path: Path) -> None:
     (tmp_path / "steps.csv").write_text(STEPS)
-    ran = artist(*ASKED, "--format", "json")
-    assert ran.returncode == 0, ran.stderr
+    ran = artist(*ASKED, "--format", "json", code=0)
     fits = json.loads(ran.stdout)["fits"]
     row = load_goodput(str(tmp_path / "ours.yaml")).models["resnet18"]
     assert (row.batch, row.per_gpu_min, row.per_gpu_max) == (64, 16, 64)
@@ -94,8 +93,7 @@ def test_the_file_is_one_that_runs_read(artist, tmp_path: Path) -> None:
     assert list(row.kinds) == ["t4", "a100"]
     assert row.kinds["t4"].beta_c == pytest.approx(fits["t4"]["beta_c"])
     assert fits["t4"]["beta_c"] == pytest.approx(2 * fits["a100"]["beta_c"], rel=0.1)
-    again = artist(*ASKED)
-    assert again.returncode == 2
+    again = artist(*ASKED, code=2)
     assert "--overwrite" in again.stderr
     one = artist(*ASKED, "--hardware", "a100", "--overwrite")
     assert "goodput parameters of resnet18" in one.stdout
@@ -119,8 +117,7 @@ def test_what_cannot_be_fitted_is_one_sentence(
     option, value = change
     asked = list(ASKED) if option in ASKED else [*ASKED, option, ""]
     asked[asked.index(option) + 1] = value
-    refused = artist(*asked)
-    assert refused.returncode == 2
+    refused = artist(*asked, code=2)
     assert words in refused.stderr
     assert not (tmp_path / "ours.yaml").exists()
 
@@ -128,6 +125,5 @@ def test_what_cannot_be_fitted_is_one_sentence(
 def test_steps_without_one_on_one_gpu_are_refused(artist, tmp_path: Path) -> None:
     (tmp_path / "steps.csv").write_text("".join(STEPS.splitlines(keepends=True)[:1]) +
                                         't4,resnet18,16,"4",0.1\n')  # fmt: skip
-    refused = artist(*ASKED)
-    assert refused.returncode == 3
+    refused = artist(*ASKED, code=3)
     assert "no step can be fitted" in refused.stderr

@@ -15,9 +15,11 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 
 @pytest.fixture
 def artist(tmp_path: Path) -> Run:
-    """`artist("sim", "--racks", "2")` in an empty folder."""
+    """`artist("sim", "--racks", "2", code=0)` in an empty folder; the code is checked."""
 
-    def run(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    def run(
+        *arguments: str | Path, code: int | None = None, **environment: str
+    ) -> subprocess.CompletedProcess[str]:
         # With PYTHONPATH, or the command would not be that of a copy whose tests run.
         env = {
             **{name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ},
@@ -25,6 +27,6 @@ def artist(tmp_path: Path) -> Run:
             "ARTIST_CACHE_DIR": str(tmp_path / "cache"),
             **environment,
         }
-        return forked.run(*arguments, cwd=tmp_path, env=env)
+        return forked.run(*arguments, cwd=tmp_path, env=env, code=code)
 
     return run

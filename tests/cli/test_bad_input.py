@@ -107,8 +107,7 @@ def test_any_command_refuses_in_one_line_and_before_it_begins(
 ) -> None:
     level = "{name: machine, topology: Ring, bandwidth: 1GB/s, latency: 1us, source: me}"
     (tmp_path / "one.yaml").write_text(f"name: one\nsummary: x\nlevels: [{level}]\n")
-    ran = artist(*command)
-    assert ran.returncode == 2
+    ran = artist(*command, code=2)
     assert ran.stdout == ""
     assert ran.stderr.startswith("artist: error: ")
     assert ran.stderr.count("\n") == 1
@@ -179,6 +178,5 @@ def _expect(ran, code: int, words: list[str]) -> None:
     ("option", "remedy"), [("--polcy", "did you mean --policy?"), ("--zzz", "--help lists all")]
 )
 def test_an_option_that_there_is_not_ends_with_one_sentence(artist, option, remedy) -> None:
-    ran = artist("sim", option, "las")
-    assert ran.returncode == 2
+    ran = artist("sim", option, "las", code=2)
     assert ran.stderr == f"artist: error: no option '{option}': {remedy}\n"

@@ -60,8 +60,7 @@ def test_the_manifest_names_the_file_and_its_digest_and_reads_back(
 def test_two_descriptions_of_a_cluster_are_refused(
     artist, mine: str, also: tuple[str, ...]
 ) -> None:
-    refused = artist(*SIM, "--cluster", mine, *also)
-    assert refused.returncode == 2
+    refused = artist(*SIM, "--cluster", mine, *also, code=2)
     assert "describes the whole cluster and contradicts" in refused.stderr
 
 
@@ -102,8 +101,7 @@ def test_the_picture_needs_nothing_else_and_shares_the_width_by_gpus(
 
 
 def test_a_picture_of_another_kind_is_refused(artist) -> None:
-    refused = artist("cluster", "show", "--plot", "drawn.png")
-    assert refused.returncode == 2
+    refused = artist("cluster", "show", "--plot", "drawn.png", code=2)
     assert "expected a name that ends in .svg" in refused.stderr
 
 

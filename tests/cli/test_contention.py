@@ -42,8 +42,7 @@ def arguments(*more: str) -> list[str]:
 
 
 def test_a_run_tells_what_contention_cost(artist, folder: Path) -> None:
-    ran = artist(*arguments("--contention", "mean", "--out", "run", "--links")[:-1])
-    assert ran.returncode == 0, ran.stderr
+    ran = artist(*arguments("--contention", "mean", "--out", "run", "--links")[:-1], code=0)
     summary = json.loads((folder / "run" / "summary.json").read_text())
     longer = f"each ran {100 * summary['contention_slowdown_mean']:.2f} % longer on average, "
     told = " ".join((ran.stdout + ran.stderr).split())
@@ -102,16 +101,14 @@ def test_what_a_user_may_get_wrong(
     (folder / "tight.yaml").write_text(FABRIC.replace("UPLINK", "0.1"))
     text = "".join(line for line in FABRIC.splitlines(True) if "uplink" not in line)
     (folder / "open.yaml").write_text(text)
-    ran = artist(*arguments(*more, "--out", "run"))
-    assert ran.returncode == code, ran.stderr
+    ran = artist(*arguments(*more, "--out", "run"), code=code)
     assert said in " ".join((ran.stdout + ran.stderr).split())
     assert "Traceback" not in (ran.stdout + ran.stderr)
     assert not (folder / "run").exists()
 
 
 def test_links_need_a_run_directory(artist, folder: Path) -> None:
-    ran = artist(*arguments("--links"))
-    assert ran.returncode == 2
+    ran = artist(*arguments("--links"), code=2)
     assert "add --out DIR" in " ".join((ran.stdout + ran.stderr).split())
 
 

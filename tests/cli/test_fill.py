@@ -37,8 +37,7 @@ def here(tmp_path: Path) -> Path:
 
 def test_the_table_the_json_and_the_files_agree(artist, here: Path) -> None:
     line = ("fill", "pods.csv", "--machines", "few.yaml", "--seeds", "2", "--seed", "5")
-    done = artist(*line, "--out", "out")
-    assert done.returncode == 0, done.stderr
+    done = artist(*line, "--out", "out", code=0)
     assert done.stdout.startswith(
         "# pods.csv on few, 160 GPUs, 2 runs each\nplacer\tdemand_percent"
     )
@@ -111,8 +110,7 @@ def test_one_placer_one_seed(artist, here: Path) -> None:
     del here
     done = artist("fill", "pods.csv", "--machines", "few.yaml", "--placers", "random,fgd,fgd")
     assert [line.split("\t")[0] for line in done.stdout.splitlines()[2:4]] == ["random", "fgd"]
-    refused = artist("fill", "pods.csv", "--placers", "fgdd")
-    assert refused.returncode == 2
+    refused = artist("fill", "pods.csv", "--placers", "fgdd", code=2)
     assert "unknown placer 'fgdd': did you mean 'fgd'? (artist list placers)" in refused.stderr
 
 
@@ -161,8 +159,7 @@ def test_bad_machines_are_named(tmp_path: Path, old: str, new: str, message: str
 
 def test_too_many_pods_are_refused_before_they_are_drawn(artist, tmp_path: Path) -> None:
     (tmp_path / "pods.csv").write_text("cpu_milli,memory_mib,num_gpu,gpu_milli\n1,1,1,1\n")
-    done = artist("fill", "pods.csv", "--until", "9")
-    assert done.returncode == 2
+    done = artist("fill", "pods.csv", "--until", "9", code=2)
     assert "takes some 55,908,000 pods, expected at most 10,000,000" in done.stderr
 
 
@@ -182,8 +179,7 @@ def test_pods_come_and_leave(artist, here: Path) -> None:
     said = "No pod that was placed had to wait; --load sets how busy the machines are.\n"
     assert recorded.stdout.endswith(said)
     line += ("--load", "1.1", "--pods", "300", "--seeds", "5")
-    done = artist(*line, "--out", "out")
-    assert done.returncode == 0, done.stderr
+    done = artist(*line, "--out", "out", code=0)
     assert "160 GPUs, 300 pods drawn at load 1.1, 5 runs each" in done.stdout
     assert "Pods wait least under " in done.stdout
     told = json.loads(artist(*line, "--format", "json").stdout)

@@ -98,15 +98,12 @@ def test_what_is_there_is_replaced_only_if_asked(artist, tmp_path: Path, case: s
     if "RUN" in command:
         assert artist("sim", *SMALL, "--out", "RUN").returncode == 0
     target = tmp_path / name
-    done = artist(*command)
-    assert done.returncode == 0, done.stderr
+    artist(*command, code=0)
     files = contents(target)
-    again = artist(*command)
-    assert again.returncode == 2, again.stderr
+    again = artist(*command, code=2)
     assert "--overwrite" in again.stderr
     assert contents(target) == files
-    replaced = artist(*command, "--overwrite")
-    assert replaced.returncode == 0, replaced.stderr
+    artist(*command, "--overwrite", code=0)
     assert contents(target) != files
 
 
@@ -119,8 +116,7 @@ def contents(target: Path) -> dict[str, tuple[bytes, int]]:
 def test_a_measurement_is_not_measured_over_another(artist, tmp_path: Path) -> None:
     (tmp_path / "m").mkdir()
     (tmp_path / "m" / "layers.csv").write_text("mine")
-    done = artist("measure", "--model", "vgg11", "--out", "m")
-    assert done.returncode == 2
+    done = artist("measure", "--model", "vgg11", "--out", "m", code=2)
     assert "m: holds layers.csv already" in done.stderr
     assert "--overwrite" in done.stderr
     assert (tmp_path / "m" / "layers.csv").read_text() == "mine"

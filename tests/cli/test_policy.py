@@ -14,8 +14,7 @@ TINY = ("--trace", "tiny-batch", "--racks", "1", "--backend", "none")
 
 
 def test_what_new_writes_passes_its_test_and_the_linter(artist, tmp_path: Path) -> None:
-    ran = artist("policy", "new", "my_policy")
-    assert ran.returncode == 0, ran.stderr
+    ran = artist("policy", "new", "my_policy", code=0)
     assert "artist sim --policy my_policy.py:MyPolicy" in ran.stdout
     rules = ("--isolated", "--select", "E,F,W,I,B,D1,N,UP", "--ignore", "D107,D103")
     for command in (
@@ -44,8 +43,7 @@ def test_each_command_that_new_prints_works(artist) -> None:
 
 def test_new_overwrites_nothing(artist, tmp_path: Path) -> None:
     (tmp_path / "test_patience.py").write_text("precious")
-    ran = artist("policy", "new", "patience")
-    assert ran.returncode == 2
+    ran = artist("policy", "new", "patience", code=2)
     assert "test_patience.py: exists already" in ran.stderr
     assert (tmp_path / "test_patience.py").read_text() == "precious"
     assert not (tmp_path / "patience.py").exists()
@@ -71,21 +69,19 @@ def test_check_finds_a_policy_that_reads_names(artist, tmp_path: Path) -> None:
     artist("policy", "new", "patience")
     file = tmp_path / "patience.py"
     file.write_text(file.read_text().replace("exact_key(-wait, job.job.gpus)", "job.job.id"))
-    ran = artist("policy", "check", "patience.py:Patience")
-    assert ran.returncode == 5
+    ran = artist("policy", "check", "patience.py:Patience", code=5)
     assert "not insensitive to names" in ran.stderr
     file.write_text(file.read_text().replace("job.job.id", "job.nothing"))
-    ran = artist("policy", "check", "patience.py:Patience")
-    assert ran.returncode == 5
+    ran = artist("policy", "check", "patience.py:Patience", code=5)
     assert "AttributeError" in ran.stderr and "patience.py:45" in ran.stderr
 
 
 def test_check_takes_options(artist) -> None:
     artist("policy", "new", "patience")
-    ran = artist("policy", "check", "patience.py:Patience", "--set", "policy.placement=any")
-    assert ran.returncode == 0, ran.stderr
-    ran = artist("policy", "check", "patience.py:Patience", "--set", "policy.placement=anny")
-    assert ran.returncode == 2
+    ran = artist("policy", "check", "patience.py:Patience", "--set", "policy.placement=any", code=0)
+    ran = artist(
+        "policy", "check", "patience.py:Patience", "--set", "policy.placement=anny", code=2
+    )
     assert "placement" in ran.stderr
 
 
@@ -100,8 +96,7 @@ def test_workers_of_compare_and_sweep_load_the_file(artist, tmp_path: Path) -> N
         "name: e\nversion: 1\nbase: {trace: tiny-batch, backend: none, racks: 1}\n"
         "grid: {policy: [las, 'patience.py:Patience'], seed: [0, 1]}\n"
     )
-    ran = artist("sweep", "e.yaml", "--out", "out", "--workers", "2")
-    assert ran.returncode == 0, ran.stderr
+    ran = artist("sweep", "e.yaml", "--out", "out", "--workers", "2", code=0)
     names = sorted(path.name for path in (tmp_path / "out" / "runs").iterdir())
     assert len(names) == 4
     assert sum(name.startswith("patience.py-Patience_") for name in names) == 2
@@ -109,6 +104,5 @@ def test_workers_of_compare_and_sweep_load_the_file(artist, tmp_path: Path) -> N
     assert rows.count(",patience.py:Patience,") == 2
     file = tmp_path / "patience.py"
     file.write_text(file.read_text() + "# changed\n")
-    ran = artist("sweep", "e.yaml", "--out", "out", "--resume")
-    assert ran.returncode == 2
+    ran = artist("sweep", "e.yaml", "--out", "out", "--resume", code=2)
     assert "read another policy patience.py:Patience than there is now" in ran.stderr

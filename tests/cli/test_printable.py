@@ -17,8 +17,7 @@ ODD = "\u202ea\x1b[31mb"
     ],
 )  # fmt: skip
 def test_what_was_typed_is_shown_as_text(artist, arguments: tuple[str, ...]) -> None:
-    ran = artist(*arguments)
-    assert ran.returncode == 2
+    ran = artist(*arguments, code=2)
     assert all(one.isprintable() or one == "\n" for one in ran.stdout + ran.stderr)
     assert "\\u202ea" in ran.stderr and "\\x1b[31mb" in ran.stderr
 

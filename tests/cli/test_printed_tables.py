@@ -133,8 +133,7 @@ def test_one_of_anything_has_no_plural(artist, tmp_path: Path, command: tuple[st
     )
     sizes = ("--racks", "1", "--machines-per-rack", "1", "--gpus-per-machine", "1")
     where = {"sweep": (), "trace": (), "cluster": sizes}
-    ran = artist(*command, *where.get(command[0], (*sizes, "--trace", "one.csv")))
-    assert ran.returncode == 0, ran.stderr
+    ran = artist(*command, *where.get(command[0], (*sizes, "--trace", "one.csv")), code=0)
     assert not ONE_OF_MANY.findall(ran.stdout + ran.stderr)
 
 

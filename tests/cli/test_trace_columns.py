@@ -31,8 +31,7 @@ def own(tmp_path: Path) -> Path:
 
 
 def test_sim_takes_the_flags_and_keeps_them(artist, own: Path) -> None:
-    ran = artist(*SIM, *FLAGS, *MODELS, "--out", "run", "--format", "json")
-    assert ran.returncode == 0, ran.stderr
+    ran = artist(*SIM, *FLAGS, *MODELS, "--out", "run", "--format", "json", code=0)
     assert json.loads(ran.stdout)["jobs_finished"] == 2
     assert "trace jobs: mapping: --columns, --units, --models; columns: job_id from" in ran.stderr
     manifest = json.loads((own / "run" / "manifest.json").read_text())
@@ -42,8 +41,7 @@ def test_sim_takes_the_flags_and_keeps_them(artist, own: Path) -> None:
 
 
 def test_a_file_that_columns_wrote_serves_every_command(artist, own: Path) -> None:
-    wrote = artist("trace", "columns", "jobs.csv", *FLAGS, *MODELS)
-    assert wrote.returncode == 0, wrote.stderr
+    artist("trace", "columns", "jobs.csv", *FLAGS, *MODELS, code=0)
     assert (own / "jobs.csv.columns.yaml").is_file()
     for command in (
         SIM,
@@ -75,8 +73,7 @@ def test_a_scenario_and_a_grid_hold_the_mapping(artist, own: Path) -> None:
         "{job_id: id, arrival_s: submitted, gpus: n_gpus, duration: run_hours}}\n"
         "grid: {units: [{duration: h}, {duration: min}]}\n"
     )
-    ran = artist("sweep", "e.yaml", "--out", "out", "--workers", "2")
-    assert ran.returncode == 0, ran.stderr
+    ran = artist("sweep", "e.yaml", "--out", "out", "--workers", "2", code=0)
     assert "units: duration in min" in ran.stderr
     assert len(list((own / "out" / "runs").iterdir())) == 2
 
@@ -91,22 +88,19 @@ def test_a_scenario_and_a_grid_hold_the_mapping(artist, own: Path) -> None:
     ],
 )
 def test_flags_that_are_no_pairs(artist, flags: tuple[str, ...], words: str) -> None:
-    ran = artist(*SIM, *flags)
-    assert ran.returncode == 2
+    ran = artist(*SIM, *flags, code=2)
     assert words in ran.stderr
 
 
 def test_a_models_settings_may_hold_commas(artist) -> None:
-    ran = artist(
+    artist(
         *SIM, *FLAGS, "--models", "VGG, the old one=vgg11@batch=64,gpu=A100", "--models",
-        "SqueezeNet (batch size 32)=resnet18",
+        "SqueezeNet (batch size 32)=resnet18", code=0,
     )  # fmt: skip
-    assert ran.returncode == 0, ran.stderr
 
 
 def test_an_unknown_model_names_the_flags(artist) -> None:
-    ran = artist(*SIM, *FLAGS)
-    assert ran.returncode == 3
+    ran = artist(*SIM, *FLAGS, code=3)
     assert "--models 'SqueezeNet (batch size 32)=MODEL'" in ran.stderr
     assert "--model-rule MODEL" in ran.stderr
 
@@ -148,8 +142,7 @@ def test_the_schema_of_the_file(artist) -> None:
 
 def test_the_proposal_for_look_alikes_reads_the_file(artist, own: Path) -> None:
     (own / "o.csv").write_text("id,submitted,n_gpus,runtime_h,net\na,0,8,0.5,vgg11\n")
-    ran = artist("trace", "stats", "o.csv")
-    assert ran.returncode == 3
+    ran = artist("trace", "stats", "o.csv", code=3)
     columns = "job_id=id,submit_time=submitted,num_gpus=n_gpus,duration=runtime_h,model=net"
     flags = ("--columns", columns, "--units", "duration=h")
     assert " ".join(flags) in ran.stderr
@@ -206,11 +199,9 @@ def test_only_recorded_run_times_are_compared(artist) -> None:
 
 
 def test_stats_and_sim_name_all_unknown_models_as_spelt(artist, own: Path) -> None:
-    ran = artist("trace", "stats", "jobs.csv", *FLAGS)
-    assert ran.returncode == 0
+    ran = artist("trace", "stats", "jobs.csv", *FLAGS, code=0)
     assert "artist sim will refuse this trace: jobs.csv:2:" in ran.stderr
-    refused = artist(*SIM, *FLAGS)
-    assert refused.returncode == 3
+    refused = artist(*SIM, *FLAGS, code=3)
     for words in (
         "unknown model 'SqueezeNet (batch size 32)' (artist list models); "
         "unknown as well: 'VGG, the old one'; say which models they are",
@@ -221,8 +212,7 @@ def test_stats_and_sim_name_all_unknown_models_as_spelt(artist, own: Path) -> No
 
 
 def test_a_whole_mapping_is_proposed_and_accepted_with_one_flag(artist, own: Path) -> None:
-    shown = artist("trace", "columns", "jobs.csv")
-    assert shown.returncode == 0, shown.stderr
+    shown = artist("trace", "columns", "jobs.csv", code=0)
     assert "columns\tduration\trun_hours\tsure\ta usual name, and its cells fit\n" in shown.stdout
     assert "units\tduration\th\tsure\tthe column's name ends in it\n" in shown.stdout
     assert "write it with artist trace columns jobs.csv --accept" in shown.stderr
@@ -233,16 +223,14 @@ def test_a_whole_mapping_is_proposed_and_accepted_with_one_flag(artist, own: Pat
     assert not (own / "jobs.csv.columns.yaml").exists()
     told = json.loads(artist("trace", "columns", "jobs.csv", "--format", "json").stdout)
     assert told["entries"][0]["confidence"] == "sure"
-    wrote = artist("trace", "columns", "jobs.csv", "--accept", *MODELS)
-    assert wrote.returncode == 0, wrote.stderr
+    artist("trace", "columns", "jobs.csv", "--accept", *MODELS, code=0)
     ran = artist(*SIM, "--format", "json")
     assert json.loads(ran.stdout)["makespan_s"] > 1800, ran.stderr
     again = artist("trace", "columns", "jobs.csv", "--accept")
     assert (again.returncode, again.stdout) == (0, "")
     assert "nothing to propose; it is read as it is (simple)" in again.stderr
     more = ("--models", "VGG*=vgg16", "--overwrite")
-    wrote = artist("trace", "columns", "jobs.csv", "--accept", *more)
-    assert wrote.returncode == 0, wrote.stderr
+    artist("trace", "columns", "jobs.csv", "--accept", *more, code=0)
     written = (own / "jobs.csv.columns.yaml").read_text()
     assert "VGG*: vgg16" in written and "duration: run_hours" in written
 
@@ -259,8 +247,7 @@ def test_the_one_column_of_dates_is_a_guess_and_cards_are_gpus(artist, own: Path
 
 def test_the_one_column_of_lengths_is_named_in_the_flag_to_type(artist, own: Path) -> None:
     (own / "n.csv").write_text("JobName,Submitted At,Num. of GPUs,Took,Crew\na,0,8,1:00:00,x\n")
-    refused = artist("sim", "--trace", "n.csv")
-    assert refused.returncode == 3
+    refused = artist("sim", "--trace", "n.csv", code=3)
     assert "num_gpus=Num. of GPUs,duration=Took'" in refused.stderr
     shown = artist("trace", "columns", "n.csv")
     assert "the one column of lengths" in shown.stdout
@@ -269,8 +256,7 @@ def test_the_one_column_of_lengths_is_named_in_the_flag_to_type(artist, own: Pat
     refused = artist("trace", "columns", "n.csv", "--accept")
     assert (refused.returncode, (own / "n.csv.columns.yaml").exists()) == (3, False)
     assert refused.stderr.endswith("if it is right, add --columns duration=Took\n")
-    wrote = artist("trace", "columns", "n.csv", *flags)
-    assert wrote.returncode == 0, wrote.stderr
+    artist("trace", "columns", "n.csv", *flags, code=0)
     assert "duration: Took" in (own / "n.csv.columns.yaml").read_text()
 
 
@@ -304,16 +290,14 @@ def test_columns_that_are_not_read_are_a_note_and_misspelt_ones_an_error(artist,
         "job_id,submit_time,num_gpus,duration,model,colour\n"
         "a,0,8,60,ResNet-50 (batch size 64),red\nb,0,8,60,bert-large-uncased,red\n"
     )
-    ran = artist("sim", "--trace", "o.csv", "--racks", "1")
-    assert ran.returncode == 0, ran.stderr
+    ran = artist("sim", "--trace", "o.csv", "--racks", "1", code=0)
     assert "trace o: columns that are not read: colour\n" in ran.stderr
     assert (
         "filled in model recognised by its name ('ResNet-50 (batch size 64)' is "
         "resnet50@batch=64: 1 job; 'bert-large-uncased' is bert-large: 1 job)\n"
     ) in ran.stderr
     (own / "o.csv").write_text("job_id,submit_time,num_gpus,duration,gpu_min\na,0,8,60,4\n")
-    ran = artist("sim", "--trace", "o.csv", "--racks", "1")
-    assert ran.returncode == 3
+    ran = artist("sim", "--trace", "o.csv", "--racks", "1", code=3)
     assert "unknown column 'gpu_min': did you mean 'gpus_min'? write --columns " in ran.stderr
 
 
@@ -323,15 +307,13 @@ def test_other_separators_than_commas_are_read(artist, own: Path, sign: str) -> 
     (own / "o.csv").write_text(
         "\n".join(map(sign.join, rows)) + f'\n"b{sign}"{sign}1{sign}4{sign}30\n'
     )
-    ran = artist("trace", "stats", "o.csv", "--format", "json")
-    assert ran.returncode == 0, ran.stderr
+    ran = artist("trace", "stats", "o.csv", "--format", "json", code=0)
     assert json.loads(ran.stdout)["jobs_by_gpus"] == {"4": 1, "8": 1}
 
 
 def test_a_decimal_comma_is_named(artist, own: Path) -> None:
     (own / "o.csv").write_text("job_id;submit_time;num_gpus;duration\na;0;8;1,5\n")
-    ran = artist("trace", "stats", "o.csv")
-    assert ran.returncode == 3
+    ran = artist("trace", "stats", "o.csv", code=3)
     assert "'duration' is '1,5', expected seconds" in ran.stderr
     assert ran.stderr.endswith("; write decimals with a point, as in 1.5\n")
 
@@ -366,8 +348,9 @@ def test_lengths_with_colons_are_a_unit_and_a_bad_cell_is_shown_a_good_one(
 def test_a_model_rule_without_effect_is_said(artist, own: Path) -> None:
     (own / "o.csv").write_text("job_id,submit_time,num_gpus,duration,model\na,0,8,60,vgg16\n")
     for trace in ("o.csv", "tiny-batch"):
-        ran = artist("sim", "--trace", trace, "--model-rule", "resnet50@batch=32", "--racks", "1")
-        assert ran.returncode == 0, ran.stderr
+        ran = artist(
+            "sim", "--trace", trace, "--model-rule", "resnet50@batch=32", "--racks", "1", code=0
+        )
         assert (
             "filled in nothing by --model-rule resnet50@batch=32: every job has a model that the "
             "catalogue knows\n"

@@ -208,8 +208,7 @@ def test_a_run_in_which_nobody_waits(artist, tmp_path: Path) -> None:
 
 
 def test_an_unknown_job_is_told_its_nearest_name(artist, tiny: Path) -> None:
-    ran = artist("why", tiny, "181")
-    assert ran.returncode == 2
+    ran = artist("why", tiny, "181", code=2)
     assert ran.stderr == (
         "artist: error: unknown job '181': did you mean '18'? (the run has 20 jobs, such as '0')\n"
     )
@@ -218,8 +217,7 @@ def test_an_unknown_job_is_told_its_nearest_name(artist, tiny: Path) -> None:
 def test_a_run_of_an_earlier_version_says_what_to_do(artist, tiny: Path, tmp_path: Path) -> None:
     shutil.copytree(tiny, tmp_path / "old", ignore=shutil.ignore_patterns("waits.parquet"))
     for arguments in (("why", "old"), ("why", "old", "18")):
-        ran = artist(*arguments)
-        assert ran.returncode == 3
+        ran = artist(*arguments, code=3)
         assert ran.stderr == (
             "artist: error: old/waits.parquet: is missing, since an earlier version wrote the run; "
             "simulate its scenario again (artist sim --out DIR), which manifest.json holds\n"
@@ -227,8 +225,7 @@ def test_a_run_of_an_earlier_version_says_what_to_do(artist, tiny: Path, tmp_pat
 
 
 def test_a_folder_of_runs_is_no_run(artist, tiny: Path) -> None:
-    ran = artist("why", tiny.parent)
-    assert ran.returncode == 2
+    ran = artist("why", tiny.parent, code=2)
     assert f"holds 1 runs; name one of them, e.g. {tiny}" in ran.stderr
     assert artist("why", "nowhere").returncode == 2
 
@@ -255,8 +252,7 @@ def test_a_damaged_table_is_one_sentence(damaged, name: str, change, words: str)
 def test_a_file_that_is_no_parquet_is_one_sentence(artist, damaged) -> None:
     run = damaged("waits", lambda frame: frame)
     (run / "waits.parquet").write_bytes(b"PAR1 and nothing more")
-    ran = artist("why", run)
-    assert ran.returncode == 3
+    ran = artist("why", run, code=3)
     assert "waits.parquet: cannot be read as Parquet" in ran.stderr
     assert ran.stderr.count("\n") == 1
 

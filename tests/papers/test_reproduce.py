@@ -26,9 +26,9 @@ DALLY = load_paper("dally")
 ITEMS = {item.id: item for item in DALLY.items}
 
 
-def artist(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+def artist(*arguments: str, cwd: Path, code: int | None = None) -> subprocess.CompletedProcess[str]:
     env = {**os.environ, "ARTIST_CACHE_DIR": str(cwd / "cache")}
-    return forked.run(*arguments, cwd=cwd, env=env)
+    return forked.run(*arguments, cwd=cwd, env=env, code=code)
 
 
 def test_papers_and_their_items_are_listed(tmp_path: Path) -> None:
@@ -209,18 +209,15 @@ def test_a_drawn_figure_is_that_of_the_report(tmp_path: Path) -> None:
 
 
 def test_a_table_by_number_on_the_command_line(tmp_path: Path) -> None:
-    result = artist("reproduce", "dally", "--table", "1", "--out", "o", cwd=tmp_path)
-    assert result.returncode == 0
+    result = artist("reproduce", "dally", "--table", "1", "--out", "o", cwd=tmp_path, code=0)
     assert "mobilenetv3\tnetwork\t6,681\t19,592\t0.34" in result.stdout
-    again = artist("reproduce", "dally", "--table", "1", "--out", "o", cwd=tmp_path)
-    assert again.returncode == 2
+    again = artist("reproduce", "dally", "--table", "1", "--out", "o", cwd=tmp_path, code=2)
     assert "--overwrite (runs are kept)" in again.stderr
 
 
 def test_one_of_both(tmp_path: Path) -> None:
     for more in (("--table", "1"), ("--quick", "--seeds", "3")):
-        result = artist("reproduce", "dally", "--figure", "7", *more, cwd=tmp_path)
-        assert result.returncode == 2
+        result = artist("reproduce", "dally", "--figure", "7", *more, cwd=tmp_path, code=2)
         assert "give only one" in result.stderr
 
 

@@ -79,7 +79,7 @@ def artist(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     here.mkdir()
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home")}
 
-    def call(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-        return forked.run(*arguments, cwd=here, env=environment)
+    def call(*arguments: str | Path, code: int | None = None) -> subprocess.CompletedProcess[str]:
+        return forked.run(*arguments, cwd=here, env=environment, code=code)
 
     return call

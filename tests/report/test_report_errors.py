@@ -89,8 +89,7 @@ def test_damaged_runs(one: Path, name: str) -> None:
 def test_damaged_run_writes_nothing(artist, one: Path, tmp_path: Path) -> None:
     (one / "jobs.parquet").write_bytes(b"noise")
     for arguments in (("report", one), ("export", one), ("report", one, "--figures", "figures")):
-        ran = artist(*arguments)
-        assert ran.returncode == 3, ran.stderr
+        ran = artist(*arguments, code=3)
         assert "jobs.parquet: cannot be read as Parquet" in ran.stderr
         assert "Traceback" not in ran.stderr
     assert list((tmp_path / "here").iterdir()) == []
@@ -114,16 +113,14 @@ def test_damaged_run_writes_nothing(artist, one: Path, tmp_path: Path) -> None:
 )
 def test_bad_requests(artist, one: Path, tmp_path: Path, arguments, words: str) -> None:
     here = tmp_path / "here"
-    ran = artist(*(a.format(run=one, here=here) for a in arguments))
-    assert ran.returncode == 2, ran.stderr
+    ran = artist(*(a.format(run=one, here=here) for a in arguments), code=2)
     assert words in ran.stderr.replace("\n", " ")
     assert "Traceback" not in ran.stderr
     assert list(here.iterdir()) == []
 
 
 def test_export_of_a_folder_asks_for_one_run(artist, runs: Path) -> None:
-    ran = artist("export", runs)
-    assert ran.returncode == 2
+    ran = artist("export", runs, code=2)
     assert "holds 8 runs" in ran.stderr
 
 
