@@ -104,9 +104,10 @@ def test_a_step_that_contradicts_the_worst_one_is_named_beside_it(artist, tmp_pa
     rows = "lab,resnet50,32,1,0.150\nlab,resnet50,32,2,0.158\nlab,resnet50,32,4,0.9\n"
     rows += 'lab,resnet50,32,"4,4,4",0.335\n'
     (tmp_path / "s.csv").write_text(f"hardware,task,batch_per_gpu,placement,step_s\n{rows}")
-    ran = artist("calibrate", "machine", "lab", "--steps", "s.csv", "--model", "resnet50",
-                 "--base", "a100", code=3,
-             )  # fmt: skip
+    ran = artist(
+        "calibrate", "machine", "lab", "--steps", "s.csv", "--model", "resnet50", "--base", "a100",
+        code=3,
+    )  # fmt: skip
     assert "s.csv:3: the step on 2 takes 0.158 s" in ran.stderr
     assert "no fit meets it and line 4 (0.9 s on 4) at once, so one of the two" in ran.stderr
 
