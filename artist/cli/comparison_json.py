@@ -96,7 +96,7 @@ def keep(out: Path, told: Mapping[str, Any], made: Across, worlds: Sequence[Worl
 
 def write_rows(made: Across, file: Path, worlds: Sequence[World]) -> None:
     """Write a row per metric, variant and replicate; of several worlds, each with its name."""
-    from artist.experiments.comparison.rows import replicate_rows
+    from artist.experiments.comparison.shown import replicate_rows
     from artist.results.table_files import write_table
 
     rows = [

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from artist.experiments.comparison.comparison_result import Comparison
-    from artist.experiments.time_budget import TimeBudget
+    from artist.experiments.executors import TimeBudget
     from artist.results.statistics.best_policy import Best
 
 

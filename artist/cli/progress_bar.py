@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from artist.cli.progress_lines import RunTimes
     from artist.engine.simulator import Simulator
-    from artist.experiments.time_budget import TimeBudget
+    from artist.experiments.executors import TimeBudget
 
 QUIET_S = 1.0
 """A simulation shorter than this shows no bar, in seconds of wall time."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from artist.config import Scenario
     from artist.engine.simulator import Simulator
     from artist.experiments.comparison.runs import Runner, Summary
-    from artist.experiments.time_budget import TimeBudget
+    from artist.experiments.executors import TimeBudget
     from artist.workload.job import Job
 
 EVERY_S = 10.0

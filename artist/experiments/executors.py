@@ -23,12 +23,14 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing.process import BaseProcess
 from typing import TypeVar
 
-from artist.errors import ConfigError
+from artist.errors import ConfigError, shortened
+from artist.units import TIME_UNITS, seconds_of
 
 _PR_SET_PDEATHSIG = 1  # from linux/prctl.h
 _OF_A_TERMINAL = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
@@ -189,3 +191,34 @@ def _in_pool(
         # Wait for the thread that minds the workers. While it closes its pipe, Python's end would
         # write to it and print a traceback.
         pool.shutdown()
+
+
+class TimeBudget:
+    """A budget of wall time for many runs: when it is over, no other run begins.
+
+    Calls say whether it is not over yet. It begins when it is made.
+    """
+
+    def __init__(self, text: str) -> None:
+        """`text` is a time such as `90s`, `10min` or `2h`.
+
+        Raises:
+            ConfigError: it is none, or nothing.
+        """
+        length_s = seconds_of(text)
+        if not length_s:
+            raise ConfigError(
+                f"--budget {shortened(text)}: expected a time such as 10min "
+                f"({', '.join(TIME_UNITS)}), or with --until a number of replicates"
+            )
+        self.text, self.length_s = text, length_s
+        self._ends = time.monotonic() + length_s
+
+    @property
+    def left_s(self) -> float:
+        """Seconds until it is over; 0 after that."""
+        return max(0.0, self._ends - time.monotonic())
+
+    def __call__(self) -> bool:
+        """Whether another run may begin."""
+        return time.monotonic() < self._ends

@@ -13,7 +13,7 @@ from artist.cli.progress_lines import RunsDone, RunTimes
 from artist.config import Scenario
 from artist.experiments.comparison.compare import compare
 from artist.experiments.comparison.comparison_result import Comparison
-from artist.experiments.time_budget import TimeBudget
+from artist.experiments.executors import TimeBudget
 
 
 @pytest.fixture(scope="module")

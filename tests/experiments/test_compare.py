@@ -11,7 +11,7 @@ from artist.config import Scenario
 from artist.errors import ConfigError
 from artist.experiments.comparison.compare import compare
 from artist.experiments.comparison.metrics import everyday_policies
-from artist.experiments.comparison.rows import comparison_rows, replicate_rows
+from artist.experiments.comparison.shown import comparison_rows, replicate_rows
 from artist.policies.table import POLICIES
 from artist.report.metric_text import interval_text
 

@@ -11,7 +11,7 @@ from artist.config import Scenario, load_scenario
 from artist.errors import ConfigError
 from artist.experiments import relative_values
 from artist.experiments.comparison.compare import compare
-from artist.experiments.comparison.rows import comparison_rows
+from artist.experiments.comparison.shown import comparison_rows
 from artist.experiments.comparison.variants import (
     AS_GIVEN,
     of_policies,

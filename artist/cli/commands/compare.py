@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from artist.experiments.comparison.across import Across, World
     from artist.experiments.comparison.costs import Costs
     from artist.experiments.comparison.runs import Runner
-    from artist.experiments.time_budget import TimeBudget
+    from artist.experiments.executors import TimeBudget
 
 
 def compare(
@@ -264,7 +264,7 @@ def _tell_so_far(
 def _budget(text: str | None, until: str | None) -> tuple[int | None, TimeBudget | None]:
     """The replicates at most, and a time after which no run begins."""
     from artist.errors import ConfigError
-    from artist.experiments.time_budget import TimeBudget
+    from artist.experiments.executors import TimeBudget
 
     if text is None or not text.isdigit():
         return None, None if text is None else TimeBudget(text)

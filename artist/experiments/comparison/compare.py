@@ -106,7 +106,7 @@ def compare(
 
     `on_done(done, all)` is called after each run, with numbers of runs. `on_trace` is told a trace
     that is read from a file, of the first seed, before anything is simulated. `runner` makes the
-    runs in place of `workers` processes. It may end before all are done (`time_budget.py`). Then
+    runs in place of `workers` processes. It may end before all are done (`TimeBudget`). Then
     the replicates count that every variant has.
 
     Raises:

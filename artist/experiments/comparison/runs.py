@@ -1,7 +1,7 @@
 """The runs of a comparison. Replicates are added, and no run is made twice.
 
 A **runner** makes runs of scenarios: in this process or in workers (`in_memory`), or in a folder
-that keeps them (`kept_runs.py`). It may end early when a time budget is over (`time_budget.py`).
+that keeps them (`kept_runs.py`). It may end early when a time budget is over (`TimeBudget`).
 """
 
 from __future__ import annotations
