@@ -170,7 +170,7 @@ MOST_REFITS = 8
 def contradicting(
     worst: PredictedStep, ranked: Sequence[PredictedStep], fabric: Fabric, backend: LatencyBackend
 ) -> PlacedStep | None:
-    """A step without which a fit to the others meets the worst one; None if there is none.
+    """The step whose removal lets a fit to the others meet the worst one; None if no step does.
 
     A fit with the least mean error goes through most steps and misses few. So a wrong step may be
     met, and a right one missed.

@@ -87,7 +87,7 @@ def misfit(
     where: str,
     contradicting: Callable[[PredictedStep], PlacedStep | None] = lambda worst: None,
 ) -> str:
-    """Why a fit to these steps is none, with the worst one; empty if it is one.
+    """Why a fit to these steps is refused, with the worst step; empty if it is good.
 
     `contradicting` finds a step that no fit meets together with the worst one.
     """

@@ -143,7 +143,7 @@ def _whole(seconds: float) -> str:
 
 
 def _print_parts(comparison: Comparison) -> None:
-    """Of each policy: the difference of the mean JCT to the baseline, and its parts."""
+    """Print the difference of each policy's mean JCT to the baseline, and its parts."""
     from artist.results.statistics.compare_values import LESS, MORE
 
     baseline, *others = comparison.variants

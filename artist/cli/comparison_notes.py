@@ -250,7 +250,7 @@ def _catastrophe(comparison: Comparison) -> Iterator[str]:
 
 
 def _more_is_worse(comparison: Comparison) -> Iterator[str]:
-    """Where more GPUs, faster links or fewer jobs made things much worse."""
+    """Say where more GPUs, faster links or fewer jobs made things much worse."""
     for metric, name in (("makespan_s", "makespan"), ("jct_mean_s", "mean JCT")):
         if metric not in comparison.metrics:
             continue
@@ -285,7 +285,7 @@ def _of_which_traces(comparison: Comparison) -> Iterator[str]:
 def what_a_budget_cut(
     comparison: Comparison, budget: TimeBudget | None, longest_s: float
 ) -> list[str]:
-    """How many runs and replicates were made of those asked; nothing if all were.
+    """Say how many of the runs and replicates asked for were made; nothing if all were.
 
     `longest_s` is what the longest run took. A run that has begun is made to its end.
     """

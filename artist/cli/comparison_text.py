@@ -71,7 +71,7 @@ def print_comparison(comparison: Comparison, also: Sequence[str] = ()) -> None:
 
 
 def scope(comparison: Comparison) -> str:
-    """On which jobs, GPUs and replicates a comparison was made, as a part of a sentence."""
+    """The jobs, GPUs and replicates of a comparison, as a part of a sentence."""
     jobs, gpus = ({*each.values()} for each in (comparison.jobs, comparison.gpus))
     traces = {*comparison.traces.values()}
     on = f"{counted(min(jobs), 'job')} of {traces.pop()}" if len(jobs | traces) == 2 else ""

@@ -114,7 +114,7 @@ def _cheapest_jct(found: Sequence[Priced], unit: str) -> str:
 
 
 def _paid(found: Sequence[Priced]) -> list[Priced]:
-    """Those that cost more than the first; the others' gains have no price."""
+    """The variants that cost more than the first one; the gains of the others have no price."""
     return [one for one in found if one.more_per_hour > 0]
 
 

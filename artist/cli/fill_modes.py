@@ -59,7 +59,7 @@ def most_allocated(allocated: Mapping[str, Sequence[float]]) -> str:
 
 
 def least_waiting(waits: Mapping[str, Sequence[float]]) -> str:
-    """Under which placer pods wait least, and how sure that is; as `most_allocated`.
+    """The placer under which pods wait least, and how sure that is; as `most_allocated`.
 
     `waits` is placer -> mean wait in seconds, run by run.
     """
@@ -228,7 +228,7 @@ class OverTime(Mode):
         return summary_of_waits(runs)
 
     def sentences(self) -> list[str]:
-        """Under which placer pods wait least."""
+        """The placer under which pods wait least."""
         never = counted(self._list.left_out, "pod")
         left_out = f"Left out: {never} of the list that never ran." if self._list.left_out else ""
         return [least_waiting(self.values), left_out, without_machine(self.pods, self.file)]

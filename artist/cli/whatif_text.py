@@ -53,7 +53,7 @@ def _more(compared: BlockDifference) -> str:
 
 
 def _interval(compared: BlockDifference) -> str:
-    """The change of the ratio; empty where there is none, or where all days change alike."""
+    """The interval of the ratio; empty if there is none, or if all days change alike."""
     low, high = compared.ratio_low, compared.ratio_high
     if not compared.baseline or not low < high:
         return ""

@@ -196,14 +196,14 @@ def _in_pool(
 class TimeBudget:
     """A budget of wall time for many runs: when it is over, no other run begins.
 
-    Calls say whether it is not over yet. It begins when it is made.
+    A call says whether another run may begin. The time counts from when the object is made.
     """
 
     def __init__(self, text: str) -> None:
         """`text` is a time such as `90s`, `10min` or `2h`.
 
         Raises:
-            ConfigError: it is none, or nothing.
+            ConfigError: `text` is not a time, or is zero.
         """
         length_s = seconds_of(text)
         if not length_s:

@@ -106,7 +106,7 @@ def _check_names(experiment: Experiment, path: Path) -> None:
 
 
 def _settings(experiment: Experiment) -> Iterator[tuple[tuple[str | int, ...], str, Any]]:
-    """Where each setting of base and grid stands in the file, its key and its value."""
+    """The place of each setting of base and grid in the file, its key and its value."""
     for key, value in experiment.base.items():
         yield ("base", key), key, value
     for key, values in experiment.grid.items():

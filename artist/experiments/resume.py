@@ -128,7 +128,7 @@ def check_inputs(runs: Sequence[Run], folder: Path, inputs: Inputs, out: Path) -
 
 
 def _difference(run: Run, folder: Path, inputs: Inputs) -> str:
-    """How the inputs of a finished run differ from those of now, in words; empty if they do not."""
+    """How the inputs of a finished run differ from the present ones; empty if not at all."""
     then, version = _read_manifest(folder / run.id / MANIFEST)
     now = inputs.of(run.scenario)
     if version != __version__:

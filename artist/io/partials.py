@@ -1,4 +1,4 @@
-"""Temporary names next to an output, and the removal of those that a killed process left.
+"""Temporary names beside an output, and the removal of those that a killed process left.
 
 A name says which process writes there. So leftovers can be told from files being written:
 

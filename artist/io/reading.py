@@ -159,7 +159,7 @@ def decode(path: Path, data: bytes) -> str:
 
 
 def as_float(cell: object) -> float:
-    """A number, or NaN for a cell that is none.
+    """A number, or NaN for a cell that is not a number.
 
     Python would accept `1_000`, True and digits of other scripts: we do not.
     """

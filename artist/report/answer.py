@@ -120,7 +120,7 @@ def _what(best: Best, comparison: Comparison) -> str:
 
 
 def _alike(best: Best, comparison: Comparison) -> str:
-    """That no variant differs beyond the equivalence, with their values, and which takes more."""
+    """Say that no variant differs beyond the equivalence, their values, and which takes more."""
     names, means = [*best.policies, *best.others], comparison.means(best.metric)
     unit = unit_of(comparison, best.metric)
     values = listed([value_text(best.metric, means[one], unit) for one in names[:_MOST_NAMES]])
@@ -136,7 +136,7 @@ def _alike(best: Best, comparison: Comparison) -> str:
 
 
 def _passed_over(best: Best, comparison: Comparison) -> str:
-    """That others are hardly better, with their mean, and what they take more of."""
+    """Say that others are hardly better, with their mean, and what they take more of."""
     if not best.passed_over:
         return ""
     are = "are" if len(best.passed_over) > 1 else "is"

@@ -142,7 +142,7 @@ def read_runs(
 
 
 def _policy_and_options(run: RecordedRun) -> tuple[str, list[tuple[str, bool, float, str]]]:
-    """By which the runs of a folder are sorted: 600 before 14,400, and numbers before words."""
+    """The sorting key of the runs of a folder: 600 before 14,400, and numbers before words."""
     options = run.scenario.get("policy_options") or {}
     return str(run.scenario["policy"]), [
         (name, False, value, "") if isinstance(value, int | float) else (name, True, 0, str(value))

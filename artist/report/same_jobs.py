@@ -100,7 +100,7 @@ def _counts(pairs: list[SameJobs]) -> dict[str, int]:
 
 
 def _rows(study: Study, pair: SameJobs) -> list[list[str]]:
-    """Those that won most time, the most first, then those that lost, the most last."""
+    """The jobs that won most time, the most first, then those that lost, the most last."""
     more_s = pair.ours_s - pair.theirs_s
     order = np.argsort(more_s, kind="stable").tolist()
     won = [at for at in order[:_ROWS] if more_s[at] < 0]

@@ -281,7 +281,7 @@ def _certainty(best: Best, equivalence: float) -> Iterator[str]:
 
 
 def catastrophe_sentence(who: str, metric: str, factor: float, more: str, run: str) -> str:
-    """That a replicate, `who`, is far off the others (`catastrophes.far_off`).
+    """Say that a replicate, `who`, is far off the others (`catastrophes.far_off`).
 
     `more` says how to take more replicates, `run` where to look.
     """

@@ -70,7 +70,7 @@ def causes_in_words(run: RecordedRun) -> list[str]:
 
 
 def half_of_the_waiting(run: RecordedRun) -> str:
-    """How few jobs did half of the waiting; empty if more than a quarter of those that waited."""
+    """How few jobs did half of the waiting; empty if over a quarter of those that waited."""
     waits_s = np.sort(run.jobs["queue_delay_s"])[::-1]
     waiting = int(np.count_nonzero(waits_s > 0))
     few = int(np.searchsorted(np.cumsum(waits_s), waits_s.sum() / 2)) + 1

@@ -107,7 +107,7 @@ def is_slowed(slowed_s: float, ran_s: float) -> bool:
 
 
 def _slowed(jobs: Table, row: int) -> str:
-    """By how much slow units lengthened a job's run; empty if hardly."""
+    """How much slow units lengthened a job's run; empty if hardly at all."""
     slowed_s = float(jobs["slowed_s"][row]) if "slowed_s" in jobs else 0.0
     if not is_slowed(slowed_s, float(jobs["run_s"][row])):
         return ""

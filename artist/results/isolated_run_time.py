@@ -63,13 +63,13 @@ class _Closest:
         self._known: dict[tuple[int, tuple[str, ...]], Placement | None] = {}
 
     def place(self, gpus: int) -> Placement:
-        """Of any kind."""
+        """The closest GPUs of any kind."""
         placement = self.place_if_room(gpus, ())
         assert placement is not None  # the trace was checked: every job fits the cluster
         return placement
 
     def place_if_room(self, gpus: int, kinds: tuple[str, ...]) -> Placement | None:
-        """Of these kinds; of any if none is named. None if the cluster has too few."""
+        """The closest GPUs of these kinds, or of any; None if the cluster has too few."""
         key = (gpus, kinds)
         if key not in self._known:
             free = FreeGpus(self.tree)

@@ -156,7 +156,7 @@ def in_words(kind: str) -> str:
 
 
 def assumed_in_words(kinds: Collection[str]) -> str:
-    """That models compute as on `ASSUMED_GPU`, where GPUs are of other kinds; else empty.
+    """Say that models compute as on `ASSUMED_GPU`, if GPUs are of other kinds; else empty.
 
     How much faster another kind can be is the ratio of the peaks in BF16.
     """

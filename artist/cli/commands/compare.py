@@ -307,7 +307,7 @@ def _announce(
 def _runner(
     out: Path | None, workers: int, go_on: Callable[[], bool], *, resume: bool, overwrite: bool
 ) -> Iterator[Runner]:
-    """Who makes the runs: processes, or a folder that keeps them."""
+    """The runner: processes, or a folder that keeps the runs."""
     from artist.errors import ConfigError
     from artist.experiments.comparison.runs import in_memory
 

@@ -221,7 +221,7 @@ def _name_facts(name: str) -> dict[str, dict[str, str]]:
 
 
 def _gpu_of_model(name: str) -> str:
-    """On which GPU a model computes, and how its name says another."""
+    """The GPU that a model computes on, and how its name asks for another."""
     from artist.workload.gpus import GPU_NAMES, in_words
     from artist.workload.models import settings
 

@@ -107,10 +107,10 @@ def fill(
 
 
 def _check(until: float | None, load: float | None, count: int | None, *, over_time: bool) -> None:
-    """Options that contradict each other are refused.
+    """Refuse options that contradict each other.
 
     Raises:
-        ConfigError: they do.
+        ConfigError: two options contradict each other.
     """
     if over_time and until is not None:
         raise ConfigError("--until is for pods that stay; leave it out, or leave out --over-time")

@@ -68,7 +68,7 @@ def replay(
 
 
 def _inputs(out: Path | None) -> AbstractContextManager[str]:
-    """Where cluster file and trace go: beside the run directory, or nowhere for long."""
+    """Where cluster file and trace go: beside the run directory, or to a temporary folder."""
     if out is None:
         return TemporaryDirectory()
     return nullcontext(f"{out}.inputs")

@@ -201,7 +201,7 @@ def columns(
 
 @contextmanager
 def _all_bad_cells(source: Path, given: Mapping[str, Any]) -> Iterator[None]:
-    """Where an error names the first column with bad cells, note the others first."""
+    """Before an error that names the first column with bad cells, note the other columns."""
     from artist.trace.bad_cells import bad_cells
     from artist.trace.native.mapping import mapping_for
     from artist.trace.native.table import CellError
@@ -271,7 +271,7 @@ def _pairs(proposal: Proposal) -> str:
 
 
 def _refused_models(trace: Trace) -> str:
-    """That `artist sim` will refuse this trace, if the catalogue lacks one of its models."""
+    """Say that `artist sim` will refuse this trace, if the catalogue lacks one of its models."""
     from artist.trace.native.trace import check_models
 
     try:

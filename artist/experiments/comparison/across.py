@@ -35,7 +35,7 @@ class World(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """In which worlds a variant has less or more of a metric than the baseline."""
+    """The worlds in which a variant has less or more of a metric than the baseline."""
 
     metric: str
     variant: str
@@ -137,7 +137,7 @@ def _count(
 
 
 def domains(comparisons: Mapping[str, Comparison]) -> list[Domain]:
-    """One for each metric and variant except the baseline, in the order of the table."""
+    """A domain for each metric and variant except the baseline, in the order of the table."""
     first = next(iter(comparisons.values()))
     return [
         Domain(

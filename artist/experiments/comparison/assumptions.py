@@ -94,7 +94,7 @@ def assumptions_of(scenario: Scenario, policies: Sequence[str] = ()) -> list[Wor
 
 
 def effects(comparisons: Mapping[str, Comparison]) -> list[Effect]:
-    """For each metric and variant the effects of all assumptions, the largest first.
+    """The effects of all assumptions on each metric and variant, the largest first.
 
     A verdict may change by noise alone. So the differences themselves are compared, on the same
     replicates; all of these comparisons are one family (Holm).

@@ -102,7 +102,7 @@ class Amount(NamedTuple):
         return self.low > 0
 
     def price(self, whole: float) -> float:
-        """Of one, if all together cost `whole`; NaN where there are none, or they cost no more."""
+        """The price of one if all cost `whole`; NaN if there are none, or if they cost no more."""
         return whole / self.mean if self.mean > 0 and whole > 0 else math.nan
 
     def prices(self, whole: float) -> tuple[float, float]:
@@ -134,7 +134,7 @@ class Priced:
 
     @property
     def price(self) -> float:
-        """Of a GPU-hour gained; NaN where none is gained, or it costs no more."""
+        """The price of a GPU-hour gained; NaN if none is gained, or if it costs no more."""
         return self.gained.price(self.more_per_hour)
 
     @property

@@ -47,7 +47,7 @@ class KeptRuns:
         """Runs that were there already."""
 
     def __call__(self, scenarios: Sequence[Scenario]) -> Iterator[tuple[int, Summary]]:
-        """Yield position and summary of each run: first of those that are there.
+        """Yield position and summary of each run; those that are there already come first.
 
         Raises:
             ConfigError: a run failed, or one that is there read other inputs than there are now.

@@ -97,7 +97,7 @@ class Runs:
         )
 
     def complete(self, replicates: Sequence[Replicate]) -> tuple[Replicate, ...]:
-        """Make the runs of these replicates; those that every variant has when the runner ends.
+        """Make the runs of these replicates; returns those that every variant has in the end.
 
         Raises:
             BudgetEndedError: there is none.

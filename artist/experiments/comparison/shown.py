@@ -80,7 +80,7 @@ def comparison_text(comparison: Comparison) -> str:
 
 
 def comparison_html(comparison: Comparison) -> str:
-    """The same as a table of HTML, without scripts or styles. Whatever a name holds, it is text."""
+    """The same as an HTML table, without scripts or styles. Names are escaped."""
     rows = "".join(
         f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in _cells(row))}</tr>"
         for row in shown_rows(comparison)
@@ -150,7 +150,7 @@ def comparison_rows(comparison: Comparison) -> list[dict[str, Any]]:
 
 
 def replicate_rows(comparison: Comparison) -> list[dict[str, Any]]:
-    """As `comparison_rows`, with a row for each `replicate`, from 1 on: its value, and whose it is.
+    """As `comparison_rows`, with a row for each `replicate`, from 1 on, which has its value.
 
     `seed` and `permutation` make the replicate; equal ones of two variants are a pair.
     """

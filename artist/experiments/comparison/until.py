@@ -1,4 +1,4 @@
-"""When has a comparison enough replicates? When intervals are narrow, or it is decided.
+"""When does a comparison have enough replicates? When its intervals are narrow, or it is decided.
 
 **Decided** is a comparison without an undecided pair. Whoever looks several times at the verdicts,
 and stops when one is sure, finds a difference in the end, even where there is none. So the looks

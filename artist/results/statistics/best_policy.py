@@ -67,7 +67,7 @@ class Best:
     """Those with the least mean that take more effort than the first, and hardly differ from it."""
 
     def below(self, other: str) -> float:
-        """By which share the best one's mean is below another's: agrees with their ratio."""
+        """The share by which the best one's mean is below another's; it agrees with their ratio."""
         compared = self.others[other]
         if not math.isnan(compared.ratio):
             return 1 - 1 / compared.ratio

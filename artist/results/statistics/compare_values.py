@@ -121,7 +121,7 @@ class ComparedValues:
 
     @property
     def soonest(self) -> int | None:
-        """As `enough`, but those that decide if their mean and deviation stay the very same."""
+        """As `enough`, but if the mean and the deviation stay exactly the same."""
         return self.open.soonest(MOST_REPLICATES) if self.open else None
 
 

@@ -20,7 +20,7 @@ from artist.units import TICKS_PER_S, Tick
 
 
 class MeasuredWindow(NamedTuple):
-    """From one tick up to, but not including, another."""
+    """The time from one tick up to, but not including, another."""
 
     start: Tick
     end: Tick

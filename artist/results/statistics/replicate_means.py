@@ -70,7 +70,7 @@ def replicate_means(
 
 
 def _mean(column: Floats, steps: Floats, *, geometric: bool) -> float:
-    """Of values that do not vary the plain mean, since a logarithm and back would round them."""
+    """The mean; of equal values the plain one, since a logarithm and back would round it."""
     if geometric:
         return float(column.mean() if do_not_vary(column) else np.exp(float(steps.mean())))
     return float(steps.mean())

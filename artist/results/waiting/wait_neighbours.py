@@ -258,7 +258,7 @@ def longest_heads(waits: Waits) -> list[Head]:
 
 
 def _stretches(waits: Waits) -> tuple[Whole, Whole, Whole]:
-    """Who headed the queue from when until when, in the order of time: handle, start, end."""
+    """The jobs that headed the queue, in the order of time: handle, start, end."""
     rows: list[tuple[int, Tick, Tick]] = []
     queue: list[tuple[int, Tick]] = []
     now, upcoming = 0, list(zip(*(column.tolist() for column in waits), strict=True))[::-1]

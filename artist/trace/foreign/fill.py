@@ -152,7 +152,7 @@ def fill_models(models: Sequence[str], gpus: Sequence[int], rules: Rules) -> Fil
 
 
 def no_effect(rule: str) -> str:
-    """That a rule, which is for jobs without a known model, gave none to any job."""
+    """Say that a rule, which is for jobs without a known model, gave no job a model."""
     return f"nothing by --model-rule {rule}: every job has a model that the catalogue knows"
 
 
@@ -201,7 +201,7 @@ def _step_s(model: str) -> float:
 
 
 def _draws(jobs: list[int], gpus: Sequence[int], rule: str, seed: int) -> list[str]:
-    """A model for each of these jobs, which have none; `gpus` are those of all jobs."""
+    """A model for each of these jobs, which lack one; `gpus` are those of all jobs."""
     if rule not in (UNIFORM, MIX):
         return [canonical(rule)] * len(jobs)
     rng = stream(seed, f"trace.model.{rule}")

@@ -54,7 +54,7 @@ _EPOCH = datetime(1970, 1, 1)
 
 
 def scaled(value: float, unit: str) -> float:
-    """So many of a unit, in seconds: 1.1 h are 3960 s, which floats would miss.
+    """A number of units in seconds: 1.1 h are 3960 s, which floats would miss.
 
     >>> scaled(1.1, "h"), 1.1 * 3600
     (3960.0, 3960.0000000000005)
@@ -65,13 +65,13 @@ def scaled(value: float, unit: str) -> float:
 
 
 def moment_s(text: str) -> float | None:
-    """Seconds since 1970 of a local time as in `2020-06-09 18:41:01`; None if it is none."""
+    """Seconds since 1970 of a local time as in `2020-06-09 18:41:01`; None for other text."""
     moment = _moment(text)
     return None if moment is None or moment.tzinfo else (moment - _EPOCH).total_seconds()
 
 
 def zoned_s(text: str) -> float | None:
-    """Seconds since 1970 of a time with its zone, `2020-06-09T18:41:01Z`; None if it is none."""
+    """Seconds since 1970 of a time with its zone, `2020-06-09T18:41:01Z`; None for other text."""
     moment = _moment(text)
     try:
         return None if moment is None or not moment.tzinfo else moment.timestamp()
@@ -80,7 +80,7 @@ def zoned_s(text: str) -> float | None:
 
 
 def clock_s(cell: object) -> float:
-    """Seconds of a length of time with hours, `[D-]HH:MM:SS`; NaN if the cell is none.
+    """Seconds of a length of time with hours, `[D-]HH:MM:SS`; NaN for another cell.
 
     `1:30` could be minutes or hours, so it is none.
     """

@@ -64,7 +64,7 @@ class Trace:
 
 
 def shifted_words(first_s: float) -> str:
-    """That arrivals were Unix times, the first of them `first_s`; empty if it is 0."""
+    """Say that arrivals were Unix times, the first of them `first_s`; empty if that is 0."""
     if not first_s:
         return ""
     return f"arrivals are Unix times, so they count from the first job, at {first_s:.0f} s"
