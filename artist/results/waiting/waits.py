@@ -302,7 +302,7 @@ def _too_few(told: _Told | None, wait: _Figures) -> str:
 
 
 def _told_text(told: _Told, length: Tick) -> str:
-    """The policy's words, with the part of the wait for which they hold, unless that is all of it."""
+    """The policy's words, with the part of the wait for which they hold, if not all of it."""
     whole = _time(length, length)
     return ", and ".join(
         told.words[cause] + f" (for {_of(ticks, length)})" * (_time(ticks, length) != whole)
