@@ -15,13 +15,13 @@ foreign formats. Times are seconds. A name of a model stays as the file has it, 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from artist.errors import ConfigError, TraceError
+from artist.errors import ArtistError, ConfigError, TraceError
 from artist.io.documents import validate
 from artist.io.reading import is_file
 from artist.trace.detect import Format, format_named, known_columns, open_table, recognise
@@ -33,7 +33,7 @@ from artist.trace.native.mapping import TraceMapping, in_words, mapping_for, map
 from artist.trace.native.model_words import says_more
 from artist.trace.native.plain_csv import plain_table
 from artist.trace.native.read_table import read_data
-from artist.trace.native.table import Table
+from artist.trace.native.table import CellError, Table
 from artist.trace.native.trace import Trace, content_digest
 
 
@@ -176,3 +176,58 @@ def _yaml(entries: Mapping[str, Any], comments: Mapping[tuple[str, str], str]) -
             words = comments.get((part, key))
             lines.append(f"{line}  # {words}" if words else line)
     return "".join(f"{line}\n" for line in lines)
+
+
+def bad_cells(path: Path, mapping: TraceMapping) -> Iterator[str]:
+    """A sentence for each column that has bad cells: the first of them, and where others are.
+
+    So all can be mended at once: readers stop at the first bad column. Here its cells are replaced
+    by good ones, and the table is read again, until nothing is left to say. Foreign formats, and
+    files that are no table of jobs, have no sentences.
+    """
+    data = read_data(path)
+    forced = None if mapping.format is None else format_named(mapping.format)
+    named: set[str] = set()
+    while True:
+        try:
+            table, format_, _ = open_table(path, data, forced, mapping, "given")
+        except CellError as bad:  # while times are converted
+            if bad.column in named:
+                return
+            yield str(bad)
+            named.add(bad.column)
+            # Numbers need no conversion, and `_without` puts some there.
+            mapping = mapping.model_copy(update={"units": {**mapping.units, bad.column: "s"}})
+        except ArtistError:
+            return
+        else:
+            break
+    if isinstance(format_, OwnFormat):
+        for name in named:
+            table = _without(table, name, format_)
+        yield from _while_reading(table, format_)
+
+
+def _while_reading(table: Table, format_: OwnFormat) -> Iterator[str]:
+    named: set[str] = set()
+    while True:
+        try:
+            assemble_own(table, format_, "")
+        except CellError as bad:
+            if bad.column in named:
+                return
+            named.add(bad.column)
+            yield str(bad)
+            table = _without(table, bad.column, format_)
+        except ArtistError:
+            return  # about several columns: one of them is named above, or nothing is
+        else:
+            return
+
+
+def _without(table: Table, column: str, format_: OwnFormat) -> Table:
+    """The table without a column, or with good cells in it if the format requires it."""
+    columns = {name: cells for name, cells in table.columns.items() if name != column}
+    if column in format_.required:
+        columns[column] = [*map(str, range(len(table)))] if column == "job_id" else [1] * len(table)
+    return replace(table, columns=columns)

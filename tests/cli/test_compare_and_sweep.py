@@ -14,7 +14,7 @@ from artist.cli.commands.sweep import MOST_ROWS
 from artist.cli.comparison_details import print_details
 from artist.config import Scenario
 from artist.experiments.comparison.compare import compare
-from artist.experiments.comparison.metrics import everyday_policies
+from artist.experiments.comparison.variants import everyday_policies
 from artist.results.statistics.replicate_means import replicate_mean
 from artist.results.terms.number_text import short, time_unit
 

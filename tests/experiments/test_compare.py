@@ -10,8 +10,8 @@ import pytest
 from artist.config import Scenario
 from artist.errors import ConfigError
 from artist.experiments.comparison.compare import compare
-from artist.experiments.comparison.metrics import everyday_policies
 from artist.experiments.comparison.shown import comparison_rows, replicate_rows
+from artist.experiments.comparison.variants import everyday_policies
 from artist.policies.table import POLICIES
 from artist.report.metric_text import interval_text
 

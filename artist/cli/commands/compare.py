@@ -144,13 +144,12 @@ def compare(
     )
     from artist.experiments.comparison.compare import compare as run
     from artist.experiments.comparison.costs import check_prices, with_prices
-    from artist.experiments.comparison.metrics import check_metrics, everyday_policies
     from artist.experiments.comparison.runs import Remembered
     from artist.experiments.comparison.until import BUDGET, FIRST_LOOK
-    from artist.experiments.comparison.variants import partly_taken
+    from artist.experiments.comparison.variants import everyday_policies, partly_taken
     from artist.experiments.executors import cores
     from artist.results.table_files import check_table_file
-    from artist.results.terms.chief_metrics import COMPARED
+    from artist.results.terms.chief_metrics import COMPARED, check_metrics
 
     if values is not None:
         check_table_file(values, "--values", overwrite=overwrite)

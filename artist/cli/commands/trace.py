@@ -157,10 +157,9 @@ def columns(
     Without flags the proposal is printed. With --accept it is written; flags go before it. Flags
     alone are written as they are. FILE.columns.yaml is read with FILE.
     """
-    from artist.trace.bad_cells import bad_cells
     from artist.trace.native.mapping import TraceMapping, mapping_for
     from artist.trace.proposal import accepted, propose
-    from artist.trace.read import write_mapping
+    from artist.trace.read import bad_cells, write_mapping
 
     given = options.given_of(context.params)
     if not accept and (given or from_):
@@ -202,9 +201,9 @@ def columns(
 @contextmanager
 def _all_bad_cells(source: Path, given: Mapping[str, Any]) -> Iterator[None]:
     """Before an error that names the first column with bad cells, note the other columns."""
-    from artist.trace.bad_cells import bad_cells
     from artist.trace.native.mapping import mapping_for
     from artist.trace.native.table import CellError
+    from artist.trace.read import bad_cells
 
     try:
         yield

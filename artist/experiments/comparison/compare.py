@@ -34,7 +34,6 @@ from artist.config import Scenario
 from artist.errors import ConfigError
 from artist.experiments.comparison.comparison_result import Comparison, compared
 from artist.experiments.comparison.draws import check_seeds, is_drawn, of_each_trace
-from artist.experiments.comparison.metrics import check_metrics
 from artist.experiments.comparison.runs import Runner, Runs, in_memory
 from artist.experiments.comparison.until import (
     BUDGET,
@@ -55,7 +54,7 @@ from artist.experiments.comparison.variants import (
 )
 from artist.experiments.experiment import MAX_RUNS
 from artist.results.statistics.compare_values import EQUIVALENCE
-from artist.results.terms.chief_metrics import COMPARED
+from artist.results.terms.chief_metrics import COMPARED, check_metrics
 from artist.run import OnTrace, build_cluster, build_fabric, build_trace
 from artist.trace.named import is_trace_file
 

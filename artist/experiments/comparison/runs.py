@@ -20,11 +20,10 @@ from artist.experiments.comparison.comparison_result import (
     Replicate,
     Values,
 )
-from artist.experiments.comparison.metrics import BOUND
 from artist.experiments.comparison.variants import Variant
 from artist.experiments.executors import run_all
 from artist.results.caveats import preempts_freely
-from artist.results.terms.chief_metrics import parts_of
+from artist.results.terms.chief_metrics import BOUND, parts_of
 from artist.run import simulate
 
 Summary: TypeAlias = Mapping[str, Any]

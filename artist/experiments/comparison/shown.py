@@ -8,10 +8,10 @@ from math import isnan, nan
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from artist.experiments.comparison.metrics import BOUND
 from artist.results.statistics.compare_values import IDENTICAL
 from artist.results.statistics.holm import undecided_together
 from artist.results.terms import glossary
+from artist.results.terms.chief_metrics import BOUND
 from artist.results.terms.number_text import plain
 from artist.units import counted
 

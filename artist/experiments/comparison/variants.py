@@ -20,6 +20,7 @@ from artist.experiments.experiment import MAX_RUNS, faults
 from artist.experiments.relative_values import is_relative, scenario_at
 from artist.io.safe_yaml import parse_yaml
 from artist.policies.option_places import takes_option
+from artist.policies.table import POLICIES
 from artist.results.terms.number_text import listed
 from artist.run import build_cluster, build_fabric, build_policy
 
@@ -190,3 +191,8 @@ def parse_vary(text: str) -> tuple[str, list[Any]]:
     if key.startswith("checkpoint.") and any(isinstance(one, bool) for one in parsed):
         parsed = [one.strip() for one in values.split(",")]  # off, as typed, is no false there
     return key.strip(), parsed
+
+
+def everyday_policies() -> list[str]:
+    """The policies that `artist compare` runs unasked, in the order of the table."""
+    return [entry.id for entry in POLICIES if entry.everyday and not entry.wraps]

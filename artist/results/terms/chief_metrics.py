@@ -1,13 +1,18 @@
 """Which metrics come first, wherever a choice of them is shown, and what they are called there.
 
-Every list of chief metrics is here. A metric that no list has is in `summary.json`, and in the
-tables that show all.
+Every list of chief metrics is here, and which metrics can be compared. A metric that no list has is
+in `summary.json`, and in the tables that show all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+from artist.errors import ConfigError, closest_three
+from artist.registry import UnknownNameError
+from artist.results.terms import glossary
+from artist.results.terms.glossary import Term
 
 NAMES: Mapping[str, str] = {
     "makespan_s": "Makespan",
@@ -104,3 +109,32 @@ def parts_of(summaries: Iterable[Mapping[str, Any]]) -> Mapping[str, str]:
     """The `PARTS` of some runs. A run in which no job writes checkpoints has no time of these."""
     writes = any(PARTS[CHECKPOINTS] in one for one in summaries)
     return {part: metric for part, metric in PARTS.items() if part != CHECKPOINTS or writes}
+
+
+BOUND = "makespan_bound_s"
+
+# These tell of the simulation, or are the same under every policy.
+_NOT_COMPARED = frozenset(
+    {"wall_s", "events", "latency_queries", "latency_backend_calls", "latency_fallback_uses", BOUND}
+)
+
+
+def comparable_metrics() -> list[Term]:
+    """The metrics that a comparison can have."""
+    return [term for term in glossary.METRICS if term.name not in _NOT_COMPARED]
+
+
+def check_metrics(metrics: Sequence[str]) -> None:
+    """Refuse metrics that are not known, and lists without or with repeated ones.
+
+    Raises:
+        UnknownNameError: the message names the closest metrics, and the command that lists all.
+        ConfigError: no metric, or one of them twice.
+    """
+    known = [term.name for term in comparable_metrics()]
+    for metric in metrics:
+        if metric not in known:
+            remedy = f"{closest_three(metric, known)}; artist list metrics has all"
+            raise UnknownNameError("metric", metric, known, remedy)
+    if not metrics or len(set(metrics)) != len(metrics):
+        raise ConfigError(f"--metrics {','.join(metrics)}: give at least one metric, each once")
