@@ -23,7 +23,7 @@ from artist.config import Scenario
 from artist.errors import ConfigError
 from artist.estimates.cache import open_store
 from artist.experiments.ray_cluster import run_on_ray
-from artist.experiments.task import Outcome, Task, lost, outcome_of
+from artist.experiments.sweep import Outcome, Task, lost, outcome_of
 from artist.io.reading import is_file
 from artist.io.shipped import resource
 from artist.results.named_files import POLICY_FILE, names_a_file

@@ -12,8 +12,7 @@ from typing import Any
 
 from artist.errors import ConfigError
 from artist.experiments.experiment import Experiment, runs
-from artist.experiments.sweep import SweepResult, sweep
-from artist.experiments.task import Outcome
+from artist.experiments.sweep import Outcome, SweepResult, sweep
 from artist.io.writing import check_parent
 from artist.papers import pictures
 from artist.papers.comparing import (

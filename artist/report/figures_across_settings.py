@@ -16,8 +16,8 @@ import numpy as np
 from artist.report.figure import Figure, Series, described, rounded
 from artist.report.grouping import CLUSTER, Replicate, Setting, Study, slugs
 from artist.report.quantities import metric_unit
+from artist.report.reader import Decides
 from artist.report.verdict_sentences import metric_name
-from artist.report.worlds import Decides
 from artist.results.statistics.compare_values import LEAST_REPLICATES, clusters_of
 from artist.results.statistics.replicate_means import are_geometric, replicate_mean
 from artist.results.terms.number_text import listed

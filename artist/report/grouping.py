@@ -18,8 +18,7 @@ from artist.cluster.fabric_options import changes_text
 from artist.config import ABOUT_THE_TRACE, SIZES
 from artist.registry import UnknownNameError
 from artist.report.quantities import Quantity, units_of
-from artist.report.reader import RecordedRun
-from artist.report.worlds import Decides
+from artist.report.reader import Decides, RecordedRun
 from artist.results.terms.number_text import DisplayUnit
 
 Replicate = tuple[int, int]

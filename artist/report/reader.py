@@ -1,4 +1,7 @@
-"""Reads and checks run directories. Everything that a report shows comes from here."""
+"""Reads and checks run directories, and what comparisons in several worlds say (`decides.json`).
+
+Everything that a report shows comes from here.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,11 @@ import numpy.typing as npt
 
 from artist.config import SIZES, Scenario
 from artist.errors import ConfigError, TraceError, shortened
-from artist.io.documents import validate
+from artist.experiments.run_folder import DECIDES
+from artist.io.documents import Document, validate
 from artist.io.reading import read_json, read_text
 from artist.results.run_directory import MANIFEST
-from artist.results.table_reader import read_table
+from artist.results.table_files import read_table
 from artist.results.terms.columns import TABLE_TERMS, TABLES
 
 Numbers = npt.NDArray[np.float64]
@@ -292,3 +296,41 @@ def _rows_to_plot(folder: Path, name: str, *, contended: bool) -> FileColumns:
     if rows is None or not rows.count:
         raise TraceError(f"{folder / name}.parquet: has no rows, so there is nothing to plot")
     return rows
+
+
+class InWorld(Document):
+    """A difference in one world; None where a value is 0, or an interval has no end."""
+
+    world: str
+    ratio: float | None
+    low: float | None
+    high: float | None
+    verdict: str
+
+
+class Difference(Document):
+    """A variant against the baseline in a metric, in all worlds."""
+
+    metric: str
+    variant: str
+    worlds: tuple[InWorld, ...]
+
+
+class Decides(Document):
+    """A comparison in several worlds."""
+
+    setting: str
+    baseline: str
+    design: str
+    not_tried: tuple[str, ...]
+    differences: tuple[Difference, ...]
+
+
+def read_worlds(folders: Sequence[Path]) -> tuple[Decides, ...]:
+    """What the folders' comparisons in several worlds say; nothing of folders without one.
+
+    Raises:
+        ConfigError, TraceError: a `decides.json` is damaged.
+    """
+    files = [folder / DECIDES for folder in folders if (folder / DECIDES).is_file()]
+    return tuple(validate(read_json(file), Decides, str(file)) for file in files)

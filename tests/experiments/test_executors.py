@@ -19,7 +19,7 @@ from artist.errors import ConfigError
 from artist.experiments.executors import WorkerDiedError, run_all
 from artist.experiments.ray_cluster import check_ray
 from artist.experiments.ray_worker import InputFiles, RemoteTask, fingerprint, run_elsewhere
-from artist.experiments.task import Outcome, Task, lost, outcome_of, perform
+from artist.experiments.sweep import Outcome, Task, lost, outcome_of, perform
 from artist.results.result import Result
 
 

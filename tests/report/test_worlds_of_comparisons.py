@@ -15,8 +15,7 @@ from artist.experiments.sweep import sweep
 from artist.report.figures_across_settings import of_worlds
 from artist.report.grouping import Study, group
 from artist.report.page import page
-from artist.report.reader import read_runs
-from artist.report.worlds import read_worlds
+from artist.report.reader import read_runs, read_worlds
 
 
 def point(world: str, ratio: float | None, low: float | None, high: float | None) -> dict:

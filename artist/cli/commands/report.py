@@ -46,8 +46,7 @@ def report(
     from artist.report.grouping import group
     from artist.report.page import page
     from artist.report.paper_figures import check_folder, write_figures
-    from artist.report.reader import read_runs
-    from artist.report.worlds import read_worlds
+    from artist.report.reader import read_runs, read_worlds
 
     target = out or (None if figures else Path("report.html"))
     if target:

@@ -59,8 +59,8 @@ def sweep(
     from artist.experiments.ray_cluster import check_ray
     from artist.experiments.ray_worker import on_ray
     from artist.experiments.run_folder import RESULTS
+    from artist.experiments.sweep import locally
     from artist.experiments.sweep import sweep as run
-    from artist.experiments.task import locally
 
     if engine is Engine.RAY:
         check_ray()

@@ -26,7 +26,7 @@ from artist.experiments.run_folder import (
     remove_leftovers,
     run_summary,
 )
-from artist.experiments.task import Task, locally
+from artist.experiments.sweep import Task, locally
 from artist.results.run_directory import MANIFEST
 from artist.results.table_files import write_table
 

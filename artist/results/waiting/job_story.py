@@ -11,7 +11,7 @@ import numpy as np
 
 from artist.errors import TraceError, shortened
 from artist.registry import UnknownNameError
-from artist.results.table_reader import read_table
+from artist.results.table_files import read_table
 from artist.results.waiting.waits import LEFT_FREE, ORDER
 from artist.units import counted
 
