@@ -21,6 +21,7 @@ from artist.results.caveats import (
     last_job_sentence,
     more_is_worse,
     preempts_freely,
+    run_to_recorded,
     slowest_job_sentence,
 )
 
@@ -305,3 +306,24 @@ def test_the_warning_about_communication_proposes_nothing_that_the_run_has() -> 
     told = communication_warning(0.95, "none", "a100")
     assert "--calibration" not in told and "--fabric a100" not in told
     assert "(--fabric t4), and look at which models cause it" in told
+
+
+JOBS = {
+    "job_id": ["a", "b", "c"], "model": ["vgg11", "dlrm", "dlrm"],
+    "run_s": [10.0, 30.0, 60.0], "ideal_s": [10.0, 15.0, 30.0], "jct_s": [90.0, 90.0, 90.0],
+}  # fmt: skip
+
+
+def test_the_median_and_the_first_of_the_largest() -> None:
+    compared = run_to_recorded(JOBS)  # ratios 1, 2, 2
+    assert compared == (2.0, 2.0, "b", "dlrm")
+    assert compared.sentence() == (
+        "Jobs run 2 x their recorded time (median), 2 x at most (job 'b', 'dlrm')."
+    )
+
+
+@pytest.mark.parametrize(("run_s", "much"), [(150.0, False), (150.1, True)])
+def test_more_than_ten_times_is_much(run_s: float, much: bool) -> None:
+    compared = run_to_recorded({**JOBS, "run_s": [10.0, run_s, 30.0]})
+    assert compared.much is much
+    assert ("counts as compute time" in compared.sentence()) is much

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+import artist as library
 from artist.cli.commands.explain import explain
 from artist.cli.summary_text import (
     chosen_intervals_sentence,
@@ -211,3 +213,20 @@ def test_the_seconds_that_auto_comes_to_are_told() -> None:
     assert told.startswith(f"Checkpoints (auto): {intervals_words(least_s, most_s)}, ")
     hourly = Scenario.model_validate({**settings, "checkpoint": {"cost_s": 300}})
     assert chosen_intervals_sentence(hourly, {}) == ""
+
+
+def test_commands_say_who_shared_gpus(artist, tmp_path: Path) -> None:
+    packing = ("--set", "policy.packing=true", "--set", "policy.quantum_s=600")
+    shown = artist(
+        "sim", "--policy", "gandiva", "--jobs", "60", "--racks", "1", *packing,
+        "--set", "interference=h200", "--out", "run", code=0,
+    )  # fmt: skip
+    assert "Several jobs shared a GPU in" in shown.stdout
+    rows = library.load(tmp_path / "run").tables["placements"]
+    job, other = next(
+        (name, beside[0])
+        for name, beside in zip(rows["job_id"], rows["beside"], strict=True)
+        if len(beside)
+    )
+    assert f" beside job {other}, tier" in artist("why", "run", job).stdout
+    assert artist("report", "run", "--out", "page.html").returncode == 0

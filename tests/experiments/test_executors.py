@@ -1,4 +1,4 @@
-"""Does a worker that fails, dies or is missing cost only its own run?"""
+"""Does a worker that fails, dies or is missing cost only its own run, and get all of its files?"""
 
 from __future__ import annotations
 
@@ -211,3 +211,19 @@ def test_who_stops_listening_leaves_no_worker_and_no_thread_that_minds_one() -> 
     outcomes.close()  # type: ignore[attr-defined]  # a generator
     assert set(threading.enumerate()) - before == set()
     assert multiprocessing.active_children() == []
+
+
+def test_policies_in_files_and_the_mapping_beside_a_trace_are_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("t.csv", "t.csv.columns.yaml", "quota.py", "mine.py"):
+        Path(name).write_text(name)
+    folder = tmp_path / "copies"
+    folder.mkdir()
+    policy = "quota.py:Quota(mine.py:Mine)"
+    copied = InputFiles(folder).copied(Scenario(trace="t.csv", policy=policy))
+    assert copied.policy == "inputs/1/quota.py:Quota(inputs/2/mine.py:Mine)"
+    assert (folder / f"{copied.trace}.columns.yaml").read_text() == "t.csv.columns.yaml"
+    for name in ("inputs/1/quota.py", "inputs/2/mine.py"):
+        assert (folder / name).read_text() == Path(name).name
