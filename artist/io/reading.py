@@ -70,20 +70,22 @@ def cannot_be_read(path: Path, cause: OSError | ValueError) -> str:
     return f"{path}: cannot be read ({reason}); {remedy}"
 
 
-def read_text(path: Path, error: type[ArtistError] = ConfigError) -> str:
+def read_text(
+    path: Path, error: type[ArtistError] = ConfigError, *, most_bytes: int = MAX_DOCUMENT_BYTES
+) -> str:
     r"""The content of a text file, with `\r\n` as `\n` and without a byte order mark.
 
     Raises:
         ArtistError: of class `error`, when the file cannot be read as UTF-8 text or is larger
-            than `MAX_DOCUMENT_BYTES`.
+            than `most_bytes`.
     """
     try:
         with open_binary(path) as file:
-            data = file.read(MAX_DOCUMENT_BYTES + 1)
+            data = file.read(most_bytes + 1)
     except (OSError, ValueError) as cause:
         raise error(cannot_be_read(path, cause)) from cause
-    if len(data) > MAX_DOCUMENT_BYTES:
-        raise error(f"{path}: more than {MAX_DOCUMENT_BYTES >> 20} MiB; split it or list less")
+    if len(data) > most_bytes:
+        raise error(f"{path}: more than {most_bytes >> 20} MiB; split it or list less")
     try:
         return data.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as cause:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from artist.errors import ConfigError, shortened
 from artist.io.reading import is_file, read_text
-from artist.slurm.texts import NOTHING
+from artist.slurm.texts import MOST_BYTES, NOTHING
 
 _SAMPLE = ("TIME", "JOBID", "NAME", "PARTITION", "ACCOUNT", "USER", "STATE", "PRIORITY", "REASON",
            "START_TIME", "END_TIME", "NODES", "NODELIST", "TRES_PER_NODE")  # fmt: skip
@@ -38,7 +38,7 @@ def expected_starts(folder: Path) -> list[Expected]:
     """
     plain, packed = folder / "squeue.txt", folder / "squeue.txt.gz"
     if is_file(plain):
-        return _read(plain, read_text(plain))
+        return _read(plain, read_text(plain, most_bytes=MOST_BYTES))
     if not is_file(packed):
         return []
     try:

@@ -19,6 +19,9 @@ _SETTING = re.compile(r"(\S+)\s+=\s*(.*)")
 _RANGES = re.compile(r"([^\[\]]*)\[([\d,-]+)\](.*)")
 _MOST_HOSTS = 1_000_000
 
+MOST_BYTES = 256 * 2**20
+"""Of a text: Slurm says some 700 bytes of a node, and as many of a job that waits."""
+
 NOTHING = ("", "(null)", "N/A", "NONE", "None", "n/a")
 
 
@@ -63,6 +66,15 @@ class Record:
         return ConfigError(f"{self.place}: {key} is {got}, expected {expected}; print it again")
 
 
+def lines(path: Path) -> list[str]:
+    """The lines of a text of Slurm.
+
+    Raises:
+        ConfigError: the file cannot be read.
+    """
+    return read_text(path, most_bytes=MOST_BYTES).splitlines()
+
+
 def records(path: Path, first: str) -> list[Record]:
     """What `scontrol show` prints, also with `-o`: a record begins with the key `first`.
 
@@ -72,7 +84,7 @@ def records(path: Path, first: str) -> list[Record]:
     found: list[Record] = []
     values: dict[str, str] = {}
     key = ""
-    for number, line in enumerate(read_text(path).splitlines(), start=1):
+    for number, line in enumerate(lines(path), start=1):
         if line.lstrip().startswith("#"):
             continue
         if not found and line.startswith("No "):  # `No reservations in the system`
@@ -97,7 +109,7 @@ def records(path: Path, first: str) -> list[Record]:
 
 def settings(path: Path) -> dict[str, str]:
     """What `scontrol show config` prints: `KEY = VALUE`, one a line."""
-    matches = (_SETTING.fullmatch(line.strip()) for line in read_text(path).splitlines())
+    matches = (_SETTING.fullmatch(line.strip()) for line in lines(path))
     return {match[1]: match[2] for match in matches if match and match[2] not in NOTHING}
 
 
@@ -107,7 +119,7 @@ def table(path: Path, needed: tuple[str, ...]) -> list[Record]:
     Raises:
         ConfigError: a column or a cell is missing.
     """
-    return list(_rows(path, iter(read_text(path).splitlines()), needed, ()))
+    return list(_rows(path, iter(lines(path)), needed, ()))
 
 
 def log_rows(path: Path, needed: tuple[str, ...], kept: tuple[str, ...] = ()) -> Iterator[Record]:
@@ -133,16 +145,16 @@ def _lines(path: Path) -> Iterator[str]:
 
 
 def _rows(
-    path: Path, lines: Iterator[str], needed: tuple[str, ...], kept: tuple[str, ...]
+    path: Path, rows: Iterator[str], needed: tuple[str, ...], kept: tuple[str, ...]
 ) -> Iterator[Record]:
-    names = [name.strip() for name in next(lines, "").split("|")]
+    names = [name.strip() for name in next(rows, "").split("|")]
     for name in needed:
         if name not in names:
             raise ConfigError(
                 f"{path}:1: no column {name}, expected those of sacctmgr -P ({', '.join(needed)})"
             )
     columns = [(name, x) for x, name in enumerate(names) if name in kept or not kept]
-    for number, line in enumerate(lines, start=2):
+    for number, line in enumerate(rows, start=2):
         cells = line.split("|")
         if len(cells) != len(names):
             raise ConfigError(

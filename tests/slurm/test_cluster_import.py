@@ -70,6 +70,14 @@ def imported(folder: Path, **texts: str) -> dict[str, Any]:
     return document
 
 
+def test_a_text_of_six_thousand_machines_is_read(tmp_path: Path) -> None:
+    # `scontrol show nodes` prints some 700 bytes of each.
+    of_one = f"   CPUTot=64 Gres=gpu:4 State=IDLE Comment={'x' * 700}\n\n"
+    (tmp_path / "nodes.txt").write_text("".join(f"NodeName=n{x}\n{of_one}" for x in range(6000)))
+    cluster = cluster_from(cluster_document(tmp_path, keep_names=True), "texts")
+    assert len(cluster.names["machine"]) == 6000
+
+
 def test_leaf_switches_become_racks_of_machines(tmp_path: Path) -> None:
     document = imported(tmp_path)
     assert (document["name"], document["levels"]) == ("mine", ["rack", "machine"])
