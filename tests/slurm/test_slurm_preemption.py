@@ -153,6 +153,15 @@ def test_a_job_outstays_its_grace_by_half_a_minute_at_most() -> None:
     assert stays["urgent"][0][0] <= 66.0
 
 
+def test_a_job_that_waits_for_the_start_of_another_may_take_its_place() -> None:
+    jobs = [
+        asked("victim", 8, 300, 10, qos="low", job_number=7),
+        asked("urgent", 8, 10, 10, arrival_s=12.0, qos="high", dependency="after:7"),
+    ]
+    stays = told(simulated(jobs, {"KillWait": "3600 sec"}, grace_s=20))
+    assert stays["victim"][0][1] == stays["urgent"][0][0] == 60.5
+
+
 def test_a_partition_has_a_grace_where_partitions_preempt() -> None:
     settings = {**SETTINGS, "PreemptType": "preempt/partition_prio"}
     partitions = [

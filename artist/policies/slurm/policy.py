@@ -250,11 +250,11 @@ class Slurm(BasePolicy):
         schedulers.cut_short = preemption.spared = False
         running = self._running
         state = Pass(view, self._machines, running, self._seconds(now))
+        ready = [request for request in queue.ranked if self._is_ready(request, state.now_s)]
         for handle in over:
             state.preempt(running.of[handle], schedulers.loss(handle, graces.of[handle].preemptor))
         if over:
             self._look_soon(now)
-        ready = [request for request in queue.ranked if self._is_ready(request, state.now_s)]
         ordered = preemptors_first(ready, preemption)
         if main:
             schedulers.main_pass(state, ordered, full=full)
