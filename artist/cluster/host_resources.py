@@ -99,7 +99,7 @@ MIG = Resource("mig", "GPUs for its MIG instance", 1)
 
 
 class Shortage(NamedTuple):
-    """How much of a resource some machines have left, and how much more a job needs there."""
+    """How much of a resource machines or GPUs have left for a job, and how much it needs there."""
 
     resource: Resource
     left: int
@@ -110,15 +110,15 @@ class Shortage(NamedTuple):
         return f"{self.left / parts:g} free {unit} of the {self.needed / parts:g}"
 
 
-class _Gpus(NamedTuple):
-    """Of each machine: MiB of a GPU, and by MIG profile 1 if its GPUs can have it; None if no
-    machine states any."""
+class _EachGpu(NamedTuple):
+    """Of the GPUs of each machine: MiB of one, and by MIG profile 1 if it can have it, else 0; None
+    if no machine states any."""
 
     memory: Amounts | None
     profiles: Mapping[str, Amounts] | None
 
     @classmethod
-    def of(cls, sizes: HostSizes) -> _Gpus:
+    def of(cls, sizes: HostSizes) -> _EachGpu:
         mib = [ANY_MEMORY if x is None else x for x in sizes.gpu_memory_mib]
         modes = [() if mode is None else PROFILES[mode] for mode in sizes.mig]
         profiles = {name: np.array([int(name in mode) for mode in modes]) for name in NAMES}
@@ -126,23 +126,23 @@ class _Gpus(NamedTuple):
 
 
 class FreeHosts:
-    """What is left on each machine, in whole numbers. It belongs to a `FreeGpus`.
+    """What is left on each machine, in whole numbers, and what its GPUs have. Part of a `FreeGpus`.
 
     `known` remembers the answers of `FreeGpus.fed` until something changes; None: all free GPUs.
     """
 
-    __slots__ = ("_gpus", "_left", "_stated", "_tree", "_trees", "known")
+    __slots__ = ("_each_gpu", "_left", "_stated", "_tree", "_trees", "known")
 
     def __init__(
         self,
         tree: ClusterTree,
         left: list[Amounts],
         stated: list[npt.NDArray[np.bool_]],
-        gpus: _Gpus,
+        each_gpu: _EachGpu,
         trees: dict[Need, ClusterTree],
     ) -> None:
         self._tree, self._left, self._stated, self._trees = tree, left, stated, trees
-        self._gpus = gpus
+        self._each_gpu = each_gpu
         self.known: dict[Need, FreeGpus | None] = {}
 
     @classmethod
@@ -152,17 +152,17 @@ class FreeHosts:
             return None
         left = [np.array([x or 0 for x in sizes], np.int64) for sizes in tree.hosts[:2]]
         stated = [np.array([x is not None for x in sizes]) for sizes in tree.hosts[:2]]
-        return cls(tree, left, stated, _Gpus.of(tree.hosts), {})
+        return cls(tree, left, stated, _EachGpu.of(tree.hosts), {})
 
     def copy(self) -> FreeHosts:
         """An independent copy."""
         left = [amounts.copy() for amounts in self._left]
-        return FreeHosts(self._tree, left, self._stated, self._gpus, self._trees)
+        return FreeHosts(self._tree, left, self._stated, self._each_gpu, self._trees)
 
     def nothing(self) -> FreeHosts:
         """The same machines with nothing left."""
         left = [np.zeros_like(amounts) for amounts in self._left]
-        return FreeHosts(self._tree, left, self._stated, self._gpus, self._trees)
+        return FreeHosts(self._tree, left, self._stated, self._each_gpu, self._trees)
 
     def become(self, all_of: FreeHosts, without: FreeHosts) -> None:
         """Be what is left of others without some of it; nothing where they have less."""
@@ -224,7 +224,7 @@ class FreeHosts:
 
     def _of_gpus(self, job: Needy) -> Iterator[tuple[Resource, Amounts, int]]:
         """What a job needs of each GPU: resource, what a GPU of each machine has, and how much."""
-        memory, profiles = self._gpus
+        memory, profiles = self._each_gpu
         if job.gpu_memory_mib and memory is not None:
             yield GPU_MEMORY, memory, job.gpu_memory_mib
         if job.mig and profiles is not None:
