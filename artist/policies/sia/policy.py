@@ -26,11 +26,15 @@ delay is the job's `restart_s`, or `delay_s` where that is 0.
 first. Where that would split a job over more machines than it needs, smaller ones move.
 
 **Checked.** The program has the optimum of the authors' on random instances (tests/policies/sia).
+docs/kinds.md compares whole runs.
 
 **Deviations.**
 
 - Values are not rounded to two decimals before the program.
 - Speeds on all kinds are known. The authors' program learns them as the job runs.
+- A first start takes no delay. There it takes as long as a restart.
+- One largest batch counts for values and for runs. There values count batches up to the submitted
+  one, but jobs run with larger ones.
 """
 
 from __future__ import annotations
