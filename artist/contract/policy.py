@@ -13,7 +13,7 @@ from artist.units import Tick
 
 CORE_TABLES = (
     "jobs", "placements", "timeline", "waits", "wait_causes", "links", "turns", "outages",
-    "failure_sizes", "tenants", "tenant_use", "priorities", "gpu_kinds",
+    "failure_sizes", "tenants", "tenant_use", "priorities", "gpu_kinds", "above_rate",
 )  # fmt: skip
 """The tables that a run itself may have; no policy may give tables of these names."""
 

@@ -7,6 +7,12 @@ jobs sent at the same instant is a question for a model of contention, not for t
 where they could disturb each other: where the demand of those that send is above 1.
 
     demand = sum over jobs of bytes per second while one communicates alone / what the link carries
+
+Where it is, jobs offer more than the link carries. By how much follows from the time that others
+cost a job: meanwhile it would have sent on, each as fast as alone. Communication that others
+prolong behind computation costs no time and is not counted.
+
+    bytes above the rate = bytes per second alone x (1 - alone_iteration_s / iteration_s) x seconds
 """
 
 from __future__ import annotations
@@ -37,22 +43,28 @@ class _Speed(NamedTuple):
     """Over its iterations."""
     alone: float
     """While it communicates and no other job does on the links; jobs on its GPUs slow it down."""
+    above: float
+    """What it would have sent in the time that others cost it, spread over its iterations."""
 
 
 class _Interval:
     """A stretch of time in which the same jobs send on a link, each at one speed."""
 
-    __slots__ = ("demanded", "end", "handles", "link", "rate", "start")
+    __slots__ = ("above", "demanded", "end", "handles", "link", "rate", "start")
 
     def __init__(self, link: Link, start: Tick, end: Tick, speeds: Mapping[int, _Speed]) -> None:
         self.link, self.start, self.end = link, start, end
         self.handles = sorted(speeds)
         self.rate = math.fsum(speed.mean for speed in speeds.values())
         self.demanded = math.fsum(speed.alone for speed in speeds.values())
+        self.above = {handle: speed.above for handle, speed in speeds.items() if speed.above}
 
 
-def link_table(rows: Rows, jobs: Sequence[Job], network: NetworkOfRun) -> Table:
-    """One row per link and interval in which a job sends on it; by level, unit, direction, time.
+def link_tables(rows: Rows, jobs: Sequence[Job], network: NetworkOfRun) -> dict[str, Table]:
+    """What links carried, and what jobs offered beyond that, if a model of contention says so.
+
+    `links` has one row per link and interval in which a job sends on it; by level, unit, direction,
+    time. `above_rate` has one row per link and job, in this order.
 
     Raises:
         ConfigError: the run has no backend.
@@ -60,20 +72,37 @@ def link_table(rows: Rows, jobs: Sequence[Job], network: NetworkOfRun) -> Table:
     """
     intervals = list(_intervals(_sent(rows, jobs, network), network.fabric.level_names))
     fair_queued = frozenset(network.fabric.level_names[: network.tree.machine + 1])
+    demands = [_demand(x, fair_queued) for x in intervals]
     length_s = [(x.end - x.start) / TICKS_PER_S for x in intervals]
     sent = [x.rate * span_s for x, span_s in zip(intervals, length_s, strict=True)]
     carried = [x.link.bytes_per_s * span_s for x, span_s in zip(intervals, length_s, strict=True)]
     columns: Table = {
-        "link": [f"{x.link.level} {x.link.unit} {x.link.direction}" for x in intervals],
+        "link": [_name(x.link) for x in intervals],
         "start_s": seconds_column([x.start for x in intervals]),
         "end_s": seconds_column([x.end for x in intervals]),
         "jobs": [len(x.handles) for x in intervals],
         "job_ids": [[jobs[handle].id for handle in x.handles] for x in intervals],
         "bytes": sent,
         "utilisation": [x / most for x, most in zip(sent, carried, strict=True)],
-        "demand": [_demand(x, fair_queued) for x in intervals],
+        "demand": demands,
     }
-    return typed("links", columns)
+    tables = {"links": typed("links", columns)}
+    above: dict[tuple[Link, int], float] = {}
+    for x, demand, span_s in zip(intervals, demands, length_s, strict=True):
+        for handle, rate in x.above.items() if demand > 1 else ():
+            above[x.link, handle] = above.get((x.link, handle), 0.0) + rate * span_s
+    if above:
+        columns = {
+            "link": [_name(link) for link, _ in above],
+            "job_id": [jobs[handle].id for _, handle in above],
+            "bytes_above_rate": list(above.values()),
+        }
+        tables["above_rate"] = typed("above_rate", columns)
+    return tables
+
+
+def _name(link: Link) -> str:
+    return f"{link.level} {link.unit} {link.direction}"
 
 
 def _demand(interval: _Interval, fair_queued: frozenset[str]) -> float:
@@ -100,7 +129,8 @@ def _sent(
         for link, speed in known[key].items():
             of_link = changes.setdefault(link, [])
             mean = speed.mean * job.compute_s / row.iteration_s
-            of_link.append((start, row.handle, _Speed(mean, speed.alone / row.stretch)))
+            sends, lost = speed.alone / row.stretch, 1 - row.alone_iteration_s / row.iteration_s
+            of_link.append((start, row.handle, _Speed(mean, sends, sends * max(lost, 0.0))))
             of_link.append((row.end, row.handle, None))
     return changes
 
@@ -118,7 +148,7 @@ def _while_computing(
         for level in dict.fromkeys(link.level for link in on_links)
     }
     return {
-        link: _Speed(volume / sent.compute_s, volume / busy_s[link.level])
+        link: _Speed(volume / sent.compute_s, volume / busy_s[link.level], 0.0)
         for link, volume in on_links.items()
         if volume and busy_s[link.level]
     }

@@ -173,9 +173,9 @@ def _tables_of_parts(prepared: Prepared, *, links: bool) -> dict[str, Table]:
         tables.update(data_tables(rows, tree, jobs, prepared.data))
         tables.update(plan_tables(prepared.scenario.data))
     if links:
-        from artist.results.links import link_table
+        from artist.results.links import link_tables
 
-        tables["links"] = link_table(rows, jobs, prepared.network)
+        tables.update(link_tables(rows, jobs, prepared.network))
     if turns:
         from artist.results.links import turn_table
 

@@ -24,7 +24,7 @@ from artist.network.demand.ways import Way
 from artist.network.models.mean import mean
 from artist.network.rates.interference import InterferedRates, open_pairs
 from artist.network.rates.network_of_run import NetworkOfRun
-from artist.results.links import link_table
+from artist.results.links import link_tables
 from artist.results.tables import job_table
 from artist.units import GIB
 from artist.workload.job import Job
@@ -156,7 +156,7 @@ def test_a_measured_pair_sends_at_its_measured_speeds(tmp_path: Path) -> None:
 def test_links_say_what_packed_jobs_want_of_them() -> None:
     jobs, here = [job("a"), job("b")], sharing(8)
     pair, one = (
-        link_table(placed(jobs[:n], [LEFT, LEFT][:n], "mean", here, eta=1.0), jobs, here)
+        link_tables(placed(jobs[:n], [LEFT, LEFT][:n], "mean", here, eta=1.0), jobs, here)["links"]
         for n in (2, 1)
     )
     assert pair["job_ids"][0] == ["a", "b"]

@@ -32,7 +32,7 @@ from artist.errors import PolicyError
 from artist.policies.shared.packing import pack_in_level
 from artist.policies.shared.placers import placer
 from artist.policies.shared.sharing import pack_least_contended
-from artist.results.links import link_table
+from artist.results.links import link_tables
 from artist.run import simulate
 from artist.testing import LevelRates, check_policy, situations
 from artist.units import Tick
@@ -189,7 +189,7 @@ def test_what_is_expected_is_what_happens(contention: str, uplinks: int) -> None
 def test_busy_is_what_the_table_of_links_says_of_a_lone_job() -> None:
     on_network, one = network(), job("a", gpus=24)
     rows = simulator(on_network.tree, [one], on_network.alone).run(make_policy("fifo"))
-    table = link_table(rows, [one], on_network)
+    table = link_tables(rows, [one], on_network)["links"]
     carried = dict(zip(table["link"], table["utilisation"], strict=True))
     busy = rates("mean", on_network).links.busy({0: (one, on({0: 8, 1: 8, 2: 8}))})
     expected = {

@@ -16,7 +16,7 @@ from support import on
 from artist.cluster.placement_shape import shape
 from artist.network.demand.ways import bytes_on_links, ways
 from artist.network.models.patterns import ETA
-from artist.results.links import link_table
+from artist.results.links import link_tables
 from artist.results.metrics import summarise
 from artist.results.tables import job_table, timeline_table
 from artist.units import GIB
@@ -33,7 +33,7 @@ def a_run(name: str):
 @pytest.mark.parametrize("name", ["none", "mean"])
 def test_a_link_carries_the_bytes_of_every_iteration(name: str) -> None:
     rows, jobs, on_network = a_run(name)
-    table = link_table(rows, jobs, on_network)
+    table = link_tables(rows, jobs, on_network)["links"]
     expected: dict[str, float] = {}
     for one, machines in zip(jobs, (LEFT, RIGHT), strict=True):
         sent = on_network.curves("test").sent(
@@ -53,7 +53,7 @@ def test_a_link_carries_the_bytes_of_every_iteration(name: str) -> None:
 
 def test_intervals_of_a_link_follow_its_jobs() -> None:
     rows, jobs, on_network = a_run("mean")
-    table = link_table(rows, jobs, on_network)
+    table = link_tables(rows, jobs, on_network)["links"]
     here = [i for i, link in enumerate(table["link"]) if link == "rack 0 up"]
     assert [table["jobs"][i] for i in here] == [1, 2, 1]
     assert [table["start_s"][i] for i in here][1:] == [table["end_s"][i] for i in here][:-1]
@@ -68,7 +68,7 @@ def test_intervals_of_a_link_follow_its_jobs() -> None:
 
 def test_a_link_tells_who_sends_on_it_and_what_they_want_of_it() -> None:
     rows, jobs, on_network = a_run("mean")
-    table = link_table(rows, jobs, on_network)
+    table = link_tables(rows, jobs, on_network)["links"]
     here = [i for i, link in enumerate(table["link"]) if link == "rack 0 up"]
     assert [table["job_ids"][i] for i in here] == [["short"], ["short", "long"], ["long"]]
     # Racks are left while the outermost level is busy. Jobs of two racks send half of a ring of
@@ -85,7 +85,7 @@ def test_a_link_tells_who_sends_on_it_and_what_they_want_of_it() -> None:
 def test_machines_carry_what_their_jobs_demand() -> None:
     """Network cards serve connections in turn, so all of their capacity is in use."""
     rows, jobs, on_network = a_run("mean")
-    table = link_table(rows, jobs, on_network)
+    table = link_tables(rows, jobs, on_network)["links"]
     demands = [
         demand
         for link, demand in zip(table["link"], table["demand"], strict=True)
@@ -115,3 +115,39 @@ def test_without_contention_nothing_is_told() -> None:
     assert not [name for name in (*table, *summary) if name.startswith("contention")]
     told = job_table(rows, contended=True)
     assert told["contention_slowdown"].tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("later_s", [0.0, 0.005, 0.01])
+def test_bytes_above_the_rate_are_what_overlapping_phases_offer_twice(later_s: float) -> None:
+    """Two jobs at the line rate C that send for u seconds, the second x seconds after the first.
+
+    Meanwhile each gets C / 2. The first has C (u - x) left when the second begins, and takes
+    u - x longer; so does the second, and each offers C (u - x) more than the link carries.
+    """
+    on_network = network()
+    jobs = [job("a"), job("b", arrival_s=later_s, iterations=999)]
+    rows = run(jobs, [LEFT, RIGHT], rates("fluid", on_network, eta=1.0), on_network)
+    table = link_tables(rows, jobs, on_network)["above_rate"]
+    sent = on_network.curves("test").sent(
+        "vgg11", shape(on_network.tree, on(LEFT)), frozenset({"network"})
+    )
+    scale = jobs[0].compute_s / sent.compute_s
+    volume = bytes_on_links(ways(on_network.tree, on_network.fabric, on(LEFT), sent.traffic))
+    up_s = sent.busy_s * scale
+    for link, id_, above in zip(
+        table["link"], table["job_id"], table["bytes_above_rate"], strict=True
+    ):
+        (of_job,) = [
+            v * scale for x, v in volume.items() if f"{x.level} {x.unit} {x.direction}" == link
+        ]
+        assert link.startswith("rack"), "NICs carry what one job offers"
+        assert id_ in ("a", "b")
+        expected = 1000 * of_job * (up_s - later_s) / up_s
+        # The backend's latency does not grow with the time that bytes take.
+        assert above == pytest.approx(expected, rel=0.02)
+    assert len(table["link"]) == 8
+
+
+def test_without_contention_nothing_is_above_a_rate() -> None:
+    rows, jobs, on_network = a_run("none")
+    assert set(link_tables(rows, jobs, on_network)) == {"links"}
