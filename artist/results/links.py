@@ -35,6 +35,9 @@ from artist.results.terms.columns import Table, typed
 from artist.units import TICKS_PER_S, Tick
 from artist.workload.job import Job
 
+FULL = 1 + 1e-9
+"""A job that wants exactly what a link carries does not want more, whatever rounding says."""
+
 
 class _Speed(NamedTuple):
     """Bytes per second of a job on a link."""
@@ -89,7 +92,9 @@ def link_tables(rows: Rows, jobs: Sequence[Job], network: NetworkOfRun) -> dict[
     tables = {"links": typed("links", columns)}
     above: dict[tuple[Link, int], float] = {}
     for x, demand, span_s in zip(intervals, demands, length_s, strict=True):
-        for handle, rate in x.above.items() if demand > 1 else ():
+        # A lone job loses nothing to the queue that others would fill.
+        full = demand > 1 if len(x.handles) > 1 else x.demanded > FULL * x.link.bytes_per_s
+        for handle, rate in x.above.items() if full else ():
             above[x.link, handle] = above.get((x.link, handle), 0.0) + rate * span_s
     if above:
         columns = {

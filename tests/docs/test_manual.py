@@ -32,6 +32,7 @@ def test_every_column_and_every_key_is_explained() -> None:
     tables = {name: list(columns) for name, columns in result.tables.items()}
     tables["copies"] = [term.name for term in TABLES["copies"]]  # only with data: tests/data
     tables["wait_causes"] = [term.name for term in TABLES["wait_causes"]]  # test_waits.py
+    tables["above_rate"] = [term.name for term in TABLES["above_rate"]]  # test_links_table.py
     for name in ("turns", "circles"):
         tables[name] = [term.name for term in TABLES[name]]  # tests/policies/cassini
     for name in ("tenants", "tenant_use", "priorities", "queue", "passes"):

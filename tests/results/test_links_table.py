@@ -148,6 +148,18 @@ def test_bytes_above_the_rate_are_what_overlapping_phases_offer_twice(later_s: f
     assert len(table["link"]) == 8
 
 
+def test_a_link_that_one_job_just_fills_has_nothing_above_its_rate() -> None:
+    on_network = network(rack_uplinks=18)
+    jobs = [job("a", gpus=24), job("b", gpus=24)]
+    placed = [{0: 8, 1: 8, 2: 8}, {3: 8, 4: 8, 5: 8}]
+    rows = run(jobs, placed, rates("mean", on_network), on_network)
+    tables = link_tables(rows, jobs, on_network)
+    # Of 18 uplinks a job wants 17.9, and two jobs could use 17.6.
+    names, who = tables["links"]["link"], tables["links"]["job_ids"]
+    assert {tuple(ids) for x, ids in zip(names, who, strict=True) if "rack 0" in x} == {("a",)}
+    assert set(tables["above_rate"]["link"]) == {"rack 1 up", "rack 1 down"}
+
+
 def test_without_contention_nothing_is_above_a_rate() -> None:
     rows, jobs, on_network = a_run("none")
     assert set(link_tables(rows, jobs, on_network)) == {"links"}
