@@ -20,14 +20,15 @@ RACKS, RUNNING, QUESTIONS = 10, 400, 200
 WAITING = (100, 1_000, 10_000, 100_000)
 TENANTS, PRIORITIES = 8, 3
 
-# These look at every waiting job. `conservative` reserves GPUs for each: 5 s for 1,000, 40 s for 3,000.
-# `sia` and `pollux` choose GPUs for all jobs together. The others take about .06 s a question beside
-# 10,000: rho, shares of time and backfilling concern every job.
+# These look at every waiting job. `conservative` reserves GPUs for each, which takes 5 s for 1,000
+# and 40 s for 3,000. `sia` and `pollux` choose GPUs for all jobs together. The others rank all by
+# rho, share time among all or try all behind the first: .06 s a question beside 10,000.
 MOST = {
     "conservative": 1_000,
     "pollux": 1_000,
     "sia": 1_000,
     "easy": 10_000,
+    "gavel": 10_000,
     "gavel-ftf": 10_000,
     "gavel-makespan": 10_000,
     "themis": 10_000,
