@@ -34,9 +34,6 @@ STUCK = 0.05
 PRICES = (8.0, 4.0, 2.0, 1.0, 0.5, 0.25, 0.0)
 """Of all high-priority GPU hours at home; the objective is around 1. Chosen by trial."""
 PRICES_OF_GROUPS = (1.0, 0.0)
-SPENT = 0.01
-"""Prices that gained less than this part of the objective are not tried again, unless a quota held
-them back."""
 MOST_PRICED = 20_000
 """Tables of a pass with a price; it bounds the time of large warehouses."""
 
@@ -121,7 +118,8 @@ def _improve(state: State, quota: Quota, clock: _Clock, before: float, *, priced
     """Search small warehouses; in others, move groups of tables.
 
     Where single moves came to little, hours at home get a price if `priced`. `before`: the
-    objective when the day began. Returns whether prices may still gain.
+    objective when the day began. Returns whether prices may still gain: not where they gained
+    nothing, unless a quota held them back.
     """
     if quota.left_bytes < state.instance.size.min() and (state.home == quota.start).all():
         return priced
@@ -133,7 +131,7 @@ def _improve(state: State, quota: Quota, clock: _Clock, before: float, *, priced
     if not priced or before - cost >= STUCK * before:
         return priced
     _with_prices(state, quota, clock)
-    return options.quota < 1 or cost - state.cost() >= SPENT * cost
+    return options.quota < 1 or cost - state.cost() > LEAST_GAIN
 
 
 def _with_prices(state: State, quota: Quota, clock: _Clock) -> None:

@@ -70,7 +70,7 @@ def test_one_table_goes_where_arrays_of_all_tables_say(seed: int, price: float) 
 
 
 @pytest.mark.parametrize(("quota", "times"), [(1.0, 1), (0.999, 4)])
-def test_prices_that_gained_little_are_tried_again_only_under_a_quota(
+def test_prices_that_gained_nothing_are_tried_again_only_under_a_quota(
     monkeypatch: pytest.MonkeyPatch, quota: float, times: int
 ) -> None:
     tried = []
