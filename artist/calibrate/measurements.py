@@ -37,6 +37,9 @@ DEFAULT = "dally2025-table1"
 ONE_GPU = "1"
 """The placement whose row gives a compute time."""
 
+SHORTEST_MS, LONGEST_MS = 1e-3, 1e7
+"""Of an iteration on one GPU; a kernel takes microseconds. Our choice, against other units."""
+
 _HEADER = ("source", "hardware", "who", "when", "kind")
 _KINDS = ("measured", "paper")
 _COLUMNS = ("model", "placement", "comm_percent", "compute_ms", "exposed_comm_ms", "use", "note")
@@ -201,21 +204,34 @@ def _row(where: str, cells: dict[str, str]) -> Measurement:
     if use not in _USES:
         raise TraceError(f"{where}: use is {use!r}, expected fit or compare")
     note = cells.get("note", "")
-    if cells["placement"] == ONE_GPU:
-        if use != "fit" or not cells.get("compute_ms"):
-            raise TraceError(
-                f"{where}: placement 1 is one GPU, which does not communicate: give compute_ms to "
-                "fit the compute time to, or a placement of several GPUs"
-            )
-        compute_ms = _number(where, "compute_ms", cells["compute_ms"], above=0.0)
-        return Measurement(model, ONE_GPU, 0.0, note=note, compute_ms=compute_ms)
+    placement = cells["placement"]
+    if placement.isdecimal() and int(placement) == 1:
+        return Measurement(model, ONE_GPU, 0.0, note=note, compute_ms=_compute_ms(where, cells))
     share = _share(where, cells)
     if use == "fit" and share <= 0:
         raise TraceError(
             f"{where}: no exposed communication was measured; the last collective of an iteration "
             "is never hidden, so nothing can be fitted to 0: measure longer or use 'compare'"
         )
-    return Measurement(model, cells["placement"], share, use == "fit", note)
+    return Measurement(model, placement, share, use == "fit", note)
+
+
+def _compute_ms(where: str, cells: dict[str, str]) -> float:
+    """The time of an iteration on one GPU."""
+    exposed = [cells.get("comm_percent"), cells.get("exposed_comm_ms")]
+    exposes = any(cell and as_float(cell) != 0 for cell in exposed)
+    if cells.get("use") == "compare" or not cells.get("compute_ms") or exposes:
+        raise TraceError(
+            f"{where}: placement 1 is one GPU, which does not communicate: give compute_ms alone, "
+            "to fit the compute time to, or a placement of several GPUs"
+        )
+    compute_ms = _number(where, "compute_ms", cells["compute_ms"], above=0.0)
+    if not SHORTEST_MS <= compute_ms <= LONGEST_MS:
+        raise TraceError(
+            f"{where}: compute_ms is {cells['compute_ms']!r}, expected milliseconds from "
+            f"{SHORTEST_MS:g} to {LONGEST_MS:g} for one iteration"
+        )
+    return compute_ms
 
 
 def _share(where: str, cells: dict[str, str]) -> float:

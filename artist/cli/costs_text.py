@@ -61,8 +61,12 @@ def costs_json(found: Sequence[Priced]) -> list[dict[str, Any]]:
             "gained_gpus_low": or_null(one.gained.low),
             "gained_gpus_high": or_null(one.gained.high),
             "per_gpu_hour_gained": or_null(one.price),
+            "undecided": sorted(one.undecided),
             "jct_hours_saved_per_hour": or_null(one.saved.mean),
+            "jct_hours_saved_low": or_null(one.saved.low),
+            "jct_hours_saved_high": or_null(one.saved.high),
             "per_jct_hour_saved": or_null(one.saved.price(one.more_per_hour)),
+            "undecided_jct": sorted(one.undecided_jct),
         }
         for one in found
     ]

@@ -98,9 +98,9 @@ def fitted_before(calibration: Calibration | None, fabric: Fabric | None, change
     `fabric` is the one that is used, None for bare dimensions; `changes` are its changes in words.
     A calibration that does not name its fabric says nothing about it.
     """
-    if calibration is None or fabric is None:
+    if calibration is None or fabric is None or not calibration.fabric:
         return ""
-    if calibration.fabric not in ("", fabric.name):
+    if calibration.fabric != fabric.name:
         return (
             f"Calibration {calibration.name} was fitted on fabric {calibration.fabric}, not on "
             f"{fabric.name}; it is used as it is (--calibration none leaves it out)."

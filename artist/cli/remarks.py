@@ -80,7 +80,7 @@ def sharing(scenarios: Iterable[Scenario]) -> str:
         return f"Jobs that share a GPU have the speeds of {one.interference} (interference)."
     return (
         "Jobs that share a GPU take turns, so that sharing gains no throughput; --set "
-        "interference=h200 takes pairs that were measured on an H200."
+        "interference=h100 or h200 takes pairs that were measured on one."
     )
 
 

@@ -32,8 +32,8 @@ class Unit(NamedTuple):
 class FreeGpus:
     """The free GPUs of every unit. The engine owns the real one; policies work on a `copy`.
 
-    `hosts` is what is left of CPU cores and memory where they matter in the run, else None. Where
-    jobs ask for shares of GPUs, it is a `SharedGpus` (`gpu_shares.py`).
+    `hosts` is what is left of CPU cores and memory where they matter in the run, else None. A
+    run whose jobs ask for shares of GPUs has `SharedGpus` (`gpu_shares.py`).
     """
 
     __slots__ = ("_levels", "_order", "hosts", "total", "tree")

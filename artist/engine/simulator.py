@@ -232,7 +232,7 @@ class Simulator:
             self._what_if,
             None,
             MappingProxyType(on_notice) if on_notice else NOBODY_ON_NOTICE,
-            kept=holdings.sharing,
+            kept=holdings.sharing.keys(),
             slowdown=getattr(rates, "slowdown", as_if_alone),
         )
 

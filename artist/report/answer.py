@@ -249,10 +249,11 @@ def _certainty(best: Best, comparison: Comparison) -> Iterator[str]:
     few = [one for one in best.with_verdict(TOO_FEW) if one not in exact]
     if few:
         every = "" if len(few) == len(best.others) else f" against {_named(few)}"
-        yield (
-            f"untested{every}: a verdict needs {LEAST_REPLICATES} independent replicates, "
-            f"there {'is' if comparison.independent == 1 else 'are'} {comparison.independent}"
-        )
+        there = f"there {'is' if comparison.independent == 1 else 'are'} {comparison.independent}"
+        if comparison.independent >= LEAST_REPLICATES:
+            there = "all replicates here are copies of one run"
+        needed = f"a verdict needs {LEAST_REPLICATES} independent replicates"
+        yield f"untested{every}: {needed}, {there}"
 
 
 def _table_is_sure(best: Best, other: str, comparison: Comparison) -> bool:

@@ -12,7 +12,9 @@ Where it is, jobs offer more than the link carries. By how much follows from the
 cost a job: meanwhile it would have sent on, each as fast as alone. Communication that others
 prolong behind computation costs no time and is not counted.
 
-    bytes above the rate = bytes per second alone x (1 - alone_iteration_s / iteration_s) x seconds
+    bytes above the rate = bytes per second alone x (1 - undisturbed_s / iteration_s) x seconds
+
+`undisturbed_s` is an iteration without others on the links; jobs on its GPUs slow it down.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from artist.units import TICKS_PER_S, Tick
 from artist.workload.job import Job
 
 FULL = 1 + 1e-9
-"""A job that wants exactly what a link carries does not want more, whatever rounding says."""
+"""Jobs that want exactly what a link carries do not want more, whatever rounding says."""
 
 
 class _Speed(NamedTuple):
@@ -93,7 +95,8 @@ def link_tables(rows: Rows, jobs: Sequence[Job], network: NetworkOfRun) -> dict[
     above: dict[tuple[Link, int], float] = {}
     for x, demand, span_s in zip(intervals, demands, length_s, strict=True):
         # A lone job loses nothing to the queue that others would fill.
-        full = demand > 1 if len(x.handles) > 1 else x.demanded > FULL * x.link.bytes_per_s
+        wanted = demand if len(x.handles) > 1 else x.demanded / x.link.bytes_per_s
+        full = wanted > FULL
         for handle, rate in x.above.items() if full else ():
             above[x.link, handle] = above.get((x.link, handle), 0.0) + rate * span_s
     if above:
@@ -134,7 +137,8 @@ def _sent(
         for link, speed in known[key].items():
             of_link = changes.setdefault(link, [])
             mean = speed.mean * job.compute_s / row.iteration_s
-            sends, lost = speed.alone / row.stretch, 1 - row.alone_iteration_s / row.iteration_s
+            sends = speed.alone / row.stretch
+            lost = 1 - row.alone_iteration_s * row.stretch / row.iteration_s
             of_link.append((start, row.handle, _Speed(mean, sends, sends * max(lost, 0.0))))
             of_link.append((row.end, row.handle, None))
     return changes

@@ -77,6 +77,15 @@ def test_a_models_rows_serve_its_other_batches() -> None:
             r"m.csv:3: compute_ms is '0', expected a number above 0",
         ),
         (HEAD + "model,placement,comm_percent\nvgg11,1,3\n", r"m.csv:3: placement 1 is one GPU"),
+        (HEAD + "model,placement,comm_percent\nvgg11,01,3\n", r"m.csv:3: placement 1 is one GPU"),
+        (
+            HEAD + "model,placement,compute_ms,comm_percent\nvgg11,1,40,3\n",
+            r"m.csv:3: placement 1 is one GPU.*compute_ms alone",
+        ),
+        (
+            HEAD + "model,placement,compute_ms\nvgg11,1,1e300\n",
+            r"m.csv:3: compute_ms is '1e300', expected milliseconds from 0.001 to 1e\+07",
+        ),
         (HEAD + "model,placement,compute_ms\nvgg11,1,0\n", r"m.csv:3: compute_ms is '0'"),
         (
             HEAD + "model,placement,compute_ms,comm_percent\nvgg11,1,40,\nvgg11,8,,2\n",

@@ -51,5 +51,6 @@ def check_seeds(scenarios: Sequence[Scenario], seeds: int) -> None:
         if not is_drawn(one):
             raise ConfigError(
                 f"--seeds {seeds}: trace {one.trace!r} is the same for every seed; vary "
-                "--permutations, or draw arrivals with --arrivals poisson:JOBS_PER_HOUR"
+                "--permutations, or draw arrivals with --arrivals poisson:JOBS_PER_HOUR, or "
+                "failures with --failures"
             )
