@@ -633,6 +633,9 @@ def test_the_command_knows_what_failed(artist, tmp_path: Path) -> None:
     assert "one draw of failures; --seeds 8 asks about other draws" in told
     others = artist(*asked[:-3], "--vary", "failures=none,f.yaml", "--seeds", "2").stdout
     assert "one draw" not in others
+    calm = ("compare", "--trace", "tiny-poisson", "--racks", "1", "--machines-per-rack", "2")
+    never = artist(*calm, "--policies", "fifo,las", "--failures", "meta-rsc", "--seeds", "6").stdout
+    assert "5 independent replicates, all replicates here are copies of one run" in never
     of_policies = (*ASKED, "--permutations", "2", "--failures", "f.yaml")
     assert "GPU-hours of work with fifo" in artist(*of_policies).stdout
     one = artist("sim", *ASKED[1:5], "--policy", "fifo", "--failures", "f.yaml").stdout

@@ -20,6 +20,7 @@ from artist.report.reader import read_runs
 
 HGX_H100 = Path(library.__file__).parents[1] / "astra_configs" / "fabrics" / "hgx-h100.yaml"
 SLOW = "fabric.network.bandwidth=1Gbit/s"
+STEPS = ("--calibration", "h100-eager")
 ARRIVAL = "job_id,arrival_s,gpus,model,iterations,compute_s\n"
 JOB = ARRIVAL + "a,0,16,bert-large,100,0.1\n"  # on racks of 8 GPUs it must cross the network
 ON_TWO = ("latency", "--model", "vgg11", "--placement", "2")
@@ -43,6 +44,8 @@ def test_sim_runs_on_the_changed_fabric_and_says_so(artist, trace: Path, tmp_pat
     assert "fabric_changes" not in plain
     assert "network bandwidth 1 Gbit/s" in slow.replace("\n", " ")
     assert "Calibration dally2025-table1 was fitted on the fabric as it is in its file" in slow
+    # Compute times alone were fitted on no fabric.
+    assert "was fitted on" not in artist("sim", *SMALL, "--set", SLOW, *STEPS).stdout
     one, other = (
         json.loads((tmp_path / out / "manifest.json").read_text()) for out in ("plain", "slow")
     )

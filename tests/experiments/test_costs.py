@@ -92,6 +92,7 @@ def test_a_price_is_lower_only_where_the_same_replicates_say_so(scenario: Scenar
     assert [x.undecided for x in found] == [frozenset(), frozenset({three}), frozenset({one})]
     assert "; racks=+3 2 [1.94 .. 2.06] (undecided); a GPU-hour" in cheapest(found, costs)
     dearer = costs.model_copy(update={"settings": {three: Price(gpu_hour=2.0)}})
+    assert [x["undecided"] for x in costs_json(found)] == [[], [three], [one]]
     found = priced(made, dearer)
     assert not any(x.undecided for x in found)
     assert "(undecided)" not in cheapest(found, dearer)
