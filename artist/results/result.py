@@ -72,6 +72,8 @@ class Result:
     """How many rows of the trace were left out, by reason."""
     trace_mapped: Sequence[str] = ()
     """What a mapping of the trace's columns and models did, and where it is from."""
+    waited_by_cause: Callable[[], Mapping[str, float]] = dict
+    """Seconds that jobs waited in all by cause, the longest first: totals of `waits`."""
     world: str = ""
     """The fabric and where its figures come from, and the calibration, in half a sentence."""
 

@@ -144,6 +144,7 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
         trace_filled=trace.filled,
         trace_dropped=trace.dropped,
         trace_mapped=trace.mapped,
+        waited_by_cause=partial(_waited_by_cause, inputs),
         world=world_of(scenario, prepared.fabric, calibration, {*prepared.simulator.tree.kinds}),
     )
 
@@ -199,6 +200,12 @@ def _causes(inputs: WaitInputs) -> Table:
     from artist.results.waiting.waits import cause_table
 
     return cause_table(inputs)
+
+
+def _waited_by_cause(inputs: WaitInputs) -> Mapping[str, float]:
+    from artist.results.waiting.waits import seconds_by_cause
+
+    return seconds_by_cause(inputs)
 
 
 def link_digests(scenario: Scenario) -> Mapping[str, str]:

@@ -15,6 +15,7 @@ from artist.io.reading import is_file, read_json
 from artist.results.result import LazyTables, Result
 from artist.results.run_directory import MANIFEST, SUMMARY
 from artist.results.terms.columns import Column, Table
+from artist.results.waiting.job_story import waited_by_cause
 
 _SHOWN = ("policy", "trace", "gpus", "jobs_total", "makespan_s", "jct_mean_s")
 """What a result shows of its summary, so what no summary may lack."""
@@ -52,6 +53,7 @@ def load_run(folder: Path) -> Result:
         trace_filled=trace.get("filled", ()),
         trace_dropped=trace.get("dropped", {}),
         trace_mapped=trace.get("mapped", ()),
+        waited_by_cause=partial(waited_by_cause, folder),
         world=str(manifest.get("world", "")),
     )
 

@@ -21,6 +21,7 @@ from artist.results.terms.number_text import DAY, NO_DAYS, time_text, time_unit
 from artist.results.waiting.job_story import (
     CAUSE_WORDS,
     ENDED_WORDS,
+    causes_text,
     ended_words,
     job_story,
     waited_by_cause,
@@ -120,7 +121,13 @@ def test_seconds_by_cause_add_up_to_what_a_job_waited(artist, tmp_path: Path) ->
     causes = waited_by_cause(tmp_path / "run")
     assert sum(causes.values()) == pytest.approx(result.waits["wait_s"].sum())
     assert causes["timer"] == pytest.approx(timers["cause_s"].sum())
-    assert f"a delay timer {in_hours(causes)} (" in plain(artist("why", "run").stdout)
+    totals = f"All waits of the run: {causes_text(causes)}."
+    assert f"a delay timer {in_hours(causes)} (" in totals
+    assert totals in plain(artist("why", "run").stdout)
+    settings_of_run = ("--jobs", 100, "--racks", 2, "--policy", "dally", "--backend", "none")
+    assert totals in plain(artist("sim", *settings_of_run).stdout)
+    for of_result in (result.waited_by_cause(), library.load(tmp_path / "run").waited_by_cause()):
+        assert of_result == pytest.approx(causes)
 
 
 def test_the_worst_waits_are_the_longest_or_those_of_the_slowest_jobs(artist, tiny: Path) -> None:

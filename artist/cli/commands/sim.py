@@ -84,6 +84,7 @@ def sim(
     from artist.results.caveats import last_job_sentence, slowest_job_sentence
     from artist.results.run_directory import check_target, write_run
     from artist.results.tables import finished_jobs
+    from artist.results.waiting.job_story import causes_text
     from artist.run import simulate
 
     if out is not None:
@@ -135,6 +136,8 @@ def sim(
         if writes and (sentence := chosen_intervals_sentence(chosen, summary)):
             print_text(sentence)
         jobs_done = finished_jobs(result.tables["jobs"])
+        if causes := result.waited_by_cause():
+            print_text(f"All waits of the run: {causes_text(causes)}.")
         if "tenants" in result.tables and (
             sentence := tenants_sentence(result.tables["tenants"], jobs_done)
         ):

@@ -59,7 +59,7 @@ def why(
 def _print_waits(run: Path, waits: list[dict[str, Any]], by: By, format_: Format) -> None:
     """Print the longest waits: as a table with totals, or as JSON."""
 
-    from artist.results.waiting.job_story import cause_words, waited_by_cause
+    from artist.results.waiting.job_story import cause_words, causes_text, waited_by_cause
 
     if format_ is Format.JSON:
         print_json(waits)
@@ -85,7 +85,7 @@ def _print_waits(run: Path, waits: list[dict[str, Any]], by: By, format_: Format
     if not rows:
         print_text("No job waited: each got its GPUs the instant it arrived.")
         return
-    print_text(f"All waits of the run: {_causes(waited_by_cause(run))}.")
+    print_text(f"All waits of the run: {causes_text(waited_by_cause(run))}.")
     for other, lists in _LISTS.items():
         if other is not by:
             print_text(f"artist why {run} --by {other.value} lists {lists}.")
@@ -185,6 +185,8 @@ _HAND_OVER_S = 1e-6
 
 def _totals(story: dict[str, Any]) -> list[str]:
     """Sentences about the job as a whole: where its time went."""
+    from artist.results.waiting.job_story import causes_text
+
     jct_s = story["jct_s"]
     told = partial(time_text, unit=_unit(jct_s))
     if story["queue_delay_s"] < _HAND_OVER_S:  # no wait, as in waits.parquet
@@ -205,21 +207,8 @@ def _totals(story: dict[str, Any]) -> list[str]:
         f"It {spent}; of this run time {told(story['comm_s'])} was exposed communication and "
         f"{told(story['stalled_s'])} stood still; {told(story['lost_s'])} of work was "
         "lost.",
-        *([f"Why it waited: {_causes(story['causes'])}."] if story["causes"] else []),
+        *([f"Why it waited: {causes_text(story['causes'])}."] if story["causes"] else []),
     ]
-
-
-def _causes(causes: dict[str, float]) -> str:
-    """Seconds by cause and their shares."""
-
-    from artist.results.waiting.job_story import cause_words
-
-    waited_s = sum(causes.values())
-    unit = _unit(waited_s)
-    return ", ".join(
-        f"{cause_words(cause)} {time_text(length_s, unit)} ({100 * length_s / waited_s:.1f} %)"
-        for cause, length_s in causes.items()
-    )
 
 
 def _jobs(names: list[str]) -> str:

@@ -12,6 +12,7 @@ import numpy as np
 from artist.errors import TraceError, shortened
 from artist.registry import UnknownNameError
 from artist.results.table_files import read_table
+from artist.results.terms.number_text import NO_DAYS, time_text, time_unit
 from artist.results.waiting.waits import LEFT_FREE, ORDER
 from artist.units import counted
 
@@ -187,6 +188,16 @@ def _longest_of_each(waits: Sequence[Row]) -> list[Row]:
 def cause_words(cause: str) -> str:
     """A cause of `waits.parquet` in words; one that is not known as it is."""
     return CAUSE_WORDS.get(cause, cause)
+
+
+def causes_text(causes: Mapping[str, float]) -> str:
+    """Seconds by cause in words, with their shares: `a delay timer 3 h (75.0 %), ...`."""
+    waited_s = sum(causes.values())
+    unit = time_unit(waited_s, days=NO_DAYS)
+    return ", ".join(
+        f"{cause_words(cause)} {time_text(length_s, unit)} ({100 * length_s / waited_s:.1f} %)"
+        for cause, length_s in causes.items()
+    )
 
 
 def ended_words(ended: str) -> str:

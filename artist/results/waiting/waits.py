@@ -110,6 +110,25 @@ def cause_table(inputs: WaitInputs) -> Table:
     return typed("wait_causes", columns)
 
 
+def seconds_by_cause(inputs: WaitInputs) -> dict[str, float]:
+    """Seconds of all waits by cause, the longest first; jobs count alike."""
+    waits, _ = _waits(inputs)
+    told = _told(inputs, waits)
+    total: Counter[str] = Counter()
+    for causes in _spent(inputs, waits, told).values():
+        total.update(causes)
+    untold = np.ones(len(waits.handle), dtype=np.bool_)
+    untold[list(told)] = False
+    waits = Waits(*(column[untold] for column in waits))
+    free = free_gpus_of(inputs, waits)
+    rest = waits.end - waits.begin - free.left_for
+    ordered = free.most >= inputs.least[waits.handle]
+    total[LEFT_FREE] += int(free.left_for.sum())
+    total[ORDER] += int(rest[ordered].sum())
+    total[GPUS] += int(rest[~ordered].sum())
+    return {cause: seconds(ticks) for cause, ticks in total.most_common() if ticks}
+
+
 def _spent(inputs: WaitInputs, waits: Waits, told: Mapping[int, _Told]) -> dict[int, Counter[str]]:
     """Ticks per cause of the waits of which the policy told a reason, by index of the wait."""
     pieces = [(index, *piece) for index, reasons in told.items() for piece in reasons.untold]
