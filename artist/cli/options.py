@@ -208,7 +208,7 @@ def load_scenario(path: Path | None, flags: Mapping[str, Any], sets: Sequence[st
     """A scenario of a command line; what reads relative values is loaded only for these.
 
     Raises:
-        ConfigError: unreadable file, unknown key or bad value.
+        ConfigError: unreadable file, unknown key or bad value; names the flag at fault.
     """
     from artist import config
     from artist.errors import ConfigError
@@ -220,8 +220,13 @@ def load_scenario(path: Path | None, flags: Mapping[str, Any], sets: Sequence[st
         from artist.experiments import relative_values
 
         return relative_values.load_scenario(path, flags, sets)
-    except ConfigError:
+    except ConfigError as cause:
         _check_levels(path, flags, sets)
+        for name, value in flags.items():
+            start = f"scenario: '{name}'"
+            if value is not None and str(cause).startswith(start):
+                flag = f"--{name.removesuffix('_s').replace('_', '-')}"
+                raise ConfigError(str(cause).replace(start, flag, 1)) from cause
         raise
 
 

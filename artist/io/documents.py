@@ -206,6 +206,8 @@ def explain(error: ValidationError, model: type[BaseModel]) -> str:
         has = problem["ctx"]["actual_length"]
         return f"'{key}' has {has}, expected {expected_in_words(problem)}"
     if problem["loc"] and (expected := expected_in_words(problem)):
+        if expected == "a number" and is_time(str(problem["loc"][-1])):
+            expected = "seconds, or a time such as 10min"
         return f"'{key}' is {shortened(problem['input'])}, expected {expected}{_as_list(problem)}"
     message = one_line(problem["msg"].removeprefix("Value error, "), most=300)
     if not key or isinstance(problem["input"], Mapping):  # the message names the bad entry
