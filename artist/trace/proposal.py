@@ -31,7 +31,15 @@ from artist.trace.native.mapping import SAME, TraceMapping
 from artist.trace.native.model_words import core
 from artist.trace.native.read_table import read_data, read_table
 from artist.trace.native.table import HINT_PREFIX, Table
-from artist.trace.native.time_units import ARRIVALS, DATE, MS_FROM, US_FROM, clock_s, is_date
+from artist.trace.native.time_units import (
+    ARRIVALS,
+    DATE,
+    MS_FROM,
+    US_FROM,
+    clock_s,
+    is_date,
+    order_is_unknown,
+)
 from artist.trace.native.trace import UNKNOWN_MODEL
 from artist.units import counted
 from artist.workload.models import canonical, nearest_model
@@ -39,6 +47,8 @@ from artist.workload.models import canonical, nearest_model
 # Why a column is guessed whose name does not say what it holds.
 _ONE_OF_LENGTHS, _ONE_LEFT = "the one column of lengths", "the one column that is left"
 _ONE_OF_DATES = "the one column of dates"
+
+_UNKNOWN_DAY = "its cells are dates, but which part is the day?"
 
 
 class Confidence(StrEnum):
@@ -75,6 +85,10 @@ class Proposal(NamedTuple):
         """Columns guessed by their cells alone: artist's name -> the file's."""
         why = (_ONE_OF_LENGTHS, _ONE_OF_DATES, _ONE_LEFT)
         return {one.name: one.value for one in self.entries if one.why in why}
+
+    def of_unknown_day(self) -> list[str]:
+        """Columns of dates whose day and month could be exchanged."""
+        return [one.name for one in self.entries if one.why == _UNKNOWN_DAY]
 
 
 OWN_IDS = ("native", "simple")
@@ -266,7 +280,11 @@ def _units(table: Table, columns: Mapping[str, str], given: Collection[str]) -> 
         numbers = [as_float(cell) for cell in cells]
         middle = float(np.median(numbers)) if numbers else 0.0
         if unit == DATE:
-            yield Entry("units", name, DATE, Confidence.SURE, "its cells are dates")
+            texts = [str(cell).strip() for cell in table.columns[source]]
+            unknown = order_is_unknown(texts)
+            confidence = Confidence.GUESS if unknown else Confidence.SURE
+            why = _UNKNOWN_DAY if unknown else "its cells are dates"
+            yield Entry("units", name, DATE, confidence, why)
         elif unit is not None:
             yield Entry("units", name, unit, Confidence.SURE, "the column's name ends in it")
         elif name in ARRIVALS and middle >= MS_FROM:

@@ -245,6 +245,22 @@ def test_the_one_column_of_dates_is_a_guess_and_cards_are_gpus(artist, own: Path
     assert (refused.returncode, (own / "n.csv.columns.yaml").exists()) == (3, False)
 
 
+def test_dates_whose_day_is_unknown_are_a_guess_and_the_command_to_type_says_which(
+    artist, own: Path
+) -> None:
+    rows = "a,03/03/2025 10:00,8,60,resnet50\nb,03/04/2025 11:00,8,60,resnet50\n"
+    (own / "n.csv").write_text(f"job_id,submit_time,num_gpus,duration,model\n{rows}")
+    shown = artist("trace", "columns", "n.csv")
+    assert re.search(r"submit_time\s+date\s+guess\s+its cells are dates, but which", shown.stdout)
+    flags = "--units submit_time=day-first"
+    assert f"n.csv --accept {flags} (or month-first); flags" in shown.stderr
+    artist("trace", "columns", "n.csv", "--accept", *flags.split())
+    (own / "n.csv").write_text((own / "n.csv").read_text() + "c,03/13/2025 11:00,8,60,resnet50\n")
+    (own / "n.csv.columns.yaml").unlink()
+    shown = artist("trace", "columns", "n.csv")
+    assert re.search(r"submit_time\s+date\s+sure\s+its cells are dates", shown.stdout)
+
+
 def test_the_one_column_of_lengths_is_named_in_the_flag_to_type(artist, own: Path) -> None:
     (own / "n.csv").write_text("JobName,Submitted At,Num. of GPUs,Took,Crew\na,0,8,1:00:00,x\n")
     refused = artist("sim", "--trace", "n.csv", code=3)
