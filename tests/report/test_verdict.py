@@ -71,6 +71,13 @@ def test_one_replicate_may_be_noise() -> None:
     assert not any("surely" in sentence.lower() for sentence in text)
 
 
+def test_copies_of_one_run_are_one_replicate() -> None:
+    text = words(on_seeds({"slow": [20.0] * 8, "fast": [10.0] * 8}))[0]
+    assert text.startswith(
+        "Untested: with 8 runs of each policy and setting (copies of one run, and"
+    )
+
+
 def test_four_replicates_may_be_noise_and_five_need_not() -> None:
     four, five = (on_seeds({"slow": SLOW[:n], "fast": FAST[:n]}) for n in (4, 5))
     assert "untested" in about_jct(four)
