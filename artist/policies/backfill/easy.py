@@ -118,10 +118,8 @@ class Easy(BasePolicy):
             for job in (view.waiting[handle],)
         ]
         for handle, running in view.running.items():
-            # A share is kept until its job ends, and no longer.
-            if running.placement is not None and (
-                view.frees(running) or (running.job.is_share and view.leaves_free(running))
-            ):
+            # Also a job that keeps its GPUs at this question leaves them when it ends.
+            if running.placement is not None and view.leaves_free(running):
                 end = self._estimates.end(running, view.now)
                 ends.append(_End(end, handle, running.placement, running.job))
         return _Head(job, self._place, free.copy(), sorted(ends, key=itemgetter(0, 1)))

@@ -121,6 +121,21 @@ def test_an_urgent_job_takes_gpus_from_the_least_urgent(policy) -> None:
     assert begun["four"] == pytest.approx([100.0], abs=1e-8)
 
 
+def test_a_reservation_counts_on_the_end_of_a_job_that_has_just_started() -> None:
+    # urgent gets the GPUs of spare and keeps them while long, above its quota, is offered the rest.
+    made = [
+        job("spare", 8, 1000, tenant="web", priority=4),
+        job("urgent", 6, 100, arrival_s=10.0, tenant="one", priority=1),
+        job("head", 8, 100, arrival_s=10.0, tenant="two", priority=1),
+        job("long", 1, 1000, arrival_s=10.0, tenant="web", priority=1),
+    ]
+    tenants = {"web": Tenant(quota=0), "one": Tenant(quota=6), "two": Tenant(quota=8)}
+    begun = starts("quota(easy)", made, tenants)
+    assert begun["urgent"] == pytest.approx([10.0], abs=1e-8)
+    assert begun["head"] == pytest.approx([110.0], abs=1e-8)
+    assert begun["long"][0] > 200
+
+
 @pytest.mark.parametrize("policy", ["quota(fifo)", "mast"])
 def test_few_jobs_are_preempted(policy) -> None:
     """Of 1, 2 and 5 GPUs that would be preempted in this order, the 5 suffice for a job of 5."""
