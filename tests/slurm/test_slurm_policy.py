@@ -70,6 +70,21 @@ def test_backfill_reserves_whole_machines() -> None:
     assert starts(jobs)["thin"] == 100
 
 
+def test_a_job_expected_after_the_last_slot_of_the_window_is_tried_once() -> None:
+    jobs = [
+        asked("long", 8, 500, 9),
+        asked("soon", 4, 100, 2),
+        asked("then", 4, 200, 3.6),
+        asked("next", 4, 100, 9, arrival_s=1.0),
+        asked("last", 8, 10, 1, arrival_s=2.0),
+    ]
+    # `next` has the machine of `soon` from 100 s on, to the end of the window: 242 s, of which 200
+    # are slots. `last` is expected at 216 s, the limit of `then`, where nothing is reserved.
+    slots = "bf_resolution=100,bf_window=4,bf_interval=2,batch_sched_delay=1,sched_interval=5"
+    found = starts(jobs, scheduler=slots)
+    assert (found["next"], found["last"]) == (100, 200)
+
+
 def test_without_backfill_the_first_that_does_not_fit_closes_its_partition() -> None:
     jobs = [
         asked("long", 8, 100, 2),

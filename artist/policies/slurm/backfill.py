@@ -202,8 +202,14 @@ class ReservedMachines:
         return found, later_s
 
     def overlaps(self, machines: int, start_s: int, end_s: int) -> bool:
-        """Whether some of these machines are reserved between a start and an end."""
+        """Whether some of these machines are reserved between a start and an end.
+
+        As for `available`, none is after the window. Else a job that starts in what the window has
+        beyond its last slot would be tried at the same time for ever.
+        """
         start_s, end_s = self._rounded(start_s), self._rounded(end_s)
+        if start_s >= self._last_s:
+            return False
         first = max(0, bisect_right(self._begins, start_s) - 1)
         last = bisect_left(self._begins, end_s)
         return any(machines & ~open_ for open_ in self._open[first:last])

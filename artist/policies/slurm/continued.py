@@ -16,7 +16,7 @@ from artist.policies.slurm.passes import Pass
 from artist.policies.slurm.policy import Slurm
 from artist.policies.slurm.selection import shares
 from artist.rng import Draws
-from artist.units import TICKS_PER_S, Tick
+from artist.units import Tick
 
 
 @dataclass(frozen=True)
@@ -110,8 +110,6 @@ class Continued(Slurm):
     def _next_wake(self, now: Tick) -> list[Decision]:
         if now >= self._past.until:
             return super()._next_wake(now)
+        # A job whose machines are still held is tried again when a job ends.
         starts = (self._past.starts[x][0] for x in self._queue if x in self._past.starts)
-        # A job whose machines are still held is tried again a second later.
-        later = (start if start > now else now + TICKS_PER_S for start in starts)
-        due = [self._past.until, *later]
-        return [Wake(min(due))]
+        return [Wake(min([self._past.until, *(start for start in starts if start > now)]))]

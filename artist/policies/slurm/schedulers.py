@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from artist.contract import LONGEST_REASON, Preempt
-from artist.policies.slurm.backfill import ReservedMachines, will_run
+from artist.policies.slurm.backfill import Possible, ReservedMachines, will_run
 from artist.policies.slurm.limits import Limits
 from artist.policies.slurm.passes import Pass, Tried
 from artist.policies.slurm.preemption import Graces, Preemption
@@ -183,7 +183,7 @@ class Schedulers:
             start_s = max(possible.start_s, from_s)
             if start_s <= now_s:
                 if not self._start(state, request, open_):
-                    machines = self._selection.choose(request, possible.free(), open_) or 0
+                    machines = self._expected(request, possible, open_)
                     reserved.reserve(machines, now_s, now_s + request.limit_s)
                 return
             if now_only:
@@ -192,11 +192,17 @@ class Schedulers:
                 continue
             if start_s > now_s + window_s:
                 return
-            machines = self._selection.choose(request, possible.free(), open_) or 0
+            machines = self._expected(request, possible, open_)
             if not reserved.overlaps(machines, start_s, start_s + request.limit_s):
                 reserved.reserve(machines, start_s, start_s + request.limit_s)
                 return
             later_s = start_s
+
+    def _expected(self, request: Request, possible: Possible, open_: int) -> int:
+        """The machines that a job would get when it could start: then it fits."""
+        chosen = self._selection.choose(request, possible.free(), open_)
+        assert chosen is not None
+        return chosen
 
     def _may_not_reserve(self, request: Request, now_s: int) -> bool:
         if self._reserves_for_all:
