@@ -2,11 +2,16 @@
 
 import os
 import signal
+import sys
 
 from hypothesis import settings
 
 settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("repeatable")
+
+# Half of what collecting costs is compiling: Python keeps it, whatever the environment says.
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 # A shell's background jobs ignore Ctrl-C and pass that on to the programs that tests interrupt.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

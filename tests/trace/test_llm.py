@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -10,8 +13,12 @@ from artist.trace.synthetic.llm import KINDS, Kind, llm_jobs
 from artist.workload.job import Job
 from artist.workload.models import settings
 
-DRAWN = llm_jobs(20_000, 0.8, 16_384, seed=1).jobs
 EVALUATION = KINDS[1]
+
+
+@cache
+def drawn() -> Sequence[Job]:
+    return llm_jobs(20_000, 0.8, 16_384, seed=1).jobs
 
 
 def kind(job: Job) -> Kind:
@@ -21,27 +28,27 @@ def kind(job: Job) -> Kind:
 
 
 def test_jobs_have_the_published_mean_of_gpus() -> None:
-    assert np.mean([job.gpus for job in DRAWN]) == pytest.approx(26.8, rel=0.05)
+    assert np.mean([job.gpus for job in drawn()]) == pytest.approx(26.8, rel=0.05)
 
 
 def test_kinds_have_the_published_shares_of_gpu_time() -> None:
-    gpu_s = [job.gpus * job.ideal_s for job in DRAWN]
-    pretraining = sum(x for x, job in zip(gpu_s, DRAWN, strict=True) if kind(job) is KINDS[0])
+    gpu_s = [job.gpus * job.ideal_s for job in drawn()]
+    pretraining = sum(x for x, job in zip(gpu_s, drawn(), strict=True) if kind(job) is KINDS[0])
     assert pretraining / sum(gpu_s) == pytest.approx(0.94, abs=0.03)
 
 
 def test_the_median_evaluation_takes_two_minutes() -> None:
-    runs = [job.ideal_s for job in DRAWN if job.gpus < 8]
+    runs = [job.ideal_s for job in drawn() if job.gpus < 8]
     assert np.median(runs) == pytest.approx(120, rel=0.1)
 
 
 def test_the_load_is_the_one_asked_for() -> None:
-    gpu_s = sum(job.gpus * job.ideal_s for job in DRAWN)
-    assert gpu_s / DRAWN[-1].arrival_s / 16_384 == pytest.approx(0.8, rel=0.05)
+    gpu_s = sum(job.gpus * job.ideal_s for job in drawn())
+    assert gpu_s / drawn()[-1].arrival_s / 16_384 == pytest.approx(0.8, rel=0.05)
 
 
 def test_every_drawn_job_fits_its_axes() -> None:
-    for model, gpus in {(job.model, job.gpus) for job in DRAWN}:
+    for model, gpus in {(job.model, job.gpus) for job in drawn()}:
         chosen = settings(model)
         assert gpus % (chosen.tensor * chosen.pipeline) == 0, model
 

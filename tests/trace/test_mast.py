@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,6 @@ from artist.trace.synthetic.mast import PRIORITY_SHARES, MastWorkload, data_file
 
 SEEDS = (0, 1)
 JOBS = 10_000
-WORKLOADS = {seed: mast_synth(JOBS, 1.0, 100_000, seed) for seed in SEEDS}
 
 GB, TB = 1e9, 1e12
 PUBLISHED = {
@@ -29,6 +29,11 @@ PUBLISHED = {
     "sharing": (3, 17, 45),
 }
 """P50, P90 and P99: sections 5.1, 5.5, 3.4 and 2."""
+
+
+@cache
+def synthetic(seed: int) -> MastWorkload:
+    return mast_synth(JOBS, 1.0, 100_000, seed)
 
 
 def values(workload: MastWorkload, what: str) -> list[float]:
@@ -45,13 +50,13 @@ def values(workload: MastWorkload, what: str) -> list[float]:
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("what", PUBLISHED)
 def test_each_published_quantile_is_met_within_a_tenth(what: str, seed: int) -> None:
-    drawn = np.percentile(values(WORKLOADS[seed], what), [50, 90, 99])
+    drawn = np.percentile(values(synthetic(seed), what), [50, 90, 99])
     assert drawn == pytest.approx(PUBLISHED[what], rel=0.1)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_priorities_have_the_published_shares(seed: int) -> None:
-    counts = Counter(job.priority for job in WORKLOADS[seed].trace.jobs)
+    counts = Counter(job.priority for job in synthetic(seed).trace.jobs)
     total = sum(PRIORITY_SHARES.values())
     for priority, percent in PRIORITY_SHARES.items():
         # Stratified: a class has its share, but for a job at each of its ends.
@@ -59,7 +64,7 @@ def test_priorities_have_the_published_shares(seed: int) -> None:
 
 
 def test_every_job_reads_two_partitions_and_a_partition_has_one_table_with_one_home() -> None:
-    workload = WORKLOADS[0]
+    workload = synthetic(0)
     names = [f"{x.table}/{x.name}" for x in workload.partitions]
     assert len(set(names)) == len(names)
     assert {len(set(job.tables)) for job in workload.trace.jobs} == {2}
@@ -69,10 +74,10 @@ def test_every_job_reads_two_partitions_and_a_partition_has_one_table_with_one_h
 def test_jobs_have_as_many_regions_to_run_in_as_at_meta(tmp_path: Path) -> None:
     """Figure 7: most have two and more candidate regions, about 40 % have four and more."""
     cluster = load_cluster("mast-5-regions")
-    (tmp_path / "d.csv").write_text(data_file(WORKLOADS[0], cluster))
+    (tmp_path / "d.csv").write_text(data_file(synthetic(0), cluster))
     catalogue = load_catalogue(tmp_path / "d.csv", cluster)
     store = Store(catalogue, nested(("machine", "region"), [1]), 1, copied=True)
-    candidates = [len(store.regions_holding(job)) for job in WORKLOADS[0].trace.jobs]
+    candidates = [len(store.regions_holding(job)) for job in synthetic(0).trace.jobs]
     assert 0.35 < np.mean([count >= 4 for count in candidates]) < 0.45
     assert np.mean([count >= 2 for count in candidates]) > 0.5
     assert np.mean([count == 0 for count in candidates]) < 0.02
@@ -82,4 +87,4 @@ def test_tables_without_room_in_any_region_are_refused() -> None:
     cluster = load_cluster("mast-5-regions")
     small = replace(cluster, storage_bytes={"region": (10**9,) * 5})
     with pytest.raises(ConfigError, match="has no room in a region of cluster 'mast-5-regions'"):
-        data_file(WORKLOADS[0], small)
+        data_file(synthetic(0), small)
