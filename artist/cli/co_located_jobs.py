@@ -196,7 +196,7 @@ def _facts(
 
 def _link(use: LinkBusyness) -> dict[str, Any]:
     return {
-        "link": f"{use.link.level} {use.link.unit} {use.link.direction}",
+        "link": use.link.name,
         "capacity_gib_per_s": use.link.capacity_gib_per_s,
         "jobs": sorted(use.co_located),
         "utilisation_alone": use.alone[0],

@@ -42,6 +42,16 @@ def _one_bandwidth_and_latency(schema: dict[str, Any]) -> None:
     either_spelling(schema, ("bandwidth", "latency"))
 
 
+Routing = Literal["pooled", "ecmp", "static"]
+
+ROUTINGS: dict[Routing, str] = {
+    "pooled": "as if they were one (default)",
+    "ecmp": "a hash puts each connection on one",
+    "static": "each connection is put on the one with the least traffic",
+}
+"""How connections share parallel links."""
+
+
 class Uplink(WithUnits):
     """The physical links from one unit of a level to its parent.
 
@@ -59,6 +69,11 @@ class Uplink(WithUnits):
         default=None,
         description="instead: what a unit's GPUs can send over what its links carry, 2 for 2:1",
     )
+    routing: Routing | None = Field(
+        default=None,
+        description="how connections share the links. "
+        + "; ".join(f"{name}: {what}" for name, what in ROUTINGS.items()),
+    )
     eta: Positive | None = Field(
         default=None, le=1, description="share of the capacity that is used while jobs share it"
     )
@@ -66,9 +81,16 @@ class Uplink(WithUnits):
 
     @model_validator(mode="after")
     def _stated_once(self) -> Uplink:
-        links = (self.rate_gib_per_s, self.count)
-        if (None in links) if self.oversubscription is None else links != (None, None):
-            raise ValueError("give rate and count, or oversubscription in place of both")
+        rate, count = self.rate_gib_per_s, self.count
+        if self.oversubscription is None:
+            wrong = None in (rate, count)
+        else:
+            wrong = rate is not None or (count is None) != (self.routing is None)
+        if wrong:
+            raise ValueError(
+                "give rate and count, or oversubscription in place of both; with routing, "
+                "oversubscription and count"
+            )
         return self
 
     @model_serializer(mode="wrap")
@@ -82,6 +104,11 @@ class Uplink(WithUnits):
         if self.rate_gib_per_s is None or self.count is None:
             return None
         return self.rate_gib_per_s * self.count
+
+    @property
+    def routed_links(self) -> int:
+        """On how many links a connection may be put; 1 if they are pooled."""
+        return 1 if self.count is None or self.routing in (None, "pooled") else self.count
 
 
 # Numbers of data sheets are rounded to three or four digits.
@@ -279,14 +306,17 @@ class Fabric(Document):
     def _one_flow_fits(self) -> Fabric:
         """Refuse an uplink that is slower than a flow across it (decision 20)."""
         for index, level in enumerate(self.levels):
-            carried = level.uplink.links_gib_per_s if level.uplink is not None else None
-            for outer in self.levels[index + 1 :] if carried is not None else ():
-                shared_outside = outer.shared_by in self.level_names[index + 1 :]
-                if carried is None or shared_outside:
+            together = level.uplink.links_gib_per_s if level.uplink is not None else None
+            if level.uplink is None or together is None:
+                continue
+            routed = level.uplink.routed_links
+            carried, what = together / routed, "uplink" if routed == 1 else "one link of its uplink"
+            for outer in self.levels[index + 1 :]:
+                if outer.shared_by in self.level_names[index + 1 :]:
                     continue
                 if outer.bandwidth_gib_per_s > carried * (1 + ROUNDING):
                     raise ValueError(
-                        f"level {level.name}: its uplink carries {carried:g} GiB/s, but level "
+                        f"level {level.name}: its {what} carries {carried:g} GiB/s, but level "
                         f"{outer.name} grants one flow {outer.bandwidth_gib_per_s:g} GiB/s; state "
                         "more or faster links, oversubscription in their place, or less bandwidth"
                     )

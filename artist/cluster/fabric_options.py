@@ -17,7 +17,7 @@ from pydantic import (
     model_validator,
 )
 
-from artist.cluster.fabric import AlgorithmName, Fabric, FabricLevel, TopologyName
+from artist.cluster.fabric import AlgorithmName, Fabric, FabricLevel, Routing, TopologyName, Uplink
 from artist.cluster.with_units import (
     Bandwidth,
     Latency,
@@ -30,8 +30,13 @@ from artist.errors import ConfigError, nearest, shortened
 from artist.io.documents import Positive, validate
 from artist.units import bandwidth_texts, latency_text, ratio_text
 
-UPLINK = ("oversubscription", "eta")
-"""Settings of a level's uplink that a scenario changes."""
+UPLINK = {
+    "oversubscription": "oversubscription",
+    "eta": "eta",
+    "links": "count",
+    "routing": "routing",
+}
+"""Settings of a level's uplink that a scenario changes, and what a fabric file calls them."""
 
 
 class LevelOptions(WithUnits):
@@ -52,6 +57,10 @@ class LevelOptions(WithUnits):
     )
     eta: Positive | None = Field(
         default=None, le=1, description="share of these links that is used while jobs share them"
+    )
+    links: int | None = Field(default=None, ge=1, description="number of these links")
+    routing: Routing | None = Field(
+        default=None, description="how connections share these links: pooled, ecmp or static"
     )
 
     @model_validator(mode="wrap")
@@ -98,21 +107,30 @@ def with_options(fabric: Fabric, options: Mapping[str, LevelOptions]) -> Fabric:
 
 def _changed(level: FabricLevel, changes: Mapping[str, Any]) -> dict[str, Any]:
     """A level with changes. Those of `UPLINK` are settings of its uplink."""
-    of_uplink = {key: value for key, value in changes.items() if key in UPLINK}
+    of_uplink = {UPLINK[key]: value for key, value in changes.items() if key in UPLINK}
     of_level = {key: value for key, value in changes.items() if key not in UPLINK}
     changed = level.model_dump() | of_level
     if not of_uplink:
         return changed
     stated = dict(changed["uplink"] or {})
     if "oversubscription" in of_uplink:
-        stated = {key: value for key, value in stated.items() if key == "eta"}
+        kept = ("eta", "count", "routing") if "routing" in {**stated, **of_uplink} else ("eta",)
+        stated = {key: value for key, value in stated.items() if key in kept}
         stated["source"] = "chosen in the scenario"
     elif not stated:
+        key = next(key for key in changes if key in UPLINK)
         raise ConfigError(
-            f"fabric.{level.name}.eta: this level states no uplink; give "
+            f"fabric.{level.name}.{key}: this level states no uplink; give "
             f"fabric.{level.name}.oversubscription too"
         )
-    return changed | {"uplink": stated | of_uplink}
+    uplink = stated | of_uplink
+    if "oversubscription" in uplink and ("count" in uplink) != ("routing" in uplink):
+        has, lacks = ("links", "routing=ecmp") if "count" in uplink else ("routing", "links=4")
+        raise ConfigError(
+            f"fabric.{level.name}.{has}: beside an oversubscription, the number of links and their "
+            f"routing go together; give fabric.{level.name}.{lacks} too"
+        )
+    return changed | {"uplink": uplink}
 
 
 def _raise_uplinks(levels: Sequence[dict[str, Any]], options: Mapping[str, LevelOptions]) -> None:
@@ -123,8 +141,9 @@ def _raise_uplinks(levels: Sequence[dict[str, Any]], options: Mapping[str, Level
     """
     for index, level in enumerate(levels):
         uplink = level["uplink"]
-        if uplink is None or "count" not in uplink:
+        if uplink is None or "rate_gib_per_s" not in uplink:
             continue
+        pooled = 1 if Uplink(**uplink).routed_links > 1 else uplink["count"]
         inside = [inner["name"] for inner in levels[: index + 1]]
         flows = [
             outer["bandwidth_gib_per_s"]
@@ -133,8 +152,8 @@ def _raise_uplinks(levels: Sequence[dict[str, Any]], options: Mapping[str, Level
             and options[outer["name"]].bandwidth_gib_per_s is not None
             and outer.get("shared_by") in (None, *inside)
         ]
-        if max(flows, default=0.0) > uplink["rate_gib_per_s"] * uplink["count"]:
-            rate = max(flows) / uplink["count"]
+        if max(flows, default=0.0) > uplink["rate_gib_per_s"] * pooled:
+            rate = max(flows) / pooled
             level["uplink"] = uplink | {"rate_gib_per_s": rate, "source": "one flow, as chosen"}
 
 

@@ -22,7 +22,10 @@ USUAL_CHILDREN = 8
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """All parallel links out of a unit (`up`) or into it (`down`), e.g. the NICs of a machine."""
+    """All parallel links out of a unit (`up`) or into it (`down`), e.g. the NICs of a machine.
+
+    With `index` it is one of them, on which connections are put (`artist.network.demand.routes`).
+    """
 
     level: str
     unit: int
@@ -30,17 +33,29 @@ class Link:
     capacity_gib_per_s: float
     eta: float | None = None
     """Share of the capacity that is used while jobs share it; None if the fabric states none."""
+    index: int | None = None
 
     @property
     def bytes_per_s(self) -> float:
         """The capacity in bytes per second."""
         return self.capacity_gib_per_s * GIB
 
+    @property
+    def name(self) -> str:
+        """`rack 0 up`; `rack 0.2 up` is one of parallel links."""
+        which = "" if self.index is None else f".{self.index}"
+        return f"{self.level} {self.unit}{which} {self.direction}"
+
+    @property
+    def order(self) -> tuple[int, int, str]:
+        """Order of the links of a level: by unit, then as they lie side by side."""
+        return self.unit, self.index or 0, self.direction
+
 
 def capacity_gib_per_s(tree: ClusterTree, fabric: Fabric, level: int, unit: int) -> float | None:
     """Capacity of a unit's uplink in one direction; None if the fabric states no uplink.
 
-    An uplink that is stated as an oversubscription carries at least one flow.
+    An uplink that is stated as an oversubscription carries at least one flow, on each of its links.
     """
     uplink = fabric.levels[level].uplink
     if uplink is None:
@@ -48,7 +63,8 @@ def capacity_gib_per_s(tree: ClusterTree, fabric: Fabric, level: int, unit: int)
     if uplink.oversubscription is None:
         return uplink.links_gib_per_s
     flow = max(outer.bandwidth_gib_per_s for outer in _granting(fabric, level))
-    return max(granted_gib_per_s(tree, fabric, level, unit) / uplink.oversubscription, flow)
+    least = flow * uplink.routed_links
+    return max(granted_gib_per_s(tree, fabric, level, unit) / uplink.oversubscription, least)
 
 
 def oversubscription(tree: ClusterTree, fabric: Fabric, level: int, unit: int) -> float | None:

@@ -16,7 +16,7 @@ from pydantic.fields import FieldInfo
 
 from artist import config
 from artist.cluster.fabric import FabricSystem
-from artist.cluster.fabric_options import LevelOptions, level_of
+from artist.cluster.fabric_options import UPLINK, LevelOptions, level_of
 from artist.cluster.links import oversubscription
 from artist.cluster.with_units import QUANTITIES, read_quantity
 from artist.config import ARRIVALS, GROUPS, Scenario, assign, checked
@@ -205,8 +205,8 @@ def _of_level(scenario: Scenario, name: str, key: str = "") -> Any:
     if key == "oversubscription":
         index = fabric.level_names.index(name)
         return oversubscription(build_cluster(scenario, fabric), fabric, index, 0)
-    if key == "eta":
-        return level.uplink.eta if level.uplink is not None else None
+    if key in UPLINK:
+        return getattr(level.uplink, UPLINK[key], None)
     own_key = QUANTITIES[key].own_unit if key in QUANTITIES else key
     return getattr(level, own_key, None)
 

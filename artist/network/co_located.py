@@ -28,6 +28,7 @@ from artist.cluster.placement import Placement
 from artist.cluster.placement_shape import shape
 from artist.cluster.tree import ClusterTree
 from artist.network.demand.curves import Curve, Curves
+from artist.network.demand.routes import Routes, routed
 from artist.network.demand.ways import JobOnLinks, Way, bytes_on_links, contention, ways
 from artist.network.models.canonical import Model
 from artist.network.models.patterns import InTurn, Slowed
@@ -203,11 +204,12 @@ def co_locate(
     curves: Curves,
     model: Model,
     eta: float = 1.0,
+    seed: int = 0,
 ) -> CoLocation:
     """What jobs lose to each other under a model of contention.
 
     Links of machines and inside them are fair-queued, as NICs are; `eta` is the efficiency of the
-    others while jobs share them.
+    others while jobs share them, and `seed` that of the hash that puts connections on links.
 
     Raises:
         BackendError: the backend cannot answer.
@@ -216,13 +218,20 @@ def co_locate(
     outermost = len(fabric.levels) - 1
     innermost = min(fabric.uplink_levels, default=outermost)
     first = [_curved(tree, fabric, job, curves, innermost) for job in jobs]
+    routes = Routes(fabric, seed)
+    if routes.routed:
+        taken = [routes.enter(index, x.ways, x.busy_s(1.0)) for index, x in enumerate(first)]
+        first = [
+            replace(x, ways=routed(x.ways, links)) for x, links in zip(first, taken, strict=True)
+        ]
     contended = _contended(first)
     curved: list[CurvedJob] = []
     for job, at_first in zip(jobs, first, strict=True):
         mine = {link for way in at_first.ways for link in way.links} & contended
         level = min((fabric.level_names.index(link.level) for link in mine), default=outermost)
         now = _curved(tree, fabric, job, curves, level)
-        met = tuple(way for way in now.ways if contended.intersection(way.links))
+        # The ways are the same, from whichever level a job is looked at.
+        met = tuple(way for way in at_first.ways if contended.intersection(way.links))
         curved.append(replace(now, ways=met))
     fair_queued = frozenset(fabric.level_names[: tree.machine + 1])
     answers = shared(curved, model, eta=eta, fair_queued=fair_queued)
@@ -277,5 +286,6 @@ def _uses(
     )
 
 
-def _order(fabric: Fabric, link: Link) -> tuple[int, int, bool]:
-    return fabric.level_names.index(link.level), link.unit, link.direction == "down"
+def _order(fabric: Fabric, link: Link) -> tuple[int, int, int, bool]:
+    level = fabric.level_names.index(link.level)
+    return level, link.unit, link.index or 0, link.direction == "down"

@@ -29,6 +29,7 @@ from artist.cluster.placement import Placement
 from artist.cluster.placement_shape import shape
 from artist.engine.rows import Rows
 from artist.network.demand.curves import Curves
+from artist.network.demand.routes import Taken, routed
 from artist.network.demand.ways import bytes_on_links, efficiency, ways
 from artist.network.models.patterns import ETA
 from artist.network.rates.network_of_run import NetworkOfRun, TurnTaken
@@ -82,7 +83,7 @@ def link_tables(rows: Rows, jobs: Sequence[Job], network: NetworkOfRun) -> dict[
     sent = [x.rate * span_s for x, span_s in zip(intervals, length_s, strict=True)]
     carried = [x.link.bytes_per_s * span_s for x, span_s in zip(intervals, length_s, strict=True)]
     columns: Table = {
-        "link": [_name(x.link) for x in intervals],
+        "link": [x.link.name for x in intervals],
         "start_s": seconds_column([x.start for x in intervals]),
         "end_s": seconds_column([x.end for x in intervals]),
         "jobs": [len(x.handles) for x in intervals],
@@ -101,16 +102,12 @@ def link_tables(rows: Rows, jobs: Sequence[Job], network: NetworkOfRun) -> dict[
             above[x.link, handle] = above.get((x.link, handle), 0.0) + rate * span_s
     if above:
         columns = {
-            "link": [_name(link) for link, _ in above],
+            "link": [link.name for link, _ in above],
             "job_id": [jobs[handle].id for _, handle in above],
             "bytes_above_rate": list(above.values()),
         }
         tables["above_rate"] = typed("above_rate", columns)
     return tables
-
-
-def _name(link: Link) -> str:
-    return f"{link.level} {link.unit} {link.direction}"
 
 
 def _demand(interval: _Interval, fair_queued: frozenset[str]) -> float:
@@ -124,16 +121,17 @@ def _sent(
 ) -> dict[Link, list[tuple[Tick, int, _Speed | None]]]:
     """Of each link: from a tick on, a job (by handle) sends at a speed, or no more."""
     curves = network.curves("--links")
-    known: dict[tuple[str, Placement], dict[Link, _Speed]] = {}
+    known: dict[object, dict[Link, _Speed]] = {}
     changes: dict[Link, list[tuple[Tick, int, _Speed | None]]] = {}
     for row in rows.placements:
         start = row.start + row.stalled
         if len(row.placement.leaves) == 1 or start >= row.end:
             continue
         job = network.alone.on_kinds(jobs[row.handle], row.placement)
-        key = (job.model, row.placement)
+        since, taken = network.taken.at(row.handle, row.start) or (None, None)
+        key = (job.model, row.placement, taken and (row.handle, since))
         if key not in known:
-            known[key] = _while_computing(network, curves, *key)
+            known[key] = _while_computing(network, curves, job.model, row.placement, taken)
         for link, speed in known[key].items():
             of_link = changes.setdefault(link, [])
             mean = speed.mean * job.compute_s / row.iteration_s
@@ -145,12 +143,13 @@ def _sent(
 
 
 def _while_computing(
-    network: NetworkOfRun, curves: Curves, model: str, placement: Placement
+    network: NetworkOfRun, curves: Curves, model: str, placement: Placement, taken: Taken | None
 ) -> dict[Link, _Speed]:
     """Speeds on each link; `mean` is bytes per second of compute time here."""
     names, of_shape = network.fabric.level_names, shape(network.tree, placement)
     sent = curves.sent(model, of_shape, frozenset())
-    on_links = bytes_on_links(ways(network.tree, network.fabric, placement, sent.traffic))
+    of_job = ways(network.tree, network.fabric, placement, sent.traffic)
+    on_links = bytes_on_links(routed(of_job, taken) if taken else of_job)
     # What leaves a unit is sent while a level outside is busy.
     busy_s = {
         level: curves.sent(model, of_shape, frozenset(names[names.index(level) + 1 :])).busy_s
@@ -166,7 +165,7 @@ def _while_computing(
 def _intervals(
     changes: Mapping[Link, list[tuple[Tick, int, _Speed | None]]], levels: Sequence[str]
 ) -> Iterator[_Interval]:
-    for link in sorted(changes, key=lambda x: (levels.index(x.level), x.unit, x.direction)):
+    for link in sorted(changes, key=lambda x: (levels.index(x.level), *x.order)):
         sending: dict[int, _Speed] = {}
         # What ends at a tick comes before what begins there: a job may do both.
         by_tick = [

@@ -152,6 +152,21 @@ def test_a_shift_of_120_ms_interleaves_them_as_cassini_measured(artist, tmp_path
     assert json.loads(artist(*TESTBED, *shifted).stdout)["slowdown"] == 1.0
 
 
+def test_two_jobs_on_other_links_of_an_uplink_cost_each_other_nothing(artist, tmp_path) -> None:
+    (tmp_path / "vgg19.txt").write_text(VGG19)
+    two = [x.replace("oversubscription=3.12", "oversubscription=1.56") for x in TESTBED]
+    routed = [*two, "--contention", "mean", "--set", "fabric.rack.links=2"]
+    of = {
+        routing: json.loads(artist(*routed, "--set", f"fabric.rack.routing={routing}").stdout)
+        for routing in ("pooled", "static")
+    }
+    # Two links of 50 Gbit/s, and each of two jobs sends at 39.
+    assert of["static"]["links"] == []
+    assert of["static"]["slowdown"] == 1.0
+    assert [link["link"] for link in of["pooled"]["links"]][:2] == ["rack 0 up", "rack 0 down"]
+    assert of["pooled"]["slowdown"] == 1.0
+
+
 MISTAKES = [
     (["--beside", "layer.txt"], "expected MODEL:PLACEMENT or MODEL:PLACEMENT@LEAVES"),
     (["--beside", "vgg:8/8@1,9"], "GPUs, of which"),

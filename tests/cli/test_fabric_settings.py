@@ -296,6 +296,14 @@ def test_oversubscription_is_shown_wherever_fabrics_are(artist) -> None:
     assert checks["fabric leaf-spine"]["ok"]
 
 
+def test_links_that_connections_are_put_on_are_explained(artist) -> None:
+    sets = ("--set", "fabric.rack.links=4", "--set", "fabric.rack.routing=ecmp")
+    text = artist("explain", "leaf-spine", *sets).stdout
+    assert text.startswith("# fabric leaf-spine with rack links 4, rack routing ecmp: ")
+    assert "takes one of 4 links: a hash puts each connection on one." in text
+    assert "takes one of" not in artist("explain", "leaf-spine").stdout
+
+
 def test_a_fabric_that_contradicts_itself_is_told_by_doctor(artist, tmp_path: Path) -> None:
     folder = tmp_path / "astra_configs" / "fabrics"
     folder.mkdir(parents=True)

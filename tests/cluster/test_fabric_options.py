@@ -47,6 +47,53 @@ def test_twice_the_network_has_network_cards_that_carry_it() -> None:
     assert uplinks_gib_per_s(slower) == uplinks_gib_per_s(a100)
 
 
+def uplink_of(fabric: Fabric) -> tuple[object, ...]:
+    uplink = level(fabric, "rack").uplink
+    assert uplink is not None
+    return uplink.oversubscription, uplink.count, uplink.routing, uplink.routed_links
+
+
+def test_a_scenario_says_how_many_links_an_uplink_has_and_how_connections_share_them() -> None:
+    assert uplink_of(changed("rack.links=4", "rack.routing=ecmp")) == (1, 4, "ecmp", 4)
+    assert uplink_of(changed("rack.links=4", "rack.routing=pooled")) == (1, 4, "pooled", 1)
+    sets = ("rack.routing=static", "rack.oversubscription=2", "rack.links=8")
+    assert uplink_of(changed(*sets)) == (2, 8, "static", 8)
+    ports = load_fabric("h100-quantum2-spectrum4")
+    assert uplink_of(with_options(ports, {"rack": LevelOptions(routing="ecmp")})) == (
+        None, 32, "ecmp", 32
+    )  # fmt: skip
+    # Without a routing it is the fabric that it was, to the digest.
+    assert with_options(ports, {"rack": LevelOptions(links=32)}).digest == ports.digest
+
+
+@pytest.mark.parametrize(
+    ("sets", "message"),
+    [
+        (("rack.links=4",), r"fabric.rack.links: .* give fabric.rack.routing=ecmp too"),
+        (("rack.routing=ecmp",), r"fabric.rack.routing: .* give fabric.rack.links=4 too"),
+        (("network.links=4",), r"fabric.network.links: this level states no uplink"),
+    ],
+)
+def test_links_and_routing_go_together(sets: tuple[str, ...], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        changed(*sets)
+
+
+def test_a_routed_link_carries_one_flow() -> None:
+    # Eight links carry together what one of them cannot.
+    a100 = load_fabric("a100")
+    fast = level(a100, "network").bandwidth_gib_per_s
+    narrow = {"machine": LevelOptions(links=8, routing="ecmp")}
+    with pytest.raises(
+        ConfigError, match=r"one link of its uplink carries 23\.28 GiB/s, but level"
+    ):
+        with_options(a100, narrow)
+    twice = {**narrow, "network": LevelOptions(bandwidth_gib_per_s=fast)}
+    faster = level(with_options(a100, twice), "machine").uplink
+    assert faster is not None
+    assert faster.rate_gib_per_s == fast
+
+
 # -- units -----------------------------------------------------------------------------
 
 

@@ -94,6 +94,14 @@ def test_an_oversubscribed_uplink_carries_at_least_one_flow() -> None:
     assert oversubscription(tree, fabric, 1, 1) == 4
 
 
+def test_each_routed_link_of_an_oversubscribed_uplink_carries_at_least_one_flow() -> None:
+    fabric = changed(PORTS, rack__oversubscription="4", rack__links="4", rack__routing="ecmp")
+    tree = nested(fabric.level_names, [[8] * 8, [8]])
+    assert capacity_gib_per_s(tree, fabric, 1, 0) == pytest.approx(64 * 46.57 / 4)
+    assert capacity_gib_per_s(tree, fabric, 1, 1) == pytest.approx(4 * 46.57)
+    assert oversubscription(tree, fabric, 1, 1) == pytest.approx(2)
+
+
 def test_units_that_share_a_bandwidth_send_it_once() -> None:
     rings = with_system(PORTS, {"rings": "one"})
     # Eight machines of a rack, each with one ring at a time.

@@ -43,7 +43,8 @@ def random_scenario(seed: int, folder: Path) -> dict[str, Any]:
         "seed": seed,
     }
     if draw.random() < 0.3:
-        settings["fabric_options"] = {"rack": {"oversubscription": 4}}
+        routed = ({}, {"links": 4, "routing": "ecmp"}, {"links": 4, "routing": "static"})[seed % 3]
+        settings["fabric_options"] = {"rack": {"oversubscription": 4, **routed}}
     if asks == "kinds" and draw.random() < 0.7:
         settings["speeds"] = _file(
             folder / "speeds.yaml", "name: s", "summary: s", "source: drawn", "reference: a100",

@@ -18,14 +18,14 @@ from artist.contract import Hold, JobView, Start
 from artist.engine.rows import Rows
 from artist.errors import ConfigError
 from artist.network.co_located import CurvedJob, Shared, shared
-from artist.network.demand.ways import ways
+from artist.network.demand.ways import together, ways
 from artist.network.models.mean import MOST_TOGETHER, mean
 from artist.network.models.phase import FLUID, MOST_JOBS, PhaseModel
 from artist.network.rates.contended_rates import MOVED, ContendedRates
 from artist.network.rates.isolated import AloneRates
 from artist.network.rates.placed_job import PlacedJob
 from artist.network.rates.solvers import alone_s
-from artist.network.rates.uplinks import Uplinks, together
+from artist.network.rates.uplinks import Uplinks
 from artist.units import Tick, ticks
 from artist.workload.job import Job
 

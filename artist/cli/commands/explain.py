@@ -113,6 +113,7 @@ def _explain(asked: str, sets: Sequence[str]) -> None:
 def _explain_fabric(name: str, sets: Sequence[str]) -> None:
     """What each level grants with these changes, in the units that people use."""
     from artist.cli.options import load_scenario
+    from artist.cluster.fabric import ROUTINGS
     from artist.cluster.fabric_options import changes_text
     from artist.cluster.links import usual_oversubscriptions
     from artist.errors import ConfigError, shortened
@@ -155,6 +156,12 @@ def _explain_fabric(name: str, sets: Sequence[str]) -> None:
             "Oversubscription: what the GPUs of a unit can send at once over what its uplink "
             "carries, with 8 GPUs in a machine and 8 machines in a rack."
         )
+    for level in fabric.levels:
+        if level.uplink is not None and level.uplink.routed_links > 1:
+            print_text(
+                f"Under a model of contention, each connection out of a {level.name} takes one of "
+                f"{level.uplink.routed_links} links: {ROUTINGS[level.uplink.routing or 'pooled']}."
+            )
     for sentence in () if changes else _more_outside(fabric):
         print_text(sentence)
     if fabric.machine is not None and fabric.machine.kind is not None:

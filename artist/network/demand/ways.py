@@ -6,7 +6,7 @@ crosses the uplink of every unit on the way whose level states one in the fabric
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 
@@ -98,6 +98,15 @@ def _links(
     return (*up, *reversed(down))
 
 
+def together(of_job: Iterable[Way]) -> tuple[Way, ...]:
+    """One way for all traffic that takes the same links."""
+    sums: dict[tuple[Link, ...], tuple[float, float]] = {}
+    for way in of_job:
+        volume, connections = sums.get(way.links, (0.0, 0.0))
+        sums[way.links] = (volume + way.volume_bytes, connections + way.connections)
+    return tuple(Way(links, *of_links) for links, of_links in sums.items())
+
+
 def bytes_on_links(of_job: Sequence[Way]) -> dict[Link, float]:
     """Bytes of an iteration on each link."""
     total: dict[Link, float] = {}
@@ -116,7 +125,7 @@ def contention(
     others whose fabric states none. In isolation each way sends its volume in `busy_s`.
     """
     crossed = {link for job in jobs for way in job.ways for link in way.links}
-    links = sorted(crossed, key=lambda link: (link.level, link.unit, link.direction))
+    links = sorted(crossed, key=lambda link: (link.level, *link.order))
     number = {link: index for index, link in enumerate(links)}
 
     def member(job: JobOnLinks) -> Member:

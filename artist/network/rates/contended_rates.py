@@ -22,7 +22,7 @@ from typing import Any
 from pydantic import Field
 
 from artist.cluster.placement import Placement
-from artist.contract import JobView, Options, Rate, Uplink
+from artist.contract import JobView, Options, Rate
 from artist.errors import ConfigError
 from artist.io.documents import validate
 from artist.network.co_located import SETTLED
@@ -31,7 +31,7 @@ from artist.network.models.phase import FLUID, SAMPLED, PhaseModel, PhaseSetting
 from artist.network.models.turns import JITTER
 from artist.network.rates.expected import ExpectedLinks
 from artist.network.rates.network_of_run import NetworkOfRun
-from artist.network.rates.placed_job import PlacedJob
+from artist.network.rates.placed_job import On, PlacedJob
 from artist.network.rates.solvers import MEAN, Mean, Phases, Rounds
 from artist.network.rates.uplinks import Uplinks
 from artist.units import Tick
@@ -66,7 +66,7 @@ class ContendedRates:
     def __init__(
         self, network: NetworkOfRun, uplinks: Uplinks, phases: Phases | None = None
     ) -> None:
-        self._alone, self._turns = network.alone, network.turns
+        self._alone, self._turns, self._taken = network.alone, network.turns, network.taken
         self._sharing = network.sharing
         self._uplinks = uplinks
         self._solver = phases or Mean(uplinks)
@@ -84,7 +84,7 @@ class ContendedRates:
     ) -> Mapping[int, Rate]:
         """Rates of those changed jobs that run, and of others that run faster or slower for it."""
         self.links.forget()
-        touched: set[Uplink] = set()
+        touched: set[On] = set()
         rates: dict[int, Rate] = {}
         for view in changed:
             touched |= self._moved_on(view, running, now)
@@ -105,7 +105,7 @@ class ContendedRates:
         """The rate of a job on some GPUs if no other job used the network."""
         return self._alone.alone(job, placement)
 
-    def _moved_on(self, view: JobView, running: Mapping[int, JobView], now: Tick) -> set[Uplink]:
+    def _moved_on(self, view: JobView, running: Mapping[int, JobView], now: Tick) -> set[On]:
         """Note where a changed job is now; the uplinks that it has entered or left."""
         former, stays = self._placed.get(view.handle), False
         stretch = 1.0 if self._sharing is None else self._sharing.stretch(view, running)
@@ -127,8 +127,10 @@ class ContendedRates:
             if former is not None and stays and former.batch == view.batch:
                 placed.share = former.share  # it goes on where it is in its iteration
             self._placed[view.handle] = placed
-            self._uplinks.enter(placed)
-            touched |= crossed.keys()
+            self._uplinks.enter(placed, former.taken if former is not None and stays else None)
+            touched |= placed.gpus_in_a_part.keys()
+            if placed.taken is not None:
+                self._taken.note(view.handle, view.started, placed.taken)
         return touched
 
     # -- which jobs are asked again --------------------------------------------------------

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from artist.estimates.latency_service import LatencyService
     from artist.estimates.speeds import SpeedsOfRun
     from artist.network.demand.curves import Curves
+    from artist.network.demand.routes import Taken
     from artist.network.rates.interference import Pairs
 
 
@@ -54,6 +55,24 @@ class TurnsOfRun:
                 self.taken.append(TurnTaken(handle, start, now, corrections_per_min))
 
 
+class LinksTaken:
+    """What is noted while a run goes on: on which links the connections of each job are."""
+
+    def __init__(self) -> None:
+        self._of: dict[int, list[tuple[Tick, Taken]]] = {}
+
+    def note(self, handle: int, since: Tick, taken: Taken) -> None:
+        """A job has these links from a tick on."""
+        of_job = self._of.setdefault(handle, [])
+        if not of_job or of_job[-1] != (since, taken):
+            of_job.append((since, taken))
+
+    def at(self, handle: int, tick: Tick) -> tuple[Tick, Taken] | None:
+        """The links of a job at a tick, and since when; None if no model put it on any."""
+        before = [noted for noted in self._of.get(handle, ()) if noted[0] <= tick]
+        return before[-1] if before else None
+
+
 @dataclass(frozen=True)
 class NetworkOfRun:
     """What models of contention may ask: the links, and what an iteration takes on them."""
@@ -64,6 +83,8 @@ class NetworkOfRun:
     seed: int
     turns: TurnsOfRun = field(default_factory=TurnsOfRun)
     """Filled while the run goes on."""
+    taken: LinksTaken = field(default_factory=LinksTaken)
+    """Filled while the run goes on; empty if all links are pooled."""
     speeds: SpeedsOfRun | None = None
     """Of kinds of GPUs, if the run has such."""
     sharing: Pairs | None = None

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from artist.cluster.links import Link
 from artist.cluster.placement import Placement
-from artist.contract import Rate, Turn, Uplink
+from artist.contract import Rate, Turn
 from artist.network.co_located import CurvedJob
+from artist.network.demand.routes import Taken
 from artist.network.demand.ways import Way
 from artist.network.models.patterns import Flow
 from artist.units import Tick
 from artist.workload.goodput import Batch
 from artist.workload.job import Job
+
+On: TypeAlias = "tuple[int, ...]"
+"""An uplink; or level, unit and index of one of its links, if connections are put on these."""
 
 
 @dataclass(slots=True)
@@ -20,7 +25,7 @@ class LookedUpTraffic:
     """A job's traffic over the uplinks of one level and outer ones."""
 
     ways: tuple[Way, ...]
-    offered: dict[Uplink, tuple[float, float]]
+    offered: dict[On, tuple[float, float]]
     """Bytes per second up and down, while the job communicates in isolation."""
     busy_ratio: float
     """Time for which it sends them, over compute time."""
@@ -49,13 +54,15 @@ class PlacedJob:
     placement: Placement
     started: Tick
     alone: Rate
-    gpus_in_a_part: dict[Uplink, int]
+    gpus_in_a_part: dict[On, int]
     """By uplink that the job crosses: the GPUs that may send over it (`Uplinks.crossed`)."""
     turn: Turn | None = None
     batch: Batch | None = None
     stretch: float = 1.0
     """How many times longer everything takes beside other jobs on its GPUs. `rate` leaves that out:
     whoever knows of the sharing adds it (`interference`)."""
+    taken: Taken | None = None
+    """The links that its connections are on; None while all links are pooled."""
     share: float = 1.0
     """What a model of contention leaves it of the bandwidth."""
     held_s: float = 0.0
@@ -67,7 +74,7 @@ class PlacedJob:
     """By level."""
     lone: dict[int, LoneJob] = field(default_factory=dict)
     """By level."""
-    lone_shares: dict[tuple[Uplink, ...], float] = field(default_factory=dict)
+    lone_shares: dict[tuple[On, ...], float] = field(default_factory=dict)
     """What a model leaves it of the bandwidth without others, by the uplinks that bind."""
 
     def __post_init__(self) -> None:

@@ -24,18 +24,21 @@ from artist.contract import LinkPattern, Uplink, UpPhase
 from artist.estimates.dimensions import asked_shapes, level_sizes
 from artist.network.co_located import SLOWED, CurvedJob, seen_by_models
 from artist.network.demand.curves import Curves, LevelTraffic
+from artist.network.demand.routes import Routes, Taken, outside, routed
+from artist.network.demand.traffic import Traffic
 from artist.network.demand.ways import (
     Way,
     bytes_on_links,
     contention,
     efficiency,
     shared_link,
+    together,
     ways,
 )
 from artist.network.models.mean import sending_job
 from artist.network.models.patterns import Flow, SharedLink
 from artist.network.rates.network_of_run import NetworkOfRun
-from artist.network.rates.placed_job import LoneJob, LookedUpTraffic, PlacedJob
+from artist.network.rates.placed_job import LoneJob, LookedUpTraffic, On, PlacedJob
 from artist.units import GIB
 
 MOST_LOOKED = 4096
@@ -53,13 +56,14 @@ class Uplinks:
         self._level = {name: index for index, name in enumerate(names)}
         # Out of a machine lead its network cards. They serve connections in turn.
         self.fair_queued = frozenset(names[: network.tree.machine + 1])
-        self._capacities: dict[Uplink, float] = {}
-        self._jobs: dict[Uplink, dict[int, PlacedJob]] = {}
+        self._capacities: dict[On, float] = {}
+        self._jobs: dict[On, dict[int, PlacedJob]] = {}
+        self._routes = Routes(network.fabric, network.seed)
         self._busy: dict[Uplink, float] = {}
         """Those that are busy, until a job enters or leaves."""
-        self._changed: set[Uplink] = set()
+        self._changed: set[On] = set()
         """Those that jobs have entered or left since `_busy` was asked for."""
-        self.binding: set[Uplink] = set()
+        self.binding: set[On] = set()
         self._looked_before: dict[tuple[str, Placement, int], LookedUpTraffic] = {}
 
     def facts(self, jobs: Iterable[PlacedJob]) -> Iterator[object]:
@@ -67,16 +71,25 @@ class Uplinks:
         yield from (self._fabric, self._curves, self._capacities, self._looked_before)
         for placed in jobs:
             yield from (placed.looked, placed.curved, placed.lone, placed.lone_shares)
-            yield from (placed.placement, placed.alone)
+            yield from (placed.placement, placed.alone, placed.taken)
 
-    def enter(self, placed: PlacedJob) -> None:
-        """A job gets its GPUs."""
+    def enter(self, placed: PlacedJob, taken: Taken | None = None) -> None:
+        """A job gets its GPUs; `taken` are the links that its connections are on already."""
+        if self._routes.routed:
+            self._put_on_links(placed, taken)
+        self._enter(placed)
+
+    def _enter(self, placed: PlacedJob) -> None:
         for uplink in placed.gpus_in_a_part:
             self._jobs.setdefault(uplink, {})[placed.handle] = placed
         self._changed |= placed.gpus_in_a_part.keys()
 
     def leave(self, placed: PlacedJob) -> None:
         """A job loses its GPUs."""
+        self._routes.leave(placed.handle)
+        self._leave(placed)
+
+    def _leave(self, placed: PlacedJob) -> None:
         for uplink in placed.gpus_in_a_part:
             there = self._jobs[uplink]
             del there[placed.handle]
@@ -86,18 +99,22 @@ class Uplinks:
 
     def after(self, gone: Sequence[PlacedJob], come: Sequence[PlacedJob]) -> Uplinks:
         """A copy of these uplinks on which some jobs have left and others have entered."""
-        touched = {uplink for placed in (*gone, *come) for uplink in placed.gpus_in_a_part}
         # Policies ask this for each placement that they consider. So only the jobs of uplinks that
         # change are copied; the other uplinks are shared with the copy.
         twin = copy.copy(self)
+        if self._routes.routed:
+            twin._routes = self._routes.without([placed.handle for placed in gone])
+            for placed in come:
+                twin._put_on_links(placed)
+        touched = {uplink for placed in (*gone, *come) for uplink in placed.gpus_in_a_part}
         copied = {uplink: dict(self._jobs.get(uplink, {})) for uplink in touched}
         twin._jobs = {**self._jobs, **copied}
         twin._busy, twin._changed = dict(self._busy), set(self._changed)
         twin.binding = set(self.binding)
         for placed in gone:
-            twin.leave(placed)
+            twin._leave(placed)
         for placed in come:
-            twin.enter(placed)
+            twin._enter(placed)
         twin.changed(touched)
         return twin
 
@@ -105,10 +122,11 @@ class Uplinks:
         """Of each busy uplink: what its jobs would send in isolation, over what it carries.
 
         Averages over iterations; the busier direction counts. An uplink that carries all that the
-        GPUs of its unit can send is never busy.
+        GPUs of its unit can send is never busy. Its links count together, since who asks does not
+        know on which of them a job's connections would be put.
         """
         # Several jobs may have come and gone since the last question. One sum serves them all.
-        for uplink in self._changed:
+        for uplink in {(x[0], x[1]) for x in self._changed}:
             busy = self._busy_now(uplink) if self._oversubscribed(uplink) else 0.0
             if busy:
                 self._busy[uplink] = busy
@@ -117,13 +135,14 @@ class Uplinks:
         self._changed.clear()
         return self._busy
 
-    def crossed(self, placement: Placement) -> dict[Uplink, int]:
+    def crossed(self, placement: Placement) -> dict[On, int]:
         """The uplinks that a placement crosses, and the GPUs that may send over each.
 
         These are its GPUs in the largest part. A part of a regular shape that stands for an uneven
         placement may have more (`traffic`).
         """
-        found = crossed(self._tree, self._uplink_levels, placement)
+        found: dict[On, int] = {}
+        found.update(crossed(self._tree, self._uplink_levels, placement).items())
         placed = shape(self._tree, placement)
         asked = asked_shapes(placed, self._fabric) if found else (placed,)
         if asked == (placed,):
@@ -131,7 +150,7 @@ class Uplinks:
         largest = max(gpus_of(one) // level_sizes(one)[-1][1] for one in asked)
         return {uplink: max(gpus, largest) for uplink, gpus in found.items()}
 
-    def changed(self, touched: Iterable[Uplink]) -> set[int]:
+    def changed(self, touched: Iterable[On]) -> set[int]:
         """Look again at uplinks that jobs have entered or left: handles of all affected jobs."""
         affected: set[int] = set()
         for uplink in sorted(touched):
@@ -145,7 +164,7 @@ class Uplinks:
                 self.binding.discard(uplink)
         return affected
 
-    def bound(self, placed: PlacedJob) -> list[Uplink]:
+    def bound(self, placed: PlacedJob) -> list[On]:
         """The uplinks that bind and on which a job sends. A job may cross one without sending."""
         return [
             uplink
@@ -200,10 +219,15 @@ class Uplinks:
 
         If it overfills one of its own, it sends for longer, on all of them.
         """
+        if placed.taken is not None:
+            # Turns are taken on all links of an uplink together.
+            crossed = self.crossed(placed.placement)
+            placed = PlacedJob(-1, placed.job, placed.placement, 0, placed.alone, crossed)
         up: dict[Uplink, UpPhase] = {}
         tightest, filled = 1.0 + SLOWED, None
-        for uplink in placed.gpus_in_a_part:
-            looked = self._traffic_at(placed, uplink[0])
+        for level, unit in placed.gpus_in_a_part:
+            uplink = level, unit
+            looked = self._traffic_at(placed, level)
             if uplink in looked.offered:
                 rates = looked.offered[uplink]
                 up[uplink] = UpPhase(looked.busy_ratio * placed.job.compute_s, *rates)
@@ -226,7 +250,7 @@ class Uplinks:
 
     def binds(self, link: Link) -> bool:
         """Whether a link belongs to an uplink that binds."""
-        return (self._level[link.level], link.unit) in self.binding
+        return self._on(link) in self.binding
 
     def shared_link(self, link: Link) -> SharedLink:
         """A link as models of contention know it."""
@@ -240,15 +264,24 @@ class Uplinks:
 
     def _busy_now(self, uplink: Uplink) -> float:
         ups, downs = [], []
-        for placed in self._jobs.get(uplink, {}).values():
-            looked = self._traffic_at(placed, uplink[0])
-            up, down = looked.offered.get(uplink, (0.0, 0.0))
-            part = looked.busy_ratio * placed.job.compute_s / placed.alone.iteration_s
-            ups.append(up * part / placed.stretch)
-            downs.append(down * part / placed.stretch)
+        for link in self._links_of(uplink):
+            for placed in self._jobs.get(link, {}).values():
+                looked = self._traffic_at(placed, uplink[0])
+                up, down = looked.offered.get(link, (0.0, 0.0))
+                part = looked.busy_ratio * placed.job.compute_s / placed.alone.iteration_s
+                ups.append(up * part / placed.stretch)
+                downs.append(down * part / placed.stretch)
         return max(math.fsum(ups), math.fsum(downs)) / self.capacity(uplink)
 
-    def _binds(self, uplink: Uplink) -> bool:
+    def _links_of(self, uplink: Uplink) -> list[On]:
+        count = self._routed_links(uplink[0])
+        return [uplink] if count == 1 else [(*uplink, index) for index in range(count)]
+
+    def _routed_links(self, level: int) -> int:
+        stated = self._fabric.levels[level].uplink
+        return 1 if stated is None else stated.routed_links
+
+    def _binds(self, uplink: On) -> bool:
         jobs = self._jobs.get(uplink, {}).values()
         if not jobs:
             return False
@@ -267,11 +300,12 @@ class Uplinks:
         # A lone job loses nothing to others, and capacities are rounded.
         return most > (usable if len(offered) > 1 else capacity * (1 + SLOWED))
 
-    def capacity(self, uplink: Uplink) -> float:
-        """Bytes per second in one direction."""
+    def capacity(self, uplink: On) -> float:
+        """Bytes per second in one direction, of all links of an uplink or of one of them."""
         if uplink not in self._capacities:
-            up, _ = both_directions(self._tree, self._fabric, *uplink)
-            self._capacities[uplink] = up.bytes_per_s
+            level, unit, *which = uplink
+            up, _ = both_directions(self._tree, self._fabric, level, unit)
+            self._capacities[uplink] = up.bytes_per_s / (self._routed_links(level) if which else 1)
         return self._capacities[uplink]
 
     def _efficiency(self, level: int) -> float:
@@ -279,10 +313,14 @@ class Uplinks:
         assert stated.uplink is not None
         return efficiency(stated.name, stated.uplink.eta, self.eta, self.fair_queued)
 
-    def _sends(self, placed: PlacedJob, uplink: Uplink) -> bool:
+    def _on(self, link: Link) -> On:
+        level = self._level[link.level]
+        return (level, link.unit) if link.index is None else (level, link.unit, link.index)
+
+    def _sends(self, placed: PlacedJob, uplink: On) -> bool:
         return uplink in self._traffic_at(placed, uplink[0]).offered
 
-    def _most(self, placed: PlacedJob, uplink: Uplink) -> float:
+    def _most(self, placed: PlacedJob, uplink: On) -> float:
         """More than a job can send out of a unit: its largest part at the rates of all levels."""
         outer = self._fabric.levels[uplink[0] + 1 :]
         granted = sum(level.bandwidth_gib_per_s for level in outer)
@@ -293,8 +331,10 @@ class Uplinks:
         if looked is None:
             # Jobs of one model on the same GPUs send the same; only their compute times differ.
             key = (placed.job.model, placed.placement, level)
-            looked = self._looked_before.get(key)
-            if looked is None:
+            looked = self._looked_before.get(key) if placed.taken is None else None
+            if placed.taken is not None:
+                looked = self._look_up_traffic(placed, level)
+            elif looked is None:
                 if len(self._looked_before) >= MOST_LOOKED:
                     self._looked_before.clear()
                 looked = self._looked_before[key] = self._look_up_traffic(placed, level)
@@ -303,18 +343,45 @@ class Uplinks:
 
     def _look_up_traffic(self, placed: PlacedJob, level: int) -> LookedUpTraffic:
         sent = self._sent(placed, level)
-        of_job = together(ways(self._tree, self._fabric, placed.placement, sent.traffic, level))
+        of_job = self._ways(placed, sent.traffic, level)
         busy_s = sent.busy_s
-        offered: dict[Uplink, tuple[float, float]] = {}
+        offered: dict[On, tuple[float, float]] = {}
         for way in of_job if busy_s else ():
             if not way.volume_bytes:
                 continue
             for link in way.links:
-                uplink = (self._level[link.level], link.unit)
+                uplink = self._on(link)
                 up, down = offered.get(uplink, (0.0, 0.0))
                 rate = way.volume_bytes / busy_s
                 offered[uplink] = (up + rate, down) if link.direction == "up" else (up, down + rate)
         return LookedUpTraffic(of_job, offered, busy_s / sent.compute_s)
+
+    def _ways(self, placed: PlacedJob, traffic: Traffic, level: int) -> tuple[Way, ...]:
+        if placed.taken is None:
+            return together(ways(self._tree, self._fabric, placed.placement, traffic, level))
+        # Connections are those between the innermost units, wherever the job is looked at from.
+        every = ways(self._tree, self._fabric, placed.placement, traffic)
+        names = self._fabric.level_names
+        return outside(routed(every, placed.taken), frozenset(names[level:]))
+
+    def _put_on_links(self, placed: PlacedJob, taken: Taken | None = None) -> None:
+        """Choose links for a job's connections, or note that it goes on with those of before."""
+        crossed = self.crossed(placed.placement)
+        for known in (placed.looked, placed.curved, placed.lone, placed.lone_shares):
+            known.clear()
+        placed.gpus_in_a_part, placed.taken = crossed, None
+        if not crossed:
+            return
+        sent = self._sent(placed, self._uplink_levels[0])
+        every = ways(self._tree, self._fabric, placed.placement, sent.traffic)
+        if taken is None:
+            taken = self._routes.enter(placed.handle, every, sent.busy_s)
+        else:
+            self._routes.enter_as(placed.handle, every, sent.busy_s, taken)
+        placed.taken = taken
+        sends = {self._on(x) for of_way in taken.values() for links, _ in of_way for x in links}
+        pooled = {uplink for uplink in crossed if self._routed_links(uplink[0]) == 1}
+        placed.gpus_in_a_part = {on: crossed[on[:2]] for on in sorted(sends | pooled)}
 
     def _sent(self, placed: PlacedJob, level: int) -> LevelTraffic:
         """The model's traffic over a level and outer ones, at the whole bandwidth."""
@@ -353,12 +420,3 @@ def _lone(curved: CurvedJob) -> LoneJob:
     sending = [way for way in seen.ways if way.volume_bytes]
     flows = tuple(Flow((), way.volume_bytes / busy_s, way.connections) for way in sending)
     return LoneJob(curved, tuple(way.links for way in sending), flows, busy_s)
-
-
-def together(of_job: Iterable[Way]) -> tuple[Way, ...]:
-    """One way for all traffic that takes the same links."""
-    sums: dict[tuple[Link, ...], tuple[float, float]] = {}
-    for way in of_job:
-        volume, connections = sums.get(way.links, (0.0, 0.0))
-        sums[way.links] = (volume + way.volume_bytes, connections + way.connections)
-    return tuple(Way(links, *of_links) for links, of_links in sums.items())
