@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support import Outage, cluster, finishes, job, make_policy, run, simulator
+from support import EstimateByLevel, Outage, cluster, finishes, job, make_policy, run, simulator
 
 from artist.cluster.placement import Placement
 from artist.contract import Restore, Withdraw
 from artist.errors import ConfigError, TraceError
+from artist.network.rates.isolated import AloneRates
 from artist.testing import check_policy
 from artist.units import seconds, ticks
 from artist.workload.job import Job
@@ -52,6 +53,28 @@ def test_a_long_estimate_keeps_a_job_from_the_hole_that_it_fits() -> None:
 
     assert starts("easy", jobs(10, 1, 9), estimates="limit")["fits"] == 1
     assert starts("easy", jobs(10, 1, 10), estimates="limit")["fits"] == 11
+
+
+class _FourTimesAsFast:
+    """Speeds of a kind on which jobs compute in a quarter of the time."""
+
+    def scale_on(self, job: Job, placement: Placement) -> float:
+        return 0.25
+
+
+def test_a_job_fits_a_hole_that_it_would_not_fit_on_slower_gpus() -> None:
+    jobs = [
+        job("small", 1, 2),  # so it is known how fast jobs of one GPU are
+        job("long", 3, 40),
+        job("head", 4, 4, arrival_s=1.0),
+        job("fits", 1, 20, arrival_s=1.0),
+    ]
+    rates = AloneRates(ONE, EstimateByLevel(ONE), speeds=_FourTimesAsFast())
+    begun = {
+        row.job.id: seconds(row.start)
+        for row in run(ONE, jobs, make_policy("conservative"), rates).jobs
+    }
+    assert begun == {"small": 0, "long": 0, "head": 10, "fits": 1}
 
 
 @pytest.mark.parametrize("run_s", [10.0000000004, 10.0000000006, 10.1])

@@ -14,7 +14,7 @@ Source: Mu'alem and Feitelson, *Utilization, predictability, workloads, and user
 So a job starts no later than its first reservation, unless 4 happens. No job is ever preempted.
 
 **Cost.** Compressing tries a reservation for every waiting job, so long queues with long estimates
-are slow: 300 jobs that arrive within hours on 64 GPUs, with `factor:3`, take 30 s; `exact` .5 s.
+are slow: 300 jobs that arrive within hours on 64 GPUs, with `factor:3`, take 4 s; `exact` .3 s.
 """
 
 from __future__ import annotations
@@ -124,6 +124,7 @@ class Conservative(BasePolicy):
             gpus,
             lambda free: self._placer.place(for_groups(free, job.job), gpus),
             partial(self._estimates.duration, view, job),
+            self._estimates.shortest(view, job),
             None if before is None else before.start,
         )
         reservation = reservation or before

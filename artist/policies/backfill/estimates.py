@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections import deque
 from decimal import Decimal
 
+from artist.cluster.kinds import several_kinds
 from artist.cluster.placement import Placement
 from artist.contract import ClusterView, JobView
 from artist.errors import TraceError, shortened
@@ -47,6 +48,8 @@ class RunEstimates:
         self._last: dict[str | None, deque[Tick]] = {}
         # Running jobs, by handle: user, start, and the run time that was expected then.
         self._running: dict[int, tuple[str, Tick, Tick]] = {}
+        # By model and GPUs: the scale of the compute time. It is the same on all GPUs of a kind.
+        self._compute_scales: dict[tuple[str, int], float] = {}
 
     def learn(self, view: ClusterView) -> None:
         """Note how long the jobs ran that finished. Call it first at each question."""
@@ -65,7 +68,23 @@ class RunEstimates:
         """For how long a waiting job would hold these GPUs from now on."""
         if self._learns:
             return self._predicted(job.job)
-        return self._estimate(job.job, 0 if self._by_limit else _alone(view, job, placement))
+        return self._estimate(job.job, 0 if self._by_limit else self._alone(view, job, placement))
+
+    def shortest(self, view: ClusterView, job: JobView) -> Tick:
+        """A lower bound of `duration` on any GPUs: of `exact`, the time without communication.
+
+        It is a tick where that is not known, or GPUs are of several kinds.
+        """
+        if self._learns:
+            return self._predicted(job.job)
+        if self._by_limit:
+            return time_limit(job.job)
+        scale = self._compute_scales.get((job.job.model, job.job.gpus))
+        if scale is None or job.job.goodput is not None or several_kinds(view.cluster):
+            return 1
+        left = job.job.iterations - job.iterations_done(view.now)
+        num, den = exact_ticks(job.job.compute_s * scale)
+        return self._estimate(job.job, left * num // den)
 
     def end(self, job: JobView, now: Tick) -> Tick:
         """When a running job gives its GPUs back: a tick after now."""
@@ -76,6 +95,16 @@ class RunEstimates:
         while job.started + estimate <= now:
             estimate *= 2
         return job.started + estimate
+
+    def _alone(self, view: ClusterView, job: JobView, placement: Placement) -> Tick:
+        """For how long a job would hold GPUs if no other job used the network."""
+        rate = view.alone(job.job, placement)
+        if job.job.goodput is None:
+            self._compute_scales[job.job.model, job.job.gpus] = rate.compute_scale
+        num, den = exact_ticks(rate.submitted_iteration_s)
+        left = job.job.iterations - job.iterations_done(view.now)
+        restart = 0 if job.former_placement is None else ticks(job.job.restart_s)
+        return restart - (-left * num // den)
 
     def _predicted(self, job: Job) -> Tick:
         last = self._last.get(job.user)
@@ -90,15 +119,6 @@ class RunEstimates:
         if self._by_limit:
             return time_limit(job)
         return max(1, -(-exact * self._num // self._den))
-
-
-def _alone(view: ClusterView, job: JobView, placement: Placement) -> Tick:
-    """For how long a job would hold GPUs if no other job used the network."""
-    rate = view.alone(job.job, placement)
-    num, den = exact_ticks(rate.submitted_iteration_s)
-    left = job.job.iterations - job.iterations_done(view.now)
-    restart = 0 if job.former_placement is None else ticks(job.job.restart_s)
-    return restart - (-left * num // den)
 
 
 def time_limit(job: Job) -> Tick:

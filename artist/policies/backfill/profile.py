@@ -7,7 +7,8 @@ The profile is a step function of time. It begins with the GPUs that are free no
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from artist.cluster.free_gpus import FreeGpus
@@ -52,26 +53,32 @@ class Profile:
         gpus: int,
         place: Callable[[FreeGpus], Placement | None],
         duration: Callable[[Placement], Tick],
+        shortest: Tick = 1,
         before: Tick | None = None,
     ) -> Reservation | None:
         """The earliest reservation that meets no other; None if there is none (before a tick).
 
         It begins at a tick at which something changes. `place` chooses among the GPUs that are free
         from there to the end. How long the job takes may depend on its GPUs, so that the end is
-        found step by step.
+        found step by step; `shortest` is no longer than any of them, and only saves time.
         """
-        free, total = self._free, self._free.total
-        # Changes that `free` lacks: it is brought up to date only where the job could start.
-        lacking: dict[int, int] = {}
-        for index, start in enumerate(self._ticks):
+        ticks, free = self._ticks, self._free
+        totals = list(accumulate(map(self._totals.__getitem__, ticks), initial=free.total))[1:]
+        known = 0  # the changes of so many ticks are in `free`
+        low = 0  # the next tick at which too few GPUs are free
+        for index, start in enumerate(ticks):
             if before is not None and start >= before:
                 break
-            total += self._totals[start]
-            for leaf, count in self._changes[start].items():
-                lacking[leaf] = lacking.get(leaf, 0) + count
+            total = totals[index]
             if total < gpus:
                 continue
-            free, lacking = _changed(free, lacking), {}
+            if low <= index:
+                later = range(index + 1, len(ticks))
+                low = next((x for x in later if totals[x] < gpus), len(ticks))
+            if low < len(ticks) and ticks[low] < start + shortest:
+                continue
+            free = _changed(free, self._changes_of(ticks[known : index + 1]))
+            known = index + 1
             placement = place(free)
             covered = start
             while placement is not None:
@@ -82,6 +89,14 @@ class Profile:
                 lowest = self._lowest(index, end, total - gpus)
                 placement = None if lowest is None else place(_changed(free, lowest))
         return None
+
+    def _changes_of(self, ticks: Sequence[Tick]) -> dict[int, int]:
+        """Leaf -> by how many its free GPUs change at these ticks together."""
+        changes: dict[int, int] = {}
+        for tick in ticks:
+            for leaf, count in self._changes[tick].items():
+                changes[leaf] = changes.get(leaf, 0) + count
+        return changes
 
     def _lowest(self, index: int, end: Tick, spare: int) -> dict[int, int] | None:
         """By leaf, by how many the free GPUs fall between a tick and `end` at most.
