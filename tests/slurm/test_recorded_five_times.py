@@ -32,22 +32,25 @@ def recorded(session: str) -> dict[str, list[float]]:
     return starts
 
 
-# On the busiest cluster, a real run has 79 % of its starts in the envelope of the four others.
-@pytest.mark.parametrize(
-    ("session", "least"), [("fifo-backfill", 0.95), ("shares", 0.95), ("topology", 0.8)]
-)
+@pytest.mark.parametrize("session", ["fifo-backfill", "shares", "topology"])
 def test_starts_are_as_near_to_real_runs_as_these_to_each_other(
-    session: str, least: float, tmp_path: Path
+    session: str, tmp_path: Path
 ) -> None:
     found = replay(SESSIONS / session, tmp_path, keep_names=True, phases=PHASES)
     runs = recorded(session)
     first_s = min(found.result.tables["jobs"]["arrival_s"])
     real = np.array([runs[x.job_id] for x in found.starts])
     simulated = np.array([x.phases_s for x in found.starts]) - first_s
-    earliest = real.min(axis=1, keepdims=True) - found.cycle_s
-    latest = real.max(axis=1, keepdims=True) + found.cycle_s
-    inside = np.mean((earliest <= simulated) & (simulated <= latest))
+    inside, real_inside = [], []
+    for left_out in range(5):
+        others = np.delete(real, left_out, axis=1)
+        earliest = others.min(axis=1, keepdims=True) - found.cycle_s
+        latest = others.max(axis=1, keepdims=True) + found.cycle_s
+        inside.append(np.mean((earliest <= simulated) & (simulated <= latest)))
+        own = real[:, [left_out]]
+        real_inside.append(np.mean((earliest <= own) & (own <= latest)))
     apart = np.mean([np.abs(real[:, i] - real[:, j]) for i, j in combinations(range(5), 2)])
     off = np.mean(np.abs(simulated[:, :, None] - real[:, None, :]))
-    assert inside >= least
+    # What is left is chance: a fifth real run lies no more often between four others.
+    assert np.mean(inside) >= np.mean(real_inside)
     assert off <= apart

@@ -14,15 +14,14 @@ from typer.testing import CliRunner
 from artist.cli.commands.forecast import forecast as command
 from artist.cli.main import application
 from artist.errors import ArtistError, ConfigError, TraceError
-from artist.experiments.recorded.forecast import (
-    Asked,
-    Forecast,
-    StartForecast,
-    calibration,
-    forecast,
-)
+from artist.experiments.recorded.forecast import Forecast, StartForecast, calibration, forecast
+from artist.experiments.recorded.futures import Asked
+from artist.experiments.recorded.queue_at import read_log
+from artist.experiments.recorded.recording import log_of
 from artist.experiments.recorded.run_time_law import Observed, RunTimes
 from artist.slurm.queue_text import expected_starts
+from artist.trace.foreign.sacct import READ
+from artist.trace.read import read_trace
 
 SCHEDULER = "bf_interval=5,sched_interval=5,batch_sched_delay=1"
 HEADER = (
@@ -290,6 +289,67 @@ def test_starts_hold_as_often_as_they_say_where_the_truth_is_known(tmp_path: Pat
         low, _, high = one.interval_s
         inside += low - 5 <= truth - 40 <= high + 5
     assert 0.68 <= inside / trials <= 0.95
+
+
+def closed_between(path: Path, gap_s: float) -> Path:
+    """All jobs wait from the start. Each runs for 100 s, and then nothing for a while."""
+    one_machine(path, [])
+    text = HEADER
+    for number in range(1, 41):
+        start_s = (number - 1) * (100 + gap_s)
+        text += row(number, 0, start_s, start_s + 100, "ann")
+    (path / "sacct.txt").write_text(text)
+    return path
+
+
+def test_what_the_model_does_not_know_is_learned_from_earlier_forecasts(tmp_path: Path) -> None:
+    path = closed_between(tmp_path, 200.0)
+    plain, moved = (asked(path, at=clock(8900), earlier=x) for x in (0, 10))
+    held = [
+        [x.interval_s[0] <= (x.recorded_s or 0) <= x.interval_s[2] for x in found.jobs]
+        for found in (plain, moved)
+    ]
+    assert (len(held[0]), sum(held[0])) == (10, 0)
+    assert sum(held[1]) >= 8
+    assert [x.starts_s for x in moved.jobs] == [x.starts_s for x in plain.jobs]
+
+
+def test_the_past_is_checked_until_the_last_submission(tmp_path: Path) -> None:
+    path = closed_between(tmp_path / "log", 0.0)
+    text = (path / "sacct.txt").read_text()
+    (path / "sacct.txt").write_text(text + row(41, 600, 4000, 4100, "ann"))
+    found = calibration(path, tmp_path / "inputs", moments=4, futures=10)
+    # Moments at 250, 350, 450 and 550 s, at which 37, 36, 35 and 34 of 40 wait. A start counts if
+    # it comes by 600 s.
+    assert (found["moments"], found["forecasts"]) == (4, 37 + 36 + 35 + 34)
+    assert found["inside_80"] > 0.9
+    assert found["inside_80_moved"] == found["inside_80"]
+
+
+def test_columns_that_do_not_count_are_not_kept(tmp_path: Path) -> None:
+    path = one_machine(tmp_path, [100.0] * 10)
+    before = asked(path)
+    lines = (path / "sacct.txt").read_text().splitlines()
+    more = [f"{line}|{'AdminComment' if not nth else 'text'}" for nth, line in enumerate(lines)]
+    (path / "sacct.txt").write_text("\n".join(more) + "\n")
+    assert "AdminComment" not in read_log(path, tmp_path).names
+    assert asked(path) == before
+
+
+@needs_recorded
+@pytest.mark.parametrize("session", ["shares", "topology"])
+def test_all_columns_that_a_log_of_sacct_is_read_from_are_named(
+    session: str, tmp_path: Path
+) -> None:
+    log = log_of(RECORDED / session, tmp_path)
+    rows = [line.split("|") for line in log.read_text().splitlines()]
+    kept = [nth for nth, name in enumerate(rows[0]) if name in READ]
+    (tmp_path / "kept.txt").write_text(
+        "\n".join("|".join(cells[nth] for nth in kept) for cells in rows) + "\n"
+    )
+    whole, some = (read_trace(x, format_="sacct") for x in (log, tmp_path / "kept.txt"))
+    assert some.jobs == whole.jobs
+    assert len(kept) < len(rows[0]) / 4
 
 
 @needs_recorded

@@ -47,6 +47,12 @@ def forecast(
             metavar="MOMENTS", min=1, help="Forecast the log's own past, and say what held."
         ),
     ] = None,
+    calibrate: Annotated[
+        int,
+        typer.Option(
+            metavar="MOMENTS", min=0, help="Move intervals by what so many past ones missed."
+        ),
+    ] = 0,
     seed: Annotated[int, typer.Option(min=0, help="Of all draws.")] = 0,
     keep_names: options.KeepNames = False,
     format_: options.FormatOption = Format.TABLE,
@@ -54,8 +60,9 @@ def forecast(
 ) -> None:
     """Say when jobs of a recorded Slurm will start, and how sure that is."""
     from artist.errors import ConfigError, TraceError
-    from artist.experiments.recorded.forecast import Asked, calibration
+    from artist.experiments.recorded.forecast import calibration
     from artist.experiments.recorded.forecast import forecast as forecast_of
+    from artist.experiments.recorded.futures import Asked
     from artist.units import seconds_of
 
     if job is not None and gpus is not None:
@@ -98,6 +105,7 @@ def forecast(
                 horizon_s=horizon_s,
                 seed=seed,
                 keep_names=keep_names,
+                earlier=calibrate,
             )
         except TraceError as cause:
             if asked is None:
@@ -175,11 +183,14 @@ def _row(found: Forecast, one: StartForecast) -> tuple[object, ...]:
 
 
 def _basis(found: Forecast) -> list[str]:
+    moved = "Earlier intervals held too few starts, so that these are moved by what they missed."
     return [
+        *([moved] if any(found.moved) else []),
         f"At {_clock(found.at_s)}, running jobs: {found.running:,}; waiting: {found.waiting:,}. "
         f"Run times are drawn from {counted(found.seen, 'job')} of the log, later arrivals from "
         "its own past.",
-        "artist forecast DIR --check 20 says how often such intervals held on this log.",
+        "artist forecast DIR --check 20 says how often such intervals held on this log, and "
+        "--calibrate 20 moves them if that is too seldom.",
     ]
 
 
@@ -197,6 +208,7 @@ def _as_json(found: Forecast) -> dict[str, Any]:
         "at_s": found.at_s,
         "horizon_s": found.horizon_s,
         "futures": found.futures,
+        "moved_by_medians": [finite(x) for x in found.moved],
         "jobs": [
             {
                 "job_id": x.job_id,

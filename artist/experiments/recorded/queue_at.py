@@ -14,20 +14,27 @@ from artist.errors import ConfigError, shortened
 from artist.experiments.recorded.recording import Recording, log_of, moment_of, read_recording
 from artist.io.writing import write_whole
 from artist.slurm.texts import Record, log_rows
+from artist.trace.foreign.sacct import READ
 from artist.trace.native.time_units import moment_s, zoned_s
 
 _NEEDED = ("JobID", "Submit", "Start", "End", "State")
+_KEPT = (*READ, "NodeList")
+"""Of the hundred columns of a log that may be long."""
 _ENDED, _RUNS, _WAITS = "ended", "runs", "waits"
 
 
 @dataclass(frozen=True)
 class Log:
-    """The rows of sacct by job, and the last moment that one of them names."""
+    """The rows of sacct by job, and the first and last moment that one of them names."""
 
     names: Sequence[str]
     rows: Mapping[str, Sequence[Record]]
     first_s: float
     last_s: float
+    submitted_s: float
+    """When the last job was submitted."""
+    cancelled_s: Mapping[str, float]
+    """By job, when it ended without a start."""
 
     def start_after(self, id_: str, moment_s_: float) -> float | None:
         """When a job really started after a moment; None if nobody knows."""
@@ -77,7 +84,7 @@ def read_log(folder: Path, inputs: Path) -> Log:
     rows: dict[str, list[Record]] = {}
     moments = []
     names: Sequence[str] = ()
-    for record in log_rows(path, _NEEDED):
+    for record in log_rows(path, _NEEDED, _KEPT):
         names = names or tuple(record.values)
         id_ = record.text("JobID")
         if any(mark in id_ for mark in ".+["):
@@ -86,7 +93,13 @@ def read_log(folder: Path, inputs: Path) -> Log:
         moments += [x for key in _NEEDED[1:4] if (x := _moment(record, key)) is not None]
     if not moments:
         raise ConfigError(f"{path}: no job; print more days with sacct -S now-7days")
-    return Log(names, rows, min(moments), max(moments))
+    submitted_s = max(_moment(x[0], "Submit") or min(moments) for x in rows.values())
+    cancelled_s = {
+        id_: end_s
+        for id_, (*_, last) in rows.items()
+        if _moment(last, "Start") is None and (end_s := _moment(last, "End")) is not None
+    }
+    return Log(names, rows, min(moments), max(moments), submitted_s, cancelled_s)
 
 
 def _moment(record: Record, key: str) -> float | None:

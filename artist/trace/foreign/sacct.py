@@ -55,6 +55,11 @@ PART_OF_A_HETEROGENEOUS_JOB = "part of a heterogeneous job"
 
 _RUN_TIMES = ("ElapsedRaw", "Elapsed", "End")
 _TRES = ("AllocTRES", "ReqTRES")
+READ = (
+    *COLUMNS, *_RUN_TIMES, *_TRES, "Eligible", "User", "Account", "JobName", "Partition", "QOS",
+    "Reservation", "Timelimit", "TimelimitRaw", "ReqNodes", "NNodes", "ReqCPUS", "SubmitLine",
+)  # fmt: skip
+"""All columns that count; others may be left out."""
 # States of runs after which Slurm may queue a job again.
 _REQUEUED = ("REQUEUED", "PREEMPTED", "NODE_FAIL", "FAILED", "CANCELLED", "TIMEOUT", "BOOT_FAIL")
 _UNKNOWN = ("", "unknown", "none", "invalid")
