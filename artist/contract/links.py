@@ -32,15 +32,20 @@ class Slowdowns(NamedTuple):
 
 
 class UpPhase(NamedTuple):
-    """What a job sends over an uplink, alone: from `up_s` before the end of its iteration on."""
+    """What a job sends over an uplink, alone: from `up_s` before the end of its iteration on.
+
+    If it was measured when a model sends, `bursts` says so: of each Up phase its start and length
+    in seconds, and its share of these rates. Then `up_s` is how long they take at the whole rates.
+    """
 
     up_s: float
     out_bytes_per_s: float
     in_bytes_per_s: float
+    bursts: tuple[tuple[float, float, float], ...] = ()
 
 
 class LinkPattern(NamedTuple):
-    """What a job does on links in every iteration, alone. Down comes first, then Up, once."""
+    """What a job does on links in every iteration, alone. Down comes first."""
 
     iteration_s: float
     up: Mapping[Uplink, UpPhase]

@@ -29,6 +29,7 @@ from artist.cluster.placement_shape import shape
 from artist.cluster.tree import ClusterTree
 from artist.network.demand.curves import Curve, Curves
 from artist.network.demand.routes import Routes, routed
+from artist.network.demand.up_phases import UpPhases
 from artist.network.demand.ways import JobOnLinks, Way, bytes_on_links, contention, ways
 from artist.network.models.canonical import Model
 from artist.network.models.patterns import InTurn, Slowed
@@ -59,6 +60,8 @@ class CurvedJob:
     turn: InTurn | None = None
     stretch: float = 1.0
     stream: int | None = None
+    phases: UpPhases | None = None
+    """When it sends in an iteration; None: once, at its end."""
 
     def iteration_s(self, share: float) -> float:
         """An iteration at a share of the bandwidth: compute time x (1 + comm ratio)."""
@@ -157,7 +160,13 @@ def seen_by_models(job: CurvedJob, share: float) -> JobOnLinks:
     scaled = tuple(replace(way, volume_bytes=times * way.volume_bytes) for way in job.ways)
     iteration_s = job.down_s(share) + busy_s
     return JobOnLinks(
-        scaled if busy_s else (), iteration_s, busy_s, job.offset_s, job.turn, job.stream
+        scaled if busy_s else (),
+        iteration_s,
+        busy_s,
+        job.offset_s,
+        job.turn,
+        job.stream,
+        job.phases,
     )
 
 

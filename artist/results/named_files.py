@@ -2,7 +2,8 @@
 
 These are the mapping of a trace's columns, the recorded tables of backends, tables of slowdowns
 (`--contention table:FILE`) and of speeds of jobs that share GPUs, cluster and data files, models of
-failures, policies in files (`FILE.py:CLASS`) and the options `..._file` and `weights` of policies.
+failures, policies in files (`FILE.py:CLASS`) and the options `..._file` and `weights` of policies
+and of models of contention.
 Their digests stand in a run's manifest, so that runs which read different files are told apart.
 """
 
@@ -87,6 +88,7 @@ def _named(scenario: Scenario) -> Iterator[tuple[str, str]]:
     if (mapping := mapping_file(scenario)) is not None:
         yield MAPPING, mapping
     yield from _in_options("policy", scenario.policy_options)
+    yield from _in_options("contention", scenario.contention_options)
 
 
 def _in_options(prefix: str, options: Any) -> Iterator[tuple[str, str]]:

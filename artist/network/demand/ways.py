@@ -7,7 +7,7 @@ crosses the uplink of every unit on the way whose level states one in the fabric
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 
 from artist.cluster.fabric import Fabric
@@ -15,6 +15,7 @@ from artist.cluster.links import Link, both_directions
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
 from artist.network.demand.traffic import Traffic, sent_between
+from artist.network.demand.up_phases import UpPhases
 from artist.network.models.patterns import (
     Contention,
     Flow,
@@ -39,8 +40,8 @@ class Way:
 class JobOnLinks:
     """A job for a model of contention: what it sends on which way, and for how long.
 
-    In isolation the job sends for `busy_s` of an iteration of `iteration_s`. `offset_s`, `turn`
-    and `stream` as in `Member`.
+    In isolation the job sends for `busy_s` of an iteration of `iteration_s`: at its end, or in
+    `phases`. `offset_s`, `turn` and `stream` as in `Member`.
     """
 
     ways: tuple[Way, ...]
@@ -49,6 +50,7 @@ class JobOnLinks:
     offset_s: float = 0.0
     turn: InTurn | None = None
     stream: int | None = None
+    phases: UpPhases | None = None
 
 
 def ways(
@@ -137,12 +139,38 @@ def contention(
             )
             for way in job.ways
         )
-        down_s = job.iteration_s - job.busy_s if flows else job.iteration_s
-        step = Step(down_s, tuple(way.volume_bytes for way in job.ways))
-        return Member(Pattern(flows, (step,)), job.offset_s, turn=job.turn, stream=job.stream)
+        if flows and job.phases is not None:
+            pattern = _in_phases(job, flows, job.phases)
+        else:
+            down_s = job.iteration_s - job.busy_s if flows else job.iteration_s
+            pattern = Pattern(flows, (Step(down_s, tuple(way.volume_bytes for way in job.ways)),))
+        return Member(pattern, job.offset_s, turn=job.turn, stream=job.stream)
 
     shared = tuple(shared_link(link, eta, fair_queued) for link in links)
     return Contention(shared, tuple(member(job) for job in jobs))
+
+
+def _in_phases(job: JobOnLinks, flows: Sequence[Flow], phases: UpPhases) -> Pattern:
+    """The job's pattern, with flows of their own for each share of the line rate."""
+    every = phases.rate_shares(job.busy_s, job.iteration_s)
+    shares = list(dict.fromkeys(every))
+    limited = tuple(
+        replace(flow, cap_bytes_per_s=share * flow.cap_bytes_per_s)
+        for share in shares
+        for flow in flows
+    )
+    volumes = [
+        tuple(
+            part * way.volume_bytes if share == mine else 0.0
+            for share in shares
+            for way in job.ways
+        )
+        for part, mine in zip(phases.parts, every, strict=True)
+    ]
+    *before_s, last_s = phases.gaps_s(job.busy_s, job.iteration_s)
+    steps = list(map(Step, before_s, volumes))
+    after = [Step(last_s, (0.0,) * len(limited))] if last_s else []
+    return Pattern(limited, (*steps, *after))
 
 
 def shared_link(link: Link, eta: float, fair_queued: frozenset[str]) -> SharedLink:

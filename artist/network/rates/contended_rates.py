@@ -26,6 +26,7 @@ from artist.contract import JobView, Options, Rate
 from artist.errors import ConfigError
 from artist.io.documents import validate
 from artist.network.co_located import SETTLED
+from artist.network.demand.up_phases import read_up_phases
 from artist.network.models.patterns import ETA
 from artist.network.models.phase import FLUID, SAMPLED, PhaseModel, PhaseSettings
 from artist.network.models.turns import JITTER
@@ -57,6 +58,11 @@ class ContentionOptions(Options):
         le=0.1,
         description="standard deviation of an iteration, as a share of it, of jobs that take turns "
         "(CASSINI); `mean` does not ask",
+    )
+    up_phases_file: str | None = Field(
+        default=None,
+        description="file with measured Up phases of models; without one a job sends once, at the "
+        "end of its iteration; `mean` does not ask",
     )
 
 
@@ -259,4 +265,5 @@ def _options(name: str, argument: str, options: Mapping[str, Any]) -> Contention
 def _uplinks(name: str, chosen: ContentionOptions, network: NetworkOfRun) -> Uplinks:
     curves = network.curves(f"contention {name}")
     network.check_uplinks(name)
-    return Uplinks(network, curves, chosen.eta)
+    file = chosen.up_phases_file
+    return Uplinks(network, curves, chosen.eta, None if file is None else read_up_phases(file))

@@ -269,8 +269,11 @@ def _in_turn(turn: Turn | None) -> InTurn | None:
 def alone_s(curved: CurvedJob, share: float, phase: float) -> float:
     """How long a job in isolation takes to where one with a share is in its iteration.
 
-    The Down time comes first. In the rest both have sent the same part of their bytes.
+    The Down time comes first. In the rest both have sent the same part of their bytes. With
+    measured Up phases, both are at the same part of their iterations.
     """
+    if curved.phases is not None:
+        return phase * curved.iteration_s(1.0)
     iteration_s, down_s = curved.iteration_s(share), curved.down_s(share)
     into_s = phase * iteration_s
     if into_s <= down_s:

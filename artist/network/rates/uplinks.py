@@ -15,6 +15,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from artist.cluster.links import Link, both_directions
 from artist.cluster.placement import Placement
@@ -26,6 +27,7 @@ from artist.network.co_located import SLOWED, CurvedJob, seen_by_models
 from artist.network.demand.curves import Curves, LevelTraffic
 from artist.network.demand.routes import Routes, Taken, outside, routed
 from artist.network.demand.traffic import Traffic
+from artist.network.demand.up_phases import UpPhases
 from artist.network.demand.ways import (
     Way,
     bytes_on_links,
@@ -48,8 +50,15 @@ MOST_LOOKED = 4096
 class Uplinks:
     """The jobs on each uplink, kept while jobs come and go."""
 
-    def __init__(self, network: NetworkOfRun, curves: Curves, eta: float) -> None:
+    def __init__(
+        self,
+        network: NetworkOfRun,
+        curves: Curves,
+        eta: float,
+        up_phases: Mapping[str, UpPhases] | None = None,
+    ) -> None:
         self._tree, self._fabric, self._curves = network.tree, network.fabric, curves
+        self._up_phases = up_phases or {}
         self.eta = eta
         self._uplink_levels = network.fabric.uplink_levels
         names = network.fabric.level_names
@@ -203,7 +212,11 @@ class Uplinks:
             of_job = self._traffic_at(placed, level).ways
             stretch = placed.stretch
             placed.curved[level] = CurvedJob(
-                of_job, curve, placed.job.compute_s * stretch, stretch=stretch
+                of_job,
+                curve,
+                placed.job.compute_s * stretch,
+                stretch=stretch,
+                phases=self._phases_of(placed.job.model),
             )
         return placed.curved[level]
 
@@ -224,6 +237,7 @@ class Uplinks:
             crossed = self.crossed(placed.placement)
             placed = PlacedJob(-1, placed.job, placed.placement, 0, placed.alone, crossed)
         up: dict[Uplink, UpPhase] = {}
+        phases = self._phases_of(placed.job.model)
         tightest, filled = 1.0 + SLOWED, None
         for level, unit in placed.gpus_in_a_part:
             uplink = level, unit
@@ -235,18 +249,27 @@ class Uplinks:
                 if times > tightest:
                     tightest, filled = times, uplink
         if filled is None:
-            return LinkPattern(placed.alone.iteration_s, up)
+            return _in_phases(LinkPattern(placed.alone.iteration_s, up), phases)
         shape_ = shape(self._tree, placed.placement)
         curve = self._curves.curve(placed.job.model, shape_, self._outer(filled[0]))
         curved = CurvedJob((), curve, placed.job.compute_s)
         # Beyond the smallest share nothing becomes longer.
         share = max(1.0 / tightest, curve.shares[-1])
         longer_s = curved.iteration_s(share) - curved.iteration_s(1.0)
-        slower = {
-            uplink: UpPhase(x.up_s + longer_s, *(y * x.up_s / (x.up_s + longer_s) for y in x[1:]))
-            for uplink, x in up.items()
-        }
-        return LinkPattern(placed.alone.iteration_s + longer_s, slower)
+        slower = {}
+        for uplink, x in up.items():
+            part, out, into = x.up_s / (x.up_s + longer_s), x.out_bytes_per_s, x.in_bytes_per_s
+            slower[uplink] = UpPhase(x.up_s + longer_s, out * part, into * part)
+        return _in_phases(LinkPattern(placed.alone.iteration_s + longer_s, slower), phases)
+
+    def _phases_of(self, model: str) -> UpPhases | None:
+        """Those that were measured of the model with its settings, or else of the model."""
+        if not self._up_phases:
+            return None
+        from artist.workload.models import canonical_if_known
+
+        name = canonical_if_known(model.partition(" (")[0])
+        return self._up_phases.get(name) or self._up_phases.get(name.partition("@")[0])
 
     def binds(self, link: Link) -> bool:
         """Whether a link belongs to an uplink that binds."""
@@ -409,9 +432,22 @@ def crossed(tree: ClusterTree, stated: Iterable[int], placement: Placement) -> d
     return inside
 
 
+def _in_phases(pattern: LinkPattern, phases: UpPhases | None) -> LinkPattern:
+    """The same with the measured Up phases."""
+    if phases is None:
+        return pattern
+    return pattern._replace(
+        up={
+            uplink: x._replace(bursts=phases.bursts(x.up_s, pattern.iteration_s))
+            for uplink, x in pattern.up.items()
+        }
+    )
+
+
 def _lone(curved: CurvedJob) -> LoneJob:
     """The flows of a job, each at the rate at which all end together."""
-    seen = seen_by_models(curved, 1.0)
+    # `mean` does not ask when a job sends.
+    seen = seen_by_models(replace(curved, phases=None), 1.0)
     sent = bytes_on_links(seen.ways)
     if all(x <= link.bytes_per_s * seen.busy_s for link, x in sent.items()):
         busy_s = seen.busy_s

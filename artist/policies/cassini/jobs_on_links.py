@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from artist.cluster.placement import Placement
 from artist.contract import LinkPattern, SharedLinks, Uplink
-from artist.policies.cassini.job_circle import Circle
+from artist.policies.cassini.job_circle import Arc, Circle
 from artist.policies.cassini.solver import LinkPatterns
 
 # Rates and capacities are sums of floats.
@@ -85,7 +85,11 @@ class JobsOnLinks:
             up = pattern.up[uplink]
             rate = up.out_bytes_per_s if leaves else up.in_bytes_per_s
             period_s = pattern.iteration_s
-            self._circles[key] = Circle.down_then_up(period_s, min(up.up_s, period_s), rate)
+            if up.bursts:
+                arcs = tuple(Arc(start, length, rate * share) for start, length, share in up.bursts)
+                self._circles[key] = Circle(period_s, arcs)
+            else:
+                self._circles[key] = Circle.down_then_up(period_s, min(up.up_s, period_s), rate)
         return self._circles[key]
 
     def _could_be_full(self, uplink: Uplink, capacity: Callable[[Uplink], float]) -> bool:

@@ -1,0 +1,148 @@
+"""Measured Up phases of models: when in an iteration a job sends, and at which share of its rate.
+
+An estimate says how many bytes an iteration sends, for how long at the line rate (`busy_s`), and
+how long the iteration takes. Those stand. A measured pattern (CASSINI, section 2.2: profiles of the
+NIC's counters) has the proportions of Up phases and of the gaps between them:
+
+    Up time = busy_s / mean bandwidth of the phases, at most the iteration
+    phase k = Up time x length_k / all lengths, at bandwidth_k of the line rate
+    gap k   = (iteration - Up time) x gap_k / all gaps
+
+So a pattern that was measured on other links or another number of GPUs still sends the bytes of the
+estimate. A model without a pattern sends once, at the end of its iteration.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import Field, model_validator
+
+from artist.errors import ConfigError, shortened
+from artist.io.documents import Document, load_yaml
+from artist.io.reading import is_file
+
+ROUNDING = 1e-6
+"""By how much phases may overlap, or end after the iteration: figures are read off plots."""
+
+
+class MeasuredPhase(Document):
+    """An Up phase as its file has it, in shares of an iteration and of the line rate."""
+
+    start: float = Field(ge=0, lt=1, description="share of an iteration before it starts")
+    length: float = Field(gt=0, le=1, description="share of an iteration")
+    bandwidth: float = Field(
+        default=1.0, ge=1e-3, le=1, description="share of the rate at which the job can send"
+    )
+
+
+class MeasuredPatterns(Document):
+    """A file of Up phases, by model."""
+
+    name: str
+    source: str = Field(description="how they were measured")
+    models: dict[str, tuple[MeasuredPhase, ...]] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _in_order(self) -> MeasuredPatterns:
+        for model, phases in self.models.items():
+            if not phases:
+                raise ValueError(f"{shortened(model)}: no phase; give one, or leave the model out")
+            ends = [phase.start + phase.length for phase in phases]
+            for end, after in zip(ends, [x.start for x in phases[1:]] + [1.0], strict=True):
+                if end > after + ROUNDING:
+                    raise ValueError(
+                        f"{shortened(model)}: a phase ends at {end:g} of the iteration, expected "
+                        f"at most {after:g}, where the next one or the iteration starts"
+                    )
+        return self
+
+
+class Burst(NamedTuple):
+    """An Up phase of an iteration in seconds, and its share of the line rate."""
+
+    start_s: float
+    length_s: float
+    rate_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class UpPhases:
+    """The proportions of Up phases (`lengths`) and of what is before, between and after them."""
+
+    gaps: tuple[float, ...]
+    lengths: tuple[float, ...]
+    bandwidths: tuple[float, ...]
+
+    @classmethod
+    def of(cls, phases: tuple[MeasuredPhase, ...]) -> UpPhases:
+        """From phases in order."""
+        edges = [0.0, *(x for one in phases for x in (one.start, one.start + one.length)), 1.0]
+        between = [after - before for before, after in list(pairwise(edges))[::2]]
+        gaps = [gap if gap > ROUNDING else 0.0 for gap in between]
+        down, up = math.fsum(gaps), math.fsum(phase.length for phase in phases)
+        # One that sends all the time rests between phases, if it computes longer here.
+        return cls(
+            tuple(gap / down if down else 1.0 / len(gaps) for gap in gaps),
+            tuple(phase.length / up for phase in phases),
+            tuple(phase.bandwidth for phase in phases),
+        )
+
+    @property
+    def parts(self) -> tuple[float, ...]:
+        """The part of an iteration's bytes in each phase."""
+        every = [x * y for x, y in zip(self.lengths, self.bandwidths, strict=True)]
+        total = math.fsum(every)
+        return tuple(x / total for x in every)
+
+    def up_s(self, busy_s: float, iteration_s: float) -> float:
+        """All Up phases together, for bytes that take `busy_s` at the line rate."""
+        return min(self._at_bandwidths_s(busy_s), iteration_s)
+
+    def gaps_s(self, busy_s: float, iteration_s: float) -> tuple[float, ...]:
+        """How long the job sends nothing before each phase, and after the last one."""
+        down_s = iteration_s - self.up_s(busy_s, iteration_s)
+        return tuple(down_s * gap for gap in self.gaps)
+
+    def rate_shares(self, busy_s: float, iteration_s: float) -> tuple[float, ...]:
+        """The share of the line rate in each phase: as measured, if the iteration is long enough.
+
+        Otherwise the job sends all the time, and faster.
+        """
+        faster = self._at_bandwidths_s(busy_s) / self.up_s(busy_s, iteration_s)
+        return tuple(faster * x for x in self.bandwidths)
+
+    def bursts(self, busy_s: float, iteration_s: float) -> tuple[Burst, ...]:
+        """The phases of an iteration."""
+        up_s, start_s, made = self.up_s(busy_s, iteration_s), 0.0, []
+        gaps_s = self.gaps_s(busy_s, iteration_s)
+        shares = self.rate_shares(busy_s, iteration_s)
+        for gap_s, length, share in zip(gaps_s, self.lengths, shares, strict=False):
+            start_s += gap_s
+            made.append(Burst(start_s, up_s * length, share))
+            start_s += up_s * length
+        return tuple(made)
+
+    def _at_bandwidths_s(self, busy_s: float) -> float:
+        return busy_s / math.fsum(x * y for x, y in zip(self.lengths, self.bandwidths, strict=True))
+
+
+def read_up_phases(file: str) -> dict[str, UpPhases]:
+    """The Up phases of a file, by model.
+
+    Raises:
+        ConfigError: there is no such file, it is none of Up phases, or it names an unknown model.
+    """
+    from artist.workload.models import canonical
+
+    if not is_file(Path(file)):
+        raise ConfigError(f"up_phases_file={shortened(file)}: no such file")
+    read = load_yaml(Path(file), MeasuredPatterns)
+    return {
+        model if is_file(Path(model)) else canonical(model): UpPhases.of(phases)
+        for model, phases in read.models.items()
+    }
