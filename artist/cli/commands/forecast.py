@@ -50,9 +50,11 @@ def forecast(
     calibrate: Annotated[
         int,
         typer.Option(
-            metavar="MOMENTS", min=0, help="Move intervals by what so many past ones missed."
+            metavar="MOMENTS",
+            min=0,
+            help="Move intervals by what those of so many earlier moments missed, if they did.",
         ),
-    ] = 0,
+    ] = 10,
     seed: Annotated[int, typer.Option(min=0, help="Of all draws.")] = 0,
     keep_names: options.KeepNames = False,
     format_: options.FormatOption = Format.TABLE,
@@ -189,8 +191,7 @@ def _basis(found: Forecast) -> list[str]:
         f"At {_clock(found.at_s)}, running jobs: {found.running:,}; waiting: {found.waiting:,}. "
         f"Run times are drawn from {counted(found.seen, 'job')} of the log, later arrivals from "
         "its own past.",
-        "artist forecast DIR --check 20 says how often such intervals held on this log, and "
-        "--calibrate 20 moves them if that is too seldom.",
+        "artist forecast DIR --check 20 says how often such intervals held on this log.",
     ]
 
 
