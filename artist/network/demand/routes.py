@@ -102,23 +102,24 @@ class Routes:
                 chosen = [int(links * x) for x in hashed]
             else:
                 rate = way.volume_bytes / count / busy_s if busy_s else 0.0
-                chosen = self._least_loaded(job, pair, links, [rate] * count)
+                chosen = self._least_loaded(job, pair, links, rate, count)
             choices.append([(name, which) for which in chosen])
         return choices
 
     def _least_loaded(
-        self, job: int, pair: Sequence[Link], links: int, rates: Sequence[float]
+        self, job: int, pair: Sequence[Link], links: int, rate: float, count: int
     ) -> list[int]:
+        """The link of each of some connections of one rate between two units."""
         every = [[self._one(link, which) for link in pair] for which in range(links)]
         loads = [[math.fsum(self._sent.get(x, {}).values()) for x in one] for one in every]
         chosen = []
-        for rate in rates:
+        for _ in range(count):
             which = min(range(links), key=lambda x: (max(loads[x]), sum(loads[x]), x))
             loads[which] = [load + rate for load in loads[which]]
             chosen.append(which)
         for which, times in Counter(chosen).items():
             for link in every[which]:
-                self._note(link, job, times * rates[0])
+                self._note(link, job, times * rate)
         return chosen
 
     def _note(self, link: Link, job: int, rate: float) -> None:
