@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 READY := $(VENV)/.ready
 
-.PHONY: sim test lint docs wheel docker-test docker-batch ray-test rl-test slow mutations bench package-test fuzz attack oracles examples reproduction reference measured contention fgd study-contention study-cassini study-rl study-failures study-mast study-loop study-llm clean
+.PHONY: sim test lint docs wheel docker-test docker-batch ray-test rl-test slow mutations bench package-test fuzz attack oracles examples reproduction reference measured contention fgd pollux study-contention study-cassini study-rl study-failures study-mast study-loop study-llm clean
 .DELETE_ON_ERROR:
 
 # Installs artist without the tools of development, which are most of the packages.
@@ -158,6 +158,13 @@ GO_RANDOM ?=
 
 fgd: $(STAMP)
 	$(BIN)/python -m validation.fgd --runs "$(FGD)" --data "$(DATA)" --go-random "$(GO_RANDOM)"
+
+# Every job of Pollux' published workloads under its two baselines (docs/how-to/elastic-jobs.md).
+# SIMULATOR is simulator/ of petuum/adaptdl, branch osdi21-artifact.
+SIMULATOR ?=
+
+pollux: $(STAMP)
+	$(BIN)/python -m validation.pollux --simulator "$(SIMULATOR)"
 
 # Repeats the 1,680 runs behind studies/contention/README.md and writes the page and its pictures.
 # A quarter of an hour of CPU time. Runs that are done are kept in build/ until `make clean`.

@@ -49,7 +49,7 @@ SELF_SUFFICIENT = [x.id for x in POLICIES if not x.wraps and x.id not in (*LACKI
 """Policies without another inside (tests/policies/cassini), network (tests/rl) or lacking extra,
 of which each job has GPUs of its own."""
 
-_IN_PERIODS = ("pollux", "sia", "equal-share", "max-throughput", "optimus")
+_IN_PERIODS = ("pollux", "sia", "equal-share", "max-throughput", "optimus", "tiresias-rounds")
 
 
 def longer_rounds(policy: str) -> dict[str, float]:

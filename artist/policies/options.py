@@ -374,6 +374,23 @@ class SharesOptions(RoundOptions):
     rule: Literal["equal-share", "max-throughput", "optimus"] = Field(
         default="equal-share", description="which job gets the next GPU"
     )
+    placement: Literal["pack", "emptiest"] = Field(
+        default="pack",
+        description="where GPUs are taken: close together, or on the machines with most free ones",
+    )
+    known: Literal["now", "stretch"] = Field(
+        default="now",
+        description="what optimus counts as left: all, or what follows the present stretch of one "
+        "noise scale",
+    )
+
+
+class QueuesOptions(RoundOptions):
+    """Options of Tiresias in rounds. The default is that of Pollux's authors (tiresias.py)."""
+
+    threshold_gpu_s: GpuSeconds = Field(
+        default=57_600.0, description="service that takes a job to the second queue, GPU-seconds"
+    )
 
 
 class PolluxOptions(RoundOptions):

@@ -335,5 +335,12 @@ POLICIES = Registry(
             everyday=False,
             knows_run_times=True,
         ),
+        Entry(
+            "tiresias-rounds",
+            "artist.policies.elastic.queues:Queues",
+            "two queues by attained service, in rounds of a minute",
+            f"{TIRESIAS}, as the authors of Pollux ran it",
+            everyday=False,
+        ),
     ],
 )

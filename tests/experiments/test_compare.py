@@ -167,7 +167,7 @@ def test_everyday_policies_are_those_that_stand_for_themselves() -> None:
     networks, rules = {"learned", "rl-base", "rl-hybrid"}, {"srsf-threshold", "las-threshold"}
     others = networks | rules | {"mast", "federated", "easy", "conservative", "slurm"}
     others |= {"gavel", "gavel-ftf", "gavel-makespan", "lucid"}
-    others |= {"pollux", "sia", "equal-share", "max-throughput", "optimus"}
+    others |= {"pollux", "sia", "equal-share", "max-throughput", "optimus", "tiresias-rounds"}
     of_dally = {name for name in known if name.startswith("dally-")}
     assert everyday == [name for name in known if name not in others | of_dally]
     assert len(everyday) == 10

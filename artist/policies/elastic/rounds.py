@@ -26,8 +26,8 @@ from artist.units import Tick, clock_text, ticks
 class Rounds(BasePolicy):
     """A policy that places jobs at the strikes of a clock, the first one at the first arrival.
 
-    While nothing happens and no job has goodput parameters, a round that changes nothing is
-    followed by one after twice as long.
+    While nothing happens, a round that changes nothing is followed by one after twice as long, if
+    the policy is `settled`.
     """
 
     def __init__(self, period_s: float, draws: Draws) -> None:
@@ -50,8 +50,7 @@ class Rounds(BasePolicy):
         decisions: list[Decision] = []
         if self._next == view.now:
             decisions += self.round(view)
-            changing = decisions or any(state.job.goodput for state in view.running.values())
-            self._gap = 1 if changing else 2 * self._gap
+            self._gap = 2 * self._gap if not decisions and self.settled(view) else 1
             self._next = view.now + self._gap * self._period
         else:
             decisions += self._late(view, self._next)
@@ -66,6 +65,10 @@ class Rounds(BasePolicy):
 
     def note(self, view: ClusterView) -> None:
         """A question is asked, at a strike or between two."""
+
+    def settled(self, view: ClusterView) -> bool:
+        """Whether time alone changes no decision: no job has goodput parameters."""
+        return not any(state.job.goodput for state in view.running.values())
 
     def can_improve(self, view: ClusterView) -> bool:
         """Whether another round could change anything: jobs wait, or could have more GPUs."""

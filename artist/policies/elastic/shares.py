@@ -15,6 +15,17 @@ known here, not fitted, as in Pollux's program.
 A job's speed on so many GPUs is that of the estimate on the closest ones of an empty cluster.
 Batches stay as submitted. Rounds come every `period_s`. A job whose number of GPUs does not change
 moves only to a better level; the others are packed, the largest first.
+
+Two options are as in Pollux's program (simulator/optimus.py of petuum/adaptdl, branch
+osdi21-artifact), the second for jobs with goodput parameters:
+
+- `placement=emptiest`: a job whose number of GPUs does not change keeps them. The others get those
+  of the machines with most free ones, the smallest first.
+- `known=stretch`: `optimus` counts as left what follows the present stretch of one noise scale (an
+  epoch there), and one iteration in the last stretch.
+
+**Checked** with both and recorded step times: all 6,400 jobs of the 32 published runs of `optimus`
+in that program end in the published second (`make pollux`).
 """
 
 from __future__ import annotations
@@ -25,6 +36,7 @@ from typing import ClassVar
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.contract import ClusterView, Decision, JobView
+from artist.policies.elastic.emptiest import on_emptiest
 from artist.policies.elastic.rounds import Rounds, changes, movable, pool_of
 from artist.policies.options import SharesOptions
 from artist.policies.shared.placers import PackPlacer
@@ -46,7 +58,10 @@ class Shares(Rounds):
         """Share the GPUs out anew."""
         jobs = movable(view)
         counts = self._counts(view, jobs, pool_of(view, jobs).total)
-        return changes(view, jobs, self._placer.joint(view, counts))
+        if self.options.placement == "pack":
+            return changes(view, jobs, self._placer.joint(view, counts))
+        small_first = dict(sorted(counts.items(), key=lambda item: item[1]))
+        return changes(view, jobs, on_emptiest(view, jobs, small_first))
 
     def _counts(self, view: ClusterView, jobs: Mapping[int, JobView], gpus: int) -> dict[int, int]:
         """GPUs of each job; 0 if it gets none."""
@@ -79,8 +94,15 @@ class Shares(Rounds):
             return 1 / has if faster > speed else 0.0
         if self.options.rule == "max-throughput":
             return (faster - speed) / self._speed(view, state, state.job.gpus)
-        left = state.job.iterations - state.iterations_done(view.now)
-        return left * (1 / speed - 1 / faster)
+        return self._left(view, state) * (1 / speed - 1 / faster)
+
+    def _left(self, view: ClusterView, state: JobView) -> int:
+        """Submitted iterations that `optimus` counts as left."""
+        job, done = state.job, state.iterations_done(view.now)
+        if self.options.known == "now" or job.goodput is None:
+            return job.iterations - done
+        _, end = job.goodput.noise_at(done, job.iterations)
+        return 1 if end is None else job.iterations - end
 
     def _speed(self, view: ClusterView, state: JobView, gpus: int) -> float:
         """Submitted iterations per second."""

@@ -1,0 +1,57 @@
+"""Placing jobs on the machines with most free GPUs, as the baselines in Pollux's program do.
+
+Source: simulator/tiresias.py and optimus.py of petuum/adaptdl, branch osdi21-artifact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from artist.cluster.free_gpus import FreeGpus, Unit
+from artist.cluster.placement import Placement
+from artist.contract import ClusterView, JobView
+from artist.policies.elastic.rounds import pool_of
+from artist.policies.shared.packing import pack_in_unit, widest_level
+
+
+def emptiest(free: FreeGpus, gpus: int) -> Placement | None:
+    """GPUs of the machines with most free ones, equal machines in visiting order; None: no room.
+
+    A job that fits a region stays in the first one with room.
+    """
+    tree = free.tree
+    machine, level = tree.machine, widest_level(tree, gpus)
+    if not free.fits_one(level, gpus):
+        return None
+    inside = None if level == tree.root else Unit(level, next(free.at_least(level, gpus)))
+    taken: dict[int, int] = {}
+    for unit in sorted(free.at_least(machine, 1, inside), key=lambda unit: -free.of(machine, unit)):
+        share = min(gpus, free.of(machine, unit))
+        taken |= pack_in_unit(free, machine, unit, share)
+        gpus -= share
+        if not gpus:
+            break
+    return Placement.of(taken)
+
+
+def on_emptiest(
+    view: ClusterView, jobs: Mapping[int, JobView], counts: Mapping[int, int]
+) -> dict[int, Placement]:
+    """Placements of jobs with so many GPUs each, by handle; those without room are missing.
+
+    A job that runs on so many keeps them. Then the others are placed, in the order of `counts`.
+    """
+    pool = pool_of(view, jobs)
+    placed: dict[int, Placement] = {}
+    for handle, gpus in counts.items():
+        present = jobs[handle].placement
+        if present is not None and present.gpus == gpus:
+            pool.claim(present)
+            placed[handle] = present
+    for handle, gpus in counts.items():
+        if gpus and handle not in placed:
+            placement = emptiest(pool, gpus)
+            if placement is not None:
+                pool.claim(placement)
+                placed[handle] = placement
+    return placed

@@ -1,0 +1,87 @@
+"""A published workload, run by artist."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from artist.cluster.tree import regular
+from artist.engine.simulator import Simulator
+from artist.rng import Draws
+from artist.run import open_policy
+from artist.units import seconds, ticks
+from artist.workload.goodput import Goodput
+from artist.workload.job import Job
+from validation.pollux.applications import Application
+from validation.pollux.rates import RecordedSteps, Submitted
+
+MACHINES, GPUS_PER_MACHINE = 16, 4
+PERIOD_S, RESTART_S = 60.0, 30.0
+
+POLICIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
+    "tiresias": ("tiresias-rounds", {}),
+    "optimus": ("optimus", {"placement": "emptiest", "known": "stretch"}),
+}
+"""Policy and options, by the names in the published files."""
+
+_NOT_ELASTIC = "ncf"
+"""It runs on one GPU under `optimus` there."""
+
+
+@dataclass(frozen=True, slots=True)
+class FromZero(Draws):
+    """Rounds begin at multiples of the period from time 0, not from the first arrival."""
+
+    first_s: float = 0.0
+
+    def phase(self, period: int) -> int:
+        """Until the next multiple."""
+        return -ticks(self.first_s) % period
+
+
+def replay(
+    workload: Path, policy: str, applications: Mapping[str, Application]
+) -> dict[str, float]:
+    """The completion time of each job of a workload in seconds, by name."""
+    with workload.open(encoding="utf-8", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    submitted = {
+        row["name"]: Submitted(applications[row["application"]], int(row["batch_size"]))
+        for row in rows
+    }
+    jobs = [_job(row, submitted[row["name"]]) for row in rows]
+    tree = regular(racks=1, machines_per_rack=MACHINES, gpus_per_machine=GPUS_PER_MACHINE)
+    name, options = POLICIES[policy]
+    draws = FromZero(first_s=jobs[0].arrival_s)
+    run = open_policy(name, {"period_s": PERIOD_S, **options}, draws)
+    rates = RecordedSteps(tree, submitted, RESTART_S, PERIOD_S)
+    done = Simulator(tree, jobs, rates).run(run)
+    return {row.job.id: seconds(row.finish - row.arrival) for row in done.jobs}
+
+
+def _job(row: Mapping[str, str], submitted: Submitted) -> Job:
+    """A job with the epochs of its application as stretches of its noise scale."""
+    application, batch = submitted
+    ends = application.iterations(batch)
+    most = 1 if application.name == _NOT_ELASTIC else batch // application.per_gpu_min
+    begins = (0.0, *((end - 0.5) / ends[-1] for end in ends[:-1]))
+    noise = tuple((begin, application.noise(batch, epoch)) for epoch, begin in enumerate(begins))
+    goodput = Goodput(
+        application.batch, application.batch_max, application.per_gpu_min, application.per_gpu_max,
+        1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0, noise,
+    )  # fmt: skip
+    return Job(
+        id=row["name"],
+        arrival_s=float(row["time"]),
+        gpus=int(row["num_replicas"]),
+        model=f"{application.name}-{batch}",
+        iterations=ends[-1],
+        compute_s=1.0,
+        gpus_min=1,
+        gpus_max=most,
+        restart_s=RESTART_S,
+        goodput=goodput,
+    )
