@@ -13,9 +13,12 @@ settings.load_profile("repeatable")
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-# A shell's background jobs ignore Ctrl-C and pass that on to the programs that tests interrupt.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# A shell's background jobs ignore Ctrl-C, and `nohup` a closed terminal: so would the programs that
+# tests interrupt.
+for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        ctrl_c = number == signal.SIGINT
+        signal.signal(number, signal.default_int_handler if ctrl_c else signal.SIG_DFL)
 
 # Each of xdist's workers has a core of its own. Otherwise every comparison that a test makes would
 # start a process for each core, and importing artist there takes longer than most of its runs.

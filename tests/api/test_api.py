@@ -200,11 +200,14 @@ finish: str = latency("resnet50", "8").finish_ns
 
 
 @pytest.mark.slow
-def test_a_users_script_passes_the_strictest_type_check(tmp_path: Path) -> None:
+def test_a_users_script_and_policy_pass_the_strictest_type_check(tmp_path: Path) -> None:
     (tmp_path / "right.py").write_text(SCRIPT)
     (tmp_path / "wrong.py").write_text(WRONG)
-    ran = python("-m", "mypy", "--strict", "right.py", "wrong.py", home=tmp_path)
+    python("-m", "artist", "policy", "new", "new", home=tmp_path)
+    ran = python("-m", "mypy", "--strict", "right.py", "wrong.py", "new.py", home=tmp_path)
     assert "right.py" not in ran.stdout
+    assert "new.py" not in ran.stdout
+    assert (tmp_path / "new.py").is_file()
     assert ran.stdout.count("wrong.py") >= 3
     for line in (4, 5, 6):
         assert f"wrong.py:{line}: error" in ran.stdout, ran.stdout

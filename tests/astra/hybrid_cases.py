@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,10 +34,10 @@ class HybridCase(NamedTuple):
     exposed_ns: list[int | None]
 
 
-def cases(file: str) -> Iterator[HybridCase]:
-    """The cases of `hybrid`, `mechanics` or `jobs`."""
+def cases(file: str, part: int = 0, parts: int = 1) -> Iterator[HybridCase]:
+    """The cases of `hybrid`, `mechanics` or `jobs`, or a part of them."""
     with gzip.open(FOLDER / f"{file}.jsonl.gz", "rt") as lines:
-        for line in lines:
+        for line in islice(lines, part, None, parts):
             yield _case(json.loads(line))
 
 

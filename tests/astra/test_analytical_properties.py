@@ -74,7 +74,7 @@ def play(asked: LatencyQuery) -> list[int | None]:
     return AllNpus(setup.work, [program] * setup.work.network.total_npus).run()
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(queries())
 def test_one_npu_tells_what_all_of_them_would(asked: LatencyQuery) -> None:
     estimate = answer(asked)
@@ -83,7 +83,7 @@ def test_one_npu_tells_what_all_of_them_would(asked: LatencyQuery) -> None:
         assert estimate.finish_ns == max(x for x in finishes if x is not None)
 
 
-@settings(max_examples=100)
+@settings(max_examples=60)
 @given(queries(trees=True))
 def test_profile_adds_up_to_the_bytes_and_changes_nothing(asked: LatencyQuery) -> None:
     plain, profiled = answer(asked), answer(asked, profile=True)
@@ -100,7 +100,7 @@ def test_profile_adds_up_to_the_bytes_and_changes_nothing(asked: LatencyQuery) -
         assert all(0 <= b.offset_ns + b.duration_ns <= profiled.finish_ns for b in bursts)
 
 
-@settings(max_examples=50)
+@settings(max_examples=30)
 @given(queries(trees=True))
 def test_nothing_is_remembered_between_queries(asked: LatencyQuery) -> None:
     assert answer(asked) == answer(asked)

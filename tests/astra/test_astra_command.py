@@ -133,7 +133,7 @@ FLAGS = (
 
 
 def test_a_binary_that_is_artist_answers_as_artist(backend: BinaryBackend) -> None:
-    asked = answerable(30)
+    asked = answerable(8)
     assert {x.workload.parallelism for x in asked} == {Parallelism.DATA, Parallelism.MICRO}
     for answer, one in zip(backend.estimate_many(asked), asked, strict=True):
         expected = AnalyticalBackend().estimate(one)

@@ -41,8 +41,7 @@ def check(case: HybridCase) -> None:
 @RECORDED
 @pytest.mark.parametrize("part", range(4))
 def test_every_npu_finishes_when_astra_sim_says(part: int) -> None:
-    recorded = [*cases("mechanics"), *cases("hybrid")]
-    for case in recorded[part::16]:
+    for case in (*cases("mechanics", part, 16), *cases("hybrid", part, 16)):
         check(case)
 
 
@@ -51,7 +50,7 @@ def test_every_npu_finishes_when_astra_sim_says(part: int) -> None:
 @pytest.mark.parametrize("part", range(min(16, CASES // 500)))
 @pytest.mark.parametrize("file", ["mechanics", "hybrid", "jobs"])
 def test_every_npu_of_every_recorded_job_finishes_when_astra_sim_says(file: str, part: int) -> None:
-    for case in list(cases(file))[part::16]:
+    for case in cases(file, part, 16):
         check(case)
 
 

@@ -205,10 +205,10 @@ def test_the_command_gives_each_world_what_a_comparison_there_gives(artist, tmp_
 
 def test_assumptions_are_changed_one_at_a_time_and_ranked(artist) -> None:
     asked = ("compare", "--trace", "tiny-batch", "--racks", "2", "--policies", "fifo,las")
-    asked += ("--fabric", "dally2025")
+    asked += ("--fabric", "dally2025", "--permutations", "2")
     printed = artist(*asked, "--assumptions", "--metrics", "makespan_s", code=0)
     assert printed.stderr.startswith(
-        "128 runs: 16 in each of 8 worlds: as given; collectives=bucketed, "
+        "32 runs: 4 in each of 8 worlds: as given; collectives=bucketed, "
     )
     assert "\nmetric\tpolicy\tassumption\tas given\tchanged\tmoved by\tverdict\n" in printed.stdout
     assert "makespan_s of las" in printed.stdout.splitlines()[1]

@@ -23,8 +23,8 @@ KEYS = [
 @pytest.fixture
 def warehouse(artist, tmp_path: Path) -> Path:
     artist(
-        *("trace", "synth", "--shape", "warehouse", "--jobs", "200", "--gpus", "1000"),
-        *("--tables", "40", "--regions", "5", "--out", "w"),
+        *("trace", "synth", "--shape", "warehouse", "--jobs", "50", "--gpus", "1000"),
+        *("--tables", "10", "--regions", "3", "--out", "w"),
         code=0,
     )
     return tmp_path / "w"
