@@ -60,7 +60,7 @@ def test_measurements_are_read_and_interpolated(simulator: Path) -> None:
     bert = Application(simulator / "traces" / "bert")
     assert (bert.batch, bert.batch_max, bert.per_gpu_min, bert.per_gpu_max) == (12, 24, 12, 24)
     assert bert.ends == [0, 100, 200]  # the least of both batches
-    assert list(bert.iterations(24)) == [60, 110]
+    assert (list(bert.iterations(24)), list(bert.iterations(18))) == ([60, 110], [80, 155])
     assert bert.step_s((1,), Batch(18, 0)) == pytest.approx(0.702)
     assert bert.step_s((2,), Batch(12, 1)) == pytest.approx(0.6 + 0.48)
     assert bert.times((1, 1, 1), 12) == pytest.approx((0.9, 0.18))

@@ -62,10 +62,11 @@ class Application:
         self.ends: Sequence[float] = [0.0, *np.min(progress, axis=0).tolist()]
         """Progress at which each epoch ends, in iterations with the smallest batch; 0 first."""
         self.times = cache(self._times)
+        self.iterations = cache(self._iterations)
 
-    def iterations(self, batch: int) -> Sequence[int]:
-        """Iterations recorded with a total batch until each epoch ended."""
-        return [int(count) for count in self._runs[batch]["iteration"][: self.epochs]]
+    def _iterations(self, batch: int) -> Sequence[int]:
+        """Iterations with a total batch until each epoch ended."""
+        return [round(self._between(batch, epoch, "iteration")) for epoch in range(self.epochs)]
 
     def noise(self, batch: int, epoch: int) -> float:
         """The gradient noise scale in an epoch, in samples."""

@@ -60,17 +60,17 @@ def test_a_demoted_job_comes_after_jobs_that_are_not_and_for_ever() -> None:
 
 
 def test_demoted_jobs_stand_in_the_order_of_their_demotion() -> None:
-    """The second reaches the threshold first, as it has more GPUs; nothing waits until 200 s."""
+    """The second reaches the threshold first, as it has more GPUs; nothing waits until 400 s."""
     jobs = [
         job("first", gpus=1, iterations=1000),
         job("second", gpus=3, iterations=1000),
-        job("third", gpus=1, iterations=50, arrival_s=200.0),
+        job("third", gpus=1, iterations=50, arrival_s=400.0),
     ]
-    rows = run(cluster([4]), jobs, make_policy("tiresias-rounds", threshold_gpu_s=150.0))
-    # Demoted at 60 s and at 180 s. The third takes a GPU, and the second needs three of the others.
-    assert starts(rows, 0) == [0, 300]
+    rows = run(cluster([4]), jobs, make_policy("tiresias-rounds", threshold_gpu_s=300.0))
+    # Demoted at 300 and 120 s. The third takes a GPU, and the second needs three of the others.
+    assert starts(rows, 0) == [0, 480]
     assert starts(rows, 1) == [0]
-    assert finishes(rows)["third"] == 290
+    assert finishes(rows)["third"] == 470
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -88,8 +88,8 @@ def test_random_jobs_are_served_as_a_naive_loop_serves_them(seed: int) -> None:
         ),
         key=lambda job: job.arrival_s,
     )
-    rows = run(cluster([4, 4, 4]), jobs, make_policy("tiresias-rounds", threshold_gpu_s=700.0))
-    assert finishes(rows) == naive(jobs, 12, 60, 700)
+    rows = run(cluster([4, 4, 4]), jobs, make_policy("tiresias-rounds", threshold_gpu_s=720.0))
+    assert finishes(rows) == naive(jobs, 12, 60, 720)
 
 
 def naive(jobs: list[Job], gpus: int, period: int, threshold: int) -> dict[str, float]:
