@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from typing import TypeAlias
 
 from artist.cluster.fabric import Fabric
 from artist.cluster.links import Link, both_directions
@@ -25,6 +25,9 @@ from artist.network.models.patterns import (
     SharedLink,
     Step,
 )
+
+Known: TypeAlias = "dict[tuple[int, int], tuple[Link, Link]]"
+"""By level and unit: the uplink, up and down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,11 +62,12 @@ def ways(
     placement: Placement,
     traffic: Traffic,
     innermost_level: int = 0,
+    known: Known | None = None,
 ) -> tuple[Way, ...]:
     """The ways of a job's traffic between the units of the innermost level with an uplink.
 
     Uplinks of levels inside `innermost_level` are left out, and so is traffic that crosses no
-    others.
+    others. Links that are not in `known` are added there.
 
     Raises:
         ConfigError: as `Traffic.spans`.
@@ -71,8 +75,13 @@ def ways(
     levels = [level for level in fabric.uplink_levels if level >= innermost_level]
     if not levels:
         return ()
-    # Each unit sends to several others.
-    uplink = cache(partial(both_directions, tree, fabric))
+    kept: Known = {} if known is None else known
+
+    def uplink(level: int, unit: int) -> tuple[Link, Link]:
+        if (level, unit) not in kept:
+            kept[level, unit] = both_directions(tree, fabric, level, unit)
+        return kept[level, unit]
+
     return tuple(
         Way(_links(tree, uplink, levels, source, target), volume_bytes, connections)
         for source, target, volume_bytes, connections in sent_between(

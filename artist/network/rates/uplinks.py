@@ -29,6 +29,7 @@ from artist.network.demand.routes import Routes, Taken, outside, routed
 from artist.network.demand.traffic import Traffic
 from artist.network.demand.up_phases import UpPhases
 from artist.network.demand.ways import (
+    Known,
     Way,
     bytes_on_links,
     contention,
@@ -66,6 +67,16 @@ class Uplinks:
         # Out of a machine lead its network cards. They serve connections in turn.
         self.fair_queued = frozenset(names[: network.tree.machine + 1])
         self._capacities: dict[On, float] = {}
+        self._known_links: Known = {}
+        self._crossed: dict[Placement, dict[On, int]] = {}
+        levels = network.fabric.levels
+        self._granted = [
+            sum(level.bandwidth_gib_per_s for level in levels[index + 1 :])
+            for index in range(len(levels))
+        ]
+        """By level: what all levels outside grant a GPU together."""
+        self._outer = [frozenset(names[index + 1 :]) for index in range(len(names))]
+        """By level: the names of the levels outside."""
         self._jobs: dict[On, dict[int, PlacedJob]] = {}
         self._routes = Routes(network.fabric, network.seed)
         self._busy: dict[Uplink, float] = {}
@@ -78,6 +89,7 @@ class Uplinks:
     def facts(self, jobs: Iterable[PlacedJob]) -> Iterator[object]:
         """What copies of a run may share, also of jobs: answers that stay true."""
         yield from (self._fabric, self._curves, self._capacities, self._looked_before)
+        yield from (self._known_links, self._crossed, self._granted, self._outer)
         for placed in jobs:
             yield from (placed.looked, placed.curved, placed.lone, placed.lone_shares)
             yield from (placed.placement, placed.alone, placed.taken)
@@ -150,6 +162,13 @@ class Uplinks:
         These are its GPUs in the largest part. A part of a regular shape that stands for an uneven
         placement may have more (`traffic`).
         """
+        if placement not in self._crossed:
+            if len(self._crossed) >= MOST_LOOKED:
+                self._crossed.clear()
+            self._crossed[placement] = self._look_up_crossed(placement)
+        return self._crossed[placement]
+
+    def _look_up_crossed(self, placement: Placement) -> dict[On, int]:
         found: dict[On, int] = {}
         found.update(crossed(self._tree, self._uplink_levels, placement).items())
         placed = shape(self._tree, placement)
@@ -207,7 +226,7 @@ class Uplinks:
         level = min(self.bound(placed))[0]
         if level not in placed.curved:
             curve = self._curves.curve(
-                placed.job.model, shape(self._tree, placed.placement), self._outer(level)
+                placed.job.model, shape(self._tree, placed.placement), self._outer[level]
             )
             of_job = self._traffic_at(placed, level).ways
             stretch = placed.stretch
@@ -251,7 +270,7 @@ class Uplinks:
         if filled is None:
             return _in_phases(LinkPattern(placed.alone.iteration_s, up), phases)
         shape_ = shape(self._tree, placed.placement)
-        curve = self._curves.curve(placed.job.model, shape_, self._outer(filled[0]))
+        curve = self._curves.curve(placed.job.model, shape_, self._outer[filled[0]])
         curved = CurvedJob((), curve, placed.job.compute_s)
         # Beyond the smallest share nothing becomes longer.
         share = max(1.0 / tightest, curve.shares[-1])
@@ -345,8 +364,7 @@ class Uplinks:
 
     def _most(self, placed: PlacedJob, uplink: On) -> float:
         """More than a job can send out of a unit: its largest part at the rates of all levels."""
-        outer = self._fabric.levels[uplink[0] + 1 :]
-        granted = sum(level.bandwidth_gib_per_s for level in outer)
+        granted = self._granted[uplink[0]]
         return placed.gpus_in_a_part[uplink] * granted * GIB / placed.stretch
 
     def _traffic_at(self, placed: PlacedJob, level: int) -> LookedUpTraffic:
@@ -381,11 +399,14 @@ class Uplinks:
 
     def _ways(self, placed: PlacedJob, traffic: Traffic, level: int) -> tuple[Way, ...]:
         if placed.taken is None:
-            return together(ways(self._tree, self._fabric, placed.placement, traffic, level))
+            return together(self._every_way(placed, traffic, level))
         # Connections are those between the innermost units, wherever the job is looked at from.
-        every = ways(self._tree, self._fabric, placed.placement, traffic)
+        every = self._every_way(placed, traffic)
         names = self._fabric.level_names
         return outside(routed(every, placed.taken), frozenset(names[level:]))
+
+    def _every_way(self, placed: PlacedJob, traffic: Traffic, level: int = 0) -> tuple[Way, ...]:
+        return ways(self._tree, self._fabric, placed.placement, traffic, level, self._known_links)
 
     def _put_on_links(self, placed: PlacedJob, taken: Taken | None = None) -> None:
         """Choose links for a job's connections, or note that it goes on with those of before."""
@@ -396,7 +417,7 @@ class Uplinks:
         if not crossed:
             return
         sent = self._sent(placed, self._uplink_levels[0])
-        every = ways(self._tree, self._fabric, placed.placement, sent.traffic)
+        every = self._every_way(placed, sent.traffic)
         if taken is None:
             taken = self._routes.enter(placed.handle, every, sent.busy_s)
         else:
@@ -408,11 +429,8 @@ class Uplinks:
 
     def _sent(self, placed: PlacedJob, level: int) -> LevelTraffic:
         """The model's traffic over a level and outer ones, at the whole bandwidth."""
-        key = (placed.job.model, shape(self._tree, placed.placement), self._outer(level))
+        key = (placed.job.model, shape(self._tree, placed.placement), self._outer[level])
         return self._curves.sent(*key)
-
-    def _outer(self, level: int) -> frozenset[str]:
-        return frozenset(self._fabric.level_names[level + 1 :])
 
 
 def crossed(tree: ClusterTree, stated: Iterable[int], placement: Placement) -> dict[Uplink, int]:
