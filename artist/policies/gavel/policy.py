@@ -301,8 +301,11 @@ class Gavel(BasePolicy):
             return []
         waits = len(chosen) < len(view.waiting) + len(view.running)  # or shares GPUs
         speeds = ((self._of_job[x], kind) for one, kind in chosen.items() for x in one)
-        slow = self.options.aware and any(of_kind[kind] < max(of_kind) for of_kind, kind in speeds)
-        return [Wake(self._round_end)] if waits or slow else []
+        if self.options.aware:
+            moves = any(of_kind[kind] < max(of_kind) for of_kind, kind in speeds)
+        else:  # to the kinds that the next round visits first
+            moves = len(self._kinds) > 1 and self.options.objective != "fifo"
+        return [Wake(self._round_end)] if waits or moves else []
 
 
 class _Place(NamedTuple):
