@@ -351,7 +351,7 @@ def cases(draw: st.DrawFn) -> tuple[ClusterTree, list[Job]]:
 
 
 @pytest.mark.parametrize("policy", READERS)
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(case=cases())
 def test_no_gpu_is_given_away_twice_whatever_jobs_are_called(
     policy: str, case: tuple[ClusterTree, list[Job]]
@@ -411,7 +411,7 @@ class Whims(BasePolicy):
         return on(taken) if not gpus else None
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(case=cases(), seed=st.integers(0, 10**6))
 def test_any_decisions_keep_the_books_true(case: tuple[ClusterTree, list[Job]], seed: int) -> None:
     tree, jobs = case

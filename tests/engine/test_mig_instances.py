@@ -259,7 +259,7 @@ def can_lie_together(profiles: Sequence[str], held: int = 0) -> bool:
 
 
 @pytest.mark.parametrize("policy", READERS)
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(case=cases())
 def test_jobs_share_gpus_only_as_they_may_be_divided_and_all_finish(
     policy: str, case: tuple[ClusterTree, list[Job]]

@@ -46,7 +46,7 @@ from artist.workload.job import Job
 STAYS = (EndReason.RE_RATED, EndReason.HELD, EndReason.MIGRATED)
 
 every_policy = pytest.mark.parametrize("policy", SELF_SUFFICIENT)
-examples = settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
+examples = settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
 
 
 @st.composite
@@ -114,7 +114,7 @@ SHARES = {"small": 0.0, "large": 0.38}
 
 
 @every_policy
-@settings(examples, max_examples=10)
+@settings(examples, max_examples=6)
 @given(case=cases())
 def test_no_policy_beats_the_bound_on_the_makespan(
     policy: str, case: tuple[ClusterTree, list[Job]]

@@ -248,8 +248,14 @@ NULLS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
 }
 
 
-@pytest.mark.parametrize("replicates", [5, 8, 20])
-@pytest.mark.parametrize("null", NULLS)
+@pytest.mark.parametrize(
+    ("null", "replicates"),
+    [
+        pytest.param(null, count, marks=[pytest.mark.slow] * (count != 8 and null != "normal"))
+        for null in NULLS
+        for count in (5, 8, 20)
+    ],
+)
 def test_false_verdicts_on_five_metrics_are_at_most_six_percent(null: str, replicates: int) -> None:
     rng = np.random.default_rng(2026)
     draw = NULLS[null]

@@ -44,7 +44,7 @@ def trees(draw: st.DrawFn) -> tuple[list[AffinityLink], dict[int, int]]:
     return draw(st.permutations(links)), periods
 
 
-@settings(max_examples=2_000)
+@settings(max_examples=300)
 @given(trees())
 def test_theorem_1_every_link_has_the_demand_that_was_solved(
     graph: tuple[list[AffinityLink], dict[int, int]],
