@@ -70,13 +70,17 @@ class Application:
 
     def noise(self, batch: int, epoch: int) -> float:
         """The gradient noise scale in an epoch, in samples."""
-        sqr, var = (self._between(batch, epoch, name) for name in ("grad_sqr", "grad_var"))
-        return self.batch * var / sqr
+        sqr, var = self._gradient(batch, epoch)
+        return self.batch * var / sqr if sqr else math.inf
 
     def gain(self, batch: int, epoch: int) -> float:
         """Iterations with the smallest batch that a step with a total batch is worth."""
-        noise = self.noise(batch, epoch)
-        return batch / self.batch * (noise + self.batch) / (noise + batch)
+        sqr, var = self._gradient(batch, epoch)
+        return (var + sqr) / (var * self.batch / batch + sqr)
+
+    def _gradient(self, batch: int, epoch: int) -> tuple[float, float]:
+        """The square and the variance of an epoch's gradients."""
+        return self._between(batch, epoch, "grad_sqr"), self._between(batch, epoch, "grad_var")
 
     def divided(self, batch: int, gpus: int, *, accumulates: bool) -> Batch:
         """A total batch on so many GPUs; one GPU may have to accumulate."""

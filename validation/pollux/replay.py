@@ -52,7 +52,8 @@ def replay(
         row["name"]: Submitted(applications[row["application"]], int(row["batch_size"]))
         for row in rows
     }
-    jobs = [_job(row, submitted[row["name"]]) for row in rows]
+    elastic = policy == "optimus"
+    jobs = [_job(row, submitted[row["name"]], elastic=elastic) for row in rows]
     tree = regular(racks=1, machines_per_rack=MACHINES, gpus_per_machine=GPUS_PER_MACHINE)
     name, options = POLICIES[policy]
     draws = FromZero(first_s=jobs[0].arrival_s)
@@ -62,9 +63,9 @@ def replay(
     return {row.job.id: seconds(row.finish - row.arrival) for row in done.jobs}
 
 
-def _job(row: Mapping[str, str], submitted: Submitted) -> Job:
+def _job(row: Mapping[str, str], submitted: Submitted, *, elastic: bool) -> Job:
     """A job with the epochs of its application as stretches of its noise scale."""
-    application, batch = submitted
+    (application, batch), gpus = submitted, int(row["num_replicas"])
     ends = application.iterations(batch)
     most = 1 if application.name == _NOT_ELASTIC else batch // application.per_gpu_min
     begins = (0.0, *((end - 0.5) / ends[-1] for end in ends[:-1]))
@@ -76,12 +77,12 @@ def _job(row: Mapping[str, str], submitted: Submitted) -> Job:
     return Job(
         id=row["name"],
         arrival_s=float(row["time"]),
-        gpus=int(row["num_replicas"]),
+        gpus=gpus,
         model=f"{application.name}-{batch}",
         iterations=ends[-1],
         compute_s=1.0,
-        gpus_min=1,
-        gpus_max=most,
+        gpus_min=1 if elastic else gpus,
+        gpus_max=most if elastic else gpus,
         restart_s=RESTART_S,
         goodput=goodput,
     )
