@@ -51,6 +51,8 @@ section numbers were checked against published summaries of the paper.
 - The layer table of a model replaces the profiler that measures skew.
 - The paper does not say which GPUs an unskewed job gets. Here it gets the first ones in visiting
   order.
+
+The authors of Pollux ran another reading: `tiresias-rounds` (`elastic/queues.py`).
 """
 
 from __future__ import annotations
