@@ -23,9 +23,9 @@ from artist.network.models.mean import MOST_TOGETHER, mean
 from artist.network.models.phase import FLUID, MOST_JOBS, PhaseModel
 from artist.network.rates.contended_rates import MOVED, ContendedRates
 from artist.network.rates.isolated import AloneRates
+from artist.network.rates.job_traffic import JobTraffic
 from artist.network.rates.placed_job import PlacedJob
 from artist.network.rates.solvers import alone_s
-from artist.network.rates.uplinks import Uplinks
 from artist.units import Tick, ticks
 from artist.workload.job import Job
 
@@ -134,14 +134,14 @@ def test_none_is_the_rate_function_of_isolated_jobs() -> None:
 )
 def test_no_job_sends_more_than_the_bound_by_which_links_are_left_out(model, machines) -> None:
     on_network = network()
-    uplinks = Uplinks(on_network, on_network.curves("test"), 1.0)
+    traffic = JobTraffic(on_network, on_network.curves("test"), {})
     placement = on(machines)
     one = job("any", model, gpus=placement.gpus)
     alone = on_network.alone.alone(one, placement)
-    placed = PlacedJob(0, one, placement, 0, alone, uplinks.crossed(placement))
+    placed = PlacedJob(0, one, placement, 0, alone, traffic.crossed(placement))
     for uplink in placed.gpus_in_a_part:
-        sent = uplinks._traffic_at(placed, uplink[0]).offered.get(uplink, (0.0, 0.0))
-        assert max(sent) <= uplinks._most(placed, uplink)
+        sent = traffic.at(placed, uplink[0]).offered.get(uplink, (0.0, 0.0))
+        assert max(sent) <= traffic.most(placed, uplink)
 
 
 class Counting:

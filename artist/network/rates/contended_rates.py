@@ -126,7 +126,7 @@ class ContendedRates:
             del self._placed[view.handle]
         touched = set(former.gpus_in_a_part) if former is not None else set()
         if view.placement is not None:
-            crossed = self._uplinks.crossed(view.placement)
+            crossed = self._uplinks.traffic.crossed(view.placement)
             job, alone = self._alone.on_links(view.job, view.placement, view.batch)
             placed = PlacedJob(view.handle, job, view.placement, view.started, alone, crossed)
             placed.turn, placed.batch, placed.stretch = view.turn, view.batch, stretch

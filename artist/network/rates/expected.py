@@ -74,11 +74,11 @@ class ExpectedLinks:
 
     def pattern(self, job: Job, placement: Placement, batch: Batch | None = None) -> LinkPattern:
         """What a job does on its uplinks in isolation."""
-        return self._uplinks.pattern(self._entering(_ASKED, job, placement, batch))
+        return self._uplinks.traffic.pattern(self._entering(_ASKED, job, placement, batch))
 
     def capacity(self, uplink: Uplink) -> float:
         """Bytes per second in one direction, the nominal ones."""
-        return self._uplinks.capacity(uplink)
+        return self._uplinks.traffic.capacity(uplink)
 
     def _slowdowns(self, job: Job, placement: Placement, moves: Moves) -> Slowdowns:
         asked = self._entering(_ASKED, job, placement)
@@ -113,7 +113,7 @@ class ExpectedLinks:
         if key not in self._entered:
             if len(self._entered) >= MOST_ENTERED:
                 self._entered.clear()
-            crossed = self._uplinks.crossed(placement)
+            crossed = self._uplinks.traffic.crossed(placement)
             self._entered[key] = PlacedJob(handle, sends, placement, 0, alone, crossed)
         return self._entered[key]
 

@@ -21,8 +21,8 @@ from artist.errors import ConfigError, TraceError, shortened
 from artist.io.csv_rows import csv_rows
 from artist.io.documents import validate
 from artist.io.reading import as_float, decode, read_bytes
+from artist.network.rates.job_traffic import crossed
 from artist.network.rates.network_of_run import NetworkOfRun
-from artist.network.rates.uplinks import crossed
 from artist.units import Tick
 from artist.workload.job import Job
 from artist.workload.models import canonical_if_known

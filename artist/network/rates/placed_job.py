@@ -55,7 +55,7 @@ class PlacedJob:
     started: Tick
     alone: Rate
     gpus_in_a_part: dict[On, int]
-    """By uplink that the job crosses: the GPUs that may send over it (`Uplinks.crossed`)."""
+    """By uplink that the job crosses: the GPUs that may send over it (`JobTraffic.crossed`)."""
     turn: Turn | None = None
     batch: Batch | None = None
     stretch: float = 1.0
