@@ -145,7 +145,9 @@ class Futures:
         has_ended = self._queue.states[id_] == "ended"
         return Observed(*self._who(id_), self._by_id[id_].ideal_s, has_ended)
 
-    def _drawn(self, laws: RunTimes, id_: str, uniform: float, draws: np.random.Generator) -> Job:
+    def _drawn(
+        self, laws: RunTimes, id_: str, uniforms: tuple[float, float], draws: np.random.Generator
+    ) -> Job:
         """A job that runs or waits, with a run time that is drawn.
 
         The log cuts starts and ends to whole seconds. Without what it cuts off, jobs would end at
@@ -153,7 +155,8 @@ class Futures:
         """
         runs = self._queue.states[id_] == "runs"
         ran_s = self._by_id[id_].ideal_s if runs else 0.0
-        run_s = laws.draw(*self._who(id_), uniform, ran_s)
+        uniform, wider = uniforms
+        run_s = laws.draw(*self._who(id_), uniform, ran_s, wider=wider)
         if (limit_s := self._limit_s(id_)) is not None:
             run_s = min(run_s, max(limit_s, ran_s + SECOND_S))
         cut_s = draws.uniform() - (0.0 if runs else draws.uniform())
@@ -167,7 +170,7 @@ class Futures:
         found, first = list[Job](), self._next_number + 1
         for number, (arrival_s, job) in enumerate(self._later.draw(self.horizon_s, draws), first):
             ended = self._queue.states[job.id] == "ended"
-            run = job if ended else self._drawn(laws, job.id, float(draws.uniform()), draws)
+            run = job if ended else self._drawn(laws, job.id, _two(draws), draws)
             hints = {**job.hints, "hint_dependency": "", "hint_job_number": str(number)}
             found.append(
                 replace(
@@ -249,8 +252,8 @@ class Futures:
         draws = stream(self._seed, "forecast", future)
         laws = self._laws.weighed(stream(self._seed, "forecast-laws", future))
         jobs = [
-            self._drawn(laws, id_, uniform, draws)
-            for id_, uniform in zip(self._there, self._uniforms(draws), strict=True)
+            self._drawn(laws, id_, uniforms, draws)
+            for id_, uniforms in zip(self._there, self._uniforms(draws), strict=True)
         ]
         jobs += [*self._new, *self._arrivals(laws, draws)]
         jobs.sort(key=lambda job: job.arrival_s)
@@ -265,13 +268,16 @@ class Futures:
             for id_ in watched
         }
 
-    def _uniforms(self, draws: np.random.Generator) -> list[float]:
+    def _uniforms(self, draws: np.random.Generator) -> list[tuple[float, float]]:
         """What the run times of the jobs in the queue are drawn with: alike in a batch."""
-        uniforms: list[float] = draws.uniform(size=len(self._there)).tolist()
-        batches: dict[object, float] = {}
-        for index, own in enumerate(draws.uniform(size=len(uniforms)).tolist()):
-            batch = self._laws.batch(*self._who(self._there[index]))
-            common = batches.setdefault(batch, uniforms[index])
-            if own < self._laws.likeness:
-                uniforms[index] = common
-        return uniforms
+        found = list[tuple[float, float]]()
+        batches: dict[object, tuple[float, float]] = {}
+        for id_ in self._there:
+            own = _two(draws)
+            common = batches.setdefault(self._laws.batch(*self._who(id_)), own)
+            found.append(common if draws.uniform() < self._laws.likeness else own)
+        return found
+
+
+def _two(draws: np.random.Generator) -> tuple[float, float]:
+    return float(draws.uniform()), float(draws.uniform())
