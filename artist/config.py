@@ -1,8 +1,7 @@
 """The scenario: every setting that decides a run's result, checked once when it is read.
 
 A setting has a default. The scenario file overrides it, then a flag such as `--racks`, then
-`--set KEY=VALUE`. Experiments (grids of scenarios) are in
-`artist/experiments/experiment.py`.
+`--set KEY=VALUE`. Experiments (grids of scenarios) are in `artist/experiments/experiment.py`.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     Field,
     SerializerFunctionWrapHandler,
     ValidationError,
@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from artist.cluster.fabric_options import LevelOptions, normal_form
-from artist.cluster.with_units import other_spelling
+from artist.cluster.with_units import without_other_spelling
 from artist.default_fabric import AUTO, default_fabric
 from artist.errors import ConfigError, did_you_mean, nearest, shortened
 from artist.failures.checkpoints import CheckpointOptions
@@ -32,7 +32,6 @@ from artist.io.documents import (
     NonNegative,
     explain,
     in_seconds,
-    is_time,
     load_yaml,
     validate,
 )
@@ -60,17 +59,12 @@ SIZES = ("racks", "machines_per_rack", "gpus_per_machine")
 ABOUT_THE_TRACE = ("columns", "units", "models", "model_rule")
 """The settings that say how to read a trace's file (`artist.trace.native.mapping`)."""
 
-UNUSED: tuple[tuple[str, Any], ...] = (
-    *((name, None) for name in (*ABOUT_THE_TRACE, "tenants", "checkpoint", "cluster", "data")),
-    ("speeds", None),
-    ("goodput", None),
-    *((name, None) for name in ("measure_from_s", "measure_until_s")),
-    *((name, {}) for name in ("fabric_options", "contention_options", "data_options")),
-    *((name, "none") for name in ("contention", "failures")),
-    ("parallelism", "published"),
-    ("interference", "time-slicing"),
+UNUSED = (
+    *(*ABOUT_THE_TRACE, "tenants", "checkpoint", "cluster", "data", "data_options", "speeds"),
+    *("goodput", "measure_from_s", "measure_until_s", "fabric_options", "contention"),
+    *("contention_options", "failures", "parallelism", "interference"),
 )
-"""Settings that a dump leaves out where they have this value: then they say nothing."""
+"""Settings that a dump leaves out where they have their default: then they say nothing."""
 
 Size = Annotated[int, Field(ge=1)]
 
@@ -140,7 +134,7 @@ class Scenario(_Explained):
         description="a fabric of `artist list fabrics`; auto, the default, is dally2025 for the "
         "built-in sensetime traces and a100, which was measured, for all others",
     )
-    fabric_options: dict[str, LevelOptions] = Field(
+    fabric_options: Annotated[dict[str, LevelOptions], AfterValidator(normal_form)] = Field(
         default_factory=dict,
         description="level -> settings instead of the fabric's (--set fabric.LEVEL.KEY=VALUE)",
     )
@@ -247,11 +241,6 @@ class Scenario(_Explained):
             raise ValueError("expected trace, batch or poisson:JOBS_PER_HOUR (above 0)")
         return value
 
-    @field_validator("fabric_options")
-    @classmethod
-    def _in_normal_form(cls, value: dict[str, LevelOptions]) -> dict[str, LevelOptions]:
-        return normal_form(value)
-
     @model_validator(mode="after")
     def _one_cluster(self) -> Self:
         """Refuse two descriptions of the cluster, of which one would be ignored."""
@@ -285,7 +274,9 @@ class Scenario(_Explained):
         Sizes are left out where `tree` or `cluster` stands in their place, since no reader shall
         take them for facts. A cluster file also stands in the place of tree and fabric.
         """
-        unused = [name for name, nothing in UNUSED if getattr(self, name) == nothing]
+        fields = type(self).model_fields
+        default = {name: fields[name].get_default(call_default_factory=True) for name in UNUSED}
+        unused = [name for name in UNUSED if getattr(self, name) == default[name]]
         if self.tree is not None or self.cluster is not None:
             unused += SIZES
         if self.cluster is not None:
@@ -307,9 +298,7 @@ def load_scenario(path: Path | None, flags: Mapping[str, Any], sets: Sequence[st
     Raises:
         ConfigError: unreadable file, unknown key or bad value.
     """
-    base: dict[str, Any] = {}
-    if path is not None:
-        base = load_yaml(path, Scenario).model_dump(exclude_unset=True)
+    base = load_yaml(path, Scenario).model_dump(exclude_unset=True) if path else {}
     base |= {key: value for key, value in flags.items() if value is not None}
     for assignment in sets:
         key, equals, text = assignment.partition("=")
@@ -364,7 +353,10 @@ def assign(base: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
     Raises:
         ConfigError: no such setting.
     """
-    value = _in_seconds(key, value)
+    try:
+        value = in_seconds(key, value)
+    except ValueError as cause:
+        raise ConfigError(f"{key}={shortened(value)}: {cause}") from None
     group, _, option = key.partition(".")
     if group in GROUPS and option:
         field = GROUPS[group]
@@ -374,7 +366,7 @@ def assign(base: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
         if not isinstance(options, Mapping):
             raise ConfigError(f"{field} is {shortened(options)}, expected options as KEY: VALUE")
         if group == "fabric":
-            options = _without_other_spelling(options, option)
+            options = without_other_spelling(options, option)
         return {**base, field: _with(options, option, value)}
     groups = {*GROUPS.values()} - {"checkpoint", "parallelism"}  # which are also set as a whole
     known = [name for name in Scenario.model_fields if name not in groups]
@@ -393,32 +385,7 @@ def _options_of(policy: object) -> list[str]:
     from artist.policies.table import POLICIES
 
     name = str(policy).partition("(")[0].strip()
-    entry = next((one for one in POLICIES if one.id == name), None)
-    return [*entry.load().Options.model_fields] if entry else []
-
-
-def _in_seconds(key: str, value: Any) -> Any:
-    """The value of a setting in seconds, if it is a time with its unit.
-
-    Raises:
-        ConfigError: its unit is not known.
-    """
-    try:
-        return in_seconds(value) if is_time(key) else value
-    except ValueError as cause:
-        raise ConfigError(f"{key}={shortened(value)}: {cause}") from None
-
-
-def _without_other_spelling(options: Mapping[str, Any], option: str) -> Mapping[str, Any]:
-    """The options without `bandwidth_gib_per_s` of a level whose `bandwidth` is set now.
-
-    The later of two settings counts, in whichever spelling the earlier one stands.
-    """
-    level, _, key = option.partition(".")
-    settings, other = options.get(level), other_spelling(key)
-    if not isinstance(settings, Mapping) or other not in settings:
-        return options
-    return {**options, level: {key: old for key, old in settings.items() if key != other}}
+    return [key for one in POLICIES if one.id == name for key in one.load().Options.model_fields]
 
 
 def _with(options: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:

@@ -54,6 +54,18 @@ def other_spelling(key: str) -> str | None:
     return next((name for name, one in QUANTITIES.items() if one.own_unit == key), None)
 
 
+def without_other_spelling(options: Mapping[str, Any], option: str) -> Mapping[str, Any]:
+    """The options without `bandwidth_gib_per_s` of a level whose `bandwidth` is set now.
+
+    The later of two settings counts, in whichever spelling the earlier one stands.
+    """
+    level, _, key = option.partition(".")
+    settings, other = options.get(level), other_spelling(key)
+    if not isinstance(settings, Mapping) or other not in settings:
+        return options
+    return {**options, level: {key: old for key, old in settings.items() if key != other}}
+
+
 def read_quantity(value: Any, key: str) -> float:
     """A text such as `100Gbit/s` as a number of the key's base unit (GiB/s, ns or bytes).
 

@@ -59,15 +59,15 @@ def is_time(name: str) -> bool:
     return name.endswith("_s") and not name.endswith(("gpu_s", "per_s"))
 
 
-def in_seconds(value: Any) -> Any:
-    """A time with its unit in seconds: `10min` is 600; a list of them. Any other value as it is.
+def in_seconds(name: str, value: Any) -> Any:
+    """A setting, in seconds if it is a time with its unit: `10min` is 600; or a list of them.
 
     Raises:
-        ValueError: it begins as a number, and its unit is not known.
+        ValueError: a time begins as a number, and its unit is not known.
     """
-    if isinstance(value, list | tuple):
-        return [in_seconds(one) for one in value]
-    if not isinstance(value, str):
+    if is_time(name) and isinstance(value, list | tuple):
+        return [in_seconds(name, one) for one in value]
+    if not is_time(name) or not isinstance(value, str):
         return value
     seconds = seconds_of(value)
     if seconds is None and not (value[:1].isdigit() and math.isnan(as_float(value))):
@@ -124,7 +124,7 @@ class Document(BaseModel):
         name = info.field_name or ""
         if isinstance(value, bool) and name in _numbers(cls):
             raise PydanticCustomError("number_type", "not a number")
-        return in_seconds(value) if is_time(name) else value
+        return in_seconds(name, value)
 
     @classmethod
     def __get_pydantic_json_schema__(

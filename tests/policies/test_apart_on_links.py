@@ -259,8 +259,10 @@ def test_a_table_of_pairs_counts_jobs_and_takes_the_largest_slowdown(tmp_path) -
 # -- the contract ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", [*HOSTS, "dally", "dally-fully-consolidated"])
-@pytest.mark.parametrize("most", [0.0, 0.3])
+@pytest.mark.parametrize(
+    ("name", "most"),
+    [*((name, 0.3) for name in [*HOSTS, "dally-fully-consolidated"]), ("las", 0.0), ("dally", 0.0)],
+)
 def test_policies_that_keep_jobs_apart_keep_the_contract(name: str, most: float) -> None:
     check_policy(lambda: make_policy(name, **LEAST, most_slowdown=most))
 

@@ -130,7 +130,7 @@ def stays(rows: Rows, scale: int = 1, shift: int = 0) -> list[tuple[int, Placeme
 
 
 @pytest.mark.parametrize(("name", "options"), CASES, ids=IDS)
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(
     trace=traces(),
     seed=st.integers(0, 3),
@@ -150,7 +150,7 @@ def test_a_trace_that_begins_later_is_the_same_trace(
 @pytest.mark.parametrize(
     ("name", "options"), [case for case in CASES if case[0] not in SECONDS_OF_THEIR_OWN]
 )
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(trace=traces(), seed=st.integers(0, 3))
 def test_longer_seconds_are_the_same_trace(
     name: str, options: Mapping[str, Any], trace: Trace, seed: int
@@ -176,7 +176,7 @@ def test_longer_seconds_are_the_same_trace(
 
 
 @pytest.mark.parametrize(("name", "options"), CASES, ids=IDS)
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(trace=traces(), cuts=st.lists(st.sampled_from(SIX_TENTHS), min_size=10, max_size=10))
 def test_how_a_job_is_cut_into_iterations_decides_nothing(
     name: str, options: Mapping[str, Any], trace: Trace, cuts: list[tuple[int, float]]
