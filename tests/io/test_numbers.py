@@ -22,7 +22,7 @@ from artist.units import LATENCY_UNITS, quantity
     ("text", "problem"),
     [
         ("racks: true", "1: 'racks' is True, expected a number"),
-        ("restart_s: false", "1: 'restart_s' is False, expected a number"),
+        ("restart_s: false", "1: 'restart_s' is False, expected seconds, or a time such as 10min"),
         ("policy: fifo\nracks: 1:30", "2: '1:30' is no decimal number"),
         ("racks: 010", "1: '010' is no decimal number"),
         ("restart_s: 1:30.5", "1: '1:30.5' is no decimal number"),
