@@ -67,11 +67,17 @@ class GpuScaling:
     def _points(
         self, counts: Sequence[int], asked: PlacedQuestion, goodput: Goodput | None
     ) -> list[ScalingPoint]:
+        """The counts in turn. Speedup is over one GPU that does not communicate.
+
+        That of a model divided along axes is over the first count: its compute time has parts in
+        which stages wait for each other, which one GPU would not have.
+        """
         from artist.cluster.placement_shape import shape, shape_text
         from artist.config import Scenario
         from artist.estimates.query_from_text import on_placement, parse_system
         from artist.estimates.sensitivity import ScalingPoint
         from artist.run import open_backend
+        from artist.workload.division.job_parallelism import says_axes
         from artist.workload.goodput import useful
 
         machines = self.machines_per_rack or Scenario().machines_per_rack
@@ -81,7 +87,8 @@ class GpuScaling:
         )
         workload = workload_of(asked.model, asked.workload, asked.models)
         system, backend = parse_system(list(asked.system)), open_backend(asked.backend)
-        points = []
+        points: list[ScalingPoint] = []
+        divided = asked.model is not None and says_axes(asked.model)
         for gpus in counts:
             text = shape_text(shape(tree, _packed(tree, gpus)), tree.level_names)
             question = on_placement(workload, text, asked.fabric, system, asked.gpus_per_machine)
@@ -97,9 +104,11 @@ class GpuScaling:
                 else useful(goodput, gpus, self.progress, one_machine=one_machine)
             )
             compute_s = estimate.compute_ns / 1e9
-            points.append(
-                ScalingPoint(gpus, text, compute_s, compute_s * estimate.comm_ratio, of_goodput)
-            )
+            comm_s = compute_s * estimate.comm_ratio
+            base = (counts[0], compute_s + comm_s) if divided else (1, compute_s)
+            if divided and points:
+                base = points[0].base_gpus, points[0].base_s
+            points.append(ScalingPoint(gpus, text, compute_s, comm_s, of_goodput, *base))
         return points
 
     def _print(self, points: Sequence[ScalingPoint], asked: PlacedQuestion, workload: str) -> None:
@@ -112,7 +121,9 @@ class GpuScaling:
         if self.format is SweepFormat.JSON:
             print_json({**facts, "fabric_changes": asked.changes, "points": rows})
             return
-        columns = ["GPUs", "placement", "iteration, ms", "communication, ms", "speedup"]
+        over = points[0].base_gpus
+        speedup = "speedup" if over == 1 else f"speedup over {over} GPUs"
+        columns = ["GPUs", "placement", "iteration, ms", "communication, ms", speedup]
         title = f"{workload} on fabric {asked.fabric.name}, one iteration"
         cells = [_cells(point) for point in points]
         if shown:

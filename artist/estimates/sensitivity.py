@@ -116,6 +116,9 @@ class ScalingPoint:
     comm_s: float
     """Exposed communication."""
     useful: Useful | None
+    base_gpus: int
+    base_s: float
+    """The iteration on `base_gpus` GPUs that speedup is over."""
 
     @property
     def iteration_s(self) -> float:
@@ -124,8 +127,8 @@ class ScalingPoint:
 
     @property
     def speedup(self) -> float:
-        """Samples per second over those of one GPU that does not communicate."""
-        return self.gpus * self.compute_s / self.iteration_s
+        """Samples per second over those of the base."""
+        return self.gpus / self.base_gpus * self.base_s / self.iteration_s
 
 
 Ask = Callable[[Fabric, str], Estimate]

@@ -57,7 +57,8 @@ def plot_scaling(points: Sequence[ScalingPoint], workload: str, path: Path) -> N
     figure = new_figure()
     axes = figure.add_subplot()
     gpus = [point.gpus for point in points]
-    axes.loglog(gpus, gpus, "--", color="0.4", linewidth=1, base=2, label="ideal")
+    ideal = [point.gpus / point.base_gpus for point in points]
+    axes.loglog(gpus, ideal, "--", color="0.4", linewidth=1, base=2, label="ideal")
     axes.loglog(gpus, [point.speedup for point in points], "o-", ms=3, label="latency model")
     useful = [(point.gpus, point.useful) for point in points if point.useful is not None]
     if useful:

@@ -116,3 +116,12 @@ def test_options_that_do_not_go_together(
     (tmp_path / "others.yaml").write_text(GOODPUT.replace("resnet18", "vgg16"))
     ran = artist(*ASKED, *more, code=2)
     assert words in ran.stderr
+
+
+def test_a_pipeline_is_not_faster_for_its_own_idle_time(artist) -> None:
+    """Of one microbatch, three of four stages are idle: four GPUs are no faster than one."""
+    asked = ("latency", "--model", "gpt3-xl@pipeline=4,batch=16,microbatches=1", "--gpus", "4,8")
+    rows = json.loads(artist(*asked, "--format", "json").stdout)["points"]
+    assert rows[0]["speedup"] == 1
+    assert rows[1]["speedup"] == 2 * rows[0]["iteration_s"] / rows[1]["iteration_s"]
+    assert "speedup over 4 GPUs" in artist(*asked).stdout
