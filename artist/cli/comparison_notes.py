@@ -229,8 +229,8 @@ def _beaten_oracles(comparison: Comparison, best_variants: Sequence[Best]) -> st
                 hint = f"; --set policy.{key}={value} makes {them} wait for GPUs close together"
             return (
                 f"{listed(beaten)} {know} the {KNOWS} and {have} a longer average JCT than "
-                f"{listed(best.policies)}: here it matters more where jobs run than in which "
-                f"order{hint}."
+                f"{listed(best.policies)}: where jobs run, or on how many GPUs, matters more here "
+                f"than in which order{hint}."
             )
     return ""
 

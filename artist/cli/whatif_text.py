@@ -76,9 +76,12 @@ def _certainty(found: WhatIf, outcome: Outcome, compared: BlockDifference) -> st
     return f"surely {compared.verdict} over {days}, {phases}"
 
 
+_NO_LOSER = "No account or user waits longer on average in every phase of Slurm's cycles"
+
+
 def _who_pays(found: WhatIf, outcome: Outcome) -> str:
     losses = found.losses(outcome)
-    worse = "Nobody waits longer" + ("" if found.finish.all() else " for jobs that finish")
+    worse = _NO_LOSER + ("" if found.finish.all() else " (of jobs that finish)")
     if losses:
         named = listed(
             [f"{x.who} (+{time_text(x.changed_s - x.present_s)})" for x in losses[:_MOST_LOSERS]]
@@ -187,7 +190,7 @@ def page(found: WhatIf, folder: str) -> str:
                 for x in losses
             ]
         else:
-            lines += ["", "Nobody waits longer in every phase."]
+            lines += ["", f"{_NO_LOSER}."]
     lines += ["", "## What this rests on", "", f"- {found.replay.sentence()}"]
     lines += [f"- {sentence}" for sentence in found.assumed]
     lines += [f"- not modelled: {what}" for what in found.replay.not_modelled]

@@ -52,7 +52,9 @@ def test_another_machine_ends_the_wait(tmp_path: Path) -> None:
         "machines=+1: mean wait 0.5 s instead of 23 s, 98 % less; so in 1 of 1 phase of Slurm's "
         "cycles, but 1 day: too few days to say more, which takes 5."
     )
-    assert second.startswith("Nobody waits longer;")
+    assert second.startswith(
+        "No account or user waits longer on average in every phase of Slurm's cycles;"
+    )
     assert third == f"Trust: {one.replay.sentence()}."
     assert third.endswith(" lie in the envelope of 1 phase.")
     assert len(table(one)[2]) <= 12
@@ -119,7 +121,10 @@ def test_jobs_that_a_change_cancels_are_counted_and_in_no_mean(tmp_path: Path) -
     ]  # fmt: skip
     compared = one.compared(cancelling, one.groups()[0])
     assert compared.baseline == compared.other  # that of ben, whom nobody hinders
-    assert answer(one)[1].startswith("Nobody waits longer for jobs that finish;")
+    assert answer(one)[1].startswith(
+        "No account or user waits longer on average in every phase of Slurm's cycles (of jobs that "
+        "finish);"
+    )
     assert answer(one)[2] == (
         "Cancelled per phase: 0 at present and 1 under config.PreemptMode=CANCEL; waits are of the "
         "1 job that finishes in all cases."

@@ -43,7 +43,7 @@ ENDED_WORDS: Mapping[str, str] = {
     "preempted": "it was preempted",
     "cancelled": "it was cancelled",
     "migrated": "it moved",
-    "re-rated": "another speed followed",
+    "re-rated": "its speed or its neighbours changed",
     "held": "it was held",
     "withdrawn": "its GPUs left service",
     "failed": "its GPUs failed",

@@ -242,7 +242,7 @@ class Table:
         values = _floats(self._filled(name, [1] * len(self)).columns[name]) * 1000
         milli = np.rint(values)
         good = (milli >= 1) & (milli <= 1000) & (np.abs(values - milli) < 1e-6)
-        self.require(good, name, "a share from 0.001 to 1, in thousandths")
+        self.require(good, name, "a share from 0.001 to 1, of at most three decimals")
         return milli.astype(np.int64)
 
     def _if_any(
