@@ -77,6 +77,17 @@ def test_a_job_waits_for_what_is_left_of_the_one_that_runs(tmp_path: Path) -> No
     assert one.group == "user, name and limit (11)"
 
 
+def test_a_log_may_have_run_times_as_text_alone(tmp_path: Path) -> None:
+    path = one_machine(tmp_path, [300.0] * 10)
+    plain = asked(path, job="12").jobs[0].starts_s
+    rows = (path / "sacct.txt").read_text().splitlines()
+    ran = ["00:05:00"] * 10 + ["00:00:40", "00:00:00"]
+    lines = [f"{row}|{text}" for row, text in zip(rows, ["Elapsed", *ran], strict=True)]
+    (path / "sacct.txt").write_text("\n".join(lines) + "\n")
+    assert asked(path, job="12").jobs[0].starts_s == plain
+    assert min(plain) >= 260
+
+
 def test_what_ran_so_long_runs_as_long_as_those_that_did(tmp_path: Path) -> None:
     runs = [30.0] * 30 + [200.0] * 3
     (one,) = asked(one_machine(tmp_path, runs), job="35").jobs
@@ -149,6 +160,7 @@ def test_what_waits_at_a_second_of_the_log_starts_in_the_next_one_at_the_earlies
         ({"job": "99"}, "--job '99': "),
         ({"at": "soon"}, "--at 'soon': expected a time"),
         ({"at": "2025-01-01T00:00:00"}, "that the log covers"),
+        ({"at": "2027-01-01T00:00:00"}, "that the log covers"),
         ({"asked": Asked(16, 60.0)}, "16 GPUs"),
     ],
 )

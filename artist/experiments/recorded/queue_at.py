@@ -114,13 +114,13 @@ def moment_in(text: str | None, log: Log) -> float:
     """The Unix time of a moment; the last one of the log if none is given.
 
     Raises:
-        ConfigError: no time, or one before the log.
+        ConfigError: no time, or one before or after the log.
     """
     if text is None:
         return log.last_s
     moment = float(text) if text.isdecimal() else moment_s(text)
     moment = zoned_s(text) if moment is None else moment
-    if moment is None or not log.first_s <= moment:
+    if moment is None or not log.first_s <= moment <= log.last_s:
         raise ConfigError(
             f"--at {shortened(text)}: expected a time as in 2026-11-23T16:09:35 that the log covers"
         )
@@ -149,15 +149,16 @@ def queue_at(
         if states[id_] == _WAITS and record is not first:
             before_s = _moment(records[records.index(record) - 1], "End")
             requeued_s[id_] = at_s if before_s is None else before_s
-        length_s = str(max(1, round(end_s - start_s)))
+        length_s = max(1, round(end_s - start_s))
+        minutes, rest_s = divmod(length_s, 60)
         changed = {
             **record.values,
             "Submit": first.values["Submit"],
             "Start": str(round(start_s)),
             "End": str(round(end_s)),
             "State": "COMPLETED",
-            "ElapsedRaw": length_s,
-            "Elapsed": f"00:00:{int(length_s):02d}" if int(length_s) < 60 else "00:01:00",
+            "ElapsedRaw": str(length_s),
+            "Elapsed": f"{minutes // 60:02d}:{minutes % 60:02d}:{rest_s:02d}",
         }
         if "Eligible" in first.values:
             changed["Eligible"] = first.values["Eligible"]
