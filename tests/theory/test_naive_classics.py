@@ -172,7 +172,7 @@ SHUT_OUT = Case(
 STRICT = {"placement": "pack", "lease_s": 1.0, "preemption": "at-once", "strict": True}
 
 
-@settings(max_examples=500)
+@settings(max_examples=200)
 @example(SHUT_OUT, "sjf", STRICT)
 @given(cases(16, 8), POLICY, OPTIONS)
 def test_every_stay_of_every_job_follows_from_the_rules(case, policy, options) -> None:

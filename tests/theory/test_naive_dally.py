@@ -128,13 +128,13 @@ def test_a_void_wake_up_tunes_no_timer() -> None:
     assert [stay.start for stay in stays[1]] == [3 * naive.SECOND, 7 * naive.SECOND]
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(cases(16, 8), FIXED)
 def test_every_stay_of_every_job_follows_from_the_rule(case, options) -> None:
     assert simulated(case, "dally", options) == expected(case, options)
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(cases(16, 8), TUNED)
 def test_every_stay_follows_from_algorithm_2(case, options) -> None:
     assert simulated(case, "dally", options) == expected_tuned(case, options)

@@ -52,7 +52,7 @@ def expected(case: Case, options: dict[str, Any]) -> list[list[naive.Stay]]:
     return Tiresias(naive_cluster(case), case.jobs, rules, slowdown(case)).run()
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(modelled_cases(16, 8), OPTIONS)
 def test_every_stay_of_every_job_follows_from_the_rule(case, options) -> None:
     assert simulated(case, "tiresias", options) == expected(case, options)

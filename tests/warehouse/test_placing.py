@@ -108,7 +108,7 @@ def excess(seed: int, *sizes: int, **options: float) -> float:
 
 def test_a_few_small_warehouses_end_at_the_optimum() -> None:
     pytest.importorskip("scipy")
-    assert max(excess(seed) for seed in range(1000, 1008)) < 1e-6
+    assert max(excess(seed) for seed in range(1000, 1004)) < 1e-6
 
 
 @pytest.mark.slow
