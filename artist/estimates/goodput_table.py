@@ -114,8 +114,9 @@ def with_goodput(
 
     `kinds` are those of the cluster.
 
-    The compute time of a step becomes the table's. A job for which the trace gives no range runs on
-    1 GPU up to as many as its largest batch feeds. `where(i)` says where job i stands in its file.
+    The compute time of a step becomes the table's. If the trace gives no job a range, a job runs on
+    1 GPU up to as many as its largest batch feeds; else a job without one is rigid. `where(i)` says
+    where job i stands in its file.
 
     Raises:
         ConfigError: a job wants more GPUs than its largest batch feeds, or may get a kind that its
@@ -126,6 +127,7 @@ def with_goodput(
     rows = {canonical_if_known(model): row for model, row in table.models.items()}
     known: dict[tuple[str, tuple[str, ...]], Goodput] = {}
     elastic = list(jobs)
+    ranged = any(not job.gpus_min == job.gpus == job.gpus_max for job in jobs)
     for index, job in enumerate(jobs):
         model = canonical_if_known(job.model)
         if model not in rows:
@@ -147,7 +149,6 @@ def with_goodput(
                 f"{shortened(job.model)} in goodput {shortened(table.name)}, {goodput.batch_max} "
                 f"samples, feeds {goodput.gpus_max}; raise batch_max or want fewer GPUs"
             )
-        ranged = not job.gpus_min == job.gpus == job.gpus_max
         most = job.gpus_max if ranged else gpus
         elastic[index] = replace(
             job,

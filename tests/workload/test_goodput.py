@@ -136,12 +136,14 @@ def test_jobs_of_the_tables_models_become_elastic() -> None:
     jobs = [
         job("a", gpus=2, model="resnet18"),
         job("b", gpus=2, model="vgg16"),
-        job("c", gpus=2, model="resnet18", gpus_min=2, gpus_max=6),
     ]
-    a, b, c = with_goodput(jobs, table, 64, str)
+    a, b = with_goodput(jobs, table, 64, str)
     assert (a.gpus_min, a.gpus, a.gpus_max, a.compute_s) == (1, 2, 64, pytest.approx(0.052))
     assert b is jobs[1]
+    ranged = job("c", gpus=2, model="resnet18", gpus_min=2, gpus_max=6)
+    a, _, c = with_goodput([*jobs, ranged], table, 64, str)
     assert (c.gpus_min, c.gpus_max) == (2, 6)
+    assert (a.gpus_min, a.gpus_max) == (2, 2)  # the trace says which jobs are elastic
     large = job("d", gpus=512, model="resnet18")
     with pytest.raises(ConfigError, match=r"file:1: job 'd' wants 512 GPUs.*feeds 256"):
         with_goodput([large], table, 1024, lambda index: "file:1")
