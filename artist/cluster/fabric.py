@@ -74,6 +74,9 @@ class Uplink(WithUnits):
         description="how connections share the links. "
         + "; ".join(f"{name}: {what}" for name, what in ROUTINGS.items()),
     )
+    queue_pairs: int | None = Field(
+        default=None, ge=1, le=64, description="of a connection, each put on a link (default 1)"
+    )
     eta: Positive | None = Field(
         default=None, le=1, description="share of the capacity that is used while jobs share it"
     )
@@ -91,6 +94,8 @@ class Uplink(WithUnits):
                 "give rate and count, or oversubscription in place of both; with routing, "
                 "oversubscription and count"
             )
+        if self.queue_pairs is not None and self.routing is None:
+            raise ValueError("queue_pairs says nothing without routing; give routing too")
         return self
 
     @model_serializer(mode="wrap")

@@ -35,6 +35,7 @@ UPLINK = {
     "eta": "eta",
     "links": "count",
     "routing": "routing",
+    "queue_pairs": "queue_pairs",
 }
 """Settings of a level's uplink that a scenario changes, and what a fabric file calls them."""
 
@@ -61,6 +62,9 @@ class LevelOptions(WithUnits):
     links: int | None = Field(default=None, ge=1, description="number of these links")
     routing: Routing | None = Field(
         default=None, description="how connections share these links: pooled, ecmp or static"
+    )
+    queue_pairs: int | None = Field(
+        default=None, ge=1, le=64, description="of a connection, each put on one of these links"
     )
 
     @model_validator(mode="wrap")
@@ -114,7 +118,11 @@ def _changed(level: FabricLevel, changes: Mapping[str, Any]) -> dict[str, Any]:
         return changed
     stated = dict(changed["uplink"] or {})
     if "oversubscription" in of_uplink:
-        kept = ("eta", "count", "routing") if "routing" in {**stated, **of_uplink} else ("eta",)
+        kept = (
+            ("eta", "count", "routing", "queue_pairs")
+            if "routing" in {**stated, **of_uplink}
+            else ("eta",)
+        )
         stated = {key: value for key, value in stated.items() if key in kept}
         stated["source"] = "chosen in the scenario"
     elif not stated:

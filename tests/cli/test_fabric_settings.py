@@ -301,6 +301,8 @@ def test_links_that_connections_are_put_on_are_explained(artist) -> None:
     text = artist("explain", "leaf-spine", *sets).stdout
     assert text.startswith("# fabric leaf-spine with rack links 4, rack routing ecmp: ")
     assert "takes one of 4 links: a hash puts each connection on one." in text
+    four = artist("explain", "leaf-spine", *sets, "--set", "fabric.rack.queue_pairs=4").stdout
+    assert "each of 4 queue pairs of a connection out of a rack takes one of 4 links" in four
     assert "takes one of" not in artist("explain", "leaf-spine").stdout
 
 

@@ -71,6 +71,7 @@ def test_a_scenario_says_how_many_links_an_uplink_has_and_how_connections_share_
     [
         (("rack.links=4",), r"fabric.rack.links: .* give fabric.rack.routing=ecmp too"),
         (("rack.routing=ecmp",), r"fabric.rack.routing: .* give fabric.rack.links=4 too"),
+        (("rack.queue_pairs=4",), r"queue_pairs says nothing without routing"),
         (("network.links=4",), r"fabric.network.links: this level states no uplink"),
     ],
 )

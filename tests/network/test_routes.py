@@ -35,12 +35,13 @@ LEFT, RIGHT = {0: 8, 2: 8}, {1: 8, 3: 8}
 RACK_PAIR = (Link("rack", 0, "up", 4 * LINE / GIB), Link("rack", 1, "down", 4 * LINE / GIB))
 
 
-def four_links(routing: str) -> Fabric:
+def four_links(routing: str, queue_pairs: int | None = None) -> Fabric:
     """Racks with four links of `LINE`."""
     loaded = load_fabric("leaf-spine")
     machine, rack, outermost = loaded.levels
     assert rack.uplink is not None
     stated = {"rate_gib_per_s": LINE / GIB, "count": 4, "routing": routing}
+    stated["queue_pairs"] = queue_pairs
     uplink = rack.uplink.model_copy(update={"oversubscription": None, **stated})
     levels = (machine, rack.model_copy(update={"uplink": uplink}), outermost)
     return loaded.model_copy(update={"levels": levels})
@@ -99,6 +100,18 @@ def test_the_fullest_link_is_that_of_balls_in_bins(model: Model, connections: in
     # The maximum of six balls deviates by .77.
     exact = expected_maximum(connections, 4)
     assert total / seeds == pytest.approx(exact, abs=3 * 0.8 / math.sqrt(seeds))
+
+
+@pytest.mark.parametrize("queue_pairs", [2, 3])
+def test_queue_pairs_are_balls_of_their_own(queue_pairs: int) -> None:
+    # Two connections, so two lines' worth on the fullest link at worst.
+    seeds, total = 2000, 0.0
+    for seed in range(seeds):
+        taken = Routes(four_links("ecmp", queue_pairs), seed).enter(0, [way(2)], 1.0)
+        total += 2 * max(links_of(taken).values())
+    exact = expected_maximum(2 * queue_pairs, 4) / queue_pairs
+    assert total / seeds == pytest.approx(exact, abs=3 * 0.8 / queue_pairs / math.sqrt(seeds))
+    assert exact < expected_maximum(2, 4)
 
 
 def test_a_lone_connection_is_as_fast_as_on_pooled_links() -> None:

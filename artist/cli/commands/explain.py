@@ -158,8 +158,10 @@ def _explain_fabric(name: str, sets: Sequence[str]) -> None:
         )
     for level in fabric.levels:
         if level.uplink is not None and level.uplink.routed_links > 1:
+            pairs = level.uplink.queue_pairs or 1
+            who = f"each of {pairs} queue pairs of a" if pairs > 1 else "each"
             print_text(
-                f"Under a model of contention, each connection out of a {level.name} takes one of "
+                f"Under a model of contention, {who} connection out of a {level.name} takes one of "
                 f"{level.uplink.routed_links} links: {ROUTINGS[level.uplink.routing or 'pooled']}."
             )
     for sentence in () if changes else _more_outside(fabric):

@@ -4,8 +4,9 @@
              of the job, the two units and the connection
     static   the link on which jobs send least when the job gets its GPUs. There it stays
 
-A connection is what a pair of GPUs sends on one dimension of a collective. Link k up and link k
-down lead to the same switch outside, so a connection takes k of its source's unit and k of its
+A connection is what a pair of GPUs sends on one dimension of a collective. Its queue pairs
+(NCCL_IB_QPS_PER_CONNECTION) are put on links one by one, and each carries as much. Link k up and
+link k down lead to the same switch outside, so who takes k of its source's unit takes k of its
 target's. Few connections that each send much are what collides (Al-Fares et al., Hedera, NSDI
 2010; Gangidi et al., RDMA over Ethernet for Distributed AI Training, SIGCOMM 2024).
 
@@ -64,7 +65,7 @@ class Routes:
         """Put the connections of a job on links. Its ways are pooled; it sends for `busy_s`."""
         taken: dict[tuple[Link, ...], list[tuple[tuple[Link, ...], float]]] = {}
         for way in of_job:
-            count = max(math.ceil(way.connections - _SAME), 1)
+            count = self._queue_pairs(way) * max(math.ceil(way.connections - _SAME), 1)
             choices = Counter(zip(*self._choices(job, way, count, busy_s), strict=True))
             taken[way.links] = [
                 (self._on(way.links, dict(choice)), times / count)
@@ -84,6 +85,11 @@ class Routes:
         """The job sends no more."""
         for by_job in self._sent.values():
             by_job.pop(job, None)
+
+    def _queue_pairs(self, way: Way) -> int:
+        """Of each connection: the most that a level states which the way leaves."""
+        stated = (self._uplinks[x.level][1] for x in way.links if x.level in self._uplinks)
+        return max((uplink.queue_pairs or 1 for uplink in stated), default=1)
 
     def _choices(
         self, job: int, way: Way, count: int, busy_s: float
