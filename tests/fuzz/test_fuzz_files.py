@@ -24,8 +24,8 @@ def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_hundred_broken_files(empty: Path, kind: str) -> None:
-    cases = 60 if kind.startswith(("run-", "read-")) else 100  # a page is drawn for each
+def test_a_few_broken_files(empty: Path, kind: str) -> None:
+    cases = 60 if kind.startswith(("run-", "read-")) else 40  # few of these can still be used
     assert 0 < campaign(KINDS[kind], empty, cases, seed=0) < cases
 
 
