@@ -287,6 +287,19 @@ def test_a_question_about_a_job_moves_no_connection_of_a_run() -> None:
     assert asked.links.busy({}) == of_run.links.busy({})
 
 
+def test_a_copy_of_a_run_goes_its_own_way() -> None:
+    of_run = rates("mean", on_eight_links("static"))
+    assert isinstance(of_run, ContendedRates)
+    twin = copy.deepcopy(of_run)
+    twin._taken.note(0, 1, {RACK_PAIR: []})
+    assert of_run._taken.at(0, 5) is None
+    assert copy.deepcopy(twin)._taken.at(0, 5) is None
+    routes = Routes(four_links("static"), 0)
+    routes.enter(0, [way()], 1.0)
+    copy.deepcopy(routes).leave(0)
+    assert links_of(routes.enter(1, [way()], 1.0)) == {1: 1}
+
+
 def test_policies_see_uplinks_and_not_their_links() -> None:
     here = on_eight_links("ecmp")
     of_run, pooled = rates("mean", here), rates("mean", network(rack_uplinks=8))

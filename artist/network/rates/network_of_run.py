@@ -61,6 +61,10 @@ class LinksTaken:
     def __init__(self) -> None:
         self._of: dict[int, list[tuple[Tick, Taken]]] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        """A copy of a run goes on, and writes no table of links."""
+        return {"_of": {}}
+
     def note(self, handle: int, since: Tick, taken: Taken) -> None:
         """A job has these links from a tick on."""
         of_job = self._of.setdefault(handle, [])
