@@ -118,7 +118,7 @@ def test_a_scenario_may_name_another_fabric(tmp_path: Path) -> None:
         (HEAD.replace("rack, machine", "rack") + WEST, 3, "the last one must be 'machine'"),
         (HEAD.replace("rack,", "count,") + WEST, 3, "'count' cannot be the name of a level"),
         ("wide: 1\n" + HEAD + WEST, 1, "unknown setting 'wide'"),
-        (HEAD + "- {rack: {count: 4000000, machine: {gpus: 2}}}", 5, "more than 4000000 GPUs"),
+        (HEAD + "- {rack: {count: 4000000, machine: {gpus: 999}}}", 5, "more than 4000000 GPUs"),
     ],
 )
 def test_a_bad_file_is_refused_in_one_sentence_with_its_line(

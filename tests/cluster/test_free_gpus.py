@@ -124,7 +124,7 @@ class AgainstCounting(RuleBasedStateMachine):
 
 TestAgainstCounting = AgainstCounting.TestCase
 TestAgainstCounting.settings = type(TestAgainstCounting.settings)(
-    max_examples=60, stateful_step_count=20, deadline=None, derandomize=True
+    max_examples=30, stateful_step_count=20, deadline=None, derandomize=True
 )
 
 
