@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 from artist.cli.main import application
 from artist.cli.whatif_text import answer, page, table
 from artist.errors import ConfigError
+from artist.experiments.recorded.cluster_changes import added, with_change
 from artist.experiments.recorded.whatif import WhatIf, what_if
 from artist.results.statistics.compare_values import Verdict
 
@@ -58,6 +60,34 @@ def test_another_machine_ends_the_wait(tmp_path: Path) -> None:
     assert third == f"Trust: {one.replay.sentence()}."
     assert third.endswith(" lie in the envelope of 1 phase.")
     assert len(table(one)[2]) <= 12
+
+
+def test_machines_may_be_added_to_a_partition_and_are_named(tmp_path: Path) -> None:
+    changes = (
+        "machines=+1",
+        "partition.main.machines=+1",
+        "partition.main.machines=x2 policy=fifo",
+    )
+    one = found(tmp_path, *changes)
+    names = [re.fullmatch(r"(.*) adds (.*) in (.*)", x) for x in one.assumed[:3]]
+    assert [x and x[1] for x in names] == list(changes)
+    assert one.outcomes[1].waits_s.tolist() == one.outcomes[0].waits_s.tolist()
+    whole = {"name": "x", "nodes": "a[1-2]"}, {"name": "y", "nodes": "b1"}
+    machines = [{"name": name, "gpus": 8} for name in ("a1", "a2", "b1")]
+    document = {
+        "levels": ["rack", "machine"],
+        "tree": [{"name": "r1", "machine": machines[:1]}, {"name": "r2", "machine": machines[1:]}],
+        "slurm": {"machines": [], "partitions": list(whole), "reservations": []},
+    }
+    more = with_change(document, "partition.x.machines", "+2", "here")
+    assert [x["name"] for x in more["tree"][1]["machine"]] == ["a2", "a3", "a4", "b1"]
+    assert [x["nodes"] for x in more["slurm"]["partitions"]] == ["a[1-4]", "b1"]
+    assert added(document, more) == "a[3-4] in x"
+    assert added(document, with_change(document, "machines", "+1", "here")) == "b2 in y"
+    less = with_change(more, "partition.x.machines", "2", "here")
+    assert less == document and added(more, less) == ""
+    with pytest.raises(ConfigError, match="at most 0 can be left out"):
+        with_change(document, "partition.x.machines", "1", "here")
 
 
 def test_gpu_hours_are_those_that_count_until_the_last_job_arrives(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 | key | |
 | --- | --- |
 | `racks`, `machines` | how many; new ones are copies of the last one, in its partitions |
+| `partition.NAME.machines` | the same with the last machine of a partition |
 | `qos.NAME.KEY` | `priority`, `preempt_mode`, `grace_s`, or a limit: `GrpTRES`, `MaxJobsPU` ... |
 | `account.NAME.KEY`, `user.NAME.KEY` | `shares`, or a limit: `GrpTRES`, `MaxJobs` ... |
 | `partition.NAME.KEY` | `priority_tier`, `priority_job_factor`, `preempt_mode`, `grace_s` |
@@ -48,7 +49,7 @@ def with_change(document: Mapping[str, Any], key: str, value: str, where: str) -
     """
     changed = copy.deepcopy(dict(document))
     if key in SIZES:
-        _resize(changed, key, value, where)
+        _resize(changed, units(changed, key.removesuffix("s")), key, value, where)
         return changed
     group, _, rest = key.partition(".")
     slurm = changed["slurm"]
@@ -61,6 +62,13 @@ def with_change(document: Mapping[str, Any], key: str, value: str, where: str) -
         return changed
     kind = {"qos": "qos", "account": "accounts", "partition": "partitions"}[group]
     one = _named(slurm[kind], name, f"{where}: {group}")
+    if sizes_a_partition(key):
+        machines = units(changed, "machine")
+        if one["nodes"] != "ALL":
+            names = set(hosts(one["nodes"], "nodes"))
+            machines = [machine for machine in machines if machine["name"] in names]
+        _resize(changed, machines, "machines", value, where)
+        return changed
     if group == "partition":
         _set(one, what, _PARTITION_KEYS, value, where)
     elif group == "qos":
@@ -68,6 +76,11 @@ def with_change(document: Mapping[str, Any], key: str, value: str, where: str) -
     else:
         _set_or_limit(one, what, ("shares",), ASSOC_LIMITS, value, where)
     return changed
+
+
+def sizes_a_partition(key: str) -> bool:
+    """Whether a change is one of the machines of a partition, which all policies see."""
+    return key.startswith("partition.") and key.endswith(".machines")
 
 
 def _named(things: Sequence[Document], name: str, where: str) -> Document:
@@ -167,42 +180,65 @@ def _as_number(text: str | None) -> float | None:
 # -- machines ----------------------------------------------------------------------------
 
 
-def _resize(document: Document, key: str, value: str, where: str) -> None:
-    """Add copies of the last racks or machines, or leave the last ones out."""
-    levels = document["levels"]
-    level = "rack" if key == "racks" else "machine"
-    if level not in levels:
+def _resize(
+    document: Document, there: Sequence[Document], key: str, value: str, where: str
+) -> None:
+    """Add copies of the last of some racks or machines, or leave the last ones out."""
+    if not there:
         raise ConfigError(
             f"{where}: the cluster has no racks, since topology.txt names no switches; say "
             "machines=+8"
         )
-    siblings = document["tree"]
-    for inner in levels[1 : levels.index(level) + 1]:
-        siblings = siblings[-1][inner]
-    there = units(document, level)
-    now = len(there)
+    last, now = there[-1], len(there)
+    siblings = _siblings(document["tree"], last)
+    mine = [one for one in siblings if one in there]
     wanted = _value(now, value, where)
     if not isinstance(wanted, int) or not 1 <= wanted <= 100 * now:
         raise ConfigError(f"{where}: expected +2 or a number from 1 to {100 * now}")
-    if now - wanted >= len(siblings):
+    if now - wanted >= len(mine):
         raise ConfigError(
-            f"{where}: at most {len(siblings) - 1} can be left out, those of the last unit"
+            f"{where}: at most {len(mine) - 1} can be left out, those of the last unit"
         )
-    last = there[-1]
     taken = {name for one in document["tree"] for name in _names(one)}
+    at = siblings.index(last) + 1
     for _ in range(wanted - now):
         renamed: dict[str, str] = {}
-        siblings.append(_copy(last, taken, renamed))
+        siblings.insert(at, _copy(last, taken, renamed))
+        at += 1
         _join(document["slurm"], renamed)
     if wanted < now:
-        gone = {name for one in siblings[wanted - now :] for name in _names(one)}
-        del siblings[wanted - now :]
-        _leave(document["slurm"], gone, where)
+        gone = mine[wanted - now :]
+        siblings[:] = [one for one in siblings if one not in gone]
+        _leave(document["slurm"], {name for one in gone for name in _names(one)}, where)
+
+
+def _siblings(level: list[Document], unit: Document) -> list[Document]:
+    """The list in which a unit stands; empty if it is not below this one."""
+    if unit in level:
+        return level
+    inner = (value for one in level for value in one.values() if isinstance(value, list))
+    return next((found for some in inner if (found := _siblings(some, unit))), [])
+
+
+def added(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """Which machines one cluster has more than another, and in which partitions, in words."""
+    old = {one["name"] for one in units(before, "machine")}
+    new = [one["name"] for one in units(after, "machine") if one["name"] not in old]
+    if not new:
+        return ""
+    of_all = [
+        one["name"]
+        for one in after["slurm"]["partitions"]
+        if one["nodes"] == "ALL" or new[0] in hosts(one["nodes"], "nodes")
+    ]
+    return f"{host_list(new)} in {', '.join(of_all) or 'no partition'}"
 
 
 def units(document: Mapping[str, Any], level: str) -> list[Document]:
-    """The units of a level, in order."""
+    """The units of a level, in order; none if the cluster lacks it."""
     found = document["tree"]
+    if level not in document["levels"]:
+        return []
     for inner in document["levels"][1 : document["levels"].index(level) + 1]:
         found = [one for unit in found for one in unit[inner]]
     return list(found)

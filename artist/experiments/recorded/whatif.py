@@ -27,7 +27,9 @@ from artist.errors import ArtistError, ConfigError, nearest, shortened
 from artist.experiments.recorded.cluster_changes import (
     GROUPS,
     SIZES,
+    added,
     is_of_cluster,
+    sizes_a_partition,
     units,
     with_change,
 )
@@ -277,11 +279,11 @@ def what_if(
         present=Outcome("present", replay.results),
         outcomes=tuple(
             Outcome(change, _simulated(scenario, change, phases), links)
-            for change, (scenario, links) in zip(changes, changed, strict=True)
+            for change, (scenario, links, _) in zip(changes, changed, strict=True)
         ),
         epoch_s=recording.epoch_s,
         machine_gpus=max(one["gpus"] for one in units(recording.document, "machine")),
-        assumed=tuple(_assumed(changed)),
+        assumed=tuple(_assumed(changes, changed)),
     )
     if not found.finish.any():
         raise ConfigError("no job finishes in the present and under every change; ask for fewer")
@@ -290,8 +292,8 @@ def what_if(
 
 def _changed(
     recording: Recording, present: PresentLinks, number: int, change: str
-) -> tuple[Scenario, OtherLinks | None]:
-    """The scenario with a change, and what it does to run times.
+) -> tuple[Scenario, OtherLinks | None, str]:
+    """The scenario with a change, what it does to run times, and which machines it adds.
 
     Raises:
         ConfigError: it cannot be made; names it.
@@ -337,7 +339,7 @@ def _changed(
         write_native((x if links is None else links.job(x) for x in jobs), Path(settings["trace"]))
     if policy != "slurm":
         del settings["policy_options"]
-    return scenario_at(settings, of_scenario, where), links
+    return scenario_at(settings, of_scenario, where), links, added(recording.document, document)
 
 
 def _check(
@@ -350,7 +352,7 @@ def _check(
     """Refuse a cluster that cannot be read, and changes that the policy would not see."""
     before = cluster_from(recording.document, where).file.slurm or SlurmFacts()
     after = cluster_from(document, where).file.slurm or SlurmFacts()
-    of_slurm = [key for key in keys if key.partition(".")[0] in GROUPS]
+    of_slurm = [x for x in keys if x.partition(".")[0] in GROUPS and not sizes_a_partition(x)]
     if policy != "slurm" and of_slurm:
         raise ConfigError(f"{where}: only policy slurm reads {of_slurm[0]}; leave one out")
     try:
@@ -372,19 +374,22 @@ def _simulated(scenario: Scenario, change: str, phases: int) -> tuple[Result, ..
         raise ConfigError(f"--change {shortened(change)}: {cause}") from cause
 
 
-def _assumed(changed: Sequence[tuple[Scenario, OtherLinks | None]]) -> list[str]:
+def _assumed(
+    changes: Sequence[str], changed: Sequence[tuple[Scenario, OtherLinks | None, str]]
+) -> list[str]:
     """What a reader of the outcome should know."""
-    others = [links for _, links in changed if links is not None]
+    others = [links for _, links, _ in changed if links is not None]
     run = "and run as long as they did"
     if others:
         run = "as they did and, but for other links, run as long"
-    found = [f"jobs arrive {run}; users who adapt are not simulated"]
+    machines = [f"{x} adds {new}" for x, (*_, new) in zip(changes, changed, strict=True) if new]
+    found = [*machines, f"jobs arrive {run}; users who adapt are not simulated"]
     for links in others:
         found.append(
             f"{links.words}: communication of each job as if it were alone on the machines that it "
             "had, as long as simulated; GPUs compute as before, and time limits stay"
         )
-    policies = sorted({x.policy for x, _ in changed if x.policy != "slurm"})
+    policies = sorted({x.policy for x, _, _ in changed if x.policy != "slurm"})
     if policies:
         found.append(
             f"{', '.join(policies)}: without partitions, limits, reservations and priorities of "
