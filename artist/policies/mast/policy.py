@@ -58,7 +58,7 @@ from artist.policies.options import FederatedOptions, MastOptions
 from artist.policies.quota.ledger import Ledger, LedgerEntry, queue_table
 from artist.policies.shared.clock import PeriodClock
 from artist.rng import FIRST_DRAWS, Draws
-from artist.units import Tick, seconds, ticks
+from artist.units import Tick, counted, seconds, ticks
 from artist.workload.job import Job
 from artist.workload.tenants import NO_TENANTS, Tenant
 
@@ -198,9 +198,10 @@ class Mast(BasePolicy):
             everywhere = able
             if not able:
                 raise TraceError(
-                    f"job {job.id!r} wants {job.gpus} GPUs of kind {' or '.join(job.gpu_kinds)} in "
-                    "one cluster, and no cluster of one such kind has so many; accept other kinds "
-                    "or want fewer GPUs"
+                    f"job {job.id!r} wants {counted(job.gpus, 'GPU')} of kind "
+                    f"{' or '.join(job.gpu_kinds)} in one cluster, and no cluster of one such kind "
+                    "has so many; give each kind a unit of its own of a level called cluster, or "
+                    "let the job accept other kinds or want fewer GPUs"
                 )
         if view.data is None or not job.tables:
             return everywhere

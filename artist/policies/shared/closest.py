@@ -10,6 +10,7 @@ from artist.cluster.placement import Placement
 from artist.contract import ClusterView
 from artist.errors import TraceError
 from artist.policies.shared.placers import PackPlacer
+from artist.units import counted
 from artist.workload.job import Job
 
 
@@ -42,7 +43,8 @@ def refuse_unplaceable(job: Job, gpus: int, kinds: Sequence[str]) -> None:
         TraceError: names the job and its kinds.
     """
     accepted = job.gpu_kinds or kinds
+    remedy = "accept other kinds or want fewer GPUs" if job.gpu_kinds else "want fewer GPUs"
     raise TraceError(
-        f"job {job.id!r} wants {gpus} GPUs of one kind ({' or '.join(accepted)}), and no such "
-        "kind has so many; accept other kinds or want fewer GPUs"
+        f"job {job.id!r} wants {counted(gpus, 'GPU')} of one kind ({' or '.join(accepted)}), and "
+        f"no such kind has so many; {remedy}"
     )
