@@ -160,7 +160,8 @@ def load_yaml(path: Path, model: type[Model]) -> Model:
     """
     node, data = parse_yaml(read_text(path), str(path))
     if not isinstance(data, dict):
-        raise ConfigError(f"{path}:1: expected a mapping of settings, got {type(data).__name__}")
+        is_now = "the file is empty" if data is None else f"it is {shortened(data)}"
+        raise ConfigError(f"{path}:1: expected a mapping of settings (KEY: VALUE), but {is_now}")
     try:
         return model.model_validate(data)
     except ValidationError as cause:

@@ -302,7 +302,8 @@ def test_a_named_mapping_file_goes_before_the_one_beside_the_trace(own: Path, tm
         ),
         ("columns: [gpus]\n", r":1: 'columns'"),
         ("format: helois\n", "unknown trace format 'helois'"),
-        ("- a\n", "expected a mapping of settings"),
+        ("- a\n", r"expected a mapping of settings .*, but it is \['a'\]"),
+        ("", r"expected a mapping of settings .*, but the file is empty"),
         ("columns: {gpus: 3}\n", r":1: 'columns.gpus'"),
     ],
 )

@@ -122,6 +122,11 @@ class RequestReader:
     def _partition(self, job: Job) -> PartitionMachines:
         partitions = self._machines.partitions
         name = str(job.hints.get("hint_partition") or self._machines.default)
+        if not partitions:
+            raise TraceError(
+                f"job {shortened(job.id)}: hint_partition is {shortened(name)}, and the cluster "
+                "has no partitions at all; print them with scontrol show partitions"
+            )
         if name not in partitions:
             raise TraceError(
                 f"job {shortened(job.id)}: hint_partition is {shortened(name)}, which the "
