@@ -160,6 +160,11 @@ def test_what_a_job_asks_for_must_be_there(hints: dict[str, Any], told: str) -> 
         starts([asked("a", 12, 1, 1, **hints)], partitions=partitions, qos=[{"name": "any"}])
 
 
+def test_a_cluster_without_partitions_is_told_as_that() -> None:
+    with pytest.raises(TraceError, match="is 'night', and the cluster has no partitions at all"):
+        starts([asked("a", 1, 1, 1, partition="night")])
+
+
 def test_fair_tree_visits_the_most_underserved_account_first() -> None:
     accounts = (
         Account(name="big", shares=3, users={"ann": 1, "ben": 1}),

@@ -122,7 +122,7 @@ class RequestReader:
     def _partition(self, job: Job) -> PartitionMachines:
         partitions = self._machines.partitions
         name = str(job.hints.get("hint_partition") or self._machines.default)
-        if not partitions:
+        if name not in partitions and not any(partitions):
             raise TraceError(
                 f"job {shortened(job.id)}: hint_partition is {shortened(name)}, and the cluster "
                 "has no partitions at all; print them with scontrol show partitions"
