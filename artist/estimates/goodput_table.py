@@ -109,14 +109,16 @@ def with_goodput(
     gpus: int,
     where: Callable[[int], str],
     kinds: Collection[str] = (),
+    *,
+    ranged: bool = False,
 ) -> tuple[Job, ...]:
     """Jobs of the table's models as elastic ones, on a cluster of so many GPUs; others as they are.
 
     `kinds` are those of the cluster.
 
-    The compute time of a step becomes the table's. If the trace gives no job a range, a job runs on
-    1 GPU up to as many as its largest batch feeds; else a job without one is rigid. `where(i)` says
-    where job i stands in its file.
+    The compute time of a step becomes the table's. A job without a range runs on 1 GPU up to as
+    many as its largest batch feeds; if the trace gives ranges (`ranged`), it is rigid. `where(i)`
+    says where job i stands in its file.
 
     Raises:
         ConfigError: a job wants more GPUs than its largest batch feeds, or may get a kind that its
@@ -127,7 +129,6 @@ def with_goodput(
     rows = {canonical_if_known(model): row for model, row in table.models.items()}
     known: dict[tuple[str, tuple[str, ...]], Goodput] = {}
     elastic = list(jobs)
-    ranged = any(not job.gpus_min == job.gpus == job.gpus_max for job in jobs)
     for index, job in enumerate(jobs):
         model = canonical_if_known(job.model)
         if model not in rows:
@@ -149,11 +150,12 @@ def with_goodput(
                 f"{shortened(job.model)} in goodput {shortened(table.name)}, {goodput.batch_max} "
                 f"samples, feeds {goodput.gpus_max}; raise batch_max or want fewer GPUs"
             )
-        most = job.gpus_max if ranged else gpus
+        own = ranged or job.is_ranged
+        most = job.gpus_max if own else gpus
         elastic[index] = replace(
             job,
             compute_s=goodput.compute_s(goodput.submitted(job.gpus)),
-            gpus_min=job.gpus_min if ranged else 1,
+            gpus_min=job.gpus_min if own else 1,
             gpus_max=min(most, goodput.gpus_max),
             goodput=goodput,
         )

@@ -264,4 +264,5 @@ def elastic(scenario: Scenario, tree: ClusterTree, trace: Trace) -> Trace:
             f"out{remedy}"
         )
     kinds = tuple(gpus_by_kind(tree))
-    return replace(trace, jobs=with_goodput(trace.jobs, table, tree.gpus, trace.place, kinds))
+    elastic = with_goodput(trace.jobs, table, tree.gpus, trace.place, kinds, ranged=trace.ranged)
+    return replace(trace, jobs=elastic)

@@ -93,6 +93,11 @@ class Job:
         return self.memory_mib / GIB_MIB or None
 
     @property
+    def is_ranged(self) -> bool:
+        """Whether it may run on other numbers of GPUs than it wants."""
+        return not self.gpus_min == self.gpus == self.gpus_max
+
+    @property
     def is_share(self) -> bool:
         """Whether it asks for a share of a GPU, not for whole ones."""
         return self.gpu_milli < GPU_MILLI

@@ -141,7 +141,7 @@ def test_jobs_of_the_tables_models_become_elastic() -> None:
     assert (a.gpus_min, a.gpus, a.gpus_max, a.compute_s) == (1, 2, 64, pytest.approx(0.052))
     assert b is jobs[1]
     ranged = job("c", gpus=2, model="resnet18", gpus_min=2, gpus_max=6)
-    a, _, c = with_goodput([*jobs, ranged], table, 64, str)
+    a, _, c = with_goodput([*jobs, ranged], table, 64, str, ranged=True)
     assert (c.gpus_min, c.gpus_max) == (2, 6)
     assert (a.gpus_min, a.gpus_max) == (2, 2)  # the trace says which jobs are elastic
     large = job("d", gpus=512, model="resnet18")

@@ -52,6 +52,8 @@ def assemble_own(table: Table, format_: OwnFormat, digest: str) -> Trace:
         units=work.units,
         recorded="duration" in format_.required,
         shifted=shifted_words(first_s),
+        ranged=not table.columns.keys().isdisjoint(("gpus_min", "gpus_max"))
+        and any(job.is_ranged for job in jobs),
     )
 
 

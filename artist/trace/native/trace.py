@@ -37,6 +37,8 @@ class Trace:
       say.
     - `recorded`: run times are data of the file; they became iterations x compute time.
     - `steps`: that the file has no iterations, and how run times became steps, in words.
+    - `ranged`: that some job may run on other numbers of GPUs than it wants. Then the trace says
+      which jobs are elastic.
     - `shifted`: that arrivals were Unix times and count from the first job, in words.
     - `dropped`: reasons why rows were left out, with the number of rows.
     """
@@ -57,6 +59,7 @@ class Trace:
     recorded: bool = False
     shifted: str = ""
     steps: str = ""
+    ranged: bool = False
 
     def place(self, index: int) -> str:
         """Where a job stands in its file, as in `week.csv:17`."""

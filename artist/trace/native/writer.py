@@ -68,7 +68,7 @@ _SWF_LOSSES: dict[str, Callable[[Job], bool]] = {
     "names of models (numbered)": lambda job: True,
     "names of users (numbered)": lambda job: bool(job.user),
     "iterations and compute_s (their product is the run time)": lambda job: True,
-    "gpus_min, gpus_max": lambda job: not job.gpus_min == job.gpus == job.gpus_max,
+    "gpus_min, gpus_max": lambda job: job.is_ranged,
     "restart_s": lambda job: job.restart_s > 0,
     "times of checkpoints": lambda job: job.checkpoint_interval_s is not None,
     "tenant, priority": lambda job: job.tenant is not None or job.priority is not None,

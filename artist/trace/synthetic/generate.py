@@ -207,7 +207,8 @@ def _jobs(
 def drawn_trace(name: str, jobs: tuple[Job, ...]) -> Trace:
     """Drawn jobs, in order of arrival, as a trace that has no file."""
     numbers = range(1, len(jobs) + 1)
-    return Trace(name, "synthetic", jobs, digest(jobs), numbers, unit="job")
+    ranged = any(job.is_ranged for job in jobs)
+    return Trace(name, "synthetic", jobs, digest(jobs), numbers, unit="job", ranged=ranged)
 
 
 _MOST_TIMES = 2
