@@ -343,6 +343,19 @@ def test_what_the_model_does_not_know_is_learned_from_earlier_forecasts(tmp_path
     assert [x.starts_s for x in moved.jobs] == [x.starts_s for x in plain.jobs]
 
 
+def test_moments_before_the_first_job_on_gpus_are_left_out(tmp_path: Path) -> None:
+    one_machine(tmp_path, [])
+    start = [row(nth, 10_000 + nth * 110, 10_000 + nth * 110, 10_100 + nth * 110, "ann")
+             for nth in range(2, 8)]  # fmt: skip
+    waits = row(8, 10_900, 10_900, None, "ann") + row(9, 10_950, None, None, "ann")
+    first = row(1, 0, None, 10, "ann").replace("PENDING", "CANCELLED")
+    (tmp_path / "sacct.txt").write_text(HEADER + first + "".join(start) + waits)
+    plain = asked(tmp_path, job="9")
+    assert asked(tmp_path, job="9", earlier=10).jobs == plain.jobs
+    with pytest.raises(ConfigError, match="no job waited at 20 moments"):
+        calibration(tmp_path, tmp_path / "inputs", moments=20, futures=2)
+
+
 def test_the_past_is_checked_until_the_last_submission(tmp_path: Path) -> None:
     path = closed_between(tmp_path / "log", 0.0)
     text = (path / "sacct.txt").read_text()

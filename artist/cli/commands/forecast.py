@@ -209,7 +209,7 @@ def _as_json(found: Forecast) -> dict[str, Any]:
         "at_s": found.at_s,
         "horizon_s": found.horizon_s,
         "futures": found.futures,
-        "moved_by_medians": [finite(x) for x in found.moved],
+        "moved_shares": [finite(x) for x in found.moved],
         "jobs": [
             {
                 "job_id": x.job_id,

@@ -1,13 +1,13 @@
 """When will my job start? Many futures of a recorded Slurm, and what their intervals are worth.
 
-`futures.py` simulates them. How often their intervals held at earlier moments of the same log
-widens those of the present one (`margins.py`).
+`futures.py` simulates them. What intervals at earlier moments of the same log missed moves those of
+the present one (`margins.py`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from artist.errors import ConfigError, did_you_mean, shortened
+from artist.errors import ConfigError, TraceError, did_you_mean, shortened
 from artist.experiments.recorded.futures import ASKED, Asked, Futures
 from artist.experiments.recorded.margins import Earlier, Interval, Margins, share_and_error
 from artist.experiments.recorded.queue_at import Log, QueueAt, moment_in, queue_at, read_log
@@ -86,7 +86,8 @@ class Forecast:
     seen: int
     """Jobs whose run times were learned from."""
     moved: Interval = (0.0, 0.0, 0.0)
-    """By how many medians earlier forecasts move the ends and the median of intervals."""
+    """By how much earlier forecasts move the ends and the median of intervals: shares of the median
+    plus a cycle."""
 
 
 def forecast(
@@ -118,17 +119,27 @@ def forecast(
     watched = [ASKED] if asked else [job] if job else queue.waiting
     found = _forecast(simulated, watched, futures, queue, log, expected_starts(folder))
     checked = list[Earlier]()
-    for at_s in _moments(log.first_s, queue.at_s, earlier):
-        then = queue_at(folder, inputs, log, at_s, keep_names=keep_names)
+    for then in _queues(folder, inputs, log, queue.at_s, earlier if watched else 0, keep_names):
         past = Futures(then, None, horizon_s, seed, keep_names=keep_names)
         checked += _checked(_forecast(past, then.waiting, min(futures, FEW), then, log, ()), log)
     return _moved(found, Margins(checked, queue.at_s))
 
 
-def _moments(first_s: float, last_s: float, count: int) -> list[float]:
-    """Moments spread over a log; its first third is only learned from."""
-    shares = (1 / 3 + (2 / 3) * (nth + 0.5) / count for nth in range(count))
-    return [float(round(first_s + share * (last_s - first_s))) for share in shares]
+def _queues(
+    folder: Path, inputs: Path, log: Log, last_s: float, count: int, keep_names: bool = False
+) -> Iterator[QueueAt]:
+    """The queue at moments spread over a log, whose first third is only learned from.
+
+    Moments before the first job on GPUs are left out.
+    """
+    for nth in range(count):
+        share = 1 / 3 + (2 / 3) * (nth + 0.5) / count
+        at_s = float(round(log.first_s + share * (last_s - log.first_s)))
+        try:
+            queue = queue_at(folder, inputs, log, at_s, keep_names=keep_names)
+        except (ConfigError, TraceError):  # the log itself can be read
+            continue
+        yield queue
 
 
 def _checked(found: Forecast, log: Log) -> list[Earlier]:
@@ -228,8 +239,8 @@ def calibration(
     """
     log, expected = read_log(folder, inputs), expected_starts(folder)
     earlier, drawn, moved = list[Earlier](), list[list[_Check]](), list[list[_Check]]()
-    for at_s in _moments(log.first_s, log.submitted_s, moments):
-        queue = queue_at(folder, inputs, log, at_s)
+    for queue in _queues(folder, inputs, log, log.submitted_s, moments):
+        at_s = queue.at_s
         simulated = Futures(queue, None, horizon_s, seed)
         found = _forecast(simulated, queue.waiting, futures, queue, log, expected)
         checked = _checked(found, log)

@@ -1,9 +1,10 @@
 """Jobs that arrive after the end of a log, drawn from its past.
 
 The past is cut into blocks that end at the moment: days if there are two, so that hours of the day
-stay together, else tenths. One block after the other is drawn (block bootstrap; Künsch, 1989), of
-as many weekends or other days as there are if the log has two weeks. Few blocks tell little of how
-much arrives, so each future weighs them at random (Rubin, *The Bayesian bootstrap*, 1981).
+stay together, else tenths. One block after the other is drawn (block bootstrap; Künsch, 1989). Of
+two weeks and more, days of weekends are drawn for weekends, and others for others. Few blocks tell
+little of how much arrives, so each future weighs them at random (Rubin, *The Bayesian bootstrap*,
+1981).
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Futures know how run times and arrivals vary. They do not know how a cluster differs from its model:
 another order, a night reserved for wide jobs. Earlier forecasts do. So the low end, the median and
 the high end of an interval are moved by the 10th, 50th and 90th percentile of how far starts lay
-from theirs, in medians (split conformal prediction; Romano, Patterson and Candès,
-*Conformalized quantile regression*, 2019). Only what the log told by then counts: a start that has
+from theirs, as shares of the median plus a cycle (split conformal prediction; Romano, Patterson and
+Candès, *Conformalized quantile regression*, 2019). Only what the log told by then counts: a start that has
 not come yet is later than the moment (the product-limit estimator; Kaplan and Meier, 1958).
 
 Nothing moves unless earlier intervals held fewer starts than they should: by two standard errors,
@@ -51,7 +51,8 @@ class Earlier:
 
 
 class Margins:
-    """What forecasts before a moment (Unix time) move an interval by, in medians and a cycle."""
+    """What forecasts before a moment (Unix time) move an interval by: shares of its median plus a
+    cycle."""
 
     def __init__(self, earlier: Sequence[Earlier], at_s: float) -> None:
         self.shares: Interval = (0.0, 0.0, 0.0)
