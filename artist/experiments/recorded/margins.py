@@ -4,8 +4,9 @@ Futures know how run times and arrivals vary. They do not know how a cluster dif
 another order, a night reserved for wide jobs. Earlier forecasts do. So the low end, the median and
 the high end of an interval are moved by the 10th, 50th and 90th percentile of how far starts lay
 from theirs, as shares of the median plus a cycle (split conformal prediction; Romano, Patterson and
-Candès, *Conformalized quantile regression*, 2019). Only what the log told by then counts: a start that has
-not come yet is later than the moment (the product-limit estimator; Kaplan and Meier, 1958).
+Candès, *Conformalized quantile regression*, 2019). Only what the log told by then counts: a start
+that has not come yet is later than the moment (the product-limit estimator; Kaplan and Meier,
+1958).
 
 Nothing moves unless earlier intervals held fewer starts than they should: by two standard errors,
 with moments as what varies, since the jobs of a queue start late together.
