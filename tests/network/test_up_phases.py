@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 from contentions import LINE, curve
+from hypothesis import given
+from hypothesis import strategies as st
 from runs import job, network, rates, run
 from support import intervals, on
 
@@ -15,6 +17,7 @@ from artist.errors import ConfigError
 from artist.network.co_located import CurvedJob, Shared, shared
 from artist.network.demand.up_phases import MeasuredPhase, UpPhases, read_up_phases
 from artist.network.demand.ways import Way
+from artist.network.models.canonical import Model
 from artist.network.models.mean import mean
 from artist.network.models.phase import PhaseModel, fluid
 from artist.policies.cassini.jobs_on_links import JobsOnLinks
@@ -80,13 +83,44 @@ def test_at_half_the_line_rate_two_jobs_fit_on_a_link() -> None:
 
 def test_phases_of_other_rates_carry_bytes_by_rate_and_length() -> None:
     uneven = phases((0.0, 0.2), (0.4, 0.2, 0.5))
-    assert uneven.parts == pytest.approx((2 / 3, 1 / 3))
+    assert uneven.parts(0.3, 1.0) == pytest.approx((2 / 3, 1 / 3))
     # .3 s at the line rate are .4 s at these rates; .2 and .4 of the measured .6 Down come between.
     first, second = uneven.bursts(0.3, 1.0)
     assert first == pytest.approx((0.0, 0.2, 1.0))
     assert second == pytest.approx((0.4, 0.2, 0.5))
     # With more bytes than fit at these rates, the job sends all the time, and faster.
-    assert [x.rate_share for x in uneven.bursts(0.9, 1.0)] == pytest.approx([1.2, 0.6])
+    slow = phases((0.0, 0.2, 0.8), (0.4, 0.2, 0.4))
+    assert slow.rate_shares(0.72, 1.0) == pytest.approx((0.96, 0.48))
+    # The line rate limits the first phase, so the second one sends the rest.
+    assert uneven.rate_shares(0.9, 1.0) == pytest.approx((1.0, 0.8))
+    assert uneven.parts(0.9, 1.0) == pytest.approx((5 / 9, 4 / 9))
+
+
+@given(
+    st.lists(st.tuples(st.floats(0.1, 1.0), st.floats(1e-3, 1.0)), min_size=1, max_size=4),
+    st.floats(0.01, 1.0),
+)
+def test_bytes_are_those_of_the_estimate_and_no_phase_is_above_the_line_rate(
+    each: list[tuple[float, float]], busy_s: float
+) -> None:
+    total = sum(length for length, _ in each)
+    of = UpPhases(
+        (1.0,) + (0.0,) * len(each), tuple(x / total for x, _ in each), tuple(x for _, x in each)
+    )
+    bursts = of.bursts(busy_s, 1.0)
+    assert sum(x.length_s * x.rate_share for x in bursts) == pytest.approx(busy_s)
+    assert max(x.rate_share for x in bursts) <= 1.0
+    by_bandwidth = sorted(zip(of.bandwidths, bursts, strict=True))
+    shares = [x.rate_share for _, x in by_bandwidth]
+    assert shares == sorted(shares)
+
+
+@pytest.mark.parametrize("model", [fluid, PhaseModel()])
+@pytest.mark.parametrize("up", [0.3, 0.7, 0.9, 0.99])
+def test_alone_a_job_with_phases_is_as_fast_as_without(model: Model, up: float) -> None:
+    uneven = phases((0.0, 0.2), (0.4, 0.2, 0.5))
+    (answer,) = shared([sends(uneven, up)], model)
+    assert (answer.iteration_s, answer.alone_s) == pytest.approx((1.0, 1.0))
 
 
 # -- runs --------------------------------------------------------------------------------

@@ -9,7 +9,9 @@ NIC's counters) has the proportions of Up phases and of the gaps between them:
     gap k   = (iteration - Up time) x gap_k / all gaps
 
 So a pattern that was measured on other links or another number of GPUs still sends the bytes of the
-estimate. A model without a pattern sends once, at the end of its iteration.
+estimate. Where they do not fit into the iteration, the job sends all the time, and faster: all
+bandwidths times one factor, each at most the line rate, so that a job alone is as fast as without
+a pattern. A model without a pattern sends once, at the end of its iteration.
 """
 
 from __future__ import annotations
@@ -92,10 +94,10 @@ class UpPhases:
             tuple(phase.bandwidth for phase in phases),
         )
 
-    @property
-    def parts(self) -> tuple[float, ...]:
+    def parts(self, busy_s: float, iteration_s: float) -> tuple[float, ...]:
         """The part of an iteration's bytes in each phase."""
-        every = [x * y for x, y in zip(self.lengths, self.bandwidths, strict=True)]
+        shares = self.rate_shares(busy_s, iteration_s)
+        every = [x * y for x, y in zip(self.lengths, shares, strict=True)]
         total = math.fsum(every)
         return tuple(x / total for x in every)
 
@@ -111,10 +113,20 @@ class UpPhases:
     def rate_shares(self, busy_s: float, iteration_s: float) -> tuple[float, ...]:
         """The share of the line rate in each phase: as measured, if the iteration is long enough.
 
-        Otherwise the job sends all the time, and faster.
+        Otherwise the job sends all the time, and faster; at most at the line rate.
         """
-        faster = self._at_bandwidths_s(busy_s) / self.up_s(busy_s, iteration_s)
-        return tuple(faster * x for x in self.bandwidths)
+        if self._at_bandwidths_s(busy_s) <= iteration_s:
+            return self.bandwidths
+        phases = [*zip(self.lengths, self.bandwidths, strict=True)]
+        mean, faster = busy_s / iteration_s, 1.0
+        # Those above `most` send at the line rate, so the others have the rest of the bytes.
+        for most in sorted(set(self.bandwidths), reverse=True):
+            full = math.fsum(length for length, x in phases if x > most)
+            below = math.fsum(length * x for length, x in phases if x <= most)
+            faster = (mean - full) / below
+            if faster * most <= 1.0:
+                break
+        return tuple(min(faster * x, 1.0) for x in self.bandwidths)
 
     def bursts(self, busy_s: float, iteration_s: float) -> tuple[Burst, ...]:
         """The phases of an iteration."""

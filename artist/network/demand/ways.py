@@ -174,7 +174,7 @@ def _in_phases(job: JobOnLinks, flows: Sequence[Flow], phases: UpPhases) -> Patt
             for share in shares
             for way in job.ways
         )
-        for part, mine in zip(phases.parts, every, strict=True)
+        for part, mine in zip(phases.parts(job.busy_s, job.iteration_s), every, strict=True)
     ]
     *before_s, last_s = phases.gaps_s(job.busy_s, job.iteration_s)
     steps = list(map(Step, before_s, volumes))
