@@ -94,8 +94,8 @@ def prepare(
     files = {**files, **graph_digests(scenario, trace)}
     check_measured(scenario, trace)
     check_gpu_kinds(scenario, tree, policy, trace)
-    check_hosts(scenario, tree, policy, trace)
     in_shares = check_shares(scenario, policy, trace)
+    check_hosts(scenario, tree, policy, trace)
     check_mig(tree, trace)
     trace = elastic(scenario, tree, trace)
     failures = build_failures(scenario, tree, trace)

@@ -177,6 +177,8 @@ def test_columns_let_a_job_wait_for_the_memory_of_a_gpu_and_the_tables_say_so(
         ),
         ("a,0,2,vgg16,9,1,,20\n", {}, r"needs 20 GiB .* its 2 GPUs .* feed 1; correct gpu_me"),
         ("a,0,1,vgg16,9,1,,9\n", {"policy": "themis"}, "themis looks at GPUs only, but job 'a'"),
+        # What no cluster file mends comes first.
+        ("a,0,1,vgg16,9,1,0.5,9\n", {"policy": "themis"}, "themis hands out whole GPUs only"),
     ],
 )
 def test_what_cannot_be_is_refused_in_one_sentence(
