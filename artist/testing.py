@@ -116,7 +116,9 @@ class LevelRates:
         """Less than two jobs want."""
         return 15.0
 
-    def slowdowns(self, job: Job, placement: Placement, moves: Moves) -> Slowdowns:
+    def slowdowns(
+        self, job: Job, placement: Placement, moves: Moves, handle: int | None = None
+    ) -> Slowdowns:
         """Something for each job that meets another one, never the same for long."""
         here = self._uplinks(placement)
         beside = [x for x, where in self._after(moves).items() if here & self._uplinks(where)]

@@ -78,8 +78,13 @@ class SharedLinks(Protocol):
         """How busy uplinks are; 0 for those that are missing. Larger is busier."""
         ...
 
-    def slowdowns(self, job: Job, placement: Placement, moves: Moves) -> Slowdowns:
-        """What a job on these GPUs and those on its links would lose. A lone job loses nothing."""
+    def slowdowns(
+        self, job: Job, placement: Placement, moves: Moves, handle: int | None = None
+    ) -> Slowdowns:
+        """What a job on these GPUs and those on its links would lose. A lone job loses nothing.
+
+        Where a hash puts connections on links, `handle` says on which ones the job would be.
+        """
         ...
 
 
@@ -104,7 +109,9 @@ class NoSharedLinks(PatternsUnknown):
         """Nothing is busy."""
         return {}
 
-    def slowdowns(self, job: Job, placement: Placement, moves: Moves) -> Slowdowns:
+    def slowdowns(
+        self, job: Job, placement: Placement, moves: Moves, handle: int | None = None
+    ) -> Slowdowns:
         """No job is slowed down."""
         return Slowdowns(0.0, {})
 
@@ -125,6 +132,8 @@ class LinksNow:
         """As `SharedLinks.busy`."""
         return self._links.busy({**self._gone, **moves})
 
-    def slowdowns(self, job: Job, placement: Placement, moves: Moves) -> Slowdowns:
+    def slowdowns(
+        self, job: Job, placement: Placement, moves: Moves, handle: int | None = None
+    ) -> Slowdowns:
         """As `SharedLinks.slowdowns`."""
-        return self._links.slowdowns(job, placement, {**self._gone, **moves})
+        return self._links.slowdowns(job, placement, {**self._gone, **moves}, handle)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -13,11 +14,11 @@ from contentions import LINE, curve
 from hypothesis import given
 from hypothesis import strategies as st
 from runs import job, network, rates, renamed, run
-from support import Script, intervals, on, simulator
+from support import Script, intervals, make_policy, on, simulator
 
 from artist.cluster.fabric import Fabric, load_fabric
 from artist.cluster.links import Link
-from artist.contract import Start
+from artist.contract import ClusterView, Decision, Start
 from artist.engine.rows import Rows
 from artist.network.co_located import CurvedJob, shared
 from artist.network.demand.routes import Routes, Taken, outside, routed
@@ -193,9 +194,9 @@ def test_the_link_with_the_least_traffic_is_taken() -> None:
 # -- runs --------------------------------------------------------------------------------
 
 
-def on_eight_links(routing: str, seed: int = 0) -> NetworkOfRun:
-    """Eight links of 1 GiB/s, each of which carries one connection."""
-    here = network(rack_uplinks=8, seed=seed)
+def on_eight_links(routing: str, seed: int = 0, links: int = 8) -> NetworkOfRun:
+    """Eight links, or more, of 1 GiB/s, each of which carries one connection."""
+    here = network(rack_uplinks=links, seed=seed)
     machine, rack, outermost = here.fabric.levels
     assert rack.uplink is not None
     uplink = rack.uplink.model_copy(update={"routing": routing})
@@ -276,15 +277,35 @@ def test_a_link_is_named_by_its_place_in_the_uplink() -> None:
 
 
 def test_a_question_about_a_job_moves_no_connection_of_a_run() -> None:
-    here = on_eight_links("static")
-    jobs = [job("a"), job("b", arrival_s=1.0)]
-    of_run = rates("mean", here)
-    assert isinstance(of_run, ContendedRates)
-    simulation = simulator(here.tree, jobs, of_run)
-    simulation.run(Script({0: [Start(0, on(LEFT))], 1.0: [Start(1, on(RIGHT))]}))
-    asked = copy.deepcopy(of_run)
-    asked.links.slowdowns(job("x"), on({0: 8, 2: 8}), {})
-    assert asked.links.busy({}) == of_run.links.busy({})
+    here, of_run = on_eight_links("static"), rates("mean", on_eight_links("static"))
+    # Four connections each: the second job takes the four links that the first one leaves idle.
+    jobs = [job("a", gpus=8), job("b", gpus=8, arrival_s=1.0)]
+    places = [{0: 4, 2: 4}, {1: 4, 3: 4}]
+
+    class Curious(Script):
+        def decide(self, view: ClusterView) -> Sequence[Decision]:
+            of_run.links.slowdowns(job("x", gpus=8), on(places[1]), {})
+            return super().decide(view)
+
+    answers = {one.arrival_s: [Start(i, on(places[i]))] for i, one in enumerate(jobs)}
+    asked = simulator(here.tree, jobs, of_run).run(Curious(answers))
+    assert asked == run(jobs, places, "mean", here)
+    assert {x.iteration_s / x.alone_iteration_s for x in asked.placements} == {1.0}
+
+
+def test_the_threshold_holds_on_the_links_that_a_job_gets() -> None:
+    # Both cross the uplink of the second rack; some hashes put them on the same links of it.
+    jobs = [job("a", gpus=24, iterations=20_000), job("b", gpus=24, arrival_s=1.0)]
+    together = 0
+    for seed in range(20):
+        here = on_eight_links("ecmp", seed, links=64)
+        policy = make_policy("fifo", most_slowdown=0.1)
+        rows = simulator(here.tree, jobs, rates("mean", here)).run(policy)
+        together += rows.jobs[1].start == rows.jobs[1].job.arrival_s
+        for handle in range(2):
+            took = [x.iteration_s for x in intervals(rows, handle)]
+            assert max(took) <= 1.1 * min(took)
+    assert 0 < together < 20
 
 
 def test_a_copy_of_a_run_goes_its_own_way() -> None:

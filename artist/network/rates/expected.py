@@ -23,8 +23,7 @@ from artist.network.rates.uplinks import Uplinks
 from artist.workload.goodput import Batch
 from artist.workload.job import Job
 
-# The job that is asked about has no handle yet. Those of jobs are 0 and above; the handles of
-# jobs that would move are below this one.
+# The job that is asked about, where its handle has no effect. Those of jobs are 0 and above.
 _ASKED = -1
 
 MOST_ENTERED = 1000
@@ -64,12 +63,16 @@ class ExpectedLinks:
         """What jobs would send in isolation over what the uplink carries, on average."""
         return dict(self._after(moves)[0].busy())
 
-    def slowdowns(self, job: Job, placement: Placement, moves: Moves) -> Slowdowns:
+    def slowdowns(
+        self, job: Job, placement: Placement, moves: Moves, handle: int | None = None
+    ) -> Slowdowns:
         """By `mean`. Equal questions of one instant are answered once."""
-        moved = [(handle, move and (move[0].model, move[1])) for handle, move in moves.items()]
-        key = (job.model, job.compute_s, placement, *moved)
+        moved = [(other, move and (move[0].model, move[1])) for other, move in moves.items()]
+        asked = _ASKED if handle is None or not self._uplinks.routed else handle
+        key = (asked, job.model, job.compute_s, placement, *moved)
         if key not in self._known:
-            self._known[key] = self._slowdowns(job, placement, moves)
+            without = {**moves, asked: None}
+            self._known[key] = self._slowdowns(self._entering(asked, job, placement), without)
         return self._known[key]
 
     def pattern(self, job: Job, placement: Placement, batch: Batch | None = None) -> LinkPattern:
@@ -80,8 +83,7 @@ class ExpectedLinks:
         """Bytes per second in one direction, the nominal ones."""
         return self._uplinks.traffic.capacity(uplink)
 
-    def _slowdowns(self, job: Job, placement: Placement, moves: Moves) -> Slowdowns:
-        asked = self._entering(_ASKED, job, placement)
+    def _slowdowns(self, asked: PlacedJob, moves: Moves) -> Slowdowns:
         if not asked.gpus_in_a_part:
             return Slowdowns(0.0, {})
         uplinks, jobs = self._after(moves, asked)
@@ -92,7 +94,7 @@ class ExpectedLinks:
         slowed = {
             handle: _slowdown(uplinks, jobs[handle], shares[handle]) for handle in sorted(sharers)
         }
-        return Slowdowns(slowed.pop(_ASKED), slowed)
+        return Slowdowns(slowed.pop(asked.handle), slowed)
 
     def _after(self, moves: Moves, *asked: PlacedJob) -> tuple[Uplinks, Mapping[int, PlacedJob]]:
         """The uplinks after some moves, and all jobs by handle."""

@@ -76,7 +76,9 @@ class PairRates(PatternsUnknown):
         """How many jobs cross an uplink. A table of pairs knows no bytes."""
         return {uplink: float(len(jobs)) for uplink, jobs in self._after(moves).items()}
 
-    def slowdowns(self, job: Job, placement: Placement, moves: Moves) -> Slowdowns:
+    def slowdowns(
+        self, job: Job, placement: Placement, moves: Moves, handle: int | None = None
+    ) -> Slowdowns:
         """The largest slowdown of the job next to any other, and of each other next to any."""
         after = self._after(moves)
         here = crossed(self._tree, self._levels, placement)

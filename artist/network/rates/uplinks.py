@@ -62,9 +62,14 @@ class Uplinks:
             yield from (placed.looked, placed.curved, placed.lone, placed.lone_shares)
             yield from (placed.placement, placed.alone, placed.taken)
 
+    @property
+    def routed(self) -> bool:
+        """Whether any level puts connections on links one by one."""
+        return self._routes.routed
+
     def enter(self, placed: PlacedJob, taken: Taken | None = None) -> None:
         """A job gets its GPUs; `taken` are the links that its connections are on already."""
-        if self._routes.routed:
+        if self.routed:
             self._put_on_links(placed, taken)
         self._enter(placed)
 
@@ -91,7 +96,7 @@ class Uplinks:
         # Policies ask this for each placement that they consider. So only the jobs of uplinks that
         # change are copied; the other uplinks are shared with the copy.
         twin = copy.copy(self)
-        if self._routes.routed:
+        if self.routed:
             twin._routes = self._routes.without([placed.handle for placed in gone])
             for placed in come:
                 twin._put_on_links(placed)

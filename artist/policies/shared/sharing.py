@@ -79,7 +79,7 @@ class Sharing:
         """What a job would lose on these GPUs after the decisions so far, and what others would."""
         job = self._view.waiting.get(handle) or self._view.running[handle]
         moves = {**self._moves(), handle: None}
-        return self._view.links.slowdowns(job.job, placement, moves)
+        return self._view.links.slowdowns(job.job, placement, moves, handle)
 
     def permitted(self, handle: int, placement: Placement | None) -> Placement | None:
         """The placement if `permits` says so, else None."""
