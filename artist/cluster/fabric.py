@@ -51,6 +51,10 @@ ROUTINGS: dict[Routing, str] = {
 }
 """How connections share parallel links."""
 
+MOST_LINKS = 1024
+"""Of a unit, on which connections are put one by one. The largest switch chip, Broadcom's Tomahawk
+6 with 102.4 Tbit/s, has 1,024 lanes of 100 Gbit/s for all its ports."""
+
 
 class Uplink(WithUnits):
     """The physical links from one unit of a level to its parent.
@@ -94,8 +98,15 @@ class Uplink(WithUnits):
                 "give rate and count, or oversubscription in place of both; with routing, "
                 "oversubscription and count"
             )
-        if self.queue_pairs is not None and self.routing is None:
-            raise ValueError("queue_pairs says nothing without routing; give routing too")
+        if self.queue_pairs is not None and self.routing in (None, "pooled"):
+            raise ValueError(
+                "queue_pairs says nothing without routing; give routing ecmp or static too"
+            )
+        if self.routed_links > MOST_LINKS:
+            raise ValueError(
+                f"{self.routed_links} links with routing {self.routing}, expected at most "
+                f"{MOST_LINKS}; give fewer links, or routing pooled"
+            )
         return self
 
     @model_serializer(mode="wrap")

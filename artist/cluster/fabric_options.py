@@ -138,6 +138,7 @@ def _changed(level: FabricLevel, changes: Mapping[str, Any]) -> dict[str, Any]:
             f"fabric.{level.name}.{has}: beside an oversubscription, the number of links and their "
             f"routing go together; give fabric.{level.name}.{lacks} too"
         )
+    validate(uplink, Uplink, f"fabric.{level.name}")
     return changed | {"uplink": uplink}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from typing import Any
 
 import pytest
 import yaml
@@ -78,6 +79,27 @@ def test_a_scenario_says_how_many_links_an_uplink_has_and_how_connections_share_
 def test_links_and_routing_go_together(sets: tuple[str, ...], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         changed(*sets)
+
+
+@pytest.mark.parametrize("fabric", ["dally2025", "h100-quantum2-spectrum4"])
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"queue_pairs": 4}, "queue_pairs says nothing without routing"),
+        ({"links": 4, "routing": "pooled", "queue_pairs": 4}, "give routing ecmp or static too"),
+        ({"links": 1025, "routing": "ecmp"}, "1025 links with routing ecmp, .* at most 1024"),
+    ],
+)
+def test_links_are_refused_whether_or_not_a_fabric_states_rates(
+    fabric: str, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=rf"^fabric\.rack.*{message}"):
+        with_options(load_fabric(fabric), {"rack": LevelOptions(**options)})
+
+
+def test_only_routed_links_have_a_limit() -> None:
+    assert uplink_of(changed("rack.links=1024", "rack.routing=ecmp"))[1] == 1024
+    assert uplink_of(changed("rack.links=2000", "rack.routing=pooled"))[1] == 2000
 
 
 def test_a_routed_link_carries_one_flow() -> None:

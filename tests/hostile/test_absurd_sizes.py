@@ -20,6 +20,11 @@ LATENCY = ("latency", "--model", "resnet50", "--topology", "Ring", "--bandwidth"
         (("sim", "--racks", "1", "--gpus-per-machine", BILLION), 2, "at most 4000000"),
         (("sim", "--set", f"tree=[[[{BILLION}]]]"), 2, "at most 4000000"),
         (("sim", "--jobs", BILLION), 2, "500 jobs"),
+        (
+            ("sim", "--set", "fabric.rack.routing=static", "--set", "fabric.rack.links=1000000",
+             "--set", "fabric.rack.oversubscription=2"),
+            2, "1000000 links with routing static, expected at most 1024",
+        ),
         (("sim", "--set", "policy.lease_s=1e300"), 2, "at most 4e+09"),
         (("sim", "--set", "policy.lease_s=1.0e-6"), 2, "expected at least 0.001"),
         (("sim", "--policy", "gandiva", "--set", "policy.quantum_s=1.0e-6"), 2, "at least 0.001"),
