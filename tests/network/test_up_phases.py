@@ -179,6 +179,10 @@ def test_cassini_sees_the_phases_on_its_circle(patterns: str) -> None:
         ({"vgg11": "[{start: 0.9, length: 0.2}]"}, "a phase ends at 1.1 of the iteration"),
         ({"vgg11": "[{start: 0, length: 0.5}, {start: 0.4, length: 0.1}]"}, "at most 0.4, where"),
         ({"vgg11": "[{start: 0, length: 0.5, demand: 1}]"}, "demand"),
+        (
+            {"vgg-11": "[{start: 0, length: 0.5}]", "vgg11": "[{start: 0.5, length: 0.5}]"},
+            "'vgg-11' and 'vgg11' are one model; keep the phases of one",
+        ),
     ],
 )
 def test_a_mistake_in_a_file_of_phases_is_found(
@@ -191,3 +195,5 @@ def test_a_mistake_in_a_file_of_phases_is_found(
         read_up_phases(str(file))
     with pytest.raises(ConfigError, match="no such file"):
         read_up_phases(str(tmp_path / "none.yaml"))
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read_up_phases(str(tmp_path))

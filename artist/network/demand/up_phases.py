@@ -26,7 +26,7 @@ from pydantic import Field, model_validator
 
 from artist.errors import ConfigError, shortened
 from artist.io.documents import Document, load_yaml
-from artist.io.reading import is_file
+from artist.io.reading import exists, is_file
 
 ROUNDING = 1e-6
 """By how much phases may overlap, or end after the iteration: figures are read off plots."""
@@ -147,14 +147,22 @@ def read_up_phases(file: str) -> dict[str, UpPhases]:
     """The Up phases of a file, by model.
 
     Raises:
-        ConfigError: there is no such file, it is none of Up phases, or it names an unknown model.
+        ConfigError: there is no such file, it is none of Up phases, or it names an unknown model or
+            one model twice.
     """
     from artist.workload.models import canonical
 
-    if not is_file(Path(file)):
+    if not exists(Path(file)):
         raise ConfigError(f"up_phases_file={shortened(file)}: no such file")
     read = load_yaml(Path(file), MeasuredPatterns)
-    return {
-        model if is_file(Path(model)) else canonical(model): UpPhases.of(phases)
-        for model, phases in read.models.items()
-    }
+    by_model: dict[str, UpPhases] = {}
+    spelled: dict[str, str] = {}
+    for spelling, phases in read.models.items():
+        model = spelling if is_file(Path(spelling)) else canonical(spelling)
+        if model in by_model:
+            raise ConfigError(
+                f"up_phases_file={shortened(file)}: {shortened(spelled[model])} and "
+                f"{shortened(spelling)} are one model; keep the phases of one"
+            )
+        by_model[model], spelled[model] = UpPhases.of(phases), spelling
+    return by_model
