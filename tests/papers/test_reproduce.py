@@ -12,6 +12,7 @@ from pathlib import Path
 import forked
 import pytest
 
+from artist.cli.commands.reproduce import _print
 from artist.errors import ConfigError
 from artist.experiments.experiment import runs
 from artist.papers.comparing import Judged, claim_rows, judge, latency_rows, value_rows
@@ -180,6 +181,16 @@ def test_a_figure_from_runs_to_files(tmp_path: Path) -> None:
         check_out([SMALL], out, overwrite=False)
     check_out([SMALL], out, overwrite=True)
     check_out([ITEMS["figure 1"]], out, overwrite=False)
+
+
+def test_what_is_printed_names_the_world_and_no_interval_that_is_not_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = reproduce(TINY, SMALL, tmp_path, [], seeds=1, workers=1)
+    _print(DALLY, made, 1)
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Ours is a difference of too few replicates to tell;" in shown
+    assert "The world: fabric dally2025, imitates" in shown
 
 
 def test_runs_are_shared_between_figures_and_calls(tmp_path: Path) -> None:

@@ -166,7 +166,10 @@ def _seeds(count: int) -> str:
 
 def _print(paper: Paper, made: Reproduced, seeds: int) -> None:
     """Print our values, the comparison with the paper, and the files written."""
+    from artist.config import Scenario
     from artist.papers.reproduce import PERMUTATION
+    from artist.results.statistics.compare_values import LEAST_REPLICATES
+    from artist.run.world import world
 
     item = made.item
     how = f"; {_seeds(seeds)}, permutation {PERMUTATION}" if item.runs else ""
@@ -179,14 +182,23 @@ def _print(paper: Paper, made: Reproduced, seeds: int) -> None:
     elif not made.failures:
         print_text(f"The paper gives no numbers for {item.id}: compare by eye.")
     if item.claims:
+        interval = (
+            "with its 95 % interval"
+            if seeds >= LEAST_REPLICATES
+            else "of too few replicates to tell"
+        )
         print_text(
-            "Ours is a difference with its 95 % interval; ours / paper is our ratio (1 + the "
-            "difference) over that of the paper, at the nearest end of its range."
+            f"Ours is a difference {interval}; ours / paper is our ratio (1 + the difference) over "
+            "that of the paper, at the nearest end of its range."
         )
     if item.runs:
         print_text(
             f"Our jobs are drawn in the paper's proportions (trace {item.trace}); the paper's own "
             "jobs do not ship."
+        )
+        print_text(
+            f"The world: {world(Scenario(**paper.base))}. artist compare --across repeats a "
+            "comparison in others."
         )
     if item.note:
         print_text(item.note)
