@@ -18,7 +18,7 @@ from pydantic import Field, model_validator
 from artist.errors import ConfigError, shortened
 from artist.io.documents import Document, load_yaml
 from artist.workload.goodput import Goodput
-from artist.workload.job import Job
+from artist.workload.job import Job, is_ranged
 
 _Samples = Annotated[int, Field(ge=1, le=1_000_000_000)]
 _Alpha = Annotated[float, Field(ge=1e-8, le=1e6)]
@@ -150,7 +150,7 @@ def with_goodput(
                 f"{shortened(job.model)} in goodput {shortened(table.name)}, {goodput.batch_max} "
                 f"samples, feeds {goodput.gpus_max}; raise batch_max or want fewer GPUs"
             )
-        own = ranged or job.is_ranged
+        own = ranged or is_ranged(job)
         most = job.gpus_max if own else gpus
         elastic[index] = replace(
             job,

@@ -93,11 +93,6 @@ class Job:
         return self.memory_mib / GIB_MIB or None
 
     @property
-    def is_ranged(self) -> bool:
-        """Whether it may run on other numbers of GPUs than it wants."""
-        return not self.gpus_min == self.gpus == self.gpus_max
-
-    @property
     def is_share(self) -> bool:
         """Whether it asks for a share of a GPU, not for whole ones."""
         return self.gpu_milli < GPU_MILLI
@@ -116,3 +111,8 @@ class Job:
     def ideal_s(self) -> float:
         """Run time without waiting or communication, in seconds."""
         return self.iterations * self.compute_s
+
+
+def is_ranged(job: Job) -> bool:
+    """Whether a job may run on other numbers of GPUs than it wants."""
+    return not job.gpus_min == job.gpus == job.gpus_max

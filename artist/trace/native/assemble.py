@@ -26,7 +26,7 @@ from artist.units import (
     MOST_GIB,
     TICKS_PER_S,
 )
-from artist.workload.job import LOWEST_PRIORITY, Job
+from artist.workload.job import LOWEST_PRIORITY, Job, is_ranged
 
 _BLOCK = 65_536
 
@@ -53,7 +53,7 @@ def assemble_own(table: Table, format_: OwnFormat, digest: str) -> Trace:
         recorded="duration" in format_.required,
         shifted=shifted_words(first_s),
         ranged=not table.columns.keys().isdisjoint(("gpus_min", "gpus_max"))
-        and any(job.is_ranged for job in jobs),
+        and any(is_ranged(job) for job in jobs),
     )
 
 

@@ -18,7 +18,7 @@ from artist.io.writing import whole_file, write_whole
 from artist.registry import UnknownNameError
 from artist.trace.native.trace import Trace, content_digest
 from artist.units import counted
-from artist.workload.job import Job
+from artist.workload.job import Job, is_ranged
 
 _TYPES = {
     "job_id": str, "arrival_s": float, "gpus": int, "model": str, "iterations": int,
@@ -68,7 +68,7 @@ _SWF_LOSSES: dict[str, Callable[[Job], bool]] = {
     "names of models (numbered)": lambda job: True,
     "names of users (numbered)": lambda job: bool(job.user),
     "iterations and compute_s (their product is the run time)": lambda job: True,
-    "gpus_min, gpus_max": lambda job: job.is_ranged,
+    "gpus_min, gpus_max": is_ranged,
     "restart_s": lambda job: job.restart_s > 0,
     "times of checkpoints": lambda job: job.checkpoint_interval_s is not None,
     "tenant, priority": lambda job: job.tenant is not None or job.priority is not None,

@@ -31,7 +31,7 @@ from artist.trace.native.trace import Trace
 from artist.trace.native.writer import digest
 from artist.trace.synthetic.families import BATCH, COMPUTE_S, Cell, Floats, WorkloadFamily
 from artist.units import MAX_TIME_S
-from artist.workload.job import Job
+from artist.workload.job import Job, is_ranged
 
 Indices = npt.NDArray[np.int64]
 
@@ -207,7 +207,7 @@ def _jobs(
 def drawn_trace(name: str, jobs: tuple[Job, ...]) -> Trace:
     """Drawn jobs, in order of arrival, as a trace that has no file."""
     numbers = range(1, len(jobs) + 1)
-    ranged = any(job.is_ranged for job in jobs)
+    ranged = any(is_ranged(job) for job in jobs)
     return Trace(name, "synthetic", jobs, digest(jobs), numbers, unit="job", ranged=ranged)
 
 
