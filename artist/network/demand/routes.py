@@ -21,6 +21,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from heapq import heapify, heapreplace
 from typing import TypeAlias
 
 from artist.cluster.fabric import Fabric, Uplink
@@ -118,10 +119,13 @@ class Routes:
         """The link of each of some connections of one rate between two units."""
         every = [[self._one(link, which) for link in pair] for which in range(links)]
         loads = [[math.fsum(self._sent.get(x, {}).values()) for x in one] for one in every]
+        least = [(max(load), sum(load), which) for which, load in enumerate(loads)]
+        heapify(least)
         chosen = []
         for _ in range(count):
-            which = min(range(links), key=lambda x: (max(loads[x]), sum(loads[x]), x))
-            loads[which] = [load + rate for load in loads[which]]
+            which = least[0][2]
+            loads[which] = now = [load + rate for load in loads[which]]
+            heapreplace(least, (max(now), sum(now), which))
             chosen.append(which)
         for which, times in Counter(chosen).items():
             for link in every[which]:
