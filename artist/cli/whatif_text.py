@@ -26,7 +26,10 @@ def answer(found: WhatIf) -> list[str]:
     every = found.groups()[0]
     best = min(found.outcomes, key=lambda one: found.compared(one, every).other)
     among = f" Of {len(found.outcomes)} changes, that is the shortest." * (len(found.outcomes) > 1)
-    first = f"{best.change}: {_change_of_wait(found, best)}.{among}"
+    without = ""
+    if best.results[0].scenario.policy != "slurm":
+        without = " (without Slurm's partitions, limits and priorities)"
+    first = f"{best.change}{without}: {_change_of_wait(found, best)}.{among}"
     trust = f"Trust: {found.replay.sentence()}."
     links = [text for one in found.outcomes for text in _on_links(one)]
     return [first, _who_pays(found, best), *links, *_cancelled(found), trust]
