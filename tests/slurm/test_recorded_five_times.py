@@ -11,6 +11,7 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from artist.experiments.recorded.replay import replay
@@ -20,6 +21,8 @@ pytestmark = pytest.mark.skipif(
     not SESSIONS.is_dir(), reason="the recorded sessions of Slurm are not here"
 )
 PHASES = 5
+Starts = npt.NDArray[np.float64]
+"""In seconds, by job and run."""
 
 
 def recorded(session: str) -> dict[str, list[float]]:
@@ -32,23 +35,31 @@ def recorded(session: str) -> dict[str, list[float]]:
     return starts
 
 
-@pytest.mark.parametrize("session", ["fifo-backfill", "shares", "topology"])
+def _within(starts: Starts, runs: Starts, cycle_s: float) -> npt.NDArray[np.bool_]:
+    """Which starts lie in the envelope of some runs, a cycle wider."""
+    earliest = runs.min(axis=1, keepdims=True) - cycle_s
+    latest = runs.max(axis=1, keepdims=True) + cycle_s
+    return np.asarray((earliest <= starts) & (starts <= latest))
+
+
+# On the busiest cluster, a real run has 79 % of its starts in the envelope of the four others.
+@pytest.mark.parametrize(
+    ("session", "least"), [("fifo-backfill", 0.95), ("shares", 0.95), ("topology", 0.8)]
+)
 def test_starts_are_as_near_to_real_runs_as_these_to_each_other(
-    session: str, tmp_path: Path
+    session: str, least: float, tmp_path: Path
 ) -> None:
     found = replay(SESSIONS / session, tmp_path, keep_names=True, phases=PHASES)
     runs = recorded(session)
     first_s = min(found.result.tables["jobs"]["arrival_s"])
     real = np.array([runs[x.job_id] for x in found.starts])
     simulated = np.array([x.phases_s for x in found.starts]) - first_s
+    assert np.mean(_within(simulated, real, found.cycle_s)) >= least
     inside, real_inside = [], []
     for left_out in range(5):
         others = np.delete(real, left_out, axis=1)
-        earliest = others.min(axis=1, keepdims=True) - found.cycle_s
-        latest = others.max(axis=1, keepdims=True) + found.cycle_s
-        inside.append(np.mean((earliest <= simulated) & (simulated <= latest)))
-        own = real[:, [left_out]]
-        real_inside.append(np.mean((earliest <= own) & (own <= latest)))
+        inside.append(np.mean(_within(simulated, others, found.cycle_s)))
+        real_inside.append(np.mean(_within(real[:, [left_out]], others, found.cycle_s)))
     apart = np.mean([np.abs(real[:, i] - real[:, j]) for i, j in combinations(range(5), 2)])
     off = np.mean(np.abs(simulated[:, :, None] - real[:, None, :]))
     # What is left is chance: a fifth real run lies no more often between four others.

@@ -65,17 +65,17 @@ class Profile:
         ticks, free = self._ticks, self._free
         totals = list(accumulate(map(self._totals.__getitem__, ticks), initial=free.total))[1:]
         known = 0  # the changes of so many ticks are in `free`
-        low = 0  # the next tick at which too few GPUs are free
+        next_low = 0  # the next tick at which too few GPUs are free
         for index, start in enumerate(ticks):
             if before is not None and start >= before:
                 break
             total = totals[index]
             if total < gpus:
                 continue
-            if low <= index:
+            if next_low <= index:
                 later = range(index + 1, len(ticks))
-                low = next((x for x in later if totals[x] < gpus), len(ticks))
-            if low < len(ticks) and ticks[low] < start + shortest:
+                next_low = next((x for x in later if totals[x] < gpus), len(ticks))
+            if next_low < len(ticks) and ticks[next_low] < start + shortest:
                 continue
             free = _changed(free, self._changes_of(ticks[known : index + 1]))
             known = index + 1

@@ -11,7 +11,7 @@ from artist.cluster.free_gpus import FreeGpus, Unit
 from artist.cluster.placement import Placement
 from artist.contract import ClusterView, JobView
 from artist.policies.elastic.rounds import pool_of
-from artist.policies.shared.packing import pack_in_unit, widest_level
+from artist.policies.shared.packing import fill_machines, widest_level
 
 
 def emptiest(free: FreeGpus, gpus: int) -> Placement | None:
@@ -24,14 +24,8 @@ def emptiest(free: FreeGpus, gpus: int) -> Placement | None:
     if not free.fits_one(level, gpus):
         return None
     inside = None if level == tree.root else Unit(level, next(free.at_least(level, gpus)))
-    taken: dict[int, int] = {}
-    for unit in sorted(free.at_least(machine, 1, inside), key=lambda unit: -free.of(machine, unit)):
-        share = min(gpus, free.of(machine, unit))
-        taken |= pack_in_unit(free, machine, unit, share)
-        gpus -= share
-        if not gpus:
-            break
-    return Placement.of(taken)
+    machines = free.at_least(machine, 1, inside)
+    return fill_machines(free, sorted(machines, key=lambda unit: -free.of(machine, unit)), gpus)
 
 
 def on_emptiest(

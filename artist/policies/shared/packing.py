@@ -9,6 +9,8 @@ visiting order.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from artist.cluster.free_gpus import FreeGpus, Unit
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
@@ -49,6 +51,22 @@ def pack_in_unit(free: FreeGpus, level: int, unit: int, gpus: int) -> dict[int, 
     taken: dict[int, int] = {}
     _fill(free, level, unit, gpus, taken)
     return taken
+
+
+def fill_machines(free: FreeGpus, machines: Iterable[int], gpus: int) -> Placement:
+    """All free GPUs of one machine after the other; packed inside the last one.
+
+    The machines have at least `gpus` free GPUs together.
+    """
+    taken: dict[int, int] = {}
+    machine = free.tree.machine
+    for unit in machines:
+        share = min(gpus, free.of(machine, unit))
+        taken |= pack_in_unit(free, machine, unit, share)
+        gpus -= share
+        if not gpus:
+            break
+    return Placement.of(taken)
 
 
 def _fill(free: FreeGpus, level: int, unit: int, gpus: int, taken: dict[int, int]) -> None:

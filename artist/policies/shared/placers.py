@@ -16,7 +16,7 @@ from artist.cluster.free_gpus import FreeGpus, Unit
 from artist.cluster.placement import Placement, tier
 from artist.cluster.tree import ClusterTree
 from artist.contract import ClusterView
-from artist.policies.shared.packing import best_level, pack_in_level, pack_in_unit, widest_level
+from artist.policies.shared.packing import best_level, fill_machines, pack_in_level, widest_level
 from artist.policies.shared.room import Room
 from artist.policies.shared.sharing import Busy, Sharing, nothing_busy, pack_least_contended
 
@@ -112,15 +112,7 @@ class FirstFreePlacer(Placer):
             return None
         if level < free.tree.root:
             inside = Unit(level, next(free.at_least(level, gpus)))
-        taken: dict[int, int] = {}
-        machine = free.tree.machine
-        for unit in free.at_least(machine, 1, inside):
-            share = min(gpus, free.of(machine, unit))
-            taken |= pack_in_unit(free, machine, unit, share)
-            gpus -= share
-            if not gpus:
-                break
-        return Placement.of(taken)
+        return fill_machines(free, free.at_least(free.tree.machine, 1, inside), gpus)
 
 
 class AnyPlacer(FirstFreePlacer):
