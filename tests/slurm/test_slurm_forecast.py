@@ -193,6 +193,14 @@ def test_broken_texts_are_named_with_their_line(
         asked(path)
 
 
+@pytest.mark.parametrize("flag", ["--job", "--gpus", "--at", "--calibrate"])
+def test_what_a_check_does_not_read_is_refused(tmp_path: Path, flag: str) -> None:
+    path = one_machine(tmp_path, [100.0] * 10)
+    arguments = ["forecast", str(path), "--check", "5", flag, "7"]
+    refused = CliRunner().invoke(application(["forecast", "doctor"]), arguments).exception
+    assert str(refused) == f"--check forecasts all of the log without {flag}; leave one out"
+
+
 def test_the_command_prints_the_same_twice(tmp_path: Path) -> None:
     path = one_machine(tmp_path, [50.0, 150.0] * 6)
     arguments = ["forecast", str(path), "--gpus", "8", "--limit", "10min", "--futures", "5"]

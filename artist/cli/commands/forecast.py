@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 _COLUMNS = ("job", "GPUs", "median", "80 % from", "to", "never", "Slurm says", "did")
 
 
+_EARLIER = 10
+"""Moments of `--calibrate`: as many as triple the time that a forecast takes."""
+
+
 def forecast(
     folder: options.SlurmFolder,
     job: Annotated[str | None, typer.Option(help="A job that waits (default: all).")] = None,
@@ -48,13 +52,14 @@ def forecast(
         ),
     ] = None,
     calibrate: Annotated[
-        int,
+        int | None,
         typer.Option(
             metavar="MOMENTS",
             min=0,
-            help="Move intervals by what those of so many earlier moments missed, if they did.",
+            help="Move intervals by what those of so many earlier moments (default 10) missed, if "
+            "they did.",
         ),
-    ] = 10,
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of all draws.")] = 0,
     keep_names: options.KeepNames = False,
     format_: options.FormatOption = Format.TABLE,
@@ -73,6 +78,9 @@ def forecast(
              "--user": user, "--qos": qos}  # fmt: skip
     if gpus is None and (given := [name for name, value in named.items() if value]):
         raise ConfigError(f"{given[0]} is of a job that is not submitted yet; add --gpus")
+    one = {"--job": job, "--gpus": gpus, "--at": at, "--calibrate": calibrate}
+    if check is not None and (unread := [x for x, value in one.items() if value is not None]):
+        raise ConfigError(f"--check forecasts all of the log without {unread[0]}; leave one out")
     horizon_s = None if horizon is None else _seconds("--horizon", horizon, seconds_of)
     with TemporaryDirectory() as inputs:
         if check is not None:
@@ -107,7 +115,7 @@ def forecast(
                 horizon_s=horizon_s,
                 seed=seed,
                 keep_names=keep_names,
-                earlier=calibrate,
+                earlier=_EARLIER if calibrate is None else calibrate,
             )
         except TraceError as cause:
             if asked is None:
