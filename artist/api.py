@@ -23,6 +23,7 @@ from artist.errors import (
 )
 from artist.estimates.cache import open_store
 from artist.estimates.calibration import CalibratedModels, choose_calibration
+from artist.estimates.divided.with_split import with_split
 from artist.estimates.query import Estimate
 from artist.estimates.query_from_text import on_placement, parse_system
 from artist.experiments.comparison.compare import compare
@@ -85,6 +86,7 @@ def latency(
     fabric_options: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
     system: Mapping[str, Any] = MappingProxyType({}),
     gpus_per_machine: int | None = None,
+    split: bool = False,
 ) -> Estimate:
     """One training iteration of a model on a placement such as `8,8/2`, as `artist latency`.
 
@@ -92,7 +94,8 @@ def latency(
     file; `fabric_options` replaces settings of the fabric's levels, e.g. `{"network": {"bandwidth":
     "100Gbit/s"}}`; `system` replaces ASTRA-sim settings, e.g. `{"scheduling_policy": "FIFO"}`;
     `gpus_per_machine` is by default that of the machines that the fabric describes, else 8. The
-    answer is in nanoseconds. Its `comm_ratio` is what a run with the same calibration uses.
+    answer is in nanoseconds. Its `comm_ratio` is what a run with the same calibration uses. With
+    `split`, its `split` says where the time goes (`artist.estimates.iteration_split`).
 
     Raises:
         ConfigError: an unknown name, a bad file, or no placement of that fabric.
@@ -104,5 +107,8 @@ def latency(
     models = CalibratedModels(choose_calibration(calibration, on_fabric))
     machine = run.machine_gpus(on_fabric, gpus_per_machine)
     question = on_placement(models.workload(model), placement, on_fabric, changes, machine)
-    answer = question.answer(run.open_backend(backend))
-    return models.complete(model, question.asked[answer.index].query, answer.estimate)
+    opened = run.open_backend(backend)
+    answer = question.answer(opened)
+    query = question.asked[answer.index].query
+    estimate = models.complete(model, query, answer.estimate)
+    return with_split(opened, query, estimate) if split else estimate

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from artist.cluster.fabric import Fabric
 from artist.estimates.calibration import ModelCalibration
-from artist.estimates.layer_wise import CollectiveTimes, LayerwiseBackend
+from artist.estimates.divided.layer_wise import CollectiveTimes, LayerwiseBackend
 from artist.estimates.query import LatencyBackend
 from artist.estimates.query_from_text import Question, on_placement
 from artist.estimates.shape_queries import as_sent

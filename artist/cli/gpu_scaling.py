@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from artist.cli.latency_sweep import SweepFormat
 from artist.cli.output import note, print_csv, print_json, print_table, print_text
 from artist.cli.query_options import PlacedQuestion, about_models, workload_of
+from artist.cli.split_text import flat_splits, print_splits, split_facts
 from artist.errors import ConfigError, shortened
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ class GpuScaling:
         """
         from artist.cluster.placement_shape import shape, shape_text
         from artist.config import Scenario
+        from artist.estimates.divided.with_split import iteration_split
         from artist.estimates.query_from_text import on_placement, parse_system
         from artist.estimates.sensitivity import ScalingPoint
         from artist.run import open_backend
@@ -94,8 +96,8 @@ class GpuScaling:
             question = on_placement(workload, text, asked.fabric, system, asked.gpus_per_machine)
             answer = question.answer(backend)
             estimate = answer.estimate
+            query = question.asked[answer.index].query
             if asked.model is not None:
-                query = question.asked[answer.index].query
                 estimate = asked.models.complete(asked.model, query, estimate)
             one_machine = gpus <= asked.gpus_per_machine
             of_goodput = (
@@ -108,13 +110,16 @@ class GpuScaling:
             base = (counts[0], compute_s + comm_s) if divided else (1, compute_s)
             if divided and points:
                 base = points[0].base_gpus, points[0].base_s
-            points.append(ScalingPoint(gpus, text, compute_s, comm_s, of_goodput, *base))
+            split = iteration_split(backend, query, estimate)
+            points.append(ScalingPoint(gpus, text, compute_s, comm_s, of_goodput, *base, split))
         return points
 
     def _print(self, points: Sequence[ScalingPoint], asked: PlacedQuestion, workload: str) -> None:
         shown = self.goodput is not None
         rows = _rows_of_goodput(points) if shown else [_row(point) for point in points]
         if self.format is SweepFormat.CSV:
+            if not shown:
+                rows = flat_splits(rows)
             print_csv(list(rows[0]), [list(row.values()) for row in rows])
             return
         facts = {"model": workload, "fabric": asked.fabric.name, "calibration": asked.models.name}
@@ -132,6 +137,8 @@ class GpuScaling:
             title = f"{workload} by {self.goodput}, one step"
             cells = [_goodput_cells(row) for row in rows]
         print_table(title, columns, cells)
+        if not shown:
+            print_splits([(point.gpus, point.split) for point in points])
         print_text("GPUs lie as close together as an empty cluster allows (placement pack).")
         if shown:
             print_text(
@@ -212,6 +219,7 @@ def _row(point: ScalingPoint) -> dict[str, Any]:
         "compute_s": point.compute_s,
         "comm_s": point.comm_s,
         "speedup": point.speedup,
+        **split_facts(point.split),
     }
 
 

@@ -16,8 +16,8 @@ from artist.cluster.placement_shape import Shape, gpus_of, shape_text
 from artist.errors import BackendError
 from artist.estimates.calibration import with_constant_share
 from artist.estimates.query import Dimension, Estimate, LatencyBackend, LatencyQuery
-from artist.estimates.rank_groups import sizes_of
 from artist.estimates.shape_queries import as_sent, asked_dimensions, counted, query, takes_fastest
+from artist.workload.division.staged import sizes_of
 from artist.workload.layers import Parallelism, Workload, quantised
 
 

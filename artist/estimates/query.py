@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from artist.estimates.iteration_split import IterationSplit
     from artist.workload.layers import Workload
 
 
@@ -119,6 +120,8 @@ class Estimate:
     """The order of ranks of a divided job, innermost axis first."""
     axes: tuple[AxisTraffic, ...] | None = None
     """What the axes of a divided job send; None of other jobs, whose peers fill a dimension."""
+    split: IterationSplit | None = None
+    """Where the time goes; None unless it was asked for (`iteration_split.py`)."""
 
     @property
     def exposed_comm_ns(self) -> int:

@@ -19,6 +19,7 @@ from artist.cluster.fabric import Fabric
 from artist.cluster.fabric_options import LevelOptions, level_of, with_options
 from artist.cluster.with_units import FASTEST_GIB_PER_S, QUANTITIES, other_spelling, read_quantity
 from artist.errors import ConfigError, shortened
+from artist.estimates.iteration_split import IterationSplit
 from artist.estimates.latency_service import EstimateStore
 from artist.estimates.query import Estimate, LatencyBackend, LatencyQuery
 from artist.estimates.query_from_text import Question
@@ -119,6 +120,7 @@ class ScalingPoint:
     base_gpus: int
     base_s: float
     """The iteration on `base_gpus` GPUs that speedup is over."""
+    split: IterationSplit
 
     @property
     def iteration_s(self) -> float:

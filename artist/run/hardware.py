@@ -203,7 +203,7 @@ def open_backend(name: str, fallback: str | None = None) -> LatencyBackend:
         ConfigError: unknown name, or a fallback for a backend that always answers.
         BackendError: its program, engine or image is missing.
     """
-    from artist.estimates.layer_wise import LayerwiseBackend
+    from artist.estimates.divided.layer_wise import LayerwiseBackend
 
     kind, _, argument = name.partition(":")
     if fallback is not None and kind != "recorded":

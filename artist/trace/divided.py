@@ -8,10 +8,10 @@ from dataclasses import replace
 from typing import Literal
 
 from artist.errors import ConfigError, DivisionError, TraceError, shortened
-from artist.estimates.rank_groups import sizes_of
 from artist.trace.native.trace import Trace
 from artist.units import counted
 from artist.workload.division.job_parallelism import JobParallelism, may_be_divided, says_axes
+from artist.workload.division.staged import sizes_of
 from artist.workload.job import Job
 from artist.workload.layers import Workload
 

@@ -58,6 +58,19 @@ def alone_ns(workload: Workload) -> int:
     return max(now)
 
 
+@lru_cache(maxsize=64)
+def stage_compute_ns(workload: Workload) -> list[int]:
+    """For how long a GPU of each stage computes in an iteration."""
+    staged = workload.staged
+    assert staged is not None
+    computed_ns = [0] * staged.axes.pipeline
+    for chunk, units in enumerate(units_of(workload)):
+        for forward in (True, False):
+            pass_ns, _ = _pass_ns(units, forward, recompute=staged.recompute)
+            computed_ns[chunk % staged.axes.pipeline] += staged.microbatches * pass_ns
+    return computed_ns
+
+
 def _before(one: Pass, last_chunk: int) -> Pass | None:
     """The pass whose output a pass needs."""
     if one.forward:

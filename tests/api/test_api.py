@@ -147,6 +147,9 @@ def test_latency_answers_as_the_command(tmp_path: Path) -> None:
     assert ours.finish_ns == theirs["finish_cycles"]
     assert ours.exposed_comm_ns == theirs["exposed_comm_cycles"]
     assert (ours.comm_ratio, ours.source) == (theirs["comm_ratio"], theirs["source"])
+    assert ours.split is None
+    split = artist.latency("resnet50", "8,8/2", system={"scheduling_policy": "FIFO"}, split=True)
+    assert split.split is not None and split.split.parts_ns == theirs["split_ns"]
     with pytest.raises(artist.ConfigError):
         artist.latency("resnet50", "8,8", system={"scheduling": "FIFO"})
 

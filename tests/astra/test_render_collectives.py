@@ -12,7 +12,7 @@ from artist.astra.files.rendered_folder import render_collectives
 from artist.astra.model.analytical import AnalyticalBackend
 from artist.cluster.fabric import load_fabric
 from artist.errors import BackendSettingError
-from artist.estimates.layer_wise import LayerwiseBackend, collective_queries
+from artist.estimates.divided.layer_wise import LayerwiseBackend, collective_queries
 from artist.estimates.query import Estimate, LatencyQuery
 from artist.estimates.query_from_text import on_placement
 from artist.workload.iteration_graph import GraphNode, schedule

@@ -125,3 +125,19 @@ def test_a_pipeline_is_not_faster_for_its_own_idle_time(artist) -> None:
     assert rows[0]["speedup"] == 1
     assert rows[1]["speedup"] == 2 * rows[0]["iteration_s"] / rows[1]["iteration_s"]
     assert "speedup over 4 GPUs" in artist(*asked).stdout
+
+
+def test_every_row_says_where_the_iteration_goes(artist) -> None:
+    asked = ("latency", "--model", "gpt3-xl@tensor=2,pipeline=2,batch=4,microbatches=4")
+    scaled = (*asked, "--gpus", "4,8")
+    rows = json.loads(artist(*scaled, "--format", "json").stdout)["points"]
+    flat = [*csv.DictReader(io.StringIO(artist(*scaled, "--format", "csv").stdout))]
+    for row, cells in zip(rows, flat, strict=True):
+        split = row["split_ns"]
+        assert sum(split.values()) == pytest.approx(1e9 * row["iteration_s"])
+        assert {key: float(cells[f"split_ns.{key}"]) for key in split} == split
+    alone = artist(*asked, "--placement", "8", "--format", "json").stdout
+    assert json.loads(alone)["split_ns"] == rows[1]["split_ns"]
+    table = artist(*scaled).stdout.partition("# where the iterations go, ms\n")[2].splitlines()
+    assert "pipeline bubble\ttensor groups" in table[0]
+    assert [line.split("\t")[0] for line in table[1:3]] == ["4", "8"]

@@ -259,7 +259,9 @@ def test_latency_of_a_placement_and_of_bare_dimensions_agree(artist) -> None:
     assert set(first) == {
         *("finish_cycles", "exposed_comm_cycles", "compute_cycles", "comm_ratio", "iteration_ms"),
         *("constant_share", "calibration", "source", "signature", "asked", "slowest", "wall_s"),
+        *("split_ns", "sent_ns", "hidden_comm_ns"),
     }
+    assert sum(first["split_ns"].values()) == first["finish_cycles"]
 
 
 @pytest.mark.parametrize(
@@ -364,3 +366,22 @@ def test_a_changed_fabric_is_explained_as_it_is_in_force(artist) -> None:
 def test_what_is_no_change_of_a_fabric_is_refused(artist, arguments, words) -> None:
     ran = artist("explain", *arguments, code=2)
     assert words in ran.stderr
+
+
+def test_latency_says_where_the_iteration_goes(artist, tmp_path: Path) -> None:
+    divided = "gpt2@tensor=2,pipeline=2,batch=8,microbatches=4"
+    shown = artist("latency", "--model", divided, "--placement", "8").stdout
+    table = shown.partition("# where the iteration goes\n")[2].splitlines()
+    assert table[0].split("\t")[1:] == ["adds, ms", "share", "sends for, ms"]
+    parts = [line.split("\t") for line in table[1:] if "\t" in line]
+    assert [name for name, *_ in parts] == [
+        "compute", "uneven stages", "pipeline bubble", "tensor groups", "stage to stage",
+        "data parallel",
+    ]  # fmt: skip
+    whole = float(re.search(r"iteration_ms\t(\S+)", shown)[1])
+    assert sum(float(ms) for _, ms, *_ in parts) == pytest.approx(whole, abs=0.003)
+    assert "Computing hides" in shown
+    text = "DATA\n1\nlayer -1 5 NONE 0 5 NONE 0 5 ALLREDUCE 100000 5\n"
+    (tmp_path / "one.txt").write_text(text)
+    of_file = artist("latency", "--workload", "one.txt", "--placement", "8").stdout
+    assert "data parallel\t" in of_file

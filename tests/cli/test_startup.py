@@ -40,7 +40,7 @@ def test_a_run_without_network_loads_nothing_that_it_does_not_need(tmp_path, pol
     told = after(*command, "--backend", "none", "--format", "json", "--out", "run", home=tmp_path)
     assert (tmp_path / "run" / "manifest.json").is_file()
     idle = idle | {"pandas", "jinja2", "matplotlib", "rich", "torch", "diskcache"}
-    idle = idle | {"artist.trace.foreign.assemble", "artist.estimates.layer_wise"}
+    idle = idle | {"artist.trace.foreign.assemble", "artist.estimates.divided.layer_wise"}
     idle = idle | {"artist.network.demand.traffic", "artist.network.models.patterns"}
     idle = idle | {"artist.estimates.cache", "artist.cluster.cluster_file"}
     # NumPy imports it for `np.unique` and `np.percentile` (`results/statistics/sorted_values.py`).

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from artist.astra.model.analytical import AnalyticalBackend
 from artist.cluster.fabric import load_fabric
 from artist.errors import ConfigError, DivisionError
-from artist.estimates.layer_wise import LayerwiseBackend
+from artist.estimates.divided.layer_wise import LayerwiseBackend
+from artist.estimates.divided.rank_groups import Ranks, hops, orders
 from artist.estimates.query import Dimension, Estimate, LatencyQuery, SystemSettings, Topology
 from artist.estimates.query_from_text import on_placement
-from artist.estimates.rank_groups import Ranks, hops, orders
 from artist.workload.division.staged import INNERMOST_FIRST, Axes, Axis, Schedule, Staged
 from artist.workload.graph import play
 from artist.workload.layers import Collective, Layer, Parallelism, Phase, Scope, Workload

@@ -7,8 +7,7 @@ import math
 import pytest
 
 import artist
-from artist.estimates.rank_groups import sizes_of
-from artist.workload.division.staged import Axis
+from artist.workload.division.staged import Axis, sizes_of
 from artist.workload.models import workload
 from studies.llm.study.plan import LAYOUTS, USUAL_LAYOUT
 from studies.llm.study.workloads import GPUS, HARDWARE, KINDS, Kind

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import pytest
 
 from artist.astra.model.analytical import AnalyticalBackend
-from artist.estimates.layer_wise import LayerwiseBackend
+from artist.estimates.divided.layer_wise import LayerwiseBackend
 from artist.estimates.query import Dimension, LatencyQuery, SystemSettings, Topology
 from artist.workload.architectures.transformers import Gpt
 from artist.workload.divide import Plan, divide

@@ -13,7 +13,7 @@ import pytest
 
 from artist.astra.model.analytical import AnalyticalBackend
 from artist.errors import BackendSettingError
-from artist.estimates.layer_wise import LayerwiseBackend
+from artist.estimates.divided.layer_wise import LayerwiseBackend
 from artist.estimates.query import Dimension, Estimate, LatencyQuery, SystemSettings, Topology
 from artist.workload.layers import Collective, Layer, Scope, quantised
 from artist.workload.models import parameters, workload

@@ -1,7 +1,7 @@
 """The folder that `artist render` writes, and whether it may be replaced as a whole.
 
 ASTRA-sim's text format cannot express FSDP, tensor, pipeline and expert parallelism. Their
-iterations are composed of single collectives (`artist.estimates.layer_wise`). ASTRA-sim
+iterations are composed of single collectives (`artist.estimates.divided.layer_wise`). ASTRA-sim
 therefore gets one folder for each different collective:
 
     iteration.csv                 one row per node: what it waits for, its length or its folder
@@ -22,7 +22,7 @@ from pathlib import Path
 from artist.astra.files.dialects import DIALECTS
 from artist.astra.files.render import check, is_trace, render
 from artist.errors import ConfigError
-from artist.estimates.layer_wise import Request, collective_queries
+from artist.estimates.divided.layer_wise import Request, collective_queries
 from artist.estimates.query import LatencyQuery
 from artist.workload.iteration_graph import nodes
 

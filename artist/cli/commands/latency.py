@@ -14,6 +14,7 @@ from artist.cli.co_located_jobs import CoLocatedJobs, ContentionModel, answer_be
 from artist.cli.latency_sweep import NetworkSweep, SweepFormat
 from artist.cli.options import OverwriteFiles
 from artist.cli.output import Format, note, print_facts, print_text
+from artist.cli.split_text import print_split, split_facts
 from artist.default_fabric import MEASURED_FABRIC
 from artist.errors import ConfigError
 
@@ -119,6 +120,7 @@ def latency(
     chosen = NetworkSweep(sweep, points, plot, format_, overwrite)
     if gpus is None:
         chosen.check(len(placements))
+    from artist.estimates.divided.with_split import iteration_split
     from artist.run import machine_gpus, open_backend
 
     if on_fabric is not None and (sweep is not None or gpus is not None or neighbours.texts):
@@ -143,10 +145,12 @@ def latency(
         model, workload, one, on_fabric, columns, system or [], models, gpus_per_machine
     )
     started = time.perf_counter()
-    answer = asked.answer(open_backend(backend))
+    opened = open_backend(backend)
+    answer = asked.answer(opened)
     estimate, counted = answer.estimate, asked.asked[answer.index]
     if model is not None:
         estimate = models.complete(model, counted.query, estimate)
+    split = iteration_split(opened, counted.query, estimate)
     facts = {
         "finish_cycles": estimate.finish_ns,
         "exposed_comm_cycles": estimate.exposed_comm_ns,
@@ -154,6 +158,7 @@ def latency(
         "constant_share": getattr(estimate, "constant_share", 0.0),
         "comm_ratio": estimate.comm_ratio,
         "iteration_ms": estimate.compute_ns * (1 + estimate.comm_ratio) / 1e6,
+        **(split_facts(split) if format_ is SweepFormat.JSON else {}),
         "calibration": models.name,
         **({"fabric_changes": changes} if changes else {}),
         "source": estimate.source,
@@ -164,6 +169,8 @@ def latency(
     }
     title = f"{counted.query.workload.name}, one iteration (1 cycle = 1 ns)"
     print_facts(title, facts, Format(format_))
+    if format_ is SweepFormat.TABLE:
+        print_split(split, estimate.source)
     _say_calibration(format_, model, on_fabric, changes, models, system or [])
 
 

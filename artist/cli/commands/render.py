@@ -65,7 +65,7 @@ def _render_all(asked: Sequence[LabelledQuery], scratch: Path, dialect: str) -> 
     from artist.astra.files.render import render
     from artist.astra.files.rendered_folder import render_collectives
     from artist.errors import DivisionError
-    from artist.estimates.layer_wise import composed
+    from artist.estimates.divided.layer_wise import composed
 
     written: list[str] = []
     refused = 0

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from artist.errors import DivisionError
+
 
 class Schedule(StrEnum):
     """In which order a stage runs the passes of its microbatches.
@@ -126,6 +128,27 @@ class Axes:
         names = ("tensor", "context", "pipeline", "expert")
         shown = [f"{name}={getattr(self, name)}" for name in names if getattr(self, name) > 1]
         return ", ".join(shown) or "one GPU per replica"
+
+
+def sizes_of(axes: Axes, gpus: int) -> dict[Axis, int]:
+    """The size of each axis of a job of so many GPUs.
+
+    Raises:
+        DivisionError: the axes do not multiply to the number of GPUs.
+    """
+    replicas = gpus // axes.of_replica
+    if gpus % axes.of_replica or axes.data not in (None, replicas):
+        data = f", data={axes.data}" if axes.data is not None else ""
+        raise DivisionError(
+            f"{axes.text()}{data} do not multiply to {gpus} GPUs; give the job a multiple of "
+            f"{axes.of_replica * (axes.data or 1)} GPUs or other axes"
+        )
+    return {
+        Axis.TENSOR: axes.tensor,
+        Axis.CONTEXT: axes.context,
+        Axis.DATA: replicas,
+        Axis.PIPELINE: axes.pipeline,
+    }
 
 
 class Sharded(StrEnum):

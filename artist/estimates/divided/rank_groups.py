@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from artist.errors import DivisionError
 from artist.estimates.query import Dimension, Topology
-from artist.workload.division.staged import INNERMOST_FIRST, Axes, Axis
+from artist.workload.division.staged import INNERMOST_FIRST, Axes, Axis, sizes_of
 from artist.workload.layers import Scope
 
 
@@ -179,27 +179,6 @@ def orders(dimensions: tuple[Dimension, ...], axes: Axes) -> list[Ranks]:
         assert refused is not None
         raise refused
     return list(found.values())
-
-
-def sizes_of(axes: Axes, gpus: int) -> dict[Axis, int]:
-    """The size of each axis of a job of so many GPUs.
-
-    Raises:
-        DivisionError: the axes do not multiply to the number of GPUs.
-    """
-    replicas = gpus // axes.of_replica
-    if gpus % axes.of_replica or axes.data not in (None, replicas):
-        data = f", data={axes.data}" if axes.data is not None else ""
-        raise DivisionError(
-            f"{axes.text()}{data} do not multiply to {gpus} GPUs; give the job a multiple of "
-            f"{axes.of_replica * (axes.data or 1)} GPUs or other axes"
-        )
-    return {
-        Axis.TENSOR: axes.tensor,
-        Axis.CONTEXT: axes.context,
-        Axis.DATA: replicas,
-        Axis.PIPELINE: axes.pipeline,
-    }
 
 
 def hops(dimension: Dimension, distance: int) -> int:

@@ -14,11 +14,14 @@ fills and drains computes; it communicates exposed where messages and collective
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from artist.errors import DivisionError
-from artist.estimates.layer_wise import Members, collective_query
+from artist.estimates.divided.layer_wise import Members, collective_query
+from artist.estimates.divided.rank_groups import Ranks, orders
+from artist.estimates.iteration_split import PART_OF_SCOPE, TimePart
 from artist.estimates.query import (
     AxisTraffic,
     Burst,
@@ -27,11 +30,10 @@ from artist.estimates.query import (
     LatencyBackend,
     LatencyQuery,
 )
-from artist.estimates.rank_groups import Ranks, orders
 from artist.units import bytes_per_ns
 from artist.workload.graph import play
 from artist.workload.layers import Scope, Workload
-from artist.workload.stage_programs import stage_programs
+from artist.workload.stage_programs import Costs, stage_programs
 from artist.workload.stage_steps import Request, alone_ns, stage_traffic
 
 ROUNDS = 4
@@ -58,12 +60,8 @@ class StagedQuery:
         Raises:
             DivisionError: the job's GPUs do not divide along the axes.
         """
-        query = self.query
+        query, best = self.query, self._best
         compute_ns = alone_ns(query.workload)
-        tried = [_Costs(self, ranks) for ranks in self._orders()]
-        if len(tried) > 1:
-            tried.sort(key=_Costs.sent_ns)  # stable: the usual order comes first among equals
-        best = min(tried[:MOST_PLAYED], key=lambda costs: costs.finish_ns())
         finish_ns = self._flat_ns(best.ranks) if query.flat_groups else best.finish_ns()
         return Estimate(
             max(finish_ns, compute_ns) * query.passes,
@@ -74,6 +72,34 @@ class StagedQuery:
             axes=best.axes(),
             order=best.ranks.text(),
         )
+
+    @cached_property
+    def _best(self) -> _Costs:
+        """The costs in the best order of ranks."""
+        tried = [_Costs(self, ranks) for ranks in self._orders()]
+        if len(tried) > 1:
+            tried.sort(key=_Costs.sent_ns)  # stable: the usual order comes first among equals
+        return min(tried[:MOST_PLAYED], key=lambda costs: costs.finish_ns())
+
+    def ended_ns(self, senders: Collection[TimePart]) -> int:
+        """When the iteration ends, if only these kinds of communication take time."""
+        return self.played_ns(_Some(self._best, senders))
+
+    def sent_ns(self) -> dict[TimePart, int]:
+        """For how long a GPU sends each kind of communication, the mean of all stages."""
+        sent: Counter[TimePart] = Counter()
+        for stage in range(len(self.traffic)):
+            sent.update(self._best.stage_sent_ns(stage))
+        return {part: ns // len(self.traffic) for part, ns in sent.items() if ns}
+
+    def played_ns(self, costs: Costs) -> int:
+        """When the last stage ends."""
+        whole_ns = _played_ns(self.steady, costs)
+        return whole_ns + round(self.rounds * self.round_ns(whole_ns, costs) if self.rounds else 0)
+
+    def round_ns(self, whole_ns: int, costs: Costs) -> int:
+        """How much longer the rounds that are played take than all but one of them."""
+        return whole_ns - _played_ns(_one_round_less(self.steady), costs)
 
     def _orders(self) -> list[Ranks]:
         """The orders of ranks on the placement.
@@ -94,7 +120,7 @@ class StagedQuery:
 
     def _flat_ns(self, ranks: Ranks) -> int:
         """When the last GPU ends, with flat groups."""
-        from artist.estimates.flat_groups import flat_ns, stage_graph
+        from artist.estimates.divided.flat_groups import flat_ns, stage_graph
 
         def ended_ns(workload: Workload) -> int:
             return flat_ns(self.backend, self.query, stage_graph(self.query, workload, ranks))
@@ -117,7 +143,7 @@ class StagedQuery:
         return self._known[key]
 
 
-def _played_ns(workload: Workload, costs: _Costs) -> int:
+def _played_ns(workload: Workload, costs: Costs) -> int:
     played = play(stage_programs(workload, costs).programs)
     ended = [x for x in played.finish_ns if x is not None]
     assert len(ended) == len(played.finish_ns), "a stage waits for ever"
@@ -174,24 +200,23 @@ class _Costs:
 
     def sent_ns(self) -> int:
         """For how long the stage that sends longest sends."""
-        size = self._border_bytes()
-        return max(
-            sum(self.collective_ns(request) * times for request, times in sent.collectives.items())
-            + sum(self.message_ns(stage, to, size) * n for to, n in sent.messages.items())
-            for stage, sent in enumerate(self._asked.traffic)
-        )
+        return max(self.stage_sent_ns(stage).total() for stage in range(len(self._asked.traffic)))
+
+    def stage_sent_ns(self, stage: int) -> Counter[TimePart]:
+        """For how long a GPU of a stage sends each kind of communication."""
+        sent, size = self._asked.traffic[stage], self._border_bytes()
+        times_ns: Counter[TimePart] = Counter()
+        for request, times in sent.collectives.items():
+            times_ns[PART_OF_SCOPE[request[2]]] += times * self.collective_ns(request)
+        for to, times in sent.messages.items():
+            times_ns[TimePart.PIPELINE] += times * self.message_ns(stage, to, size)
+        return times_ns
 
     def finish_ns(self) -> int:
         """When the last stage ends."""
         if self._finish_ns is None:
-            self._finish_ns = _played_ns(self._asked.steady, self)
-            if rounds := self._asked.rounds:
-                self._finish_ns += round(rounds * self._round_ns(self._finish_ns))
+            self._finish_ns = self._asked.played_ns(self)
         return self._finish_ns
-
-    def _round_ns(self, whole_ns: int) -> int:
-        """How much longer the rounds that are played take than all but one of them."""
-        return whole_ns - _played_ns(_one_round_less(self._asked.steady), self)
 
     def bytes_per_dimension(self) -> tuple[int, ...] | None:
         """Bytes that a GPU sends on each dimension, the mean of all stages."""
@@ -265,7 +290,7 @@ class _Costs:
         if not rounds:
             return bursts
         whole_ns = _played_ns(self._asked.steady, self)
-        round_ns = self._round_ns(whole_ns)
+        round_ns = self._asked.round_ns(whole_ns, self)
         middle_ns = whole_ns // 2
         before = [x for x in bursts if x.offset_ns < middle_ns]
         again = [x for x in before if x.offset_ns >= middle_ns - round_ns]
@@ -296,6 +321,21 @@ class _Costs:
             indices = tuple(index for index, _ in self.ranks.group(scope))
             self._groups[scope] = Members(dimensions, indices)
         return self._groups[scope]
+
+
+class _Some:
+    """Costs of some kinds of communication; the others take no time."""
+
+    def __init__(self, costs: Costs, senders: Collection[TimePart]) -> None:
+        self._costs, self._senders = costs, senders
+
+    def collective_ns(self, request: Request) -> int:
+        taking = PART_OF_SCOPE[request[2]] in self._senders
+        return self._costs.collective_ns(request) if taking else 0
+
+    def message_ns(self, sender: int, receiver: int, size_bytes: int) -> int:
+        taking = TimePart.PIPELINE in self._senders
+        return self._costs.message_ns(sender, receiver, size_bytes) if taking else 0
 
 
 def _later(burst: Burst, by_ns: int) -> Burst:

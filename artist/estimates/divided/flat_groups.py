@@ -18,9 +18,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from artist.errors import DivisionError
-from artist.estimates.layer_wise import contributed_bytes, extent
+from artist.estimates.divided.layer_wise import contributed_bytes, extent
+from artist.estimates.divided.rank_groups import Ranks
 from artist.estimates.query import LatencyBackend, LatencyQuery
-from artist.estimates.rank_groups import Ranks
 from artist.workload.division.staged import Axis
 from artist.workload.graph import GraphNode, JobGraph, Kind
 from artist.workload.iteration_graph import nodes

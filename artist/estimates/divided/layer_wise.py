@@ -20,9 +20,12 @@ Switch of 4.
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 
 from artist.errors import DivisionError
+from artist.estimates.iteration_split import PART_OF_SCOPE, SENDERS, TimePart
 from artist.estimates.query import (
     Burst,
     Dimension,
@@ -31,10 +34,10 @@ from artist.estimates.query import (
     LatencyQuery,
     SystemSettings,
 )
+from artist.workload.graph import duration_ns as graph_duration_ns
 from artist.workload.iteration_graph import GraphNode, Span, nodes, schedule
 from artist.workload.layers import Collective, Degrees, Layer, Parallelism, Phase, Scope, Workload
 
-NS_PER_US = 1000
 _COMPOSED = (Parallelism.FSDP, Parallelism.LAYERWISE, Parallelism.STAGED)
 Request = tuple[Collective, int, Scope]
 """A collective, the size of its whole buffer in bytes, and which GPUs take part."""
@@ -63,34 +66,72 @@ class LayerwiseBackend:
                 backend refuses the query for a collective.
         """
         if query.workload.staged is not None:
-            from artist.estimates.staged_backend import StagedQuery
+            from artist.estimates.divided.staged_backend import StagedQuery
 
             return StagedQuery(self._backend, query).estimate(profile=profile)
         if not composed(query):
             return self._backend.estimate(query, profile=profile)
-        graph = nodes(query.workload)
-        collectives = CollectiveTimes(self._backend, query)
-
-        def duration_ns(node: GraphNode) -> float:
-            if node.collective is None:
-                # ASTRA-sim cuts to whole microseconds, and an empty computation takes a nanosecond.
-                return int(node.compute_us) * NS_PER_US or 1
-            return collectives.of(node).finish_ns
-
-        spans = schedule(graph, duration_ns)
+        iteration = LayerIteration(self._backend, query)
+        graph, collectives = iteration.graph, iteration.collectives
+        spans = iteration.spans()
         one_pass_ns = round(max(span.end for span in spans))
-        compute_ns = round(sum(duration_ns(node) for node in graph if node.collective is None))
         if query.flat_groups:
-            from artist.estimates.flat_groups import flat_ns, layer_graph
+            from artist.estimates.divided.flat_groups import flat_ns, layer_graph
 
             one_pass_ns, profile = flat_ns(self._backend, query, layer_graph(query)), False
         return Estimate(
             finish_ns=one_pass_ns * query.passes,
-            compute_ns=compute_ns * query.passes,
+            compute_ns=iteration.compute_ns() * query.passes,
             source=query.source(self.source),
             bytes_per_dimension=collectives.sent(graph),
             profile=collectives.profile(graph, spans) if profile else None,
         )
+
+
+class LayerIteration:
+    """One iteration whose GPUs all run the same nodes, and the times of its collectives."""
+
+    def __init__(self, backend: LatencyBackend, query: LatencyQuery) -> None:
+        self.graph = nodes(query.workload)
+        self.collectives = CollectiveTimes(backend, query)
+        self._layers = query.workload.layers
+
+    def spans(self, senders: Collection[TimePart] = SENDERS) -> list[Span]:
+        """When each node runs, if only these kinds of communication take time."""
+
+        def duration_ns(node: GraphNode) -> float:
+            if node.collective is None:
+                return graph_duration_ns(node.compute_us)
+            taking = PART_OF_SCOPE[node.scope] in senders
+            return self.collectives.of(node).finish_ns if taking else 0
+
+        return schedule(self.graph, duration_ns)
+
+    def ended_ns(self, senders: Collection[TimePart]) -> int:
+        """When the iteration ends, if only these kinds of communication take time."""
+        return round(max(span.end for span in self.spans(senders)))
+
+    def compute_ns(self) -> int:
+        """How long a GPU computes, with the idle time of a pipeline."""
+        return sum(graph_duration_ns(x.compute_us) for x in self.graph if x.collective is None)
+
+    @property
+    def idle_ns(self) -> int:
+        """The idle time of a pipeline: what its borders compute (`workload/parallelism.py`)."""
+        return sum(
+            graph_duration_ns(phase.compute_us)
+            for layer in self._layers
+            if layer.forward.scope is Scope.STAGE
+            for phase in (layer.forward, layer.input_grad, layer.weight_grad)
+        )
+
+    def sent_ns(self) -> dict[TimePart, int]:
+        """For how long a GPU sends each kind of communication."""
+        sent: Counter[TimePart] = Counter()
+        for node in self.graph:
+            if node.collective is not None:
+                sent[PART_OF_SCOPE[node.scope]] += self.collectives.of(node).finish_ns
+        return {part: ns for part, ns in sent.items() if ns}
 
 
 class CollectiveTimes:

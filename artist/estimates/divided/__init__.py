@@ -1,0 +1,1 @@
+"""Divided models: their iterations, composed of single collectives of their groups."""
