@@ -195,6 +195,15 @@ class ClusterView(NamedTuple):
         """The tree of levels."""
         return self.free.tree
 
+    def comm_share(self, job: Job, placement: Placement) -> float:
+        """The share of its iteration that a job would only communicate for on some GPUs.
+
+        From 0 to below 1, by the estimate and without any links, as `alone` (Dally, section IV-C:
+        communication that computing does not hide). Estimates are remembered, so asking is cheap.
+        """
+        rate = self.alone(job, placement)
+        return 1.0 - job.compute_s * rate.compute_scale / rate.iteration_s
+
     def frees(self, job: JobView) -> bool:
         """Whether others could get the GPUs of a running job: it need not keep them, and none of
         them is on notice.

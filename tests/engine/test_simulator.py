@@ -124,6 +124,8 @@ def test_a_policy_may_ask_what_an_iteration_would_take_elsewhere() -> None:
     assert [rate.iteration_s for rate in rates_there] == [1.0, 1.5, 3.0]
     half = view.alone(job("a", gpus=4), on({0: 2}))
     assert (half.iteration_s, half.worth, half.submitted_iteration_s) == (1.0, 0.5, 2.0)
+    shares = [view.comm_share(job("a", gpus=2), on(place)) for place in places]
+    assert shares == [0.0, pytest.approx(1 / 3), pytest.approx(2 / 3)]
 
 
 def test_a_view_tells_a_jobs_time_on_gpus_service_and_whole_iterations() -> None:
