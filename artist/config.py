@@ -37,6 +37,7 @@ from artist.io.documents import (
 )
 from artist.io.safe_yaml import parse_yaml
 from artist.workload.division.job_parallelism import JobParallelism
+from artist.workload.first_start import FirstStart
 from artist.workload.tenants import Tenant
 
 ARRIVALS = re.compile(r"trace|batch|poisson:(\d+(\.\d+)?([eE][+-]?\d+)?)", re.ASCII)
@@ -62,11 +63,12 @@ ABOUT_THE_TRACE = ("columns", "units", "models", "model_rule")
 UNUSED = (
     *(*ABOUT_THE_TRACE, "tenants", "checkpoint", "cluster", "data", "data_options", "speeds"),
     *("goodput", "measure_from_s", "measure_until_s", "fabric_options", "contention"),
-    *("contention_options", "failures", "parallelism", "interference"),
+    *("contention_options", "failures", "parallelism", "interference", "first_start_s"),
 )
 """Settings that a dump leaves out where they have their default: then they say nothing."""
 
 Size = Annotated[int, Field(ge=1)]
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
 
 
 class _ExplainedErrors(type(Document)):  # type: ignore[misc]  # pydantic does not export it
@@ -124,8 +126,7 @@ class Scenario(_Explained):
         default=None, description="artist's models for names in the trace (ResNet-18: resnet18)"
     )
     model_rule: str | None = Field(
-        default=None,
-        description="for jobs without a known model: uniform, mix, keep or a model",
+        default=None, description="for jobs of unknown models: uniform, mix, keep or a model"
     )
     arrivals: str = Field(default="trace", description="trace, batch or poisson:JOBS_PER_HOUR")
     jobs: Size | None = Field(default=None, description="only the first N jobs")
@@ -188,6 +189,9 @@ class Scenario(_Explained):
     restart_s: NonNegative | None = Field(
         default=None, description="cost of a restart for jobs whose trace says none, or 0"
     )
+    first_start_s: FirstStart = Field(
+        default=None, description="cost of a first start; restart: as much as the job's restart"
+    )
     failures: str = Field(
         default="none",
         description="what fails: a model of `artist list failures`, a file (.csv: a log), or none",
@@ -216,14 +220,12 @@ class Scenario(_Explained):
         "published (for the model, fitted to the job), none, or {tensor: 8, pipeline: 4, ...} "
         "(--set parallelism.KEY=VALUE)",
     )
-    permutation: int = Field(
+    permutation: Seed = Field(
         default=0,
-        ge=0,
-        lt=2**63,
         description="another order of machines and simultaneous arrivals, another start of the "
         "policy's clocks, other draws; 0 is the natural order: clocks start at the first arrival",
     )
-    seed: int = Field(default=0, ge=0, lt=2**63, description="seed of all random draws")
+    seed: Seed = Field(default=0, description="seed of all random draws")
 
     @model_validator(mode="before")
     @classmethod
@@ -342,11 +344,10 @@ def checked(settings: Mapping[str, Any], where: str) -> Scenario:
 def assign(base: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
     """A copy of scenario settings with one changed.
 
-    `policy.KEY` sets an option of the policy, `system.KEY` a system setting of ASTRA-sim, and
-    `fabric.LEVEL.KEY` a setting of a level of the fabric, `contention.KEY` an option of the
-    model of contention, `checkpoint.KEY` when jobs write checkpoints, and `data.KEY` an option of
-    data. In a policy that takes another policy inside, `policy.host.KEY` sets an option of the
-    inner one; so does `policy.KEY` if the outer one has none of that name.
+    `policy.KEY` sets an option of the policy, `system.KEY` of ASTRA-sim, `fabric.LEVEL.KEY` of a
+    level of the fabric, and so on for the other `GROUPS`. In a policy that takes another policy
+    inside, `policy.host.KEY` sets an option of the inner one; so does `policy.KEY` if the outer
+    one has none of that name.
 
     Times in seconds (`..._s`) may have another unit: `10min`.
 

@@ -77,7 +77,7 @@ from artist.engine.what_if import finishes
 from artist.errors import InvariantError, PolicyError, TraceError
 from artist.garbage_collector import many_objects
 from artist.units import LAST_TICK, SHORTEST_LEASE_S, Tick, counted, ticks
-from artist.workload.job import Job
+from artist.workload.job import Job, start_cost_s
 
 # How many failures in a row may stop a job that has saved nothing between them.
 MOST_FAILURES_IN_A_ROW = 10_000
@@ -494,14 +494,13 @@ class Simulator:
 
     def _place(self, state: JobState, placement: Placement, host: JobState | None) -> None:
         """Start or restart a job on GPUs that are claimed for it already, or beside a host."""
-        # A first start has no state to load, so it costs nothing.
-        restart = 0 if state.first_start is None else ticks(state.job.restart_s)
+        stands_still = ticks(start_cost_s(state.job, again=state.first_start is not None))
         self._holdings.waiting.pop(state.handle, None)
         self._holdings.running[state.handle] = state
         if host is not None:
             self._holdings.join(state, host)
             self._regrouped(state.beside)
-        state.place(placement, tier(self.tree, placement), self.now, restart)
+        state.place(placement, tier(self.tree, placement), self.now, stands_still)
         if self._checkpoints is not None:
             state.checkpoint = self._checkpoints(state.job, placement)
         self._changed[state.handle] = state

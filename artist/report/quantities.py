@@ -45,6 +45,7 @@ _QUANTITIES = {
     "jct_": Quantity.JCT,
     "compute_": Quantity.JCT,
     "preemption_time_": Quantity.JCT,
+    "first_start_time_": Quantity.JCT,
     "checkpoint_time_": Quantity.JCT,
     "queue_delay_": Quantity.WAITING,
     "comm_": Quantity.COMMUNICATION,

@@ -4,8 +4,8 @@
 
 At each instant a job's GPUs are in one of three states:
 
-- **stalled**: the job restarts, moves, is held by its policy or writes a checkpoint; it makes no
-  progress
+- **stalled**: the job starts, restarts, moves, is held by its policy or writes a checkpoint; it
+  makes no progress
 - **lost**: it works on an iteration that it will not finish, because it loses its GPUs before
 - progressing: in an iteration of `iteration_s` the GPUs compute for `compute_s` and communicate,
   exposed, for the rest. So of g GPUs g x compute_s / iteration_s count as computing; compute_s is
@@ -37,7 +37,7 @@ from artist.cluster.tree import ClusterTree, gpus_by_kind
 from artist.engine.rows import HELD, RE_RATED, Rows
 from artist.results.statistics.sorted_values import rising
 from artist.results.terms.columns import Table, typed
-from artist.units import GPU_MILLI, TICKS_PER_S, Tick
+from artist.units import GPU_MILLI, TICKS_PER_S, Tick, ticks
 
 Ticks = npt.NDArray[np.int64]
 
@@ -154,6 +154,19 @@ def lost_ticks(rows: Rows) -> list[Tick]:
             lost[index] = min(whole, row.end - row.start - row.stalled)
         beyond[row.handle] = whole - lost[index]
     return lost
+
+
+def first_start_ticks(rows: Rows) -> list[Tick]:
+    """The ticks of each interval that are the cost of its job's first start."""
+    left = {row.handle: ticks(row.job.first_start_s) for row in rows.jobs if row.job.first_start_s}
+    spent = [0] * len(rows.placements)
+    for index, row in enumerate(rows.placements if left else ()):
+        if row.handle in left:
+            spent[index] = min(row.stalled, left[row.handle])
+            left[row.handle] -= spent[index]
+            if row.reason not in (RE_RATED, HELD):  # its first stay ends
+                del left[row.handle]
+    return spent
 
 
 def kind_table(rows: Rows, tree: ClusterTree, makespan_s: float) -> Table:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from artist.cluster.tree import ClusterTree
 from artist.engine.rows import EndReason, PlacementRow, Rows
 from artist.errors import PolicyError
-from artist.results.gpu_time import gpu_time, lost_ticks
+from artist.results.gpu_time import first_start_ticks, gpu_time, lost_ticks
 from artist.results.lower_bound import makespan_bound
 from artist.results.statistics.sorted_values import percentile
 from artist.results.tables import finished_jobs
@@ -84,7 +84,7 @@ def summarise(
         "fragmentation": _fragmentation(timeline, tree),
         "preemptions": int(np.sum(whole["preemptions"])),
         "migrations": int(np.sum(whole["migrations"])),
-        "preemption_cost_gpu_s": _preemption_cost_gpu_s(rows.placements),
+        "preemption_cost_gpu_s": _preemption_cost_gpu_s(rows),
         **_placements_per_level(rows, tree),
         **_iteration_times(rows.placements),
         **_fairness(jobs),
@@ -120,8 +120,9 @@ def _kept(rows: Rows) -> Mapping[str, float]:
     """
     compute_s = {row.handle: row.job.compute_s for row in rows.jobs if not row.cancelled}
     comm_s = computing_s = 0.0
-    wasted = saved = 0
-    for row, lost in zip(rows.placements, lost_ticks(rows), strict=True):
+    wasted = saved = started = 0
+    split = zip(rows.placements, lost_ticks(rows), first_start_ticks(rows), strict=True)
+    for row, lost, starting in split:
         if row.handle not in compute_s:
             continue
         kept = row.end - row.start - row.stalled - lost
@@ -131,13 +132,15 @@ def _kept(rows: Rows) -> Mapping[str, float]:
         share = min(compute_s[row.handle] * row.compute_scale / row.pace_s, 1.0)
         comm_s += kept_s * (1.0 - share - saving)
         computing_s += kept_s * share
-        wasted += row.stalled + lost
+        wasted += row.stalled - starting + lost
+        started += starting
         saved += round(kept * saving)
     count = len(compute_s)
     return {
         "comm_kept_mean_s": comm_s / count,
         "compute_kept_mean_s": computing_s / count,
         "preemption_time_mean_s": wasted / TICKS_PER_S / count,
+        **({"first_start_time_mean_s": started / TICKS_PER_S / count} if started else {}),
         **({"checkpoint_time_mean_s": saved / TICKS_PER_S / count} if saved else {}),
     }
 
@@ -162,9 +165,12 @@ def _shares(rows: Rows, available_gpu_s: float) -> Mapping[str, float]:
     return shares
 
 
-def _preemption_cost_gpu_s(placements: Sequence[PlacementRow]) -> float:
+def _preemption_cost_gpu_s(rows: Rows) -> float:
     """GPU-seconds lost or stalled because of preemptions and migrations."""
-    wasted = sum(row.share(row.placement.gpus * (row.stalled + row.lost)) for row in placements)
+    wasted = sum(
+        row.share(row.placement.gpus * (row.stalled - starting + row.lost))
+        for row, starting in zip(rows.placements, first_start_ticks(rows), strict=True)
+    )
     return wasted / TICKS_PER_S
 
 

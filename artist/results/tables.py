@@ -17,7 +17,7 @@ from artist.cluster.placement_shape import signature
 from artist.cluster.tree import ClusterTree
 from artist.engine.rows import PlacementRow, Rows, Timeline
 from artist.results.fragmentation import fragmented_gpus
-from artist.results.gpu_time import gpus_over_time
+from artist.results.gpu_time import first_start_ticks, gpus_over_time
 from artist.results.statistics.sorted_values import rising
 from artist.results.terms.columns import Column, Table, typed
 from artist.units import GPU_MILLI, TICKS_PER_S
@@ -70,6 +70,11 @@ def job_table(
     }
     if any(row.cancelled for row in jobs):
         columns["cancelled"] = [int(row.cancelled) for row in jobs]
+    if any(row.job.first_start_s for row in jobs):
+        spent = dict.fromkeys(parts, 0)
+        for row, starting in zip(rows.placements, first_start_ticks(rows), strict=True):
+            spent[row.handle] += starting
+        columns["first_start_s"] = seconds_column([spent[row.handle] for row in jobs])
     table = typed("jobs", columns)
     for name in dict.fromkeys(name for row in jobs for name in row.job.hints):
         table[name] = [row.job.hints.get(name) for row in jobs]

@@ -24,6 +24,7 @@ from artist.trace.native.trace import (
     head,
 )
 from artist.units import GPU_MILLI, counted
+from artist.workload.first_start import with_first_starts
 from artist.workload.job import Job
 from artist.workload.tenants import check_quotas, load_tenants
 
@@ -48,6 +49,8 @@ def build_trace(scenario: Scenario, tree: ClusterTree) -> Trace:
             for job in trace.jobs
         )
         trace = replace(trace, jobs=jobs)
+    if scenario.first_start_s is not None:
+        trace = replace(trace, jobs=with_first_starts(trace.jobs, scenario.first_start_s))
     check_sizes(trace, tree.gpus)
     check_tenants(trace, load_tenants(scenario.tenants))
     if scenario.backend != "none":

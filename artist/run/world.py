@@ -60,6 +60,9 @@ def what_slows(scenario: Scenario, varied: Collection[str] = ()) -> list[str]:
         told["failures"] = f"failures {scenario.failures}"
     if scenario.restart_s:
         told["restart_s"] = f"restart {time_text(scenario.restart_s)}"
+    if (first_s := scenario.first_start_s) is not None:
+        cost = "as restart" if isinstance(first_s, str) else time_text(first_s)
+        told["first_start_s"] = f"first start {cost}"
     return [words for name, words in told.items() if name not in varied]
 
 

@@ -70,6 +70,9 @@ class Job:
     # How fast it makes progress with any batch on any GPUs; None: the batch never changes, and
     # more GPUs are as much faster as they are more (`artist/estimates/goodput_table.py`).
     goodput: Goodput | None = None
+    # What its first start costs, such as pulling containers; 0, as it has no state to restore.
+    # Pollux' and Sia's programs charge a restart here too.
+    first_start_s: float = 0.0
     # What it asks of the free GPUs, in one order (`FreeGpus.room`): from 1 on, so many GPUs; below
     # 0, a share, by how many thousandths less than a GPU.
     demand: int = field(init=False, repr=False, compare=False)
@@ -116,3 +119,8 @@ class Job:
 def is_ranged(job: Job) -> bool:
     """Whether a job may run on other numbers of GPUs than it wants."""
     return not job.gpus_min == job.gpus == job.gpus_max
+
+
+def start_cost_s(job: Job, *, again: bool) -> float:
+    """Seconds for which a job stands still when it gets GPUs, for the first time or again."""
+    return job.restart_s if again else job.first_start_s

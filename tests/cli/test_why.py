@@ -54,6 +54,17 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def test_a_story_tells_the_first_start_apart(tmp_path: Path, capsys) -> None:
+    """All of a trace's jobs get a cost, or each its own restart."""
+    for name, cost in (("number", 120.0), ("restart", "restart")):
+        scenario = library.Scenario(**TINY, restart_s=120.0, first_start_s=cost)  # type: ignore[arg-type]
+        library.simulate(scenario, cache=False).save(tmp_path / name)
+        story = job_story(tmp_path / name, "18")
+        assert (story["first_start_s"], story["stalled_s"]) == (120, 120)
+        _print_story(story)
+        assert "2 min stood still (2 min for its first start)" in capsys.readouterr().out
+
+
 def test_no_reason_says_that_too_few_gpus_were_free_where_enough_were() -> None:
     scenario = library.Scenario(racks=1, jobs=60, policy="tiresias")
     waits = library.simulate(scenario, cache=False).waits

@@ -70,6 +70,8 @@ def test_what_slows_jobs_is_named_where_it_is_not_the_default() -> None:
     slow = Scenario.model_validate(changes)
     assert what_slows(slow) == ["contention mean", "failures meta-rsc", "restart 10 min"]
     assert what_slows(slow, {"failures", "restart_s"}) == ["contention mean"]
+    assert what_slows(Scenario(first_start_s=90.0)) == ["first start 90 s"]
+    assert what_slows(Scenario(first_start_s="restart")) == ["first start as restart"]
 
 
 def test_a_comparison_names_what_slows_jobs_in_its_head(artist) -> None:

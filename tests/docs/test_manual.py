@@ -48,6 +48,8 @@ def test_every_column_and_every_key_is_explained() -> None:
     tables["placements"].insert(tables["placements"].index("beside") + 1, "batch")
     # tests/slurm/test_slurm_preemption.py
     tables["jobs"].insert(tables["jobs"].index("contention_lost_s") + 1, "cancelled")
+    # tests/results/test_metrics.py
+    tables["jobs"].insert(tables["jobs"].index("cancelled") + 1, "first_start_s")
     tables["jobs"] += ["slowed_s", "tenant", "priority"]  # slowed_s: tests/failures
     tables["placements"] += ["slow_unit", "class"]
     assert {name: [term.name for term in terms] for name, terms in TABLES.items()} == tables

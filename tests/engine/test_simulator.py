@@ -452,6 +452,15 @@ def test_a_job_that_never_does_an_iteration_is_an_error(monkeypatch) -> None:
     assert run(cluster([8, 8]), jobs, Mover(6 * S)).jobs  # it does an iteration between two
 
 
+def test_a_first_start_and_a_restart_cost_their_own_times() -> None:
+    jobs = [job("a", iterations=100, first_start_s=7.0, restart_s=5.0)]
+    script = Script({0: [Start(0, on({0: 1})), Wake(17 * S)], 17: [Migrate(0, on({1: 1}))]})
+    rows = run(cluster([8, 8]), jobs, script)
+    assert [row.stalled / S for row in rows.placements] == [7, 5]
+    assert [row.iterations for row in rows.placements] == [10, 90]
+    assert finishes(rows) == {"a": 112.0}
+
+
 def test_a_lease_of_microseconds_is_refused() -> None:
     simulator(cluster([8]), [job("a")], lease_s=1e-3)
     with pytest.raises(PolicyError, match="a lease of 999999 ns, expected at least 1,000,000"):

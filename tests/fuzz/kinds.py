@@ -119,7 +119,7 @@ _BASE: dict[str, Any] = {
     "racks": 2, "machines_per_rack": 2, "gpus_per_machine": 8, "trace": "tiny-poisson", "jobs": 6,
     "arrivals": "poisson:20", "fabric": "dally2025", "backend": "analytical",
     "system": {"preferred_dataset_splits": 4, "endpoint_delay_ns": 10}, "calibration": "none",
-    "restart_s": 5.0, "permutation": 1, "seed": 3,
+    "restart_s": 5.0, "first_start_s": "restart", "permutation": 1, "seed": 3,
 }  # fmt: skip
 
 

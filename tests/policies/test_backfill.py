@@ -55,6 +55,14 @@ def test_a_long_estimate_keeps_a_job_from_the_hole_that_it_fits() -> None:
     assert starts("easy", jobs(10, 1, 10), estimates="limit")["fits"] == 11
 
 
+def test_a_first_start_counts_for_the_hole_that_a_job_fits() -> None:
+    def jobs(first_start_s: float) -> list[Job]:
+        fits = job("fits", 1, 8, arrival_s=1.0, first_start_s=first_start_s)
+        return [job("long", 3, 10), job("head", 4, 1, arrival_s=1.0), fits]
+
+    assert [starts("easy", jobs(first_s))["fits"] for first_s in (1.0, 2.0)] == [1, 11]
+
+
 class _FourTimesAsFast:
     """Speeds of a kind on which jobs compute in a quarter of the time."""
 

@@ -73,6 +73,7 @@ def test_a_preemption_costs_what_it_loses_and_waits() -> None:
     summary = preempted()
     assert summary["preemptions"] == 1
     assert summary["preemption_cost_gpu_s"] == 4 * (0.5 + 3)
+    assert "first_start_time_mean_s" not in summary
     # An iteration takes 1 s, half of it computing. long: 0-2.5, half an iteration lost; short:
     # 2.5-3.5; long stalls until 6.5, and needs 8 s more. Together 5.5 s of computing are kept.
     assert summary["makespan_s"] == 14.5
@@ -80,6 +81,22 @@ def test_a_preemption_costs_what_it_loses_and_waits() -> None:
     assert summary["gpu_stalled_share"] == 3 / summary["makespan_s"]
     assert summary["gpu_lost_share"] == 0.5 / summary["makespan_s"]
     assert summary["gpu_computing_share"] == pytest.approx(5.5 / summary["makespan_s"])
+
+
+@pytest.mark.parametrize(("arrives_s", "first_s", "lost_s"), [(2.5, 2.0, 0.5), (1.0, 1.0, 0.0)])
+def test_a_first_start_is_a_part_of_its_own(arrives_s, first_s, lost_s) -> None:
+    """long starts from 0 to 2 and is preempted; it restarts 3 s later, for 3 s more, then runs."""
+    long = Job("long", 0, 4, "m", 10, 0.5, restart_s=3.0, first_start_s=2.0)
+    short = Job("short", arrives_s, 4, "m", 1, 0.5, first_start_s=2.0)
+    _, table, summary = run(long, short, order="remaining", preemption="at-once")
+    assert table["jct_s"].tolist() == [arrives_s + 3 + 3 + 10, 3]
+    assert table["stalled_s"].tolist() == [first_s + 3, 2]
+    assert table["first_start_s"].tolist() == [first_s, 2]
+    assert summary["preemption_cost_gpu_s"] == 4 * (lost_s + 3)
+    assert summary["first_start_time_mean_s"] == (first_s + 2) / 2
+    parts = parts_of([summary])
+    assert list(parts)[3] == "first starts"
+    assert sum(summary[metric] for metric in parts.values()) == summary["jct_mean_s"]
 
 
 def test_a_job_that_never_waits_has_a_queueing_delay_of_zero() -> None:

@@ -6,7 +6,7 @@ engine and the policy see the iterations recorded with the job's own batch inste
 
 **The clock.** That program steps from round to round, and what is left of an epoch in its last
 round is rounded to whole seconds. So a job runs at its rate up to that round, and then as much
-faster or slower as it takes to end there. A first start costs the restart delay as later ones do.
+faster or slower as it takes to end there.
 """
 
 from __future__ import annotations
@@ -65,12 +65,11 @@ class RecordedSteps:
         self,
         tree: ClusterTree,
         submitted: Mapping[str, Submitted],
-        restart_s: float,
         period_s: float,
     ) -> None:
         self._tree = tree
         self._submitted = submitted
-        self._restart, self._period = ticks(restart_s), ticks(period_s)
+        self._period = ticks(period_s)
         self._positions: dict[str, _Position] = defaultdict(_Position)
 
     def __call__(
@@ -102,8 +101,6 @@ class RecordedSteps:
         position.per_s, position.ends = 0.0, None
 
     def _rate(self, state: JobState, placement: Placement, now: Tick) -> Rate:
-        if state.former_placement is None and now < state.started + self._restart:
-            return Rate(1e6, 1e-9, "starting", 1e6, until=state.started + self._restart)
         application, submitted = self._submitted[state.job.id]
         position = self._positions[state.job.id]
         epoch = position.epoch

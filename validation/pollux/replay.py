@@ -58,7 +58,7 @@ def replay(
     name, options = POLICIES[policy]
     draws = FromZero(first_s=jobs[0].arrival_s)
     run = open_policy(name, {"period_s": PERIOD_S, **options}, draws)
-    rates = RecordedSteps(tree, submitted, RESTART_S, PERIOD_S)
+    rates = RecordedSteps(tree, submitted, PERIOD_S)
     done = Simulator(tree, jobs, rates).run(run)
     return {row.job.id: seconds(row.finish - row.arrival) for row in done.jobs}
 
@@ -84,5 +84,6 @@ def _job(row: Mapping[str, str], submitted: Submitted, *, elastic: bool) -> Job:
         gpus_min=1 if elastic else gpus,
         gpus_max=most if elastic else gpus,
         restart_s=RESTART_S,
+        first_start_s=RESTART_S,
         goodput=goodput,
     )

@@ -196,6 +196,8 @@ def _totals(story: dict[str, Any]) -> list[str]:
         if story["slowdown"] is None
         else f", {story['slowdown']:.3f} x the {told(story['alone_s'])} of its isolated run"
     )
+    start_s = story.get("first_start_s")
+    first = f" ({told(start_s)} for its first start)" if start_s else ""
     ended = "was cancelled" if story.get("cancelled") else "finished"
     parts = [("waited", "queue_delay_s"), ("ran", "run_s")]
     spent = " and ".join(
@@ -205,7 +207,7 @@ def _totals(story: dict[str, Any]) -> list[str]:
     return [
         f"It {ended} {told(jct_s)} after its arrival{compared}.",
         f"It {spent}; of this run time {told(story['comm_s'])} was exposed communication and "
-        f"{told(story['stalled_s'])} stood still; {told(story['lost_s'])} of work was "
+        f"{told(story['stalled_s'])} stood still{first}; {told(story['lost_s'])} of work was "
         "lost.",
         *([f"Why it waited: {causes_text(story['causes'])}."] if story["causes"] else []),
     ]

@@ -11,7 +11,7 @@ from artist.run import build_cluster, build_fabric, build_trace
 
 def of_each_trace(scenarios: Sequence[Scenario]) -> list[Scenario]:
     """The first scenario of each different trace: all policies share one."""
-    names = ("trace", "arrivals", "jobs", "restart_s", *ABOUT_THE_TRACE)
+    names = ("trace", "arrivals", "jobs", "restart_s", "first_start_s", *ABOUT_THE_TRACE)
     by_trace: dict[str, Scenario] = {}
     for one in scenarios:
         by_trace.setdefault(repr([getattr(one, name) for name in names]), one)

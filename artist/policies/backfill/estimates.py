@@ -29,7 +29,7 @@ from artist.errors import TraceError, shortened
 from artist.io.reading import as_float
 from artist.policies.options import estimate_factor
 from artist.units import MAX_TIME_S, Tick, exact_ticks, ticks
-from artist.workload.job import Job
+from artist.workload.job import Job, start_cost_s
 
 LIMIT = "hint_time_limit_s"
 """The column of a trace with time limits, in seconds."""
@@ -103,8 +103,8 @@ class RunEstimates:
             self._compute_scales[job.job.model, job.job.gpus] = rate.compute_scale
         num, den = exact_ticks(rate.submitted_iteration_s)
         left = job.job.iterations - job.iterations_done(view.now)
-        restart = 0 if job.former_placement is None else ticks(job.job.restart_s)
-        return restart - (-left * num // den)
+        starts = ticks(start_cost_s(job.job, again=job.former_placement is not None))
+        return starts - (-left * num // den)
 
     def _predicted(self, job: Job) -> Tick:
         last = self._last.get(job.user)

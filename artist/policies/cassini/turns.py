@@ -17,6 +17,7 @@ from artist.contract import Hold, JobView, Turn, Uplink
 from artist.policies.cassini.pace import TurnGroup
 from artist.policies.cassini.solver import LinkSolver
 from artist.units import Tick, seconds, ticks
+from artist.workload.job import start_cost_s
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ def held(job: JobView, now: Tick, gpus: int, iteration_s: float, *, placed: bool
     """A job at a question. `placed` says that it gets its GPUs now, perhaps after others."""
     if placed:
         again = job.former_placement is not None or job.placement is not None
-        return HeldJob(now + (ticks(job.job.restart_s) if again else 0), 0, gpus)
+        return HeldJob(now + ticks(start_cost_s(job.job, again=again)), 0, gpus)
     phase = job.phase(now)
     rest = ticks((1.0 - phase) * iteration_s) if phase else 0
     return HeldJob(max(now, job.productive_from), rest, gpus)

@@ -29,7 +29,7 @@ mean JCTs are at most 1.8 % off, although there parameters are fitted while jobs
 - The search is not genetic; see `search.py`.
 - Parameters are known, not fitted while the job runs.
 - A job counts as at least one period old. Else the first job would gain nothing by starting.
-- A first start takes no delay; what a restart takes is the job's `restart_s`.
+- Their simulator charges a first start as a restart; here that is `first_start_s=restart`.
 - The cluster keeps its size.
 - No job that fits a region spans two (`widest_level` says why).
 """

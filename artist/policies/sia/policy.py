@@ -32,7 +32,7 @@ docs/kinds.md compares whole runs.
 
 - Values are not rounded to two decimals before the program.
 - Speeds on all kinds are known. The authors' program learns them as the job runs.
-- A first start takes no delay. There it takes as long as a restart.
+- Their simulator charges a first start as a restart; here that is `first_start_s=restart`.
 - One largest batch counts for values and for runs. There values count batches up to the submitted
   one, but jobs run with larger ones.
 """

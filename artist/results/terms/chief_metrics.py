@@ -45,6 +45,7 @@ GROUPS_OF_A_RUN = {
         "compute_",
         "comm_",
         "preemption_time_",
+        "first_start_time_",
         "checkpoint_time_",
         "late_",
     ),
@@ -90,12 +91,13 @@ OF_A_REPORT = (
 )  # fmt: skip
 """What the comparison of a report's page shows at once. It shows the others after a click."""
 
-CHECKPOINTS = "checkpoints"
+FIRST_STARTS, CHECKPOINTS = "first starts", "checkpoints"
 
 PARTS = {
     "waiting": "queue_delay_mean_s",
     "communication": "comm_kept_mean_s",
     "preemption and restarts": "preemption_time_mean_s",
+    FIRST_STARTS: "first_start_time_mean_s",
     CHECKPOINTS: "checkpoint_time_mean_s",
     "computing": "compute_kept_mean_s",
 }
@@ -106,9 +108,10 @@ So a difference of two mean completion times is the sum of their differences.
 
 
 def parts_of(summaries: Iterable[Mapping[str, Any]]) -> Mapping[str, str]:
-    """The `PARTS` of some runs. A run in which no job writes checkpoints has no time of these."""
-    writes = any(PARTS[CHECKPOINTS] in one for one in summaries)
-    return {part: metric for part, metric in PARTS.items() if part != CHECKPOINTS or writes}
+    """The `PARTS` of some runs: first starts and checkpoints only where a run has time of them."""
+    known = {name for one in summaries for name in one}
+    none = [x for x in (FIRST_STARTS, CHECKPOINTS) if PARTS[x] not in known]
+    return {part: metric for part, metric in PARTS.items() if part not in none}
 
 
 BOUND = "makespan_bound_s"
