@@ -5,32 +5,35 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 READY := $(VENV)/.ready
 
-.PHONY: sim test lint docs wheel docker-test docker-batch ray-test rl-test slow mutations bench package-test fuzz attack oracles examples reproduction reference measured contention fgd pollux study-contention study-cassini study-rl study-failures study-mast study-loop study-llm clean
+.PHONY: help sim test lint docs wheel docker-test docker-batch ray-test rl-test slow mutations bench package-test fuzz attack oracles examples reproduction reference measured contention fgd pollux study-contention study-cassini study-rl study-failures study-mast study-loop study-llm clean
 .DELETE_ON_ERROR:
 
+help: ## list these targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 18
+
 # Installs artist without the tools of development, which are most of the packages.
-sim: $(READY)
+sim: $(READY) ## set up, then simulate a first run
 	$(BIN)/artist sim --racks 16 --policy dally
 
-test: $(STAMP) lint
+test: $(STAMP) lint ## linters, type checks and tests, under ten minutes on two cores
 	$(BIN)/pytest -q -n auto --dist worksteal
 
-lint: $(STAMP)
+lint: $(STAMP) ## linters and type checks
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 
 # Writes the manual to build/manual: commands, files, results, names, policies, glossary.
-docs: $(STAMP)
+docs: $(STAMP) ## write the manual to build/manual
 	$(BIN)/python docs/generate.py build/manual
 
 # Writes a wheel with a compiled core, for this Python and machine, to dist/. Needs a C compiler.
-wheel: $(READY)
+wheel: $(READY) ## build a wheel with a compiled core into dist/
 	ARTIST_COMPILE=1 $(BIN)/pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
 # Needs root. Installs Docker and debootstrap if missing, starts the engine, builds the images.
-docker-test: $(STAMP)
+docker-test: $(STAMP) ## tests in containers; needs root
 	PYTHON=$(BIN)/python docker/build-image.sh
 	PYTHON=$(BIN)/python docker/build-image.sh --ray
 	$(BIN)/pytest -q -m docker
@@ -39,25 +42,25 @@ docker-test: $(STAMP)
 EXPERIMENT ?= studies/dally-paper/experiment.yaml
 RUN ?=
 
-docker-batch: $(STAMP)
+docker-batch: $(STAMP) ## run EXPERIMENT in a container
 	PYTHON=$(BIN)/python docker/build-image.sh
 	docker/batch.sh $(EXPERIMENT) $(RUN)
 
 # A Ray cluster of two workers on this machine. docker-test has one of two containers.
-ray-test: $(STAMP)
+ray-test: $(STAMP) ## tests on a Ray cluster of this machine
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[ray]'
 	$(BIN)/pytest -q -m ray
 
 # Environments and training, among others a tiny one twice, which must give the same weights.
-rl-test: $(STAMP)
+rl-test: $(STAMP) ## tests of learned policies
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[rl]'
 	$(BIN)/pytest -q -m rl
 
-slow: $(STAMP)
+slow: $(STAMP) ## tests that take minutes
 	$(BIN)/pytest -q -m slow -n auto --dist loadfile --ignore tests/packaging
 
 # Makes mistakes in comparisons and tie rules, one by one, in a copy. Each must make its test fail.
-mutations: $(STAMP)
+mutations: $(STAMP) ## make mistakes one by one; each must fail a test
 	$(BIN)/python tests/mutations/mutate.py
 
 # CPU time of the benchmarks, beside benchmarks/baseline.json (docs/performance.md).
@@ -65,44 +68,44 @@ mutations: $(STAMP)
 BENCH ?=
 BASELINE ?=
 
-bench: $(STAMP)
+bench: $(STAMP) ## CPU time of the benchmarks, beside the baseline
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[bench]'
 	mkdir -p build
 	$(BIN)/pytest -c benchmarks/pytest.ini -q benchmarks --benchmark-json=build/bench.json $(BENCH)
 	$(BIN)/python benchmarks/compare.py build/bench.json $(BASELINE)
 
 # Builds wheel and sdist, and tests them in clean environments of every installed Python.
-package-test: $(STAMP)
+package-test: $(STAMP) ## test wheel and sdist in clean environments
 	$(BIN)/pytest -q -m slow -n auto --dist loadfile tests/packaging
 
 # Tries CASES broken files of each kind, from SEED on.
 CASES ?= 100000
 SEED ?= 1
 
-fuzz: $(STAMP)
+fuzz: $(STAMP) ## try CASES broken files of each kind
 	FUZZ_CASES=$(CASES) FUZZ_SEED=$(SEED) $(BIN)/pytest -q -m slow tests/fuzz tests/trace/test_fuzz.py
 
 # Compares policies with naive simulators and Tetris with optima on CASES random cases each, and
 # graphs with every recording of ASTRA-sim.
 oracles: CASES = 10000
-oracles: $(STAMP)
+oracles: $(STAMP) ## compare with naive simulators on CASES random cases
 	CASES=$(CASES) $(BIN)/pytest -q -m slow -n auto tests/astra tests/theory tests/failures tests/warehouse
 
 # Kills sweeps and comparisons KILLS times, and lets sweeps run on DISKS disks that are too small.
 KILLS ?= 100
 DISKS ?= 100
 
-attack: $(STAMP)
+attack: $(STAMP) ## kill sweeps, and fill their disks
 	KILLS=$(KILLS) DISKS=$(DISKS) KILL_SEED=$(SEED) DISK_SEED=$(SEED) $(BIN)/pytest -q -m slow \
 	  tests/experiments/test_kill_campaign.py tests/hostile/test_disk_campaign.py
 
 # Writes expected.csv of the shipped experiments anew (examples/README.md).
-examples: $(STAMP)
+examples: $(STAMP) ## write expected.csv of the examples anew
 	$(BIN)/python tests/examples/expected.py
 
 # Repeats the 11,240 runs behind studies/dally-paper/README.md and writes the page, its tables and figures.
 # An hour and a quarter of CPU time.
-reproduction: $(STAMP)
+reproduction: $(STAMP) ## repeat the runs of the Dally paper (75 minutes)
 	$(BIN)/python studies/dally-paper/reproduction run --again
 	$(BIN)/python studies/dally-paper/reproduction page
 
@@ -121,7 +124,7 @@ OUT ?= ref.json
 WITHOUT ?=
 AGAIN ?=
 
-reference: $(STAMP)
+reference: $(STAMP) ## compare with runs of the original simulator
 	$(BIN)/python -m validation.original --reference $(REFERENCE) --workloads $(WORKLOADS) \
 	  --job-files $(JOB_FILES) --jobs "$(JOBS)" --without "$(WITHOUT)" --again "$(AGAIN)" \
 	  --allocations "$(ALLOCATIONS)" --trace "$(TRACE)" --trace-name "$(TRACE_NAME)" \
@@ -135,7 +138,7 @@ FABRICS ?=
 PICTURE ?=
 
 measured: OUT = measured.csv
-measured: $(STAMP)
+measured: $(STAMP) ## predict measured step times
 	$(BIN)/python -m validation.measured --steps "$(STEPS)" --fabrics "$(FABRICS)" \
 	  --out "$(OUT)" --picture "$(PICTURE)"
 
@@ -146,7 +149,7 @@ TRUTH ?=
 
 contention: CASES = ../shared/groundwork/contention/cases.jsonl
 contention: OUT = contention.csv
-contention: $(STAMP)
+contention: $(STAMP) ## compare contention with packets and fluid
 	$(BIN)/python -m validation.contention --cases "$(CASES)" --truth "$(TRUTH)" --model "$(MODEL)" \
 	  --out "$(OUT)"
 
@@ -156,14 +159,14 @@ FGD ?= ../shared/groundwork/field-data
 DATA ?=
 GO_RANDOM ?=
 
-fgd: $(STAMP)
+fgd: $(STAMP) ## compare with published runs of shared GPUs
 	$(BIN)/python -m validation.fgd --runs "$(FGD)" --data "$(DATA)" --go-random "$(GO_RANDOM)"
 
 # Every job of Pollux' published workloads under its two baselines (docs/how-to/elastic-jobs.md).
 # SIMULATOR is simulator/ of petuum/adaptdl, branch osdi21-artifact.
 SIMULATOR ?=
 
-pollux: $(STAMP)
+pollux: $(STAMP) ## compare with Pollux' published workloads
 	$(BIN)/python -m validation.pollux --simulator "$(SIMULATOR)"
 
 # Repeats the 1,680 runs behind studies/contention/README.md and writes the page and its pictures.
@@ -171,7 +174,7 @@ pollux: $(STAMP)
 COMPETING := experiment experiment-packed slower slower-packed
 WORKERS ?= 1
 
-study-contention: $(STAMP)
+study-contention: $(STAMP) ## repeat studies/contention (15 minutes)
 	for name in $(COMPETING); do $(BIN)/artist sweep studies/contention/$$name.yaml \
 	  --out build/contention/$$name --workers $(WORKERS) --resume --quiet || exit; done
 	$(BIN)/python -m studies.contention.study take $(addprefix build/contention/,$(COMPETING))
@@ -179,28 +182,28 @@ study-contention: $(STAMP)
 
 # Repeats the runs behind studies/cassini/README.md and writes the page and its pictures. Half an hour
 # of CPU time. Runs that are done are kept in build/ until `make clean`.
-study-cassini: $(STAMP)
+study-cassini: $(STAMP) ## repeat studies/cassini (30 minutes)
 	$(BIN)/python -m studies.cassini.study runs --workers $(WORKERS)
 	$(BIN)/python -m studies.cassini.study page
 
 # Repeats the runs behind studies/failures/README.md and writes the page. A minute of CPU time.
-study-failures: $(STAMP)
+study-failures: $(STAMP) ## repeat studies/failures (a minute)
 	$(BIN)/python -m studies.failures.study runs --workers $(WORKERS)
 	$(BIN)/python -m studies.failures.study page
 
 # Repeats the 300 runs behind studies/mast/README.md and writes the page. Five minutes of CPU time. Runs
 # that are done are kept in build/ until `make clean`.
-study-mast: $(STAMP)
+study-mast: $(STAMP) ## repeat studies/mast (5 minutes)
 	$(BIN)/python -m studies.mast.study runs --workers $(WORKERS)
 	$(BIN)/python -m studies.mast.study page
 
 # Repeats the 600 runs behind studies/llm/README.md and writes the page. Half an hour of CPU time.
-study-llm: $(STAMP)
+study-llm: $(STAMP) ## repeat studies/llm (30 minutes)
 	$(BIN)/python -m studies.llm.study runs --workers $(WORKERS)
 	$(BIN)/python -m studies.llm.study page
 
 # Repeats the 200 runs behind studies/loop/README.md and writes the page. Fifteen minutes of CPU time.
-study-loop: $(STAMP)
+study-loop: $(STAMP) ## repeat studies/loop (15 minutes)
 	$(BIN)/python -m studies.loop.study runs --workers $(WORKERS)
 	$(BIN)/python -m studies.loop.study page
 
@@ -208,7 +211,7 @@ study-loop: $(STAMP)
 # for searches. Runs that are done are kept in build/ until `make clean`. No training, no extra. The page says
 # what it lacks: the paper's table needs its authors' files (`python -m studies.rl.study paper`), the table of
 # trainings needs networks (`python -m studies.rl.study trainings`).
-study-rl: $(STAMP)
+study-rl: $(STAMP) ## repeat studies/rl (30 minutes)
 	$(BIN)/python -m studies.rl.study runs --workers $(WORKERS)
 	$(BIN)/python -m studies.rl.study page
 
@@ -221,5 +224,5 @@ $(STAMP): $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
 	touch $@
 
-clean:
+clean: ## remove .venv, build and dist
 	rm -rf $(VENV) build dist

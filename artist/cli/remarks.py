@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from artist.results.terms.number_text import listed
@@ -70,17 +70,35 @@ def without_tenant(scenarios: Iterable[Scenario]) -> str:
 
 
 def sharing(scenarios: Iterable[Scenario]) -> str:
-    """A sentence on the speed of jobs that share GPUs, if a policy lets them."""
+    """A sentence on the speed of jobs that share GPUs, or that none do though it is given."""
     from artist.run import build_policy
 
-    share = (x for x in scenarios if getattr(build_policy(x), "jobs_per_gpu", 1) > 1)
+    every = [*scenarios]
+    share = (x for x in every if getattr(build_policy(x), "jobs_per_gpu", 1) > 1)
     if (one := next(share, None)) is None:
-        return ""
+        return _idle_interference(every)
     if one.interference != "time-slicing":
         return f"Jobs that share a GPU have the speeds of {one.interference} (interference)."
     return (
         "Jobs that share a GPU take turns, so that sharing gains no throughput; --set "
         "interference=h100 or h200 takes pairs that were measured on one."
+    )
+
+
+def _idle_interference(scenarios: Sequence[Scenario]) -> str:
+    """A sentence if speeds of jobs that share GPUs are given, and no jobs of the runs do."""
+    from artist.run import build_cluster, build_fabric, build_trace
+
+    given = next((x for x in scenarios if x.interference != "time-slicing"), None)
+    if given is None:
+        return ""
+    jobs = build_trace(given, build_cluster(given, build_fabric(given))).jobs
+    if any(job.is_share or job.mig for job in jobs):
+        return ""
+    policies = dict.fromkeys(x.policy for x in scenarios)
+    return (
+        f"interference={given.interference} changes nothing: under {listed([*policies])} no jobs "
+        "share a GPU, as they do under lucid."
     )
 
 

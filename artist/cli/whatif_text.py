@@ -73,7 +73,7 @@ def _certainty(found: WhatIf, outcome: Outcome, compared: BlockDifference) -> st
     phases = f"so in {same} of {counted(found.replay.phases, 'phase')} of Slurm's cycles"
     days = counted(compared.blocks, found.block_name)
     if compared.verdict is Verdict.TOO_FEW:
-        return f"{phases}, but {days}: too few days to say more, which takes {LEAST_REPLICATES}"
+        return f"{phases}, but over {days} only; {LEAST_REPLICATES} or more say how sure that is"
     if compared.verdict is Verdict.UNDECIDED:
         return f"{days} leave undecided whether that is so on others; {phases}"
     return f"surely {compared.verdict} over {days}, {phases}"

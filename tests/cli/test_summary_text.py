@@ -215,6 +215,13 @@ def test_the_seconds_that_auto_comes_to_are_told() -> None:
     assert chosen_intervals_sentence(hourly, {}) == ""
 
 
+def test_commands_say_where_interference_changes_nothing(artist) -> None:
+    told = "interference=h200 changes nothing: under las no jobs share a GPU,"
+    asked = ("sim", "--trace", "tiny-poisson", "--racks", "1", "--policy", "las")
+    assert told in artist(*asked, "--set", "interference=h200").stdout
+    assert "interference" not in artist(*asked).stdout
+
+
 def test_commands_say_who_shared_gpus(artist, tmp_path: Path) -> None:
     packing = ("--set", "policy.packing=true", "--set", "policy.quantum_s=600")
     shown = artist(

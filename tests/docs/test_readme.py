@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 
 import yaml
 from pages import ROOT, blocks, pages
@@ -17,6 +18,13 @@ def test_make_targets_that_pages_name_exist() -> None:
             for command in block.commands:
                 if command.startswith("make "):
                     assert command.split()[1] in targets, f"{page}:{block.line}: {command}"
+
+
+def test_make_help_lists_every_target() -> None:
+    targets = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert targets is not None
+    assert {line.split()[0] for line in listed.stdout.splitlines()} == {*targets[1].split()}
 
 
 def test_links_of_the_documents_lead_somewhere() -> None:

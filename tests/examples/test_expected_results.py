@@ -37,6 +37,16 @@ def test_every_run_has_its_row(example: str) -> None:
     assert all(row["jobs_finished"] == row["jobs_total"] for row in before)
 
 
+def test_the_page_tells_the_quickstarts_results() -> None:
+    page = (FOLDERS["quickstart"].parent / "README.md").read_text()
+    told = {
+        (row["policy"], row["racks"]): f"{float(row['jct_mean_s']) / 3600:.0f} hours"
+        for row in known("quickstart")
+    }
+    for which in (("fifo", "1"), ("fifo", "2"), ("dally", "1")):
+        assert told[which] in page, which
+
+
 def test_the_scenario_is_the_experiments_first_run() -> None:
     scenario = load_scenario(FOLDERS["quickstart"] / "scenario.yaml", {}, [])
     summary = simulate(scenario).summary

@@ -52,7 +52,7 @@ def test_another_machine_ends_the_wait(tmp_path: Path) -> None:
     first, second, third = answer(one)
     assert first == (
         "machines=+1: mean wait 0.5 s instead of 23 s, 98 % less; so in 1 of 1 phase of Slurm's "
-        "cycles, but 1 day: too few days to say more, which takes 5."
+        "cycles, but over 1 day only; 5 or more say how sure that is."
     )
     assert second.startswith(
         "No account or user waits longer on average in every phase of Slurm's cycles;"
