@@ -113,6 +113,7 @@ def shape_text(shape: Shape, level_names: tuple[str, ...]) -> str:
     return _text(shape, _separators(level_names)[: depth(shape)])
 
 
+@lru_cache(maxsize=16384)
 def gpus_of(shape: Shape) -> int:
     """Number of GPUs in a shape."""
     return sum(leaf_counts(shape))

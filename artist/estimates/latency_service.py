@@ -41,6 +41,7 @@ class AskedWith(NamedTuple):
     workload_of: Callable[[str], Workload]
     store: EstimateStore | None
     constant_share_of: Callable[[str], float] | None
+    known_query: Callable[[str, Shape], tuple[Dimension, ...] | None]
 
 
 class LatencyService:
@@ -75,6 +76,7 @@ class LatencyService:
         self._by_shape: dict[tuple[str, Shape, bool], Estimate] = {}
         # Two shapes may have the same dimensions. Then one query serves both.
         self._by_dimensions: dict[tuple[str, tuple[Dimension, ...], bool], Estimate] = {}
+        self._counts: dict[tuple[str, Shape], tuple[Dimension, ...]] = {}
         self._of_trials: LatencyService | None = None
 
     def for_trials(self) -> LatencyService:
@@ -89,7 +91,12 @@ class LatencyService:
     def asked_with(self) -> AskedWith:
         """Fabric, backend and the rest, for whoever asks other queries about the same run."""
         return AskedWith(
-            self._fabric, self._backend, self._workload_of, self._store, self._constant_share_of
+            self._fabric,
+            self._backend,
+            self._workload_of,
+            self._store,
+            self._constant_share_of,
+            self.known_query,
         )
 
     @property
@@ -116,6 +123,10 @@ class LatencyService:
             self._by_shape[key] = estimate
         return estimate
 
+    def known_query(self, model: str, shape: Shape) -> tuple[Dimension, ...] | None:
+        """Of the queries about a model on a shape, the one that counts; None if none was asked."""
+        return self._counts.get((model, shape))
+
     def known_order(self, model: str, shape: Shape) -> str:
         """The order of ranks in the estimate of a divided job; empty where none was asked for."""
         keys = ((model, shape, profile) for profile in (False, True))
@@ -131,12 +142,12 @@ class LatencyService:
         return with_constant_share(estimate, self.constant_share(model))
 
     def _on_shape(self, model: str, shape: Shape, profile: bool) -> Estimate:
-        asks = [
-            partial(self._on_dimensions, model, dims, profile)
-            for dims in asked_dimensions(self._workload(model), shape, self._fabric)
-        ]
+        every = asked_dimensions(self._workload(model), shape, self._fabric)
+        asks = [partial(self._on_dimensions, model, dims, profile) for dims in every]
         try:
-            return counted(asks, fastest=takes_fastest(self._fabric.system)).estimate
+            answers = counted(asks, fastest=takes_fastest(self._fabric.system))
+            self._counts[model, shape] = every[answers.index]
+            return answers.estimate
         except BackendError as cause:
             signature = shape_text(shape, self._fabric.level_names)
             cause.args = (f"model {model!r} on placement {signature}: {cause}",)

@@ -11,8 +11,9 @@ from contentions import curve
 from artist.cluster.fabric import load_fabric, with_system
 from artist.cluster.placement_shape import Shape, parse_signature
 from artist.estimates.calibration import CalibratedModels, Calibration, choose_calibration
+from artist.estimates.dimensions import asked_shapes
 from artist.estimates.latency_service import LatencyService
-from artist.estimates.query import Burst
+from artist.estimates.query import Burst, Estimate, LatencyBackend, LatencyQuery
 from artist.network.demand.curves import SHARES, Curves, busy_ns
 from artist.run import open_backend
 from artist.workload.models import workload
@@ -145,6 +146,30 @@ def test_each_curve_is_asked_for_once() -> None:
     first = curves.curve("resnet50", shape, frozenset({"rack"}))
     assert curves.curve("resnet50", shape, frozenset({"rack"})) is first
     assert asked == ["resnet50"]
+
+
+def test_of_an_uneven_shape_only_the_query_that_counts_is_asked_for_its_traffic() -> None:
+    fabric, shape = load_fabric("leaf-spine"), placed("leaf-spine", "4,4,3,1/2,1")
+    service = LatencyService(fabric, open_backend("analytical"), workload)
+    service.estimate("resnet50", shape)
+    asked = service.asked_with
+    backend = Profiles(asked.backend)
+    curves, others = Curves(*asked._replace(backend=backend)), Curves(*asked[:-1])
+    contended = frozenset({"network"})
+    assert curves.sent("resnet50", shape, contended) == others.sent("resnet50", shape, contended)
+    assert backend.profiles == 1 < len(asked_shapes(shape, fabric))
+
+
+class Profiles:
+    """A backend that counts how often a profile is asked for."""
+
+    def __init__(self, backend: LatencyBackend) -> None:
+        self.source, self.profiles = backend.source, 0
+        self._backend = backend
+
+    def estimate(self, query: LatencyQuery, *, profile: bool = False) -> Estimate:
+        self.profiles += profile
+        return self._backend.estimate(query, profile=profile)
 
 
 def test_points_are_joined_in_one_over_the_share_and_extended_beyond_the_last() -> None:

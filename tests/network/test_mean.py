@@ -238,4 +238,33 @@ def test_a_lone_job_has_the_iteration_of_its_chain_to_the_bit(contention: Conten
             for link in contention.links
         )
         chain = Chain(links, [job])
-        assert [lone_period_s(links, job)] == chain.periods_s([job]).tolist()
+        assert [lone_period_s(links, job)] == chain.periods_s([job])
+
+
+def test_two_jobs_have_the_iterations_of_their_crowd_to_the_bit() -> None:
+    # A chain of two is worked out in plain numbers, a crowd of two in arrays.
+    random, held = Random(0), 0
+    for _ in range(300):
+        links = tuple(
+            SharedLink(random.choice([1.0, random.uniform(0.3, 3)]), random.random() < 0.4, eta)
+            for eta in random.choices([1.0, 0.976], k=random.randint(1, 6))
+        )
+        jobs = [sending_at_random(random, len(links)) for _ in range(2)]
+        jobs[1] = replace(jobs[1], flows=(*jobs[1].flows, replace(jobs[0].flows[0], weight=3.0)))
+        alone_s = [job.alone_s for job in jobs]
+        periods_s = Chain(links, jobs).periods_s(jobs)
+        held += periods_s > alone_s
+        assert periods_s == Crowds(links, jobs).periods_s(jobs, alone_s, (0, 1))
+    assert held > 150
+
+
+def sending_at_random(random: Random, links: int) -> SendingJob:
+    flows = tuple(
+        Flow(
+            tuple(random.sample(range(links), random.randint(1, min(4, links)))),
+            random.choice([0.5, 1.0, random.uniform(0.1, 2)]),
+            random.choice([1.0, 2.0, 3.5]),
+        )
+        for _ in range(random.randint(1, 4))
+    )
+    return SendingJob(random.choice([0.0, random.uniform(0.1, 3)]), random.uniform(0.1, 2), flows)

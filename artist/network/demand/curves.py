@@ -133,7 +133,7 @@ class LevelTraffic(NamedTuple):
 class Curves:
     """Curves on one fabric by one backend. Each is asked for once.
 
-    The arguments are those of `artist.estimates.latency_service.LatencyService`.
+    The arguments are those of `artist.estimates.latency_service.LatencyService` and `AskedWith`.
     """
 
     def __init__(
@@ -143,11 +143,12 @@ class Curves:
         workload_of: Callable[[str], Workload],
         store: EstimateStore | None = None,
         constant_share_of: Callable[[str], float] | None = None,
+        known_query: Callable[[str, Shape], tuple[Dimension, ...] | None] | None = None,
         shares: tuple[float, ...] = SHARES,
     ) -> None:
         self._fabric, self._backend, self._store = fabric, backend, store
         self._workload_of, self._constant_share_of = workload_of, constant_share_of
-        self._shares = shares
+        self._known_query, self._shares = known_query, shares
         self._workloads: dict[str, Workload] = {}
         self._known: dict[tuple[str, Shape, frozenset[str]], Curve] = {}
         self._sent: dict[tuple[str, Shape, frozenset[str]], LevelTraffic] = {}
@@ -171,7 +172,13 @@ class Curves:
 
     def _first(self, model: str, shape: Shape) -> tuple[tuple[Dimension, ...], Estimate]:
         if (model, shape) not in self._firsts:
-            self._firsts[model, shape] = self._counted(model, shape, frozenset(), 1.0)
+            # An uneven shape has several queries. A profile of the one that counts is enough.
+            dims = self._known_query(model, shape) if self._known_query is not None else None
+            self._firsts[model, shape] = (
+                self._counted(model, shape, frozenset(), 1.0)
+                if dims is None
+                else (dims, self._ask(model, dims))
+            )
         return self._firsts[model, shape]
 
     def _traffic(self, model: str, dims: tuple[Dimension, ...], first: Estimate) -> Traffic:

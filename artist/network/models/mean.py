@@ -30,6 +30,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from artist.network.models.canonical import by_component, canonical
+from artist.network.models.pair import chances_of_two, speeds_of_two
 from artist.network.models.patterns import Contention, Flow, SharedLink, Slowed
 from artist.network.models.sending_flows import TWO_BOTTLENECK_WEIGHT
 from artist.network.models.simulation import alone_s
@@ -84,7 +85,7 @@ def _of_component(contention: Contention, two_bottleneck_weight: float) -> tuple
     jobs = [sending_job(form.contention, index) for index in range(len(form.order))]
     links = form.contention.links
     if len(jobs) <= MOST_TOGETHER:
-        periods_s = Chain(links, jobs, two_bottleneck_weight).periods_s(jobs).tolist()
+        periods_s = Chain(links, jobs, two_bottleneck_weight).periods_s(jobs)
     else:
         periods_s = _each_among_others(links, jobs, two_bottleneck_weight)
     return form.in_place(
@@ -116,6 +117,10 @@ def sending_job(contention: Contention, index: int) -> SendingJob:
     return SendingJob(down_s, busy_s, flows)
 
 
+def _up_rate(job: SendingJob) -> float:
+    return 1.0 / max(job.down_s, NO_DOWN * job.busy_s)
+
+
 def _chances(every: Sequence[Sequence[SendingJob]], speeds: Sequence[Floats]) -> Floats:
     """The stationary probability of each state of chains of equally many jobs: (chains, states)."""
     count = len(every[0])
@@ -125,7 +130,7 @@ def _chances(every: Sequence[Sequence[SendingJob]], speeds: Sequence[Floats]) ->
     for chain, (jobs, of_chain) in enumerate(zip(every, speeds, strict=True)):
         for index, job in enumerate(jobs):
             there = here ^ (1 << (count - 1 - index))
-            up = 1.0 / max(job.down_s, NO_DOWN * job.busy_s)
+            up = _up_rate(job)
             down = of_chain[:, index] / job.busy_s
             rates[chain, here, there] = np.where(states_[:, index], down, up)
     return _stationary(rates)
@@ -152,7 +157,7 @@ class Chain:
     """The chain of few jobs.
 
     Their speeds depend on nothing but flows, so one `Chain` serves any times. Speeds cost four
-    fifths of an answer.
+    fifths of an answer. Two jobs, half of all questions, are worked out in plain numbers (`pair`).
     """
 
     def __init__(
@@ -161,12 +166,28 @@ class Chain:
         jobs: Sequence[SendingJob],
         two_bottleneck_weight: float = TWO_BOTTLENECK_WEIGHT,
     ) -> None:
+        if len(jobs) == 2:
+            self._of_two = speeds_of_two(links, jobs[0].flows, jobs[1].flows)
+            return
         sharers = JobsOnLinks(links, [job.flows for job in jobs]).sharers(range(len(jobs)))
         self._speeds = speeds_of_several([sharers], two_bottleneck_weight)
 
-    def periods_s(self, jobs: Sequence[SendingJob]) -> Floats:
+    def periods_s(self, jobs: Sequence[SendingJob]) -> list[float]:
         """Iterations in seconds of jobs with the flows of these, and any Down and Up times."""
-        return _periods_s([jobs], self._speeds)[0]
+        if len(jobs) == 2:
+            return self._periods_of_two_s(*jobs)
+        return [float(x) for x in _periods_s([jobs], self._speeds)[0]]
+
+    def _periods_of_two_s(self, one: SendingJob, other: SendingJob) -> list[float]:
+        alone, both = self._of_two
+        busy_s = one.busy_s, other.busy_s
+        first, second, together = chances_of_two(
+            (_up_rate(one), _up_rate(other)),
+            (alone[0] / busy_s[0], alone[1] / busy_s[1]),
+            (both[0] / busy_s[0], both[1] / busy_s[1]),
+        )
+        sends = first * alone[0] + together * both[0], second * alone[1] + together * both[1]
+        return [busy_s[0] / sends[0], busy_s[1] / sends[1]]
 
 
 def lone_period_s(links: Sequence[SharedLink], job: SendingJob) -> float:
@@ -180,7 +201,7 @@ def lone_period_s(links: Sequence[SharedLink], job: SendingJob) -> float:
     speed, crossed = 1.0, list(zip(capacities, demands, connections, strict=True))
     if any(demand > capacity for capacity, demand, _ in crossed):
         speed = min(1.0, *[capacity / x * (x / demand) for capacity, demand, x in crossed if x])
-    up = 1.0 / max(job.down_s, NO_DOWN * job.busy_s) / (speed / job.busy_s)
+    up = _up_rate(job) / (speed / job.busy_s)
     return job.busy_s / (up / (1.0 + up) * speed)
 
 

@@ -20,7 +20,7 @@ from artist.network.demand.curves import Curves, LevelTraffic
 from artist.network.demand.routes import outside, routed
 from artist.network.demand.traffic import Traffic
 from artist.network.demand.up_phases import UpPhases
-from artist.network.demand.ways import Known, Way, together, ways
+from artist.network.demand.ways import Known, Way, ways
 from artist.network.rates.network_of_run import NetworkOfRun
 from artist.network.rates.placed_job import LookedUpTraffic, On, PlacedJob
 from artist.units import GIB
@@ -140,7 +140,7 @@ class JobTraffic:
 
     def _ways(self, placed: PlacedJob, traffic: Traffic, level: int) -> tuple[Way, ...]:
         if placed.taken is None:
-            return together(self.every_way(placed, traffic, level))
+            return self.every_way(placed, traffic, level)
         # Connections are those between the innermost units, wherever the job is looked at from.
         every = self.every_way(placed, traffic)
         names = self._fabric.level_names

@@ -113,14 +113,7 @@ class NetworkOfRun:
             )
         from artist.network.demand.curves import Curves
 
-        asked = self.estimates.asked_with
-        return Curves(
-            asked.fabric,
-            asked.backend,
-            asked.workload_of,
-            asked.store,
-            asked.constant_share_of,
-        )
+        return Curves(*self.estimates.asked_with)
 
     def check_uplinks(self, model: str) -> None:
         """Check that jobs can meet on links.

@@ -76,7 +76,7 @@ class Mean:
             else:
                 # Rounds differ in Down times only.
                 chain = chain or Chain(links, sending)
-                periods_s = chain.periods_s(sending).tolist()
+                periods_s = chain.periods_s(sending)
             shares = [
                 _share(x, job, period_s)
                 for x, job, period_s in zip(every, sending, periods_s, strict=True)
