@@ -70,16 +70,16 @@ class GpuScaling:
     ) -> list[ScalingPoint]:
         """The counts in turn. Speedup is over one GPU that does not communicate.
 
-        That of a model divided along axes is over the first count: its compute time has parts in
-        which stages wait for each other, which one GPU would not have.
+        That of a model divided into groups is over the first count: one GPU would not hold it, and
+        would have no parts in which stages wait for each other.
         """
         from artist.cluster.placement_shape import shape, shape_text
         from artist.config import Scenario
         from artist.estimates.divided.with_split import iteration_split
         from artist.estimates.query_from_text import on_placement, parse_system
         from artist.estimates.sensitivity import ScalingPoint
+        from artist.estimates.shape_queries import in_groups
         from artist.run import open_backend
-        from artist.workload.division.job_parallelism import says_axes
         from artist.workload.goodput import useful
 
         machines = self.machines_per_rack or Scenario().machines_per_rack
@@ -90,7 +90,7 @@ class GpuScaling:
         workload = workload_of(asked.model, asked.workload, asked.models)
         system, backend = parse_system(list(asked.system)), open_backend(asked.backend)
         points: list[ScalingPoint] = []
-        divided = asked.model is not None and says_axes(asked.model)
+        divided = in_groups(workload)
         for gpus in counts:
             text = shape_text(shape(tree, _packed(tree, gpus)), tree.level_names)
             question = on_placement(workload, text, asked.fabric, system, asked.gpus_per_machine)

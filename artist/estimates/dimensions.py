@@ -14,7 +14,9 @@ one dimension per level. Other shapes are uneven; a rule of the fabric says what
     4+4,4    4+4,4+4, 4,4,4, 2+2,2+2,2+2...  4,4 and 4+4,4+4   4 in a socket, 3 between machines
 
 With one ring through all GPUs of a job (`rings: one`), every shape is one dimension at its
-outermost level. Then there are no uneven shapes.
+outermost level. Then there are no uneven shapes. A job that is divided into groups has a dimension
+per level also then: its tensor groups stay in their machines, and the rings and messages that leave
+a machine share its card, a part for each of the job's GPUs in it.
 
 If the GPUs of a unit, such as a machine, share a level's bandwidth (`shared_by`), the rings of the
 level share what leaves the unit. With rings per level there are as many as the job has GPUs in the
@@ -89,20 +91,24 @@ def level_sizes(shape: Shape, level: int | None = None) -> tuple[tuple[int, int]
     return (*inner, (level, outer)) if outer > 1 else inner
 
 
-def dimensions(shape: Shape, fabric: Fabric, *, of: Shape | None = None) -> tuple[Dimension, ...]:
+def dimensions(
+    shape: Shape, fabric: Fabric, *, of: Shape | None = None, in_groups: bool = False
+) -> tuple[Dimension, ...]:
     """ASTRA-sim's dimensions for a shape on a fabric; empty for a single GPU.
 
     `of`: the shape for which it is asked. Under `wider`, that one says whether a pair is alone.
+    `in_groups`: the GPUs of the job communicate in groups, so no ring passes all of them.
     """
     stated = level_sizes(shape)
     sizes = merged(stated, fabric)
     spanning = of if of is not None and fabric.system.uneven == "wider" else shape
     pair = depth(shape) if _spans_two(spanning, fabric) and sizes[-1] == stated[-1] else None
-    if fabric.system.rings == "one" and sizes:
+    if fabric.system.rings == "one" and sizes and not in_groups:
         sizes = ((sizes[-1][0], gpus_of(shape)),)
+    granted = (_granted(level, sizes, fabric, level == pair) for level, _ in sizes)
     return tuple(
-        _dimension(fabric.levels[level], size, _granted(level, sizes, fabric, level == pair))
-        for level, size in sizes
+        _dimension(fabric.levels[level], size, min(gib_per_s, _of_card(level, sizes, fabric)))
+        for (level, size), gib_per_s in zip(sizes, granted, strict=True)
     )
 
 
@@ -158,14 +164,35 @@ def _sharers(level: int, sizes: Sequence[tuple[int, int]], fabric: Fabric) -> in
     return math.prod(size for inner, size in sizes if inner <= unit)
 
 
+def _of_card(level: int, sizes: Sequence[tuple[int, int]], fabric: Fabric) -> float:
+    """What the rings of a machine leave each other of its network card, GiB/s, under `rings: one`.
+
+    The card has what the machine's uplink states, or the level itself, whose bandwidth is that of
+    one ring alone. A single ring has all of it, and no limit here.
+    """
+    machine, stated = fabric.level_names.index("machine"), fabric.levels[level]
+    if fabric.system.rings != "one" or level <= machine or stated.shared_by is not None:
+        return math.inf
+    uplink = fabric.levels[machine].uplink
+    card = None if uplink is None else uplink.links_gib_per_s
+    rings = math.prod(size for inner, size in sizes if inner <= machine)
+    return math.inf if rings == 1 else (card or stated.bandwidth_gib_per_s) / rings
+
+
 def _dimension(level: FabricLevel, size: int, bandwidth_gib_per_s: float) -> Dimension:
     return Dimension(
         Topology(level.topology), size, bandwidth_gib_per_s, level.latency_ns, level.name
     )
 
 
-def system_settings(dims: Sequence[Dimension], fabric: Fabric) -> SystemSettings:
-    """ASTRA-sim's system settings for these dimensions, from the fabric."""
+def system_settings(
+    dims: Sequence[Dimension], fabric: Fabric, *, in_groups: bool = False
+) -> SystemSettings:
+    """ASTRA-sim's system settings for these dimensions, from the fabric.
+
+    Under `rings: one`, a group with several rings has a part of its buffer on each (localBWAware).
+    """
+    divides = in_groups and fabric.system.rings == "one"
     algorithms = {level.name: level.collective for level in fabric.levels}
     names = tuple(algorithms[dim.level] for dim in dims)
     system = fabric.system
@@ -175,7 +202,7 @@ def system_settings(dims: Sequence[Dimension], fabric: Fabric) -> SystemSettings
         reduce_scatter=names,
         all_to_all=names,
         scheduling_policy=system.scheduling_policy,
-        collective_optimization=system.collective_optimization,
+        collective_optimization="localBWAware" if divides else system.collective_optimization,
         preferred_dataset_splits=system.preferred_dataset_splits,
         active_chunks_per_dimension=system.active_chunks_per_dimension,
         endpoint_delay_ns=system.endpoint_delay_ns,

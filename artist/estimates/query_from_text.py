@@ -22,7 +22,14 @@ from artist.estimates.query import (
     SystemSettings,
     Topology,
 )
-from artist.estimates.shape_queries import Counted, as_sent, counted, flat_groups, takes_fastest
+from artist.estimates.shape_queries import (
+    Counted,
+    as_sent,
+    counted,
+    flat_groups,
+    in_groups,
+    takes_fastest,
+)
 from artist.io.safe_yaml import parse_yaml
 from artist.workload.division.staged import INNERMOST_FIRST, axes_of_order
 from artist.workload.layers import Workload, quantised
@@ -89,10 +96,10 @@ def on_placement(
     sent = quantised(as_sent(workload, fabric.system))
     if at:
         sent = _in_order(sent, placement, order)
-    asked = []
+    asked, grouped = [], in_groups(sent)
     for one in asked_shapes(shape, fabric, itself=sent.fits_some_gpus):
-        dims = dimensions(one, fabric, of=shape)
-        settings = change_system(system_settings(dims, fabric), of_astra)
+        dims = dimensions(one, fabric, of=shape, in_groups=grouped)
+        settings = change_system(system_settings(dims, fabric, in_groups=grouped), of_astra)
         signature = shape_text(one, fabric.level_names)
         flat = flat_groups(sent, fabric.system)
         query = LatencyQuery(sent, dims, settings, flat_groups=flat)

@@ -16,7 +16,7 @@ from artist.errors import DivisionError
 from artist.estimates.dimensions import asked_shapes, dimensions, system_settings
 from artist.estimates.query import Dimension, Estimate, LatencyQuery
 from artist.workload.gradients import bucketed, with_hidden_share
-from artist.workload.layers import Parallelism, Workload
+from artist.workload.layers import Degrees, Parallelism, Workload
 
 
 def as_sent(workload: Workload, system: FabricSystem) -> Workload:
@@ -30,16 +30,25 @@ def asked_dimensions(
     workload: Workload, shape: Shape, fabric: Fabric
 ) -> list[tuple[Dimension, ...]]:
     """The dimensions of each query about a workload on a shape; empty ones for a single GPU."""
-    itself = workload.fits_some_gpus
+    itself, grouped = workload.fits_some_gpus, in_groups(workload)
     return [
-        dimensions(asked, fabric, of=shape) for asked in asked_shapes(shape, fabric, itself=itself)
+        dimensions(asked, fabric, of=shape, in_groups=grouped)
+        for asked in asked_shapes(shape, fabric, itself=itself)
     ]
 
 
 def query(workload: Workload, dims: tuple[Dimension, ...], fabric: Fabric) -> LatencyQuery:
     """A query about dimensions of a fabric. The workload has whole microseconds."""
-    system = system_settings(dims, fabric)
+    system = system_settings(dims, fabric, in_groups=in_groups(workload))
     return LatencyQuery(workload, dims, system, flat_groups=flat_groups(workload, fabric.system))
+
+
+def in_groups(workload: Workload) -> bool:
+    """Whether a workload's collectives are those of groups, and not of all GPUs of the job."""
+    if workload.staged is not None:
+        axes = workload.staged.axes
+        return axes.of_replica > 1 or axes.expert > 1
+    return workload.degrees != Degrees()
 
 
 def flat_groups(workload: Workload, system: FabricSystem) -> bool:

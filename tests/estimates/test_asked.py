@@ -309,3 +309,40 @@ def test_levels_with_other_links_stay_apart() -> None:
     unlike = fabric.model_copy(update={"levels": tuple(levels)})
     two_clusters = (((8, 8), (8, 8)), ((8, 8), (8, 8)))
     assert len(dimensions((two_clusters, two_clusters), unlike)) == 5
+
+
+def sent_ns(model: str, placement: str, fabric: str) -> dict[str, int]:
+    split = artist.latency(model, placement, fabric=fabric, split=True).split
+    assert split is not None and split.sent_ns is not None
+    return {part.value: ns for part, ns in split.sent_ns.items()}
+
+
+@pytest.mark.parametrize("fabric", ["t4", "a100", "h100-quantum2-spectrum4"])
+def test_tensor_groups_do_not_pay_for_machines_that_they_do_not_leave(fabric: str) -> None:
+    inside, across = (sent_ns("gpt3-xl@tensor=4", placed, fabric) for placed in ("4", "4,4"))
+    assert inside["tensor"] == across["tensor"]
+
+
+def test_replicas_share_the_card_of_a_machine() -> None:
+    """Four rings of two leave each DGX A100: each has a quarter of 1.6 Tbit/s (50 GB/s).
+
+    A ring of n sends 2 (n - 1)/n of its bytes; latency and memory add a tenth.
+    """
+    bytes_of_a_gpu = 2 * 1_315_723_264 / 4
+    at_least_ns = 2 * (1 / 2) * bytes_of_a_gpu / 50
+    for model, placed in (("gpt3-xl@tensor=4", "4,4"), ("gpt3-xl@tensor=4", "4/4")):
+        assert at_least_ns < sent_ns(model, placed, "a100")["data"] < 1.15 * at_least_ns
+
+
+def test_a_flow_between_t4_machines_has_no_more_than_a_flow() -> None:
+    """Four flows of 5 Gbit/s leave room on a card of 50; ten would not."""
+    two = parse_signature("4,4", T4.level_names, None, 4)
+    inside, between = dimensions(two, T4, in_groups=True)
+    assert (inside.npus, inside.level, between.npus, between.level) == (4, "machine", 2, "rack")
+    assert between.bandwidth_gib_per_s == RACK.bandwidth_gib_per_s * RACK.pair_share
+    ten = parse_signature("10,10", T4.level_names, None, None)
+    assert dimensions(ten, T4, in_groups=True)[1].bandwidth_gib_per_s == min(
+        RACK.bandwidth_gib_per_s * RACK.pair_share, 5.82 / 10
+    )
+    (ring,) = dimensions(two, T4)
+    assert (ring.npus, ring.level) == (8, "rack")

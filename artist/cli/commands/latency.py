@@ -1,4 +1,4 @@
-"""`artist latency`: the communication time of one iteration on one placement, or of many cases."""
+"""`artist latency`: the time of one iteration on one placement, and where it goes; many cases."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def latency(
     ),
     overwrite: OverwriteFiles = False,
 ) -> None:
-    """Communication time of one training iteration."""
+    """Time of one training iteration, and where it goes."""
     sizes = {
         "racks": racks,
         "machines_per_rack": machines_per_rack,
@@ -157,7 +157,7 @@ def latency(
         "compute_cycles": estimate.compute_ns,
         "constant_share": getattr(estimate, "constant_share", 0.0),
         "comm_ratio": estimate.comm_ratio,
-        "iteration_ms": estimate.compute_ns * (1 + estimate.comm_ratio) / 1e6,
+        "iteration_ms": split.iteration_ns / 1e6,
         **(split_facts(split) if format_ is SweepFormat.JSON else {}),
         "calibration": models.name,
         **({"fabric_changes": changes} if changes else {}),

@@ -102,6 +102,8 @@ def _whole(
     data = workload.parallelism is Parallelism.DATA
     part = TimePart.DATA if data else TimePart.COMMUNICATION
     parts = {TimePart.COMPUTE: compute_ns, part: answer.exposed_comm_ns // query.passes}
+    if workload.parallelism is Parallelism.MICRO:  # nothing is computed, and nothing hidden
+        return parts, {part: parts[part]}
     if not data:
         return parts, None
     # Another name: a recorded table knows iterations by name, and must not take it for one.
