@@ -222,14 +222,22 @@ class FabricSystem(Document):
     active_chunks_per_dimension: int = Field(default=1, ge=1)
     endpoint_delay_ns: int = Field(default=10, ge=1)
     local_mem_bandwidth_gb_per_s: Positive = 1600.0
+    all_to_all: AlgorithmName | None = Field(
+        default=None,
+        description="algorithm of all-to-alls on every level, such as direct1, which sends each "
+        "part straight to its GPU, one after the other; by default that of the level, and a ring "
+        "of n GPUs takes n/2 times as long",
+    )
     source: str = "ASTRA-sim's shipped examples"
 
     @model_serializer(mode="wrap")
-    def _omit_cut(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Omit the default of `groups`, so that digests stay those from before it existed."""
+    def _omit_later(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Omit defaults of later settings, so that digests stay those from before they existed."""
         system: dict[str, Any] = serialise(self)
         if self.groups == "cut":
             system.pop("groups", None)
+        if self.all_to_all is None:
+            system.pop("all_to_all", None)
         return system
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import artist
-from artist.cluster.fabric import FabricSystem, load_fabric, with_system
+from artist.cluster.fabric import Fabric, FabricSystem, load_fabric, with_system
 from artist.cluster.placement_shape import (
     Shape,
     gpus_of,
@@ -19,9 +19,13 @@ from artist.cluster.placement_shape import (
 )
 from artist.errors import BackendSettingError, ConfigError
 from artist.estimates.dimensions import asked_shapes, dimensions
+from artist.estimates.divided.with_split import iteration_split
+from artist.estimates.iteration_split import TimePart
 from artist.estimates.latency_service import LatencyService
 from artist.estimates.query_from_text import on_placement
 from artist.run import build_fabric, open_backend
+from artist.run.hardware import asked_fabric
+from artist.workload.layers import Scope
 from artist.workload.models import model_names, settings, workload
 
 DALLY = load_fabric("dally2025")
@@ -346,3 +350,27 @@ def test_a_flow_between_t4_machines_has_no_more_than_a_flow() -> None:
     )
     (ring,) = dimensions(two, T4)
     assert (ring.npus, ring.level) == (8, "rack")
+
+
+def test_all_to_alls_are_sent_straight_on_request() -> None:
+    """A GPU sends (n - 1)/n of its bytes, and a ring forwards n/2 times as much."""
+    fabric = load_fabric("h100-quantum2-spectrum4")
+    straight = with_system(fabric, {"all_to_all": "direct1"})
+    assert with_system(fabric, {}).model_dump() == fabric.model_dump()
+    made = workload("gpt2-moe@batch=64")
+    (exchange,) = {x.forward.comm_bytes for x in made.layers if x.forward.scope is Scope.EXPERT}
+    exchanges, messages = 4 * 6, 7 * fabric.system.preferred_dataset_splits  # six blocks of experts
+    hops_ns = 2 * fabric.levels[0].latency_ns
+    closed_ns = exchanges * ((7 / 8) * exchange / 450 + messages * hops_ns)
+
+    def sent(on_fabric: Fabric) -> int:
+        question = on_placement(made, "8", on_fabric, {})
+        backend = open_backend("analytical")
+        split = iteration_split(backend, question.asked[0].query, question.answer(backend).estimate)
+        assert split.sent_ns is not None
+        return split.sent_ns[TimePart.EXPERT]
+
+    assert sent(straight) == pytest.approx(closed_ns, rel=0.01)
+    assert sent(fabric) == pytest.approx(4 * sent(straight), rel=0.01)
+    scenario = artist.Scenario(fabric=fabric.name, system={"all_to_all": "direct1"})
+    assert asked_fabric(scenario, fabric) == straight
