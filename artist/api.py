@@ -104,7 +104,7 @@ def latency(
     changes = parse_system([f"{key}={value}" for key, value in system.items()])
     settings = {"fabric": fabric, "fabric_options": fabric_options}
     on_fabric = run.build_fabric(validate(settings, Scenario, "latency"))
-    models = CalibratedModels(choose_calibration(calibration, on_fabric))
+    models = CalibratedModels.on(on_fabric, choose_calibration(calibration, on_fabric))
     machine = run.machine_gpus(on_fabric, gpus_per_machine)
     question = on_placement(models.workload(model), placement, on_fabric, changes, machine)
     opened = run.open_backend(backend)

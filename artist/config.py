@@ -36,8 +36,8 @@ from artist.io.documents import (
     validate,
 )
 from artist.io.safe_yaml import parse_yaml
+from artist.trace.first_start import FirstStart
 from artist.workload.division.job_parallelism import JobParallelism
-from artist.workload.first_start import FirstStart
 from artist.workload.tenants import Tenant
 
 ARRIVALS = re.compile(r"trace|batch|poisson:(\d+(\.\d+)?([eE][+-]?\d+)?)", re.ASCII)
@@ -62,7 +62,7 @@ ABOUT_THE_TRACE = ("columns", "units", "models", "model_rule")
 
 UNUSED = (
     *(*ABOUT_THE_TRACE, "tenants", "checkpoint", "cluster", "data", "data_options", "speeds"),
-    *("goodput", "measure_from_s", "measure_until_s", "fabric_options", "contention"),
+    *("goodput", "measure_from_s", "measure_until_s", "fabric_options", "contention", "trained_as"),
     *("contention_options", "failures", "parallelism", "interference", "first_start_s"),
 )
 """Settings that a dump leaves out where they have their default: then they say nothing."""
@@ -101,12 +101,10 @@ class Scenario(_Explained):
     machines_per_rack: Size = Field(default=8, description="machines in a rack")
     gpus_per_machine: Size = Field(default=8, description="GPUs in a machine")
     tree: list[Any] | None = Field(
-        default=None,
-        description="an irregular cluster instead: nested lists of GPU counts, outermost first",
+        default=None, description="GPU counts of another cluster: nested lists, outermost first"
     )
     cluster: str | None = Field(
-        default=None,
-        description="a cluster file instead: one of `artist list clusters`, or a file",
+        default=None, description="a cluster file instead: of `artist list clusters`, or a file"
     )
     policy: str = Field(
         default="dally", description="a policy of `artist list policies`, or FILE.py:CLASS"
@@ -127,6 +125,9 @@ class Scenario(_Explained):
     )
     model_rule: str | None = Field(
         default=None, description="for jobs of unknown models: uniform, mix, keep or a model"
+    )
+    trained_as: str | None = Field(
+        default=None, description="what names of models leave open: gpu=h100,precision=bf16"
     )
     arrivals: str = Field(default="trace", description="trace, batch or poisson:JOBS_PER_HOUR")
     jobs: Size | None = Field(default=None, description="only the first N jobs")
@@ -176,9 +177,8 @@ class Scenario(_Explained):
     )
     interference: str = Field(
         default="time-slicing",
-        description="how fast jobs are that share GPUs, if the policy lets them: time-slicing "
-        "(each as if it had an equal part of the time), h200 (pairs measured on one H200), or a "
-        "CSV file of measured pairs (artist measure --beside)",
+        description="how fast jobs are that share GPUs: time-slicing (equal parts of the time), "
+        "h100 or h200 (pairs measured on one), or a CSV file of pairs (artist measure --beside)",
     )
     data: str | None = Field(
         default=None, description="a file with the tables that jobs read, and their regions"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from artist.errors import ConfigError
-from artist.registry import UnknownNameError
 
 if TYPE_CHECKING:
     from artist.cluster.fabric import Fabric
@@ -159,21 +157,16 @@ def assumed_gpu(model: str | None, models: CalibratedModels, fabric: Fabric | No
 
     Empty too if the name says `gpu=`, or a calibration has fitted the compute times.
     """
-    from artist.workload.gpus import ASSUMED_GPU, in_words
-    from artist.workload.models import canonical, times_as_fast
+    from artist.workload.gpus import assumed_in_words
+    from artist.workload.models import canonical, settings
 
     kind = fabric.machine.kind if fabric is not None and fabric.machine is not None else None
-    if model is None or kind in (None, ASSUMED_GPU) or re.search(r"[@,]\s*gpu\s*=", model):
+    if model is None or kind is None or settings(model).gpu:
         return ""
     if models.calibration is not None and models.calibration.row(canonical(model)) is not None:
         return ""
-    start = f"Compute times are those of {in_words(ASSUMED_GPU)}"
-    try:
-        faster = times_as_fast(model, kind)
-    except UnknownNameError:
-        return f"{start}, not of this fabric's {kind.upper()}."
-    there = f"{model}{',' if '@' in model else '@'}gpu={kind}"
-    return f"{start}; {there} computes {faster:.1f} times as fast, as this fabric's GPUs would."
+    words = assumed_in_words({kind})
+    return f"{words[0].upper()}{words[1:]}." if words else ""
 
 
 def models_of(workload: Path | None, fabric: Fabric | None, calibration: str) -> CalibratedModels:
@@ -201,7 +194,7 @@ def models_of(workload: Path | None, fabric: Fabric | None, calibration: str) ->
         return CalibratedModels(None)
     if fabric is None:
         return CalibratedModels(load_calibration(calibration))
-    return CalibratedModels(choose_calibration(calibration, fabric))
+    return CalibratedModels.on(fabric, choose_calibration(calibration, fabric))
 
 
 def query_of(

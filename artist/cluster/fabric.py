@@ -348,11 +348,13 @@ class Fabric(Document):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the links and settings. The calibration has a digest of its own.
+        """SHA-256 of the links, the settings and the kind of GPU, which decide results.
 
-        `machine` and `origin` change no result, so they are left out.
+        The calibration has a digest of its own.
         """
-        return sha256(self.model_dump_json(exclude={"calibration", "machine", "origin"}))
+        kind = self.machine.kind if self.machine is not None else None
+        links = self.model_dump_json(exclude={"calibration", "machine", "origin"})
+        return sha256(f"{links} {kind}" if kind is not None else links)
 
     @property
     def origin_words(self) -> str:

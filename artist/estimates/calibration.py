@@ -13,7 +13,7 @@ constant either. Caches hold what the backend answered, without the constant.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Literal
 
@@ -25,6 +25,7 @@ from artist.estimates.query import Estimate, LatencyQuery
 from artist.io.documents import Document, NonNegative, Positive, load_yaml
 from artist.io.shipped import document_names, document_path
 from artist.registry import UnknownNameError
+from artist.workload.gpus import ASSUMED_GPU, gpu_of
 
 if TYPE_CHECKING:
     from artist.workload.layers import Layer, Phase, Workload
@@ -156,6 +157,16 @@ class CalibratedModels:
     """Models of the catalogue by any spelling, calibrated; an object, so that it pickles."""
 
     calibration: Calibration | None
+    gpu: str = ASSUMED_GPU
+    """Models without a row compute on this GPU, unless their names say another."""
+
+    @classmethod
+    def on(
+        cls, fabric: Fabric, calibration: Calibration | None, kinds: Collection[str] = ()
+    ) -> CalibratedModels:
+        """The models on a fabric's GPUs, or on machines of these kinds, which win over them."""
+        named = (fabric.machine.kind,) if fabric.machine and fabric.machine.kind else ()
+        return cls(calibration, gpu_of(kinds or named))
 
     @property
     def name(self) -> str:
@@ -170,8 +181,10 @@ class CalibratedModels:
         """
         from artist.workload.models import canonical, workload
 
-        catalogued = workload(canonical(model))
-        return self.calibration.apply(catalogued) if self.calibration else catalogued
+        name = canonical(model)
+        if self.calibration is None or self.calibration.row(name) is None:
+            return workload(name, self.gpu)
+        return self.calibration.apply(workload(name))
 
     def constant_share(self, model: str) -> float:
         """The constant share of a model on more than one GPU; 0 without a calibration."""

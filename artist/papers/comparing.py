@@ -154,7 +154,7 @@ def latency_rows(item: Item, fabric: str, calibration: str) -> list[dict[str, An
     from artist.run import open_backend
 
     on_fabric, backend = load_fabric(fabric), open_backend("analytical")
-    models = CalibratedModels(choose_calibration(calibration, on_fabric))
+    models = CalibratedModels.on(on_fabric, choose_calibration(calibration, on_fabric))
     rows = []
     for model, percents in item.latencies.items():
         for (level, placement), paper in zip(LEVELS.items(), percents, strict=True):

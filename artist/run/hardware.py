@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from artist.cluster.fabric import Fabric, load_fabric, with_system
 from artist.cluster.fabric_options import with_options
-from artist.cluster.tree import ClusterTree, nested
+from artist.cluster.tree import ONE_KIND, ClusterTree, nested
 from artist.config import Scenario
 from artist.errors import ConfigError, shortened
 from artist.estimates.backends import BACKENDS, NoCommunication
@@ -36,6 +36,12 @@ def build_fabric(scenario: Scenario) -> Fabric:
 
     named = load_fabric(scenario.own_fabric or cluster.file.fabric or scenario.fabric)
     return with_options(fabric_of_cluster(cluster.file, named), scenario.fabric_options)
+
+
+def kinds_of(scenario: Scenario) -> frozenset[str]:
+    """The kinds of GPUs that the machines of the scenario's cluster file state."""
+    cluster = cluster_of(scenario)
+    return frozenset() if cluster is None else frozenset({*cluster.kinds} - {ONE_KIND})
 
 
 def cluster_of(scenario: Scenario) -> Cluster | None:
@@ -114,7 +120,10 @@ def build_latency(
     from artist.estimates.calibration import CalibratedModels
     from artist.estimates.latency_service import LatencyService
 
-    calibrated = CalibratedModels(calibration)
+    if scenario.speeds is not None:
+        calibrated = CalibratedModels(calibration)  # speeds are factors on the catalogue's times
+    else:
+        calibrated = CalibratedModels.on(fabric, calibration, kinds_of(scenario))
     workload_of: Callable[[str], Workload] = WithGraphs(calibrated.workload)
     constant_share: Callable[[str], float] = calibrated.constant_share
     if scenario.speeds is not None or scales:

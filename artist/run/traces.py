@@ -14,6 +14,7 @@ from artist.errors import ConfigError, TraceError, shortened
 from artist.rng import stream
 from artist.trace.arrivals import with_arrivals
 from artist.trace.divided import with_axes
+from artist.trace.first_start import with_first_starts
 from artist.trace.named import Given, open_trace
 from artist.trace.native.trace import (
     Trace,
@@ -24,7 +25,6 @@ from artist.trace.native.trace import (
     head,
 )
 from artist.units import GPU_MILLI, counted
-from artist.workload.first_start import with_first_starts
 from artist.workload.job import Job
 from artist.workload.tenants import check_quotas, load_tenants
 
@@ -55,6 +55,10 @@ def build_trace(scenario: Scenario, tree: ClusterTree) -> Trace:
     check_tenants(trace, load_tenants(scenario.tenants))
     if scenario.backend != "none":
         check_models(trace)
+        if scenario.trained_as is not None:
+            from artist.trace.trained_as import trained_as
+
+            trace = trained_as(trace, scenario.trained_as)
         trace = with_axes(trace, scenario.parallelism)
     return permuted(trace, scenario.permutation)
 

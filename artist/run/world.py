@@ -45,6 +45,8 @@ def world_of(
     changed = " (changed)" if changes_text(scenario.fabric_options) else ""
     fitted = "no" if calibration is None else calibration.origin_words
     words = f"fabric {fabric.name}{changed}, {fabric.origin_words}; calibration: {fitted}"
+    if scenario.trained_as is not None:
+        words += f"; trained as {scenario.trained_as}"
     assumed = "" if calibration is not None else _assumed_gpu(scenario, fabric, kinds)
     return f"{words}; {assumed}" if assumed else words
 
@@ -75,7 +77,8 @@ def _assumed_gpu(scenario: Scenario, fabric: Fabric, kinds: Collection[str]) -> 
     from artist.cluster.tree import ONE_KIND
     from artist.workload.gpus import ASSUMED_GPU, assumed_in_words
 
-    if scenario.speeds is not None or scenario.backend.partition(":")[0] == "recorded":
+    chosen = scenario.trained_as is not None and "gpu=" in scenario.trained_as
+    if chosen or scenario.speeds is not None or scenario.backend.partition(":")[0] == "recorded":
         return ""
     described = fabric.machine.kind if fabric.machine is not None else None
     return assumed_in_words({*kinds} - {ONE_KIND} or {described or ASSUMED_GPU})

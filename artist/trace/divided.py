@@ -48,7 +48,7 @@ def with_axes(trace: Trace, chosen: JobParallelism | Literal["published", "none"
     if chosen == "none":
         filled: Counter[str] = Counter()
     else:
-        trace, filled = _filled(trace, published if chosen == "published" else given)
+        trace, filled = with_models(trace, published if chosen == "published" else given)
     trace = _checked(trace)
     source = "published for the model" if chosen == "published" else "the scenario's"
     texts = tuple(
@@ -58,8 +58,12 @@ def with_axes(trace: Trace, chosen: JobParallelism | Literal["published", "none"
     return replace(trace, filled=(*trace.filled, *texts)) if texts else trace
 
 
-def _filled(trace: Trace, model_of: Callable[[Job], str | None]) -> tuple[Trace, Counter[str]]:
-    """The trace with other models where there are any, and how many jobs have each."""
+def with_models(trace: Trace, model_of: Callable[[Job], str | None]) -> tuple[Trace, Counter[str]]:
+    """The trace with other models where `model_of` gives one, and how many jobs have each.
+
+    Raises:
+        TraceError: `model_of` refused a job; the message begins with its place.
+    """
     filled: Counter[str] = Counter()
     jobs = list(trace.jobs)
     for index, job in enumerate(jobs):

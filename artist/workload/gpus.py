@@ -8,8 +8,11 @@ element in bytes. The three passes (forward, input gradient, weight gradient) ta
 A table lookup reads only the rows that it needs. The memory term uses the full bandwidth of the
 data sheet and ignores caches. Without it (`memory_bytes_per_s` None), only arithmetic takes time.
 
-Peaks are dense rates (without sparsity), in the vendor's decimal units. Sources:
+Peaks are dense rates (without sparsity), in the vendor's decimal units. A V100 and a T4 have
+neither TF32 nor BF16: `tf32` is their FP32, and `bf16` their FP16 on tensor cores. Sources:
 
+- T4: NVIDIA T4 data sheet.
+- V100: NVIDIA V100 SXM2 data sheet.
 - A100: NVIDIA A100 80GB data sheet.
 - H100, H200: NVIDIA H100 SXM and H200 SXM data sheets, which state twice the dense rates.
 - B200, B300: NVIDIA HGX B200 and HGX B300 data sheets (a baseboard divided by its 8 GPUs).
@@ -37,7 +40,9 @@ class Precision(StrEnum):
     """The precision of arithmetic, activations and gradients."""
 
     TF32 = "tf32"
+    """FP32 on GPUs that have no TF32."""
     BF16 = "bf16"
+    """FP16 on GPUs that have no BF16."""
     FP8 = "fp8"
     """Also MXFP8. Activations and gradients are BF16, as for FP4."""
     NVFP4 = "nvfp4"
@@ -91,20 +96,34 @@ class Gpu:
         return max(arithmetic_us, moved_us) + self.width * around / self.memory_bytes_per_s * 1e6
 
 
-# Shares of the peak in TF32. They follow from the training throughput on one A100-80GB that
-# NVIDIA's DeepLearningExamples publish, times the FLOPs counted here: ResNet-50 v1.5 at
-# 938 images/s is 23.0 TFLOP/s, BERT-large on SQuAD at 61.5 sequences/s is 45.4 TFLOP/s.
+# Shares of the peak of convolutions and of matrices, in TF32 or FP32, and in BF16 or FP16.
 # Depthwise convolutions and small batches reach less; this is left out.
-_TF32_SHARES = MappingProxyType({OperatorKind.CONVOLUTION: 0.147, OperatorKind.MATMUL: 0.291})
-# Shares of the peak in BF16. Matrix multiplications reach 137 of 312 TFLOP/s when a GPT of
-# 1.7 billion parameters is trained (arXiv:2104.04473, table 1). Convolutions are assumed to
-# reach the same share as in TF32.
-_BF16_SHARES = MappingProxyType({OperatorKind.CONVOLUTION: 0.147, OperatorKind.MATMUL: 0.44})
+#
+# A100, TF32: from the training throughput on one A100-80GB that NVIDIA's DeepLearningExamples
+# publish, times the FLOPs counted here: ResNet-50 v1.5 at 938 images/s is 23.0 TFLOP/s, BERT-large
+# on SQuAD at 61.5 sequences/s is 45.4 TFLOP/s. BF16: matrix multiplications reach 137 of 312
+# TFLOP/s when a GPT of 1.7 billion parameters is trained (arXiv:2104.04473, table 1); convolutions
+# are assumed to reach the same share as in TF32.
+#
+# V100: the same models in the same place, at 367 images/s and 12 sequences/s in FP32, 1,200 and 52
+# in mixed precision.
+#
+# T4: the slope of measured step times over the batch (Sia, SOSP 2023, siasosp23/artifacts), which
+# leaves out what a step costs at any batch: ResNet-50 in mixed precision, 4.31 ms an image, is
+# 5.7 TFLOP/s, BERT-base in FP32, 58.3 ms a sequence, 3.6. The other two are assumed: FP32 as for
+# matrices, and mixed precision in the V100's proportion.
+_SHARES = {
+    "t4": ((0.449, 0.449), (0.0876, 0.114)),
+    "v100": ((0.574, 0.565), (0.236, 0.308)),
+    "a100": ((0.147, 0.291), (0.147, 0.44)),
+}
 
-# (name, peak TF32, peak BF16, memory) in FLOP/s and bytes/s. The shares above were measured on
-# the A100 and are assumed for the other GPUs. In practice those reach smaller shares, so
-# calibrate before you compare GPUs.
+# (name, peak TF32, peak BF16, memory) in FLOP/s and bytes/s. GPUs without shares of their own are
+# assumed to reach the A100's. In practice they reach smaller ones, so calibrate before you compare
+# GPUs.
 _DATA_SHEETS = {
+    "t4": ("NVIDIA T4", 8.1e12, 65e12, 0.32e12),
+    "v100": ("NVIDIA V100 SXM2", 15.7e12, 125e12, 0.9e12),
     "a100": ("NVIDIA A100", 156e12, 312e12, 2.039e12),
     "h100": ("NVIDIA H100 SXM", 494.7e12, 989.4e12, 3.35e12),
     "h200": ("NVIDIA H200 SXM", 494.7e12, 989.4e12, 4.8e12),
@@ -145,8 +164,8 @@ FASTER = MappingProxyType({Precision.BF16: 1.0, Precision.FP8: 2.0, Precision.NV
 GPU_NAMES = tuple(_DATA_SHEETS)
 
 ASSUMED_GPU = "a100"
-"""The GPU of a model whose name has no `gpu=`, on every fabric. Shares of the peak are known best
-on this one, and calibrations and results are based on its times."""
+"""The GPU of a model whose name has no `gpu=`, where machines are of several kinds or of none that
+is known here. Calibrations are factors on its times."""
 
 
 def in_words(kind: str) -> str:
@@ -155,25 +174,22 @@ def in_words(kind: str) -> str:
     return f"{'an' if name[0] in 'AEFHILMNORSX' else 'a'} {name}"
 
 
-def assumed_in_words(kinds: Collection[str]) -> str:
-    """Say that models compute as on `ASSUMED_GPU`, if GPUs are of other kinds; else empty.
+def gpu_of(kinds: Collection[str]) -> str:
+    """The GPU whose compute times models have on machines of these kinds.
 
-    How much faster another kind can be is the ratio of the peaks in BF16.
+    It is their own if they have one and it is known here, else `ASSUMED_GPU`.
     """
-    others = sorted({*kinds} - {ASSUMED_GPU})
+    known = [kind for kind in {*kinds} if kind in GPU_NAMES]
+    return known[0] if len({*kinds}) == len(known) == 1 else ASSUMED_GPU
+
+
+def assumed_in_words(kinds: Collection[str]) -> str:
+    """Say that models compute as on `ASSUMED_GPU`, though GPUs are of other kinds; else empty."""
+    others = sorted({*kinds} - {gpu_of(kinds)})
     if not others:
         return ""
-    of_known = (
-        f"gpu={kind}, up to {_DATA_SHEETS[kind][2] / _DATA_SHEETS[ASSUMED_GPU][2]:.1f} times as "
-        "fast"
-        for kind in others
-        if kind in GPU_NAMES
-    )
-    unless = " or ".join(of_known)
-    rest = f" where a model's name has no {unless}" if unless else ""
-    unknown = " or ".join(in_words(kind) for kind in others if kind not in GPU_NAMES)
-    not_of = f", not of {unknown}" if unknown else ""
-    return f"compute times of {in_words(ASSUMED_GPU)}{rest}{not_of}"
+    not_of = " or ".join(in_words(kind) for kind in others)
+    return f"compute times of {in_words(ASSUMED_GPU)}, not of {not_of}"
 
 
 def fitted_gpu(name: str, precision: Precision) -> Gpu:
@@ -196,10 +212,11 @@ def gpu(name: str, precision: Precision, *, roofline: bool) -> Gpu:
     """The GPU with this name, one of `GPU_NAMES`. Without `roofline`, memory takes no time."""
     full, tf32, bf16, memory = _DATA_SHEETS[name]
     is_tf32 = precision is Precision.TF32
+    shares = _SHARES.get(name, _SHARES["a100"])[0 if is_tf32 else 1]
     return Gpu(
         name=f"{full}, {precision.upper()}",
         peak_flops=tf32 if is_tf32 else bf16,
-        efficiency=_TF32_SHARES if is_tf32 else _BF16_SHARES,
+        efficiency=dict(zip((OperatorKind.CONVOLUTION, OperatorKind.MATMUL), shares, strict=True)),
         memory_bytes_per_s=memory if roofline else None,
         width=precision.width,
     )

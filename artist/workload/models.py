@@ -19,7 +19,15 @@ from artist.workload.architectures.operators import Operator, Role
 from artist.workload.catalogue import ROWS, Model
 from artist.workload.divide import Plan, divide
 from artist.workload.division.staged import Axes, Schedule, Sharded, axes_of_order
-from artist.workload.gpus import FASTER, FITTED, GPU_NAMES, Gpu, Precision, fitted_gpu, gpu
+from artist.workload.gpus import (
+    ASSUMED_GPU,
+    FASTER,
+    FITTED,
+    Gpu,
+    Precision,
+    fitted_gpu,
+    gpu,
+)
 from artist.workload.layers import Degrees, Workload
 from artist.workload.parallelism import Division, data_parallel, divided, fully_sharded
 from artist.workload.settings import Settings, parse, refuse, text_of
@@ -60,7 +68,7 @@ def is_graph(name: str) -> bool:
 def canonical(name: str) -> str:
     """The one name that all spellings of a model share, with its settings.
 
-    `BERT large` becomes `bert-large`, and `VGG@gpu=A100,batch=64` becomes `vgg11@batch=64`. A
+    `BERT large` becomes `bert-large`, and `VGG@batch=32,gpu=A100` becomes `vgg11@gpu=a100`. A
     folder of execution traces has one name.
 
     Raises:
@@ -96,13 +104,13 @@ def nearest_model(name: str) -> str | None:
     return _SPELLINGS[near[0]] if near else None
 
 
-def workload(name: str) -> Workload:
-    """One training iteration of a model (any spelling, with settings).
+def workload(name: str, gpu: str = ASSUMED_GPU) -> Workload:
+    """One training iteration of a model (any spelling, with settings), on `gpu` if it names none.
 
     Raises:
         ConfigError: the model is unknown, or its settings do not go together.
     """
-    return _workload(canonical(name))
+    return _workload(canonical(name), gpu)
 
 
 def operators(name: str) -> tuple[Operator, ...]:
@@ -121,22 +129,19 @@ def parameters(name: str) -> int:
     return sum(operator.parameters for operator in operators(name))
 
 
-def times_as_fast(name: str, kind: str) -> float:
-    """Compute time of a model (any spelling, with settings) over that on another kind of GPU.
+def with_settings(name: str, text: str) -> str:
+    """The canonical name of a model with settings that its name does not state itself.
+
+    >>> with_settings("resnet50@batch=64", "batch=32,gpu=h100")
+    'resnet50@batch=64,gpu=h100'
 
     Raises:
-        UnknownNameError: nothing is known of this kind, or not with the model's timing.
+        UnknownNameError: no model has this name, or it has no such setting or value.
     """
-    _, row, chosen = _resolved(name)
-    if kind not in GPU_NAMES:
-        raise UnknownNameError("GPU", kind, GPU_NAMES, f"known: {', '.join(GPU_NAMES)}")
-    other = replace(chosen, gpu=kind)
-    _check_timing(name, other)
-    here, there = (
-        sum(device.compute_us(operator, chosen.batch) for operator in row.operators(chosen))
-        for device in (_device(chosen), _device(other))
-    )
-    return here / there
+    spelling, _, own = name.partition("@")
+    stated = {part.partition("=")[0].strip() for part in own.split(",")}
+    added = [part for part in text.split(",") if part.partition("=")[0].strip() not in stated]
+    return canonical(f"{spelling}@{','.join(filter(None, [own, *added]))}") if added else name
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +166,7 @@ def summary(name: str) -> ModelSummary:
         row.summary,
         row.paper,
         parameters(spec),
-        len(_workload(spec).layers),
+        len(workload(spec).layers),
         chosen.batch,
         chosen.sequence,
         _division_text(chosen),
@@ -216,7 +221,7 @@ def _check(spec: str, row: Model, chosen: Settings) -> None:
 def _check_timing(spec: str, chosen: Settings) -> None:
     """Refuse a precision or a GPU that the kind of timing knows nothing of."""
     fitted = chosen.timing == "fitted"
-    if fitted and (chosen.gpu not in FITTED or chosen.precision not in FASTER):
+    if fitted and (chosen.gpu not in ("", *FITTED) or chosen.precision not in FASTER):
         refuse(
             spec,
             f"timing=fitted knows {', '.join(FITTED)} in {', '.join(FASTER)}, not {chosen.gpu} in "
@@ -250,9 +255,11 @@ def _check_staged(spec: str, row: Model, chosen: Settings) -> None:
 
 
 @cache
-def _workload(spec: str) -> Workload:
+def _workload(spec: str, gpu: str) -> Workload:
     """The iteration of a canonical name; computed once."""
     _, row, chosen = _resolved(spec)
+    chosen = replace(chosen, gpu=chosen.gpu or gpu)
+    _check_timing(spec, chosen)
     device = _device(chosen)
     row_operators = row.operators(chosen)
     if chosen.staged:

@@ -24,7 +24,7 @@ from artist.workload.division.staged import (
     Sharded,
     axes_of_order,
 )
-from artist.workload.gpus import ASSUMED_GPU, GPU_NAMES, Precision
+from artist.workload.gpus import GPU_NAMES, Precision
 
 TIMINGS = ("arithmetic", "roofline", "fitted")
 PARALLEL = ("data", "fsdp")
@@ -42,7 +42,8 @@ class Settings:
 
     batch: int
     sequence: int | None = None
-    gpu: str = ASSUMED_GPU
+    gpu: str = ""
+    """Empty: that of the fabric, or an A100 where it names none that is known."""
     precision: str = Precision.TF32
     timing: str = "roofline"
     parallel: str = "data"

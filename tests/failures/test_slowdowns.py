@@ -82,7 +82,7 @@ def test_longer_computing_hides_more_of_the_communication(tmp_path: Path, name: 
     twice = LatencyService(
         load_fabric(name),
         open_backend("analytical"),
-        lambda model: ModelCalibration(compute_scale=2.0).apply(workload(model)),
+        lambda model: ModelCalibration(compute_scale=2.0).apply(workload(model, name)),
     )
     iteration_s = 0.05 * 2.0 * (1.0 + twice.estimate("vgg11", (8, 8)).comm_ratio)
     (row,) = run.placements.itertuples()

@@ -58,7 +58,7 @@ def test_sensitivity_follows_the_order_of_ranks(
 
     Tensor groups inside machines let 8 iterations end, across machines 7: that job goes first.
     """
-    model = f"gpt2@tensor=4,pipeline=2,order={order}"
+    model = f"gpt2@gpu=a100,tensor=4,pipeline=2,order={order}"
     assert isolated(model).comm_ratio == pytest.approx(ratio, abs=1e-6)
     assert int(9 / (1 + ratio)) == done
     view = asked_at_9_s(tmp_path, model, "none")
@@ -83,7 +83,7 @@ def test_the_circle_of_a_divided_job_holds_its_bursts(
     tmp_path: Path, axes: str, sent_bytes: float
 ) -> None:
     """Stages on two machines meet at their border, replicas on two machines reduce gradients."""
-    model = f"gpt2@{axes}"
+    model = f"gpt2@gpu=a100,{axes}"
     view = asked_at_9_s(tmp_path, model, "mean")
     (job,) = view.running.values()
     jobs = JobsOnLinks()

@@ -37,7 +37,7 @@ def links_of(one: WhatIf) -> OtherLinks:
     return links
 
 
-def comm_ratio(fabric: str, model: str = "bert-large") -> float:
+def comm_ratio(fabric: str, model: str = "bert-large@gpu=a100") -> float:
     """On two machines, eight GPUs each, that the outermost level joins: Slurm names no racks."""
     latency = build_latency(Scenario(), load_fabric(fabric))
     return latency.estimate(model, ((8,), (8,))).comm_ratio

@@ -43,7 +43,7 @@ def test_one_workload_has_one_name(spelling: str, name: str | None) -> None:
         ("resnet50@batch=-8", r"batch is '-8'"),
         ("resnet50@batch=1e3", r"batch is '1e3'"),
         ("resnet50@batch=8,batch=9", r"batch is given twice"),
-        ("resnet50@gpu=v100", r"gpu is 'v100', expected one of a100, h100, h200, b200"),
+        ("resnet50@gpu=k80", r"gpu is 'k80', expected one of t4, v100, a100, h100, h200, b200"),
         ("resnet50@sequence=8", r"this model has no sequence"),
         ("gpt2@experts=8", r"this model has no experts"),
         ("gpt2@sequence=2048", r"sequence is 2048, but the model has 1024 positions"),

@@ -231,11 +231,13 @@ def _name_facts(name: str) -> dict[str, dict[str, str]]:
 
 def _gpu_of_model(name: str) -> str:
     """The GPU that a model computes on, and how its name asks for another."""
-    from artist.workload.gpus import GPU_NAMES, in_words
-    from artist.workload.models import settings
+    from artist.workload.gpus import ASSUMED_GPU, GPU_NAMES, in_words
 
     others = "|".join(GPU_NAMES)
-    return f"{in_words(settings(name).gpu)}, on every fabric, unless named {name}@gpu={others}"
+    return (
+        f"the fabric's GPU, or {in_words(ASSUMED_GPU)} if it names none, unless named "
+        f"{name}@gpu={others}"
+    )
 
 
 def _catalogued(name: str) -> str:

@@ -148,8 +148,11 @@ class PresentLinks:
     def _ratios(self, scenario: Scenario) -> dict[str, float]:
         """The comm ratio of each known job on the machines that it had."""
         fabric = build_fabric(scenario)
-        calibration = build_calibration(self._present, build_fabric(self._present))
-        latency = build_latency(scenario, fabric, calibration)
+        present = build_fabric(self._present)
+        calibration = build_calibration(self._present, present)
+        # GPUs stay what they are.
+        same_gpus = fabric.model_copy(update={"machine": present.machine})
+        latency = build_latency(scenario, same_gpus, calibration)
         tree = build_cluster(scenario, fabric)
         jobs = with_axes(self._trace_of_known, scenario.parallelism).jobs
         ratios = {}

@@ -1,0 +1,48 @@
+"""Settings that a scenario gives to all models of a trace."""
+
+import pytest
+
+import artist
+from artist.errors import TraceError
+from artist.trace.native.trace import Trace
+from artist.trace.trained_as import trained_as
+from artist.workload.job import Job
+
+SMALL = {"trace": "tiny-batch", "racks": 1, "policy": "fifo", "fabric": "t4"}
+
+
+def models(settings: str, *names: str) -> list[str]:
+    jobs = tuple(Job(name, 0.0, 1, name, iterations=1, compute_s=1.0) for name in names)
+    trace = Trace("t", "native", jobs, "", range(len(jobs)), "job")
+    return [job.model for job in trained_as(trace, settings).jobs]
+
+
+def test_what_a_name_states_stands() -> None:
+    named = models("gpu=h100,precision=bf16", "resnet50", "vgg11@gpu=v100", "gpt2@precision=tf32")
+    assert named == [
+        "resnet50@gpu=h100,precision=bf16",
+        "vgg11@gpu=v100,precision=bf16",
+        "gpt2@gpu=h100",
+    ]
+
+
+def test_the_fabrics_gpu_is_the_same_as_its_name() -> None:
+    own, named, other = (
+        artist.simulate(artist.Scenario(**SMALL, trained_as=settings)).jobs
+        for settings in (None, "gpu=t4", "gpu=a100")
+    )
+    assert own.drop(columns="model").equals(named.drop(columns="model"))
+    # A T4 computes longer, so more of the communication is hidden behind it.
+    assert (own.comm_s <= other.comm_s).all() and own.comm_s.sum() < other.comm_s.sum()
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ("gpu=k80", "csv:2: job '0': trained_as 'gpu=k80': .*gpu is 'k80', expected one of t4"),
+        ("sequence=64", "this model has no sequence"),
+    ],
+)
+def test_what_cannot_be_is_refused(settings: str, words: str) -> None:
+    with pytest.raises(TraceError, match=words):
+        artist.simulate(artist.Scenario(**SMALL, trained_as=settings))
