@@ -1,8 +1,9 @@
 """Cases of jobs that share links, and what another simulator answered.
 
-A case is a line of JSON: machines in racks, each with a NIC, each rack with one uplink to a core
-that blocks nobody; and jobs. A job computes, then sends around a ring of its machines. Rates are
-payload bits per second, and capacities are those of each direction.
+A case is a line of JSON: machines in racks, each with a NIC, each rack with an uplink to a core
+that blocks nobody; and jobs. A job computes, then sends around a ring of its machines. An uplink
+has one or several `links`; link k leads to switch k of the core, so what takes link k up takes
+link k down. Rates are payload bits per second, and capacities are those of each direction.
 
 Answers are CSV with the columns case, job and slowdown (mean iteration over that of the same job
 alone), perhaps p99_slowdown, and any others.
@@ -40,6 +41,8 @@ class CaseJob(Document):
     offset_s: NonNegative
     jitter: NonNegative = 0.0
     noise: tuple[NonNegative, ...] = ()
+    links: tuple[int, ...] = ()
+    """The link that each of its flows takes out of a rack, in the order of the ring."""
 
 
 class Case(Document):
@@ -50,6 +53,8 @@ class Case(Document):
     racks: tuple[int, ...]
     nic_bps: tuple[Positive, ...]
     uplink_bps: tuple[Positive, ...]
+    links: int = Field(default=1, ge=1)
+    """Links of each uplink. Each carries `uplink_bps`."""
     jobs: tuple[CaseJob, ...] = Field(min_length=1)
     warmup: int = Field(ge=0)
     min_iterations: int = Field(ge=1)
@@ -64,6 +69,11 @@ class Case(Document):
         for job in self.jobs:
             if any(not 0 <= machine < len(self.racks) for machine in job.machines):
                 raise ValueError(f"job {job.id}: machines {job.machines} of {len(self.racks)}")
+            flows = len(job.machines) if self.links > 1 else 0
+            if len(job.links) != flows:
+                raise ValueError(f"job {job.id}: {len(job.links)} links, expected {flows}")
+            if any(not 0 <= link < self.links for link in job.links):
+                raise ValueError(f"job {job.id}: links {job.links} of {self.links}")
         if self.warmup >= self.min_iterations:
             raise ValueError("warmup: no iteration counts; make min_iterations larger")
         return self
@@ -71,23 +81,27 @@ class Case(Document):
     def contention(self, eta: float = 1.0) -> Contention:
         """The case as artist sees it. NICs serve their flows in turn, uplinks have one queue."""
         nics = [SharedLink(bps / BITS, fair_queued=True) for bps in self.nic_bps]
-        uplinks = [SharedLink(bps / BITS, eta=eta) for bps in self.uplink_bps]
+        every = [bps for bps in self.uplink_bps for _ in range(self.links)]
+        uplinks = [SharedLink(bps / BITS, eta=eta) for bps in every]
         members = tuple(self._member(job) for job in self.jobs)
         return Contention((*nics, *nics, *uplinks, *uplinks), members)
 
     def _member(self, job: CaseJob) -> Member:
         ring = pairwise((*job.machines, job.machines[0]))
-        flows = [Flow(self._way(*pair), job.rate_cap_bps / BITS) for pair in ring]
+        links = job.links or (0,) * len(job.machines)
+        ways = [self._way(*pair, link) for pair, link in zip(ring, links, strict=True)]
+        flows = [Flow(way, job.rate_cap_bps / BITS) for way in ways]
         pattern = Pattern.simple(job.down_s, job.volume_bytes, *flows)
         return Member(pattern, job.offset_s, job.noise)
 
-    def _way(self, source: int, target: int) -> tuple[int, ...]:
+    def _way(self, source: int, target: int, link: int) -> tuple[int, ...]:
         """Out of a NIC, up, down and into a NIC; links are numbered in this order."""
-        machines, racks = len(self.racks), len(self.uplink_bps)
-        if self.racks[source] == self.racks[target]:
+        machines, uplinks = len(self.racks), len(self.uplink_bps) * self.links
+        here, there = self.racks[source], self.racks[target]
+        if here == there:
             return source, machines + target
-        up, down = 2 * machines + self.racks[source], 2 * machines + racks + self.racks[target]
-        return source, up, down, machines + target
+        up, down = (2 * machines + rack * self.links + link for rack in (here, there))
+        return source, up, down + uplinks, machines + target
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ FAMILIES = {
     "G": "computation jitters",
     "H": "2 to 3 flows against one",
     "R": "2 to 10 jobs over 2 to 8 racks",
+    "L": "2 to 8 jobs over 2 to 4 links of each rack",
 }
 
 
