@@ -106,7 +106,13 @@ class LevelRates:
 
     phases_count = True
 
-    def pattern(self, job: Job, placement: Placement, batch: Batch | None = None) -> LinkPattern:
+    def pattern(
+        self,
+        job: Job,
+        placement: Placement,
+        batch: Batch | None = None,
+        handle: int | None = None,
+    ) -> LinkPattern:
         """Up for a fifth to three fifths of an iteration, on every uplink that it crosses."""
         alone_s = self.alone(job, placement).iteration_s
         up = UpPhase((1 + job.gpus % 3) / 5 * alone_s, 10.0, 10.0)

@@ -10,8 +10,9 @@ from artist.cluster.placement import Placement
 from artist.workload.goodput import Batch
 from artist.workload.job import Job
 
-Uplink: TypeAlias = "tuple[int, int]"
-"""Level of the tree, and unit of this level: its links to and from the rest."""
+Uplink: TypeAlias = "tuple[int, ...]"
+"""Level of the tree, and unit of this level: its links to and from the rest. With an index: one of
+these links."""
 
 Moves: TypeAlias = "Mapping[int, tuple[Job, Placement] | None]"
 """By handle: where a job would be; None if it would have no GPUs."""
@@ -63,10 +64,17 @@ class SharedLinks(Protocol):
         """Whether speeds depend on when jobs send: `Turn` has an effect."""
         ...
 
-    def pattern(self, job: Job, placement: Placement, batch: Batch | None = None) -> LinkPattern:
+    def pattern(
+        self,
+        job: Job,
+        placement: Placement,
+        batch: Batch | None = None,
+        handle: int | None = None,
+    ) -> LinkPattern:
         """What a job on these GPUs sends on which uplinks; nothing if that is not known.
 
-        `batch` is that of a job with goodput parameters; None: as submitted.
+        `batch` is that of a job with goodput parameters; None: as submitted. Where a hash puts
+        connections on links, `handle` says on which ones, and the answer names these.
         """
         ...
 
@@ -93,7 +101,13 @@ class PatternsUnknown:
 
     phases_count = False
 
-    def pattern(self, job: Job, placement: Placement, batch: Batch | None = None) -> LinkPattern:
+    def pattern(
+        self,
+        job: Job,
+        placement: Placement,
+        batch: Batch | None = None,
+        handle: int | None = None,
+    ) -> LinkPattern:
         """A job that sends nothing."""
         return LinkPattern(math.inf, {})
 

@@ -18,7 +18,7 @@ from support import Script, intervals, make_policy, on, simulator
 
 from artist.cluster.fabric import Fabric, load_fabric
 from artist.cluster.links import Link
-from artist.contract import ClusterView, Decision, Start
+from artist.contract import ClusterView, Decision, SharedLinks, Start
 from artist.engine.rows import Rows
 from artist.network.co_located import CurvedJob, shared
 from artist.network.demand.routes import Routes, Taken, outside, routed
@@ -28,6 +28,10 @@ from artist.network.models.mean import mean
 from artist.network.models.phase import fluid
 from artist.network.rates.contended_rates import ContendedRates
 from artist.network.rates.network_of_run import NetworkOfRun
+from artist.policies.cassini.candidates import choose
+from artist.policies.cassini.jobs_on_links import JobsOnLinks
+from artist.policies.cassini.solver import LinkSolver
+from artist.policies.cassini.wrapper import CassiniOptions
 from artist.results.links import link_tables
 from artist.units import GIB
 
@@ -321,12 +325,53 @@ def test_a_copy_of_a_run_goes_its_own_way() -> None:
     assert links_of(routes.enter(1, [way()], 1.0)) == {1: 1}
 
 
-def test_policies_see_uplinks_and_not_their_links() -> None:
-    here = on_eight_links("ecmp")
+@pytest.mark.parametrize("routing", ["ecmp", "static"])
+def test_policies_see_whole_uplinks_before_they_know_links(routing: str) -> None:
+    here = on_eight_links(routing)
     of_run, pooled = rates("mean", here), rates("mean", network(rack_uplinks=8))
     move = {0: (job("a"), on(LEFT))}
     assert of_run.links.busy(move) == pytest.approx(pooled.links.busy(move))
-    pattern = of_run.links.pattern(job("a"), on(LEFT))
+    pattern = of_run.links.pattern(job("a"), on(LEFT), handle=0 if routing == "static" else None)
     assert pattern == pooled.links.pattern(job("a"), on(LEFT))
     for uplink in pattern.up:
         assert of_run.links.capacity(uplink) == pooled.links.capacity(uplink)
+
+
+def test_a_hash_names_the_links_on_which_a_job_sends() -> None:
+    links = rates("mean", on_eight_links("ecmp")).links
+    whole, by_hash = (links.pattern(job("a"), on(LEFT), handle=x) for x in (None, 3))
+    for rack in (0, 1):
+        mine = {on_link: x for on_link, x in by_hash.up.items() if on_link[:2] == (1, rack)}
+        assert all(len(on_link) == 3 for on_link in mine)
+        sent = sum(x.up_s * x.out_bytes_per_s for x in mine.values())
+        assert sent == pytest.approx(whole.up[1, rack].up_s * whole.up[1, rack].out_bytes_per_s)
+    assert by_hash != links.pattern(job("a"), on(LEFT), handle=4)
+    # Its own collisions are in its iteration.
+    assert by_hash.iteration_s > whole.iteration_s
+    taken = rates("mean", on_eight_links("ecmp")).links.pattern(job("x"), on(LEFT), handle=3)
+    assert taken == by_hash
+
+
+def test_cassini_loses_less_if_it_sees_the_links_of_a_hash() -> None:
+    # One of three placements beside `a`. On whole uplinks the first two-rack one looks best.
+    a, b, solver = job("a"), job("b", "vgg16"), LinkSolver(CassiniOptions().solver(0))
+    places = [on({1: 8, 3: 8}), on({1: 8, 4: 8}), on({3: 8, 4: 8})]
+
+    def chosen(links: SharedLinks, handles: Sequence[int | None]) -> int:
+        candidates = []
+        for place in places:
+            there = JobsOnLinks()
+            there.put(0, on(LEFT), links.pattern(a, on(LEFT), handle=handles[0]))
+            pattern = links.pattern(b, place, handle=handles[1])
+            there.put(1, place, pattern)
+            joined = there.joined(pattern.up, links.capacity)
+            candidates.append([there.use(uplink, links) for uplink in joined])
+        return choose(candidates, solver).index
+
+    seen = whole = 0.0
+    for seed in range(20):
+        links = rates("phase", on_eight_links("ecmp", seed, links=16)).links
+        lost = [links.slowdowns(b, place, {0: (a, on(LEFT))}, 1).most for place in places]
+        seen += lost[chosen(links, (0, 1))]
+        whole += lost[chosen(links, (None, None))]
+    assert seen < 0.9 * whole

@@ -54,6 +54,15 @@ class Routes:
         """Whether any level puts connections on links."""
         return bool(self._uplinks)
 
+    @property
+    def hashed(self) -> Routes:
+        """A copy for the levels that hash. The links of the others are pooled."""
+        twin = copy.copy(self)
+        twin._uplinks = {
+            name: stated for name, stated in self._uplinks.items() if stated[1].routing == "ecmp"
+        }
+        return twin
+
     def without(self, jobs: Iterable[int]) -> Routes:
         """A copy without some jobs, to try others."""
         twin = copy.copy(self)

@@ -75,9 +75,16 @@ class ExpectedLinks:
             self._known[key] = self._slowdowns(self._entering(asked, job, placement), without)
         return self._known[key]
 
-    def pattern(self, job: Job, placement: Placement, batch: Batch | None = None) -> LinkPattern:
-        """What a job does on its uplinks in isolation."""
-        return self._uplinks.traffic.pattern(self._entering(_ASKED, job, placement, batch))
+    def pattern(
+        self,
+        job: Job,
+        placement: Placement,
+        batch: Batch | None = None,
+        handle: int | None = None,
+    ) -> LinkPattern:
+        """What a job does in isolation on its uplinks, or on the links that its hash gives it."""
+        asked = self._entering(_ASKED if handle is None else handle, job, placement, batch)
+        return self._uplinks.traffic.pattern(self._uplinks.foreseen(asked))
 
     def capacity(self, uplink: Uplink) -> float:
         """Bytes per second in one direction, the nominal ones."""

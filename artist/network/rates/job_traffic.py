@@ -177,16 +177,11 @@ class JobTraffic:
 
         If it overfills one of its own, it sends for longer, on all of them.
         """
-        if placed.taken is not None:
-            # Turns are taken on all links of an uplink together.
-            crossed = self.crossed(placed.placement)
-            placed = PlacedJob(-1, placed.job, placed.placement, 0, placed.alone, crossed)
         up: dict[Uplink, UpPhase] = {}
         phases = self._phases_of(placed.job.model)
         tightest, filled = 1.0 + SLOWED, None
-        for level, unit in placed.gpus_in_a_part:
-            uplink = level, unit
-            looked = self.at(placed, level)
+        for uplink in placed.gpus_in_a_part:
+            looked = self.at(placed, uplink[0])
             if uplink in looked.offered:
                 rates = looked.offered[uplink]
                 up[uplink] = UpPhase(looked.busy_ratio * placed.job.compute_s, *rates)

@@ -212,7 +212,7 @@ class Cassini(WrapperPolicy):
                     handle, placement = job
                     batch = self._batches.get(handle)
                     asked = _job(view, handle).job
-                    self._known[job] = view.links.pattern(asked, placement, batch)
+                    self._known[job] = view.links.pattern(asked, placement, batch, handle)
 
     def _crossed(self, candidate: Mapping[int, Placement]) -> set[Uplink]:
         """The uplinks on which jobs of a candidate send."""
@@ -334,8 +334,8 @@ class Cassini(WrapperPolicy):
 
 
 def _link_name(tree: ClusterTree, uplink: Uplink) -> str:
-    level, unit = uplink
-    return f"{tree.levels[level].name} {unit}"
+    level, *which = uplink
+    return f"{tree.levels[level].name} {'.'.join(map(str, which))}"
 
 
 def _job(view: ClusterView, handle: int) -> JobView:

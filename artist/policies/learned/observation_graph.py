@@ -105,7 +105,7 @@ class Graph:
     def _crossed(self, node: int, placement: Placement) -> list[tuple[int, Uplink, float]]:
         """The uplinks that a placement crosses: those of all its units below its tier."""
         tree, gpus = self._tree, placement.gpus
-        crossed = []
+        crossed: list[tuple[int, Uplink, float]] = []
         for level in range(tree.machine, tier(tree, placement)):
             inside: dict[int, int] = {}
             for leaf, count in zip(placement.leaves, placement.counts, strict=True):
