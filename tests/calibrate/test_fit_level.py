@@ -9,7 +9,7 @@ import pytest
 from artist.astra.model.analytical import AnalyticalBackend
 from artist.calibrate.fit_fabric import calibrate_fabric, placement_of, with_level
 from artist.calibrate.nccl_log import OPERATIONS, read_log
-from artist.cluster.fabric import Fabric, load_fabric
+from artist.cluster.fabric import Fabric, load_fabric, with_system
 from artist.errors import ConfigError, TraceError
 from artist.estimates.query_from_text import on_placement
 from artist.workload.layers import Collective, Layer, Parallelism, Phase, Workload
@@ -40,6 +40,24 @@ def test_a_ring_by_hand(write_log: Callable[..., Path]) -> None:
     assert fit.level.bandwidth_gib_per_s.value == pytest.approx(
         bytes_per_ns * 1e9 / 2**30, rel=0.01
     )
+
+
+def test_all_to_alls_tell_a_links_bandwidth_if_they_are_sent_straight(
+    write_log: Callable[..., Path],
+) -> None:
+    """A GPU sends (n - 1)/n of the bytes; in a ring, n/2 times as many are passed on."""
+    bytes_per_ns = 300.0
+    beta_ns = 7 / 8 / bytes_per_ns
+    path = write_log(alpha_us=60.0, beta_us_per_byte=beta_ns / 1e3, operation="alltoall", noise=0.0)
+    for base, times, forwards in (
+        (H100, 4, True),
+        (with_system(H100, {"all_to_all": "direct1"}), 1, False),
+    ):
+        fit = calibrate_fabric(read_log(path), "x", base, "machine", BACKEND)
+        assert fit.forwards == forwards
+        assert fit.level.bandwidth_gib_per_s.value == pytest.approx(
+            times * bytes_per_ns * 1e9 / 2**30, rel=0.01
+        )
 
 
 @pytest.mark.parametrize("operation", list(OPERATIONS))
