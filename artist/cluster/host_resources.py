@@ -1,19 +1,21 @@
-"""CPU cores, memory of machines and of GPUs: what they have, what jobs take, and what is left.
+"""CPU cores, memory of machines and GPUs, and kinds: what there is, what jobs take, what is left.
 
 A job says how much of both it needs in all (`Job.cpu_milli`, `Job.memory_mib`). Each of its GPUs
 takes an equal share of the machine that it is in: `n` of the job's `gpus` there take `n / gpus`,
 rounded up to whole thousandths of a core and MiB. What a job or a machine does not state does not
 matter.
 
-Each GPU of a job must have the memory that it needs there (`Job.gpu_memory_mib`), and a mode with
-its MIG profile (`Job.mig`). `gpu_shares.py` knows what jobs on one GPU leave.
+Each GPU of a job must have the memory that it needs there (`Job.gpu_memory_mib`), a mode with its
+MIG profile (`Job.mig`), and be of a kind that it accepts (`Job.gpu_kinds`). `gpu_shares.py` knows
+what jobs on one GPU leave.
 
-`FreeGpus.hosts` keeps count in a run in which jobs and machines state them; in others it is None.
+`FreeGpus.hosts` keeps count in a run in which jobs and machines state them, or some job does not
+accept every kind; in others it is None.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, TypeAlias
 
@@ -22,12 +24,13 @@ import numpy.typing as npt
 
 from artist.cluster.mig import NAMES, PROFILES
 from artist.cluster.placement import Placement, machine_counts
+from artist.cluster.tree import HostSizes
 from artist.errors import PolicyError
 from artist.units import CORE_MILLI, GIB_MIB
 
 if TYPE_CHECKING:
     from artist.cluster.free_gpus import FreeGpus
-    from artist.cluster.tree import ClusterTree, HostSizes
+    from artist.cluster.tree import ClusterTree
 
 Amounts: TypeAlias = npt.NDArray[np.int64]
 
@@ -67,10 +70,14 @@ class Needy(Protocol):
     def mig(self) -> str:
         """The profile of the MIG instance that it asks for; empty: none."""
 
+    @property
+    def gpu_kinds(self) -> tuple[str, ...]:
+        """The kinds of GPUs that it accepts; empty: all."""
 
-Need: TypeAlias = "tuple[int, int, int, int, str]"
+
+Need: TypeAlias = "tuple[int, int, int, int, str, tuple[str, ...]]"
 """What jobs have in common that can use the same GPUs: cores and memory in all, GPUs, and of each
-memory and MIG profile."""
+memory, MIG profile and kinds."""
 
 ANY_MEMORY = 2**62
 """MiB: more than any GPU has."""
@@ -82,7 +89,7 @@ _ANY_NUMBER = 2**31
 class Resource(NamedTuple):
     """A resource: its name as the cause of a wait, its unit, and the parts in which it counts."""
 
-    cause: Literal["cpu_cores", "memory", "gpu_memory", "mig"]
+    cause: Literal["cpu_cores", "memory", "gpu_memory", "mig", "gpu_kind"]
     unit: str
     parts: int
 
@@ -96,6 +103,11 @@ RESOURCES = (
 GPU_MEMORY = Resource("gpu_memory", "GiB of GPU memory", GIB_MIB)
 MIG = Resource("mig", "GPUs for its MIG instance", 1)
 """What each GPU of a job must have."""
+
+
+def of_kind(kinds: Sequence[str]) -> Resource:
+    """That each GPU of a job must be of one of these kinds."""
+    return Resource("gpu_kind", f"GPUs of kind {' or '.join(kinds)}", 1)
 
 
 class Shortage(NamedTuple):
@@ -112,17 +124,18 @@ class Shortage(NamedTuple):
 
 class _EachGpu(NamedTuple):
     """Of the GPUs of each machine: MiB of one, and by MIG profile 1 if it can have it, else 0; None
-    if no machine states any."""
+    if no machine states any. And by the kinds that a job accepts, 1 if they are of one, else 0."""
 
     memory: Amounts | None
     profiles: Mapping[str, Amounts] | None
+    kinds: dict[tuple[str, ...], Amounts]
 
     @classmethod
     def of(cls, sizes: HostSizes) -> _EachGpu:
         mib = [ANY_MEMORY if x is None else x for x in sizes.gpu_memory_mib]
         modes = [() if mode is None else PROFILES[mode] for mode in sizes.mig]
         profiles = {name: np.array([int(name in mode) for mode in modes]) for name in NAMES}
-        return cls(np.array(mib, np.int64) if mib else None, profiles if modes else None)
+        return cls(np.array(mib, np.int64) if mib else None, profiles if modes else None, {})
 
 
 class FreeHosts:
@@ -147,12 +160,26 @@ class FreeHosts:
 
     @classmethod
     def of_idle(cls, tree: ClusterTree) -> FreeHosts | None:
-        """Everything is left; None if no machine states anything."""
-        if tree.hosts is None:
-            return None
-        left = [np.array([x or 0 for x in sizes], np.int64) for sizes in tree.hosts[:2]]
-        stated = [np.array([x is not None for x in sizes]) for sizes in tree.hosts[:2]]
-        return cls(tree, left, stated, _EachGpu.of(tree.hosts), {})
+        """Everything is left; None if no machine states anything and all GPUs are of one kind."""
+        sizes = tree.hosts
+        if sizes is None:
+            if len({*tree.kinds}) == 1:
+                return None
+            sizes = HostSizes(*[(None,) * len(tree.kinds)] * 2)
+        left = [np.array([x or 0 for x in amounts], np.int64) for amounts in sizes[:2]]
+        stated = [np.array([x is not None for x in amounts]) for amounts in sizes[:2]]
+        return cls(tree, left, stated, _EachGpu.of(sizes), {})
+
+    @classmethod
+    def that_matter(cls, tree: ClusterTree, jobs: Sequence[Needy]) -> FreeHosts | None:
+        """Everything is left; None if no job of a run needs anything of it."""
+        kinds, states = {*tree.kinds}, tree.hosts is not None
+        matter = any(
+            (states and (x.cpu_milli or x.memory_mib or x.gpu_memory_mib or x.mig))
+            or (x.gpu_kinds and not kinds.issubset(x.gpu_kinds))
+            for x in jobs
+        )
+        return cls.of_idle(tree) if matter else None
 
     def copy(self) -> FreeHosts:
         """An independent copy."""
@@ -205,8 +232,12 @@ class FreeHosts:
             first = min(lacking)
             return Shortage(RESOURCES[first], *lacking[first])
         for resource, each, needed in self._of_gpus(job):
-            least = int(each[list(machine_counts(self._tree, placement))].min())
+            counts = machine_counts(self._tree, placement)
+            least = int(each[list(counts)].min())
             if least < needed:
+                if resource.cause == "gpu_kind":
+                    least = sum(gpus for machine, gpus in counts.items() if each[machine])
+                    needed = placement.gpus
                 return Shortage(resource, least, needed)
         return None
 
@@ -224,7 +255,12 @@ class FreeHosts:
 
     def _of_gpus(self, job: Needy) -> Iterator[tuple[Resource, Amounts, int]]:
         """What a job needs of each GPU: resource, what a GPU of each machine has, and how much."""
-        memory, profiles = self._each_gpu
+        memory, profiles, kinds = self._each_gpu
+        if job.gpu_kinds:
+            if job.gpu_kinds not in kinds:
+                accepted = [int(kind in job.gpu_kinds) for kind in self._tree.kinds]
+                kinds[job.gpu_kinds] = np.array(accepted)
+            yield of_kind(job.gpu_kinds), kinds[job.gpu_kinds], 1
         if job.gpu_memory_mib and memory is not None:
             yield GPU_MEMORY, memory, job.gpu_memory_mib
         if job.mig and profiles is not None:
@@ -285,7 +321,8 @@ def _smaller(tree: ClusterTree, per_machine: Amounts) -> ClusterTree:
 
 def need(job: Needy) -> Need:
     """What decides which GPUs a job can use."""
-    return job.cpu_milli, job.memory_mib, job.gpus, job.gpu_memory_mib, job.mig
+    gpus = job.gpus if job.cpu_milli or job.memory_mib else 0  # else each GPU counts for itself
+    return job.cpu_milli, job.memory_mib, gpus, job.gpu_memory_mib, job.mig, job.gpu_kinds
 
 
 def _needs(job: Needy) -> tuple[int, int]:

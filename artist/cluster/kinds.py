@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from artist.cluster.free_gpus import FreeGpus
+from artist.cluster.host_resources import Needy
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
 
@@ -20,6 +21,11 @@ def kinds_of(tree: ClusterTree, placement: Placement) -> tuple[str, ...]:
     if len(placement.leaves) == 1:
         return (kinds[machine_of[placement.leaves[0]]],)
     return tuple(dict.fromkeys(kinds[machine_of[leaf]] for leaf in placement.leaves))
+
+
+def accepts(tree: ClusterTree, job: Needy, placement: Placement) -> bool:
+    """Whether a job accepts the kinds of all GPUs of a placement."""
+    return not job.gpu_kinds or all(kind in job.gpu_kinds for kind in kinds_of(tree, placement))
 
 
 def leaves_of_kinds(tree: ClusterTree, kinds: Collection[str]) -> list[int]:

@@ -120,12 +120,13 @@ LONGEST_REASON = 200
 
 WaitCause: TypeAlias = Literal[
     "timer", "consolidation", "links", "quota", "data", "notice", "cpu_cores", "memory",
-    "gpu_memory", "mig", "policy",
+    "gpu_memory", "mig", "gpu_kind", "policy",
 ]  # fmt: skip
 """What keeps a job from GPUs that it could have: a delay timer; GPUs that lie too far apart; what
 it or others would lose on shared links; a quota; tables that are elsewhere; GPUs that are about to
 leave service; too few CPU cores or too little memory free on the machines of free GPUs; too little
-memory on GPUs that have room, or MIG instances there; anything else."""
+memory on GPUs that have room, or MIG instances there, or a kind that it does not accept; anything
+else."""
 
 WAIT_CAUSES: tuple[WaitCause, ...] = get_args(WaitCause)
 

@@ -73,7 +73,10 @@ class BasePolicy:
     """Whether the first waiting job in the order of arrival keeps all other jobs waiting."""
 
     reads_gpu_kinds = False
-    """Whether it gives jobs GPUs of the kinds that they accept only (`Job.gpu_kinds`)."""
+    """Whether it chooses among the kinds of GPUs that a job accepts (`Job.gpu_kinds`)."""
+
+    obeys_gpu_kinds = False
+    """Whether it gives jobs any GPUs of the kinds that they accept, and no others."""
 
     reads_hosts = False
     """Whether it places jobs only where machines have the cores and memory (`FreeGpus.hosts`)."""
@@ -102,6 +105,7 @@ class WrapperPolicy:
         self.remembers_placements = getattr(host, "remembers_placements", False)
         self.has_quotas = getattr(host, "has_quotas", False)
         self.reads_gpu_kinds = getattr(host, "reads_gpu_kinds", False)
+        self.obeys_gpu_kinds = getattr(host, "obeys_gpu_kinds", False)
 
     @property
     def called(self) -> str:

@@ -157,6 +157,9 @@ def _check_beside(
             raise PolicyError(
                 f"{name} beside {other} on {answer.placed[at][1]}, but that one has {gpus}"
             )
+        hosts = holdings.free.hosts
+        if hosts is not None and (lacks := hosts.shortage(gpus, state.job)) is not None:
+            raise PolicyError(f"{name} beside {other}, whose GPUs have {lacks} that it needs there")
         there = (handle, *host.beside) if before < 0 else ()
         together = first.get(handle, (True, handle)) if before >= 0 else (False, min(there))
         first[state.handle] = together

@@ -48,10 +48,7 @@ class Holdings:
         self.arrives: Callable[[Job, int, Tick], JobState] = JobState
         """The state of a job with a handle that arrives."""
         self.free = FreeGpus(tree, visiting_order)
-        if tree.hosts is not None and any(
-            job.cpu_milli or job.memory_mib or job.gpu_memory_mib or job.mig for job in jobs
-        ):
-            self.free.hosts = FreeHosts.of_idle(tree)
+        self.free.hosts = FreeHosts.that_matter(tree, jobs)
         self.waiting: dict[int, JobState] = {}
         """By handle, in the order in which they entered the queue."""
         self.running: dict[int, JobState] = {}

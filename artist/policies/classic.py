@@ -60,6 +60,7 @@ class Classic(BasePolicy):
 
     Options: ClassVar = ClassicOptions
     reads_hosts = True
+    obeys_gpu_kinds = True
     reads_shares = True
 
     def __init__(self, options: ClassicOptions) -> None:

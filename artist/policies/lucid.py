@@ -44,7 +44,7 @@ from functools import partial
 from typing import ClassVar, Final
 
 from artist.cluster.free_gpus import FreeGpus
-from artist.cluster.kinds import kinds_of
+from artist.cluster.kinds import accepts, kinds_of
 from artist.cluster.placement import Placement
 from artist.contract import BasePolicy, ClusterView, Decision, JobView, Start, Wait
 from artist.policies.options import LucidOptions
@@ -125,6 +125,7 @@ class Lucid(BasePolicy):
     """Lucid without its learned models."""
 
     Options: ClassVar = LucidOptions
+    obeys_gpu_kinds = True
     jobs_per_gpu = JOBS_PER_GPU
 
     def __init__(self, options: LucidOptions) -> None:
@@ -162,6 +163,7 @@ class Lucid(BasePolicy):
         waits = self._refusals.waits(
             [job for job in refused if job.handle not in self._started],
             partial(self._far_apart, view, sharing),
+            contest.starved,
         )
         return [*own, *beside, *waits]
 
@@ -230,6 +232,8 @@ class Lucid(BasePolicy):
     def _may_share(self, view: ClusterView, job: JobView, host: int, at: Placement) -> bool:
         hosted = self._started[host][0]
         if (job.job.gpus, job.job.tensor) != (at.gpus, hosted.tensor):
+            return False
+        if not accepts(view.cluster, job.job, at):
             return False
         if self._estimate[job.handle] > LONGER * self._estimate[host]:
             return False

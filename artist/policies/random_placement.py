@@ -7,6 +7,7 @@ each job randomly").
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -41,6 +42,7 @@ class RandomPlacement(WrapperPolicy):
         self, options: RandomPlacementOptions, host: Policy, draws: Draws = FIRST_DRAWS
     ) -> None:
         super().__init__(host)
+        self.obeys_gpu_kinds = self.obeys_gpu_kinds or self.reads_gpu_kinds
         self.reads_gpu_kinds = False
         if self.remembers_placements:
             raise ConfigError(
@@ -61,18 +63,30 @@ class RandomPlacement(WrapperPolicy):
                 assert held is not None  # running jobs have GPUs
                 pool.release(held)
         return [
-            replace(decision, placement=self._drawn(pool, decision.placement.gpus))
+            replace(decision, placement=self._drawn(pool, decision.placement))
             if isinstance(decision, Start | Migrate)
             else decision
             for decision in decisions
         ]
 
-    def _drawn(self, pool: FreeGpus, gpus: int) -> Placement:
-        """Some free GPUs, which the pool then lacks."""
-        leaves, counts = np.unique(
-            self._rng.choice(np.repeat(np.arange(len(pool.leaves)), pool.leaves), gpus, False),
-            return_counts=True,
-        )
+    def _drawn(self, pool: FreeGpus, decided: Placement) -> Placement:
+        """As many free GPUs, which the pool then lacks; where jobs require kinds, as many of each.
+
+        Else a job that accepts every kind could take those that another one needs.
+        """
+        free = np.repeat(np.arange(len(pool.leaves)), pool.leaves)
+        if pool.hosts is None:
+            drawn = self._rng.choice(free, decided.gpus, False)
+        else:
+            kinds = np.array(pool.tree.kinds)[np.array(pool.tree.machine_of)]
+            wanted = Counter(np.repeat(kinds[[*decided.leaves]], decided.counts).tolist())
+            drawn = np.concatenate(
+                [
+                    self._rng.choice(free[kinds[free] == kind], gpus, False)
+                    for kind, gpus in wanted.items()
+                ]
+            )
+        leaves, counts = np.unique(drawn, return_counts=True)
         placement = Placement.of(dict(zip(leaves.tolist(), counts.tolist(), strict=True)))
         pool.claim(placement)
         return placement

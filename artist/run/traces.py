@@ -32,6 +32,9 @@ READ_HOSTS = ("dally", "tiresias", "las", "easy")
 """Some policies that place jobs where machines have the cores and memory, for messages."""
 
 
+OBEY_KINDS = ("fifo", "las", "tiresias", "easy", "dally", "gavel", "sia", "mast")
+"""Some policies that give jobs GPUs of the kinds that they accept, for messages."""
+
 READ_SHARES = ("fifo", "las", "srtf", "tiresias", "easy", "dally")
 """Some policies that give jobs shares of GPUs, for messages."""
 
@@ -98,8 +101,8 @@ def check_gpu_kinds(scenario: Scenario, tree: ClusterTree, policy: Policy, trace
     """Refuse quotas that do not fit the cluster, and kinds of GPUs that the policy would ignore.
 
     Raises:
-        ConfigError: a quota is too large or of an unknown kind, or the policy reads no kinds or
-            keeps no quotas by kind.
+        ConfigError: a quota is too large or of an unknown kind, or the policy does not keep to the
+            kinds that jobs accept, or to quotas by kind.
         TraceError: a job accepts no kind of the cluster, or too few GPUs.
     """
     tenants = load_tenants(scenario.tenants)
@@ -109,13 +112,12 @@ def check_gpu_kinds(scenario: Scenario, tree: ClusterTree, policy: Policy, trace
     check_quotas(tenants, tree.gpus, by_kind)
     if job is None and quota is None:
         return
-    check_kinds(trace, by_kind)
     reads = getattr(policy, "reads_gpu_kinds", False)
-    if job is not None and not reads:
+    check_kinds(trace, by_kind, whole=not reads)
+    if job is not None and not (reads or getattr(policy, "obeys_gpu_kinds", False)):
         raise ConfigError(
-            f"policy {scenario.policy} reads no kinds of GPUs, but job {job.id!r} accepts "
-            f"{', '.join(job.gpu_kinds)}; choose mast, federated, gavel or sia, or leave the kinds "
-            "out"
+            f"policy {scenario.policy} looks at no kinds of GPUs, but job {job.id!r} accepts "
+            f"{', '.join(job.gpu_kinds)}; choose {', '.join(OBEY_KINDS)}, or leave the kinds out"
         )
     if quota is not None and not (reads and getattr(policy, "has_quotas", False)):
         raise ConfigError(
@@ -132,7 +134,7 @@ def check_hosts(scenario: Scenario, tree: ClusterTree, policy: Policy, trace: Tr
         TraceError: the empty cluster cannot feed a job's GPUs, or they have too little memory.
         ConfigError: the policy or a part of the scenario does not look at cores and memory.
     """
-    idle = FreeHosts.of_idle(tree)
+    idle = None if tree.hosts is None else FreeHosts.of_idle(tree)
     states = (job for job in trace.jobs if job.cpu_milli or job.memory_mib or job.gpu_memory_mib)
     first = next(states, None)
     if idle is None or first is None:
@@ -167,14 +169,18 @@ def check_mig(tree: ClusterTree, trace: Trace) -> None:
     Raises:
         TraceError: naming the job.
     """
-    modes = set() if tree.hosts is None else {*tree.hosts.mig}
+    modes = set() if tree.hosts is None else {*zip(tree.hosts.mig, tree.kinds, strict=False)}
     for index, job in enumerate(trace.jobs):
-        if job.mig and not any(mode and job.mig in PROFILES[mode] for mode in modes):
+        if job.mig and not any(
+            mode and job.mig in PROFILES[mode] and kind in (job.gpu_kinds or (kind,))
+            for mode, kind in modes
+        ):
+            of_it = "that it accepts" if job.gpu_kinds else "of the cluster"
             able = " or ".join(mode for mode, profiles in PROFILES.items() if job.mig in profiles)
             raise TraceError(
                 f"{trace.place(index)}: job {job.id!r} asks for a MIG instance {job.mig}, which no "
-                f"GPU of the cluster can have; give machines mig: {able} in the cluster file, or "
-                "correct mig"
+                f"GPU {of_it} can have; give machines mig: {able} in the cluster file, "
+                "or correct mig"
             )
 
 
@@ -211,12 +217,14 @@ def _host_words(job: Job) -> str:
         words.append(f"{job.gpu_memory_gib:g} {GPU_MEMORY.unit} on each GPU")
     if job.mig:
         words.append(f"a MIG instance {job.mig}")
+    if job.gpu_kinds:
+        words.append(f"GPUs of kind {' or '.join(job.gpu_kinds)}")
     return " and ".join(words)
 
 
 def _host_columns(job: Job) -> str:
     """The columns that state them."""
-    names = ("cpu_cores", "memory_gib", "gpu_memory_gib", "mig")
+    names = ("cpu_cores", "memory_gib", "gpu_memory_gib", "mig", "gpu_kinds")
     return " or ".join(name for name in names if getattr(job, name))
 
 

@@ -24,21 +24,25 @@ from collections.abc import Sequence
 from functools import partial
 from typing import ClassVar
 
+from artist.cluster.free_gpus import FreeGpus
+from artist.cluster.placement import Placement
 from artist.contract import BasePolicy, ClusterView, Decision, JobView, Start, Wait, Wake
 from artist.policies.backfill.estimates import RunEstimates
 from artist.policies.backfill.profile import Profile, Reservation
 from artist.policies.options import BackfillOptions
 from artist.policies.shared.placers import placer
 from artist.policies.shared.ranking import ORDERS, Rank
-from artist.policies.shared.refusals import one_unit
-from artist.policies.shared.tensor_groups import for_groups
+from artist.policies.shared.refusals import one_unit, too_little
+from artist.policies.shared.usable import lacking, usable_by
 from artist.units import Tick
+from artist.workload.job import Job
 
 
 class Conservative(BasePolicy):
     """Conservative backfilling under any order."""
 
     Options: ClassVar = BackfillOptions
+    obeys_gpu_kinds = True
 
     def __init__(self, options: BackfillOptions) -> None:
         self.options = options
@@ -119,10 +123,9 @@ class Conservative(BasePolicy):
         before = self.reservations.get(job.handle)
         if before is not None:
             profile.remove(before)
-        gpus = job.job.gpus
         reservation = profile.earliest(
-            gpus,
-            lambda free: self._placer.place(for_groups(free, job.job), gpus),
+            job.job.gpus,
+            partial(self._place, job.job),
             partial(self._estimates.duration, view, job),
             self._estimates.shortest(view, job),
             None if before is None else before.start,
@@ -131,6 +134,9 @@ class Conservative(BasePolicy):
         if reservation is not None:  # else GPUs that are out of service keep it waiting
             self.reservations[job.handle] = reservation
             profile.add(reservation)
+
+    def _place(self, job: Job, free: FreeGpus) -> Placement | None:
+        return self._placer.place(usable_by(free, job), job.gpus)
 
     def _start(self, now: Tick) -> list[Start]:
         """The starts of the jobs whose reservation begins now."""
@@ -169,8 +175,10 @@ class Conservative(BasePolicy):
             if handle in started or handle in self._told or gpus > free.total:
                 continue
             self._told.add(handle)
-            if self._placer.place(for_groups(free, job), gpus) is None:
-                waits.append(one_unit(self._placer.widest, view.cluster, handle, gpus))
-            else:
+            if self._place(job, free) is not None:
                 waits.append(Wait(handle, "it would have run into the reservation of another job"))
+            elif (lacks := lacking(free, job, partial(self._place, job))) is not None:
+                waits.append(too_little(handle, gpus, lacks))
+            else:
+                waits.append(one_unit(self._placer.widest, view.cluster, handle, gpus))
         return waits

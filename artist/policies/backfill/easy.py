@@ -47,6 +47,7 @@ class Easy(BasePolicy):
 
     Options: ClassVar = BackfillOptions
     reads_hosts = True
+    obeys_gpu_kinds = True
     reads_shares = True
 
     def __init__(self, options: BackfillOptions) -> None:

@@ -15,7 +15,7 @@ The options of the host stand under `host`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
@@ -23,6 +23,7 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
+from artist.cluster.kinds import accepts
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
 from artist.contract import (
@@ -240,8 +241,14 @@ class Cassini(WrapperPolicy):
             pool.release(placement)
         for placement in placed.values():
             pool.claim(placement)
-        others = other_joint_placements(pool, placed, kept)
+        others: Iterator[dict[int, Placement]] = other_joint_placements(pool, placed, kept)
+        if pool.hosts is not None:
+            others = (x for x in others if self._accepted(view, x))
         return list(islice(chain([placed], others), self.options.candidates))
+
+    def _accepted(self, view: ClusterView, candidate: Mapping[int, Placement]) -> bool:
+        """Whether all jobs accept the kinds of their GPUs."""
+        return all(accepts(view.cluster, _job(view, x).job, at) for x, at in candidate.items())
 
     def _uses(
         self, view: ClusterView, candidate: Mapping[int, Placement], touched: set[Uplink]

@@ -92,6 +92,7 @@ class Dally(BasePolicy):
 
     Options: ClassVar = DallyOptions
     reads_hosts = True
+    obeys_gpu_kinds = True
     reads_shares = True
 
     def __init__(self, options: DallyOptions) -> None:
@@ -366,7 +367,8 @@ class Dally(BasePolicy):
         If enough GPUs are still free, it waits for the level where they are. Else it is not known
         any more where they were, but they were further out than all levels that it accepts.
         """
-        tree, gpus = contest.free.tree, job.job.gpus
+        free, gpus = contest.free.fed(job.job), job.job.gpus
+        tree = free.tree
         entered = self._now if job.placement else job.entered
         names = [level.name for level in tree.levels[tree.machine :]]
         opens = self._timers.opens_after(tree, gpus)
@@ -374,8 +376,8 @@ class Dally(BasePolicy):
         if not shut or job.handle in sharing.refused:
             return None
         where = f"spanned more than one {names[shut[0] - 1]}"
-        if gpus <= contest.free_total:
-            room = next(at for at in shut if contest.free.fits_one(tree.machine + at, gpus))
+        if gpus <= free.total:
+            room = next(at for at in shut if free.fits_one(tree.machine + at, gpus))
             where, shut = f"spanned the {names[room]} level", [room]
         wait = opens[shut[0]]
         if wait is None:

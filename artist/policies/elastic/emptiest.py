@@ -33,7 +33,8 @@ def on_emptiest(
 ) -> dict[int, Placement]:
     """Placements of jobs with so many GPUs each, by handle; those without room are missing.
 
-    A job that runs on so many keeps them. Then the others are placed, in the order of `counts`.
+    A job that runs on so many keeps them. Then the others are placed, in the order of `counts`;
+    where jobs require kinds of GPUs, those that accept the fewest GPUs of the cluster come before.
     """
     pool = pool_of(view, jobs)
     placed: dict[int, Placement] = {}
@@ -42,9 +43,9 @@ def on_emptiest(
         if present is not None and present.gpus == gpus:
             pool.claim(present)
             placed[handle] = present
-    for handle, gpus in counts.items():
-        if gpus and handle not in placed:
-            placement = emptiest(pool, gpus)
+    for handle in sorted(counts, key=lambda handle: pool.fed(jobs[handle].job).tree.gpus):
+        if counts[handle] and handle not in placed:
+            placement = emptiest(pool.fed(jobs[handle].job), counts[handle])
             if placement is not None:
                 pool.claim(placement)
                 placed[handle] = placement

@@ -27,8 +27,9 @@ from typing import ClassVar
 
 from artist.contract import ClusterView, Decision
 from artist.policies.elastic.emptiest import on_emptiest
-from artist.policies.elastic.rounds import Rounds, changes, movable, pool_of
+from artist.policies.elastic.rounds import Rounds, changes, movable
 from artist.policies.options import QueuesOptions
+from artist.policies.shared.gpu_counts import GpuCounts
 from artist.rng import FIRST_DRAWS, Draws
 from artist.units import ticks
 
@@ -37,6 +38,7 @@ class Queues(Rounds):
     """`tiresias-rounds`."""
 
     Options: ClassVar = QueuesOptions
+    obeys_gpu_kinds = True
 
     def __init__(self, options: QueuesOptions, draws: Draws = FIRST_DRAWS) -> None:
         super().__init__(options.period_s, draws)
@@ -58,13 +60,13 @@ class Queues(Rounds):
                 self._demoted.setdefault(handle)
         first = [handle for handle in jobs if handle not in self._demoted]
         second = [handle for handle in self._demoted if handle in jobs]
-        left = pool_of(view, jobs).total
+        room = GpuCounts(view.free, jobs.values())
         counts: dict[int, int] = {}
         for handle in (*first, *second):
-            gpus = jobs[handle].job.gpus
-            if gpus <= left:
-                counts[handle] = gpus
-                left -= gpus
+            job = jobs[handle].job
+            if job.gpus <= room.left(job):
+                counts[handle] = job.gpus
+                room.promise(job, job.gpus)
         return changes(view, jobs, on_emptiest(view, jobs, counts))
 
     def can_improve(self, view: ClusterView) -> bool:

@@ -19,6 +19,7 @@ from artist.contract import (
     Wake,
 )
 from artist.policies.shared.clock import PeriodClock
+from artist.policies.shared.refusals import OtherKinds
 from artist.rng import Draws
 from artist.units import Tick, clock_text, ticks
 
@@ -39,6 +40,7 @@ class Rounds(BasePolicy):
         self._gap = 1
         """Periods between rounds."""
         self._woken: Tick = -1
+        self._other_kinds = OtherKinds()
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Place all jobs anew if a round begins."""
@@ -52,6 +54,7 @@ class Rounds(BasePolicy):
             decisions += self.round(view)
             self._gap = 2 * self._gap if not decisions and self.settled(view) else 1
             self._next = view.now + self._gap * self._period
+            decisions += self._other_kinds.waits(view, decisions)
         else:
             decisions += self._late(view, self._next)
         if self._next != self._woken and self.can_improve(view):

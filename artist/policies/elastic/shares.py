@@ -34,12 +34,13 @@ import heapq
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from artist.cluster.free_gpus import FreeGpus
 from artist.contract import ClusterView, Decision, JobView
 from artist.policies.elastic.emptiest import on_emptiest
-from artist.policies.elastic.rounds import Rounds, changes, movable, pool_of
+from artist.policies.elastic.rounds import Rounds, changes, movable
 from artist.policies.options import SharesOptions
+from artist.policies.shared.gpu_counts import GpuCounts
 from artist.policies.shared.placers import PackPlacer
+from artist.policies.shared.usable import empty_for
 from artist.rng import FIRST_DRAWS, Draws
 
 
@@ -47,6 +48,7 @@ class Shares(Rounds):
     """`equal-share`, `max-throughput` and `optimus`."""
 
     Options: ClassVar = SharesOptions
+    obeys_gpu_kinds = True
 
     def __init__(self, options: SharesOptions, draws: Draws = FIRST_DRAWS) -> None:
         super().__init__(options.period_s, draws)
@@ -57,33 +59,38 @@ class Shares(Rounds):
     def round(self, view: ClusterView) -> Sequence[Decision]:
         """Share the GPUs out anew."""
         jobs = movable(view)
-        counts = self._counts(view, jobs, pool_of(view, jobs).total)
+        counts = self._counts(view, jobs, GpuCounts(view.free, jobs.values()))
         if self.options.placement == "pack":
             return changes(view, jobs, self._placer.joint(view, counts))
         small_first = dict(sorted(counts.items(), key=lambda item: item[1]))
         return changes(view, jobs, on_emptiest(view, jobs, small_first))
 
-    def _counts(self, view: ClusterView, jobs: Mapping[int, JobView], gpus: int) -> dict[int, int]:
+    def _counts(
+        self, view: ClusterView, jobs: Mapping[int, JobView], room: GpuCounts
+    ) -> dict[int, int]:
         """GPUs of each job; 0 if it gets none."""
         counts = dict.fromkeys(jobs, 0)
         heap: list[tuple[float, int]] = []
         for handle, state in jobs.items():
-            if state.job.gpus_min <= gpus:
+            if state.job.gpus_min <= room.left(state.job):
                 counts[handle] = state.job.gpus_min
-                gpus -= state.job.gpus_min
+                room.promise(state.job, state.job.gpus_min)
                 self._offer(heap, view, state, counts[handle])
-        while gpus and heap:
+        while room.total and heap:
             _, handle = heapq.heappop(heap)
-            counts[handle] += 1
-            gpus -= 1
-            self._offer(heap, view, jobs[handle], counts[handle])
+            if room.left(jobs[handle].job):
+                counts[handle] += 1
+                room.promise(jobs[handle].job, 1)
+                self._offer(heap, view, jobs[handle], counts[handle])
         return counts
 
     def _offer(
         self, heap: list[tuple[float, int]], view: ClusterView, state: JobView, has: int
     ) -> None:
         """Let a job compete for one more GPU."""
-        if has < min(state.job.gpus_max, view.cluster.gpus):
+        hosts = view.free.hosts
+        there = view.cluster if hosts is None else hosts.tree_for(state.job)
+        if has < min(state.job.gpus_max, there.gpus):
             gain = self._gain(view, state, has)
             if gain > 0:
                 heapq.heappush(heap, (-gain, state.handle))
@@ -107,9 +114,9 @@ class Shares(Rounds):
     def _speed(self, view: ClusterView, state: JobView, gpus: int) -> float:
         """Submitted iterations per second."""
         job = state.job
-        key = (job.model, job.compute_s, job.gpus, gpus)
+        key = (job.model, job.compute_s, job.gpus, job.gpu_kinds, gpus)
         if key not in self._speeds:
-            placement = self._placer.place(FreeGpus(view.cluster), gpus)
+            placement = self._placer.place(empty_for(view, job), gpus)
             assert placement is not None  # the trace was checked: every job fits the cluster
             rate = view.alone(job, placement)
             self._speeds[key] = 1 / rate.submitted_iteration_s

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final
 
+from artist.cluster.kinds import accepts
+from artist.cluster.tree import ClusterTree
 from artist.contract import ClusterView, Decision, JobView, Migrate, Preempt, Start
 
 JOBS_PER_GPU: Final = 2
@@ -78,7 +80,7 @@ class Packing:
         hosts.sort(key=self._idlest)
         known = [job for job in view.waiting.values() if job.handle in self._utilisation]
         for job in sorted(known, key=self._idlest):
-            host = next((host for host in hosts if self._may_try(job, host)), None)
+            host = next((x for x in hosts if self._may_try(view.cluster, job, x)), None)
             if host is None:
                 continue
             assert host.placement is not None  # running jobs have GPUs
@@ -86,9 +88,11 @@ class Packing:
             self._trying[job.handle] = host.iterations_done(view.now)
             yield Start(job.handle, host.placement, beside=host.handle)
 
-    def _may_try(self, job: JobView, host: JobView) -> bool:
+    def _may_try(self, tree: ClusterTree, job: JobView, host: JobView) -> bool:
         """Whether a pair wants the same GPUs and has not failed."""
+        assert host.placement is not None  # running jobs have GPUs
         same = job.job.gpus == host.gpus and job.job.tensor == host.job.tensor
+        same = same and accepts(tree, job.job, host.placement)
         one, other = sorted((job.handle, host.handle))
         return same and (one, other) not in self._failed
 

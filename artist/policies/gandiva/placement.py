@@ -16,8 +16,9 @@ from typing import Final
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement, machine_counts, tier
 from artist.cluster.tree import ClusterTree
-from artist.contract import ClusterView, Decision, JobView, Migrate, Preempt, Start
+from artist.contract import ClusterView, Decision, JobView, Migrate
 from artist.policies.shared.packing import pack_in_level, pack_in_unit, widest_level
+from artist.policies.shared.usable import free_after
 from artist.rng import Draws
 
 ALL: Final = -1
@@ -121,23 +122,6 @@ class Affinity:
                 if not gpus:
                     break
         return Placement.of(taken)
-
-
-def free_after(view: ClusterView, decisions: Sequence[Decision]) -> FreeGpus:
-    """The free GPUs once these decisions are applied."""
-    free = view.free.copy()
-    leaving = {x.handle for x in decisions if isinstance(x, Preempt | Migrate)}
-    for handle in leaving:
-        job = view.running[handle]
-        assert job.placement is not None  # running jobs have GPUs
-        # Of jobs that share GPUs one gives them back, once none of them stays.
-        if all(other in leaving and handle < other for other in job.beside):
-            free.release(job.placement, job.job)
-    for decision in decisions:
-        if isinstance(decision, Start | Migrate) and decision.beside is None:
-            job = view.waiting.get(decision.handle) or view.running[decision.handle]
-            free.claim(decision.placement, job.job)
-    return free
 
 
 class Consolidation:

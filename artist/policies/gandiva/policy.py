@@ -101,7 +101,7 @@ from artist.contract import (
     Wake,
 )
 from artist.policies.gandiva.packing import JOBS_PER_GPU, Packing, companions, leading
-from artist.policies.gandiva.placement import Affinity, Consolidation, free_after
+from artist.policies.gandiva.placement import Affinity, Consolidation
 from artist.policies.options import GandivaOptions
 from artist.policies.shared.clock import PeriodClock
 from artist.policies.shared.contest import Contest
@@ -110,7 +110,7 @@ from artist.policies.shared.placers import placer
 from artist.policies.shared.ranking import RankedQueue, by_rank
 from artist.policies.shared.refusals import Refusals, far_apart
 from artist.policies.shared.sharing import Sharing
-from artist.policies.shared.usable import usable_by
+from artist.policies.shared.usable import free_after, usable_by
 from artist.rng import FIRST_DRAWS, Draws
 from artist.units import Tick, ticks
 
@@ -119,6 +119,7 @@ class Gandiva(BasePolicy):
     """Gandiva without grow-shrink; GPUs are shared with `packing`."""
 
     Options: ClassVar = GandivaOptions
+    obeys_gpu_kinds = True
 
     def __init__(self, options: GandivaOptions, draws: Draws | None = None) -> None:
         draws = draws or FIRST_DRAWS

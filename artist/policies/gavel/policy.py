@@ -88,6 +88,7 @@ from artist.policies.gavel.time_fractions import Combination, TimeFractions
 from artist.policies.options import GavelOptions
 from artist.policies.shared.closest import ClosestGpus, refuse_unplaceable
 from artist.policies.shared.placers import PackPlacer
+from artist.policies.shared.refusals import OtherKinds
 from artist.rng import FIRST_DRAWS, Draws
 from artist.units import Tick, clock_text, ticks
 from artist.workload.job import Job
@@ -116,6 +117,7 @@ class Gavel(BasePolicy):
         self._objective = Objective(options, draws)
         self._beside = SpeedsBeside() if options.space_sharing else None
         self.jobs_per_gpu = JOBS_PER_GPU if options.space_sharing else 1
+        self._other_kinds = OtherKinds()
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Place all jobs anew if a round begins."""
@@ -140,7 +142,8 @@ class Gavel(BasePolicy):
         self._round_end = view.now + self._round
         chosen = self._chosen(view)
         decisions = self._placed(view, chosen)
-        return [*decisions, *self._next_round(view, chosen)]
+        told = self._other_kinds.waits(view, decisions)
+        return [*decisions, *told, *self._next_round(view, chosen)]
 
     # -- what is known of jobs and kinds -----------------------------------------------
 

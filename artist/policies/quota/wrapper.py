@@ -85,7 +85,8 @@ class QuotaWrapper(WrapperPolicy):
         tenants: Mapping[str, Tenant] | None = None,
     ) -> None:
         super().__init__(host)
-        self.reads_gpu_kinds = False  # a quota by kind would not be kept
+        # A quota by kind would not be kept, and jobs would lose GPUs of any kind for others.
+        self.reads_gpu_kinds = self.obeys_gpu_kinds = False
         if self.has_quotas:
             raise ConfigError(
                 f"quota: {policy_name(host)} has quotas and priorities already; leave the outer "

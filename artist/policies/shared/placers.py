@@ -65,7 +65,8 @@ class Placer(ABC):
         A running job whose count does not change keeps its GPUs if no placement of so many GPUs can
         have a better level. Then the other jobs are placed: the largest first, equal ones by
         handle. Among these, a running job whose count does not change and whose GPUs are still in
-        the pool moves only to a better level.
+        the pool moves only to a better level. Where jobs require kinds of GPUs, those that accept
+        the fewest GPUs of the cluster come before.
         """
         tree, pool = view.cluster, view.free.copy()
         sharing = Sharing(view)
@@ -78,18 +79,19 @@ class Placer(ABC):
                 pool.release(current)
                 if current.gpus == gpus:
                     unchanged[handle] = current
+        jobs = {x: (view.running.get(x) or view.waiting[x]).job for x in counts}
         for handle, current in sorted(unchanged.items()):
-            if tier(tree, current) <= best_level(tree, current.gpus):
+            if tier(tree, current) <= best_level(pool.fed(jobs[handle]).tree, current.gpus):
                 pool.claim(current)
                 placed[handle] = current
         rest = [handle for handle in counts if handle not in placed]
         for handle in sorted(rest):
             if handle in view.running:
                 sharing.move(handle, None)
-        for handle in sorted(rest, key=lambda handle: (-counts[handle], handle)):
+        for handle in sorted(rest, key=lambda x: (pool.fed(jobs[x]).tree.gpus, -counts[x], x)):
             if not counts[handle]:
                 continue
-            placement = self.place(pool, counts[handle], sharing.busy)
+            placement = self.place(pool.fed(jobs[handle]), counts[handle], sharing.busy)
             present = unchanged.get(handle)
             if present is not None and pool.has(present):
                 better = placement is not None and tier(tree, placement) < tier(tree, present)

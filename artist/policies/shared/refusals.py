@@ -20,10 +20,11 @@ from typing import TypeAlias
 
 from artist.cluster.host_resources import GPU_MEMORY, MIG, Shortage
 from artist.cluster.tree import ClusterTree
-from artist.contract import ClusterView, Decision, JobView, Wait
+from artist.contract import ClusterView, Decision, JobView, Start, Wait
 from artist.policies.shared.contest import Contest
 from artist.policies.shared.ranking import Rank, RankedQueue, by_rank, gpus_held
 from artist.policies.shared.sharing import Sharing
+from artist.policies.shared.usable import free_after, of_other_kinds
 from artist.units import Tick, counted
 
 Widest: TypeAlias = Callable[[ClusterTree, int], int]
@@ -181,8 +182,36 @@ class Refusals:
                     self.entered(self._queue.job(handle).job.gpus, *entry)
 
 
+class OtherKinds:
+    """Says once per wait that free GPUs are of kinds that a job does not accept.
+
+    For policies that hand out numbers of GPUs, so that no contest refuses a job.
+    """
+
+    def __init__(self) -> None:
+        # By handle: when the wait began of which it was said last.
+        self._told: dict[int, Tick] = {}
+
+    def waits(self, view: ClusterView, decisions: Sequence[Decision]) -> list[Decision]:
+        """Of the jobs that wait after these decisions."""
+        if view.free.hosts is None:
+            return []
+        free, waits = free_after(view, decisions), list[Decision]()
+        started = {x.handle for x in decisions if isinstance(x, Start)}
+        for handle, job in view.waiting.items():
+            if handle in started or self._told.get(handle) == job.entered:
+                continue
+            if (lacks := of_other_kinds(free, job.job)) is not None:
+                self._told[handle] = job.entered
+                waits.append(too_little(handle, free.total, lacks))
+        return waits
+
+
 def too_little(handle: int, gpus: int, lacks: Shortage) -> Wait:
-    """That a job waits because free GPUs or their machines lack cores or memory."""
+    """That a job waits because free GPUs or their machines lack what it needs."""
+    if lacks.resource.cause == "gpu_kind":
+        were = f"{lacks.left} of {counted(gpus, 'GPU')} with room were {lacks.resource.unit}"
+        return Wait(handle, f"{were}, and it accepts no other", lacks.resource.cause)
     if lacks.resource is MIG:
         return Wait(handle, "1 GPU had room, but MIG keeps the job off it", MIG.cause)
     if lacks.resource is GPU_MEMORY:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.gpu_shares import SharedGpus
-from artist.cluster.host_resources import GPU_MEMORY, MIG, Shortage
+from artist.cluster.host_resources import GPU_MEMORY, MIG, Shortage, of_kind
 from artist.cluster.placement import Placement
+from artist.contract import ClusterView, Decision, Migrate, Preempt, Start
 from artist.policies.shared.tensor_groups import for_groups
 from artist.workload.job import Job
 
@@ -15,6 +16,37 @@ from artist.workload.job import Job
 def usable_by(free: FreeGpus, job: Job) -> FreeGpus:
     """The free GPUs without those that a job cannot use; a copy if there are any."""
     return for_groups(free.fed(job), job)
+
+
+def free_after(view: ClusterView, decisions: Sequence[Decision]) -> FreeGpus:
+    """The free GPUs once these decisions are applied."""
+    free = view.free.copy()
+    leaving = {x.handle for x in decisions if isinstance(x, Preempt | Migrate)}
+    for handle in leaving:
+        job = view.running[handle]
+        assert job.placement is not None  # running jobs have GPUs
+        # Of jobs that share GPUs one gives them back, once none of them stays.
+        if all(other in leaving and handle < other for other in job.beside):
+            free.release(job.placement, job.job)
+    for decision in decisions:
+        if isinstance(decision, Start | Migrate) and decision.beside is None:
+            job = view.waiting.get(decision.handle) or view.running[decision.handle]
+            free.claim(decision.placement, job.job)
+    return free
+
+
+def empty_for(view: ClusterView, job: Job) -> FreeGpus:
+    """The GPUs of the empty cluster that a job could use."""
+    hosts = view.free.hosts
+    return FreeGpus(view.cluster if hosts is None else hosts.tree_for(job))
+
+
+def of_other_kinds(free: FreeGpus, job: Job) -> Shortage | None:
+    """That enough GPUs are free for a job, but too few of kinds that it accepts; None else."""
+    if free.hosts is None or free.total < job.gpus_min:
+        return None
+    left = free.fed(job).total
+    return None if left >= job.gpus_min else Shortage(of_kind(job.gpu_kinds), left, free.total)
 
 
 def lacking(

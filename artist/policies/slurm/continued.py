@@ -95,9 +95,10 @@ class Continued(Slurm):
         for handle in due:
             request = self._queue[handle]
             machines = self._machines.known(self._past.starts[handle][1])
-            room = state.free.room(request.gpus, 0)
+            accepted = self._machines.of_kinds(request.job.gpu_kinds)
+            room = accepted & state.free.room(request.gpus, 0)
             if request.spread or machines & ~room or machines.bit_count() != request.nodes:
-                chosen = self._selection.choose(request, state.free, self._machines.everything)
+                chosen = self._selection.choose(request, state.free, accepted)
                 if chosen is None:
                     continue
                 machines = chosen

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement, machine_counts
@@ -65,7 +65,8 @@ class Machines:
         defaults = [x.name for x in facts.partitions if x.default]
         self.default = defaults[0] if defaults else next(iter(self.partitions))
         self.switches = self._switches()
-        self._suiting: dict[tuple[str, int], int] = {}
+        self._suiting: dict[tuple[int, int], int] = {}
+        self._of_kinds: dict[tuple[str, tuple[str, ...]], PartitionMachines | None] = {}
 
     def named(self, host_list: str, place: str) -> int:
         """The machines in a host list, as a bit set; those without GPUs are left out.
@@ -90,12 +91,33 @@ class Machines:
         """Those of these machines that the cluster has, as a bit set."""
         return sum(1 << self._by_name[name] for name in {*names} if name in self._by_name)
 
+    def of_kinds(self, kinds: Sequence[str]) -> int:
+        """The machines with GPUs of these kinds, as a bit set; all if none is named."""
+        if not kinds:
+            return self.everything
+        return sum(1 << x for x, unit in enumerate(self.units) if self.tree.kinds[unit] in kinds)
+
+    def part_of(
+        self, partition: PartitionMachines, kinds: tuple[str, ...]
+    ) -> PartitionMachines | None:
+        """Of a partition the machines with GPUs of these kinds; None if it has none."""
+        key = partition.name, kinds
+        if kinds and key not in self._of_kinds:
+            machines = partition.machines & self.of_kinds(kinds)
+            gpus = [self.gpus[index] for index in bits(machines)]
+            self._of_kinds[key] = (
+                replace(partition, machines=machines, largest=max(gpus), gpus=sum(gpus))
+                if gpus
+                else None
+            )
+        return self._of_kinds[key] if kinds else partition
+
     def suiting(self, partition: PartitionMachines, gpus: int) -> int:
-        """How many machines of a partition have so many GPUs."""
-        found = self._suiting.get((partition.name, gpus))
+        """How many machines of a partition, or of a part of it, have so many GPUs."""
+        found = self._suiting.get((partition.machines, gpus))
         if found is None:
             found = sum(self.gpus[index] >= gpus for index in bits(partition.machines))
-            self._suiting[partition.name, gpus] = found
+            self._suiting[partition.machines, gpus] = found
         return found
 
     def placement(self, free: FreeGpus, taken: Sequence[tuple[int, int]]) -> Placement:

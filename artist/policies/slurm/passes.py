@@ -21,7 +21,7 @@ class Pass:
 
     def __init__(self, view: ClusterView, machines: Machines, running: Running, now_s: int) -> None:
         self.now_s = now_s
-        self._free_of_view, self._machines = view.free, machines
+        self.free_by_leaf, self._machines = view.free, machines
         self._copied = False
         self._running = running
         running.see(view.free)
@@ -57,8 +57,8 @@ class Pass:
     def _own_free(self) -> FreeGpus:
         """The free GPUs by leaf; those of the view until the first change."""
         if not self._copied:
-            self._free_of_view, self._copied = self._free_of_view.copy(), True
-        return self._free_of_view
+            self.free_by_leaf, self._copied = self.free_by_leaf.copy(), True
+        return self.free_by_leaf
 
     def preemptable(self) -> list[RunningJob]:
         """Jobs that ran before this pass, and whose GPUs others could get."""

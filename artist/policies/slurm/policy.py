@@ -36,6 +36,8 @@ from artist.contract import (
 from artist.errors import ConfigError
 from artist.policies.options import SlurmOptions
 from artist.policies.shared.clock import PeriodClock
+from artist.policies.shared.refusals import too_little
+from artist.policies.shared.usable import of_other_kinds
 from artist.policies.slurm.limits import Limits
 from artist.policies.slurm.machines import Machines
 from artist.policies.slurm.passes import Pass
@@ -44,7 +46,7 @@ from artist.policies.slurm.priority import Priorities, Queue, preemptors_first
 from artist.policies.slurm.request import Request, RequestReader, limit_s
 from artist.policies.slurm.reservations import Reservations
 from artist.policies.slurm.running import Running, RunningJob
-from artist.policies.slurm.schedulers import GRACE, Schedulers
+from artist.policies.slurm.schedulers import GRACE, RESOURCES, Schedulers
 from artist.policies.slurm.selection import Selection
 from artist.policies.slurm.settings import settings_of
 from artist.rng import Draws
@@ -59,6 +61,7 @@ class Slurm(BasePolicy):
     """Slurm 22.05 as the section `slurm` of the cluster file configures it."""
 
     Options: ClassVar = SlurmOptions
+    obeys_gpu_kinds = True
 
     def __init__(self, options: SlurmOptions, draws: Draws, cluster: Cluster | None = None) -> None:
         self.options = options
@@ -286,9 +289,12 @@ class Slurm(BasePolicy):
         for handle, reason in state.reasons.items():
             if handle in state.started or self._told.get(handle) == reason:
                 continue
-            if reason == GRACE or self._requests[handle].job.gpus <= free:
+            job = self._requests[handle].job
+            if reason == GRACE or job.gpus <= free:
                 self._told[handle] = reason
-                waits.append(Wait(handle, reason))
+                lacks = of_other_kinds(state.free_by_leaf, job) if reason == RESOURCES else None
+                told = Wait(handle, reason) if lacks is None else too_little(handle, free, lacks)
+                waits.append(told)
         return waits
 
     def _wakes_up(self, now_s: int) -> bool:

@@ -81,6 +81,9 @@ class RequestReader:
         """
         job = view.job
         partition = self._partition(job)
+        of = f"partition {partition.name}"
+        if job.gpu_kinds:
+            of += f" with {' or '.join(job.gpu_kinds)}"
         nodes = _count(job, "hint_nodes", 0)
         spread = not nodes and job.gpus > partition.largest
         nodes = nodes or -(-job.gpus // partition.largest)
@@ -88,13 +91,13 @@ class RequestReader:
         if not spread and (job.gpus % nodes or self._machines.suiting(partition, gpus) < nodes):
             raise TraceError(
                 f"job {shortened(job.id)}: {job.gpus} GPUs on {nodes} machines, but Slurm gives a "
-                f"job as many on each, and partition {partition.name} has "
+                f"job as many on each, and {of} has "
                 f"{self._machines.suiting(partition, gpus)} machines of {gpus} GPUs; correct gpus "
                 "or hint_nodes"
             )
         if partition.gpus < job.gpus:
             raise TraceError(
-                f"job {shortened(job.id)}: {job.gpus} GPUs, but partition {partition.name} has "
+                f"job {shortened(job.id)}: {job.gpus} GPUs, but {of} has "
                 f"{partition.gpus}; correct gpus or hint_partition"
             )
         cpus = max(1, -(-_count(job, "hint_cpus", nodes) // nodes))
@@ -132,7 +135,13 @@ class RequestReader:
                 f"job {shortened(job.id)}: hint_partition is {shortened(name)}, which the "
                 f"cluster lacks ({did_you_mean(name, list(partitions))})"
             )
-        return partitions[name]
+        part = self._machines.part_of(partitions[name], job.gpu_kinds)
+        if part is None:
+            raise TraceError(
+                f"job {shortened(job.id)} accepts {' or '.join(job.gpu_kinds)}, and partition "
+                f"{shortened(name)} has no such GPUs; correct gpu_kinds or hint_partition"
+            )
+        return part
 
     def _qos_of(self, job: Job) -> Qos | None:
         name = str(job.hints.get("hint_qos") or "")

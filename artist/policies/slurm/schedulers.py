@@ -19,7 +19,7 @@ from artist.policies.slurm.running import RunningJob
 from artist.policies.slurm.selection import Selection
 from artist.policies.slurm.settings import Settings
 
-_RESOURCES = "Resources: its machines are not free"
+RESOURCES = "Resources: its machines are not free"
 _RESERVED = "Reservation: it would run into one by its time limit"
 GRACE = "Resources: the jobs that it preempts have a grace"
 
@@ -78,7 +78,7 @@ class Schedulers:
         """Why the main scheduler cannot start a job, where some machines are reserved."""
         if self.graces.awaited_by(request.handle):
             return GRACE
-        return _RESERVED if kept & request.partition.machines else _RESOURCES
+        return _RESERVED if kept & request.partition.machines else RESOURCES
 
     def _start(self, state: Pass, request: Request, open_: int) -> bool:
         """Start a job on some of these machines, in the place of others if need be."""

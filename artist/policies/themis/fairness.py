@@ -19,11 +19,11 @@ from __future__ import annotations
 import math
 from operator import truediv
 
-from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
 from artist.contract import ClusterView, JobView
 from artist.policies.shared.placers import PackPlacer
 from artist.policies.shared.ratios import ExactKey, exact_key
+from artist.policies.shared.usable import empty_for
 from artist.policies.themis.winners import Bid
 from artist.units import Tick, exact_ticks
 
@@ -38,8 +38,8 @@ class FinishTimes:
         self._lease = lease
         self._arrivals: dict[int, Tick] = {}
         self._own_iterations: dict[int, Ticks] = {}
-        # Per number of GPUs: a placement as close together as an empty cluster allows.
-        self._closest: dict[int, Placement] = {}
+        # Per number of GPUs and kinds: a placement as close together as an empty cluster allows.
+        self._closest: dict[tuple[int, tuple[str, ...]], Placement] = {}
 
     def entered(self, job: JobView, view: ClusterView) -> None:
         """A job arrived or was preempted."""
@@ -80,11 +80,12 @@ class FinishTimes:
 
     def _iteration(self, job: JobView, view: ClusterView, gpus: int) -> Ticks:
         """Ticks per submitted iteration on so many GPUs."""
-        if gpus not in self._closest:
-            placement = PackPlacer().place(FreeGpus(view.cluster), gpus)
+        key = gpus, job.job.gpu_kinds
+        if key not in self._closest:
+            placement = PackPlacer().place(empty_for(view, job.job), gpus)
             assert placement is not None  # the trace was checked: every job fits the cluster
-            self._closest[gpus] = placement
-        rate = view.alone(job.job, self._closest[gpus])
+            self._closest[key] = placement
+        rate = view.alone(job.job, self._closest[key])
         num, den = exact_ticks(rate.iteration_s)
         own = job.job.gpus
         # The worth is a float: of a third of its GPUs, it is a little less than a third.

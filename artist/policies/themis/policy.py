@@ -28,6 +28,8 @@ on. With no GPUs, the job first waits one more lease.
 3. *Auction.* The jobs are ranked by their rho without GPUs, the largest first; among equals, the
    earlier arrival. The first 1 - f of them (rounded up) bid, for every number of GPUs that they
    can run on.
+   Where jobs require kinds of GPUs, a bid is for GPUs of any kind. A winner leaves the auction, and
+   it is held again, if the jobs before it have won what it accepts, or no placement is to be had.
 4. *Leftovers.* GPUs that no bidder kept go to the jobs that did not bid, in random order; with
    `leftover=worst-first`, by rho. Then they go to the bidders that lost and to elastic winners,
    by rho. Each job gets as many as it can run on, until no job can use them. An order is drawn
@@ -53,10 +55,11 @@ minutes and the order of leftovers could not be checked against the paper's text
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
 from typing import ClassVar
 
+from artist.cluster.placement import Placement
 from artist.contract import (
     BasePolicy,
     ClusterView,
@@ -69,8 +72,9 @@ from artist.contract import (
 )
 from artist.policies.options import ThemisOptions
 from artist.policies.shared.clock import PeriodClock
+from artist.policies.shared.gpu_counts import GpuCounts
 from artist.policies.shared.placers import placer
-from artist.policies.shared.refusals import one_unit
+from artist.policies.shared.refusals import OtherKinds, one_unit
 from artist.policies.shared.sharing import Sharing
 from artist.policies.themis.auction import auction
 from artist.policies.themis.fairness import FinishTimes
@@ -82,6 +86,7 @@ class Themis(BasePolicy):
     """Themis without its groups of jobs."""
 
     Options: ClassVar = ThemisOptions
+    obeys_gpu_kinds = True
 
     def __init__(self, options: ThemisOptions, draws: Draws | None = None) -> None:
         draws = draws or FIRST_DRAWS
@@ -96,6 +101,7 @@ class Themis(BasePolicy):
         # The jobs in the system that can run on different numbers of GPUs.
         self._elastic: dict[int, JobView] = {}
         self._wake: Tick = -1
+        self._other_kinds = OtherKinds()
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Hold an auction if GPUs are on offer and a job can use them."""
@@ -109,8 +115,8 @@ class Themis(BasePolicy):
             if job.job.gpus_min < job.job.gpus_max:
                 self._elastic[job.handle] = job
         offered = self._offered(view) if view.now == self._wake else []
-        counts = self._hand_out(view, offered)
-        decisions, waits = self._placed(view, offered, counts) if counts else ([], [])
+        decisions, waits = self._answer(view, offered)
+        waits += self._other_kinds.waits(view, decisions)
         for decision in decisions:
             if isinstance(decision, Start | Migrate):
                 job = view.waiting.get(decision.handle) or view.running[decision.handle]
@@ -119,27 +125,67 @@ class Themis(BasePolicy):
 
     # -- the auction -----------------------------------------------------------------
 
-    def _hand_out(self, view: ClusterView, offered: Sequence[JobView]) -> dict[int, int]:
-        """Number of GPUs per job, by handle; empty if no job could use the GPUs on offer."""
-        left = view.free.total + sum(job.gpus for job in offered)
-        jobs = [*view.waiting.values(), *offered]
-        if not any(_wants(job) and job.job.gpus_min <= left for job in jobs):
+    def _answer(
+        self, view: ClusterView, offered: Sequence[JobView]
+    ) -> tuple[list[Decision], list[Decision]]:
+        """The decisions, and why jobs wait. Kinds may keep a winner from its GPUs: then others get
+        them.
+        """
+        but: set[int] = set()
+        while counts := self._hand_out(view, offered, but):
+            # Offered jobs without a number get 0.
+            wanted = {job.handle: 0 for job in offered} | counts
+            placements = self._placer.joint(view, wanted)
+            unplaced = {x for x, gpus in counts.items() if gpus and x not in placements}
+            if view.free.hosts is None or not unplaced:
+                return self._placed(view, offered, counts, placements)
+            but |= unplaced
+        return [], []
+
+    def _hand_out(
+        self, view: ClusterView, offered: Sequence[JobView], but: Collection[int]
+    ) -> dict[int, int]:
+        """Number of GPUs per job, by handle; empty if no job could use the GPUs on offer.
+
+        Jobs in `but` get none.
+        """
+        room = GpuCounts(view.free, offered)
+        jobs = [job for job in (*view.waiting.values(), *offered) if job.handle not in but]
+        if not any(_wants(job) and job.job.gpus_min <= room.left(job.job) for job in jobs):
             return {}
         losing = {job.handle: self._fairness.rho_without(job, view) for job in jobs}
         ranked = sorted(jobs, key=lambda job: (*losing[job.handle], -job.handle), reverse=True)
         bidders = self._bidders(len(ranked))
-        bids = [self._fairness.bid(job, view, left) for job in ranked[:bidders]]
-        counts = auction([bid for bid in bids if bid.options], left)
-        left -= sum(counts.values())
+        counts, room = self._auction(view, room, ranked[:bidders])
         others = ranked[bidders:]
         if self.options.leftover == "random":
             others = [others[index] for index in self._rng.permutation(len(others)).tolist()]
         for job in (*others, *ranked[:bidders]):
-            extra = min(job.job.gpus_max, counts.get(job.handle, 0) + left)
-            if left and extra >= job.job.gpus_min and extra > counts.get(job.handle, 0):
-                left -= extra - counts.get(job.handle, 0)
-                counts[job.handle] = extra
+            had = counts.get(job.handle, 0)
+            has = min(job.job.gpus_max, had + room.left(job.job)) if room.total else had
+            if has >= job.job.gpus_min and has > had:
+                room.promise(job.job, has - had)
+                counts[job.handle] = has
         return counts
+
+    def _auction(
+        self, view: ClusterView, room: GpuCounts, bidders: Sequence[JobView]
+    ) -> tuple[dict[int, int], GpuCounts]:
+        """Number of GPUs per winner, by handle; and what is left.
+
+        It is held without a winner, if those before it have won what it accepts.
+        """
+        bids = {x.handle: self._fairness.bid(x, view, room.left(x.job)) for x in bidders}
+        while True:
+            counts = auction([bid for bid in bids.values() if bid.options], room.total)
+            left = room.copy()
+            for job in bidders:
+                if (won := counts.get(job.handle, 0)) > left.left(job.job):
+                    del bids[job.handle]
+                    break
+                left.promise(job.job, won)
+            else:
+                return counts, left
 
     def _bidders(self, jobs: int) -> int:
         """1 - f of the jobs, rounded up; f is the decimal number that it prints as."""
@@ -147,14 +193,16 @@ class Themis(BasePolicy):
         return -(-(den - num) * jobs // den)
 
     def _placed(
-        self, view: ClusterView, offered: Sequence[JobView], counts: Mapping[int, int]
+        self,
+        view: ClusterView,
+        offered: Sequence[JobView],
+        counts: Mapping[int, int],
+        placements: Mapping[int, Placement],
     ) -> tuple[list[Decision], list[Decision]]:
-        """The decisions that give each job its number of GPUs. Offered jobs without one get 0.
+        """The decisions that give each job its number of GPUs.
 
         And why jobs wait that won GPUs, but where no placement was to be had.
         """
-        wanted = {job.handle: 0 for job in offered} | dict(counts)
-        placements = self._placer.joint(view, wanted)
         decisions: list[Decision] = []
         for job in offered:
             placement = placements.get(job.handle)

@@ -85,6 +85,7 @@ class Tiresias(BasePolicy):
 
     Options: ClassVar = TiresiasOptions
     reads_hosts = True
+    obeys_gpu_kinds = True
     reads_shares = True
 
     def __init__(self, options: TiresiasOptions) -> None:

@@ -137,10 +137,11 @@ def check_tenants(trace: Trace, tenants: Mapping[str, Tenant]) -> None:
             )
 
 
-def check_kinds(trace: Trace, by_kind: Mapping[str, int]) -> None:
+def check_kinds(trace: Trace, by_kind: Mapping[str, int], *, whole: bool) -> None:
     """Refuse jobs that accept a kind of GPUs that the cluster lacks, or too few of them.
 
-    `by_kind`: GPUs of the cluster by kind.
+    `by_kind`: GPUs of the cluster by kind. `whole`: whether each job needs as many as it asks for,
+    and not only the fewest that it can run on.
 
     Raises:
         TraceError: names the first such job, with its file and line.
@@ -155,10 +156,10 @@ def check_kinds(trace: Trace, by_kind: Mapping[str, int]) -> None:
                     f"{trace.place(index)}: job {job.id!r} accepts GPUs of kind {shortened(kind)}, "
                     f"which the cluster lacks ({hint}); correct gpu_kinds or the cluster file"
                 )
-        there = sum(by_kind[kind] for kind in job.gpu_kinds)
-        if there < job.gpus_min:
+        there = sum(by_kind[kind] for kind in {*job.gpu_kinds})
+        if there < (least := job.gpus if whole else job.gpus_min):
             raise TraceError(
-                f"{trace.place(index)}: job {job.id!r} wants {job.gpus_min} GPUs of kind "
+                f"{trace.place(index)}: job {job.id!r} wants {counted(least, 'GPU')} of kind "
                 f"{' or '.join(job.gpu_kinds)}, but the cluster has {there}; accept other kinds or "
                 "enlarge the cluster"
             )
