@@ -112,6 +112,7 @@ class SpeedsOfRun:
             ConfigError: names the first such job, its model and the kind.
         """
         kinds, known = tuple(dict.fromkeys(self._tree.kinds)), set()
+        self._check_kinds(jobs, where, kinds)
         for index, job in enumerate(jobs):
             if job.goodput is not None or (key := (job.model, job.gpu_kinds)) in known:
                 continue
@@ -125,6 +126,21 @@ class SpeedsOfRun:
                     f"speeds {self.table.name!r} has no speed of it{on}; add it to a table of your "
                     f"own (speeds=FILE), or a row {ANY_MODEL!r}"
                 )
+
+    def _check_kinds(
+        self, jobs: Sequence[Job], where: Callable[[int], str], kinds: Sequence[str]
+    ) -> None:
+        """Refuse a kind that the table lacks altogether: rows for models would not help."""
+        of_table = list(dict.fromkeys(kind for row in self.table.speeds.values() for kind in row))
+        for index, job in enumerate(jobs):
+            for kind in () if job.goodput is not None else job.gpu_kinds or kinds:
+                if kind not in of_table:
+                    raise ConfigError(
+                        f"{where(index)}: job {job.id!r} may get GPUs of kind {shortened(kind)}, "
+                        f"which the cluster has, and speeds {self.table.name!r} has "
+                        f"{', '.join(of_table)} only; let jobs require one of these (gpu_kinds), "
+                        "or take a table of your own with that kind (speeds=FILE)"
+                    )
 
     def scale(self, model: str, gpus: int, kind: str) -> float:
         """Compute time of a model on so many GPUs of a kind over that on the reference kind."""

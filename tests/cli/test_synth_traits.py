@@ -42,3 +42,25 @@ def test_the_command_writes_what_runs_read(artist, tmp_path) -> None:
         "trace", "synth", *size, *traits, "--shape", "mast-synth", "--out", "u.csv", code=2
     )
     assert "--shape mast-synth has neither" in done.stderr
+
+
+CLUSTER = """name: two
+summary: few new GPUs
+levels: [rack, machine]
+tree: {machine: [{count: 8, gpus: 8, kind: old}, {gpus: 4, kind: new}]}
+"""
+
+
+def test_no_job_requires_more_of_a_kind_than_the_cluster_has(artist, tmp_path) -> None:
+    (tmp_path / "c.yaml").write_text(CLUSTER)
+    command = ("trace", "synth", "--jobs", "200", "--gpus", "64", "--load", "0.5")
+    kinds = ("--gpu-kinds", "new=0.5", "--cluster", "c.yaml")
+    artist(*command, *kinds, "--out", "t.csv", code=0)
+    jobs = read_trace(tmp_path / "t.csv").jobs
+    assert max(job.gpus for job in jobs if job.gpu_kinds) <= 4 < max(job.gpus for job in jobs)
+    sim = ("sim", "--cluster", "c.yaml", "--trace", "t.csv", "--backend", "none", "--check")
+    artist(*sim, "--policy", "fifo-backfill", "--quiet", code=0)
+    wrong = artist(*command, "--gpu-kinds", "newer=0.5", *kinds[2:], "--out", "u.csv", code=2)
+    assert "no GPUs of kind 'newer' (did you mean 'new'?)" in wrong.stderr
+    alone = artist(*command, *kinds[2:], "--out", "u.csv", code=2)
+    assert "--cluster belongs to --gpu-kinds" in alone.stderr

@@ -280,7 +280,12 @@ def _without(model: str, kind: str) -> dict[str, Any]:
         ({**TABLE, "speeds": {"any": {"new": {}}}}, {}, "expected at least 1 of them"),
         ({**TABLE, "speeds": {"any": {"new": "fast"}}}, {}, "expected a number"),
         ({**TABLE, "speed": 1}, {}, "unknown setting 'speed': did you mean 'speeds'?"),
-        (TABLE, {"machines": "other new"}, "no speed of it on other, which the cluster has"),
+        (
+            TABLE,
+            {"machines": "other new"},
+            "jobs.csv:2: job 'a' may get GPUs of kind 'other', which the cluster has, and speeds "
+            "'mine' has .* only; let jobs require one of these",
+        ),
         (TABLE, {"speeds": "gavl"}, "unknown table of speeds 'gavl': did you mean 'gavel'?"),
         (TABLE, {"backend": "recorded:x.csv"}, "a recorded table holds communication beside"),
     ],

@@ -43,7 +43,11 @@ def synth(
     ] = False,
     cluster: Annotated[
         str | None,
-        typer.Option(metavar="NAME|FILE", help="Of mast-synth: whose regions hold the tables."),
+        typer.Option(
+            metavar="NAME|FILE",
+            help="With --gpu-kinds: no job requires more of a kind than this has. Of mast-synth: "
+            "whose regions hold the tables.",
+        ),
     ] = None,
     data: Annotated[
         Path | None, typer.Option(help="Of mast-synth: also write the tables, for --data of runs.")
@@ -75,7 +79,9 @@ def synth(
 
     if shape in (Shape.WAREHOUSE, Shape.MAST) and (elastic, gpu_kinds) != (None, None):
         raise ConfigError(f"--elastic and --gpu-kinds: --shape {shape} has neither; leave them out")
-    add = partial(_with_traits, elastic=elastic, kinds=gpu_kinds, gpus=gpus, seed=seed)
+    add = partial(
+        _with_traits, elastic=elastic, kinds=gpu_kinds, cluster=cluster, gpus=gpus, seed=seed
+    )
     of_cassini = arrivals is not ArrivalKind.POISSON or divided
     if shape is Shape.WAREHOUSE:
         if of_cassini or (load, cluster, data) != (None, None, None):
@@ -88,10 +94,13 @@ def synth(
     if tables is not None or regions is not None:
         raise ConfigError("--tables and --regions belong to --shape warehouse; leave them out")
     check_new_file(out, "--out", overwrite=overwrite)
-    if (data is not None or cluster is not None) and (
-        shape is not Shape.MAST or data is None or cluster is None
-    ):
-        raise ConfigError("--data and --cluster belong together, and to --shape mast-synth")
+    for_kinds = data is None and gpu_kinds is not None
+    for_mast = shape is Shape.MAST and data is not None and cluster is not None
+    if (data is not None or cluster is not None) and not (for_kinds or for_mast):
+        raise ConfigError(
+            "--data and --cluster belong together, and to --shape mast-synth; else --cluster "
+            "belongs to --gpu-kinds"
+        )
     if shape is Shape.CASSINI:
         made = cassini(arrivals, jobs, gpus, seed, load, divided=divided)
         write_native(add(iter(made.jobs)), out)
@@ -112,15 +121,31 @@ def synth(
 
 
 def _with_traits(
-    jobs: Iterable[Job], *, elastic: float | None, kinds: str | None, gpus: int, seed: int
+    jobs: Iterable[Job],
+    *,
+    elastic: float | None,
+    kinds: str | None,
+    cluster: str | None,
+    gpus: int,
+    seed: int,
 ) -> Iterable[Job]:
     """The jobs as drawn, or with what `--elastic` and `--gpu-kinds` add."""
     if elastic is None and kinds is None:
         return jobs
     from artist.trace.synthetic.generate import shares_of_kinds, with_traits
 
-    shares = {} if kinds is None else shares_of_kinds(kinds)
-    return tuple(with_traits(jobs, elastic=elastic or 0.0, kinds=shares, gpus=gpus, seed=seed))
+    shares, there = {} if kinds is None else shares_of_kinds(kinds), None
+    if cluster is not None:
+        from artist.cluster.cluster_file import load_cluster
+        from artist.cluster.tree import gpus_by_kind
+
+        loaded = load_cluster(cluster)
+        levels = (*reversed(loaded.file.levels), "network")
+        there = gpus_by_kind(loaded.tree(levels, None))
+    made = with_traits(
+        jobs, elastic=elastic or 0.0, kinds=shares, gpus=gpus, seed=seed, there=there
+    )
+    return tuple(made)
 
 
 def _write_warehouse(

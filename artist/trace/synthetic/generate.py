@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from artist.errors import ConfigError, shortened
+from artist.errors import ConfigError, did_you_mean, shortened
 from artist.io.reading import as_float
 from artist.rng import stream
 from artist.trace.native.trace import Trace
@@ -238,14 +238,30 @@ def shares_of_kinds(text: str) -> dict[str, float]:
 
 
 def with_traits(
-    jobs: Iterable[Job], *, elastic: float, kinds: Mapping[str, float], gpus: int, seed: int
+    jobs: Iterable[Job],
+    *,
+    elastic: float,
+    kinds: Mapping[str, float],
+    gpus: int,
+    seed: int,
+    there: Mapping[str, int] | None = None,
 ) -> Iterator[Job]:
     """The jobs, some of them elastic up to `gpus` GPUs, some with a kind.
 
     `elastic` is the share of jobs that may run on 1 GPU to twice as many as drawn. For each kind, a
     share of the jobs requires it; the others accept any. Which jobs these are is drawn for each job
-    by itself. Nothing else of a job changes, so the same seed gives the same jobs with and without.
+    by itself. A job that wants more GPUs of its kind than are `there` accepts any as well. Nothing
+    else of a job changes, so the same seed gives the same jobs with and without.
+
+    Raises:
+        ConfigError: none is there of a kind.
     """
+    for kind in kinds:
+        if there is not None and kind not in there:
+            raise ConfigError(
+                f"--gpu-kinds: the cluster has no GPUs of kind {shortened(kind)} "
+                f"({did_you_mean(kind, list(there))}); correct it or --cluster"
+            )
     draws = stream(seed, "trace.traits")
     for job in jobs:
         of_elastic, of_kind = draws.random(2).tolist()
@@ -254,7 +270,8 @@ def with_traits(
             job = replace(job, gpus_min=1, gpus_max=most)
         for kind, share in kinds.items():
             if of_kind < share:
-                job = replace(job, gpu_kinds=(kind,))
+                if there is None or job.gpus <= there[kind]:
+                    job = replace(job, gpu_kinds=(kind,))
                 break
             of_kind -= share
         yield job
