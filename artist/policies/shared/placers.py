@@ -79,19 +79,25 @@ class Placer(ABC):
                 pool.release(current)
                 if current.gpus == gpus:
                     unchanged[handle] = current
-        jobs = {x: (view.running.get(x) or view.waiting[x]).job for x in counts}
+
+        def usable(handle: int) -> FreeGpus:
+            if pool.hosts is None:
+                return pool
+            return pool.fed((view.running.get(handle) or view.waiting[handle]).job)
+
         for handle, current in sorted(unchanged.items()):
-            if tier(tree, current) <= best_level(pool.fed(jobs[handle]).tree, current.gpus):
+            if tier(tree, current) <= best_level(usable(handle).tree, current.gpus):
                 pool.claim(current)
                 placed[handle] = current
         rest = [handle for handle in counts if handle not in placed]
         for handle in sorted(rest):
             if handle in view.running:
                 sharing.move(handle, None)
-        for handle in sorted(rest, key=lambda x: (pool.fed(jobs[x]).tree.gpus, -counts[x], x)):
+        accepted = {} if pool.hosts is None else {x: usable(x).tree.gpus for x in rest}
+        for handle in sorted(rest, key=lambda x: (accepted.get(x, 0), -counts[x], x)):
             if not counts[handle]:
                 continue
-            placement = self.place(pool.fed(jobs[handle]), counts[handle], sharing.busy)
+            placement = self.place(usable(handle), counts[handle], sharing.busy)
             present = unchanged.get(handle)
             if present is not None and pool.has(present):
                 better = placement is not None and tier(tree, placement) < tier(tree, present)

@@ -180,10 +180,12 @@ class Themis(BasePolicy):
             counts = auction([bid for bid in bids.values() if bid.options], room.total)
             left = room.copy()
             for job in bidders:
-                if (won := counts.get(job.handle, 0)) > left.left(job.job):
+                won = counts.get(job.handle)
+                if won and won > left.left(job.job):
                     del bids[job.handle]
                     break
-                left.promise(job.job, won)
+                if won:
+                    left.promise(job.job, won)
             else:
                 return counts, left
 
