@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from instances import KINDS, PRICES, instance
+from scipy.optimize import linprog
 
 from artist.policies.gavel.allocation import (
     Floats,
@@ -121,6 +122,14 @@ def test_gpus_that_the_least_served_cannot_use_serve_others() -> None:
     assert found.shares[1, 1] == pytest.approx(1.0)
 
 
+def test_what_the_least_served_leave_goes_where_a_gpu_gains_most_however_many_are_alike() -> None:
+    # The last job gains .1 of its need on its own kind. So do the others at least, on two GPUs.
+    jobs = jobs_of([[3, 0], [2, 0], [3, 0], [0, 0.1]], [1, 1, 1, 1], [2, 1])
+    found = max_min(jobs, np.ones(4))
+    assert found.value == pytest.approx(0.1)
+    assert found.shares[:, 0] == pytest.approx([0.975, 0.05, 0.975, 0])
+
+
 @settings(max_examples=60)
 @given(
     st.lists(st.sampled_from([1.0, 2.0, 4.0]), min_size=1, max_size=12), st.sampled_from([4.0, 9.0])
@@ -137,3 +146,39 @@ def test_one_kind_is_max_min_fair_in_gpu_time(gpus: list[float], capacity: float
     assert solved.value == pytest.approx(found.value)
     sums = [float(jobs.gpus @ x.shares[:, 0]) for x in (found, solved)]
     assert sums[0] == pytest.approx(sums[1])
+
+
+def whole(jobs: Jobs, needs: Floats) -> tuple[float, float]:
+    """The largest least and the largest sum beside it, with a row for every job."""
+    count, kinds = jobs.speeds.shape
+    gains = np.zeros((count, count * kinds + 1))
+    for job, row in enumerate(jobs.speeds / needs[:, None]):
+        gains[job, job * kinds : (job + 1) * kinds] = row
+    rows = np.kron(np.eye(count), np.ones(kinds)), np.kron(jobs.gpus, np.eye(kinds))
+    space = np.column_stack([np.vstack(rows), np.zeros(count + kinds)])
+    limits = [*np.ones(count), *jobs.capacity]
+    z = np.zeros(count * kinds + 1)
+    z[-1] = 1.0
+    first = linprog(-z, A_ub=np.vstack([space, z - gains]), b_ub=[*limits, *np.zeros(count)])
+    floor = np.full(count, first.fun * (1 - 1e-9))
+    second = linprog(-gains.sum(axis=0), A_ub=np.vstack([space, -gains]), b_ub=[*limits, *floor])
+    return -first.fun, -second.fun
+
+
+@pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=[pytest.mark.slow] * (seed > 9)) for seed in range(150)]
+)
+def test_alike_jobs_share_equally_and_nothing_is_lost(seed: int) -> None:
+    jobs, steps, _ = instance(seed)
+    draw = np.random.default_rng(seed)
+    copies = draw.integers(0, min(len(steps), 6), 60)  # few kinds of jobs, in any order
+    jobs = jobs._replace(speeds=jobs.speeds[copies], gpus=jobs.gpus[copies])
+    needs = (steps[copies] if seed % 3 else equal_part(jobs)) / jobs.gpus
+    found = max_min(jobs, needs)
+    assert_possible(jobs, found)
+    least, total = whole(jobs, needs)
+    got = gets(jobs, found) / needs
+    assert [found.value, got.min()] == pytest.approx([least, least], rel=1e-6)
+    assert got.sum() == pytest.approx(total, rel=1e-6)
+    for one in {*copies.tolist()}:
+        assert len(np.unique(found.shares[copies == one], axis=0)) == 1
