@@ -1,4 +1,4 @@
-"""Draw what moving bytes buys: `python studies/tetris/curve.py`, six minutes of CPU.
+"""Draw what moving bytes buys: `python studies/tetris/curve.py`.
 
 It plans a synthetic warehouse of 6,000 jobs with several daily quotas, for three seeds, and writes
 `curve.csv` (a row per day) and `curve.svg`.
