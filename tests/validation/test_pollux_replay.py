@@ -100,7 +100,8 @@ def test_jobs_equal_to_the_published_ones_are_counted(simulator: Path, capsys) -
         results.parent.mkdir(parents=True)
         jcts = {"a": 160, "b": 161, "c": 300}
         results.write_text(json.dumps({"jcts": {"workload-1": jcts}}))
-    assert main(["--simulator", str(simulator), "--loads", "1.0"]) == 0
+    asked = ["--loads", "1.0", "--policies", "tiresias", "optimus"]
+    assert main(["--simulator", str(simulator), *asked]) == 0
     lines = [line.split("\t") for line in capsys.readouterr().out.splitlines()]
     assert lines[0][3:6] == ["jobs", "within_round", "equal"]
     assert [line[:6] for line in lines[1:]] == [
@@ -108,3 +109,14 @@ def test_jobs_equal_to_the_published_ones_are_counted(simulator: Path, capsys) -
     ]
     assert main(["--simulator", str(simulator / "nowhere")]) == 3
     assert "error: " in capsys.readouterr().err
+
+
+def test_pollux_runs_with_the_batches_that_it_chooses(simulator: Path) -> None:
+    """One GPU and 12 samples from 90 to 120, 59.5 of an epoch. Two with 12 each from 150 on.
+
+    There a step of .6 s is worth 26 / 14, so 40.5 are left for 13 s, and then 2, for 30 s.
+    """
+    known = applications(simulator / "traces")
+    path = workload(simulator, ("a", 30, 1, 12))
+    assert known["bert"].fitted.beta_c == pytest.approx(0.4 * 0.9 / 12, rel=0.2)
+    assert replay(path, "pollux", known) == pytest.approx({"a": 193 - 30}, abs=1e-3)

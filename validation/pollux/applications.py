@@ -11,13 +11,14 @@ import csv
 import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from artist.calibrate.fit_goodput import StepTime, StepTimes, fit_goodput
 from artist.workload.goodput import Batch
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class Application:
         self.ends: Sequence[float] = [0.0, *np.min(progress, axis=0).tolist()]
         """Progress at which each epoch ends, in iterations with the smallest batch; 0 first."""
         self.times = cache(self._times)
+        self._steps = _steps(placements)
         self.iterations = cache(self._iterations)
 
     def _iterations(self, batch: int) -> Sequence[int]:
@@ -88,9 +90,17 @@ class Application:
         accumulation = math.ceil(each / self.per_gpu_max - _EPS) - 1
         if gpus == 1 and accumulates:
             accumulation = max(accumulation, 1)
-        per_gpu = math.ceil(each / (accumulation + 1) - _EPS)
-        most = int(self.batch_max / (gpus * (accumulation + 1)))
-        return Batch(min(per_gpu, most), accumulation)
+        return self.within(Batch(math.ceil(each / (accumulation + 1) - _EPS), accumulation), gpus)
+
+    def within(self, batch: Batch, gpus: int) -> Batch:
+        """The batch, or as much of it as the largest total leaves."""
+        most = int(self.batch_max / (gpus * (batch.accumulation + 1)))
+        return batch._replace(per_gpu=min(batch.per_gpu, most))
+
+    @cached_property
+    def fitted(self) -> StepTimes:
+        """The parameters of the goodput model that fit all measured steps."""
+        return fit_goodput(self._steps).parameters
 
     def step_s(self, counts: Counts, batch: Batch) -> float:
         """Seconds of a step, accumulated passes included."""
@@ -116,6 +126,16 @@ class Application:
 def applications(traces: Path) -> Mapping[str, Application]:
     """By name."""
     return {name: Application(traces / name) for name in _EPOCHS if (traces / name).is_dir()}
+
+
+def _steps(placements: Mapping[str, Floats]) -> list[StepTime]:
+    """What was measured on each placement, as the fit reads it."""
+    names = ("placement", "local_bsz", "step_time", "sync_time")
+    return [
+        StepTime(sum(map(int, digits)), len(digits) == 1, int(per_gpu), step_s - sync_s, step_s)
+        for placement, per_gpu, step_s, sync_s in _rows(placements, *names)
+        for digits in [str(int(placement))]
+    ]
 
 
 def _by_placement(rows: Mapping[str, Floats]) -> dict[str, Floats]:

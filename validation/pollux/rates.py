@@ -42,6 +42,8 @@ class Submitted(NamedTuple):
 
     application: Application
     batch: int
+    fixed: int | None = None
+    """The batch with which it runs whatever the policy chooses."""
 
 
 @dataclass(slots=True)
@@ -86,7 +88,7 @@ class RecordedSteps:
 
     def alone(self, job: Job, placement: Placement) -> Rate:
         """What that program's oracle says: one GPU always accumulates."""
-        application, batch = self._submitted[job.id]
+        application, batch, _ = self._submitted[job.id]
         divided = application.divided(batch, placement.gpus, accumulates=True)
         step_s = application.step_s(self._counts(placement), divided)
         return Rate(step_s, 1.0, "recorded", step_s)
@@ -101,12 +103,16 @@ class RecordedSteps:
         position.per_s, position.ends = 0.0, None
 
     def _rate(self, state: JobState, placement: Placement, now: Tick) -> Rate:
-        application, submitted = self._submitted[state.job.id]
+        application, submitted, fixed = self._submitted[state.job.id]
         position = self._positions[state.job.id]
         epoch = position.epoch
         batch = application.divided(
-            submitted, placement.gpus, accumulates=submitted > application.batch
+            fixed or submitted,
+            placement.gpus,
+            accumulates=(fixed or submitted) > application.batch,
         )
+        if state.batch is not None and fixed is None:
+            batch = application.within(state.batch, placement.gpus)
         gain = application.gain(batch.total(placement.gpus), epoch)
         position.per_s = gain / application.step_s(self._counts(placement), batch)
         position.since = max(_whole(now), state.productive_from)
