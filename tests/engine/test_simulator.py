@@ -282,7 +282,7 @@ UNLAWFUL = {
     "telling an unknown cause": (
         [Wait(1, "so", "weather")],
         "job 'b' waits with cause 'weather', expected one of timer, consolidation, links, "
-        "quota, data, notice, cpu_cores, memory, gpu_memory, mig, policy",
+        "quota, data, notice, cpu_cores, memory, gpu_memory, mig, gpu_kind, policy",
     ),
     "telling a number for a cause": ([Wait(1, "so", 3)], "job 'b' waits with cause 3, expected"),
     "a reason until a fraction": (
