@@ -11,7 +11,10 @@ from artist.policies.table import POLICIES
 PLAIN = [one.id for one in POLICIES if not one.wraps and one.id not in ("learned", "slurm")]
 """Without those that need files of their own."""
 WRAPPERS = [one.id for one in POLICIES if one.wraps]
-OF_KINDS = ("gavel", "gavel-ftf", "gavel-makespan", "sia", "mast", "federated")
+OF_KINDS = (
+    "gavel", "gavel-ftf", "gavel-makespan", "sia", "mast", "federated", "fifo", "las", "srtf",
+    "easy", "conservative", "tiresias", "dally", "gandiva", "themis", "lucid", "slurm", "optimus",
+)  # fmt: skip
 OF_HOSTS = ("fifo", "fifo-backfill", "sjf", "las", "srtf", "srsf", "easy", "dally", "tiresias")
 OF_SHARES = ("fifo", "sjf", "srtf", "srsf", "las", "tiresias", "easy", "dally")
 MODELS = ("resnet50", "vgg11", "bert-large", "mobilenetv3", "alexnet", "resnet50@batch=64")
