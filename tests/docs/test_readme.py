@@ -22,7 +22,9 @@ def test_make_targets_that_pages_name_exist() -> None:
 
 def test_make_help_lists_every_target() -> None:
     targets = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True)
+    # Below `make test`, make would say which folder it enters.
+    command = ["make", "--no-print-directory", "help"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     assert targets is not None
     assert {line.split()[0] for line in listed.stdout.splitlines()} == {*targets[1].split()}
 
