@@ -202,7 +202,8 @@ class ClusterView(NamedTuple):
         communication that computing does not hide). Estimates are remembered, so asking is cheap.
         """
         rate = self.alone(job, placement)
-        return 1.0 - job.compute_s * rate.compute_scale / rate.iteration_s
+        # Rounding makes the two differ in the last place where nothing is sent.
+        return max(0.0, 1.0 - job.compute_s * rate.compute_scale / rate.iteration_s)
 
     def frees(self, job: JobView) -> bool:
         """Whether others could get the GPUs of a running job: it need not keep them, and none of

@@ -56,6 +56,11 @@ def build_trace(scenario: Scenario, tree: ClusterTree) -> Trace:
         trace = replace(trace, jobs=with_first_starts(trace.jobs, scenario.first_start_s))
     check_sizes(trace, tree.gpus)
     check_tenants(trace, load_tenants(scenario.tenants))
+    if scenario.backend == "none" and scenario.trained_as is not None:
+        raise ConfigError(
+            f"trained_as {shortened(scenario.trained_as)}: backend none asks nothing about models; "
+            "leave one of the two out"
+        )
     if scenario.backend != "none":
         check_models(trace)
         if scenario.trained_as is not None:

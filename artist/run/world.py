@@ -77,7 +77,7 @@ def _assumed_gpu(scenario: Scenario, fabric: Fabric, kinds: Collection[str]) -> 
     from artist.cluster.tree import ONE_KIND
     from artist.workload.gpus import ASSUMED_GPU, assumed_in_words
 
-    chosen = scenario.trained_as is not None and "gpu=" in scenario.trained_as
+    chosen = scenario.trained_as is not None and "gpu=" in scenario.trained_as.replace(" ", "")
     if chosen or scenario.speeds is not None or scenario.backend.partition(":")[0] == "recorded":
         return ""
     described = fabric.machine.kind if fabric.machine is not None else None

@@ -13,7 +13,8 @@ from artist.workload.models import is_graph, with_settings
 def trained_as(trace: Trace, settings: str) -> Trace:
     """The trace whose models have these settings, `gpu=v100,precision=bf16`, if they say no other.
 
-    Models must be known. Folders of execution traces stay as they are.
+    Models must be known. Folders of execution traces stay as they are. So do the compute times of
+    the trace: what follows the settings is the share that communication adds to them.
 
     Raises:
         TraceError: a model of the trace has no such setting, or none of this value.

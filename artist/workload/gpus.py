@@ -28,6 +28,7 @@ permutations around it:
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -177,15 +178,21 @@ def in_words(kind: str) -> str:
 def gpu_of(kinds: Collection[str]) -> str:
     """The GPU whose compute times models have on machines of these kinds.
 
-    It is their own if they have one and it is known here, else `ASSUMED_GPU`.
+    It is their own if they have one and it is known here (`H100` and `a100-80gb` are), else
+    `ASSUMED_GPU`.
     """
-    known = [kind for kind in {*kinds} if kind in GPU_NAMES]
-    return known[0] if len({*kinds}) == len(known) == 1 else ASSUMED_GPU
+    named = {_known_as(kind) for kind in kinds}
+    only = next(iter(named)) if len(named) == 1 else ""
+    return only if only in GPU_NAMES else ASSUMED_GPU
+
+
+def _known_as(kind: str) -> str:
+    return re.sub(r"-\d+gb$", "", kind.casefold())
 
 
 def assumed_in_words(kinds: Collection[str]) -> str:
     """Say that models compute as on `ASSUMED_GPU`, though GPUs are of other kinds; else empty."""
-    others = sorted({*kinds} - {gpu_of(kinds)})
+    others = sorted(kind for kind in {*kinds} if _known_as(kind) != gpu_of(kinds))
     if not others:
         return ""
     not_of = " or ".join(in_words(kind) for kind in others)

@@ -224,8 +224,8 @@ def _check_timing(spec: str, chosen: Settings) -> None:
     if fitted and (chosen.gpu not in ("", *FITTED) or chosen.precision not in FASTER):
         refuse(
             spec,
-            f"timing=fitted knows {', '.join(FITTED)} in {', '.join(FASTER)}, not {chosen.gpu} in "
-            f"{chosen.precision}",
+            f"timing=fitted knows {', '.join(FITTED)} in {', '.join(FASTER)}, not "
+            f"{f'{chosen.gpu} in ' if chosen.gpu else ''}{chosen.precision}; name others",
         )
     if not fitted and chosen.precision in (Precision.FP8, Precision.NVFP4):
         refuse(spec, f"precision={chosen.precision} needs timing=fitted")

@@ -3,7 +3,7 @@
 import pytest
 
 import artist
-from artist.errors import TraceError
+from artist.errors import ConfigError, TraceError
 from artist.trace.native.trace import Trace
 from artist.trace.trained_as import trained_as
 from artist.workload.job import Job
@@ -34,6 +34,11 @@ def test_the_fabrics_gpu_is_the_same_as_its_name() -> None:
     assert own.drop(columns="model").equals(named.drop(columns="model"))
     # A T4 computes longer, so more of the communication is hidden behind it.
     assert (own.comm_s <= other.comm_s).all() and own.comm_s.sum() < other.comm_s.sum()
+
+
+def test_it_is_refused_where_no_model_is_asked() -> None:
+    with pytest.raises(ConfigError, match="trained_as 'gpu=h100': backend none asks nothing"):
+        artist.simulate(artist.Scenario(**SMALL, trained_as="gpu=h100", backend="none"))
 
 
 @pytest.mark.parametrize(

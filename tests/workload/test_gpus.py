@@ -3,7 +3,7 @@
 import pytest
 
 from artist.workload.architectures.operators import Conv, Image, OperatorKind, linear, lookup
-from artist.workload.gpus import GPU_NAMES, Precision, gpu
+from artist.workload.gpus import GPU_NAMES, Precision, assumed_in_words, gpu, gpu_of
 from artist.workload.models import workload
 
 A100 = gpu("a100", Precision.TF32, roofline=True)
@@ -41,6 +41,24 @@ def test_newer_gpus_are_faster(precision: Precision) -> None:
     for layer in layers:
         times = [gpu(x, precision, roofline=True).compute_us(layer, 8) for x in GPU_NAMES]
         assert times == sorted(times, reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "gpu_name"),
+    [
+        (["H100"], "h100"),
+        (["a100-40gb", "a100-80gb"], "a100"),
+        (["a100", "h100"], "a100"),
+        (["k80"], "a100"),
+        ([], "a100"),
+    ],
+)
+def test_models_compute_on_the_one_kind_of_gpu_that_is_known(
+    kinds: list[str], gpu_name: str
+) -> None:
+    assert gpu_of(kinds) == gpu_name
+    told = assumed_in_words(kinds)
+    assert bool(told) == any(not kind.casefold().startswith(gpu_name) for kind in kinds)
 
 
 def samples_per_s(model: str, batch: int) -> float:

@@ -200,7 +200,7 @@ def _of_the_network(scenario: Scenario) -> Iterator[tuple[str, dict[str, Any]]]:
     if calibration is not None:
         yield "calibration=none", {"calibration": "none"}
     elif fabric.machine is not None and fabric.machine.kind in ("a100", "h100"):
-        # Those of a T4 are far longer.
+        # Its scales are for an A100's compute times. Those of a T4 are far longer.
         yield f"calibration={STEPS_OF_H100}", {"calibration": STEPS_OF_H100}
     if scenario.contention != "none":
         yield "contention=none", {"contention": "none", "contention_options": {}}

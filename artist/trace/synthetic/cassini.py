@@ -39,7 +39,7 @@ from artist.trace.native.trace import Trace
 from artist.trace.synthetic.generate import check_positive, drawn_trace, poisson_arrivals
 from artist.units import TICKS_PER_S
 from artist.workload.job import Job
-from artist.workload.models import workload
+from artist.workload.models import with_settings, workload
 
 MOST_WORKERS = 12
 """Workers when a job arrives (section 5.1)."""
@@ -151,7 +151,7 @@ def _drawn(rng: np.random.Generator, jobs: int, most_workers: int, *, divided: b
     drawn = []
     for number, (which, batch, workers, iterations) in enumerate(rng.random((jobs, 4))):
         row = rows[_uniform(which, 0, len(rows) - 1)]
-        model = row.spec(_uniform(batch, row.least, row.most))
+        model = with_settings(row.spec(_uniform(batch, row.least, row.most)), GPU)
         gpus = each * _uniform(workers, 1, most_workers // each)
         steps = _uniform(iterations, *ITERATIONS)
         drawn.append(Job(str(number), 0.0, gpus, model, steps, _compute_s(model)))
@@ -161,6 +161,10 @@ def _drawn(rng: np.random.Generator, jobs: int, most_workers: int, *, divided: b
 def _uniform(part: float, least: int, most: int) -> int:
     """A whole number from `least` to `most`, both included, at a part of the way."""
     return least + math.floor(part * (most - least + 1))
+
+
+GPU = "gpu=a100"
+"""That of the testbed. Compute times are its own, so the names of models state it."""
 
 
 @cache
