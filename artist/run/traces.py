@@ -56,11 +56,8 @@ def build_trace(scenario: Scenario, tree: ClusterTree) -> Trace:
         trace = replace(trace, jobs=with_first_starts(trace.jobs, scenario.first_start_s))
     check_sizes(trace, tree.gpus)
     check_tenants(trace, load_tenants(scenario.tenants))
-    if scenario.backend == "none" and scenario.trained_as is not None:
-        raise ConfigError(
-            f"trained_as {shortened(scenario.trained_as)}: backend none asks nothing about models; "
-            "leave one of the two out"
-        )
+    if scenario.trained_as is not None:
+        _check_trained_as(scenario, scenario.trained_as)
     if scenario.backend != "none":
         check_models(trace)
         if scenario.trained_as is not None:
@@ -69,6 +66,21 @@ def build_trace(scenario: Scenario, tree: ClusterTree) -> Trace:
             trace = trained_as(trace, scenario.trained_as)
         trace = with_axes(trace, scenario.parallelism)
     return permuted(trace, scenario.permutation)
+
+
+def _check_trained_as(scenario: Scenario, settings: str) -> None:
+    """Refuse settings of models beside what leaves no use for them.
+
+    Raises:
+        ConfigError: nothing is asked about models, or a file says how they are trained.
+    """
+    contrary = ""
+    if scenario.backend == "none":
+        contrary = "backend none asks nothing about models"
+    elif scenario.goodput is not None:
+        contrary = f"goodput {shortened(scenario.goodput)} says how models are trained"
+    if contrary:
+        raise ConfigError(f"trained_as {shortened(settings)}: {contrary}; leave one of the two out")
 
 
 def read_trace_of(scenario: Scenario) -> Trace:

@@ -36,9 +36,13 @@ def test_the_fabrics_gpu_is_the_same_as_its_name() -> None:
     assert (own.comm_s <= other.comm_s).all() and own.comm_s.sum() < other.comm_s.sum()
 
 
-def test_it_is_refused_where_no_model_is_asked() -> None:
-    with pytest.raises(ConfigError, match="trained_as 'gpu=h100': backend none asks nothing"):
-        artist.simulate(artist.Scenario(**SMALL, trained_as="gpu=h100", backend="none"))
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [({"backend": "none"}, "backend none asks"), ({"goodput": "g.yaml"}, "goodput 'g.yaml' says")],
+)
+def test_it_is_refused_where_it_would_be_ignored(other: dict[str, str], words: str) -> None:
+    with pytest.raises(ConfigError, match=f"trained_as 'gpu=h100': {words}"):
+        artist.simulate(artist.Scenario(**SMALL, trained_as="gpu=h100", **other))
 
 
 @pytest.mark.parametrize(

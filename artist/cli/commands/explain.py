@@ -234,10 +234,8 @@ def _gpu_of_model(name: str) -> str:
     from artist.workload.gpus import ASSUMED_GPU, GPU_NAMES, in_words
 
     others = "|".join(GPU_NAMES)
-    return (
-        f"the fabric's GPU, or {in_words(ASSUMED_GPU)} if it names none, unless named "
-        f"{name}@gpu={others}"
-    )
+    assumed = f"the fabric's GPU, or {in_words(ASSUMED_GPU)} if it names none"
+    return f"{assumed}, unless named {name}@gpu={others}"
 
 
 def _catalogued(name: str) -> str:
