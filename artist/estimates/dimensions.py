@@ -14,9 +14,9 @@ one dimension per level. Other shapes are uneven; a rule of the fabric says what
     4+4,4    4+4,4+4, 4,4,4, 2+2,2+2,2+2...  4,4 and 4+4,4+4   4 in a socket, 3 between machines
 
 With one ring through all GPUs of a job (`rings: one`), every shape is one dimension at its
-outermost level. Then there are no uneven shapes. A job that is divided into groups has a dimension
-per level also then: its tensor groups stay in their machines, and the rings and messages that leave
-a machine share its card, a part for each of the job's GPUs in it.
+outermost level. Then there are no uneven shapes. A job that is divided into groups, with several
+GPUs in a machine, has a dimension per level also then: its tensor groups stay in their machines,
+and the rings and messages that leave a machine share its card, a part for each of its GPUs there.
 
 If the GPUs of a unit, such as a machine, share a level's bandwidth (`shared_by`), the rings of the
 level share what leaves the unit. With rings per level there are as many as the job has GPUs in the
@@ -103,7 +103,7 @@ def dimensions(
     sizes = merged(stated, fabric)
     spanning = of if of is not None and fabric.system.uneven == "wider" else shape
     pair = depth(shape) if _spans_two(spanning, fabric) and sizes[-1] == stated[-1] else None
-    if fabric.system.rings == "one" and sizes and not in_groups:
+    if fabric.system.rings == "one" and sizes and not (in_groups and _in_machine(sizes[0], fabric)):
         sizes = ((sizes[-1][0], gpus_of(shape)),)
     granted = (_granted(level, sizes, fabric, level == pair) for level, _ in sizes)
     return tuple(
@@ -164,6 +164,11 @@ def _sharers(level: int, sizes: Sequence[tuple[int, int]], fabric: Fabric) -> in
     return math.prod(size for inner, size in sizes if inner <= unit)
 
 
+def _in_machine(size: tuple[int, int], fabric: Fabric) -> bool:
+    """Whether a dimension, as its level and its GPUs, lies inside machines."""
+    return size[0] <= fabric.level_names.index("machine")
+
+
 def _of_card(level: int, sizes: Sequence[tuple[int, int]], fabric: Fabric) -> float:
     """What the rings of a machine leave each other of its network card, GiB/s, under `rings: one`.
 
@@ -192,7 +197,8 @@ def system_settings(
 
     Under `rings: one`, a group with several rings has a part of its buffer on each (localBWAware).
     """
-    divides = in_groups and fabric.system.rings == "one"
+    inside = bool(dims) and _in_machine((fabric.level_names.index(dims[0].level), 0), fabric)
+    divides = in_groups and inside and fabric.system.rings == "one"
     algorithms = {level.name: level.collective for level in fabric.levels}
     names = tuple(algorithms[dim.level] for dim in dims)
     system = fabric.system
