@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from artist.cluster.fabric import Fabric, with_system
 from artist.cluster.placement_shape import parse_signature, shape_text
 from artist.errors import ConfigError
-from artist.estimates.dimensions import asked_shapes, dimensions, system_settings
+from artist.estimates.dimensions import asked_shapes, system_settings
 from artist.estimates.latency_service import answer
 from artist.estimates.query import (
     Dimension,
@@ -26,6 +26,7 @@ from artist.estimates.shape_queries import (
     Counted,
     as_sent,
     counted,
+    dimensions_for,
     flat_groups,
     in_groups,
     takes_fastest,
@@ -98,7 +99,7 @@ def on_placement(
         sent = _in_order(sent, placement, order)
     asked, grouped = [], in_groups(sent)
     for one in asked_shapes(shape, fabric, itself=sent.fits_some_gpus):
-        dims = dimensions(one, fabric, of=shape, in_groups=grouped)
+        dims = dimensions_for(sent, one, fabric, of=shape)
         settings = change_system(system_settings(dims, fabric, in_groups=grouped), of_astra)
         signature = shape_text(one, fabric.level_names)
         flat = flat_groups(sent, fabric.system)

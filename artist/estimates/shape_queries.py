@@ -14,6 +14,7 @@ from artist.cluster.fabric import Fabric, FabricSystem
 from artist.cluster.placement_shape import Shape
 from artist.errors import DivisionError
 from artist.estimates.dimensions import asked_shapes, dimensions, system_settings
+from artist.estimates.group_members import groups_fit
 from artist.estimates.query import Dimension, Estimate, LatencyQuery
 from artist.workload.gradients import bucketed, with_hidden_share
 from artist.workload.layers import Degrees, Parallelism, Workload
@@ -30,11 +31,24 @@ def asked_dimensions(
     workload: Workload, shape: Shape, fabric: Fabric
 ) -> list[tuple[Dimension, ...]]:
     """The dimensions of each query about a workload on a shape; empty ones for a single GPU."""
-    itself, grouped = workload.fits_some_gpus, in_groups(workload)
     return [
-        dimensions(asked, fabric, of=shape, in_groups=grouped)
-        for asked in asked_shapes(shape, fabric, itself=itself)
+        dimensions_for(workload, asked, fabric, of=shape)
+        for asked in asked_shapes(shape, fabric, itself=workload.fits_some_gpus)
     ]
+
+
+def dimensions_for(
+    workload: Workload, asked: Shape, fabric: Fabric, *, of: Shape
+) -> tuple[Dimension, ...]:
+    """The dimensions of a query about a workload on a shape that is asked for another one, `of`.
+
+    Under `rings: one`, a divided job whose groups do not fit its machines is one ring, too.
+    """
+    grouped = in_groups(workload)
+    dims = dimensions(asked, fabric, of=of, in_groups=grouped)
+    if grouped and fabric.system.rings == "one" and not groups_fit(workload, dims):
+        return dimensions(asked, fabric, of=of)
+    return dims
 
 
 def query(workload: Workload, dims: tuple[Dimension, ...], fabric: Fabric) -> LatencyQuery:

@@ -352,6 +352,21 @@ def test_a_flow_between_t4_machines_has_no_more_than_a_flow() -> None:
     assert (ring.npus, ring.level) == (8, "rack")
 
 
+@pytest.mark.parametrize("placed", ["4,4,4", "2,2,2"])
+def test_a_job_whose_groups_do_not_fit_its_machines_is_one_ring(placed: str) -> None:
+    """Two stages of six or of three GPUs: a border runs through the second machine."""
+    halves = "gpt1@batch=88,stages=2,microbatches=8"
+    question = on_placement(workload(halves), placed, T4, {})
+    ((ring,),) = (asked.query.dimensions for asked in question.asked)
+    assert ring.level == "rack"
+    assert artist.latency(halves, placed, fabric="t4").comm_ratio > 0
+
+
+def test_a_divided_job_with_one_gpu_in_each_machine_is_one_ring() -> None:
+    spread = parse_signature("1,1/1,1", T4.level_names, None, 4)
+    assert dimensions(spread, T4, in_groups=True) == dimensions(spread, T4)
+
+
 def test_all_to_alls_are_sent_straight_on_request() -> None:
     """A GPU sends (n - 1)/n of its bytes, and a ring forwards n/2 times as much."""
     fabric = load_fabric("h100-quantum2-spectrum4")

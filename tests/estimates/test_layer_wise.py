@@ -5,7 +5,8 @@ import pytest
 from artist.astra.model.analytical import AnalyticalBackend
 from artist.cluster.fabric import load_fabric
 from artist.errors import BackendSettingError
-from artist.estimates.divided.layer_wise import CollectiveTimes, LayerwiseBackend, members
+from artist.estimates.divided.layer_wise import CollectiveTimes, LayerwiseBackend
+from artist.estimates.group_members import members
 from artist.estimates.query import Dimension, Topology
 from artist.estimates.query_from_text import on_placement
 from artist.workload.iteration_graph import GraphNode, nodes, schedule

@@ -18,8 +18,9 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from artist.errors import DivisionError
-from artist.estimates.divided.layer_wise import contributed_bytes, extent
+from artist.estimates.divided.layer_wise import contributed_bytes
 from artist.estimates.divided.rank_groups import Ranks
+from artist.estimates.group_members import extent
 from artist.estimates.query import LatencyBackend, LatencyQuery
 from artist.workload.division.staged import Axis
 from artist.workload.graph import GraphNode, JobGraph, Kind

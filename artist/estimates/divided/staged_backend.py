@@ -19,8 +19,9 @@ from dataclasses import replace
 from functools import cached_property, lru_cache
 
 from artist.errors import DivisionError
-from artist.estimates.divided.layer_wise import Members, collective_query
+from artist.estimates.divided.layer_wise import collective_query
 from artist.estimates.divided.rank_groups import Ranks, orders
+from artist.estimates.group_members import Members
 from artist.estimates.iteration_split import PART_OF_SCOPE, TimePart
 from artist.estimates.query import (
     AxisTraffic,

@@ -1,0 +1,110 @@
+"""Which GPUs take part in the collectives of a divided job: groups, cut from dimensions."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+from artist.errors import DivisionError
+from artist.estimates.query import Dimension, SystemSettings
+from artist.workload.iteration_graph import nodes
+from artist.workload.layers import Degrees, Scope, Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Members:
+    """The dimensions of a group. `indices` are those of the query that they are cut from."""
+
+    dimensions: tuple[Dimension, ...]
+    indices: tuple[int, ...]
+
+    def system(self, settings: SystemSettings) -> SystemSettings:
+        """The query's settings with only the algorithms of these dimensions."""
+
+        def chosen(names: tuple[str, ...]) -> tuple[str, ...]:
+            return tuple(names[index] for index in self.indices if index < len(names))
+
+        return replace(
+            settings,
+            all_reduce=chosen(settings.all_reduce),
+            all_gather=chosen(settings.all_gather),
+            reduce_scatter=chosen(settings.reduce_scatter),
+            all_to_all=chosen(settings.all_to_all),
+        )
+
+
+def members(dims: tuple[Dimension, ...], degrees: Degrees, scope: Scope) -> Members:
+    """The members of one group of a scope, on a query's dimensions.
+
+    Raises:
+        DivisionError: the job's GPUs do not divide into such groups.
+    """
+    stride, size = extent(math.prod(dim.npus for dim in dims), degrees, scope)
+    parts: list[Dimension] = []
+    indices: list[int] = []
+    # `stride` and `size` are what remains of the group's stride and size beyond the dimensions seen
+    # so far: first the stride is used up, then the members are counted.
+    for index, dim in enumerate(dims):
+        skipped = math.gcd(stride, dim.npus)
+        stride //= skipped
+        left = dim.npus // skipped
+        taken = math.gcd(size, left) if stride == 1 else 1
+        size //= taken
+        if left > taken and (stride > 1 or size > 1):
+            break  # the group does not fill this dimension, and yet goes on beyond it
+        if taken > 1:
+            parts.append(replace(dim, npus=taken))
+            indices.append(index)
+    if stride != 1 or size != 1:
+        sizes = " x ".join(str(dim.npus) for dim in dims)
+        raise DivisionError(
+            f"a {scope} group does not fit {sizes} GPUs with {_degrees_text(degrees)}; place the "
+            "job on machines alike, or choose degrees that divide their GPUs"
+        )
+    return Members(tuple(parts), tuple(indices))
+
+
+def groups_fit(workload: Workload, dims: tuple[Dimension, ...]) -> bool:
+    """Whether the groups of all collectives of a workload can be cut from these dimensions.
+
+    Those of a STAGED workload always can (`rank_groups.py`).
+    """
+    if workload.staged is not None:
+        return True
+    try:
+        for scope in {node.scope for node in nodes(workload) if node.collective is not None}:
+            members(dims, workload.degrees, scope)
+    except DivisionError:
+        return False
+    return True
+
+
+def extent(gpus: int, degrees: Degrees, scope: Scope) -> tuple[int, int]:
+    """Stride (GPUs from one member to the next) and number of members of a scope's group."""
+    model = degrees.tensor * degrees.stages
+    per_stage = gpus // degrees.stages
+    experts = max(min(degrees.experts, per_stage), 1)
+    if gpus % model or per_stage % experts:
+        raise DivisionError(
+            f"{gpus} GPUs do not divide into {_degrees_text(degrees)}; give the job a multiple of "
+            f"{math.lcm(model, experts)} GPUs or the model other degrees"
+        )
+    match scope:
+        case Scope.ALL:
+            return 1, gpus
+        case Scope.TENSOR:
+            return 1, degrees.tensor
+        case Scope.CONTEXT:  # only STAGED workloads divide sequences
+            return 1, 1
+        case Scope.DATA:
+            return degrees.tensor, gpus // model
+        case Scope.STAGE:
+            return per_stage, min(2, degrees.stages)
+        case Scope.EXPERT:
+            return 1, experts
+        case Scope.REPLICA:
+            return experts, per_stage // experts
+
+
+def _degrees_text(degrees: Degrees) -> str:
+    return f"tensor={degrees.tensor}, stages={degrees.stages}, experts={degrees.experts}"
