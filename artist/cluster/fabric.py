@@ -45,11 +45,18 @@ def _one_bandwidth_and_latency(schema: dict[str, Any]) -> None:
 Routing = Literal["pooled", "ecmp", "static"]
 
 ROUTINGS: dict[Routing, str] = {
-    "pooled": "as if they were one (default)",
+    "pooled": "as if they were one, which ideal spraying of packets makes them (default)",
     "ecmp": "a hash puts each connection on one",
     "static": "each connection is put on the one with the least traffic",
 }
-"""How connections share parallel links."""
+"""How connections share parallel links.
+
+Where every connection sprays its packets evenly over n equal links, each link carries the n-th part
+of each connection at the n-th part of the capacity: max-min shares are those of one link that is n
+times as fast. So ideal spraying is `pooled`, not a setting of its own. Real spraying and adaptive
+routing come close (Dixit et al., On the Impact of Packet Spraying in Data Center Networks, INFOCOM
+2013) and pay with packets out of order, which no model here knows.
+"""
 
 MOST_LINKS = 1024
 """Of a unit, on which connections are put one by one. The largest switch chip, Broadcom's Tomahawk

@@ -61,7 +61,9 @@ class LevelOptions(WithUnits):
     )
     links: int | None = Field(default=None, ge=1, description="number of these links")
     routing: Routing | None = Field(
-        default=None, description="how connections share these links: pooled, ecmp or static"
+        default=None,
+        description="how connections share these links: pooled (as ideal packet spraying does), "
+        "ecmp or static",
     )
     queue_pairs: int | None = Field(
         default=None, ge=1, le=64, description="of a connection, each put on one of these links"

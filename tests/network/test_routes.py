@@ -11,7 +11,7 @@ from itertools import product
 
 import pytest
 from contentions import LINE, curve
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from runs import job, network, rates, renamed, run
 from support import Script, intervals, make_policy, on, simulator
@@ -193,6 +193,70 @@ def test_the_link_with_the_least_traffic_is_taken() -> None:
         routes.enter(handle, [way()], busy_s)
     assert links_of(routes.enter(4, [way()], 1.0)) == {1: 1}  # half a line rate until now
     assert links_of(routes.enter(5, [way()], 1.0)) == {3: 1}  # two thirds
+
+
+# -- spraying ----------------------------------------------------------------------------
+
+
+def sprayed(every: Sequence[Way], links: int) -> tuple[Way, ...]:
+    """The same traffic, with the packets of each connection evenly over all links."""
+
+    def one(link: Link, index: int) -> Link:
+        return replace(link, capacity_gib_per_s=link.capacity_gib_per_s / links, index=index)
+
+    return routed(
+        every,
+        {
+            way.links: [
+                (tuple(one(link, index) for link in way.links), 1 / links) for index in range(links)
+            ]
+            for way in every
+        },
+    )
+
+
+@pytest.mark.parametrize("model", [fluid, mean])
+@given(
+    jobs=st.lists(
+        st.tuples(
+            st.lists(st.tuples(st.integers(0, 2), st.integers(1, 2)), min_size=1, max_size=3),
+            st.integers(1, 6),
+            st.sampled_from([0.3, 0.7, 1.1]),
+        ),
+        min_size=2,
+        max_size=3,
+    )
+)
+@settings(max_examples=25)
+def test_pooled_links_are_ideal_packet_spraying(
+    model: Model, jobs: list[tuple[list[tuple[int, int]], int, float]]
+) -> None:
+    # Between three racks; who communicates meets the others on links up, down, or not at all.
+    flat = curve((1.0, 0.0625), (1.0, 16.0), (1.0, 16.0))
+    pooled = [
+        [
+            way(
+                connections * busy_s,
+                (
+                    replace(RACK_PAIR[0], unit=rack),
+                    replace(RACK_PAIR[1], unit=(rack + hop) % 3),
+                ),
+            )
+            for rack, hop in dict.fromkeys(pairs)
+        ]
+        for pairs, connections, busy_s in jobs
+    ]
+    (one, several) = (
+        shared(
+            [
+                CurvedJob(tuple(spread(every)), flat, busy_s)
+                for every, (_, _, busy_s) in zip(pooled, jobs, strict=True)
+            ],
+            model,
+        )
+        for spread in (tuple, lambda every: sprayed(every, 4))
+    )
+    assert [x.iteration_s for x in several] == pytest.approx([x.iteration_s for x in one], rel=1e-6)
 
 
 # -- runs --------------------------------------------------------------------------------
