@@ -79,4 +79,17 @@ def draw_to(figure: Figure, path: Path, form: str, **options: Any) -> None:
         ValueError: matplotlib does not know the format.
         OSError: the file cannot be written.
     """
+    _settle(figure)
     figure.savefig(path, format=form, metadata=_METADATA.get(form, {}), **options)
+
+
+def _settle(figure: Figure) -> None:
+    """Lay a figure out, and round where its axes stand.
+
+    The last bits of a layout differ between processors, and SVG names its clip paths by them.
+    """
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    for axes in figure.axes:
+        left, bottom, width, height = axes.get_position().bounds
+        axes.set_position((round(left, 4), round(bottom, 4), round(width, 4), round(height, 4)))

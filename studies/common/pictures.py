@@ -6,6 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from artist.io.figures import draw_to
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Canvas
 
@@ -27,4 +29,4 @@ def save(path: Path, height_in: float, paint: Callable[[Canvas], None]) -> None:
     with matplotlib.rc_context(STYLE):
         canvas = Canvas(figsize=(WIDTH_IN, height_in), layout="constrained")
         paint(canvas)
-        canvas.savefig(path, format="svg", metadata={"Date": None})
+        draw_to(canvas, path, "svg")

@@ -18,6 +18,7 @@ from values import POLICIES
 from verdicts import DRAWN_JOBS, compared
 
 from artist.experiments.experiment import load_experiment, runs
+from artist.io.figures import draw_to
 from artist.report.drawing import draw, style
 from artist.report.grouping import group
 from artist.report.page import figures
@@ -88,7 +89,7 @@ def _save(path: Path, height_in: float, paint: Callable[[Canvas], None]) -> None
     with matplotlib.rc_context(STYLE):
         canvas = Canvas(figsize=(WIDTH_IN, height_in), layout="constrained")
         paint(canvas)
-        canvas.savefig(path, format="svg", metadata={"Date": None})
+        draw_to(canvas, path, "svg")
 
 
 def _claim(evidence: Evidence, claim: Claim, canvas: Canvas) -> None:
