@@ -44,6 +44,18 @@ def kinds_of(scenario: Scenario) -> frozenset[str]:
     return frozenset() if cluster is None else frozenset({*cluster.kinds} - {ONE_KIND})
 
 
+def kinds_of_compute_times(scenario: Scenario) -> frozenset[str]:
+    """The kinds on which models compute before speeds scale them: those of the cluster file.
+
+    Speeds are factors on the times of their reference kind.
+    """
+    if scenario.speeds is None:
+        return kinds_of(scenario)
+    from artist.estimates.speeds import load_speeds
+
+    return frozenset({load_speeds(scenario.speeds).reference})
+
+
 def cluster_of(scenario: Scenario) -> Cluster | None:
     """The scenario's cluster file with its units; None if it names none.
 
@@ -120,10 +132,7 @@ def build_latency(
     from artist.estimates.calibration import CalibratedModels
     from artist.estimates.latency_service import LatencyService
 
-    if scenario.speeds is not None:
-        calibrated = CalibratedModels(calibration)  # speeds are factors on the catalogue's times
-    else:
-        calibrated = CalibratedModels.on(fabric, calibration, kinds_of(scenario))
+    calibrated = CalibratedModels.on(fabric, calibration, kinds_of_compute_times(scenario))
     workload_of: Callable[[str], Workload] = WithGraphs(calibrated.workload)
     constant_share: Callable[[str], float] = calibrated.constant_share
     if scenario.speeds is not None or scales:

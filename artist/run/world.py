@@ -71,15 +71,18 @@ def what_slows(scenario: Scenario, varied: Collection[str] = ()) -> list[str]:
 def _assumed_gpu(scenario: Scenario, fabric: Fabric, kinds: Collection[str]) -> str:
     """On which GPU models compute, where that is not the GPU of the cluster; else empty.
 
-    A cluster file's kinds win over the fabric's. Tables of speeds and recorded answers have
-    compute times of their own.
+    A cluster file's kinds win over the fabric's, and a table of speeds scales the times of its
+    reference kind. Recorded answers have compute times of their own.
     """
     from artist.cluster.tree import ONE_KIND
+    from artist.run.hardware import kinds_of_compute_times
     from artist.workload.gpus import ASSUMED_GPU, assumed_in_words
 
     chosen = scenario.trained_as is not None and "gpu=" in scenario.trained_as.replace(" ", "")
-    if chosen or scenario.speeds is not None or scenario.backend.partition(":")[0] == "recorded":
+    if chosen or scenario.backend.partition(":")[0] == "recorded":
         return ""
+    if scenario.speeds is not None:
+        kinds = kinds_of_compute_times(scenario)
     described = fabric.machine.kind if fabric.machine is not None else None
     return assumed_in_words({*kinds} - {ONE_KIND} or {described or ASSUMED_GPU})
 

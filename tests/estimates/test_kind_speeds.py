@@ -89,6 +89,15 @@ def test_a_job_takes_as_long_as_the_ratio_of_speeds_says(tmp_path: Path) -> None
     assert jct(ran(tmp_path, "a,0,2,other,100,1")) == [200.0]  # as `any`
 
 
+def test_models_compute_on_the_reference_kind(tmp_path: Path) -> None:
+    """Speeds are factors on its times: on the reference itself, as much communication hides."""
+    kinds = {"reference": "v100", "speeds": {"any": {"v100": 1, "a100": 1.5}}}
+    setup: dict[str, Any] = {"machines": "v100 v100", "backend": "analytical"}
+    isolated = ran(tmp_path, "a,0,8,resnet50,100,1", table=None, **setup)
+    scaled = ran(tmp_path, "a,0,8,resnet50,100,1", table={**TABLE, **kinds}, **setup)
+    assert jct(scaled) == jct(isolated)
+
+
 def test_fewer_gpus_than_any_row_of_a_table_has_go_by_the_smallest_number() -> None:
     speeds = {"any": {"new": {4: 8}, "old": {4: 4}}}
     of_run = SpeedsOfRun(SpeedTable(**{**TABLE, "speeds": speeds}), two_kinds())
