@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 
+@pytest.mark.slow
 def test_all_models_as_json(artist, tmp_path: Path) -> None:
     done = artist("calibrate", "--all", "--format", "json", code=0)
     printed = json.loads(done.stdout)
@@ -69,6 +70,7 @@ def test_a_machine_from_measured_steps(artist, tmp_path: Path) -> None:
     done = artist("latency", "--model", "vgg11", "--fabric", "ours", "--placement", "2,2", code=0)
 
 
+@pytest.mark.slow
 def test_a_fit_prints_each_step_and_is_refused_where_it_misses_them(artist, tmp_path: Path) -> None:
     rows = {"1": 0.21, "4": 0.22, "2,2": 0.47, "4,4,4": 0.45}
     header = "hardware,task,batch_per_gpu,placement,step_s"

@@ -33,6 +33,7 @@ def fitted() -> dict[str, FittedModel]:
     return {model: calibrate(model, TABLE1, FABRIC, BACKEND) for model in TABLE1.models()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", TABLE1.models())
 def test_the_machine_column_of_table_1_is_met_within_a_percent(
     model: str, fitted: dict[str, FittedModel]
@@ -118,6 +119,7 @@ def test_no_constant_is_found_where_there_is_none() -> None:
     assert fitted.constant_share == pytest.approx(0, abs=1e-5)
 
 
+@pytest.mark.slow
 def test_levels_that_are_all_alike_fix_no_constant() -> None:
     """A constant with any large compute scale would meet them. So bytes are scaled instead."""
     rows = [Measurement("resnet50", place, 0.12) for place in ("4+4", "4,4")]

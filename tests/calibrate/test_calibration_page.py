@@ -32,6 +32,7 @@ def test_the_page_runs_from_log_to_what_if(artist, tmp_path: Path) -> None:
     assert comm_s("calibrated") > comm_s("uncalibrated")
 
 
+@pytest.mark.slow
 def test_the_table_is_the_commands(artist) -> None:
     printed = json.loads(artist("calibrate", "--all", "--format", "json").stdout)
     for model in printed["models"]:

@@ -137,6 +137,7 @@ def test_the_fit_finds_the_numbers_of_a_made_machine(made: MachineNumbers) -> No
     assert found.hidden_share == pytest.approx(made.hidden_share, abs=0.03)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factor", [0.1, 10.0])
 def test_the_fit_ends_at_the_same_numbers_wherever_the_fabric_begins(factor: float) -> None:
     fabric, steps = load_fabric("t4"), made_steps(MachineNumbers(1.5, 0.6, 0.7, 0.8))

@@ -666,6 +666,7 @@ def test_three_lines_could_be_sent_and_the_rest_is_behind_all(artist) -> None:
     assert json.loads(artist(*ASKED, "--format", "json").stdout)["answer"] == [best]
 
 
+@pytest.mark.slow
 def test_where_eight_orders_leave_something_undecided_there_are_sixteen(artist) -> None:
     """And the intervals are wider, since one looked twice."""
     told = json.loads(artist(*ASKED[:3], *ASKED[3:], "--format", "json").stdout)

@@ -150,6 +150,7 @@ def test_an_unknown_grid_key_is_one_sentence(artist, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_comparison_says_why_more_bandwidth_changes_nothing(artist) -> None:
     twice = ("--policies", "fifo", "--vary", "fabric.network.bandwidth=x2", "--permutations", "1")
     ran = artist("compare", "--racks", "2", "--jobs", "40", "--fabric", "dally2025", *twice)

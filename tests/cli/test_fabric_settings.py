@@ -227,6 +227,7 @@ def test_a_sweep_over_a_network_as_table_csv_and_json(artist) -> None:
         assert (row["setting"], row["unit"]) == ("network latency", "us")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "written", "begin"),
     [

@@ -84,6 +84,7 @@ def test_check_takes_options(artist) -> None:
     assert "placement" in ran.stderr
 
 
+@pytest.mark.slow
 def test_workers_of_compare_and_sweep_load_the_file(artist, tmp_path: Path) -> None:
     artist("policy", "new", "patience")
     ran = artist(

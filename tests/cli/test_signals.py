@@ -146,6 +146,7 @@ def test_a_terminal_shows_how_far_a_long_run_is(endless) -> None:
 COMPARED = ("--policies", "fifo,las", "--trace", "sensetime-batch-500", "--workers", "1")
 
 
+@pytest.mark.slow
 def test_an_interrupted_comparison_says_how_many_runs_are_done(tmp_path: Path) -> None:
     arguments = ["compare", *COMPARED, "--racks", "2", "--permutations", "40"]
     process = subprocess.Popen(

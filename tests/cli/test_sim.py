@@ -214,6 +214,7 @@ def test_the_command_says_what_the_reader_filled_in_and_dropped(artist, tmp_path
     assert "filled in" not in own.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SENSETIME.is_dir(), reason="the real traces are not here")
 @pytest.mark.parametrize("trace", ["sensetime_500_batch.json", "sensetime_411_poisson_week.json"])
 @pytest.mark.parametrize("policy", ["dally", "dally-fully-consolidated", "fifo", "las", "srtf"])

@@ -29,14 +29,18 @@ FOLLOWED_BY = {
 }
 # Pages that take longer or need more than Python.
 MARKS = {
+    "README.md": pytest.mark.slow,
+    "docs/cassini.md": pytest.mark.slow,
     "docs/contention.md": pytest.mark.slow,
     "docs/data-placement.md": pytest.mark.slow,
+    "docs/failures.md": pytest.mark.slow,
     "docs/how-to/experiments.md": pytest.mark.slow,
     "docs/how-to/own-fabric.md": pytest.mark.slow,
     "docs/how-to/ray.md": pytest.mark.ray,
     "docs/how-to/reproduce-the-paper.md": pytest.mark.slow,
     "docs/learning.md": pytest.mark.rl,
     "docs/mast.md": pytest.mark.slow,
+    "examples/README.md": pytest.mark.slow,
 }
 # The beginnings of commands that this test does not run.
 NOT_RUN = {

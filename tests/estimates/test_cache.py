@@ -116,6 +116,7 @@ def test_verify_counts_and_drops_what_is_damaged(tmp_path: Path, store: DiskStor
     assert store.info()["entries"] == 0
 
 
+@pytest.mark.slow
 def test_a_lock_costs_the_cache_but_no_run_and_is_no_damage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -229,6 +230,7 @@ def _write_and_read(folder: str) -> int:
     return right
 
 
+@pytest.mark.slow
 def test_eight_processes_may_write_at_once(tmp_path: Path) -> None:
     with ProcessPoolExecutor(8, mp_context=get_context("spawn")) as pool:
         assert list(pool.map(_write_and_read, [str(tmp_path / "c")] * 8)) == [39] * 8

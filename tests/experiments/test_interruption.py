@@ -157,6 +157,7 @@ def workers_of(parent: int) -> list[int]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGQUIT, signal.SIGHUP])
 def test_no_worker_outlives_a_sweep_that_a_signal_ends(
     tmp_path: Path, number: signal.Signals
@@ -187,6 +188,7 @@ def test_no_worker_outlives_a_comparison_that_is_killed(tmp_path: Path) -> None:
     assert process.returncode == -signal.SIGKILL
 
 
+@pytest.mark.slow
 def test_a_stopped_worker_ends_with_its_sweep_too(tmp_path: Path) -> None:
     if sys.platform != "linux":
         pytest.skip("only the kernel of Linux ends a process that is stopped")

@@ -55,6 +55,7 @@ def test_the_lines_end_well_as_they_are(folder: Path, name: str) -> None:
     assert ended_well([*name.split(), *BASES[name]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BASES)
 def test_a_few_absurd_lines(folder: Path, name: str) -> None:
     assert campaign(folder, name, 10, seed=0) < 10

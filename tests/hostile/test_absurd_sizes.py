@@ -13,6 +13,7 @@ LATENCY = ("latency", "--model", "resnet50", "--topology", "Ring", "--bandwidth"
            "--latency", "0", "--npus")  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "code", "words"),
     [

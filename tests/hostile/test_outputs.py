@@ -39,6 +39,7 @@ def run(start, tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
+@pytest.mark.slow
 def test_a_full_disk(start, disk, run: Path, tmp_path: Path) -> None:
     full = disk("size=64k")
     for command in (
@@ -96,6 +97,7 @@ def test_standard_output_on_a_full_disk(start, command) -> None:
         ended(start(*command, stdout=full), 2, "No space left")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("read", [0, 1])
 def test_standard_output_without_a_reader(start, read: int) -> None:
     """Like before `| head -1`: silent, whichever library meets the closed pipe first."""

@@ -87,6 +87,7 @@ for at in range(len(data)):
     assert done.returncode == 0, done.stderr.decode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["parquet", "csv"])
 def test_a_command_that_read_with_arrow_ends_well_under_load(tmp_path: Path, kind: str) -> None:
     """With threads that free memory of Python, one command in three was aborted at its end."""

@@ -179,7 +179,8 @@ def _pytest(copy: Path, tests: Sequence[str]) -> tuple[int, str]:
     """Exit code and output of the tests of the copy, which import the copy's package."""
     # Runs at the same time would clear each other's folders out of pytest's common one.
     folder = copy.with_name(f"{copy.name}-tests")
-    plain = (sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider")
+    # The tests of a row are run whatever their marks.
+    plain = (sys.executable, "-m", "pytest", "-q", "-x", "-m", "", "-p", "no:cacheprovider")
     command = [*plain, f"--basetemp={folder}", *tests]
     environment = {**os.environ, "PYTHONPATH": str(copy)}
     done = subprocess.run(

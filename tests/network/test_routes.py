@@ -70,6 +70,7 @@ def links_of(taken: Taken) -> Counter[int]:
 # -- ECMP: closed forms ------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_two_connections_collide_on_one_of_four_links_in_a_quarter_of_all_seeds() -> None:
     seeds = 4000
     collisions = 0
@@ -107,6 +108,7 @@ def test_the_fullest_link_is_that_of_balls_in_bins(model: Model, connections: in
     assert total / seeds == pytest.approx(exact, abs=3 * 0.8 / math.sqrt(seeds))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("queue_pairs", [2, 3])
 def test_queue_pairs_are_balls_of_their_own(queue_pairs: int) -> None:
     # Two connections, so two lines' worth on the fullest link at worst.

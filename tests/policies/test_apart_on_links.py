@@ -278,6 +278,7 @@ class ForgetsLinks(WrapperPolicy):
         return contested
 
 
+@pytest.mark.slow
 # Short leases end between the changes of what jobs would lose.
 @pytest.mark.parametrize(
     ("name", "placement", "most", "lease_s"),

@@ -14,6 +14,7 @@ from artist.workload.job import Job
 HOSTS = ["las", "themis", "dally", "gandiva", "srtf", "easy", "conservative"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("host", HOSTS)
 def test_it_keeps_the_contract(host: str) -> None:
     check_policy(lambda: open_policy(f"random-placement({host})", {}))

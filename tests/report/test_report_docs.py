@@ -33,6 +33,7 @@ def test_commands(tmp_path: Path) -> None:
         assert (tmp_path / name).stat().st_size > 0
 
 
+@pytest.mark.slow
 def test_the_map_of_the_worked_example(tmp_path: Path) -> None:
     """The commands beside the picture make it: the same words, in a small file."""
     pytest.importorskip("matplotlib")

@@ -184,6 +184,7 @@ def test_every_figure_for_papers(one: Path, tmp_path: Path) -> None:
     assert count == len(files) == len(names) + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("format_", "magic"), [("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")]
 )
@@ -210,6 +211,7 @@ def test_figures_of_runs_with_odd_names(evil: Path, tmp_path: Path) -> None:
         assert "<script" not in file.read_text()
 
 
+@pytest.mark.slow
 def test_bars_of_several_runs_for_papers(runs: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     study = group(

@@ -40,6 +40,7 @@ def modules(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, ModuleType]]:
             sys.modules.pop(path.stem, None)
 
 
+@pytest.mark.slow
 def test_the_pages_say_what_the_runs_say() -> None:
     ran = reproduction("page", "--check")
     assert ran.returncode == 0, ran.stderr

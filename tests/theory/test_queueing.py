@@ -93,11 +93,13 @@ def test_fifo_with_exponential_jobs_waits_as_in_an_mmc_queue(servers: int, load:
     assert_mean(theory, mean_wait_s, servers, interarrival, exponential(100.0))
 
 
+@pytest.mark.slow
 def test_fifo_with_equal_jobs_waits_half_as_long_as_with_exponential_ones() -> None:
     # Pollaczek-Khinchine for M/D/1: rho / (2 mu (1 - rho)) = 0.6 x 100 / 0.8.
     assert_mean(75.0, mean_wait_s, 1, exponential(100 / 0.6), constant(100.0))
 
 
+@pytest.mark.slow
 def test_re_rated_jobs_stay_as_long_as_under_processor_sharing() -> None:
     # M/G/1-PS: mean stay = mean service / (1 - rho), even of equal jobs (FIFO: 175); rho = 0.6.
     # Running jobs share the speed of one server: every arrival and finish re-rates all of them.

@@ -94,6 +94,7 @@ def test_own_machine_order_or_a_seeded_one_decides_among_machines() -> None:
     assert len({first(seed) for seed in range(8)}) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_policies_keep_the_contract(name: str) -> None:
     check_policy(lambda: original(name, lease_s=1000.0))

@@ -217,6 +217,7 @@ def test_the_same_warehouse_gives_the_same_plan() -> None:
     assert one.facts() == other.facts()
 
 
+@pytest.mark.slow
 def test_a_day_moves_no_more_than_its_quota_and_the_next_goes_on() -> None:
     state = state_of(11, PlanOptions(quota=0.1, min_gain=0), tables=40, jobs=80)
     done = climb(state)
@@ -226,6 +227,7 @@ def test_a_day_moves_no_more_than_its_quota_and_the_next_goes_on() -> None:
     assert done.day_cost == sorted(done.day_cost, reverse=True)
 
 
+@pytest.mark.slow
 def test_climbing_ends_once_little_of_the_first_objective_is_left() -> None:
     every = climb(state_of(11, PlanOptions(quota=0.1, min_gain=0, enough=0), tables=40, jobs=80))
     first = state_of(11, tables=40, jobs=80).cost()
