@@ -93,6 +93,13 @@ def test_a_native_trace_and_hints(tmp_path: Path) -> None:
     assert dict(job.hints) == {"hint_prio": "3"}
 
 
+def test_iterations_without_duration_lack_the_time_of_one(tmp_path: Path) -> None:
+    path = put(tmp_path, "t.csv", "id,t,cards,net,steps\na,5,4,vgg11,100\n")
+    columns = {"job_id": "id", "arrival_s": "t", "gpus": "cards", "model": "net"}
+    with pytest.raises(TraceError, match="column 'compute_s' of the native format is missing"):
+        read(path, columns={**columns, "iterations": "steps"})
+
+
 def test_a_json_and_a_parquet_trace(tmp_path: Path, own: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq

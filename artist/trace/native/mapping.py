@@ -6,8 +6,8 @@
 
 A mapping states which columns of a file are those of a format, in which units its times are, and
 which models its names mean. Without `format` the columns are those of artist's own formats:
-native if there is a `compute_s`, else simple. Either name of a column will do, `gpus` or
-`num_gpus`, `arrival_s` or `submit_time`.
+native if there is a `compute_s`, or `iterations` without `duration`, else simple. Either name of a
+column will do, `gpus` or `num_gpus`, `arrival_s` or `submit_time`.
 
 It is applied to the table of cells, so that all readers below are the same. Errors name the
 file's own columns.
@@ -15,7 +15,7 @@ file's own columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -171,7 +171,7 @@ def renamed(table: Table, mapping: TraceMapping, place: str, targets: Sequence[s
         plain = same.get(name, name)
         if name not in names and plain not in names.values():
             names[name] = plain
-    if not targets and "compute_s" not in names.values():
+    if not targets and not _counts_steps(names.values()):
         simple = {plain: name for name, plain in SAME.items()}
         names = {source: simple.get(target, target) for source, target in names.items()}
     sources = {t: Source(s, table.columns[s]) for s, t in names.items() if s != t}
@@ -181,7 +181,12 @@ def renamed(table: Table, mapping: TraceMapping, place: str, targets: Sequence[s
 
 def own_format(table: Table) -> OwnFormat:
     """The own format that a renamed table is meant to have."""
-    return _NATIVE if "compute_s" in table.columns else _SIMPLE
+    return _NATIVE if _counts_steps(table.columns) else _SIMPLE
+
+
+def _counts_steps(names: Collection[str]) -> bool:
+    """Whether columns with these names say how long a job runs as native does, not as simple."""
+    return "compute_s" in names or ("iterations" in names and "duration" not in names)
 
 
 def in_seconds(table: Table, mapping: TraceMapping, place: str) -> Table:
