@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from artist.errors import DivisionError
 from artist.estimates.query import Dimension, SystemSettings
+from artist.units import counted
 from artist.workload.iteration_graph import nodes
 from artist.workload.layers import Degrees, Scope, Workload
 
@@ -86,8 +87,8 @@ def extent(gpus: int, degrees: Degrees, scope: Scope) -> tuple[int, int]:
     experts = max(min(degrees.experts, per_stage), 1)
     if gpus % model or per_stage % experts:
         raise DivisionError(
-            f"{gpus} GPUs do not divide into {_degrees_text(degrees)}; give the job a multiple of "
-            f"{math.lcm(model, experts)} GPUs or the model other degrees"
+            f"{counted(gpus, 'GPU')} cannot be divided into {_degrees_text(degrees)}; give the job "
+            f"a multiple of {math.lcm(model, experts)} GPUs or the model other degrees"
         )
     match scope:
         case Scope.ALL:

@@ -15,10 +15,11 @@ from artist.cluster.fabric import Fabric
 from artist.cluster.placement_shape import Shape, gpus_of, shape_text
 from artist.errors import BackendError
 from artist.estimates.calibration import with_constant_share
+from artist.estimates.group_members import extent
 from artist.estimates.query import Dimension, Estimate, LatencyBackend, LatencyQuery
 from artist.estimates.shape_queries import as_sent, asked_dimensions, counted, query, takes_fastest
 from artist.workload.division.staged import sizes_of
-from artist.workload.layers import Parallelism, Workload, quantised
+from artist.workload.layers import Parallelism, Scope, Workload, quantised
 
 
 class EstimateStore(Protocol):
@@ -183,11 +184,17 @@ class LatencyService:
 
 
 def answer(backend: LatencyBackend, query: LatencyQuery, *, profile: bool = False) -> Estimate:
-    """Ask a backend. A query about a single GPU needs no backend and is answered here."""
+    """Ask a backend. A query about a single GPU needs no backend and is answered here.
+
+    Raises:
+        DivisionError: the model is divided among more GPUs.
+        BackendError: the backend does not answer.
+    """
     if query.dimensions:
         return backend.estimate(query, profile=profile)
     if query.workload.staged is not None:
         sizes_of(query.workload.staged.axes, 1)
+    extent(1, query.workload.degrees, Scope.ALL)
     compute_ns = single_gpu_ns(query.workload) * query.passes
     return Estimate(compute_ns, compute_ns, "single-gpu", (), ())
 

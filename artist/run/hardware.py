@@ -15,7 +15,7 @@ from artist.estimates.backends import BACKENDS, NoCommunication
 
 if TYPE_CHECKING:
     from artist.cluster.cluster_file import Cluster
-    from artist.estimates.calibration import Calibration
+    from artist.estimates.calibration import CalibratedModels, Calibration
     from artist.estimates.latency_service import EstimateStore, LatencyService
     from artist.estimates.query import LatencyBackend
     from artist.estimates.speeds import SpeedsOfRun
@@ -129,10 +129,9 @@ def build_latency(
     """
     if scenario.backend == "none":
         return NoCommunication()
-    from artist.estimates.calibration import CalibratedModels
     from artist.estimates.latency_service import LatencyService
 
-    calibrated = CalibratedModels.on(fabric, calibration, kinds_of_compute_times(scenario))
+    calibrated = models_of_run(scenario, fabric, calibration)
     workload_of: Callable[[str], Workload] = WithGraphs(calibrated.workload)
     constant_share: Callable[[str], float] = calibrated.constant_share
     if scenario.speeds is not None or scales:
@@ -152,6 +151,15 @@ def build_latency(
     return LatencyService(
         asked_fabric(scenario, fabric), backend, workload_of, store, constant_share
     )
+
+
+def models_of_run(
+    scenario: Scenario, fabric: Fabric, calibration: Calibration | None
+) -> CalibratedModels:
+    """The models of a run, on the GPUs that their compute times are of."""
+    from artist.estimates.calibration import CalibratedModels
+
+    return CalibratedModels.on(fabric, calibration, kinds_of_compute_times(scenario))
 
 
 @dataclass(frozen=True, slots=True)

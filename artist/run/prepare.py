@@ -24,6 +24,7 @@ from artist.run.hardware import (
     build_latency,
     build_speeds,
     cluster_of,
+    models_of_run,
 )
 from artist.run.measured import check_measured
 from artist.run.policies import build_policy
@@ -33,6 +34,7 @@ from artist.run.traces import (
     check_hosts,
     check_mig,
     check_shares,
+    check_timings,
     cut_by,
     elastic,
     graph_digests,
@@ -92,6 +94,8 @@ def prepare(
     calibration = build_calibration(scenario, fabric)
     trace = cut_by(policy, build_trace(scenario, tree))
     files = {**files, **graph_digests(scenario, trace)}
+    if scenario.backend != "none":
+        check_timings(models_of_run(scenario, fabric, calibration), trace)
     check_measured(scenario, trace)
     check_gpu_kinds(scenario, tree, policy, trace)
     in_shares = check_shares(scenario, policy, trace)

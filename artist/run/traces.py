@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from artist.cluster.host_resources import GPU_MEMORY, RESOURCES, FreeHosts
 from artist.cluster.mig import PROFILES
@@ -27,6 +28,9 @@ from artist.trace.native.trace import (
 from artist.units import GPU_MILLI, counted
 from artist.workload.job import Job
 from artist.workload.tenants import check_quotas, load_tenants
+
+if TYPE_CHECKING:
+    from artist.estimates.calibration import CalibratedModels
 
 READ_HOSTS = ("dally", "tiresias", "las", "easy")
 """Some policies that place jobs where machines have the cores and memory, for messages."""
@@ -270,6 +274,24 @@ def graph_digests(scenario: Scenario, trace: Trace) -> Mapping[str, str]:
             except TraceError as cause:
                 raise TraceError(f"{trace.place(index)}: job {job.id!r}: {cause}") from cause
     return digests
+
+
+def check_timings(models: CalibratedModels, trace: Trace) -> None:
+    """Refuse models with `timing=fitted` on GPUs that it knows nothing of.
+
+    Only the GPUs of the run tell. All other settings are checked where a trace is read.
+
+    Raises:
+        TraceError: names the first such job.
+    """
+    known = set()
+    for index, job in enumerate(trace.jobs):
+        if "timing=fitted" in job.model and job.model not in known:
+            known.add(job.model)
+            try:
+                models.workload(job.model)
+            except ConfigError as cause:
+                raise TraceError(f"{trace.place(index)}: job {job.id!r}: {cause}") from cause
 
 
 def elastic(scenario: Scenario, tree: ClusterTree, trace: Trace) -> Trace:

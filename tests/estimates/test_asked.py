@@ -17,7 +17,7 @@ from artist.cluster.placement_shape import (
     parse_signature,
     regular_around,
 )
-from artist.errors import BackendSettingError, ConfigError
+from artist.errors import BackendSettingError, ConfigError, DivisionError
 from artist.estimates.dimensions import asked_shapes, dimensions
 from artist.estimates.divided.with_split import iteration_split
 from artist.estimates.iteration_split import TimePart
@@ -389,3 +389,10 @@ def test_all_to_alls_are_sent_straight_on_request() -> None:
     assert sent(fabric) == pytest.approx(4 * sent(straight), rel=0.01)
     scenario = artist.Scenario(fabric=fabric.name, system={"all_to_all": "direct1"})
     assert asked_fabric(scenario, fabric) == straight
+
+
+def test_a_model_divided_among_gpus_is_not_asked_about_on_one() -> None:
+    """It would compute its share of the work only."""
+    service = LatencyService(T4, open_backend("analytical"), workload)
+    with pytest.raises(DivisionError, match="1 GPU cannot be divided into tensor=2"):
+        service.estimate("gpt3-xl@tensor=2", (1,))

@@ -1,9 +1,12 @@
 """Settings that a scenario gives to all models of a trace."""
 
+from pathlib import Path
+
 import pytest
 
 import artist
 from artist.errors import ConfigError, TraceError
+from artist.run.prepare import prepare
 from artist.trace.native.trace import Trace
 from artist.trace.trained_as import trained_as
 from artist.workload.job import Job
@@ -55,3 +58,14 @@ def test_it_is_refused_where_it_would_be_ignored(other: dict[str, str], words: s
 def test_what_cannot_be_is_refused(settings: str, words: str) -> None:
     with pytest.raises(TraceError, match=words):
         artist.simulate(artist.Scenario(**SMALL, trained_as=settings))
+
+
+def test_fitted_times_are_refused_before_the_run_on_gpus_they_do_not_know(tmp_path: Path) -> None:
+    rows = "late,1e9,8,gpt3-xl@timing=fitted,1,1\n"
+    path = tmp_path / "t.csv"
+    path.write_text(f"job_id,arrival_s,gpus,model,iterations,compute_s\n{rows}", encoding="utf-8")
+    ran = {"trace": str(path), "policy": "fifo", "racks": 1}
+    with pytest.raises(TraceError, match=r"t\.csv:2: job 'late': .* not t4"):
+        prepare(artist.Scenario(**ran, fabric="t4"))
+    prepare(artist.Scenario(**ran, fabric="a100"))
+    prepare(artist.Scenario(**ran, fabric="t4", backend="none"))
