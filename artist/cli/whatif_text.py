@@ -28,7 +28,7 @@ def answer(found: WhatIf) -> list[str]:
     among = f" Of {len(found.outcomes)} changes, that is the shortest." * (len(found.outcomes) > 1)
     without = ""
     if best.results[0].scenario.policy != "slurm":
-        without = " (without Slurm's partitions, limits and priorities)"
+        without = " (without Slurm's cycles, partitions, limits and priorities)"
     first = f"{best.change}{without}: {_change_of_wait(found, best)}.{among}"
     trust = f"Trust: {found.replay.sentence()}."
     links = [text for one in found.outcomes for text in _on_links(one)]
@@ -182,7 +182,7 @@ def page(found: WhatIf, folder: str) -> str:
             "",
             f"## {outcome.change}",
             "",
-            f"{_change_of_wait(found, outcome)}.".capitalize(),
+            _sentence(_change_of_wait(found, outcome)),
         ]
         for text in _on_links(outcome):
             lines += ["", text]

@@ -132,7 +132,7 @@ BAD = [
     ("negative-gpus", [NATIVE, OK, "b,0,-4,VGG,10,0.5,ann"], ["t.csv:3", "'gpus'", "'-4'"]),
     ("half-a-gpu", [NATIVE, "a,0,0.5,VGG,10,0.5,ann"], ["t.csv:2", "'gpus'", "'0.5'", "whole"]),
     ("many-gpus", [NATIVE, "a,0,1e300,VGG,10,0.5,ann"], ["t.csv:2", "'gpus'", "'1e300'"]),
-    ("no-gpus", [NATIVE, "a,0,,VGG,10,0.5,ann"], ["t.csv:2", "'gpus'", "''"]),
+    ("no-gpus", [NATIVE, "a,0,,VGG,10,0.5,ann"], ["t.csv:2", "'gpus' is empty"]),
     ("zero-iterations", [NATIVE, "a,0,1,VGG,0,0.5,ann"], ["t.csv:2", "'iterations'", "'0'"]),
     ("word", [NATIVE, "a,0,1,VGG,ten,0.5,ann"], ["t.csv:2", "'iterations'", "'ten'"]),
     ("underscore", [NATIVE, "a,0,1,VGG,1_0,0.5,ann"], ["t.csv:2", "'iterations'", "'1_0'"]),

@@ -168,16 +168,16 @@ def _sentences(found: Forecast, one: StartForecast) -> list[str]:
     low, median, high = one.interval_s
     name = "Such a job" if one.job_id == "asked" else f"Job {one.job_id}"
     start = _when(found, median) if math.isinf(median) else f"at {_when(found, median)}"
-    never = f"in {100 * one.never:.0f} % it has not started by "
-    never += _clock(found.at_s + found.horizon_s)
+    futures = counted(found.futures, "future")
+    end = _clock(found.at_s + found.horizon_s)
+    never = f"in {100 * one.never:.0f} % it has not started by {end}"
     within = f"In 80 % of them it starts between {_when(found, low)} and {_when(found, high)}"
     if math.isinf(high):
         within = f"In 90 % of them it starts at {_when(found, low)} or later"
-    sentences = [
-        f"{name} ({counted(one.gpus, 'GPU')}) starts {start}, as the median of "
-        f"{counted(found.futures, 'future')}.",
-        f"{never[0].upper()}{never[1:]}." if math.isinf(low) else f"{within}; {never}.",
-    ]
+    who = f"{name} ({counted(one.gpus, 'GPU')})"
+    sentences = [f"{who} starts {start}, as the median of {futures}.", f"{within}; {never}."]
+    if math.isinf(low):
+        sentences = [f"{who} has not started by {end} in {100 * one.never:.0f} % of {futures}."]
     if one.slurm_s is not None:
         sentences.append(f"Slurm expects {_when(found, one.slurm_s)}.")
     if one.recorded_s is not None:

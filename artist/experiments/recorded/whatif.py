@@ -392,8 +392,8 @@ def _assumed(
     policies = sorted({x.policy for x, _, _ in changed if x.policy != "slurm"})
     if policies:
         found.append(
-            f"{', '.join(policies)}: without partitions, limits, reservations and priorities of "
-            "Slurm; jobs that lose their GPUs go on where they stopped, while those that Slurm "
-            "requeues begin again"
+            f"{', '.join(policies)}: without cycles, partitions, limits, reservations and "
+            "priorities of Slurm, so that a job that may start never waits for a cycle; jobs that "
+            "lose their GPUs go on where they stopped, while those that Slurm requeues begin again"
         )
     return found

@@ -112,8 +112,9 @@ class Table:
         """
         source = self.sources.get(name)
         value = (source.cells if source else self.columns[name])[index]
-        got = "missing" if value is None else repr(value)[:60]
-        unit = f" {source.unit}" if source and source.unit else ""
+        empty = isinstance(value, str) and not value
+        got = "missing" if value is None else "empty" if empty else repr(value)[:60]
+        unit = f" {source.unit}" if source and source.unit and not empty else ""
         if _DECIMAL_COMMA.fullmatch(got):
             remedy = "write decimals with a point, as in 1.5"
         of = f" (column {shortened(source.name)})" if source and source.name != name else ""
