@@ -64,7 +64,8 @@ def test_another_machine_ends_the_wait(tmp_path: Path) -> None:
 
 def test_another_policy_is_told_as_one_without_limits_and_partitions(tmp_path: Path) -> None:
     first = answer(found(tmp_path, "policy=fifo"))[0]
-    assert first.startswith("policy=fifo (without Slurm's cycles, partitions, limits and priorities): ")
+    without = "without Slurm's cycles, partitions, limits and priorities"
+    assert first.startswith(f"policy=fifo ({without}): ")
 
 
 def test_machines_may_be_added_to_a_partition_and_are_named(tmp_path: Path) -> None:
