@@ -91,6 +91,6 @@ def test_an_iteration_can_be_composed_again_from_the_files(
 
 
 def test_a_model_that_does_not_divide_leaves_no_files(tmp_path: Path) -> None:
-    with pytest.raises(BackendSettingError, match="do not divide"):
+    with pytest.raises(BackendSettingError, match="cannot be divided"):
         render_collectives(query("gpt2@tensor=4,stages=2", "3"), tmp_path / "out")
     assert not (tmp_path / "out").exists()

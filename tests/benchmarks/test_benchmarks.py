@@ -56,6 +56,7 @@ def test_where_rounds_differ_the_median_counts(tools) -> None:
     assert compare._work(bench) == pytest.approx(0.04)
 
 
+@pytest.mark.slow
 def test_the_scaling_study_runs_each_point_once(tmp_path: Path) -> None:
     command = [sys.executable, BENCHMARKS / "scaling.py", "--out", tmp_path, "--jobs", "40"]
     for _ in range(2):

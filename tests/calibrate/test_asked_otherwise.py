@@ -53,6 +53,7 @@ def test_a_calibration_that_does_not_say_how_it_was_fitted_says_nothing() -> Non
     assert asked_otherwise(silent, BUCKETED, BACKEND) == ""
 
 
+@pytest.mark.slow
 def test_a_run_says_so_below_its_table(artist) -> None:
     world = ("--fabric", "dally2025", "--set", "collectives=bucketed")
     asked = ("sim", "--trace", "tiny-batch", "--racks", "2", *world)

@@ -101,6 +101,7 @@ def test_a_fit_prints_each_step_and_is_refused_where_it_misses_them(artist, tmp_
     assert artist(*bad, "--misfit").returncode == 0
 
 
+@pytest.mark.slow
 def test_a_step_that_contradicts_the_worst_one_is_named_beside_it(artist, tmp_path: Path) -> None:
     """The fit goes through the wrong one, 0.9 s on four GPUs, and misses the right one."""
     rows = "lab,resnet50,32,1,0.150\nlab,resnet50,32,2,0.158\nlab,resnet50,32,4,0.9\n"
@@ -148,6 +149,7 @@ def test_a_step_on_one_gpu_gives_its_compute_time(artist, tmp_path: Path) -> Non
     )
 
 
+@pytest.mark.slow
 def test_a_calibration_is_replaced_only_when_asked(artist, tmp_path: Path) -> None:
     path = tmp_path / "astra_configs/calibrations/mine.yaml"
     path.parent.mkdir(parents=True)

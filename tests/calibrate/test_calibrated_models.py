@@ -51,6 +51,7 @@ def test_the_machine_column_of_table_1_is_met_within_a_percent(
     assert machine.simulated_percent < rack.simulated_percent < network.simulated_percent
 
 
+@pytest.mark.slow
 def test_the_shipped_calibration_is_what_the_command_writes(fitted: dict[str, FittedModel]) -> None:
     shipped = load_calibration("dally2025-table1")
     assert shipped is not None
@@ -139,6 +140,7 @@ def test_the_order_of_the_measurements_does_not_matter() -> None:
     assert fitted.constant_share == pytest.approx(0.1, rel=0.01)
 
 
+@pytest.mark.slow
 def test_the_row_of_resnet50_is_met_in_every_cell(fitted: dict[str, FittedModel]) -> None:
     levels = fitted["resnet50"].levels
     assert [level.measured_percent for level in levels] == [12, 12, 38]
@@ -147,6 +149,7 @@ def test_the_row_of_resnet50_is_met_in_every_cell(fitted: dict[str, FittedModel]
     assert levels[2].one_level_percent > 1000
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", TABLE1.models())
 def test_table_1_is_fitted_in_all_columns_where_two_numbers_meet_them_all(
     model: str, fitted: dict[str, FittedModel]

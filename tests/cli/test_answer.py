@@ -619,6 +619,7 @@ def test_of_many_variants_those_that_lose_least_and_most_are_told() -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_command_knows_what_failed(artist, tmp_path: Path) -> None:
     (tmp_path / "f.yaml").write_text(
         "machine: {distribution: exponential, mtbf_s: 5.0e4, repair_s: 1800}\n"

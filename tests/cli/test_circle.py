@@ -68,6 +68,7 @@ def test_the_table(artist) -> None:
     assert "score\t1.000" in printed
 
 
+@pytest.mark.slow
 def test_the_plot(artist, tmp_path: Path) -> None:
     for name in ("one.svg", "two.svg"):
         assert artist("circle", *FIG_2, "--plot", name).returncode == 0

@@ -155,6 +155,7 @@ def test_a_look_that_can_decide_nothing_is_left_out() -> None:
     assert not may_decide([replace(open_, verdict=MORE, open=near)], 100)
 
 
+@pytest.mark.slow
 def test_looking_often_gives_no_more_false_verdicts() -> None:
     """Five metrics of a policy against itself, with looks at 8, 16, 32 and 64 replicates."""
     rng, false, families, counts = np.random.default_rng(11), 0, 1000, looks(8, 64)

@@ -193,6 +193,7 @@ def test_what_is_printed_names_the_world_and_no_interval_that_is_not_there(
     assert "The world: fabric dally2025, imitates" in shown
 
 
+@pytest.mark.slow
 def test_runs_are_shared_between_figures_and_calls(tmp_path: Path) -> None:
     reproduce(TINY, SMALL, tmp_path, [], seeds=1, workers=1)
     before = {path.stat().st_ino for path in tmp_path.glob("sweep/runs/*/manifest.json")}

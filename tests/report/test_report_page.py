@@ -174,6 +174,7 @@ def test_text_in_script_json_cannot_end_the_script() -> None:
     assert json.loads(text) == {"a": "</script><!--&"}
 
 
+@pytest.mark.slow
 def test_every_figure_for_papers(one: Path, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     study = group(read_runs([one]))

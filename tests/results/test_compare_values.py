@@ -251,7 +251,7 @@ NULLS: dict[str, Callable[[np.random.Generator, int], np.ndarray]] = {
 @pytest.mark.parametrize(
     ("null", "replicates"),
     [
-        pytest.param(null, count, marks=[pytest.mark.slow] * (count != 8 and null != "normal"))
+        pytest.param(null, count, marks=[pytest.mark.slow] * (count != 8))
         for null in NULLS
         for count in (5, 8, 20)
     ],
@@ -264,6 +264,7 @@ def test_false_verdicts_on_five_metrics_are_at_most_six_percent(null: str, repli
     ) <= 0.06  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [5, 8, 20])
 def test_an_effect_of_seeds_does_not_count_as_a_difference(seeds: int) -> None:
     rng = np.random.default_rng(7)

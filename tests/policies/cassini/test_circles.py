@@ -231,6 +231,7 @@ def test_no_turn_of_all_jobs_is_better(one: Circle, two: Circle, data: st.DataOb
     assert link.score(turned) <= link.score(exhaustive(link)) + 1e-9
 
 
+@pytest.mark.slow
 @given(st.lists(circles((40, 80)), min_size=4, max_size=4), st.integers(0, 3))
 def test_descent_comes_near_to_force_with_four_jobs(jobs: list[Circle], seed: int) -> None:
     link = link_circle(jobs, 50.0, angle_deg=45)

@@ -89,7 +89,9 @@ def always(host: str) -> Policy:
     return open_policy(f"cassini({host})", {"least_gain": -1, "host": longer_rounds(host)})
 
 
-@pytest.mark.parametrize("host", OF_OTHER_CODE)
+@pytest.mark.parametrize(
+    "host", [pytest.param(x, marks=[pytest.mark.slow] * (x == "sia")) for x in OF_OTHER_CODE]
+)
 def test_any_host_under_cassini_keeps_the_contract(host: str) -> None:
     check_policy(lambda: always(host))
 
