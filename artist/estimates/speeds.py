@@ -3,9 +3,10 @@
     compute time on a kind = compute time of the trace x scale
     scale                  = speed on the reference kind / speed on this kind
 
-The compute times of a trace were measured on the table's `reference` kind. Only ratios of speeds
-count, so a row may have any unit, such as steps per second. A speed may depend on how many GPUs the
-job has; for a number that was not measured, that of the next smaller one counts.
+The compute times of a trace were measured on the table's `reference` kind, and models of the
+catalogue compute on it. Only ratios of speeds count, so a row may have any unit, such as steps per
+second. A speed may depend on how many GPUs the job has; for a number that was not measured, that of
+the next smaller one counts.
 
 A gang whose GPUs are of several kinds goes at the slowest of them: its GPUs compute the same step
 and wait for each other (decision 32). Bytes and links are the same on every kind, so an estimate of
