@@ -110,9 +110,16 @@ class Calibration(Document):
     def row(self, model: str) -> ModelCalibration | None:
         """The row of a model, by its canonical name; None if there is none.
 
-        The row of `resnet50` also serves `resnet50@batch=64`, unless that has a row of its own.
+        The row of `resnet50` also serves `resnet50@batch=64`, unless that has a row of its own. It
+        scales compute times on `ASSUMED_GPU`, so it serves no name that says another GPU.
         """
-        return self.models.get(model) or self.models.get(model.partition("@")[0])
+        if model in self.models:
+            return self.models[model]
+        plain, _, settings = model.partition("@")
+        others = [one for one in settings.split(",") if one != f"gpu={ASSUMED_GPU}"]
+        if any(one.startswith("gpu=") for one in others):
+            return None
+        return self.models.get(f"{plain}@{','.join(others)}") or self.models.get(plain)
 
     def apply(self, workload: Workload) -> Workload:
         """The workload with this calibration's scales; unchanged if the model has no row."""

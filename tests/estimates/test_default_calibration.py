@@ -228,6 +228,14 @@ def test_the_row_of_a_model_serves_its_settings() -> None:
     assert calibration.lacks(["resnet50@batch=64", "vgg11", "gpt2", "gpt2"]) == ("gpt2", "vgg11")
 
 
+def test_a_row_serves_no_other_gpu_than_the_one_whose_times_it_scales() -> None:
+    shipped = load_calibration("h100-eager")
+    assert shipped is not None
+    assert shipped.row("resnet50@gpu=a100,precision=bf16") is shipped.row("resnet50@precision=bf16")
+    assert shipped.row("resnet50@gpu=a100") is shipped.row("resnet50")
+    assert shipped.row("resnet50@gpu=h100") is None
+
+
 def test_a_calibration_goes_with_the_models_of_the_catalogue(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "artist", "latency", "--workload", "w.txt", "--placement", "8"]
     ran = subprocess.run(
