@@ -251,8 +251,7 @@ class Scenario(_Explained):
             other = ", ".join(given) or f"tree {shortened(self.tree)}"
             raise ValueError(
                 f"cluster {shortened(self.cluster)} describes the whole cluster and contradicts "
-                f"{other}; leave one of the two out, or describe a cluster of another size in a "
-                "file of its own"
+                f"{other}; leave one of the two out, or give another size a file of its own"
             )
         if self.tree is not None and given:
             raise ValueError(
