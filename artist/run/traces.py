@@ -15,7 +15,7 @@ from artist.errors import ConfigError, TraceError, shortened
 from artist.rng import stream
 from artist.trace.arrivals import with_arrivals
 from artist.trace.divided import with_axes
-from artist.trace.first_start import with_first_starts
+from artist.trace.first_start import AS_RESTART, with_first_starts
 from artist.trace.named import Given, open_trace
 from artist.trace.native.trace import (
     Trace,
@@ -57,6 +57,7 @@ def build_trace(scenario: Scenario, tree: ClusterTree) -> Trace:
         )
         trace = replace(trace, jobs=jobs)
     if scenario.first_start_s is not None:
+        _check_first_start(scenario, trace)
         trace = replace(trace, jobs=with_first_starts(trace.jobs, scenario.first_start_s))
     check_sizes(trace, tree.gpus)
     check_tenants(trace, load_tenants(scenario.tenants))
@@ -70,6 +71,23 @@ def build_trace(scenario: Scenario, tree: ClusterTree) -> Trace:
             trace = trained_as(trace, scenario.trained_as)
         trace = with_axes(trace, scenario.parallelism)
     return permuted(trace, scenario.permutation)
+
+
+def _check_first_start(scenario: Scenario, trace: Trace) -> None:
+    """Refuse first starts that cost as much as restarts where nobody said what restarts cost.
+
+    `restart_s=0` says it.
+
+    Raises:
+        ConfigError: neither the scenario nor the trace gives restarts a cost.
+    """
+    if scenario.first_start_s != AS_RESTART or scenario.restart_s is not None:
+        return
+    if not any(job.restart_s for job in trace.jobs):
+        raise ConfigError(
+            f"first_start_s {AS_RESTART}: no job of the trace has a cost of a restart; set "
+            "restart_s to it, or first_start_s to seconds"
+        )
 
 
 def _check_trained_as(scenario: Scenario, settings: str) -> None:

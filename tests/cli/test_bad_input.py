@@ -18,6 +18,7 @@ FLAGS = [
     (("--set", "restart_s=10minutes"), 2, ["restart_s='10minutes'", "expected seconds", "10min"]),
     (("--set", "restart_s=soon"), 2, ["restart_s", "'soon'", "expected seconds, or a time"]),
     (("--set", "first_start_s=soon"), 2, ["first_start_s=soon", "seconds, or restart for as many"]),
+    (("--set", "first_start_s=restart"), 2, ["no job of the trace has a cost", "set restart_s"]),
     (("--measure-from", "2weeks"), 2, ["--measure-from '2weeks'", "such as 2h"]),
     (("--fabric", "nowhere.yaml"), 2, ["nowhere.yaml", "cannot be read"]),
     (("--failures", "meta-rcs"), 2, ["'meta-rcs'", "did you mean 'meta-rsc'", "list failures"]),

@@ -9,7 +9,7 @@ from artist.config import Scenario
 from artist.experiments.comparison.assumptions import AS_GIVEN, assumptions_of, effects
 from artist.experiments.comparison.comparison_result import Comparison, compared
 from artist.results.statistics.compare_values import Verdict
-from artist.run import asked_fabric, build_fabric
+from artist.run import asked_fabric, build_cluster, build_fabric, build_trace
 
 BASE = Scenario(policy="las", racks=2, trace="tiny-batch", fabric="dally2025")
 
@@ -51,6 +51,18 @@ def test_a_choice_of_the_scenario_is_replaced_wherever_it_stands() -> None:
     assert worlds["restart_s=0"].restart_s == 0
 
 
+@pytest.mark.parametrize("cost", ["restart", 90.0])
+def test_first_starts_are_free_where_a_scenario_charges_them(cost: str | float) -> None:
+    charged = Scenario.model_validate(
+        {**BASE.model_dump(exclude_unset=True), "restart_s": 5.0, "first_start_s": cost}
+    )
+    assert changed(charged)["first_start_s=0"] == {"first_start_s": 0.0}
+    assert changed(charged)["restart_s=0"] == {"restart_s": 0.0}
+    free = dict(assumptions_of(charged))["restart_s=0"]
+    jobs = build_trace(free, build_cluster(free, build_fabric(free))).jobs
+    assert {job.first_start_s for job in jobs} == {0.0 if cost == "restart" else cost}
+
+
 @pytest.mark.parametrize(
     ("settings", "absent", "present"),
     [
@@ -61,6 +73,8 @@ def test_a_choice_of_the_scenario_is_replaced_wherever_it_stands() -> None:
         ({"fabric": "hgx-h100"}, "calibration=none", "calibration=h100-eager"),
         ({"fabric": "a100"}, "calibration=none", "calibration=h100-eager"),
         ({}, "another draw", "failures=meta-rsc"),
+        ({}, "first_start_s=0", "restart_s=30"),
+        ({"first_start_s": 0.0}, "first_start_s=0", "restart_s=30"),
         ({"arrivals": "poisson:100"}, "none", "load +20%"),
         ({"arrivals": "poisson:100"}, "none", "another draw"),
     ],

@@ -158,6 +158,9 @@ def _changes(scenario: Scenario, *, estimating: bool) -> Iterator[tuple[str, dic
         yield "restart_s=0", {"restart_s": 0.0}
     else:
         yield f"restart_s={RESTART_S:g}", {"restart_s": RESTART_S}
+    # First starts that cost as much as restarts change with them above; here they alone are free.
+    if scenario.first_start_s:
+        yield "first_start_s=0", {"first_start_s": 0.0}
     if scenario.failures == "none":
         yield f"failures={FAILURES}", {"failures": FAILURES}
     else:
