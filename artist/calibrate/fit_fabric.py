@@ -56,13 +56,6 @@ class FabricFit:
     fabric: Fabric
 
     @property
-    def forwards(self) -> bool:
-        """Whether the log is of all-to-alls, and the fabric passes them on round a ring."""
-        level = next(one for one in self.fabric.levels if one.name == self.level.level)
-        sent_by = self.fabric.system.all_to_all or level.collective
-        return self.log.operation == "alltoall" and "ring" in sent_by.lower()
-
-    @property
     def facts(self) -> dict[str, float | int | str]:
         """The facts to print. Names end in the unit; `low` and `high` bound an interval."""
         alpha, beta = self.line.alpha_us, self.line.beta_us_per_byte

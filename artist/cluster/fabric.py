@@ -229,11 +229,10 @@ class FabricSystem(Document):
     active_chunks_per_dimension: int = Field(default=1, ge=1)
     endpoint_delay_ns: int = Field(default=10, ge=1)
     local_mem_bandwidth_gb_per_s: Positive = 1600.0
-    all_to_all: AlgorithmName | None = Field(
-        default=None,
-        description="algorithm of all-to-alls on every level, such as direct1, which sends each "
-        "part straight to its GPU, one after the other; by default that of the level, and a ring "
-        "of n GPUs takes n/2 times as long",
+    all_to_all: AlgorithmName = Field(
+        default="direct1",
+        description="algorithm of all-to-alls on every level; direct1 sends each part straight to "
+        "its GPU, one after the other, as NCCL does; a ring of n GPUs takes n/2 times as long",
     )
     source: str = "ASTRA-sim's shipped examples"
 
@@ -243,7 +242,7 @@ class FabricSystem(Document):
         system: dict[str, Any] = serialise(self)
         if self.groups == "cut":
             system.pop("groups", None)
-        if self.all_to_all is None:
+        if self.all_to_all == "direct1":
             system.pop("all_to_all", None)
         return system
 

@@ -206,7 +206,7 @@ def system_settings(
         all_reduce=names,
         all_gather=names,
         reduce_scatter=names,
-        all_to_all=names if system.all_to_all is None else (system.all_to_all,) * len(names),
+        all_to_all=(system.all_to_all,) * len(names),
         scheduling_policy=system.scheduling_policy,
         collective_optimization="localBWAware" if divides else system.collective_optimization,
         preferred_dataset_splits=system.preferred_dataset_splits,

@@ -140,7 +140,7 @@ class Fitted:
     """How much of a GPU training reaches: share of the peak in BF16, and `passes`."""
 
     share: float
-    passes: float = 7.04
+    passes: float = 4.42
 
 
 # Fitted to 14 of 22 published configurations of Megatron-Bridge (releases 26.02 to 26.04.01, the
@@ -150,16 +150,16 @@ class Fitted:
 FITTED: Mapping[str, Fitted] = MappingProxyType(
     {
         "a100": Fitted(0.79, 9.0),
-        "h100": Fitted(0.819),
-        "b200": Fitted(0.649),
-        "b300": Fitted(0.721),
-        "gb200": Fitted(0.558),
+        "h100": Fitted(0.707),
+        "b200": Fitted(0.62),
+        "b300": Fitted(0.68),
+        "gb200": Fitted(0.56),
         "gb300": Fitted(0.9),
     }
 )
-EXPERTS = 0.38
+EXPERTS = 0.397
 """Fitted with them: the share of experts over that of other matrices."""
-FASTER = MappingProxyType({Precision.BF16: 1.0, Precision.FP8: 2.0, Precision.NVFP4: 3.13})
+FASTER = MappingProxyType({Precision.BF16: 1.0, Precision.FP8: 1.79, Precision.NVFP4: 2.42})
 """Fitted with them: how much faster than BF16 matrices are, at most as data sheets say."""
 
 GPU_NAMES = tuple(_DATA_SHEETS)

@@ -177,12 +177,6 @@ def fabric(
     )
     write_document(fit.fabric, target, header)
     print_facts(f"level {level} of fabric {name}", fit.facts, format_)
-    if fit.forwards:
-        note(
-            f"note: fabric {name} passes all-to-alls on in a ring, which takes n/2 times as long "
-            "as sending them straight, so this is no link's bandwidth: put 'all_to_all: direct1' "
-            f"under 'system' of {base or name}, and fit again"
-        )
     if fit.level.smallest_error > 0.01:
         note(
             f"note: small messages take {100 * fit.level.smallest_error:.0f} % longer than in the "
