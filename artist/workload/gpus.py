@@ -143,9 +143,10 @@ class Fitted:
     passes: float = 4.42
 
 
-# Fitted to 14 of 22 published configurations of Megatron-Bridge (releases 26.02 to 26.04.01, the
+# Fitted to 13 of 21 published configurations of Megatron-Bridge (releases 26.02 to 26.04.01, the
 # best of each model, system and precision; fine-tuning left out), by least squares of logarithms
-# with shares of at most .9. `tests/validation/test_llm_throughput.py` has the errors of the others.
+# with shares of at most .9, while all-to-alls are sent straight (`direct1`).
+# `tests/validation/test_llm_throughput.py` has the errors of the others.
 # The A100: iteration times of GPTs of 22 and 175 billion parameters (arXiv:2205.05198, table 5).
 FITTED: Mapping[str, Fitted] = MappingProxyType(
     {
