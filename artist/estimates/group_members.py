@@ -65,6 +65,20 @@ def members(dims: tuple[Dimension, ...], degrees: Degrees, scope: Scope) -> Memb
     return Members(tuple(parts), tuple(indices))
 
 
+def shares_of_copies(dims: tuple[Dimension, ...], copies: int) -> tuple[float, ...]:
+    """The share of an all-to-all's bytes that crosses each dimension of a group of experts.
+
+    It is 1, but outside machines if a machine gets one copy of a token for all its experts. On m
+    machines, with each expert of a token on any of them, m (1 - (1 - 1/m)^copies) get one.
+    """
+    levels = [dim.level for dim in dims]
+    # A query that was built by hand names no levels, and has machines innermost.
+    inside = levels.index("machine") + 1 if "machine" in levels else levels[:1].count("")
+    machines = math.prod(dim.npus for dim in dims[inside:])
+    share = machines / copies * (1 - (1 - 1 / machines) ** copies) if inside else 1.0
+    return (1.0,) * inside + (share,) * (len(dims) - inside)
+
+
 def groups_fit(workload: Workload, dims: tuple[Dimension, ...]) -> bool:
     """Whether the groups of all collectives of a workload can be cut from these dimensions.
 

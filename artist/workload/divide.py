@@ -24,7 +24,7 @@ from itertools import groupby
 
 from artist.errors import ConfigError
 from artist.workload.architectures.operators import Operator, OperatorKind, Role
-from artist.workload.division.staged import GRADIENTS, Axes, Schedule, Sharded, Staged
+from artist.workload.division.staged import DISPATCH, GRADIENTS, Axes, Schedule, Sharded, Staged
 from artist.workload.gpus import Gpu
 from artist.workload.layers import Collective, Layer, Parallelism, Phase, Scope, Workload
 from artist.workload.parallelism import block_of
@@ -45,6 +45,7 @@ class Plan:
     recompute: str = "no"
     sequence_parallel: bool = False
     gradients: str = GRADIENTS[0]
+    dispatch: str = DISPATCH[0]
 
 
 def divide(name: str, operators: tuple[Operator, ...], plan: Plan, gpu: Gpu) -> Workload:
@@ -65,6 +66,7 @@ def divide(name: str, operators: tuple[Operator, ...], plan: Plan, gpu: Gpu) -> 
         plan.prefetch,
         plan.recompute == "full",
         plan.gradients == "eager",
+        max(x.active for x in operators) if plan.dispatch == "machine" else 1,
     )
     layers = tuple(layer for unit in units for layer in unit)
     return Workload(name, Parallelism.STAGED, layers, staged=staged)

@@ -16,6 +16,7 @@ from artist.errors import did_you_mean
 from artist.registry import UnknownNameError
 from artist.workload.division.staged import (
     BEST_ORDER,
+    DISPATCH,
     GRADIENTS,
     INNERMOST_FIRST,
     PREFETCH_ALL,
@@ -63,16 +64,17 @@ class Settings:
     recompute: str = "no"
     sequence_parallel: bool = False
     gradients: str = GRADIENTS[0]
+    dispatch: str = DISPATCH[0]
     order: str = BEST_ORDER
 
     @property
     def staged(self) -> bool:
         """Whether the job is divided along axes, stage by stage (`divide.py`)."""
         axes = self.pipeline * self.context * self.expert > 1 or self.data > 0
-        how = (self.schedule, self.sharded, self.recompute, self.order)
+        how = (self.schedule, self.sharded, self.recompute, self.order, self.dispatch)
         return (
             axes
-            or how != ("1f1b", "no", "no", BEST_ORDER)
+            or how != ("1f1b", "no", "no", BEST_ORDER, DISPATCH[0])
             or self.interleave > 1
             or self.sequence_parallel
             or (self.tensor > 1 and self.parallel == "fsdp")
@@ -89,6 +91,7 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "sharded": tuple(Sharded),
     "recompute": RECOMPUTE,
     "gradients": GRADIENTS,
+    "dispatch": DISPATCH,
     "sequence_parallel": ("true", "false"),
 }
 

@@ -21,7 +21,7 @@ from functools import cached_property, lru_cache
 from artist.errors import DivisionError
 from artist.estimates.divided.layer_wise import collective_query
 from artist.estimates.divided.rank_groups import Ranks, orders
-from artist.estimates.group_members import Members
+from artist.estimates.group_members import Members, shares_of_copies
 from artist.estimates.iteration_split import PART_OF_SCOPE, TimePart
 from artist.estimates.query import (
     AxisTraffic,
@@ -136,12 +136,27 @@ class StagedQuery:
         """The estimate of a collective of a group alone."""
         key = (group, request)
         if key not in self._known:
-            asked = collective_query(self.query, group, request[0], request[1])
-            if asked is None:
-                self._known[key] = Estimate(0, 0, self.backend.source, ())
-            else:
-                self._known[key] = self.backend.estimate(asked)
+            staged = self.query.workload.staged
+            assert staged is not None
+            copies = staged.copies if request[2] is Scope.EXPERT else 1
+            self._known[key] = self._ask(group, request, copies)
         return self._known[key]
+
+    def _ask(self, group: Members, request: Request, copies: int) -> Estimate:
+        """The answer; where fewer bytes cross a dimension, it counts as so much wider."""
+        shares = shares_of_copies(group.dimensions, copies)
+        wider = tuple(
+            replace(dim, bandwidth_gib_per_s=dim.bandwidth_gib_per_s / share)
+            for dim, share in zip(group.dimensions, shares, strict=True)
+        )
+        asked = collective_query(self.query, replace(group, dimensions=wider), *request[:2])
+        if asked is None:
+            return Estimate(0, 0, self.backend.source, ())
+        answer = self.backend.estimate(asked)
+        if copies == 1 or answer.bytes_per_dimension is None:
+            return answer
+        sent = zip(answer.bytes_per_dimension, shares, strict=True)
+        return replace(answer, bytes_per_dimension=tuple(round(x * y) for x, y in sent))
 
 
 def _played_ns(workload: Workload, costs: Costs) -> int:

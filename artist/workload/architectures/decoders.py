@@ -88,7 +88,10 @@ class Mixture:
             _layer(f"{name}.experts.gate_up", hidden, 2 * self.inner, rows, widens),
             _layer(f"{name}.experts.down", self.inner, hidden, rows, narrows),
         ]
-        many = (replace(x, parameters=experts * x.parameters, experts=experts) for x in one)
+        many = (
+            replace(x, parameters=experts * x.parameters, experts=experts, active=self.active)
+            for x in one
+        )
         return [*operators, *many]
 
 

@@ -53,6 +53,8 @@ class Operator:
     """Elements of the output."""
     role: Role = Role.WHOLE
     experts: int = 1
+    active: int = 1
+    """Of the experts, those that each position of a sample is sent to."""
     rows: int = 1
     """Number of positions of a sample to which it is applied; for a convolution, of images."""
     conv: tuple[Conv, Image] | None = None

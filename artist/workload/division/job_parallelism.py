@@ -43,6 +43,9 @@ class JobParallelism(Document):
         default=None, description="what the backward pass computes again; true: full"
     )
     sequence: bool | None = Field(default=None, description="sequence parallelism")
+    dispatch: Literal["expert", "machine"] | None = Field(
+        default=None, description="a token is sent to each of its experts, or to their machines"
+    )
 
     def settings(self) -> dict[str, str]:
         """As settings of a model's name."""

@@ -175,6 +175,10 @@ GRADIENTS = ("deferred", "eager")
 they are computed. A GPU sends one thing at a time here, so the next stage would wait for eager
 gradients, too. On GPUs, messages have a stream of their own."""
 
+DISPATCH = ("expert", "machine")
+"""What a token is sent to: each of its experts, as in an all-to-all of NCCL, or each machine that
+has some of them, where it is copied, as DeepEP does (arXiv:2412.19437, section 3.2.2)."""
+
 PREFETCH_ALL = -1
 """Weights are gathered as early as the order of collectives allows."""
 
@@ -200,3 +204,5 @@ class Staged:
     recompute: bool = False
     eager: bool = False
     """Gradients do not wait for messages (`GRADIENTS`)."""
+    copies: int = 1
+    """Experts of a token that get one copy of it together if a machine holds them (`DISPATCH`)."""
