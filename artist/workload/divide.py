@@ -24,7 +24,15 @@ from itertools import groupby
 
 from artist.errors import ConfigError
 from artist.workload.architectures.operators import Operator, OperatorKind, Role
-from artist.workload.division.staged import DISPATCH, GRADIENTS, Axes, Schedule, Sharded, Staged
+from artist.workload.division.staged import (
+    DISPATCH,
+    GRADIENTS,
+    OVERLAP,
+    Axes,
+    Schedule,
+    Sharded,
+    Staged,
+)
 from artist.workload.gpus import Gpu
 from artist.workload.layers import Collective, Layer, Parallelism, Phase, Scope, Workload
 from artist.workload.parallelism import block_of
@@ -46,6 +54,7 @@ class Plan:
     sequence_parallel: bool = False
     gradients: str = GRADIENTS[0]
     dispatch: str = DISPATCH[0]
+    overlap: str = OVERLAP[0]
 
 
 def divide(name: str, operators: tuple[Operator, ...], plan: Plan, gpu: Gpu) -> Workload:
@@ -67,6 +76,7 @@ def divide(name: str, operators: tuple[Operator, ...], plan: Plan, gpu: Gpu) -> 
         plan.recompute == "full",
         plan.gradients == "eager",
         max(x.active for x in operators) if plan.dispatch == "machine" else 1,
+        _computed_ns(units) if plan.overlap == "experts" else 0,
     )
     layers = tuple(layer for unit in units for layer in unit)
     return Workload(name, Parallelism.STAGED, layers, staged=staged)
@@ -99,6 +109,18 @@ def _chunks(
         blocks -= block
         made[chunk if blocks or block else -1].append(size)
     return tuple(tuple(units) for units in made)
+
+
+def _computed_ns(units: Sequence[Sequence[Layer]]) -> int:
+    """What blocks of experts compute for each all-to-all, in both passes together."""
+    blocks = [unit for unit in units if any(map(_exchanges, unit))]
+    phases = [y for unit in blocks for x in unit for y in (x.forward, x.input_grad, x.weight_grad)]
+    exchanges = 2 * sum(_exchanges(layer) for unit in blocks for layer in unit)
+    return round(1000 * sum(phase.compute_us for phase in phases) / exchanges)
+
+
+def _exchanges(layer: Layer) -> bool:
+    return layer.forward.scope is Scope.EXPERT
 
 
 def _border_bytes(operators: Sequence[Operator], plan: Plan, gpu: Gpu) -> int:

@@ -241,8 +241,8 @@ def _check_staged(spec: str, row: Model, chosen: Settings) -> None:
     if chosen.expert > 1 and (chosen.experts is None or chosen.experts % chosen.expert):
         held = "no experts" if chosen.experts is None else f"{chosen.experts} experts"
         refuse(spec, f"expert is {chosen.expert}, but the model has {held} to spread evenly")
-    if chosen.dispatch == "machine" and chosen.expert == 1:
-        refuse(spec, "dispatch=machine is of experts on several GPUs; give expert")
+    if (chosen.dispatch, chosen.overlap) != ("expert", "no") and chosen.expert == 1:
+        refuse(spec, "dispatch and overlap are of experts on several GPUs; give expert")
     interleaved = chosen.schedule == Schedule.INTERLEAVED
     if interleaved != (chosen.interleave > 1):
         refuse(
@@ -303,6 +303,7 @@ def _plan(chosen: Settings) -> Plan:
         chosen.sequence_parallel,
         chosen.gradients,
         chosen.dispatch,
+        chosen.overlap,
     )
 
 

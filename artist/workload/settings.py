@@ -19,6 +19,7 @@ from artist.workload.division.staged import (
     DISPATCH,
     GRADIENTS,
     INNERMOST_FIRST,
+    OVERLAP,
     PREFETCH_ALL,
     RECOMPUTE,
     Schedule,
@@ -65,16 +66,17 @@ class Settings:
     sequence_parallel: bool = False
     gradients: str = GRADIENTS[0]
     dispatch: str = DISPATCH[0]
+    overlap: str = OVERLAP[0]
     order: str = BEST_ORDER
 
     @property
     def staged(self) -> bool:
         """Whether the job is divided along axes, stage by stage (`divide.py`)."""
         axes = self.pipeline * self.context * self.expert > 1 or self.data > 0
-        how = (self.schedule, self.sharded, self.recompute, self.order, self.dispatch)
+        how = (self.schedule, self.sharded, self.recompute, self.order, self.dispatch, self.overlap)
         return (
             axes
-            or how != ("1f1b", "no", "no", BEST_ORDER, DISPATCH[0])
+            or how != ("1f1b", "no", "no", BEST_ORDER, DISPATCH[0], OVERLAP[0])
             or self.interleave > 1
             or self.sequence_parallel
             or (self.tensor > 1 and self.parallel == "fsdp")
@@ -92,6 +94,7 @@ _CHOICES: Mapping[str, tuple[str, ...]] = {
     "recompute": RECOMPUTE,
     "gradients": GRADIENTS,
     "dispatch": DISPATCH,
+    "overlap": OVERLAP,
     "sequence_parallel": ("true", "false"),
 }
 

@@ -1,4 +1,4 @@
-"""What do all-to-alls of experts send outside machines?"""
+"""What do all-to-alls of experts send outside machines, and what do other microbatches hide?"""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ import pytest
 
 from artist.astra.model.analytical import AnalyticalBackend
 from artist.estimates.divided.layer_wise import LayerwiseBackend
+from artist.estimates.divided.with_split import iteration_split
 from artist.estimates.group_members import shares_of_copies
+from artist.estimates.iteration_split import TimePart
 from artist.estimates.query import Dimension, Estimate, LatencyQuery, SystemSettings, Topology
 from artist.workload.layers import Scope
 from artist.workload.models import workload
@@ -58,6 +60,37 @@ def test_experts_dispatched_by_machine_send_less_outside_and_as_much_inside() ->
     assert outside - less == pytest.approx(2 * exchanged / 2 / 4, rel=1e-6)
     assert once.compute_ns == each.compute_ns
     assert each.finish_ns - once.finish_ns == pytest.approx((outside - less) / 5.37, rel=0.01)
+
+
+def test_what_another_microbatch_hides_is_what_blocks_compute_for_each_exchange() -> None:
+    """A block has four exchanges, two in each pass. On a slow network, the rest is left."""
+    slow = (Dimension(Topology.SWITCH, 8, 0.5, 500.0, "machine"),)
+    made = workload(f"{MODEL},overlap=experts")
+    computed_us = sum(
+        phase.compute_us
+        for layer in made.layers
+        if "." in layer.name
+        for phase in (layer.forward, layer.input_grad, layer.weight_grad)
+    )
+    assert made.staged is not None
+    hidden_ns = made.staged.hidden_ns
+    assert hidden_ns == pytest.approx(1000 * computed_us / (4 * 32), abs=1)
+    shown, hidden = answer(MODEL, slow), answer(made.name, slow)
+    exchanges = 4 * 32 * made.staged.microbatches
+    assert shown.finish_ns - hidden.finish_ns == exchanges * hidden_ns
+    assert hidden.bytes_per_dimension == shown.bytes_per_dimension
+
+
+def test_what_is_shorter_than_the_computing_beside_it_takes_no_time() -> None:
+    fast = (Dimension(Topology.SWITCH, 8, 1e6, 1.0, "machine"),)
+    assert answer(f"{MODEL},overlap=experts", fast).finish_ns < answer(MODEL, fast).finish_ns
+    query = LatencyQuery(
+        workload(f"{MODEL},overlap=experts"), fast, SystemSettings(*[("ring",)] * 4)
+    )
+    split = iteration_split(BACKEND, query, BACKEND.estimate(query))
+    assert split.sent_ns is not None
+    assert split.sent_ns[TimePart.EXPERT] > 0
+    assert split.parts_ns.get(TimePart.EXPERT, 0) == 0
 
 
 @pytest.mark.parametrize("levels", [{"machine": 8}, {"rack": 8}, {"rack": 4, "network": 2}])

@@ -50,10 +50,8 @@ def test_one_workload_has_one_name(spelling: str, name: str | None) -> None:
         ("resnet50@tensor=2", r"only transformers divide"),
         ("gpt2@tensor=2,parallel=fsdp", r"fsdp does not go with tensor"),
         ("gpt2-moe@tensor=2", r"experts do not go with tensor"),
-        (
-            "mixtral-8x7b@dispatch=machine",
-            r"dispatch=machine is of experts on several GPUs; give exp",
-        ),
+        ("mixtral-8x7b@dispatch=machine", r"dispatch and overlap are of experts on several GPUs"),
+        ("llama3-8b@overlap=experts", r"dispatch and overlap are of experts on several GPUs; give"),
         ("mixtral-8x7b@dispatch=gpu", r"dispatch is 'gpu', expected one of expert, machine"),
         ("gpt2@stages=2,microbatches=3", r"a batch of 8 does not divide into 3 microbatches"),
     ],

@@ -32,6 +32,7 @@ from artist.estimates.query import (
     LatencyQuery,
 )
 from artist.units import bytes_per_ns
+from artist.workload.division.staged import Staged
 from artist.workload.graph import play
 from artist.workload.layers import Scope, Workload
 from artist.workload.stage_programs import Costs, stage_programs
@@ -54,6 +55,12 @@ class StagedQuery:
         self.traffic = stage_traffic(query.workload)
         self.steady, self.rounds = _steady(query.workload)
         self._known: dict[object, Estimate] = {}
+
+    @property
+    def staged(self) -> Staged:
+        """How the workload is divided."""
+        assert self.query.workload.staged is not None
+        return self.query.workload.staged
 
     def estimate(self, *, profile: bool = False) -> Estimate:
         """The iteration in the best order of ranks; with flat groups, in the one best without.
@@ -107,9 +114,7 @@ class StagedQuery:
 
         If the axes cut the dimensions unevenly, all GPUs count as peers at the outermost level.
         """
-        query = self.query
-        assert query.workload.staged is not None
-        axes, dimensions = query.workload.staged.axes, query.dimensions
+        axes, dimensions = self.staged.axes, self.query.dimensions
         try:
             return orders(dimensions, axes)
         except DivisionError:
@@ -136,9 +141,7 @@ class StagedQuery:
         """The estimate of a collective of a group alone."""
         key = (group, request)
         if key not in self._known:
-            staged = self.query.workload.staged
-            assert staged is not None
-            copies = staged.copies if request[2] is Scope.EXPERT else 1
+            copies = self.staged.copies if request[2] is Scope.EXPERT else 1
             self._known[key] = self._ask(group, request, copies)
         return self._known[key]
 
@@ -204,7 +207,9 @@ class _Costs:
     def collective_ns(self, request: Request) -> int:
         duration_ns = self._durations_ns.get(request)
         if duration_ns is None:
-            duration_ns = self._durations_ns[request] = self._collective(request).finish_ns
+            hidden_ns = self._asked.staged.hidden_ns if request[2] is Scope.EXPERT else 0
+            duration_ns = max(self._collective(request).finish_ns - hidden_ns, 0)
+            self._durations_ns[request] = duration_ns
         return duration_ns
 
     def message_ns(self, sender: int, receiver: int, size_bytes: int) -> int:
@@ -223,7 +228,8 @@ class _Costs:
         sent, size = self._asked.traffic[stage], self._border_bytes()
         times_ns: Counter[TimePart] = Counter()
         for request, times in sent.collectives.items():
-            times_ns[PART_OF_SCOPE[request[2]]] += times * self.collective_ns(request)
+            sent_ns = self._collective(request).finish_ns
+            times_ns[PART_OF_SCOPE[request[2]]] += times * sent_ns
         for to, times in sent.messages.items():
             times_ns[TimePart.PIPELINE] += times * self.message_ns(stage, to, size)
         return times_ns
@@ -272,7 +278,10 @@ class _Costs:
         )
 
     def profile(self) -> tuple[Burst, ...] | None:
-        """Traffic over time of the stage that sends longest; of a series, over all its time."""
+        """Traffic over time of the stage that sends longest; of a series, over all its time.
+
+        All-to-alls that computing hides wholly are left out.
+        """
         made = stage_programs(self._asked.steady, self)
         played = play(made.programs)
         busy: Counter[int] = Counter()
@@ -320,13 +329,8 @@ class _Costs:
         """The dimensions of the query on which a collective sends these shares."""
         return self._group(request[2]).indices if shares else ()
 
-    def _workload(self) -> Workload:
-        return self._asked.query.workload
-
     def _border_bytes(self) -> int:
-        staged = self._workload().staged
-        assert staged is not None
-        return staged.border_bytes
+        return self._asked.staged.border_bytes
 
     def _collective(self, request: Request) -> Estimate:
         return self._asked.collective(self._group(request[2]), request)

@@ -46,6 +46,9 @@ class JobParallelism(Document):
     dispatch: Literal["expert", "machine"] | None = Field(
         default=None, description="a token is sent to each of its experts, or to their machines"
     )
+    overlap: Literal["no", "experts"] | None = Field(
+        default=None, description="all-to-alls that another microbatch's computing hides"
+    )
 
     def settings(self) -> dict[str, str]:
         """As settings of a model's name."""

@@ -179,6 +179,10 @@ DISPATCH = ("expert", "machine")
 """What a token is sent to: each of its experts, as in an all-to-all of NCCL, or each machine that
 has some of them, where it is copied, as DeepEP does (arXiv:2412.19437, section 3.2.2)."""
 
+OVERLAP = ("no", "experts")
+"""What another microbatch hides: with `experts`, their all-to-alls while it computes, as where
+passes of two microbatches are merged (arXiv:2412.19437, section 3.2.1)."""
+
 PREFETCH_ALL = -1
 """Weights are gathered as early as the order of collectives allows."""
 
@@ -206,3 +210,5 @@ class Staged:
     """Gradients do not wait for messages (`GRADIENTS`)."""
     copies: int = 1
     """Experts of a token that get one copy of it together if a machine holds them (`DISPATCH`)."""
+    hidden_ns: int = 0
+    """How much of each all-to-all of experts is hidden (`OVERLAP`)."""
