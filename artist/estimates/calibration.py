@@ -25,7 +25,7 @@ from artist.estimates.query import Estimate, LatencyQuery
 from artist.io.documents import Document, NonNegative, Positive, load_yaml
 from artist.io.shipped import document_names, document_path
 from artist.registry import UnknownNameError
-from artist.workload.gpus import ASSUMED_GPU, gpu_of
+from artist.workload.gpus import ASSUMED_GPU, gpu_of, in_words
 
 if TYPE_CHECKING:
     from artist.workload.layers import Layer, Phase, Workload
@@ -192,6 +192,14 @@ class CalibratedModels:
         if self.calibration is None or self.calibration.row(name) is None:
             return workload(name, self.gpu)
         return self.calibration.apply(workload(name))
+
+    def timed_on(self, model: str) -> str:
+        """What a model's compute times hold for, for people: a GPU, or a calibration."""
+        from artist.workload.models import canonical, settings
+
+        if self.calibration is not None and self.calibration.row(canonical(model)) is not None:
+            return f"calibrated by {self.name}"
+        return f"on {in_words(settings(model).gpu or self.gpu)}"
 
     def constant_share(self, model: str) -> float:
         """The constant share of a model on more than one GPU; 0 without a calibration."""

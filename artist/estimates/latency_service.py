@@ -199,6 +199,11 @@ def answer(backend: LatencyBackend, query: LatencyQuery, *, profile: bool = Fals
     return Estimate(compute_ns, compute_ns, "single-gpu", (), ())
 
 
+def alone_step_s(workload: Workload) -> float:
+    """Compute time of one pass in seconds, as `artist latency` shows it: in whole microseconds."""
+    return single_gpu_ns(quantised(workload)) / 1e9
+
+
 def single_gpu_ns(workload: Workload) -> int:
     """Compute time of one pass. The first layer of a DATA workload needs no input gradient."""
     if workload.graph is not None:

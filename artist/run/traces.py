@@ -13,6 +13,7 @@ from artist.config import ABOUT_THE_TRACE, Scenario
 from artist.contract import Policy
 from artist.errors import ConfigError, TraceError, shortened
 from artist.rng import stream
+from artist.run.hardware import build_fabric, models_of_run
 from artist.trace.arrivals import with_arrivals
 from artist.trace.divided import with_axes
 from artist.trace.first_start import AS_RESTART, with_first_starts
@@ -25,6 +26,7 @@ from artist.trace.native.trace import (
     check_tenants,
     head,
 )
+from artist.trace.native.untimed import untimed
 from artist.units import GPU_MILLI, counted
 from artist.workload.job import Job
 from artist.workload.tenants import check_quotas, load_tenants
@@ -70,6 +72,8 @@ def build_trace(scenario: Scenario, tree: ClusterTree) -> Trace:
 
             trace = trained_as(trace, scenario.trained_as)
         trace = with_axes(trace, scenario.parallelism)
+    if untimed(trace):
+        trace = _timed(scenario, trace)
     return permuted(trace, scenario.permutation)
 
 
@@ -88,6 +92,32 @@ def _check_first_start(scenario: Scenario, trace: Trace) -> None:
             f"first_start_s {AS_RESTART}: no job of the trace has a cost of a restart; set "
             "restart_s to it, or first_start_s to seconds"
         )
+
+
+def _timed(scenario: Scenario, trace: Trace) -> Trace:
+    """The trace with the catalogue's compute times where it states none.
+
+    They are of the GPUs of the fabric, or of the reference kind of the speeds.
+    """
+    from artist.estimates.calibration import choose_calibration
+    from artist.trace.compute_times import with_compute_times
+
+    fabric = build_fabric(scenario)
+    # Not `build_calibration`: it has none for a backend that answers nothing about models.
+    calibration = choose_calibration(scenario.calibration, fabric)
+    models, place = models_of_run(scenario, fabric, calibration), f", fabric {fabric.name}"
+    if scenario.backend != "none":
+        return with_compute_times(trace, models, place)
+    # Nobody has divided models yet, and other jobs may have models that are not known.
+    at = untimed(trace)
+    asked = replace(
+        trace, jobs=tuple(trace.jobs[i] for i in at), numbers=[trace.numbers[i] for i in at]
+    )
+    timed = with_compute_times(with_axes(asked, scenario.parallelism), models, place)
+    jobs = list(trace.jobs)
+    for index, job in zip(at, timed.jobs, strict=True):
+        jobs[index] = replace(jobs[index], compute_s=job.compute_s)
+    return replace(trace, jobs=tuple(jobs), filled=timed.filled)
 
 
 def _check_trained_as(scenario: Scenario, settings: str) -> None:

@@ -6,7 +6,7 @@ A file with a header is recognised by its columns, a file without one by its fir
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -127,7 +127,7 @@ def recognise(table: Table, forced: Format | None) -> Format:
     """
     names = set(table.columns)
     candidates = (forced,) if forced else tuple(FORMATS.values())
-    complete = [x for x in candidates if names.issuperset(x.required)]
+    complete = [x for x in candidates if names.issuperset(needed_columns(x, table.columns))]
     if not forced:
         complete = [x for x in complete if isinstance(x, OwnFormat) or not names & x.unless]
     if len(complete) > 1:
@@ -182,7 +182,12 @@ def _share(format_: Format, names: Sequence[str]) -> float:
 def _check_required(table: Table, format_: Format, *, named: bool = True) -> None:
     known = {*format_.required, *format_.optional}
     extra = [name for name in table.columns if name not in known]
-    check_columns(table, format_.id, format_.required, extra, named=named)
+    check_columns(table, format_.id, needed_columns(format_, table.columns), extra, named=named)
+
+
+def needed_columns(format_: Format, names: Collection[str]) -> tuple[str, ...]:
+    """The columns that a file with these columns must have to be of a format."""
+    return format_.needed(names) if isinstance(format_, OwnFormat) else format_.required
 
 
 def _fits(layout: Layout, line: str) -> bool:

@@ -23,7 +23,7 @@ import numpy as np
 
 from artist.errors import TraceError, shortened
 from artist.io.reading import as_float
-from artist.trace.detect import Format, closest, format_named, open_table
+from artist.trace.detect import Format, closest, format_named, needed_columns, open_table
 from artist.trace.foreign.model_names import known_model, meant, recognised
 from artist.trace.native.alike import alike, is_start
 from artist.trace.native.formats import TIMES, OwnFormat, last_left, misspelt, unit_of
@@ -144,7 +144,8 @@ def propose(path: Path, mapping: TraceMapping, format_: str | None = None) -> Pr
         table, columns.get("model", "model"), mapping.models, own=isinstance(found, OwnFormat)
     )
     held_plain = {SAME.get(name, name) for name in (*table.columns, *columns)}
-    missing = tuple(x for x in found.required if SAME.get(x, x) not in held_plain)
+    needed = needed_columns(found, table.columns)
+    missing = tuple(x for x in needed if SAME.get(x, x) not in held_plain)
     return Proposal((*entries, *models), unread, unknown, missing if refused else (), found.id)
 
 
@@ -180,8 +181,9 @@ def accepted(proposal: Proposal, mapping: TraceMapping) -> Accepted:
 def _columns(table: Table, format_: Format, given: Mapping[str, str]) -> Iterator[Entry]:
     """Which columns hold what the format calls otherwise."""
     required = format_.required
+    needed = needed_columns(format_, table.columns)
     plain = {SAME.get(name, name) for name in (*given, *table.columns)}
-    missing = [name for name in required if SAME.get(name, name) not in plain]
+    missing = [name for name in needed if SAME.get(name, name) not in plain]
     known = {*required, *format_.optional, *SAME.values(), *given.values()}
     others = [name for name in table.columns if name not in known]
     spelled = alike(missing, others, spelled=True)

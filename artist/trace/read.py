@@ -4,12 +4,12 @@ artist's own formats (`native/formats.py`), fields after the semicolon are optio
 
 | format | fields |
 |---|---|
-| native (CSV, Parquet) | job_id, arrival_s, gpus, model, iterations, compute_s; user, gpus_min, gpus_max, restart_s, checkpoint_*, tenant, priority, tables, gpu_kinds, cpu_cores, memory_gib, gpu_share, gpu_memory_gib, mig, parallelism, hint_* |
+| native (CSV, Parquet) | job_id, arrival_s, gpus, model, iterations; compute_s, user, gpus_min, gpus_max, restart_s, checkpoint_*, tenant, priority, tables, gpu_kinds, cpu_cores, memory_gib, gpu_share, gpu_memory_gib, mig, parallelism, hint_* |
 | simple (CSV, Parquet) | job_id, submit_time, num_gpus, duration; model, iterations, user or vc, gpus_min, gpus_max, restart_s, checkpoint_*, tenant, priority, tables, gpu_kinds, cpu_cores, memory_gib, gpu_share, gpu_memory_gib, mig, parallelism, hint_* |
 | sensetime (JSON) | job_id, total_iterations, time_per_iteration, max_parallelism, model, arrival_time or start_time; user, gpus_min, gpus_max, restart_s, checkpoint_* |
 
 `checkpoint_*` are checkpoint_interval_s and checkpoint_cost_s. `foreign/formats.py` lists the
-foreign formats. Times are seconds. A name of a model stays as the file has it, except that
+foreign formats. Times are seconds. Without compute_s the catalogue times a step. A name of a model stays as the file has it, except that
 `parallelism` becomes part of it; `native.trace.check_models` compares it with the catalogue.
 """  # noqa: E501  (a table row is one line)
 
@@ -35,6 +35,7 @@ from artist.trace.native.plain_csv import plain_table
 from artist.trace.native.read_table import read_data
 from artist.trace.native.table import CellError, Table
 from artist.trace.native.trace import Trace, content_digest
+from artist.trace.native.untimed import checked_untimed
 
 
 def read_trace(
@@ -103,7 +104,7 @@ def _own(
     table: Table, format_: OwnFormat, digest: str, rules: Rules, left_out: tuple[str, ...]
 ) -> Trace:
     """The trace in a table of one of artist's own formats."""
-    trace = _with_models(assemble_own(table, format_, digest), rules)
+    trace = checked_untimed(_with_models(assemble_own(table, format_, digest), rules))
     if AXES in table.columns:
         from artist.trace.native.divided_models import with_axes_of_cells
 

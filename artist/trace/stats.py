@@ -10,6 +10,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from artist.estimates.latency_service import alone_step_s
+from artist.trace.compute_times import on_assumed_gpu
 from artist.trace.foreign.model_names import known_model
 from artist.trace.native.formats import OWN_FORMATS, TIMES
 from artist.trace.native.mapping import SAME
@@ -46,6 +48,7 @@ def stats(trace: Trace) -> dict[str, Value]:
     The ideal JCT of a job is iterations x compute time: no waiting, no communication.
     Percentiles are interpolated linearly.
     """
+    trace = on_assumed_gpu(trace)
     jobs = trace.jobs
     gpus = np.array([job.gpus for job in jobs])
     ideal_s = np.array([job.ideal_s for job in jobs])
@@ -86,6 +89,7 @@ def _units(trace: Trace) -> dict[str, str]:
 
 def validate(trace: Trace) -> dict[str, Value]:
     """What the reader of a trace reports, and the names of models that the catalogue lacks."""
+    trace = on_assumed_gpu(trace)
     return {
         "trace": trace.name,
         "format": trace.format,
@@ -152,9 +156,4 @@ def step_s(model: str) -> float:
     """Compute time of a training step by the catalogue, in seconds; 0 if it lacks the model."""
     if not known_model(model) or is_graph(model):
         return 0.0
-    phases = (
-        phase
-        for layer in workload(model).layers
-        for phase in (layer.forward, layer.input_grad, layer.weight_grad)
-    )
-    return sum(phase.compute_us for phase in phases) / 1e6
+    return alone_step_s(workload(model))

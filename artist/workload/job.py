@@ -21,8 +21,10 @@ class Job:
     """One job of a trace. The readers of traces check its values, the engine does not.
 
     All times are seconds. A job runs `iterations` synchronous steps on `gpus` GPUs. `compute_s`
-    is the compute time of one step, without communication. An elastic job may run on any number
-    of GPUs from `gpus_min` to `gpus_max`; both are `gpus` if they are not given.
+    is the compute time of one step, without communication; 0 only in a trace that leaves it to the
+    catalogue of models, which a run asks before it begins (`artist/trace/compute_times.py`). An
+    elastic job may run on any number of GPUs from `gpus_min` to `gpus_max`; both are `gpus` if they
+    are not given.
     """
 
     id: str

@@ -151,7 +151,7 @@ BAD = [
     ("long-row", [NATIVE, OK + ",x"], ["t.csv:2", "8 fields", "expected 7"]),
     ("open-quote", [NATIVE, '"a,0,1,VGG,10,0.5,ann'], ["t.csv:2", "not valid CSV"]),
     ("header-only", [NATIVE], ["t.csv", "no jobs"]),
-    ("column-missing", ["job_id,arrival_s,gpus,model,iterations", "a,0,1,VGG,1"], ["'compute_s'"]),
+    ("column-missing", ["job_id,arrival_s,gpus,model,compute_s", "a,0,1,VGG,1"], ["'iterations'"]),
     ("column-typo", [NATIVE.replace("gpus", "gpu"), OK], ["'gpus'", "did you mean 'gpu'"]),
     ("column-extra", [NATIVE + ",gpu_min", OK + ",1"], ["'gpu_min'", "did you mean 'gpus_min'"]),
     ("column-twice", [NATIVE + ",gpus", OK + ",1"], ["t.csv:1", "'gpus' appears twice"]),
@@ -348,7 +348,7 @@ CLOSEST = {
     "job_id,user,gpu_num,state,submit_time,start,duration": (
         "helios", ["'start_time' of the helios format", "--from helios --columns start_time=start"],
     ),
-    "job_id,arrival_s,gpus": ("native", ["'model', 'iterations', 'compute_s' of the native"]),
+    "job_id,arrival_s,gpus": ("native", ["columns 'model', 'iterations' of the native"]),
     "job_id,submitted,gpus,hours,model": (
         "simple",
         ["--columns submit_time=submitted,num_gpus=gpus,duration=hours --units duration=h"],

@@ -93,11 +93,14 @@ def test_a_native_trace_and_hints(tmp_path: Path) -> None:
     assert dict(job.hints) == {"hint_prio": "3"}
 
 
-def test_iterations_without_duration_lack_the_time_of_one(tmp_path: Path) -> None:
-    path = put(tmp_path, "t.csv", "id,t,cards,net,steps\na,5,4,vgg11,100\n")
+def test_iterations_without_duration_leave_the_time_of_one_to_the_catalogue(tmp_path: Path) -> None:
     columns = {"job_id": "id", "arrival_s": "t", "gpus": "cards", "model": "net"}
+    columns |= {"iterations": "steps"}
+    path = put(tmp_path, "t.csv", "id,t,cards,net,steps\na,5,4,vgg11,100\n")
+    assert [job.iterations for job in read(path, columns=columns).jobs] == [100]
+    path = put(tmp_path, "t.csv", "id,t,cards,net,steps,step_s\na,5,4,vgg11,100,1\n")
     with pytest.raises(TraceError, match="column 'compute_s' of the native format is missing"):
-        read(path, columns={**columns, "iterations": "steps"})
+        read(path, columns=columns)
 
 
 def test_a_json_and_a_parquet_trace(tmp_path: Path, own: Path) -> None:

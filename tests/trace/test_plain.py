@@ -21,6 +21,8 @@ FILES = [
     f'{HEADER}\n{OK}\n"b,c",0,1,VGG,3,0.25,ben,,\n',
     f"{HEADER}\n{OK}\nb,0,1,VGG,3,0.25,ben,,",
     f"{HEADER},hint_x\n{OK},1\nb,0,1,VGG,3,0.25,ben,1,2,\n",
+    f"{HEADER}\n{OK}\nb,0,1,VGG,3,,ben,,\n",
+    f"{HEADER.replace(',compute_s', '')}\na,0,1,VGG,10,ann,,\nb,0,1,VGG,9,ann,,\n",
     f"{HEADER},tenant,priority\n{OK},ads,1\nb,0,1,VGG,3,0.25,ben,,,,\n",
 ]
 

@@ -186,7 +186,7 @@ def test_what_schedulers_print_is_proposed_as_it_can_be_accepted(
     ("text", "missing", "format_"),
     [
         ("id,gpus,seconds\na,8,60\n", ("submit_time",), "simple"),
-        ("id,arrival_s,gpus,model\na,0,8,VGG\n", ("iterations", "compute_s"), "native"),
+        ("id,arrival_s,gpus,model\na,0,8,VGG\n", ("iterations",), "native"),
     ],
 )
 def test_columns_that_nothing_looks_like_are_named(

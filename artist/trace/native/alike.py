@@ -40,7 +40,10 @@ _SAME = (
         "iterations", "iters", "steps", "numsteps", "totalsteps", "numiterations",
         "totaliterations", "iterationen", "schritte",
     },
-    {"computes", "compute", "computetime", "steptime", "iterationtime", "timeperiteration"},
+    {
+        "computes", "compute", "computetime", "steptime", "iterationtime", "timeperiteration",
+        "timeperstep", "secondsperiteration", "secondsperstep",
+    },
     {"user", "username", "userid", "owner", "benutzer", "nutzer", "gruppe"},
     {
         "tenant", "team", "group", "groupname", "account", "project", "department",
@@ -69,6 +72,9 @@ _UNITS = {
 # Columns that hold times, without signs: of these, a name may end in a unit.
 _TIMES = {"submittime", "arrivals", "duration", "computes"}
 
+# What such a name may say before a unit: `step_ms`.
+_STEPS = ("step", "iteration", "iter")
+
 _ARRIVALS = ("arrival_s", "submit_time")
 
 # Comparing texts takes a time that grows with the product of their lengths.
@@ -92,7 +98,8 @@ def alike(
         names = next((group for group in _SAME if own in group), {own})
         same = next((name for name, plain in left.items() if plain in names), None)
         if same is None and own in _TIMES:
-            same = next((name for name in left if _without_unit(name) in names), None)
+            stems = {*names, *(_STEPS if own == "computes" else ())}
+            same = next((name for name in left if _without_unit(name) in stems), None)
         if same is not None:
             pairs[target] = same
             del left[same]

@@ -17,6 +17,7 @@ from artist.trace.native.formats import OwnFormat, Work
 from artist.trace.native.table import GPU_MEMORY, MAX_GPUS, MIG, SHARE, Table
 from artist.trace.native.time_units import unix_zero_s
 from artist.trace.native.trace import Trace, shifted_words
+from artist.trace.native.untimed import odd_length
 from artist.units import (
     CORE_MILLI,
     GIB_MIB,
@@ -182,14 +183,10 @@ def _cells(values: npt.NDArray[Any]) -> Iterable[Any]:
 def _check_lengths(table: Table, work: Work) -> None:
     """Refuse a job shorter than a tick of the engine's clock or longer than it can count."""
     ideal_s = work.iterations * work.compute_s
-    good = (ideal_s >= 1 / TICKS_PER_S) & (ideal_s <= MAX_TIME_S)
+    good = (ideal_s >= 1 / TICKS_PER_S) & (ideal_s <= MAX_TIME_S) | (work.compute_s == 0)
     if not good.all():
         index = int(np.argmin(good))
-        raise TraceError(
-            f"{table.place(index)}: {work.iterations[index]} iterations of "
-            f"{work.compute_s[index]} s make a job of {ideal_s[index]:.3g} s, expected 1e-09 "
-            f"to {MAX_TIME_S:.0e} s; correct this row"
-        )
+        raise odd_length(table.place(index), work.iterations[index], work.compute_s[index])
 
 
 def _unique_ids(table: Table) -> list[str]:

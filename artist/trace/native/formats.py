@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
@@ -48,7 +48,10 @@ class Work(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OwnFormat:
-    """One own format. `closed`: a column that is neither required nor optional is noted."""
+    """One own format. `closed`: a column that is neither required nor optional is noted.
+
+    A file may lack what is `derived`, unless another of its columns looks like it.
+    """
 
     id: str
     title: str
@@ -56,6 +59,16 @@ class OwnFormat:
     optional: tuple[str, ...]
     read: Callable[[Table], Work]
     closed: bool = True
+    derived: str = ""
+
+    def needed(self, names: Collection[str]) -> tuple[str, ...]:
+        """The required columns that a file with these columns must have."""
+        if not self.derived or self.derived in names:
+            return self.required
+        others = [x for x in names if x not in self.required and x not in self.optional]
+        if alike((self.derived, "duration"), others, spelled=True):
+            return self.required
+        return tuple(name for name in self.required if name != self.derived)
 
     def check_extra(self, table: Table) -> None:
         """Refuse a table that has a misspelt column of a closed format.
@@ -204,7 +217,7 @@ def _native(table: Table) -> Work:
         arrival_s=table.seconds("arrival_s"),
         gpus=table.counts("gpus", MAX_GPUS),
         iterations=table.counts("iterations"),
-        compute_s=table.seconds("compute_s", positive=True),
+        compute_s=table.seconds_or_0("compute_s"),
         models=table.texts("model"),
         users=table.texts_or("user", ""),
     )
@@ -293,6 +306,7 @@ OWN_FORMATS = (
         required=("job_id", "arrival_s", "gpus", "model", "iterations", "compute_s"),
         optional=("user", *_COMMON, *_QUOTAS, AXES),
         read=_native,
+        derived="compute_s",
     ),
     OwnFormat(
         id="simple",

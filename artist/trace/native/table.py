@@ -181,6 +181,13 @@ class Table:
             return np.full(len(self), default)
         return self._filled(name, [default] * len(self)).seconds(name)
 
+    def seconds_or_0(self, name: str) -> npt.NDArray[np.float64]:
+        """Times of more than 0 s, with 0 in place of an empty cell or an absent column."""
+        if name not in self.columns:
+            return np.zeros(len(self))
+        times = self._filled(name, [1.0] * len(self)).seconds(name, positive=True)
+        return np.where(self._empty(name), 0.0, times)
+
     def counts(self, name: str, most: int = MAX_COUNT) -> npt.NDArray[np.int64]:
         """Whole numbers from 1 to `most`."""
         values = _floats(self.columns[name])
@@ -253,13 +260,16 @@ class Table:
         if name not in self.columns:
             return itertools.repeat(None, len(self))
         # Where 1 stands in for an empty cell, all cells can be checked as one column.
-        values = checked(self._filled(name, [1] * len(self)))
+        values = checked(self._filled(name, [1] * len(self))).tolist()
+        empty = self._empty(name).tolist()
+        return [None if none else x for x, none in zip(values, empty, strict=True)]
+
+    def _empty(self, name: str) -> npt.NDArray[np.bool_]:
+        """Which cells of a column are empty."""
         cells = self.columns[name]
         if isinstance(cells, np.ndarray):
-            empty = np.isnan(cells).tolist()
-        else:
-            empty = [cell is None or cell == "" for cell in cells]
-        return [None if none else x for x, none in zip(values.tolist(), empty, strict=True)]
+            return np.isnan(cells)
+        return np.fromiter((cell is None or cell == "" for cell in cells), np.bool_, len(cells))
 
     def require(self, good: npt.NDArray[np.bool_], name: str, expected: str) -> None:
         """Check a column; `good` holds for each row whether its cell is as `expected`.

@@ -17,6 +17,7 @@ from artist.errors import ConfigError, shortened
 from artist.io.writing import whole_file, write_whole
 from artist.registry import UnknownNameError
 from artist.trace.native.trace import Trace, content_digest
+from artist.trace.native.untimed import untimed
 from artist.units import counted
 from artist.workload.job import Job, is_ranged
 
@@ -26,6 +27,8 @@ _TYPES = {
 }  # fmt: skip
 
 COLUMNS = tuple(_TYPES)
+
+_COMPUTE = COLUMNS.index("compute_s")
 
 # A job's values in the order of these columns.
 _values = attrgetter("id", *COLUMNS[1:])
@@ -103,6 +106,12 @@ def write_trace(trace: Trace, path: Path, to: str | None = None) -> tuple[str, .
         ConfigError: the format does not exist, or the file cannot be written there.
     """
     chosen = output_format(path, to)
+    lacking = untimed(trace) if chosen != "native" else ()
+    if lacking:
+        raise ConfigError(
+            f"{path}: job {trace.jobs[lacking[0]].id!r} states no compute_s, so nothing says how "
+            f"long it runs, as {chosen} must; write native, or state compute_s in the trace"
+        )
     if chosen == "native":
         write_native(trace.jobs, path)
     elif chosen == "simple":
@@ -207,8 +216,10 @@ def _native_rows(jobs: Iterable[Job]) -> Iterator[list[object]]:
             given = [x for x in WHEN_GIVEN if any(_cell(y, x) is not None for y in known)]
             yield [*COLUMNS, *given, *hints]
         _refuse_loss(job, given)
+        values = list(_values(job))
+        values[_COMPUTE] = job.compute_s or None  # 0: the catalogue's
         cells = [_cell(job, name) for name in given]
-        yield [*_values(job), *cells, *(job.hints[name] for name in hints)]
+        yield [*values, *cells, *(job.hints[name] for name in hints)]
 
 
 def _cell(job: Job, name: str) -> object:
