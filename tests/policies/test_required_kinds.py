@@ -356,11 +356,11 @@ def test_what_is_left_for_a_job_is_what_an_exchange_of_gpus_can_give_it(
     given_so_far: list[str] = []
     for _ in range(data.draw(st.integers(1, 4))):
         one = needs("x", 1, data.draw(kinds))
-        left = room.left(one)
+        left = room.left(one.gpu_kinds)
         accepted = "".join(one.gpu_kinds) or "abc"
         assert left == max(n for n in range(5) if feasible([*given_so_far, *[accepted] * n]))
         take = data.draw(st.integers(0, left))
-        room.promise(one, take)
+        room.promise(one.gpu_kinds, take)
         given_so_far += [accepted] * take
     assert room.total == 4 - len(given_so_far)
 
@@ -398,7 +398,7 @@ def test_the_tables_name_the_kind_as_the_cause(tmp_path: Path) -> None:
             "pollux",
             "pollux looks at no kinds of GPUs, but job 'a' accepts new; choose fifo",
         ),
-        (ROWS, "quota(fifo)", r"policy quota\(fifo\) looks at no kinds"),
+        (ROWS, "quota(pollux)", r"policy quota\(pollux\) looks at no kinds"),
         ("a,0,5,vgg16,9,1,new\n", "fifo", "t.csv:2: job 'a' wants 5 GPUs of kind new, but the"),
         ("a,0,1,vgg16,9,1,newer\n", "fifo", "accepts GPUs of kind 'newer', which the cluster lack"),
     ],

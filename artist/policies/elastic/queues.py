@@ -64,9 +64,9 @@ class Queues(Rounds):
         counts: dict[int, int] = {}
         for handle in (*first, *second):
             job = jobs[handle].job
-            if job.gpus <= room.left(job):
+            if job.gpus <= room.left(job.gpu_kinds):
                 counts[handle] = job.gpus
-                room.promise(job, job.gpus)
+                room.promise(job.gpu_kinds, job.gpus)
         return changes(view, jobs, on_emptiest(view, jobs, counts))
 
     def can_improve(self, view: ClusterView) -> bool:

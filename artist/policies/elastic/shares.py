@@ -72,15 +72,15 @@ class Shares(Rounds):
         counts = dict.fromkeys(jobs, 0)
         heap: list[tuple[float, int]] = []
         for handle, state in jobs.items():
-            if state.job.gpus_min <= room.left(state.job):
+            if state.job.gpus_min <= room.left(state.job.gpu_kinds):
                 counts[handle] = state.job.gpus_min
-                room.promise(state.job, state.job.gpus_min)
+                room.promise(state.job.gpu_kinds, state.job.gpus_min)
                 self._offer(heap, view, state, counts[handle])
         while room.total and heap:
             _, handle = heapq.heappop(heap)
-            if room.left(jobs[handle].job):
+            if room.left(jobs[handle].job.gpu_kinds):
                 counts[handle] += 1
-                room.promise(jobs[handle].job, 1)
+                room.promise(jobs[handle].job.gpu_kinds, 1)
                 self._offer(heap, view, jobs[handle], counts[handle])
         return counts
 

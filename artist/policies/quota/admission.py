@@ -10,8 +10,9 @@ from collections.abc import Collection, Iterator, Sequence
 
 from artist.contract import JobView
 from artist.policies.quota.host_ledger import HostLedger
-from artist.policies.quota.jobs_above import HIDDEN, SEEN, SPARE
-from artist.policies.quota.ledger import Mates
+from artist.policies.quota.jobs_above import HIDDEN, SEEN, SPARE, Alike
+from artist.policies.quota.ledger import LedgerEntry, Mates
+from artist.policies.shared.gpu_counts import GpuCounts
 
 
 class Admission:
@@ -30,16 +31,15 @@ class Admission:
         """A job enters the queue."""
         self.hidden[job.handle] = job
 
-    def admit(self, free: int, reserved_for: Collection[int]) -> list[JobView]:
+    def admit(self, free: GpuCounts, reserved_for: Collection[int]) -> list[JobView]:
         """The jobs that enter the host's queue now, because they may run.
 
-        While GPUs are reserved, only jobs for which they are, and mates of these.
+        While GPUs are reserved, only jobs for which they are, and mates of these that may use them.
         """
         ledger = self._ledger
         if reserved_for:
-            mates = {ledger.waiting[x].mates for x in reserved_for}
             may_start = {x for x in reserved_for if x in self.hidden and x in ledger.within}
-            may_start.update(x for x in self._candidates() if ledger.waiting[x].mates in mates)
+            may_start.update(x for x in self._candidates() if ledger.are_rivals(x, reserved_for))
         else:
             may_start = set(self._fit((HIDDEN, SEEN), (), self.spare(free), free))
             for handle in may_start:
@@ -56,7 +56,7 @@ class Admission:
                     ledger.show(handle, SEEN)
         return entered
 
-    def would_admit(self, free: int, fallen: Collection[int]) -> bool:
+    def would_admit(self, free: GpuCounts, fallen: Collection[int]) -> bool:
         """Whether the host should see a job at once that it has not seen at this question."""
         if len(self.hidden) <= len(fallen):  # fallen ones are hidden
             return False
@@ -70,22 +70,21 @@ class Admission:
         """The jobs that the host sees and that may run, other than in place of mates."""
         ledger = self._ledger
         jobs = [x for x in ledger.within if x in self.seen]
-        for sizes in ledger.above.groups(SPARE).values():
-            for alike in sizes.values():
+        for demands in ledger.above.groups(SPARE).values():
+            for alike in demands.values():
                 jobs += [handle for _, handle in alike.jobs]
         return jobs
 
-    def spare(self, free: int) -> int:
-        """Of the free GPUs, those that the jobs which the host sees could not take."""
-        waiting = self._ledger.waiting
-        return free - sum(
-            waiting[handle].gpus
-            for handle in self.entitled()
-            if handle not in self.declined and waiting[handle].gpus <= free
-        )
+    def spare(self, free: GpuCounts) -> GpuCounts:
+        """The free GPUs; those that the jobs which the host sees could take are promised."""
+        waiting, spare = self._ledger.waiting, free.copy()
+        for handle in self.entitled():
+            if handle not in self.declined:
+                set_aside(waiting[handle], spare, free)
+        return spare
 
     def _fit(
-        self, places: Sequence[int], but: Collection[int], spare: int, free: int
+        self, places: Sequence[int], but: Collection[int], spare: GpuCounts, free: GpuCounts
     ) -> Iterator[int]:
         """Of jobs in some places, those within quota, and those for which there are spare GPUs.
 
@@ -94,36 +93,37 @@ class Admission:
         ledger = self._ledger
         within = [x for x in ledger.within if x in self.hidden and x not in but]
         for handle in sorted(within, key=self.key):
-            gpus = ledger.waiting[handle].gpus
-            spare -= gpus if gpus <= free else 0
+            set_aside(ledger.waiting[handle], spare, free)
             yield handle
         passed: set[Mates] = set()
 
-        def dropped(mates: Mates, gpus: int) -> bool:
-            return mates in passed if self._in_turn else gpus > spare
+        def dropped(alike: Alike) -> bool:
+            if self._in_turn:
+                return alike.mates in passed
+            return alike.gpus > spare.left(alike.accepts)
 
         head = self._head(free) if self._in_turn else None
         for handle in ledger.above.walk(places, dropped):
             if handle in but:
                 continue
             entry = ledger.waiting[handle]
-            if entry.gpus > spare or (head is not None and head < handle):
+            if entry.gpus > spare.left(entry.accepts) or (head is not None and head < handle):
                 passed.add(entry.mates)  # only where mates come in turn
             else:
-                spare -= entry.gpus
+                spare.promise(entry.accepts, entry.gpus)
                 yield handle
 
-    def _head(self, free: int) -> int | None:
+    def _head(self, free: GpuCounts) -> int | None:
         """The first job that may run, but for which too few GPUs are free.
 
         Behind it, a host whose first job blocks would let another one wait, and that one would keep
         jobs within quota waiting later.
         """
         ledger = self._ledger
-        jobs = [x for x, entry in ledger.within.items() if entry.gpus > free]
-        for sizes in ledger.above.groups(SPARE).values():
-            for alike in sizes.values():
-                if alike.gpus > free:
+        jobs = [x for x, entry in ledger.within.items() if entry.gpus > free.left(entry.accepts)]
+        for demands in ledger.above.groups(SPARE).values():
+            for alike in demands.values():
+                if alike.gpus > free.left(alike.accepts):
                     jobs += [handle for _, handle in alike.jobs]
         return min(jobs, default=None)
 
@@ -138,10 +138,10 @@ class Admission:
         for handle in ledger.within:
             if handle in self.hidden and handle not in self.refused:
                 yield handle
-        for mates, sizes in ledger.above.groups(HIDDEN).items():
+        for mates, demands in ledger.above.groups(HIDDEN).items():
             most = max(0, ledger.room(mates[0])) + ledger.gpus_within.get(mates, 0)
-            for gpus, alike in sizes.items():
-                if gpus <= most:
+            for alike in demands.values():
+                if alike.gpus <= most:
                     for _, handle in alike.jobs:
                         if handle not in self.refused:
                             yield handle
@@ -162,3 +162,9 @@ class Admission:
         del self.seen[handle]
         self.declined.discard(handle)
         self.refused.discard(handle)
+
+
+def set_aside(entry: LedgerEntry, spare: GpuCounts, free: GpuCounts) -> None:
+    """Promise a waiting job its GPUs if enough are free, or what other promises left of these."""
+    if entry.gpus <= free.left(entry.accepts):
+        spare.promise(entry.accepts, min(entry.gpus, spare.left(entry.accepts)))

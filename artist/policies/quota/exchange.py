@@ -8,6 +8,7 @@ tenant can tell the difference. What is exchanged:
 - The charge of a mate that the host preempts in the same answer.
 - The charge of a mate that waits, of those the last in the order of credit.
 - Above quota, the spare GPUs that a waiting mate was to get, or those of a mate that is preempted.
+  A waiting mate accepts the same kinds of GPUs then.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Exchange:
         borrowed = max(0, min(need, self._leaving.get((mates, True), 0)))
         others = self._waiting.get((mates, True), [])
         if reserved_for and borrowed < need:
-            others = [x for x in others if x in reserved_for]
+            others = [x for x in others if x in reserved_for and ledger.are_rivals(handle, [x])]
         given = _enough(ledger, others, need - borrowed)
         if given is None or (reserved_for and not given and not borrowed):
             return False
@@ -71,9 +72,11 @@ class Exchange:
 
     def spares(self, handle: int) -> bool:
         """Whether a job starts above quota in place of mates that are above it too."""
-        mates, need = self._ledger.waiting[handle].mates, self._ledger.waiting[handle].gpus
+        waiting = self._ledger.waiting
+        mates, (need, accepts) = waiting[handle].mates, waiting[handle].demand
         borrowed = min(need, self._leaving.get((mates, False), 0))
-        given = _enough(self._ledger, self._waiting.get((mates, False), []), need - borrowed)
+        others = [x for x in self._waiting.get((mates, False), []) if waiting[x].accepts == accepts]
+        given = _enough(self._ledger, others, need - borrowed)
         if given is None:
             return False
         if borrowed:

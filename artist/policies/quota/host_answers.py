@@ -14,7 +14,8 @@ from artist.errors import PolicyError
 
 
 def usable(decisions: Sequence[Any], view: ClusterView) -> bool:
-    """Whether decisions can be read and name jobs that may start, move or lose GPUs, each once.
+    """Whether decisions can be read and name jobs that may start, move or lose GPUs, each once,
+    and GPUs of the cluster.
 
     The engine refuses every answer for which this is False.
     """
@@ -23,11 +24,16 @@ def usable(decisions: Sequence[Any], view: ClusterView) -> bool:
     except PolicyError:
         return False
     decided: set[int] = set()
+    leaves = len(view.free.leaves)
     for decision in decisions:
         if isinstance(decision, (Start, Migrate, Preempt)):  # a union is looked through more slowly
             handle = decision.handle
             jobs = view.waiting if isinstance(decision, Start) else view.running
             if handle in decided or handle not in jobs:
                 return False
+            if not isinstance(decision, Preempt):
+                used = decision.placement.leaves  # ascending
+                if used[0] < 0 or used[-1] >= leaves:
+                    return False
             decided.add(handle)
     return True

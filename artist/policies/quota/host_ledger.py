@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from artist.policies.options import QueueOptions
-from artist.policies.quota.jobs_above import JobsAbove
+from artist.policies.quota.jobs_above import Alike, JobsAbove
 from artist.policies.quota.ledger import LAST_CLASS, Ledger, LedgerEntry, Mates, class_of
+from artist.policies.shared.gpu_counts import overlap
 from artist.units import Tick
 from artist.workload.job import Job
 from artist.workload.tenants import Tenant
@@ -34,11 +35,15 @@ class HostLedger(Ledger):
         """Waiting jobs above it."""
         self.gpus_within: dict[Mates, int] = {}
         """GPUs of jobs within quota, waiting and running."""
+        self.kinds: frozenset[str] = frozenset()
+        """The cluster's kinds of GPUs; none where every job accepts all of them."""
 
     def enter(self, handle: int, job: Job, now: Tick, *, ranked: bool = True) -> LedgerEntry:
         """A job enters the queue and is ranked; or it has the last class until the next pass."""
         stuck = self._in_turn and self.above.has_mates((job.tenant, class_of(job)))
         entry = super().enter(handle, job, now, ranked=ranked and not stuck)
+        accepted = frozenset(job.gpu_kinds)
+        entry.accepts = () if accepted >= self.kinds else tuple(sorted(accepted))
         if entry.within:
             self._put_within(handle, entry)
         else:
@@ -91,10 +96,11 @@ class HostLedger(Ledger):
         self.cover(self.within.values())
         freed, passed = self._freed, set[Mates]()
 
-        def dropped(mates: Mates, gpus: int) -> bool:
-            if mates[0] not in freed or mates in passed:
+        def dropped(alike: Alike) -> bool:
+            tenant = alike.mates[0]
+            if tenant not in freed or alike.mates in passed:
                 return True
-            return not self._in_turn and gpus > self.room(mates[0])
+            return not self._in_turn and alike.gpus > self.room(tenant)
 
         charged = []
         for handle in self.above.walk((0, 1, 2), dropped):
@@ -125,6 +131,12 @@ class HostLedger(Ledger):
     def rank(self, handle: int) -> int:
         """The class of a job."""
         return (self.waiting.get(handle) or self.running[handle]).rank
+
+    def are_rivals(self, handle: int, jobs: Iterable[int]) -> bool:
+        """Whether a waiting job is a mate of one of some waiting jobs and may use its GPUs."""
+        entry = self.waiting[handle]
+        others = (self.waiting[x] for x in jobs)
+        return any(x.mates == entry.mates and overlap(x.accepts, entry.accepts) for x in others)
 
     def room(self, tenant: str | None) -> int:
         """GPUs of a tenant's quota that are charged to nobody; below 0 where it uses more."""

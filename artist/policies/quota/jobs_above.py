@@ -1,8 +1,8 @@
 """Waiting jobs above quota, found without looking at each of them.
 
-They lie in groups by what the host knows of them, by mates and by GPUs; all that decides about a
-job is alike in a group but its place in the order of credit. So a question looks at a group's first
-job only, and at the jobs that it serves.
+They lie in groups by what the host knows of them, by mates, and by GPUs and kinds of these; all
+that decides about a job is alike in a group but its place in the order of credit. So a question
+looks at a group's first job only, and at the jobs that it serves.
 """
 
 from __future__ import annotations
@@ -17,14 +17,18 @@ HIDDEN, SEEN, SPARE = 0, 1, 2
 """What the host knows of a waiting job: nothing; that it waits; that it may take spare GPUs."""
 
 
+Demand = tuple[int, tuple[str, ...]]
+"""GPUs, and the kinds of them that a job accepts."""
+
+
 class Alike:
-    """Jobs of the same mates that want as many GPUs, in the order of credit."""
+    """Jobs of the same mates that want as many GPUs of the same kinds, in the order of credit."""
 
-    __slots__ = ("fresh", "gpus", "jobs", "mates", "words")
+    __slots__ = ("accepts", "fresh", "gpus", "jobs", "mates", "words")
 
-    def __init__(self, mates: Mates, gpus: int) -> None:
+    def __init__(self, mates: Mates, demand: Demand) -> None:
         self.mates = mates
-        self.gpus = gpus
+        self.gpus, self.accepts = demand
         self.jobs: list[tuple[float, int]] = []
         """(Minus credit, handle)."""
         self.words = ""
@@ -38,7 +42,7 @@ class JobsAbove:
     __slots__ = ("_groups", "_keys")
 
     def __init__(self) -> None:
-        self._groups: tuple[dict[Mates, dict[int, Alike]], ...] = ({}, {}, {})
+        self._groups: tuple[dict[Mates, dict[Demand, Alike]], ...] = ({}, {}, {})
         self._keys: dict[int, tuple[float, int]] = {}
 
     def __contains__(self, handle: int) -> bool:
@@ -54,21 +58,21 @@ class JobsAbove:
     def remove(self, handle: int, entry: LedgerEntry) -> None:
         """A job does not wait above quota any more, or the host will know another thing of it."""
         groups = self._groups[entry.place]
-        sizes = groups[entry.mates]
-        alike = sizes[entry.gpus]
+        demands = groups[entry.mates]
+        alike = demands[entry.demand]
         del alike.jobs[bisect_left(alike.jobs, self._keys.pop(handle))]
         alike.fresh.discard(handle)
         if not alike.jobs:
-            del sizes[entry.gpus]
-            if not sizes:
+            del demands[entry.demand]
+            if not demands:
                 del groups[entry.mates]
 
     def sort(self, entries: Iterable[tuple[float, int, LedgerEntry]]) -> None:
         """A pass gave all waiting jobs their credit and class. They come in the order of credit."""
         before, self._keys = self._keys, {}
         for groups in self._groups:
-            for sizes in groups.values():
-                for alike in sizes.values():
+            for demands in groups.values():
+                for alike in demands.values():
                     alike.jobs.clear()
         for minus_credit, handle, entry in entries:
             if not entry.within:
@@ -78,34 +82,34 @@ class JobsAbove:
                 if handle not in before:
                     alike.fresh.add(handle)
             elif handle in before:
-                self._groups[entry.place][entry.mates][entry.gpus].fresh.discard(handle)
+                self._groups[entry.place][entry.mates][entry.demand].fresh.discard(handle)
         for groups in self._groups:
             for mates in list(groups):
-                sizes = groups[mates]
-                for gpus in [x for x in sizes if not sizes[x].jobs]:
-                    del sizes[gpus]
-                if not sizes:
+                demands = groups[mates]
+                for demand in [x for x in demands if not demands[x].jobs]:
+                    del demands[demand]
+                if not demands:
                     del groups[mates]
 
-    def groups(self, place: int) -> dict[Mates, dict[int, Alike]]:
-        """By mates and GPUs, the jobs of which the host knows so much."""
+    def groups(self, place: int) -> dict[Mates, dict[Demand, Alike]]:
+        """By mates and demand, the jobs of which the host knows so much."""
         return self._groups[place]
 
     def has_mates(self, mates: Mates) -> bool:
         """Whether such a job waits above quota."""
         return any(mates in groups for groups in self._groups)
 
-    def walk(self, places: Iterable[int], dropped: Callable[[Mates, int], bool]) -> Iterator[int]:
-        """Jobs in the order of credit, but for groups of mates and GPUs that are dropped.
+    def walk(self, places: Iterable[int], dropped: Callable[[Alike], bool]) -> Iterator[int]:
+        """Jobs in the order of credit, but for groups that are dropped.
 
         A group that is dropped once stays so. No job may come or go before the walk is over.
         """
         alike = [
             x
             for place in places
-            for sizes in self._groups[place].values()
-            for x in sizes.values()
-            if not dropped(x.mates, x.gpus)
+            for demands in self._groups[place].values()
+            for x in demands.values()
+            if not dropped(x)
         ]
         # One entry per group: its first job that was not visited yet.
         heads = [(*x.jobs[0], number, 0) for number, x in enumerate(alike)]
@@ -113,7 +117,7 @@ class JobsAbove:
         while heads:
             _, handle, number, index = heads[0]
             group = alike[number]
-            if dropped(group.mates, group.gpus):
+            if dropped(group):
                 heapq.heappop(heads)
                 continue
             if index + 1 < len(group.jobs):
@@ -123,8 +127,8 @@ class JobsAbove:
             yield handle
 
     def _alike(self, entry: LedgerEntry) -> Alike:
-        sizes = self._groups[entry.place].setdefault(entry.mates, {})
-        alike = sizes.get(entry.gpus)
+        demands = self._groups[entry.place].setdefault(entry.mates, {})
+        alike = demands.get(entry.demand)
         if alike is None:
-            alike = sizes[entry.gpus] = Alike(entry.mates, entry.gpus)
+            alike = demands[entry.demand] = Alike(entry.mates, entry.demand)
         return alike

@@ -133,6 +133,11 @@ class LedgerEntry:
         return self.tenant, self.priority
 
     @property
+    def demand(self) -> tuple[int, tuple[str, ...]]:
+        """GPUs, and the kinds of them that it accepts."""
+        return self.gpus, self.accepts
+
+    @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of GPUs on which it may start at its class; none: all."""
         return (self.kind,) if self.kind and self.within else self.accepts

@@ -8,24 +8,34 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 
+from artist.cluster.placement import Placement, machine_counts
+from artist.cluster.tree import ClusterTree
 from artist.contract import ClusterView, Decision, Hold, Migrate, Preempt, Start
 from artist.contract.gates import counts_of, gpus_left, without
 from artist.policies.quota.host_ledger import HostLedger
-from artist.policies.quota.ledger import fewest
+from artist.policies.quota.ledger import LedgerEntry, fewest
+from artist.policies.shared.gpu_counts import GpuCounts, overlap
 from artist.units import Tick
 
 CLASSES = "for a job of an earlier class"
 
 
-def free_after(view: ClusterView, decisions: Sequence[Decision]) -> int:
+def free_after(view: ClusterView, decisions: Sequence[Decision]) -> GpuCounts:
     """Free GPUs once decisions are applied."""
-    free = view.free.total
+    left = [view.running[x.handle] for x in decisions if isinstance(x, Preempt | Migrate)]
+    free = GpuCounts(view.free, left)
     for decision in decisions:
-        if isinstance(decision, Preempt | Migrate):
-            free += view.running[decision.handle].gpus
         if isinstance(decision, Start | Migrate):
-            free -= decision.placement.gpus
+            free.claim(decision.placement)
     return free
+
+
+def gpus_for(accepts: Sequence[str], placement: Placement, tree: ClusterTree) -> int:
+    """Of the GPUs of a placement, those that a job accepts; by the kinds, none: all."""
+    if not accepts:
+        return placement.gpus
+    counts = machine_counts(tree, placement).items()
+    return sum(gpus for machine, gpus in counts if tree.kinds[machine] in accepts)
 
 
 def in_order_of_class(
@@ -81,15 +91,15 @@ def later(
     ledger: HostLedger,
     view: ClusterView,
     decisions: Sequence[Decision],
-    rank: int,
+    waiting: LedgerEntry,
     instant: Tick,
 ) -> list[tuple[int, int]]:
-    """(Handle, GPUs) of running jobs of later classes, in the order in which they would lose their
-    GPUs: the last class first, in it the job that has run longest.
+    """(Handle, GPUs that a waiting job accepts) of running jobs of later classes that have any.
 
-    Not those that a decision names, or that got their GPUs in this instant.
+    In the order in which they would lose their GPUs: the last class first, in it the job that has
+    run longest. Not those that a decision names, or that got their GPUs in this instant.
     """
-    running = ledger.running
+    running, rank = ledger.running, waiting.rank
     decided = {x.handle for x in decisions if isinstance(x, Preempt | Migrate | Hold)}
     order = [
         (-entry.rank, view.running[x].started, x)
@@ -99,7 +109,14 @@ def later(
         and view.frees(view.running[x])
         and not instant <= view.running[x].started < view.now
     ]
-    return [(x, running[x].gpus) for _, _, x in sorted(order)]
+    found = []
+    for _, _, handle in sorted(order):
+        held = view.running[handle].placement
+        assert held is not None  # running jobs have GPUs
+        gpus = gpus_for(waiting.accepts, held, view.cluster)
+        if gpus:
+            found.append((handle, gpus))
+    return found
 
 
 class Preemption:
@@ -127,47 +144,66 @@ class Preemption:
         """Jobs whose starts are cancelled."""
         self.reserved_for: set[int] = set()
         """Jobs for which others give GPUs up."""
-        self._starts = [x.handle for x in decisions if isinstance(x, Start)]
-        self._starts.sort(key=key, reverse=True)
-        self._gained = 0
-        self._wanted = 0
+        starts = {x.handle: x.placement for x in decisions if isinstance(x, Start)}
+        # The last ones first.
+        self._starts = {x: starts[x] for x in sorted(starts, key=key, reverse=True)}
+        # Jobs that are to get GPUs that are free then.
+        self._promised: list[LedgerEntry] = []
 
     def serve(self, wasted_on: Collection[int], reserved_before: Collection[int]) -> None:
-        """Look for GPUs for every job within quota, but those for which it was in vain before."""
+        """Look for GPUs for every job within quota, but those for which it was in vain before.
+
+        Where others give GPUs up, the host decides which of these a job gets. So a job that accepts
+        some of them, but other kinds too or fewer, is served at the next question.
+        """
         waiting = self._ledger.within
         wanting = [x for x in waiting if x not in wasted_on and x not in self._starts]
-        free = free_after(self._view, self.decisions) if wanting else 0
+        if not wanting:
+            return
+        room = self._room(self.decisions)
+        reserved: set[tuple[str, ...]] = set()  # by the kinds that a job accepts
         for handle in sorted(wanting, key=self._key):
-            gpus = waiting[handle].gpus
-            if gpus > free + self._gained - self._wanted:
-                if not self._free(handle, free, reserved_before):
+            entry = waiting[handle]
+            if any(x != entry.accepts and overlap(x, entry.accepts) for x in reserved):
+                continue
+            lacking = entry.gpus - room.left(entry.accepts)
+            if lacking > 0:
+                if not self._free(handle, lacking, reserved_before):
                     continue
-                free = free_after(self._view, self.decisions)
-            self._wanted += gpus
+                reserved.add(entry.accepts)
+                room = self._room(self.decisions)
+            room.promise(entry.accepts, entry.gpus)
+            self._promised.append(entry)
 
-    def _free(self, handle: int, free: int, reserved_before: Collection[int]) -> bool:
+    def _room(self, decisions: Sequence[Decision]) -> GpuCounts:
+        """The GPUs that are free after decisions and preemptions, and promised to nobody."""
+        room = free_after(self._view, [*decisions, *self.preemptions])
+        for entry in self._promised:
+            room.promise(entry.accepts, entry.gpus)
+        return room
+
+    def _free(self, handle: int, lacking: int, reserved_before: Collection[int]) -> bool:
         """Cancel starts, and preempt jobs, until a job has enough GPUs; False if that is vain."""
         ledger, view = self._ledger, self._view
         entry = ledger.waiting[handle]
-        need = entry.gpus + self._wanted - self._gained
-        refused = self._behind(handle, need - free, reserved_before)
+        refused = self._behind(handle, lacking, reserved_before)
         standing = self.decisions
         if refused:
             standing, _ = without(standing, refused, view, CLASSES)
-            free = free_after(view, standing)
+            lacking = entry.gpus - self._room(standing).left(entry.accepts)
         victims: Sequence[int] | None = ()
-        if need > free:
-            chosen = later(ledger, view, [*standing, *self.preemptions], entry.rank, self._instant)
-            victims = fewest(chosen, need - free)
+        if lacking > 0:
+            chosen = later(ledger, view, [*standing, *self.preemptions], entry, self._instant)
+            victims = fewest(chosen, lacking)
         if victims is None:
             return False
         self.reserved_for.add(handle)
         self.decisions = standing
         self.cancelled.update(refused)
-        self._starts = [x for x in self._starts if x not in refused]
-        for victim in victims:
-            self.preemptions.append(Preempt(victim, f"for a job of class {entry.rank}"))
-            self._gained += ledger.running[victim].gpus
+        for other in refused:
+            del self._starts[other]
+        words = f"for a job of class {entry.rank}"
+        self.preemptions += [Preempt(victim, words) for victim in victims]
         return True
 
     def _behind(self, handle: int, lacking: int, reserved_before: Collection[int]) -> list[int]:
@@ -178,13 +214,15 @@ class Preemption:
         which the host chooses.
         """
         waiting, refused = self._ledger.waiting, list[int]()
-        for other in self._starts:
+        entry = waiting[handle]
+        for other, placement in self._starts.items():
             if lacking <= 0:
                 break
-            behind = waiting[other].rank > waiting[handle].rank
-            if handle in reserved_before and waiting[other].mates != waiting[handle].mates:
+            behind = waiting[other].rank > entry.rank
+            if handle in reserved_before and waiting[other].mates != entry.mates:
                 behind = self._key(other) > self._key(handle)
-            if behind:
+            gpus = gpus_for(entry.accepts, placement, self._view.cluster) if behind else 0
+            if gpus:
                 refused.append(other)
-                lacking -= waiting[other].gpus
+                lacking -= gpus
         return refused

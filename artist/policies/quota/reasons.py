@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from artist.contract import ClusterView, Decision, Hold, JobView, Migrate, Preempt, Wait, WaitCause
-from artist.policies.quota.admission import Admission
+from artist.policies.quota.admission import Admission, set_aside
 from artist.policies.quota.host_ledger import HostLedger
 from artist.policies.quota.jobs_above import HIDDEN, Alike
 from artist.policies.quota.ledger import LAST_CLASS
+from artist.policies.quota.preemption import gpus_for
+from artist.policies.shared.gpu_counts import GpuCounts
 
 _BEHIND = "jobs before it waited for more GPUs, and the policy lets none pass"
 _ABOVE = "it was above its tenant's quota, so it could take no GPUs from jobs of later classes"
@@ -37,20 +39,25 @@ class WaitReasons:
                 waits.append(Wait(handle, ""))
         return waits
 
-    def found(self, view: ClusterView, decisions: Sequence[Decision], free: int) -> list[Decision]:
+    def found(
+        self, view: ClusterView, decisions: Sequence[Decision], free: GpuCounts
+    ) -> list[Decision]:
         """What is to be said of hidden jobs while so many GPUs are free after the answer."""
         hidden = self._ledger.above.groups(HIDDEN)
         if not hidden:
             return []
         waiting = self._ledger.waiting
-        later = _gpus_of_later(self._ledger, view, decisions)
-        free -= sum(waiting[x].gpus for x in self._admission.declined if waiting[x].gpus <= free)
+        left = free.copy()
+        for declined in sorted(self._admission.declined):
+            set_aside(waiting[declined], left, free)
+        later = _GpusOfLater(self._ledger, view, decisions)
         said: list[tuple[int, str]] = []
-        for mates, sizes in hidden.items():
-            within_reach = free + later[mates[1]]
-            for gpus, alike in sizes.items():
+        for mates, demands in hidden.items():
+            for (gpus, accepts), alike in demands.items():
+                there = left.left(accepts)
+                within_reach = there + later.of(mates[1], accepts)
                 if self._in_turn:
-                    words = _BEHIND if gpus <= free else _ABOVE if gpus <= within_reach else ""
+                    words = _BEHIND if gpus <= there else _ABOVE if gpus <= within_reach else ""
                     said += [(x, words) for x in self._changed(alike, words)]
                 elif alike.fresh and gpus <= within_reach:
                     said += [(x, _ABOVE) for x in alike.fresh if x not in self._told]
@@ -71,14 +78,27 @@ class WaitReasons:
         return changed
 
 
-def _gpus_of_later(
-    ledger: HostLedger, view: ClusterView, decisions: Sequence[Decision]
-) -> list[int]:
-    """By class: GPUs of the running jobs of later classes that may lose them."""
-    decided = {x.handle for x in decisions if isinstance(x, Preempt | Migrate | Hold)}
-    held = [0] * (LAST_CLASS + 1)
-    for handle, job in view.running.items():
-        entry = ledger.running.get(handle)
-        if entry is not None and handle not in decided and view.frees(job):
-            held[entry.rank] += job.gpus
-    return [sum(held[rank + 1 :]) for rank in range(LAST_CLASS + 1)]
+class _GpusOfLater:
+    """GPUs of the running jobs of later classes that may lose them."""
+
+    def __init__(
+        self, ledger: HostLedger, view: ClusterView, decisions: Sequence[Decision]
+    ) -> None:
+        decided = {x.handle for x in decisions if isinstance(x, Preempt | Migrate | Hold)}
+        self._jobs = [
+            (ledger.running[handle].rank, job)
+            for handle, job in view.running.items()
+            if handle in ledger.running and handle not in decided and view.frees(job)
+        ]
+        self._tree = view.cluster
+        self._later: dict[tuple[str, ...], list[int]] = {}
+
+    def of(self, rank: int, accepts: tuple[str, ...]) -> int:
+        """Those of kinds that a job of a class accepts."""
+        if accepts not in self._later:
+            held = [0] * (LAST_CLASS + 1)
+            for other, job in self._jobs:
+                assert job.placement is not None  # it runs
+                held[other] += gpus_for(accepts, job.placement, self._tree) if accepts else job.gpus
+            self._later[accepts] = [sum(held[x + 1 :]) for x in range(LAST_CLASS + 1)]
+        return self._later[accepts][rank]

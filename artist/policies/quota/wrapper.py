@@ -66,6 +66,7 @@ from artist.policies.quota.preemption import (
 )
 from artist.policies.quota.reasons import WaitReasons
 from artist.policies.shared.clock import PeriodClock
+from artist.policies.shared.gpu_counts import GpuCounts
 from artist.rng import FIRST_DRAWS, Draws
 from artist.units import Tick, ticks
 from artist.workload.tenants import NO_TENANTS, Tenant
@@ -85,8 +86,9 @@ class QuotaWrapper(WrapperPolicy):
         tenants: Mapping[str, Tenant] | None = None,
     ) -> None:
         super().__init__(host)
-        # A quota by kind would not be kept, and jobs would lose GPUs of any kind for others.
-        self.reads_gpu_kinds = self.obeys_gpu_kinds = False
+        # A quota by kind would not be kept.
+        self.obeys_gpu_kinds = self.obeys_gpu_kinds or self.reads_gpu_kinds
+        self.reads_gpu_kinds = False
         if self.has_quotas:
             raise ConfigError(
                 f"quota: {policy_name(host)} has quotas and priorities already; leave the outer "
@@ -123,7 +125,7 @@ class QuotaWrapper(WrapperPolicy):
         self._observe(view)
         self._rank_anew(view.now)
         self._begin_instant(view.now)
-        entered = self._admission.admit(view.free.total, self._reserved_for)
+        entered = self._admission.admit(GpuCounts(view.free), self._reserved_for)
         answer = list(self.host.decide(self._shown(view, entered)))
         if answer and not usable(answer, view):
             return answer  # the engine says what is wrong
@@ -161,6 +163,8 @@ class QuotaWrapper(WrapperPolicy):
 
     def _observe(self, view: ClusterView) -> None:
         """Enter in the ledger which jobs finished, arrived or lost their GPUs."""
+        if view.free.hosts is not None:
+            self._ledger.kinds = frozenset(view.cluster.kinds)
         for handle in view.finished:
             self._ledger.stop(handle, view.now)
         for job in view.entered:
@@ -244,17 +248,22 @@ class QuotaWrapper(WrapperPolicy):
         ]
         if not mates:
             return []
-        free = free_after(view, answer) + sum(x.gpus for x in starts.values() if not x.within)
-        gains: dict[int, int] = {}  # by class: what jobs of later classes could give up
-        for rank in {waiting[x].rank for x in mates}:
-            victims = later(self._ledger, view, answer, rank, self._instant)
-            gains[rank] = sum(gpus for _, gpus in victims)
+        above = {x for x, entry in starts.items() if not entry.within}
+        standing = [x for x in answer if not (isinstance(x, Start) and x.handle in above)]
+        free = free_after(view, standing)
+        # By class and accepted kinds: what jobs of later classes could give up.
+        gains: dict[tuple[int, tuple[str, ...]], int] = {}
 
         def may_preempt(handle: int) -> bool:
             entry = waiting[handle]
-            if not entry.within or handle in self._wasted_on or entry.gpus <= free:
+            lacking = entry.gpus - free.left(entry.accepts)
+            if not entry.within or handle in self._wasted_on or lacking <= 0:
                 return False
-            return entry.gpus - free <= gains[entry.rank]
+            key = entry.rank, entry.accepts
+            if key not in gains:
+                victims = later(self._ledger, view, answer, entry, self._instant)
+                gains[key] = sum(gpus for _, gpus in victims)
+            return lacking <= gains[key]
 
         return sorted((x for x in mates if not may_preempt(x)), key=self._admission.key)
 
@@ -292,7 +301,11 @@ class QuotaWrapper(WrapperPolicy):
         free = free_after(view, decisions)
         started = {x.handle for x in decisions if isinstance(x, Start)}.union(fallen)
         waiting, entitled = self._ledger.waiting, self._admission.entitled()
-        declined = {x for x in entitled if x not in started and waiting[x].gpus <= free}
+        declined = {
+            x
+            for x in entitled
+            if x not in started and waiting[x].gpus <= free.left(waiting[x].accepts)
+        }
         self._admission.declined |= declined
         self._wasted_on |= declined & reserved_for
 
@@ -305,10 +318,9 @@ class QuotaWrapper(WrapperPolicy):
         found = Preemption(self._ledger, view, decisions, self._instant, self._admission.key)
         found.serve(self._wasted_on, reserved_for)
         self._reserved_for |= found.reserved_for
-        waiting, refused = self._ledger.waiting, self._admission.refused
-        served = {waiting[x].mates for x in self._reserved_for - reserved_for}
+        served, refused = self._reserved_for - reserved_for, self._admission.refused
         if served:
-            refused -= {x for x in refused if waiting[x].mates in served}
+            refused -= {x for x in refused if self._ledger.are_rivals(x, served)}
         return found
 
     def _apply(
@@ -329,7 +341,7 @@ class QuotaWrapper(WrapperPolicy):
         decisions: Sequence[Decision],
         *,
         again: bool,
-        free: int,
+        free: GpuCounts,
         fallen: Collection[int],
     ) -> list[Decision]:
         """When the policy is to be asked again: in a nanosecond if jobs lose GPUs or the host is to

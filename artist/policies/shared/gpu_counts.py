@@ -9,56 +9,73 @@ marriage theorem). A gang may lie on several kinds that it accepts.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from artist.cluster.free_gpus import FreeGpus
-from artist.cluster.placement import machine_counts
+from artist.cluster.placement import Placement, machine_counts
 from artist.contract import JobView
-from artist.workload.job import Job
 
 
 class GpuCounts:
     """The free GPUs and those of some running jobs, less what was promised of them."""
 
-    def __init__(self, free: FreeGpus, jobs: Iterable[JobView]) -> None:
+    def __init__(self, free: FreeGpus, jobs: Iterable[JobView] = ()) -> None:
         running = [job for job in jobs if job.placement is not None]
         self.total = free.total + sum(job.gpus for job in running)
         """GPUs that are promised to nobody."""
-        self._there: Counter[str] = Counter()
-        self._promised: Counter[frozenset[str]] = Counter()
-        if free.hosts is not None:  # else every job accepts all kinds
+        self._tree = free.tree
+        # Empty where every job accepts all kinds.
+        self._there: dict[str, int] = {}
+        self._promised: dict[frozenset[str], int] = {}
+        if free.hosts is not None:
             kinds, counts = free.tree.kinds, Counter[int]()
             for job in running:
                 assert job.placement is not None  # it runs
                 counts.update(machine_counts(free.tree, job.placement))
             for machine, count in enumerate(free.counts(free.tree.machine).tolist()):
-                self._there[kinds[machine]] += count + counts[machine]
+                kind = kinds[machine]
+                self._there[kind] = self._there.get(kind, 0) + count + counts[machine]
 
     def copy(self) -> GpuCounts:
         """An independent copy."""
         twin = GpuCounts.__new__(GpuCounts)
-        twin.total, twin._there, twin._promised = self.total, self._there, self._promised.copy()
+        twin._tree, twin.total = self._tree, self.total
+        twin._there, twin._promised = {**self._there}, {**self._promised}
         return twin
 
-    def left(self, job: Job) -> int:
-        """The most GPUs that can be promised to a job."""
+    def left(self, accepted: Sequence[str]) -> int:
+        """The most GPUs that can be promised to a job that accepts these kinds; none named: all."""
         if not self._there:
             return self.total
-        unions = {self._accepted(job)}
+        unions = {self._accepted(accepted)}
         for kinds in self._promised:
             unions |= {kinds | union for union in unions}
         return min(map(self._beyond, unions))
 
-    def promise(self, job: Job, gpus: int) -> None:
-        """A job is to have so many more GPUs; fewer if below 0."""
+    def promise(self, accepted: Sequence[str], gpus: int) -> None:
+        """A job that accepts these kinds is to have so many more GPUs; fewer if below 0."""
         self.total -= gpus
         if self._there:
-            self._promised[self._accepted(job)] += gpus
+            kinds = self._accepted(accepted)
+            self._promised[kinds] = self._promised.get(kinds, 0) + gpus
 
-    def _accepted(self, job: Job) -> frozenset[str]:
-        return frozenset(job.gpu_kinds or self._there)
+    def claim(self, placement: Placement) -> None:
+        """These GPUs are not there any more."""
+        self.total -= placement.gpus
+        if self._there:
+            kinds = self._tree.kinds
+            for machine, count in machine_counts(self._tree, placement).items():
+                self._there[kinds[machine]] -= count
+
+    def _accepted(self, kinds: Sequence[str]) -> frozenset[str]:
+        return frozenset(kinds or self._there)
 
     def _beyond(self, kinds: frozenset[str]) -> int:
         """GPUs of these kinds beyond those of jobs that accept no other."""
         inside = sum(gpus for accepted, gpus in self._promised.items() if accepted <= kinds)
         return sum(self._there[kind] for kind in kinds) - inside
+
+
+def overlap(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether some GPU may serve either of two jobs, by the kinds that they accept; none: all."""
+    return not (one and other) or not set(one).isdisjoint(other)

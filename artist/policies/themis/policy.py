@@ -151,7 +151,7 @@ class Themis(BasePolicy):
         """
         room = GpuCounts(view.free, offered)
         jobs = [job for job in (*view.waiting.values(), *offered) if job.handle not in but]
-        if not any(_wants(job) and job.job.gpus_min <= room.left(job.job) for job in jobs):
+        if not any(_wants(x) and x.job.gpus_min <= room.left(x.job.gpu_kinds) for x in jobs):
             return {}
         losing = {job.handle: self._fairness.rho_without(job, view) for job in jobs}
         ranked = sorted(jobs, key=lambda job: (*losing[job.handle], -job.handle), reverse=True)
@@ -162,9 +162,9 @@ class Themis(BasePolicy):
             others = [others[index] for index in self._rng.permutation(len(others)).tolist()]
         for job in (*others, *ranked[:bidders]):
             had = counts.get(job.handle, 0)
-            has = min(job.job.gpus_max, had + room.left(job.job)) if room.total else had
+            has = min(job.job.gpus_max, had + room.left(job.job.gpu_kinds)) if room.total else had
             if has >= job.job.gpus_min and has > had:
-                room.promise(job.job, has - had)
+                room.promise(job.job.gpu_kinds, has - had)
                 counts[job.handle] = has
         return counts
 
@@ -175,17 +175,17 @@ class Themis(BasePolicy):
 
         It is held without a winner, if those before it have won what it accepts.
         """
-        bids = {x.handle: self._fairness.bid(x, view, room.left(x.job)) for x in bidders}
+        bids = {x.handle: self._fairness.bid(x, view, room.left(x.job.gpu_kinds)) for x in bidders}
         while True:
             counts = auction([bid for bid in bids.values() if bid.options], room.total)
             left = room.copy()
             for job in bidders:
                 won = counts.get(job.handle)
-                if won and won > left.left(job.job):
+                if won and won > left.left(job.job.gpu_kinds):
                     del bids[job.handle]
                     break
                 if won:
-                    left.promise(job.job, won)
+                    left.promise(job.job.gpu_kinds, won)
             else:
                 return counts, left
 

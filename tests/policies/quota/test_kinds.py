@@ -1,0 +1,248 @@
+"""Does `quota(HOST)` count only GPUs of the kinds that a job accepts?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import pytest
+from engine.gpu_sharing import scenario_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import LACKING, SHARING, job, make_policy
+
+from artist.api import simulate
+from artist.cluster.kinds import accepts, kinds_of
+from artist.cluster.tree import ClusterTree, gpus_by_kind, nested
+from artist.contract import ClusterView, Policy, Preempt
+from artist.engine.rows import Rows
+from artist.engine.simulator import Simulator
+from artist.errors import ArtistError
+from artist.policies.quota.ledger import LAST_CLASS
+from artist.policies.quota.preemption import gpus_for
+from artist.policies.quota.wrapper import QuotaWrapper
+from artist.policies.shared.gpu_counts import overlap
+from artist.policies.table import POLICIES
+from artist.rng import FIRST_DRAWS
+from artist.run import open_policy
+from artist.testing import LevelRates
+from artist.units import seconds
+from artist.workload.job import Job
+from artist.workload.tenants import Tenant
+
+OLD, NEW = ("old",), ("new",)
+LEVELS = ("machine", "rack", "network")
+TENANTS = {"ads": Tenant(quota=5), "web": Tenant(quota=4, weight=2.0), "lab": Tenant(quota=0)}
+
+
+def obeys(name: str) -> bool:
+    if name in (*LACKING, *SHARING):
+        return False
+    one = make_policy(name)
+    known = getattr(one, "obeys_gpu_kinds", False) or getattr(one, "reads_gpu_kinds", False)
+    return known and not getattr(one, "has_quotas", False)
+
+
+HOSTS = [x.id for x in POLICIES if not x.wraps and obeys(x.id)]
+SERVES_ALL = ["fifo-backfill", "sjf", "srtf", "srsf", "las"]
+"""These give waiting jobs GPUs whenever enough are free of the kinds that they accept."""
+
+
+def two_kinds() -> ClusterTree:
+    """Four old GPUs, and four new ones."""
+    return replace(nested(LEVELS, [[4], [4]]), kinds=("old", "new"))
+
+
+def ran(tree: ClusterTree, jobs: Sequence[Job], policy: Policy) -> Rows:
+    return engine_of(tree, jobs, policy).run(policy)
+
+
+def engine_of(tree: ClusterTree, jobs: Sequence[Job], policy: Policy) -> Simulator:
+    """`check` finds GPUs of wrong kinds, and GPUs that two jobs have."""
+    return Simulator(tree, jobs, LevelRates(tree), lease=policy.lease, check=True)
+
+
+def quota(host: str, tenants: Mapping[str, Tenant] = TENANTS, **options: Any) -> QuotaWrapper:
+    opened = open_policy(f"quota({host})", options, FIRST_DRAWS, tenants)
+    assert isinstance(opened, QuotaWrapper)
+    return opened
+
+
+def stays(rows: Rows) -> dict[str, list[tuple[float, float]]]:
+    """Begin and end of each stay of each job, in whole seconds."""
+    names = {row.handle: row.job.id for row in rows.jobs}
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in names.values()}
+    for row in sorted(rows.placements, key=lambda x: x.start):
+        found[names[row.handle]].append((round(seconds(row.start)), round(seconds(row.end))))
+    return found
+
+
+def test_a_trace_worked_out_by_hand() -> None:
+    """Four old and four new GPUs; ads and web have a quota of 4 each, lab has none.
+
+    0    a takes the new GPUs within quota, b the old ones above it.
+    10   c is within quota, and lacks 2 new GPUs: a has the same class, and b has no new ones.
+    20   d is within quota, and lacks 2 old GPUs: b loses its 4.
+    30   f takes 1 of the 2 old GPUs that are free; b, of 4, can use none, nor can c.
+    40   g would take 2 new ones, or 2 old ones. Only 1 is free, and lab may displace nobody.
+    70   d ends. Of 3 free old GPUs b can use none, and g takes 2.
+    100  a ends. ads' quota is free, and b is within it. c takes 2 new ones.
+         b lacks 4 old ones: g and f, above quota, lose 3, and g takes the other new ones. It does
+         its 30th iteration again: it began a nanosecond late, after b had lost its GPUs to d.
+    180  b ends, and f goes on.
+    """
+    tenants = {"ads": Tenant(quota=4), "web": Tenant(quota=4), "lab": Tenant(quota=0)}
+    made = [
+        job("a", 4, 100, tenant="ads", gpu_kinds=NEW),
+        job("b", 4, 100, tenant="ads", gpu_kinds=OLD),
+        job("c", 2, 50, arrival_s=10.0, tenant="web", gpu_kinds=NEW),
+        job("d", 2, 50, arrival_s=20.0, tenant="web", gpu_kinds=OLD),
+        job("f", 1, 100, arrival_s=30.0, tenant="lab", gpu_kinds=OLD),
+        job("g", 2, 90, arrival_s=40.0, tenant="lab"),
+    ]
+    rows = ran(two_kinds(), made, quota("fifo-backfill", tenants))
+    assert stays(rows) == {
+        "a": [(0, 100)],
+        "b": [(0, 20), (100, 180)],
+        "c": [(100, 150)],
+        "d": [(20, 70)],
+        "f": [(30, 100), (180, 210)],
+        "g": [(70, 100), (100, 161)],
+    }
+
+
+@st.composite
+def crowds(draw: st.DrawFn, *, on_one: bool = False) -> tuple[ClusterTree, list[Job]]:
+    """Jobs of tenants and priorities that each fit what they accept of up to three kinds.
+
+    `on_one`: also if all of a job's GPUs are of one kind.
+    """
+    kinds = draw(st.lists(st.sampled_from("abc"), min_size=4, max_size=4))
+    sizes = [[draw(st.integers(1, 4)) for _ in range(2)] for _ in range(2)]
+    tree = replace(nested(LEVELS, sizes), kinds=tuple(kinds))
+    there = gpus_by_kind(tree)
+    sets = [(), *((x,) for x in there), *combinations(there, 2)]
+    names = [*TENANTS, None]
+    jobs = []
+    for number in range(draw(st.integers(1, 14))):
+        accepted = draw(st.sampled_from(sets))
+        most = (max if on_one else sum)(there[kind] for kind in accepted or there)
+        made = job(
+            str(number),
+            draw(st.integers(1, min(most, 6))),
+            draw(st.integers(1, 200)),
+            arrival_s=float(draw(st.integers(0, 150))),
+            tenant=draw(st.sampled_from(names)),
+            priority=draw(st.sampled_from([None, 1, 5])),
+            gpu_kinds=accepted,
+        )
+        jobs.append(made)
+    return tree, sorted(jobs, key=lambda x: x.arrival_s)
+
+
+def options_of(host: str) -> Mapping[str, Any]:
+    if host in ("dally", "tiresias", "las"):
+        return {"lease_s": 60.0}
+    return {"quantum_s": 30.0} if host == "gandiva" else {}
+
+
+@pytest.mark.parametrize("host", HOSTS)
+@given(st.data())
+@settings(max_examples=5, deadline=None)
+def test_no_job_is_ever_on_a_kind_that_it_does_not_accept_and_all_finish(
+    host: str, data: st.DataObject
+) -> None:
+    tree, jobs = data.draw(crowds(on_one=host.startswith(("gavel", "sia"))))
+    rows = ran(tree, jobs, quota(host, **options_of(host)))
+    assert len(rows.jobs) == len(jobs)
+    by_handle = {row.handle: row.job for row in rows.jobs}
+    assert all(accepts(tree, by_handle[row.handle], row.placement) for row in rows.placements)
+
+
+class Watch:
+    """Looks at every answer, and at how things stand when an instant is over."""
+
+    def __init__(self, policy: QuotaWrapper) -> None:
+        self.policy = policy
+        self.ledger = policy._ledger
+        self.preempted = self.waits = 0
+
+    def before(self, view: ClusterView, last: int) -> None:
+        """A question that comes a nanosecond after the last one goes on with its instant."""
+        if view.now <= last + 1:
+            return
+        held = [x for x in view.running if self.ledger.running[x].rank == LAST_CLASS]
+        for handle, state in view.waiting.items():
+            if handle not in self.ledger.waiting:
+                continue  # it arrives
+            entry = self.ledger.waiting[handle]
+            free = view.free.fed(state.job).total
+            if view.finished or view.entered:
+                continue  # what is free now was not free before
+            self.waits += 1
+            assert free < entry.gpus
+            if entry.within:
+                above = sum(
+                    gpus_for(entry.accepts, view.running[x].placement, view.cluster) for x in held
+                )
+                assert free + above < entry.gpus
+
+    def after(self, view: ClusterView, answer: Sequence[Any]) -> None:
+        """A waiting job of an earlier class accepts GPUs of each job that the quota preempts.
+
+        And the host gives it as many.
+        """
+        assert not self.policy._wasted_on
+        for one in answer:
+            if not (isinstance(one, Preempt) and one.reason.startswith("for a job of class")):
+                continue
+            self.preempted += 1
+            victim = view.running[one.handle]
+            served = [self.ledger.waiting[x] for x in self.policy._reserved_for]
+            assert any(
+                x.rank < self.ledger.running[one.handle].rank
+                and overlap(x.accepts, kinds_of(view.cluster, victim.placement))
+                for x in served
+            )
+
+
+@pytest.mark.parametrize("host", SERVES_ALL)
+@given(st.data())
+@settings(max_examples=20, deadline=None)
+def test_work_is_conserved_and_no_preemption_is_useless(host: str, data: st.DataObject) -> None:
+    tree, jobs = data.draw(crowds())
+    policy = quota(host, placement="any", **options_of(host))
+    engine, watch, last = engine_of(tree, jobs, policy), Watch(policy), -2
+    while (view := engine.next_question(policy)) is not None:
+        watch.before(view, last)
+        answer = policy.decide(view)
+        watch.after(view, answer)
+        last = view.now
+        engine.answer(answer)
+
+
+CLUSTER = """name: two
+summary: old and new GPUs
+levels: [rack, machine]
+tree: {count: 1, machine: [{gpus: 4, kind: old}, {gpus: 4, kind: new}]}
+"""
+TRACE = """job_id,arrival_s,gpus,model,iterations,compute_s,tenant,gpu_kinds
+a,0,4,vgg16,100,1,ads,new
+b,0,4,vgg16,100,1,ads,old
+c,10,2,vgg16,100,1,web,old
+"""
+
+
+def test_a_trace_with_required_kinds_runs_and_quotas_by_kind_are_still_refused(
+    tmp_path: Path,
+) -> None:
+    made = scenario_of(tmp_path, CLUSTER, TRACE, policy="quota(fifo)")
+    given = made.model_copy(update={"tenants": {"ads": Tenant(quota=4), "web": Tenant(quota=4)}})
+    jobs = simulate(given, check=True, cache=False).tables["jobs"]
+    assert list(jobs["preemptions"]) == [0, 1, 0]
+    by_kind = {"ads": Tenant.model_validate({"quota": {"new": 4}}), "web": Tenant(quota=4)}
+    with pytest.raises(ArtistError, match=r"keeps no quotas by kind of GPUs, .* choose mast or"):
+        simulate(made.model_copy(update={"tenants": by_kind}), cache=False)
