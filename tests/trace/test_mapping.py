@@ -198,7 +198,7 @@ def test_dates_with_and_without_a_zone_do_not_mix(tmp_path: Path) -> None:
 def test_a_bad_cell_is_named_as_the_file_has_it(own: Path, cell: str) -> None:
     own.write_text(OWN.replace("1.1", cell))
     field = r"field 'duration' \(column 'run_hours'\)"
-    with pytest.raises(TraceError, match=rf":3: {field} is '{cell}' h, expected sec"):
+    with pytest.raises(TraceError, match=rf":3: {field} is '{cell}' h, expected a time, "):
         read(own, columns=COLUMNS, units=HOURS)
 
 

@@ -161,7 +161,9 @@ class Table:
         low = "more than 0" if positive else "from 0"
         if not good.all():
             index = int(np.argmin(good))
-            seconds = f"seconds, {low} up to {MAX_TIME_S:.0e}"
+            source = self.sources.get(name)
+            limits = f"{low} up to {MAX_TIME_S:.0e}"
+            seconds = f"a time, {limits} s" if source and source.unit else f"seconds, {limits}"
             if name == "duration":
                 seconds += ", or a length as in 21:44:38"
             remedy = time_remedy(self.columns[name][index], name)
