@@ -65,6 +65,28 @@ def test_a_story_tells_the_first_start_apart(tmp_path: Path, capsys) -> None:
         assert "2 min stood still (2 min for its first start)" in capsys.readouterr().out
 
 
+def test_a_wait_for_a_kind_says_what_holds_also_once_no_other_gpus_are_free(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Job a has all new GPUs until 100. The old ones are free until c takes them at 20."""
+    machines = "[{gpus: 4, kind: old}, {gpus: 4, kind: new}]"
+    (tmp_path / "two.yaml").write_text(
+        f"name: two\nsummary: s\nlevels: [rack, machine]\ntree: {{count: 1, machine: {machines}}}\n"
+    )
+    (tmp_path / "jobs.csv").write_text(
+        "job_id,arrival_s,gpus,model,iterations,compute_s,gpu_kinds\n"
+        "a,0,4,vgg16,100,1,new\nb,10,2,vgg16,100,1,new\nc,20,4,vgg16,100,1,old\n"
+    )
+    files = {"cluster": str(tmp_path / "two.yaml"), "trace": str(tmp_path / "jobs.csv")}
+    scenario = library.Scenario(**files, backend="none", policy="fifo-backfill")  # type: ignore[arg-type]
+    library.simulate(scenario, cache=False).save(tmp_path / "run")
+    _print_story(job_story(tmp_path / "run", "b"))
+    told = " ".join(capsys.readouterr().out.split())
+    assert "too few free GPUs of kinds it accepts: 0 of 2 GPUs with room were GPUs of kind" in told
+    assert "most GPU time was held by jobs a, c" in told
+    assert "other kinds" not in told
+
+
 def test_no_reason_says_that_too_few_gpus_were_free_where_enough_were() -> None:
     scenario = library.Scenario(racks=1, jobs=60, policy="tiresias")
     waits = library.simulate(scenario, cache=False).waits
