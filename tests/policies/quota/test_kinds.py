@@ -114,6 +114,23 @@ def test_a_trace_worked_out_by_hand() -> None:
     }
 
 
+def test_gpus_that_either_of_two_jobs_may_take_are_freed_for_one_after_the_other() -> None:
+    """`any` is served first, and its placer prefers new GPUs: those of `v-old` are free alone.
+
+    Were `v-new` to lose its GPUs at once too, `any` would take these, and `new` would wait for it.
+    """
+    tree = replace(two_kinds(), kinds=("new", "old"))
+    made = [
+        job("v-old", 4, 500, tenant="lab", gpu_kinds=OLD),
+        job("v-new", 4, 500, arrival_s=1.0, tenant="lab", gpu_kinds=NEW),
+        job("any", 4, 100, arrival_s=10.0, tenant="web", priority=1),
+        job("new", 4, 100, arrival_s=10.0, tenant="ads", priority=5, gpu_kinds=NEW),
+    ]
+    found = stays(ran(tree, made, quota("fifo-backfill")))
+    assert [found[x][0][0] for x in ("any", "new")] == [10, 10]
+    assert [len(found[x]) for x in ("v-old", "v-new")] == [2, 2]
+
+
 @st.composite
 def crowds(draw: st.DrawFn, *, on_one: bool = False) -> tuple[ClusterTree, list[Job]]:
     """Jobs of tenants and priorities that each fit what they accept of up to three kinds.
