@@ -187,6 +187,20 @@ def regular_wider(shape: Shape) -> tuple[Shape, ...]:
 
 
 @lru_cache(maxsize=4096)
+def regular_alike(shape: Shape) -> Shape:
+    """A regular shape with as many GPUs that spreads at least as far, with the fullest units.
+
+    It has at least as many units of every level: `8,8,4,4,4,4` becomes `4,4,4,4,4,4,4,4`.
+    """
+    sizes, left, most = list[int](), gpus_of(shape), max(leaf_counts(shape))
+    for units in unit_counts(shape):
+        most = min(most, left // units)
+        sizes.append(next(size for size in range(most, 0, -1) if left % size == 0))
+        left, most = left // sizes[-1], left
+    return _regular(sizes)
+
+
+@lru_cache(maxsize=4096)
 def _wider_sizes(shape: Shape) -> tuple[tuple[int, ...], ...]:
     """Parts per level, innermost first, of the regular shapes that are wider."""
     if isinstance(shape, int):

@@ -50,6 +50,7 @@ from artist.cluster.placement_shape import (
     depth,
     gpus_of,
     is_regular,
+    regular_alike,
     regular_around,
     regular_inside,
     regular_wider,
@@ -61,14 +62,18 @@ MOST_DIMENSIONS = 4
 """ASTRA-sim reads beyond its own list from the fifth on (`astra/model/refusals.py`)."""
 
 
-def asked_shapes(shape: Shape, fabric: Fabric, *, itself: bool = False) -> tuple[Shape, ...]:
+def asked_shapes(shape: Shape, fabric: Fabric, *, divided: bool = False) -> tuple[Shape, ...]:
     """The shapes that ASTRA-sim is asked about; `shape_queries.counted` says which one counts.
 
-    Usually the shape itself. For an uneven one under `wider` and `bounded`, regular shapes, except
-    with `itself`: these have other numbers of GPUs, which axes do not divide.
+    Usually the shape itself. For an uneven one under `wider` and `bounded`, regular shapes. With
+    `divided`, one of as many GPUs, since axes do not divide other numbers.
     """
     system = fabric.system
-    if itself or system.rings == "one" or system.uneven == "flat" or is_regular(shape):
+    if system.uneven == "flat" or is_regular(shape):
+        return (shape,)
+    if divided:
+        return (regular_alike(shape),)
+    if system.rings == "one":
         return (shape,)
     if system.uneven == "wider":
         return regular_wider(shape)

@@ -98,7 +98,7 @@ def on_placement(
     if at:
         sent = _in_order(sent, placement, order)
     asked, grouped = [], in_groups(sent)
-    for one in asked_shapes(shape, fabric, itself=sent.fits_some_gpus):
+    for one in asked_shapes(shape, fabric, divided=sent.fits_some_gpus):
         dims = dimensions_for(sent, one, fabric, of=shape)
         settings = change_system(system_settings(dims, fabric, in_groups=grouped), of_astra)
         signature = shape_text(one, fabric.level_names)

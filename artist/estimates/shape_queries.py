@@ -33,7 +33,7 @@ def asked_dimensions(
     """The dimensions of each query about a workload on a shape; empty ones for a single GPU."""
     return [
         dimensions_for(workload, asked, fabric, of=shape)
-        for asked in asked_shapes(shape, fabric, itself=workload.fits_some_gpus)
+        for asked in asked_shapes(shape, fabric, divided=workload.fits_some_gpus)
     ]
 
 
