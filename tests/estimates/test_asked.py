@@ -367,6 +367,15 @@ def test_a_divided_job_with_one_gpu_in_each_machine_is_one_ring() -> None:
     assert dimensions(spread, T4, in_groups=True) == dimensions(spread, T4)
 
 
+@pytest.mark.parametrize("fabric", ["h100-quantum2-spectrum4", "a100"])
+def test_tensor_groups_stay_in_machines_on_an_uneven_placement(fabric: str) -> None:
+    """Machines of 8 and 4 cost what machines of 4 do; not so under `flat`."""
+    spec = "gpt3-xl@tensor=4,pipeline=2,batch=8,microbatches=8"
+    mixed, fours = (artist.latency(spec, x, fabric=fabric) for x in ("8,4,4", "4,4,4,4"))
+    flat = artist.latency(spec, "8,4,4", fabric=fabric, system={"uneven": "flat"})
+    assert mixed.finish_ns == fours.finish_ns < 0.95 * flat.finish_ns
+
+
 def test_all_to_alls_are_sent_straight_unless_asked_to_go_round_a_ring() -> None:
     """A GPU sends (n - 1)/n of its bytes, and a ring forwards n/2 times as much."""
     fabric = load_fabric("h100-quantum2-spectrum4")

@@ -166,6 +166,21 @@ def test_a_placement_is_not_faster_when_it_spreads_more(
     assert faster(estimates, model, racks) <= most
 
 
+@settings(max_examples=40, deadline=None)
+@given(spreads(leaf=8, leaves=1))
+@pytest.mark.parametrize("fabric", ["h100-quantum2-spectrum4", "leaf-spine"])
+def test_a_divided_job_is_not_faster_when_it_spreads_more(
+    fabric: str, racks: tuple[Racks, Racks]
+) -> None:
+    """With twice as many GPUs in each machine, so that two stages divide them."""
+    twice = tuple(
+        tuple(tuple(tuple(2 * count for count in machine) for machine in rack) for rack in one)
+        for one in racks
+    )
+    model = "gpt2@pipeline=2,batch=8,microbatches=4"
+    assert faster(service(fabric), model, (twice[0], twice[1])) <= FASTER
+
+
 CLIFF = 0.3
 """One GPU more in a leaf makes a calibrated iteration longer or shorter by at most this share."""
 

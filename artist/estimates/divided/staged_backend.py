@@ -112,7 +112,7 @@ class StagedQuery:
     def _orders(self) -> list[Ranks]:
         """The orders of ranks on the placement.
 
-        If the axes cut the dimensions unevenly, all GPUs count as peers at the outermost level.
+        If the axes do not fit the dimensions, all GPUs count as peers at the outermost level.
         """
         axes, dimensions = self.staged.axes, self.query.dimensions
         try:
