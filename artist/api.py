@@ -94,8 +94,9 @@ def latency(
     file; `fabric_options` replaces settings of the fabric's levels, e.g. `{"network": {"bandwidth":
     "100Gbit/s"}}`; `system` replaces ASTRA-sim settings, e.g. `{"scheduling_policy": "FIFO"}`;
     `gpus_per_machine` is by default that of the machines that the fabric describes, else 8. The
-    answer is in nanoseconds. Its `comm_ratio` is what a run with the same calibration uses. With
-    `split`, its `split` says where the time goes (`artist.estimates.iteration_split`).
+    answer is in nanoseconds. Its `comm_ratio` is what a run with the same calibration uses, but a
+    run divides some large models along published axes if their names say none. With `split`, its
+    `split` says where the time goes (`artist.estimates.iteration_split`).
 
     Raises:
         ConfigError: an unknown name, a bad file, or no placement of that fabric.
@@ -106,7 +107,8 @@ def latency(
     on_fabric = run.build_fabric(validate(settings, Scenario, "latency"))
     models = CalibratedModels.on(on_fabric, choose_calibration(calibration, on_fabric))
     machine = run.machine_gpus(on_fabric, gpus_per_machine)
-    question = on_placement(models.workload(model), placement, on_fabric, changes, machine)
+    # 8 is what many write for GPUs of one machine.
+    question = on_placement(models.workload(model), str(placement), on_fabric, changes, machine)
     opened = run.open_backend(backend)
     answer = question.answer(opened)
     query = question.asked[answer.index].query

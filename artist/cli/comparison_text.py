@@ -223,7 +223,7 @@ def what_links_decide(comparison: Comparison, scenario: Scenario) -> Iterator[st
         begin = f"More bandwidth of {level} changes little: under" if little else "Under"
         yield (
             f"{begin} {comparison.policy}, communication is {percent(found.held)} % of the GPU "
-            f"time that jobs hold; {_where(found, level)}."
+            f"time that jobs hold in one run; {_where(found, level)}."
         )
 
 

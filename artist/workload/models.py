@@ -212,7 +212,7 @@ def _check(spec: str, row: Model, chosen: Settings) -> None:
     if chosen.parallel == "fsdp" and (replica_gpus > 1 or chosen.experts is not None):
         refuse(spec, "fsdp does not go with tensor, stages or experts")
     if chosen.experts is not None and replica_gpus > 1:
-        refuse(spec, "experts do not go with tensor or stages")
+        refuse(spec, "experts do not go with tensor or stages alone; give expert, pipeline or data")
     # Only transformers have operators of a role that can be divided.
     if replica_gpus > 1 and not any(x.role is Role.ROW for x in row.operators(chosen)):
         refuse(spec, "only transformers divide into tensor or stages")

@@ -158,7 +158,7 @@ def test_a_comparison_says_why_more_bandwidth_changes_nothing(artist) -> None:
     assert ran.stdout.count(sentence) == 1, ran.stderr
     told = ran.stdout.split(sentence)[1].splitlines()[0]
     assert re.fullmatch(
-        r"communication is \d+ % of the GPU time that jobs hold; "
+        r"communication is \d+ % of the GPU time that jobs hold in one run; "
         r"\d+ % of it does not cross network; of the rest, "
         r"\d+ % is latency of hops, .*\d+ % bytes.* and \d+ % .*\.",
         told,
