@@ -180,7 +180,8 @@ def test_a_comparison_says_why_more_bandwidth_changes_nothing(artist) -> None:
     )
     assert "changes little" not in half.stdout
     assert re.search(
-        r"Under fifo, communication is \d+ % of .* hold; \d+ % of it does not cross network;",
+        r"Under fifo, communication is \d+ % of .* hold in one run; "
+        r"\d+ % of it does not cross network;",
         half.stdout,
     )
     one_rack = artist("compare", "--racks", "1", "--jobs", "10", *twice)
