@@ -300,7 +300,7 @@ def pairs_of(name: str, texts: Sequence[str]) -> dict[str, str]:
 
 
 def say_what_was_read(trace: Trace, *, quiet: bool = False) -> None:
-    """Report how the reader changed a trace, on stderr and before anything is simulated.
+    """Report how the reader changed a trace and what looks wrong in it, on stderr before the run.
 
     Models drawn at random and shifted arrivals are reported with `quiet` too: they are data that
     the user did not give.
@@ -322,6 +322,11 @@ def say_what_was_read(trace: Trace, *, quiet: bool = False) -> None:
         note(
             f"trace {trace.name}: dropped {counted(sum(trace.dropped.values()), 'row')} ({reasons})"
         )
+    if not quiet:
+        from artist.trace.stats import warnings
+
+        for sentence in warnings(trace):
+            note(f"warning: {sentence}")
 
 
 def _file_or_pairs(texts: Sequence[str]) -> dict[str, str] | str:

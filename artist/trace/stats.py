@@ -121,6 +121,7 @@ def warnings(trace: Trace) -> list[str]:
     There is a sentence for each kind, and one per model for steps, with the first such job and the
     number of them. The trace runs nevertheless.
     """
+    trace = on_assumed_gpu(trace)
     longer = OTHERWISE if trace.recorded else STATED_LONGER
     kinds: dict[str, list[int]] = {}
     for index, job in enumerate(trace.jobs):

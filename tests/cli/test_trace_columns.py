@@ -123,6 +123,18 @@ def test_models_drawn_at_random_are_reported_first_whatever_follows(artist, own,
     assert "seed 0): 2 jobs; say which they are with --models" in ran.stderr.splitlines()[0]
 
 
+def test_a_likely_wrong_unit_is_a_warning_of_runs_as_of_validate(artist, own: Path) -> None:
+    header = "job_id,arrival_s,gpus,iterations,compute_s,model\n"
+    (own / "u.csv").write_text(f"{header}a,0,8,1000,180,resnet50\n")
+    _, _, facts = artist("trace", "validate", "u.csv").stdout.partition("warnings\t")
+    assert "check the unit of compute_s" in facts
+    flags = ("--trace", "u.csv", "--racks", "1")
+    compared = ("--policies", "fifo,las", "--permutations", "1")
+    for command in (("sim", *flags), ("compare", *flags, *compared)):
+        assert f"warning: {facts.strip()}\n" in artist(*command, code=0).stderr
+    assert "warning" not in artist("sim", *flags, "--quiet", code=0).stderr
+
+
 def test_quiet_leaves_the_models_that_were_drawn(own: Path, capsys) -> None:
     columns = {"job_id": "id", "arrival_s": "submitted", "gpus": "n_gpus", "duration": "run_hours"}
     given = Given(columns, {"duration": "h"}, model_rule="mix")
@@ -294,6 +306,16 @@ def test_a_trace_that_a_run_refuses_is_not_called_valid(artist, own: Path) -> No
     ran = artist("trace", "validate", "y.csv")
     assert ran.stdout.startswith("# valid only for --backend none\n")
     assert "artist sim will refuse this trace: y.csv:2:" in ran.stderr
+
+
+def test_axes_that_a_run_refuses_are_not_called_valid(artist, own: Path) -> None:
+    header = "job_id,arrival_s,gpus,iterations,compute_s,model\n"
+    (own / "x.csv").write_text(f'{header}a,0,8,9,1,"llama2-7b@tensor=3,pipeline=2"\n')
+    ran = artist("trace", "validate", "x.csv", code=0)
+    assert ran.stdout.startswith("# valid only for --backend none\n")
+    refusal = "x.csv:2: job 'a': tensor=3, pipeline=2 do not multiply to 8 GPUs"
+    assert f"artist sim will refuse this trace: {refusal}" in ran.stderr
+    assert refusal in artist("sim", "--trace", "x.csv", code=3).stderr
 
 
 def test_a_rule_for_models_is_checked_where_all_jobs_have_one(artist) -> None:

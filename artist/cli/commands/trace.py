@@ -272,11 +272,13 @@ def _pairs(proposal: Proposal) -> str:
 
 
 def _refused_models(trace: Trace) -> str:
-    """Say that `artist sim` will refuse this trace, if the catalogue lacks one of its models."""
+    """Say that `artist sim` will refuse this trace: an unknown model, or axes that do not fit."""
+    from artist.trace.divided import with_axes
     from artist.trace.native.trace import check_models
 
     try:
         check_models(trace)
+        with_axes(trace, "none")
     except TraceError as refusal:
         return f"note: artist sim will refuse this trace: {refusal}"
     return ""
