@@ -56,7 +56,7 @@ def obeys(policy: Policy) -> bool:
 TABLE = [x.id for x in POLICIES if not x.wraps and x.id not in LACKING]
 OBEY = [name for name in TABLE if obeys(make_policy(name))]
 WRAPPED = ["random-placement(las)", "cassini(las)", "lookahead(srsf)", "random-placement(themis)"]
-ROUNDS = ("equal-share", "max-throughput", "optimus", "tiresias-rounds", "slurm")
+ROUNDS = ("equal-share", "max-throughput", "optimus", "tiresias-rounds", "slurm", "pollux")
 AT_ONCE = [name for name in OBEY if name not in ROUNDS]
 SERVES_ALL = ["fifo-backfill", "sjf", "srtf", "srsf", "las", "gandiva", "lucid", "themis"]
 """These leave no GPUs free that a waiting job could take, if it takes them wherever they lie."""
@@ -393,12 +393,8 @@ def test_the_tables_name_the_kind_as_the_cause(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("rows", "policy", "words"),
     [
-        (
-            ROWS,
-            "pollux",
-            "pollux looks at no kinds of GPUs, but job 'a' accepts new; choose fifo",
-        ),
-        (ROWS, "quota(pollux)", r"policy quota\(pollux\) looks at no kinds"),
+        ("a,0,5,vgg16,9,1,new\n", "pollux", "t.csv:2: job 'a' wants 5 GPUs of kind new, but the"),
+        ("a,0,5,vgg16,9,1,new\n", "quota(pollux)", "job 'a' wants 5 GPUs of kind new, but the"),
         ("a,0,5,vgg16,9,1,new\n", "fifo", "t.csv:2: job 'a' wants 5 GPUs of kind new, but the"),
         ("a,0,1,vgg16,9,1,newer\n", "fifo", "accepts GPUs of kind 'newer', which the cluster lack"),
     ],

@@ -20,6 +20,9 @@ slowdown beside other jobs. Ours; it changes nothing without `--contention`.
 **Rigid jobs.** A job without goodput parameters speeds up with its GPUs. One that runs on one
 number of GPUs only gets these or none, from the start.
 
+**Kinds of GPUs.** A job gets GPUs of the kinds that it accepts only. An equal share is one of all
+GPUs, and goodput is the same on every kind.
+
 **Checked.** Goodput is that of the authors' program on random arguments
 (tests/workload/test_goodput.py). In all its 32 published runs at four loads, with recorded step
 times and first starts that cost a restart, mean JCTs are within 2 % (validation/pollux), although
@@ -62,6 +65,7 @@ class Pollux(Rounds):
     """Pollux."""
 
     Options: ClassVar = PolluxOptions
+    obeys_gpu_kinds = True
 
     def __init__(self, options: PolluxOptions, draws: Draws = FIRST_DRAWS) -> None:
         super().__init__(options.period_s, draws)
@@ -86,7 +90,8 @@ class Pollux(Rounds):
         if not jobs or not capacity:
             return []
         players = [self._player(view, state, len(jobs), capacity) for state in jobs.values()]
-        rules = replace(self._rules, regions=_regions(view.cluster, capacity))
+        kinds = {} if pool.hosts is None else {x: view.cluster.kinds[x] for x in capacity}
+        rules = replace(self._rules, regions=_regions(view.cluster, capacity), kinds=kinds)
         spreads = Search(capacity, players, rules).best(self._rng)
         wanted = dict(zip(jobs, spreads, strict=True))
         placed = _placed(view, jobs, wanted, pool)
@@ -101,7 +106,9 @@ class Pollux(Rounds):
     ) -> Player:
         """A job as the search sees it."""
         job, gpus = state.job, sum(capacity.values())
-        least, most = job.gpus_min, min(job.gpus_max, gpus)
+        kinds = frozenset(job.gpu_kinds if view.free.hosts is not None else ())
+        there = [n for x, n in capacity.items() if not kinds or view.cluster.kinds[x] in kinds]
+        least, most = job.gpus_min, min(job.gpus_max, sum(there))
         if self.options.explore and least < most:
             most = min(most, self._history.explored(state))
         fair = -(-gpus // jobs)
@@ -118,7 +125,8 @@ class Pollux(Rounds):
         factor = self._restart_factor(view, state)
         allowed = np.arange(most + 1) >= least
         one, several = one[: most + 1] * factor, several[: most + 1] * factor
-        return Player(np.where(allowed, one, 0), np.where(allowed, several, 0), present, stays)
+        one, several = np.where(allowed, one, 0), np.where(allowed, several, 0)
+        return Player(one, several, present, stays, kinds)
 
     def _restart_factor(self, view: ClusterView, state: JobView) -> float:
         delay = self.options.delay_s

@@ -11,6 +11,11 @@ jobs at a time are taken away and put back in the same way (Shaw, *Using constra
 local search methods to solve vehicle routing problems*, 1998), as often as `budget` allows, and the
 better state is kept.
 
+Where jobs accept some kinds of GPUs only, the numbers for all may be more than a kind has. Then
+the jobs that accept no other kinds share these, the others the rest, and so on (Groenevelt, *Two
+algorithms for maximizing a separable concave function over a polymatroid feasible region*, 1991:
+the best numbers where each further GPU gains less).
+
 The authors' program searches the same objective by a genetic algorithm.
 """
 
@@ -56,6 +61,8 @@ class Player:
     """The GPUs that it has; empty if it waits."""
     stays: float
     """Its value on these."""
+    kinds: frozenset[str] = frozenset()
+    """The kinds of GPUs that it accepts; empty: all."""
 
     @property
     def most(self) -> int:
@@ -76,6 +83,8 @@ class Rules:
     """How often jobs are taken away and put back."""
     regions: Mapping[int, int] = field(default_factory=dict)
     """The region of each machine, if there are several. No job that fits one spans two."""
+    kinds: Mapping[int, str] = field(default_factory=dict)
+    """The kind of each machine's GPUs, if some job does not accept all kinds."""
 
 
 def objective(values: Floats, power: float) -> float:
@@ -93,24 +102,39 @@ def _costs(values: Floats, power: float) -> Floats:
     return costs if power < 0 else -costs
 
 
+class _Part:
+    """The machines whose GPUs jobs of some kinds accept."""
+
+    def __init__(self, capacity: Mapping[int, int], rules: Rules, kinds: frozenset[str]) -> None:
+        self.kinds = kinds
+        self.machines = {x: n for x, n in capacity.items() if not kinds or rules.kinds[x] in kinds}
+        self.gpus = sum(self.machines.values())
+        self.largest = max(self.machines.values(), default=0)
+        in_region: Counter[int] = Counter()
+        for machine, region in rules.regions.items():
+            in_region[region] += self.machines.get(machine, 0)
+        self.largest_region = max(in_region.values(), default=0)
+
+    def of(self, free: Mapping[int, int]) -> Mapping[int, int]:
+        """What is free of these machines."""
+        return {x: free[x] for x in self.machines} if self.kinds else free
+
+
 class Search:
     """One round's search. `capacity` has the GPUs of each machine that these jobs can have."""
 
     def __init__(self, capacity: Mapping[int, int], players: Sequence[Player], rules: Rules):
         self.players, self.rules = players, rules
         self._capacity = dict(capacity)
-        self._largest = max(capacity.values(), default=0)
-        in_region: Counter[int] = Counter()
-        for machine, region in rules.regions.items():
-            in_region[region] += capacity.get(machine, 0)
-        self._largest_region = max(in_region.values(), default=0)
+        parts = {x: _Part(capacity, rules, x) for x in {player.kinds for player in players}}
+        self._parts = [parts[player.kinds] for player in players]
         self._one = [_costs(player.one, rules.power) for player in players]
         self._several = [_costs(player.several, rules.power) for player in players]
         self._stay = _costs(np.array([player.stays for player in players]), rules.power).tolist()
         # As if every number of GPUs lay as close together as machines allow.
         self._close = [
-            np.where(np.arange(len(one)) <= self._largest, one, several)
-            for one, several in zip(self._one, self._several, strict=True)
+            np.where(np.arange(len(one)) <= part.largest, one, several)
+            for part, one, several in zip(self._parts, self._one, self._several, strict=True)
         ]
 
     def best(self, rng: np.random.Generator) -> list[Spread]:
@@ -133,8 +157,11 @@ class Search:
         return state.spreads
 
     def _bound(self, everyone: Sequence[int]) -> float:
-        """What no state can fall below: the sum of costs if machines did not matter."""
-        counts = self._counts(everyone, sum(self._capacity.values()))
+        """What no state can fall below: the sum of costs if machines did not matter.
+
+        With kinds of GPUs, where each further GPU gains less; else a state may, and is good enough.
+        """
+        counts = self._numbers(everyone, self._capacity)
         costs = []
         for index, gpus in counts.items():
             close = float(self._close[index][gpus])
@@ -187,9 +214,10 @@ class Search:
     ) -> None:
         """Put jobs without GPUs on free ones: first how many, then where.
 
-        The numbers leave `spare` GPUs over. Jobs come in the order given, or the largest first.
+        The numbers leave `spare` GPUs over. Jobs come in the order given, or those that accept the
+        fewest GPUs first, and of these the largest.
         """
-        counts = self._counts(chosen, max(sum(state.free.values()) - spare, 0))
+        counts = self._numbers(chosen, state.free, spare)
         moved = []
         for index in chosen:
             present = self.players[index].present
@@ -199,7 +227,9 @@ class Search:
                     state.put(index, dict(present))
                     continue
             moved.append(index)
-        order = moved if as_given else sorted(moved, key=lambda index: (-counts[index], index))
+        order = (
+            moved if as_given else sorted(moved, key=lambda x: (self._parts[x].gpus, -counts[x], x))
+        )
         for index in order:
             if counts[index]:
                 state.put(index, self._reach(state, index, counts[index]))
@@ -232,6 +262,45 @@ class Search:
             left -= counts[index]
         return counts
 
+    def _numbers(
+        self, chosen: Sequence[int], free: Mapping[int, int], spare: int = 0
+    ) -> dict[int, int]:
+        """How many of these GPUs each job should have; `spare` are left over."""
+        gpus = max(sum(free.values()) - spare, 0)
+        kinds = self.rules.kinds
+        if not kinds:
+            return self._counts(chosen, gpus)
+        room: Counter[str] = Counter()
+        for machine, left in free.items():
+            room[kinds[machine]] += left
+        return self._counts_by_kind(chosen, gpus, room)
+
+    def _counts_by_kind(
+        self, chosen: Sequence[int], gpus: int, room: Mapping[str, int]
+    ) -> dict[int, int]:
+        """How many GPUs each job should have, at most `gpus`: no kinds are promised twice."""
+        counts = self._counts(chosen, gpus)
+        accepted = {x: (self.players[x].kinds or room.keys()) & room.keys() for x in chosen}
+        unions = {frozenset[str]()}
+        for kinds in {frozenset(kinds) for kinds in accepted.values()}:
+            unions |= {kinds | union for union in unions}
+        most, scarce = 0, frozenset[str]()
+        for kinds in sorted(unions, key=sorted):
+            wanted = sum(counts[x] for x in chosen if accepted[x] <= kinds)
+            if (lack := wanted - sum(room[kind] for kind in kinds)) > most:
+                most, scarce = lack, kinds
+        if not most:
+            return counts
+        inside = {kind: left for kind, left in room.items() if kind in scarce}
+        outside = {kind: left for kind, left in room.items() if kind not in scarce}
+        there = sum(inside.values())
+        only = [x for x in chosen if accepted[x] <= scarce]
+        others = [x for x in chosen if not accepted[x] <= scarce]
+        return {
+            **self._counts_by_kind(only, there, inside),
+            **self._counts_by_kind(others, min(gpus - there, sum(outside.values())), outside),
+        }
+
     def _reach(self, state: _State, index: int, most: int) -> Spread:
         """The best free GPUs for a job, at most so many; empty if none are better than none."""
         one, several = self._one[index], self._several[index]
@@ -240,13 +309,15 @@ class Search:
         present = self.players[index].present
         if present and sum(present.values()) <= most and state.fits(present):
             found, cost = dict(present), self._stay[index]
-        roomiest = max(state.free.values(), default=0)
+        part = self._parts[index]
+        there = part.of(state.free)
+        roomiest = max(there.values(), default=0)
         if limit := min(roomiest, most):
             gpus = int(one[: limit + 1].argmin())
             if one[gpus] < cost:
-                machine = min((free, x) for x, free in state.free.items() if free >= gpus)[1]
+                machine = min((free, x) for x, free in there.items() if free >= gpus)[1]
                 found, cost = {machine: gpus}, float(one[gpus])
-        if most > roomiest or roomiest < self._largest:
+        if most > roomiest or roomiest < part.largest:
             machines = self._together(index, state)[: self.rules.most_machines]
             limit = min(most, sum(state.free[x] for x in machines))
             if limit >= 2 and len(machines) > 1:
@@ -259,12 +330,13 @@ class Search:
 
     def _together(self, index: int, state: _State) -> list[int]:
         """Machines among which a job may be distributed: those of the region with most room."""
-        machines, regions = state.for_distributed(), self.rules.regions
+        part, regions = self._parts[index], self.rules.regions
+        machines = [x for x in state.for_distributed() if x in part.machines]
         runs_on = np.flatnonzero(self.players[index].several)
         room: Counter[int] = Counter()
         for machine in machines if regions else ():
             room[regions[machine]] += state.free[machine]
-        if not room or (len(runs_on) and runs_on[0] > self._largest_region):
+        if not room or (len(runs_on) and runs_on[0] > part.largest_region):
             return machines
         roomiest = max(room, key=lambda region: room[region])
         return [machine for machine in machines if regions[machine] == roomiest]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from random import Random
 
@@ -172,11 +173,21 @@ def _players(random: Random, machines: int) -> list[Player]:
     return players
 
 
+def _with_kinds(random: Random, player: Player) -> Player:
+    """A job that accepts the kind of its machine, if it has one, or any, or both."""
+    kinds = ["xy"[machine] for machine in player.present] or [random.choice(["x", "y"])]
+    return replace(player, kinds=frozenset(random.choice(["", "xy", *kinds])))
+
+
+@pytest.mark.parametrize("kinds", [{}, {0: "x", 1: "y"}])
 @pytest.mark.parametrize("power", [-2.0, -1.0, 0.0, 1.0])
-def test_the_search_finds_the_optimum_of_small_rounds(power: float) -> None:
+def test_the_search_finds_the_optimum_of_small_rounds(power: float, kinds: dict[int, str]) -> None:
     random, rules = Random(5), Rules(power, one_distributed=True, most_machines=16, budget=100)
+    rules = replace(rules, kinds=kinds)
     for _ in range(6):
         players = _players(random, 2)
+        if kinds:
+            players = [_with_kinds(random, player) for player in players]
         search = Search({0: 2, 1: 2}, players, rules)
         options = []
         for player in players:
@@ -184,6 +195,10 @@ def test_the_search_finds_the_optimum_of_small_rounds(power: float) -> None:
                 {m: n for m, n in enumerate(counts) if n}
                 for counts in product(range(3), repeat=2)
                 if sum(counts) <= player.most
+                and not any(
+                    n and player.kinds and kinds[m] not in player.kinds
+                    for m, n in enumerate(counts)
+                )
             ]
             options.append(mine)
         optimum = max(
@@ -195,6 +210,31 @@ def test_the_search_finds_the_optimum_of_small_rounds(power: float) -> None:
         found = search.best(np.random.default_rng(0))
         values = np.array([search.value(index, x) for index, x in enumerate(found)])
         assert objective(values, power) == pytest.approx(optimum)
+
+
+def test_jobs_that_share_a_scarce_kind_leave_the_rest_to_one_that_accepts_all() -> None:
+    """Each round doubles a job's GPUs, until two share the new ones, and all old ones are left."""
+    tree = replace(cluster([4], [4]), kinds=("old", "new"))
+    fields = {"iterations": 8000, "gpus_max": 8}
+    new = [with_params(name, FREE, gpu_kinds=("new",), **fields) for name in "ab"]
+    jobs = [with_params("any", FREE, **fields), *new]
+    rows = run(tree, jobs, make_policy("pollux"))
+    gpus = {x: [row.placement.gpus for row in intervals(rows, x)] for x in range(3)}
+    assert [gpus[0][:3], gpus[1][:2], gpus[2][:2]] == [[1, 2, 4], [1, 2], [1, 2]]
+
+
+def test_the_numbers_of_gpus_by_kind_are_those_of_the_best_shares() -> None:
+    """Of 6 x, 2 y and 6 z: four jobs share x and y, of which one accepts no x; z is for one."""
+    linear = np.arange(17) / 4
+    accept = [("x",), ("x",), ("x", "y"), ("y",), ()]
+    players = [Player(linear, linear, {}, 0.0, frozenset(kinds)) for kinds in accept]
+    rules = Rules(-1.0, one_distributed=False, most_machines=16, budget=0)
+    capacity = {0: 6, 1: 2, 2: 6}
+    rules = replace(rules, kinds=dict(enumerate("xyz")))
+    found = Search(capacity, players, rules).best(np.random.default_rng(0))
+    assert [sum(spread.values()) for spread in found] == [2, 2, 2, 2, 6]
+    on_kinds = [{"xyz"[machine] for machine in spread} for spread in found]
+    assert all(on_kinds[index] <= set(kinds or "xyz") for index, kinds in enumerate(accept))
 
 
 # -- laws ---------------------------------------------------------------------------------

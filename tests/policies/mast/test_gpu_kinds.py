@@ -207,11 +207,6 @@ def test_a_job_of_a_kind_that_the_cluster_cannot_give_is_refused_in_one_sentence
     assert_refused(scenario(tmp_path, f"a,0,{gpus},any,10,1,,,{kind}"), words)
 
 
-def test_a_policy_that_reads_no_kinds_refuses_jobs_that_accept_some(tmp_path: Path) -> None:
-    made = scenario(tmp_path, "a,0,8,any,10,1,,,h100", "pollux")
-    assert_refused(made, "pollux looks at no kinds of GPUs, but job 'a' accepts")
-
-
 @pytest.mark.parametrize(
     ("policy", "quota", "words"),
     [
