@@ -11,7 +11,8 @@ from artist.cli.latency_sweep import SweepFormat
 from artist.cli.output import note, print_csv, print_json, print_table, print_text
 from artist.cli.query_options import PlacedQuestion, about_models, workload_of
 from artist.cli.split_text import flat_splits, print_splits, split_facts
-from artist.errors import ConfigError, shortened
+from artist.errors import ConfigError, DivisionError, shortened
+from artist.results.terms.number_text import listed
 
 if TYPE_CHECKING:
     from artist.cluster.placement import Placement
@@ -23,6 +24,9 @@ MOST_GPUS = 65_536
 """More than any job that was published trains on."""
 
 MOST_COUNTS = 1_000
+
+# Counts without a row in a message, at most.
+_NAMED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +75,11 @@ class GpuScaling:
         """The counts in turn. Speedup is over one GPU that does not communicate.
 
         That of a model divided into groups is over the first count: one GPU would not hold it, and
-        would have no parts in which stages wait for each other.
+        would have no parts in which stages wait for each other. A count into which its axes do not
+        divide is left out and said.
+
+        Raises:
+            DivisionError: the axes divide into none of the counts; that of the first.
         """
         from artist.cluster.placement_shape import shape, shape_text
         from artist.config import Scenario
@@ -90,11 +98,18 @@ class GpuScaling:
         workload = workload_of(asked.model, asked.workload, asked.models)
         system, backend = parse_system(list(asked.system)), open_backend(asked.backend)
         points: list[ScalingPoint] = []
+        refused: dict[int, DivisionError] = {}
         divided = in_groups(workload)
         for gpus in counts:
             text = shape_text(shape(tree, _packed(tree, gpus)), tree.level_names)
-            question = on_placement(workload, text, asked.fabric, system, asked.gpus_per_machine)
-            answer = question.answer(backend)
+            try:
+                question = on_placement(
+                    workload, text, asked.fabric, system, asked.gpus_per_machine
+                )
+                answer = question.answer(backend)
+            except DivisionError as cause:
+                refused[gpus] = cause
+                continue
             estimate = answer.estimate
             query = question.asked[answer.index].query
             if asked.model is not None:
@@ -107,11 +122,13 @@ class GpuScaling:
             )
             compute_s = estimate.compute_ns / 1e9
             comm_s = compute_s * estimate.comm_ratio
-            base = (counts[0], compute_s + comm_s) if divided else (1, compute_s)
+            base = (gpus, compute_s + comm_s) if divided else (1, compute_s)
             if divided and points:
                 base = points[0].base_gpus, points[0].base_s
             split = iteration_split(backend, query, estimate)
             points.append(ScalingPoint(gpus, text, compute_s, comm_s, of_goodput, *base, split))
+        if refused:
+            _say_left_out(refused, none_left=not points)
         return points
 
     def _print(self, points: Sequence[ScalingPoint], asked: PlacedQuestion, workload: str) -> None:
@@ -175,6 +192,16 @@ def gpu_counts(text: str) -> list[int]:
         powers = (1 << power for power in range(counts[-1].bit_length()))
         counts = sorted({*counts, *(x for x in powers if counts[0] <= x <= counts[-1])})
     return counts
+
+
+def _say_left_out(refused: Mapping[int, DivisionError], *, none_left: bool) -> None:
+    """Say which counts have no row, and why the first has none; with no row at all, raise that."""
+    counts, reason = list(refused), next(iter(refused.values()))
+    if none_left:
+        raise reason
+    rest = len(counts) - _NAMED
+    names = [str(count) for count in counts[:_NAMED]] + ([f"{rest} more"] if rest > 0 else [])
+    note(f"--gpus: left out {listed(names)}: {reason}")
 
 
 def _packed(tree: ClusterTree, gpus: int) -> Placement:

@@ -141,3 +141,13 @@ def test_every_row_says_where_the_iteration_goes(artist) -> None:
     table = artist(*scaled).stdout.partition("# where the iterations go, ms\n")[2].splitlines()
     assert "pipeline bubble\ttensor groups" in table[0]
     assert [line.split("\t")[0] for line in table[1:3]] == ["4", "8"]
+
+
+def test_counts_into_which_the_axes_do_not_divide_are_left_out_and_said(artist) -> None:
+    asked = ("latency", "--model", "llama2-7b@tensor=3,pipeline=2", "--format", "json", "--gpus")
+    alone, some = artist(*asked, "12,24", code=0), artist(*asked, "8,12,16,24", code=0)
+    assert (some.stdout, alone.stderr) == (alone.stdout, "")
+    reason = "tensor=3, pipeline=2 do not multiply to 8 GPUs; give the job a multiple of 6 GPUs"
+    assert some.stderr.startswith(f"--gpus: left out 8 and 16: {reason}")
+    none = artist(*asked, "8..64")
+    assert (none.returncode, reason in none.stderr, none.stdout) == (4, True, "")
