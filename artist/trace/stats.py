@@ -16,6 +16,7 @@ from artist.trace.foreign.model_names import known_model
 from artist.trace.native.formats import OWN_FORMATS, TIMES
 from artist.trace.native.mapping import SAME
 from artist.trace.native.trace import Trace
+from artist.trace.native.untimed import untimed
 from artist.units import SHORTEST_LEASE_S
 from artist.workload.models import is_graph, workload
 
@@ -82,6 +83,8 @@ def _units(trace: Trace) -> dict[str, str]:
     """The unit of each column of times, by the names of the format."""
     format_ = next((one for one in OWN_FORMATS if one.id == trace.format), None)
     times = [name for name in format_.required if name in TIMES] if format_ else []
+    if len(untimed(trace)) == len(trace.jobs):
+        times = [name for name in times if SAME.get(name, name) != "compute_s"]
     units = {SAME.get(name, name): unit for name, unit in trace.units.items()}
     in_force = {name: units.pop(SAME.get(name, name), "s (default)") for name in times}
     return {**in_force, **units} or {"times": f"as the {trace.format} format says"}
@@ -89,12 +92,13 @@ def _units(trace: Trace) -> dict[str, str]:
 
 def validate(trace: Trace) -> dict[str, Value]:
     """What the reader of a trace reports, and the names of models that the catalogue lacks."""
+    units = _units(trace)
     trace = on_assumed_gpu(trace)
     return {
         "trace": trace.name,
         "format": trace.format,
         "jobs": len(trace.jobs),
-        "units": _units(trace),
+        "units": units,
         "sha256": trace.digest,
         "models_unknown": [m for m in sorted({j.model for j in trace.jobs}) if not known_model(m)],
         "mapped": list(trace.mapped),

@@ -193,6 +193,9 @@ def test_validate_prints_the_units_in_force(artist, own: Path) -> None:
     assert "\nunits\tsubmit_time: s (default), duration: h\n" in ran.stdout
     ran = artist("trace", "validate", "tiny-batch")
     assert "\nunits\tarrival_s: s (default), compute_s: s (default)\n" in ran.stdout
+    (own / "n.csv").write_text("job_id,arrival_s,gpus,iterations,model\na,0,8,9,resnet50\n")
+    ran = artist("trace", "validate", "n.csv")  # nobody states a compute time
+    assert "\nunits\tarrival_s: s (default)\n" in ran.stdout
 
 
 def test_sim_compares_run_times_with_recorded_ones(artist, own: Path) -> None:
