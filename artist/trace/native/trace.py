@@ -6,11 +6,13 @@ against the size of a cluster.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from artist.cluster.tree import ONE_KIND
 from artist.errors import ConfigError, TraceError, did_you_mean, shortened
 from artist.io.digests import PREFIX, sha256
 from artist.registry import UnknownNameError
@@ -151,7 +153,7 @@ def check_kinds(trace: Trace, by_kind: Mapping[str, int], *, whole: bool) -> Non
             continue
         for kind in job.gpu_kinds:
             if kind not in by_kind:
-                hint = did_you_mean(kind, list(by_kind))
+                hint = _about_kind(kind, [name for name in by_kind if name != ONE_KIND])
                 raise TraceError(
                     f"{trace.place(index)}: job {job.id!r} accepts GPUs of kind {shortened(kind)}, "
                     f"which the cluster lacks ({hint}); correct gpu_kinds or the cluster file"
@@ -163,6 +165,15 @@ def check_kinds(trace: Trace, by_kind: Mapping[str, int], *, whole: bool) -> Non
                 f"{' or '.join(job.gpu_kinds)}, but the cluster has {there}; accept other kinds or "
                 "enlarge the cluster"
             )
+
+
+def _about_kind(kind: str, known: Sequence[str]) -> str:
+    """What is meant by a kind that no machine of the cluster has, by the kinds that some have."""
+    if not known:
+        return "its machines state no kind"
+    if len(kinds := re.split(r"[^\w.-]+", kind)) > 1:
+        return f"put blanks between kinds: {shortened(' '.join(kinds).strip())}"
+    return did_you_mean(kind, known)
 
 
 # Names of models in a message, at most.

@@ -197,6 +197,7 @@ def scenario(folder: Path, row: str, policy: str = "mast", **settings: object) -
             "h200",
             r"jobs.csv:2: job 'a' accepts .* 'h200', which the cluster lacks \(did you",
         ),
+        (8, "h100|a100", r"'h100\|a100', which .* lacks \(put blanks between kinds: 'h100 a100'\)"),
         (128, "a100", "wants 128 GPUs of kind a100, but the cluster has 64; accept other kinds"),
         (64, "h100", "wants 64 GPUs of kind h100 in one cluster, and no cluster of one such kind"),
     ],
@@ -205,6 +206,11 @@ def test_a_job_of_a_kind_that_the_cluster_cannot_give_is_refused_in_one_sentence
     tmp_path: Path, gpus: int, kind: str, words: str
 ) -> None:
     assert_refused(scenario(tmp_path, f"a,0,{gpus},any,10,1,,,{kind}"), words)
+
+
+def test_a_cluster_without_kinds_names_none_of_its_own(tmp_path: Path) -> None:
+    jobs = scenario(tmp_path, "a,0,8,any,10,1,,,h100", "fifo", cluster=None, racks=1)
+    assert_refused(jobs, r"'h100', which the cluster lacks \(its machines state no kind\)")
 
 
 @pytest.mark.parametrize(
