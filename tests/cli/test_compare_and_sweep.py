@@ -219,3 +219,11 @@ def test_assumptions_are_changed_one_at_a_time_and_ranked(artist) -> None:
     assert shifts == sorted(shifts, reverse=True)
     both = artist(*asked, "--assumptions", "--across", "t4,a100", code=2)
     assert "--across and --assumptions: one question at a time" in both.stderr
+
+
+def test_a_blank_between_policies_is_named(artist) -> None:
+    ran = artist("compare", "--policies", "fifo", "las")
+    assert (ran.returncode, "put commas between policies: --policies fifo,las\n" in ran.stderr) == (
+        2,
+        True,
+    )

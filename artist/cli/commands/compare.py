@@ -132,6 +132,8 @@ def compare(
     quiet: options.Quiet = False,
 ) -> None:
     """Compare policies or values of settings, and tell differences from noise."""
+    if scenario is not None and policies:
+        _check_commas(scenario, policies)
     chosen = options.scenario_of(context.params)
     from artist.cli.comparison_json import keep, told, write_rows
     from artist.cli.comparison_notes import what_a_budget_cut
@@ -372,6 +374,19 @@ def _varied(texts: Sequence[str]) -> dict[str, list[Any]]:
             raise ConfigError(f"--vary {key} is given twice; give all values at once: {key}=A,B")
         varied[key] = values
     return varied
+
+
+def _check_commas(scenario: Path, policies: str) -> None:
+    """Refuse `--policies fifo las`, which makes the second policy the scenario file."""
+    from artist.errors import ConfigError
+    from artist.io.reading import exists
+    from artist.policies.table import POLICIES
+
+    if str(scenario) in {entry.id for entry in POLICIES} and not exists(scenario):
+        raise ConfigError(
+            f"{scenario}: a policy where a scenario file is expected; put commas between policies: "
+            f"--policies {policies.rstrip(',')},{scenario}"
+        )
 
 
 def _listed(names: str) -> list[str]:
