@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from artist.config import Scenario
-from artist.errors import ConfigError
+from artist.errors import ConfigError, shortened
 from artist.registry import UnknownNameError
 from artist.results.terms.columns import TABLES, Table
 from artist.units import counted
@@ -244,7 +244,16 @@ class Plots:
         The legend has the mean of each, and what tells them apart, also from runs that were drawn
         on these axes before. A difference between two single runs may be chance:
         `artist.compare` gives intervals.
+
+        Raises:
+            ConfigError: one of the others is no result, but a name of a policy, say.
         """
+        for other in others:
+            if not isinstance(other, Result):
+                raise ConfigError(
+                    f"plot.compare({shortened(other)}): expected results of other runs, as "
+                    "artist.simulate or artist.load returns them"
+                )
         ax = _axes(ax)
         curves = _CURVES.setdefault(ax, [])
         for run in (self._result, *others):

@@ -97,6 +97,11 @@ def test_runs_are_compared_on_the_axes_given(runs) -> None:
         assert names == ["fifo, racks 1", "fifo, racks 2"]
 
 
+def test_a_name_in_place_of_a_run_is_an_error_of_the_project(runs) -> None:
+    with pytest.raises(artist.ArtistError, match=r"compare\('las'\): expected results of other"):
+        runs["fifo"].plot.compare("las")
+
+
 def test_curves_of_several_runs_on_one_axes_have_no_title_of_one_of_them(runs) -> None:
     _, axes = pyplot.subplots()
     runs["dally"].plot.jct_cdf(ax=axes)
