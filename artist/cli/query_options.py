@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from artist.errors import ConfigError
+from artist.units import counted
 
 if TYPE_CHECKING:
     from artist.cluster.fabric import Fabric
@@ -131,6 +132,22 @@ def about_models(
         *_beyond_its_fit(model, models.calibration, fabric, system),
     )
     return tuple(filter(None, told))
+
+
+def trained_as_published(model: str | None, gpus: int) -> str:
+    """What runs ask about jobs of this model, if they have published axes that the name lacks."""
+    from artist.trace.native.divided_models import published_model
+    from artist.workload.models import canonical_if_known, is_graph
+
+    if model is None or is_graph(model):
+        return ""
+    run_as = published_model(model, gpus)
+    if run_as is None or canonical_if_known(run_as) == canonical_if_known(model):
+        return ""
+    return (
+        f"In runs, jobs of {model} on {counted(gpus, 'GPU')} are trained as published; ask about "
+        f"them with --model {run_as}"
+    )
 
 
 def _beyond_its_fit(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -151,3 +152,13 @@ def test_counts_into_which_the_axes_do_not_divide_are_left_out_and_said(artist) 
     assert some.stderr.startswith(f"--gpus: left out 8 and 16: {reason}")
     none = artist(*asked, "8..64")
     assert (none.returncode, reason in none.stderr, none.stdout) == (4, True, "")
+
+
+def test_a_model_that_runs_divide_otherwise_is_said_with_what_to_ask(artist) -> None:
+    for where in (("--placement", "8,8"), ("--gpus", "8,16")):
+        told = artist("latency", "--model", "llama2-70b", *where, code=0).stdout
+        said = re.search(r"In runs, jobs of llama2-70b on 16 GPUs are .* --model (.*)", told)
+        assert said and "tensor=4" in said[1]
+        same = ("latency", "--model", said[1], "--gpus", "16")
+        assert "In runs" not in artist(*same, code=0).stdout
+    assert "In runs" not in artist(*ASKED, "--placement", "8").stdout

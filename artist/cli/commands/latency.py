@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -171,6 +172,9 @@ def latency(
     print_facts(title, facts, Format(format_))
     if format_ is SweepFormat.TABLE:
         print_split(split, estimate.source)
+        there = sum(map(int, re.findall("[0-9]+", one.partition("@")[0]))) if one else 0
+        if there and (told := query.trained_as_published(model, there)):
+            print_text(told)
     _say_calibration(format_, model, on_fabric, changes, models, system or [])
 
 
