@@ -131,6 +131,38 @@ def test_gpus_that_either_of_two_jobs_may_take_are_freed_for_one_after_the_other
     assert [len(found[x]) for x in ("v-old", "v-new")] == [2, 2]
 
 
+@pytest.mark.parametrize(
+    ("host", "rows", "starts"),
+    [
+        # x lacks new GPUs, which a has: it is not at the head of a queue in which y waits.
+        ("fifo", "a 0 4 ads new, x 10 4 lab new, y 20 4 hub old", {"x": 100, "y": 20}),
+        # v takes the new GPUs above quota, so that x cannot have them, and y the old ones.
+        ("fifo", "v 0 4 lab new, x 0 4 hub new, y 0 4 few old", {"v": 0, "x": 100, "y": 0}),
+        # w, within quota, takes the new GPUs.
+        ("fifo", "w 0 4 web new, x 0 4 lab new, y 0 4 hub old", {"w": 0, "x": 100, "y": 0}),
+        # Both w and z are within quota, and 4 GPUs are new: the old ones are spare.
+        (
+            "fifo-backfill",
+            "w 0 4 web new, z 0 4 web new, y 0 4 lab old",
+            {"w": 0, "z": 100, "y": 0},
+        ),
+        # w cannot have its 4 new GPUs yet: x may have 2 of them.
+        ("fifo-backfill", "a 0 2 ads new, w 10 4 web new, x 20 2 lab new", {"x": 20}),
+    ],
+)
+def test_gpus_of_a_kind_are_spare_for_jobs_that_accept_it(
+    host: str, rows: str, starts: dict[str, int]
+) -> None:
+    tenants = {name: Tenant(quota=0) for name in ("lab", "hub", "few")}
+    tenants |= {"ads": Tenant(quota=4), "web": Tenant(quota=8)}
+    made = [
+        job(name, int(gpus), 100, arrival_s=float(at), tenant=tenant, gpu_kinds=(kind,))
+        for name, at, gpus, tenant, kind in (row.split() for row in rows.split(", "))
+    ]
+    found = stays(ran(two_kinds(), made, quota(host, tenants)))
+    assert {name: found[name][0][0] for name in starts} == starts
+
+
 @st.composite
 def crowds(draw: st.DrawFn, *, on_one: bool = False) -> tuple[ClusterTree, list[Job]]:
     """Jobs of tenants and priorities that each fit what they accept of up to three kinds.
