@@ -204,8 +204,9 @@ def _check(spec: str, row: Model, chosen: Settings) -> None:
         )
     _check_timing(spec, chosen)
     if chosen.staged:
-        if chosen.parallel == "fsdp" and row.settings.parallel != "fsdp":
-            refuse(spec, "fsdp does not go with tensor or other axes; give sharded=zero3")
+        said = chosen.parallel == "fsdp" != row.settings.parallel
+        if said and chosen.sharding is not Sharded.ZERO3:
+            refuse(spec, "fsdp does not go with tensor, pipeline or expert; give sharded=zero3")
         _check_staged(spec, row, chosen)
         return
     replica_gpus = chosen.tensor * chosen.stages
@@ -243,6 +244,10 @@ def _check_staged(spec: str, row: Model, chosen: Settings) -> None:
         refuse(spec, f"expert is {chosen.expert}, but the model has {held} to spread evenly")
     if (chosen.dispatch, chosen.overlap) != ("expert", "no") and chosen.expert == 1:
         refuse(spec, "dispatch and overlap are of experts on several GPUs; give expert")
+    if chosen.prefetch != row.settings.prefetch and chosen.sharding is Sharded.NO:
+        refuse(spec, "prefetch is of weights that replicas share; give sharded")
+    if chosen.gradients != row.settings.gradients and chosen.pipeline == 1:
+        refuse(spec, "gradients are deferred behind messages between stages; give pipeline")
     interleaved = chosen.schedule == Schedule.INTERLEAVED
     if interleaved != (chosen.interleave > 1):
         refuse(
@@ -297,7 +302,7 @@ def _plan(chosen: Settings) -> Plan:
         chosen.microbatches,
         Schedule(chosen.schedule),
         chosen.interleave,
-        Sharded(chosen.sharded),
+        chosen.sharding,
         chosen.prefetch,
         chosen.recompute,
         chosen.sequence_parallel,

@@ -60,7 +60,8 @@ class Settings:
     """Replicas; 0: as many as there are GPUs for."""
     schedule: str = "1f1b"
     interleave: int = 1
-    sharded: str = "no"
+    sharded: str = ""
+    """Empty: as FSDP shards (zero3) if `parallel` is fsdp and no axis cuts the model, else no."""
     prefetch: int = 1
     recompute: str = "no"
     sequence_parallel: bool = False
@@ -73,14 +74,22 @@ class Settings:
     def staged(self) -> bool:
         """Whether the job is divided along axes, stage by stage (`divide.py`)."""
         axes = self.pipeline * self.context * self.expert > 1 or self.data > 0
-        how = (self.schedule, self.sharded, self.recompute, self.order, self.dispatch, self.overlap)
+        how = (self.schedule, self.recompute, self.order, self.dispatch, self.overlap)
         return (
             axes
-            or how != ("1f1b", "no", "no", BEST_ORDER, DISPATCH[0], OVERLAP[0])
+            or how != ("1f1b", "no", BEST_ORDER, DISPATCH[0], OVERLAP[0])
+            or (self.sharded, self.prefetch, self.gradients) != ("", 1, GRADIENTS[0])
             or self.interleave > 1
             or self.sequence_parallel
             or (self.tensor > 1 and self.parallel == "fsdp")
         )
+
+    @property
+    def sharding(self) -> Sharded:
+        """What replicas share: as said, or as `parallel` and the axes imply."""
+        cut = self.tensor * self.pipeline * self.expert > 1
+        implied = Sharded.ZERO3 if self.parallel == "fsdp" and not cut else Sharded.NO
+        return Sharded(self.sharded or implied)
 
 
 SETTING_NAMES = tuple(field.name for field in fields(Settings))
@@ -116,7 +125,10 @@ def parse(spec: str, text: str, default: Settings) -> Settings:
         if getattr(default, key) is None:
             refuse(spec, f"this model has no {key}")
         changes[key] = _value(spec, key, value.casefold())
-    return replace(default, **changes)
+    chosen = replace(default, **changes)
+    # Said or not, it is the same workload, which has one name.
+    plain = replace(chosen, sharded="")
+    return plain if chosen.sharding is plain.sharding is Sharded.NO else chosen
 
 
 def text_of(settings: Settings, default: Settings) -> str:

@@ -43,6 +43,15 @@ def test_the_column_becomes_part_of_the_models_name(tmp_path: Path) -> None:
     ]
 
 
+def test_a_job_that_says_that_nothing_is_sharded_keeps_that_and_gets_no_published_axes(
+    tmp_path: Path,
+) -> None:
+    (job,) = trace(tmp_path, "a,0,32,llama3-70b,10,2,sharded=no").jobs
+    assert job.model == "llama3-70b@sharded=no"
+    assert published_model(job.model, 32) is None
+    assert published_model("llama3-70b", 32) is not None
+
+
 @pytest.mark.parametrize(
     ("cell", "message"),
     [

@@ -2,10 +2,12 @@
 
 import pytest
 
+from artist.api import latency
 from artist.errors import ConfigError
 from artist.registry import UnknownNameError
+from artist.workload.division.staged import Sharded
 from artist.workload.layers import Collective, Parallelism
-from artist.workload.models import canonical, operators, parameters, summary, workload
+from artist.workload.models import canonical, operators, parameters, settings, summary, workload
 
 
 @pytest.mark.parametrize(
@@ -49,6 +51,10 @@ def test_one_workload_has_one_name(spelling: str, name: str | None) -> None:
         ("gpt2@sequence=2048", r"sequence is 2048, but the model has 1024 positions"),
         ("resnet50@tensor=2", r"only transformers divide"),
         ("gpt2@tensor=2,parallel=fsdp", r"fsdp does not go with tensor"),
+        ("gpt2@sharded=no,parallel=fsdp", r"fsdp does not go with .*; give sharded=zero3"),
+        ("gpt2@prefetch=2", r"prefetch is of weights that replicas share; give sharded"),
+        ("llama3-8b@prefetch=2,tensor=8", r"prefetch is of weights"),
+        ("gpt2@gradients=eager", r"deferred behind messages between stages; give pipeline"),
         ("gpt2-moe@tensor=2", r"experts do not go with tensor"),
         ("mixtral-8x7b@dispatch=machine", r"dispatch and overlap are of experts on several GPUs"),
         ("llama3-8b@overlap=experts", r"dispatch and overlap are of experts on several GPUs; give"),
@@ -86,6 +92,43 @@ def test_precision_halves_what_is_sent() -> None:
     full, half = workload("gpt2"), workload("gpt2@precision=bf16")
     for a, b in zip(full.layers, half.layers, strict=True):
         assert 2 * b.weight_grad.comm_bytes == a.weight_grad.comm_bytes
+
+
+_SHARES = {  # what replicas of a job of 16 GPUs share
+    "llama3-8b@data=16": Sharded.ZERO3,
+    "llama3-8b@order=data": Sharded.ZERO3,
+    "llama3-8b@recompute=full": Sharded.ZERO3,
+    "llama3-8b@context=2": Sharded.ZERO3,
+    "gpt2@parallel=fsdp,data=16": Sharded.ZERO3,
+    "llama3-8b@sharded=zero1": Sharded.ZERO1,
+    "llama3-8b@sharded=no": Sharded.NO,
+    "llama3-8b@parallel=data,data=16": Sharded.NO,
+    "llama3-8b@tensor=2": Sharded.NO,
+    "llama3-8b@pipeline=2": Sharded.NO,
+    "gpt2@data=16": Sharded.NO,
+}
+
+
+@pytest.mark.parametrize(("spec", "shared"), _SHARES.items())
+def test_fsdp_stays_unless_axes_cut_the_model_or_the_name_says_otherwise(spec, shared) -> None:
+    assert settings(spec).sharding is shared
+    kept = workload(spec).staged
+    assert kept is not None and kept.sharded is shared
+    assert canonical(canonical(spec)) == canonical(spec) == spec
+
+
+@pytest.mark.parametrize("text", ["data=16", "order=data", "sharded=zero3"])
+@pytest.mark.parametrize("name", ["llama3-8b@", "gpt2@parallel=fsdp,"])
+def test_fsdp_along_an_axis_takes_as_long_as_fsdp_without(name: str, text: str) -> None:
+    bare = latency(name.rstrip("@,"), "8,8", fabric="hgx-h100")
+    along = latency(name + text, "8,8", fabric="hgx-h100")
+    assert along.compute_ns == bare.compute_ns
+    assert along.finish_ns == bare.finish_ns
+
+
+def test_sharding_that_is_said_and_implied_is_one_name() -> None:
+    assert canonical("llama3-8b@tensor=2,sharded=no") == "llama3-8b@tensor=2"
+    assert canonical("gpt2@sharded=no") == "gpt2"
 
 
 def test_parallelism_follows_from_the_settings() -> None:
