@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, NoReturn
 
-from artist.errors import did_you_mean
+from artist.errors import ConfigError, did_you_mean, shortened
 from artist.registry import UnknownNameError
 from artist.workload.division.staged import (
     BEST_ORDER,
@@ -112,14 +112,15 @@ def parse(spec: str, text: str, default: Settings) -> Settings:
     """The settings in `text`, the part of `spec` after the `@`; the others are as in `default`.
 
     Raises:
-        UnknownNameError: an unknown setting or a bad value.
+        SettingsError: an unknown setting or a bad value.
     """
     changes: dict[str, Any] = {}
     for part in text.split(","):
         key, equals, value = (x.strip() for x in part.partition("="))
-        if not equals or key not in SETTING_NAMES:
-            hint = did_you_mean(key, SETTING_NAMES)
-            refuse(spec, f"{part.strip()!r} is not SETTING=VALUE; {hint}")
+        if key and key not in SETTING_NAMES:
+            refuse(spec, f"unknown setting {key!r}; {did_you_mean(key, SETTING_NAMES)}")
+        if not (key and equals):
+            refuse(spec, f"{part.strip()!r} is not SETTING=VALUE, such as batch=8")
         if key in changes:
             refuse(spec, f"{key} is given twice")
         if getattr(default, key) is None:
@@ -147,13 +148,21 @@ def _text(name: str, value: object) -> object:
     return str(value).lower() if isinstance(value, bool) else value
 
 
+class SettingsError(UnknownNameError):
+    """A known model has no such setting, or its settings do not go together."""
+
+    def __init__(self, spec: str, reason: str) -> None:
+        ConfigError.__init__(self, f"model {shortened(spec)}: {reason}")
+        self.name = spec
+
+
 def refuse(spec: str, reason: str) -> NoReturn:
     """Refuse a spec.
 
     Raises:
-        UnknownNameError: always.
+        SettingsError: always.
     """
-    raise UnknownNameError("model", spec, (), reason)
+    raise SettingsError(spec, reason)
 
 
 def _value(spec: str, key: str, text: str) -> int | str | bool:

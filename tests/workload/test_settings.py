@@ -38,9 +38,10 @@ def test_one_workload_has_one_name(spelling: str, name: str | None) -> None:
     ("spec", "message"),
     [
         ("resnet51@batch=8", r"unknown model 'resnet51': did you mean"),
+        ("resnet50@=8", r"'=8' is not SETTING=VALUE"),
         ("resnet50@", r"'' is not SETTING=VALUE"),
-        ("resnet50@batch", r"'batch' is not SETTING=VALUE"),
-        ("resnet50@batches=8", r"did you mean 'batch'"),
+        ("resnet50@batch", r"^model 'resnet50@batch': 'batch' is not SETTING=VALUE, such"),
+        ("resnet50@batches=8", r"unknown setting 'batches'; did you mean 'batch'"),
         ("resnet50@batch=0", r"batch is '0', expected a whole number from 1"),
         ("resnet50@batch=-8", r"batch is '-8'"),
         ("resnet50@batch=1e3", r"batch is '1e3'"),
