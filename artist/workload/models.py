@@ -246,8 +246,6 @@ def _check_staged(spec: str, row: Model, chosen: Settings) -> None:
         refuse(spec, "dispatch and overlap are of experts on several GPUs; give expert")
     if chosen.prefetch != row.settings.prefetch and chosen.sharding is Sharded.NO:
         refuse(spec, "prefetch is of weights that replicas share; give sharded")
-    if chosen.gradients != row.settings.gradients and chosen.pipeline == 1:
-        refuse(spec, "gradients are deferred behind messages between stages; give pipeline")
     interleaved = chosen.schedule == Schedule.INTERLEAVED
     if interleaved != (chosen.interleave > 1):
         refuse(

@@ -78,7 +78,7 @@ class Settings:
         return (
             axes
             or how != ("1f1b", "no", BEST_ORDER, DISPATCH[0], OVERLAP[0])
-            or (self.sharded, self.prefetch, self.gradients) != ("", 1, GRADIENTS[0])
+            or (self.sharded, self.prefetch) != ("", 1)
             or self.interleave > 1
             or self.sequence_parallel
             or (self.tensor > 1 and self.parallel == "fsdp")

@@ -56,7 +56,6 @@ def test_one_workload_has_one_name(spelling: str, name: str | None) -> None:
         ("mixtral-8x7b@parallel=fsdp,expert=8", r"fsdp does not go with .* or expert"),
         ("gpt2@prefetch=2", r"prefetch is of weights that replicas share; give sharded"),
         ("llama3-8b@prefetch=2,tensor=8", r"prefetch is of weights"),
-        ("gpt2@gradients=eager", r"deferred behind messages between stages; give pipeline"),
         ("gpt2-moe@tensor=2", r"experts do not go with tensor"),
         ("mixtral-8x7b@dispatch=machine", r"dispatch and overlap are of experts on several GPUs"),
         ("llama3-8b@overlap=experts", r"dispatch and overlap are of experts on several GPUs; give"),
