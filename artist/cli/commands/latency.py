@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -121,6 +120,7 @@ def latency(
     chosen = NetworkSweep(sweep, points, plot, format_, overwrite)
     if gpus is None:
         chosen.check(len(placements))
+    from artist.cluster.placement_shape import gpus_of, parse_signature
     from artist.estimates.divided.with_split import iteration_split
     from artist.run import machine_gpus, open_backend
 
@@ -172,9 +172,10 @@ def latency(
     print_facts(title, facts, Format(format_))
     if format_ is SweepFormat.TABLE:
         print_split(split, estimate.source)
-        there = sum(map(int, re.findall("[0-9]+", one.partition("@")[0]))) if one else 0
-        if there and (told := query.trained_as_published(model, there)):
-            print_text(told)
+        if on_fabric is not None and one is not None:
+            shape = parse_signature(one.partition("@")[0], on_fabric.level_names)
+            if told := query.trained_as_published(model, gpus_of(shape)):
+                print_text(told)
     _say_calibration(format_, model, on_fabric, changes, models, system or [])
 
 

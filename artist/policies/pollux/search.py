@@ -11,10 +11,9 @@ jobs at a time are taken away and put back in the same way (Shaw, *Using constra
 local search methods to solve vehicle routing problems*, 1998), as often as `budget` allows, and the
 better state is kept.
 
-Where jobs accept some kinds of GPUs only, the numbers for all may be more than a kind has. Then
-the jobs that accept no other kinds share these, the others the rest, and so on (Groenevelt, *Two
-algorithms for maximizing a separable concave function over a polymatroid feasible region*, 1991:
-the best numbers where each further GPU gains less).
+Jobs may want more GPUs of some kinds than there are. Then those that accept no other kinds share
+these, the others the rest, and so on: best where each further GPU gains less (Groenevelt, *Two
+algorithms for maximizing a separable concave function over a polymatroid feasible region*, 1991).
 
 The authors' program searches the same objective by a genetic algorithm.
 """
@@ -227,13 +226,12 @@ class Search:
                     state.put(index, dict(present))
                     continue
             moved.append(index)
-        order = (
-            moved if as_given else sorted(moved, key=lambda x: (self._parts[x].gpus, -counts[x], x))
-        )
-        for index in order:
+        if not as_given:
+            moved.sort(key=lambda x: (self._parts[x].gpus, -counts[x], x))
+        for index in moved:
             if counts[index]:
                 state.put(index, self._reach(state, index, counts[index]))
-        for index in order:
+        for index in moved:
             if not state.spreads[index]:
                 state.put(index, self._reach(state, index, self.players[index].most))
 
@@ -267,12 +265,11 @@ class Search:
     ) -> dict[int, int]:
         """How many of these GPUs each job should have; `spare` are left over."""
         gpus = max(sum(free.values()) - spare, 0)
-        kinds = self.rules.kinds
-        if not kinds:
+        if not self.rules.kinds:
             return self._counts(chosen, gpus)
         room: Counter[str] = Counter()
         for machine, left in free.items():
-            room[kinds[machine]] += left
+            room[self.rules.kinds[machine]] += left
         return self._counts_by_kind(chosen, gpus, room)
 
     def _counts_by_kind(
@@ -293,13 +290,12 @@ class Search:
             return counts
         inside = {kind: left for kind, left in room.items() if kind in scarce}
         outside = {kind: left for kind, left in room.items() if kind not in scarce}
-        there = sum(inside.values())
         only = [x for x in chosen if accepted[x] <= scarce]
         others = [x for x in chosen if not accepted[x] <= scarce]
-        return {
-            **self._counts_by_kind(only, there, inside),
-            **self._counts_by_kind(others, min(gpus - there, sum(outside.values())), outside),
-        }
+        there = sum(inside.values())
+        shares = self._counts_by_kind(only, there, inside)
+        left = min(gpus - there, sum(outside.values()))
+        return shares | self._counts_by_kind(others, left, outside)
 
     def _reach(self, state: _State, index: int, most: int) -> Spread:
         """The best free GPUs for a job, at most so many; empty if none are better than none."""
