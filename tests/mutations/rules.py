@@ -112,6 +112,17 @@ def argument(node: ast.AST) -> list[ast.AST]:
     return [value for value in node.args if not isinstance(value, ast.Starred)]
 
 
+def empty(node: ast.AST) -> list[ast.AST]:
+    """A call gets `()` for one of its arguments, as where none are named, so that all count."""
+    if not isinstance(node, ast.Call):
+        return []
+    nothing = ast.Tuple([], ast.Load())
+    return [
+        ast.Call(node.func, [*node.args[:i], nothing, *node.args[i + 1 :]], node.keywords)
+        for i in range(len(node.args))
+    ]
+
+
 def forgotten(node: ast.AST) -> list[ast.AST]:
     """A call lacks one of its arguments."""
     if not isinstance(node, ast.Call):
@@ -170,6 +181,7 @@ RULES: dict[str, Rule] = {
     "chosen": chosen,
     "opposite": opposite,
     "argument": argument,
+    "empty": empty,
     "forgotten": forgotten,
     "element": element,
     "number": number,

@@ -67,6 +67,7 @@ def test_tests_that_fail_anyway_show_nothing(root: Path) -> None:
         ("condition", "a if b else c", ["a if True else c", "a if False else c"]),
         ("chosen", "[x for x in a if x]", ["[x for x in a]"]),
         ("opposite", "min(a)", ["max(a)"]),
+        ("empty", "f(a, b)", ["f((), b)", "f(a, ())"]),
         ("argument", "f(a, b)", ["a", "b"]),
         ("forgotten", "f(a, b=c)", ["f(a)"]),
         ("element", "[a, b]", ["[b]", "[a]"]),

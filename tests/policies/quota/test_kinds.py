@@ -23,6 +23,7 @@ from artist.engine.simulator import Simulator
 from artist.errors import ArtistError
 from artist.policies.quota.ledger import LAST_CLASS
 from artist.policies.quota.preemption import gpus_for
+from artist.policies.quota.reasons import _BEHIND
 from artist.policies.quota.wrapper import QuotaWrapper
 from artist.policies.shared.gpu_counts import overlap
 from artist.policies.table import POLICIES
@@ -146,6 +147,14 @@ def test_gpus_that_either_of_two_jobs_may_take_are_freed_for_one_after_the_other
             "w 0 4 web new, z 0 4 web new, y 0 4 lab old",
             {"w": 0, "z": 100, "y": 0},
         ),
+        # w and z take all new GPUs between them, so 4 are spare, and y comes before x.
+        (
+            "fifo-backfill",
+            "w 0 4 web new, z 0 2 web new, y 0 4 lab old, x 0 1 lab old",
+            {"w": 0, "z": 100, "y": 0, "x": 100},
+        ),
+        # v loses the old GPUs to w and takes the new ones: x stands behind both.
+        ("fifo", "v 0 4 lab old/new, w 10 4 web old, x 10 2 hub old/new", {"w": 10, "x": 100}),
         # w cannot have its 4 new GPUs yet: x may have 2 of them.
         ("fifo-backfill", "a 0 2 ads new, w 10 4 web new, x 20 2 lab new", {"x": 20}),
     ],
@@ -156,11 +165,35 @@ def test_gpus_of_a_kind_are_spare_for_jobs_that_accept_it(
     tenants = {name: Tenant(quota=0) for name in ("lab", "hub", "few")}
     tenants |= {"ads": Tenant(quota=4), "web": Tenant(quota=8)}
     made = [
-        job(name, int(gpus), 100, arrival_s=float(at), tenant=tenant, gpu_kinds=(kind,))
-        for name, at, gpus, tenant, kind in (row.split() for row in rows.split(", "))
+        job(
+            name,
+            int(gpus),
+            100,
+            arrival_s=float(at),
+            tenant=tenant,
+            gpu_kinds=tuple(kinds.split("/")),
+        )
+        for name, at, gpus, tenant, kinds in (row.split() for row in rows.split(", "))
     ]
     found = stays(ran(two_kinds(), made, quota(host, tenants)))
     assert {name: found[name][0][0] for name in starts} == starts
+
+
+def test_behind_a_head_that_lacks_gpus_of_its_kind_a_job_above_quota_stays_hidden() -> None:
+    """4 new GPUs are free. h, above quota too, was let in for spare ones; b took those it accepts.
+
+    Seen by a host that lets nobody pass h, y would wait in front of jobs within quota.
+    """
+    tenants = {"web": Tenant(quota=4), "lab": Tenant(quota=0)}
+    made = [
+        job("b", 4, 100, tenant="web"),
+        job("h", 1, 100, tenant="lab", gpu_kinds=OLD),
+        job("y", 1, 100, arrival_s=10.0, tenant="lab", gpu_kinds=NEW),
+    ]
+    rows = ran(two_kinds(), made, quota("fifo", tenants))
+    assert stays(rows)["b"] == [(0, 100)]
+    told = [(row.cause, row.reason) for row in rows.wait_reasons if row.handle == 2]
+    assert told == [("policy", _BEHIND)]
 
 
 @st.composite
