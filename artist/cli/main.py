@@ -15,7 +15,7 @@ import os
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -107,10 +107,12 @@ class PlainCommand(TyperCommand):
         """Read the options.
 
         Raises:
-            ConfigError: a bad value, or an option given twice that takes one value.
+            ConfigError: a bad value, an option given twice that takes one value, or blanks where
+                commas belong.
         """
         with _printable():
-            _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+            _, extra, given = self.make_parser(ctx).parse_args(args=list(args))
+            _check_commas(args, extra, {name: one for one in given for name in one.opts})
             for param, times in Counter(map(id, given)).items():
                 option = next(one for one in given if id(one) == param)
                 if times > 1 and _takes_one(option):
@@ -153,6 +155,22 @@ def _printable() -> Iterator[None]:
             raise ConfigError(f"no option {shortened(error.option_name)}: {remedy}") from error
         error.message = printable(error.message)
         raise
+
+
+def _check_commas(args: list[str], extra: list[str], options: Mapping[str, Any]) -> None:
+    """Refuse `--policies A B C`, whose values are to stand between commas.
+
+    Raises:
+        ConfigError: the arguments that a command does not take are more values of an option.
+    """
+    if not extra:
+        return
+    end = len(args) - args[::-1].index(extra[-1])
+    begin = next((i for i in reversed(range(end)) if args[i].startswith("-")), 0)
+    option, _, first = args[begin].partition("=")
+    if option in options and "," in (options[option].metavar or ""):
+        listed = [one.strip(",") for one in (first, *args[begin + 1 : end]) if one.strip(",")]
+        raise ConfigError(f"separate the values of {option} by commas: {','.join(listed)}")
 
 
 def _takes_one(param: Any) -> bool:

@@ -221,9 +221,17 @@ def test_assumptions_are_changed_one_at_a_time_and_ranked(artist) -> None:
     assert "--across and --assumptions: one question at a time" in both.stderr
 
 
-def test_a_blank_between_policies_is_named(artist) -> None:
-    ran = artist("compare", "--policies", "fifo", "las")
-    assert (ran.returncode, "put commas between policies: --policies fifo,las\n" in ran.stderr) == (
-        2,
-        True,
-    )
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ("--policies fifo las", "--policies by commas: fifo,las\n"),
+        ("--policies fifo, las, srtf --seed 1", "--policies by commas: fifo,las,srtf\n"),
+        ("--seed 1 --policies=fifo las srtf", "--policies by commas: fifo,las,srtf\n"),
+        ("--vary racks=1 2 4", "--vary by commas: racks=1,2,4\n"),
+        ("a.yaml b.yaml", "unexpected extra argument"),
+        ("--policies fifo,las --seed 1 a b", "unexpected extra argument"),
+    ],
+)
+def test_blanks_where_commas_belong_are_named(artist, given: str, words: str) -> None:
+    ran = artist("compare", *given.split())
+    assert (ran.returncode, ran.stderr.count(words)) == (2, 1), ran.stderr
