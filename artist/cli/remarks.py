@@ -115,6 +115,21 @@ def without_turns(scenarios: Iterable[Scenario]) -> str:
     )
 
 
+def without_leases(scenarios: Iterable[Scenario]) -> str:
+    """A sentence if the length of leases is given to policies that have none."""
+    from artist.run import build_policy
+
+    idle = dict.fromkeys(
+        one.policy
+        for one in scenarios
+        if "lease_s" in one.policy_options and build_policy(one).lease is None
+    )
+    if not idle:
+        return ""
+    has = "has" if len(idle) == 1 else "have"
+    return f"policy.lease_s changes nothing under {listed([*idle])}, which {has} no leases."
+
+
 def _takes_turns(policy: str) -> bool:
     from artist.policies.option_places import entry_and_host
     from artist.policies.table import CASSINI

@@ -66,8 +66,13 @@ def _goes_inside(entry: Entry, host: str, key: str, value: Any) -> bool:
 
 def _knows(policy: str, key: str) -> bool:
     """Whether a policy or the one that it wraps has an option of that name."""
+    return key in known_options(policy)
+
+
+def known_options(policy: str) -> list[str]:
+    """The options of a policy, then those of the policy that it wraps."""
     entry, host = entry_and_host(policy)
-    return key in _fields(entry) or (bool(host) and _knows(host, key))
+    return [*_fields(entry), *(["host", *known_options(host)] if host else ())]
 
 
 def _fields(entry: Entry) -> Mapping[str, FieldInfo]:

@@ -222,6 +222,15 @@ def test_commands_say_where_interference_changes_nothing(artist) -> None:
     assert "interference" not in artist(*asked).stdout
 
 
+def test_commands_say_where_the_length_of_leases_changes_nothing(artist) -> None:
+    asked = ("--trace", "tiny-poisson", "--racks", "1", "--set", "policy.lease_s=60")
+    told = "policy.lease_s changes nothing under fifo, which has no leases."
+    assert told in artist("sim", *asked, "--policy", "fifo").stdout
+    assert "changes nothing" not in artist("sim", *asked, "--policy", "las").stdout
+    both = ("compare", "--policies", "fifo,las,srtf", "--permutations", "1")
+    assert "under fifo and srtf, which have no leases." in artist(*both, *asked).stdout
+
+
 def test_commands_say_who_shared_gpus(artist, tmp_path: Path) -> None:
     packing = ("--set", "policy.packing=true", "--set", "policy.quantum_s=600")
     shown = artist(

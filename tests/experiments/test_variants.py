@@ -72,8 +72,10 @@ def test_an_option_goes_to_the_policies_that_have_it() -> None:
     assert list(partly_taken(given, policies)) == [
         "policy.skew_threshold=0.5 is for tiresias alone"
     ]
-    with pytest.raises(ConfigError, match="policy fifo: unknown setting 'no_option'"):
-        of_policies(SMALL.model_copy(update={"policy_options": {"no_option": 1}}), ["fifo", "las"])
+    of_none = SMALL.model_copy(update={"policy_options": {"quantum": 1}})
+    words = "policies fifo, gandiva: unknown setting 'policy.quantum': did you mean 'quantum_s'"
+    with pytest.raises(ConfigError, match=words):
+        of_policies(of_none, ["fifo", "gandiva"])
 
 
 def test_the_answer_names_an_option_that_some_policies_lack() -> None:

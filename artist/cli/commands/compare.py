@@ -16,7 +16,13 @@ from artist.cli.interruption import Interrupted
 from artist.cli.output import Format, note, print_json
 from artist.cli.progress_bar import bar_of_runs, counting, forecast
 from artist.cli.progress_lines import RunTimes
-from artist.cli.remarks import sharing, slow_settings, without_tenant, without_turns
+from artist.cli.remarks import (
+    sharing,
+    slow_settings,
+    without_leases,
+    without_tenant,
+    without_turns,
+)
 from artist.units import counted
 
 if TYPE_CHECKING:
@@ -210,7 +216,8 @@ def compare(
             print_worlds(made, worlds, assumptions=assumptions, all_=all_)
         else:
             ran = [one.scenario for one in variants]
-            remarked = [without_tenant(ran), sharing(ran), without_turns(ran)]
+            about = (without_tenant, sharing, without_turns, without_leases)
+            remarked = [remark(ran) for remark in about]
             compared = made.comparisons[""]
             cut = what_a_budget_cut(compared, time_budget, times.longest_s)
             print_whole(
@@ -384,8 +391,7 @@ def _check_commas(scenario: Path, policies: str) -> None:
 
     if str(scenario) in {entry.id for entry in POLICIES} and not exists(scenario):
         raise ConfigError(
-            f"{scenario}: a policy where a scenario file is expected; put commas between policies: "
-            f"--policies {policies.rstrip(',')},{scenario}"
+            f"separate the values of --policies by commas: {policies.rstrip(',')},{scenario}"
         )
 
 

@@ -19,6 +19,7 @@ from artist.cli.remarks import (
     sharing,
     slow_settings,
     unread_quotas,
+    without_leases,
     without_tenant,
     without_turns,
 )
@@ -157,6 +158,7 @@ def sim(
             without_tenant([chosen]),
             sharing([chosen]),
             without_turns([chosen]),
+            without_leases([chosen]),
         ):
             if remark:
                 print_text(remark)

@@ -15,11 +15,11 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from artist.config import Scenario
-from artist.errors import ConfigError, shortened
+from artist.errors import ConfigError, did_you_mean, shortened
 from artist.experiments.experiment import MAX_RUNS, faults
 from artist.experiments.relative_values import is_relative, scenario_at
 from artist.io.safe_yaml import parse_yaml
-from artist.policies.option_places import takes_option
+from artist.policies.option_places import known_options, takes_option
 from artist.policies.table import POLICIES
 from artist.results.terms.number_text import listed
 from artist.run import build_cluster, build_fabric, build_policy
@@ -72,9 +72,14 @@ def of_policies(scenario: Scenario, policies: Sequence[str]) -> list[Variant]:
 def _own_options(scenario: Scenario, policies: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Policy -> the scenario's options that it takes.
 
-    An option that none of them takes stays with all, so that it is refused.
+    An option whose value none of them takes stays with all, so that it is refused.
+
+    Raises:
+        ConfigError: an option that none of them has.
     """
     options = scenario.policy_options
+    if options and policies:
+        _check_known(options, policies)
     having = {
         name: {key for key, value in options.items() if takes_option(name, key, value)}
         for name in policies
@@ -86,6 +91,17 @@ def _own_options(scenario: Scenario, policies: Sequence[str]) -> dict[str, dict[
         }
         for name in policies
     }
+
+
+def _check_known(options: Iterable[str], policies: Sequence[str]) -> None:
+    """Refuse an option that none of the policies has."""
+    known = dict.fromkeys(name for policy in policies for name in known_options(policy))
+    for key in options:
+        if key not in known:
+            raise ConfigError(
+                f"policies {', '.join(policies)}: unknown setting {f'policy.{key}'!r}: "
+                f"{did_you_mean(key, known)}"
+            )
 
 
 def partly_taken(scenario: Scenario, policies: Iterable[str]) -> Iterator[str]:
