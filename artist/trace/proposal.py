@@ -21,12 +21,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from artist.errors import TraceError, shortened
+from artist.errors import ConfigError, TraceError, shortened
+from artist.io.documents import validate
 from artist.io.reading import as_float
 from artist.trace.detect import Format, closest, format_named, needed_columns, open_table
 from artist.trace.foreign.model_names import known_model, meant, recognised
 from artist.trace.native.alike import alike, is_start
-from artist.trace.native.formats import TIMES, OwnFormat, last_left, misspelt, unit_of
+from artist.trace.native.formats import AXES, TIMES, OwnFormat, last_left, misspelt, unit_of
 from artist.trace.native.mapping import SAME, TraceMapping
 from artist.trace.native.model_words import core
 from artist.trace.native.read_table import read_data, read_table
@@ -42,6 +43,7 @@ from artist.trace.native.time_units import (
 )
 from artist.trace.native.trace import UNKNOWN_MODEL
 from artist.units import counted
+from artist.workload.division.job_parallelism import JobParallelism, words
 from artist.workload.models import canonical, nearest_model
 
 # Why a column is guessed whose name does not say what it holds.
@@ -94,7 +96,9 @@ class Proposal(NamedTuple):
 OWN_IDS = ("native", "simple")
 """The formats that a mapping is for unless it names another."""
 
-_OPTIONAL = ("model", "iterations", "user", "tenant", "priority", "gpus_min", "gpus_max")
+_OPTIONAL = (
+    "model", "iterations", "user", "tenant", "priority", "gpus_min", "gpus_max", "gpu_kinds", AXES
+)  # fmt: skip
 """Columns without which a trace can be read, but which may well be there by another name."""
 
 _ROWS = 1000
@@ -218,6 +222,9 @@ def _columns(table: Table, format_: Format, given: Mapping[str, str]) -> Iterato
             dates = _ONE_OF_DATES if is_date(str(table.columns[one][0])) else _ONE_LEFT
             why = _ONE_OF_LENGTHS if table.has_clocks(one) else dates
             yield Entry("columns", name, one, Confidence.GUESS, why)
+        elif name == "gpu_kinds":
+            why = "kinds that jobs accept; the cluster file must name them"
+            yield Entry("columns", name, one, Confidence.LIKELY, why)
         elif name in spelled or name in extra:
             yield Entry("columns", name, one, Confidence.SURE, "a usual name, and its cells fit")
         else:
@@ -226,7 +233,9 @@ def _columns(table: Table, format_: Format, given: Mapping[str, str]) -> Iterato
 
 def _odd(table: Table, name: str, source: str) -> str | None:
     """What in the cells of a column speaks against its being this column of artist; else None."""
-    cells = [str(cell).strip() for cell in table.columns[source][:_ROWS]]
+    cells = [str(cell).strip() for cell in table.columns[source][:_ROWS] if cell is not None]
+    if name in _OPTIONAL:
+        cells = [cell for cell in cells if cell]
     if name == "job_id":
         return None if len({*cells}) == len(cells) else "ids are repeated"
     fits = _KINDS.get(name, _is_text)
@@ -255,6 +264,17 @@ def _is_text(cell: str) -> bool:
     return True
 
 
+def _are_axes(cell: str) -> bool:
+    try:
+        return bool(validate(words(cell), JobParallelism, AXES))
+    except (ValueError, ConfigError):
+        return False
+
+
+def _are_kinds(cell: str) -> bool:
+    return np.isnan(as_float(cell))
+
+
 def _is_duration(cell: str) -> bool:
     return _is_length(cell) or clock_s(cell) >= 0
 
@@ -262,6 +282,8 @@ def _is_duration(cell: str) -> bool:
 _KINDS: Mapping[str, Callable[[str], bool]] = {
     **dict.fromkeys(TIMES, _is_length),
     "duration": _is_duration,
+    "gpu_kinds": _are_kinds,
+    AXES: _are_axes,
     **dict.fromkeys(ARRIVALS, _is_arrival),
     **dict.fromkeys(
         ("gpus", "num_gpus", "iterations", "gpus_min", "gpus_max", "priority"), _is_whole

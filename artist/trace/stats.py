@@ -114,7 +114,7 @@ def _short_steps(trace: Trace) -> list[str]:
     if trace.recorded or not shorter or (times := np.median(shorter)) <= MUCH_SHORTER:
         return []
     return [
-        f"the median step is {times:.3g} times shorter than the catalogue's; without a "
+        f"the median step is {_plain(times)} times shorter than the catalogue's; without a "
         "calibration, communication weighs as much more"
     ]
 
@@ -147,13 +147,19 @@ def _sentence(trace: Trace, kind: str, indices: list[int]) -> str:
     if not kind.startswith("step"):
         return f"{start}{others} computes for {job.ideal_s:.3g} s, {kind}; check the units"
     known_s = step_s(job.model)
+    ratio = job.compute_s / known_s
+    times = f"{_plain(ratio)} times" if ratio >= 1 else f"1/{_plain(1 / ratio)} of"
     steps = (
-        f"{start}{others} has steps of {job.compute_s:.3g} s, {job.compute_s / known_s:,.3g} x the "
-        f"{known_s:.3g} s of the catalogue's {job.model}"
+        f"{start}{others} has steps of {job.compute_s:.3g} s, {times} the {known_s:.3g} s of the "
+        f"catalogue's {job.model}"
     )
     if trace.recorded:
         return f"{steps}; communication will be overstated by as much; check the model"
     return f"{steps}; check the unit of compute_s and the model"
+
+
+def _plain(times: float) -> str:
+    return f"{times:,.0f}" if times >= 100 else f"{times:.3g}"
 
 
 @cache

@@ -93,12 +93,25 @@ def test_what_the_user_states_is_not_proposed_otherwise(tmp_path: Path) -> None:
          {("columns", "duration"): ("took", GUESS)}),
         ("job_id,submit_time,num_gpus,duration,gpu_min\na,0,8,60,4\n",
          {("columns", "gpus_min"): ("gpu_min", LIKELY)}),
+        ("id,submitted,n_gpus,hours,axes,gpu_type\na,0,8,3,tensor=4,A100 H100\nb,0,8,3,,\n",
+         {("columns", "parallelism"): ("axes", SURE),
+          ("columns", "gpu_kinds"): ("gpu_type", LIKELY)}),
+        ("job_id,submit_time,num_gpus,duration,gpu_kind,paralelism\na,0,8,60,v100,tensor=2\n",
+         {("columns", "parallelism"): ("paralelism", LIKELY),
+          ("columns", "gpu_kinds"): ("gpu_kind", LIKELY)}),
         ("job_id,submit_time,num_gpus,duration\na,2025-03-01,8,60\n",
          {("units", "submit_time"): ("date", SURE)}),
     ],
 )  # fmt: skip
 def test_cells_decide_with_names(tmp_path: Path, text: str, entry: dict[Any, Any]) -> None:
     assert entry.items() <= entries(proposed(put(tmp_path, "t.csv", text))).items()
+
+
+def test_cells_that_are_no_axes_or_kinds_are_not_proposed(tmp_path: Path) -> None:
+    rows = "id,submitted,n_gpus,hours,axes,gpu_type\na,0,8,3,tensr=4,3\n"
+    told = proposed(put(tmp_path, "t.csv", rows))
+    assert not {("columns", "parallelism"), ("columns", "gpu_kinds")} & {*entries(told)}
+    assert told.unread == ("axes", "gpu_type")
 
 
 @pytest.mark.parametrize(

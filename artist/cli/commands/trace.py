@@ -62,7 +62,7 @@ def validate(
     from artist.trace.stats import validate
 
     trace = _open(context.params, Rules(seed, None, fractional, job_table))
-    refused = _refused_models(trace)
+    _, refused = _as_in_runs(trace)
     _print_facts("valid only for --backend none" if refused else "valid", validate(trace), format_)
     if refused:
         note(refused)
@@ -86,8 +86,9 @@ def stats(
     from artist.trace.stats import stats
 
     trace = _open(context.params, Rules(seed, None, fractional, job_table))
-    _print_facts(source, stats(trace), format_)
-    if refused := _refused_models(trace):
+    in_runs, refused = _as_in_runs(trace)
+    _print_facts(source, {**stats(trace), "in_runs": in_runs}, format_)
+    if refused:
         note(refused)
 
 
@@ -271,17 +272,17 @@ def _pairs(proposal: Proposal) -> str:
     return shlex.quote(",".join(f"{name}={column}" for name, column in pairs.items()))
 
 
-def _refused_models(trace: Trace) -> str:
-    """Say that `artist sim` will refuse this trace: an unknown model, or axes that do not fit."""
+def _as_in_runs(trace: Trace) -> tuple[list[str], str]:
+    """Which axes `artist sim` gives to jobs that state none, and why it will refuse the trace."""
     from artist.trace.divided import with_axes
     from artist.trace.native.trace import check_models
 
     try:
         check_models(trace)
-        with_axes(trace, "none")
+        divided = with_axes(trace, "published")
     except TraceError as refusal:
-        return f"note: artist sim will refuse this trace: {refusal}"
-    return ""
+        return [], f"note: artist sim will refuse this trace: {refusal}"
+    return [text for text in divided.filled if text not in trace.filled], ""
 
 
 def _print_facts(title: str, facts: Mapping[str, object], format_: Format) -> None:

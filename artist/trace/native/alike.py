@@ -49,6 +49,8 @@ _SAME = (
         "tenant", "team", "group", "groupname", "account", "project", "department",
         "mandant", "projekt", "abteilung",
     },
+    {"gpukinds", "gpukind", "gputypes", "gputype", "gpumodels", "gpumodel"},
+    {"parallelism", "parallelization", "parallelisation", "axes"},
 )  # fmt: skip
 
 # When a job started stands for when it arrived, where nothing tells the latter.
