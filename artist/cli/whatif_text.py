@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 from artist.cli.output import or_null
 from artist.results.statistics.compare_values import LEAST_REPLICATES, Verdict
-from artist.results.terms.number_text import listed, percent, short, time_text
+from artist.results.terms.number_text import (
+    DisplayUnit,
+    column_unit,
+    in_unit,
+    listed,
+    percent,
+    short,
+    time_text,
+)
 from artist.units import counted
 
 if TYPE_CHECKING:
@@ -134,12 +142,15 @@ def _cancelled(found: WhatIf) -> list[str]:
 
 def table(found: WhatIf) -> Table:
     """At most twelve rows: mean waits by size, account and hour, and GPU-hours done."""
-    rows = []
-    for group in found.groups():
-        compared = [found.compared(one, group) for one in found.outcomes]
-        cells = [_cell(x) for x in compared]
-        count = int(group.jobs.sum())
-        rows.append([group.name, count, time_text(compared[0].baseline), *cells])
+    every = [
+        (group, [found.compared(one, group) for one in found.outcomes]) for group in found.groups()
+    ]
+    means_s = (mean_s for _, row in every for x in row for mean_s in (x.baseline, x.other))
+    unit = column_unit(means_s)
+    rows: list[list[object]] = []
+    for group, row in every:
+        present, cells = in_unit(row[0].baseline, unit), [_cell(x, unit) for x in row]
+        rows.append([group.name, int(group.jobs.sum()), present, *cells])
     done = [found.gpu_hours(x)[0] for x in (found.present, *found.outcomes)]
     signed = [f"{short(x)} ({x - done[0]:+.3g})" for x in done[1:]]
     rows.append(["GPU-hours when the last job arrives", "", short(done[0]), *signed])
@@ -154,10 +165,10 @@ def table(found: WhatIf) -> Table:
     return title, ("", "jobs", "present", *(x.change for x in found.outcomes)), rows
 
 
-def _cell(compared: BlockDifference) -> str:
+def _cell(compared: BlockDifference, unit: DisplayUnit) -> str:
     if compared.verdict is Verdict.IDENTICAL:
         return "the same"
-    mean = time_text(compared.other)
+    mean = in_unit(compared.other, unit)
     if not compared.baseline:
         return mean
     change = f"{_signed(compared.difference / compared.baseline)} %{_interval(compared)}"
@@ -187,9 +198,10 @@ def page(found: WhatIf, folder: str) -> str:
         for text in _on_links(outcome):
             lines += ["", text]
         if losses := found.losses(outcome):
+            unit = column_unit(mean_s for x in losses for mean_s in (x.present_s, x.changed_s))
             lines += ["", _line(("worse off", "jobs", "present", "changed")), _line(["---"] * 4)]
             lines += [
-                _line((x.who, x.jobs, time_text(x.present_s), time_text(x.changed_s)))
+                _line((x.who, x.jobs, in_unit(x.present_s, unit), in_unit(x.changed_s, unit)))
                 for x in losses
             ]
         else:

@@ -13,10 +13,9 @@ import numpy as np
 from artist.report.curves import cumulative
 from artist.report.figure import Figure, described
 from artist.report.grouping import Setting, Study
-from artist.report.quantities import Quantity
 from artist.report.reader import Numbers, RecordedRun
 from artist.report.templating import section
-from artist.results.terms.number_text import percent, plain, time_text
+from artist.results.terms.number_text import column_unit, in_unit, percent, plain
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -84,7 +83,7 @@ def same_jobs_section(study: Study) -> Markup:
 def _of_setting(study: Study, setting: Setting) -> tuple[str, list[dict[str, Any]]]:
     baseline = study.baseline(setting)
     return baseline, [
-        {"policy": policy, "counts": _counts(pairs), "rows": _rows(study, pairs[0])}
+        {"policy": policy, "counts": _counts(pairs), "rows": _rows(pairs[0])}
         for policy, pairs in _compared(setting, baseline)
     ]
 
@@ -99,21 +98,22 @@ def _counts(pairs: list[SameJobs]) -> dict[str, int]:
     }
 
 
-def _rows(study: Study, pair: SameJobs) -> list[list[str]]:
+def _rows(pair: SameJobs) -> list[list[str]]:
     """The jobs that won most time, the most first, then those that lost, the most last."""
     more_s = pair.ours_s - pair.theirs_s
     order = np.argsort(more_s, kind="stable").tolist()
     won = [at for at in order[:_ROWS] if more_s[at] < 0]
     lost = [at for at in order[-_ROWS:] if more_s[at] > 0]
-    jobs, unit = pair.run.jobs, study.units[Quantity.JCT]
+    jobs, shown = pair.run.jobs, [*won, *lost]
+    unit = column_unit((*pair.ours_s[shown], *pair.theirs_s[shown], *more_s[shown]))
     rows = []
-    for at in (*won, *lost):
+    for at in shown:
         row, ours_s, theirs_s = pair.rows[at], float(pair.ours_s[at]), float(pair.theirs_s[at])
         by_s = ours_s - theirs_s
         share = f"{'-' if by_s < 0 else '+'}{percent(abs(by_s) / theirs_s)} %"
         rows.append([
             jobs.text["job_id"][row], jobs.text["model"][row], plain(float(jobs["gpus"][row])),
-            *(time_text(value, unit) for value in (theirs_s, ours_s)),
-            f"{'-' if by_s < 0 else '+'}{time_text(abs(by_s), unit)}", share,
+            *(in_unit(value, unit) for value in (theirs_s, ours_s)),
+            f"{'-' if by_s < 0 else '+'}{in_unit(abs(by_s), unit)}", share,
         ])  # fmt: skip
     return rows

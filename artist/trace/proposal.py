@@ -272,7 +272,7 @@ def _are_axes(cell: str) -> bool:
 
 
 def _are_kinds(cell: str) -> bool:
-    return np.isnan(as_float(cell))
+    return bool(np.isnan(as_float(cell)))
 
 
 def _is_duration(cell: str) -> bool:

@@ -17,7 +17,7 @@ import artist as library
 from artist.cli.commands.why import _print_story
 from artist.engine.rows import EndReason
 from artist.errors import ArtistError
-from artist.results.terms.number_text import DAY, NO_DAYS, time_text, time_unit
+from artist.results.terms.number_text import DAY, NO_DAYS, column_unit, time_text, time_unit
 from artist.results.waiting.job_story import (
     CAUSE_WORDS,
     ENDED_WORDS,
@@ -34,7 +34,7 @@ TINY = {"trace": "tiny-batch", "racks": 1, "policy": "fifo", "backend": "none"}
 STORY = """\
 # job 18: resnet50 on 4 GPUs, arrived at 0 h
 from h to h took what why, where
-0.000 1.272 76.3 min waits free GPUs went to other jobs: it headed the queue itself for 45.8 min; \
+0.000 1.272 1.27 h waits free GPUs went to other jobs: it headed the queue itself for 45.8 min; \
 it wanted 4, and for 8.2 min of 76.3 min as many stayed free; \
 for 68.1 min no GPU did; 18 other jobs got GPUs meanwhile, all before it in the trace; \
 most GPU time was held by \
@@ -45,6 +45,14 @@ It waited 1.27 h (9.1 %) and ran 12.6 h (90.9 %); of this run time 0 h was expos
 communication and 0 h stood still; 0 h of work was lost.
 Why it waited: free GPUs went to other jobs 68.1 min (89.3 %), GPUs were left free 8.2 min (10.7 %).
 """
+
+
+@pytest.mark.parametrize(
+    ("least_s", "unit"), [(DAY, "d"), (17 * 3600.0, "h"), (20.0, "min"), (2.0, "s"), (0.0, "d")]
+)
+def test_a_column_of_times_has_one_unit(least_s: float, unit: str) -> None:
+    assert column_unit([5 * DAY, least_s]).name == unit
+    assert column_unit([-5 * DAY, least_s], days=NO_DAYS).name == ("h" if unit == "d" else unit)
 
 
 @pytest.fixture(scope="module")

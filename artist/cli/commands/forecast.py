@@ -16,6 +16,7 @@ from artist.units import counted
 
 if TYPE_CHECKING:
     from artist.experiments.recorded.forecast import Forecast, StartForecast
+    from artist.results.terms.number_text import DisplayUnit
 
 _COLUMNS = ("job", "GPUs", "median", "80 % from", "to", "never", "Slurm says", "did")
 
@@ -132,7 +133,7 @@ def forecast(
             print_text(sentence)
     else:
         title = f"starts, from {_clock(found.at_s)} on"
-        print_table(title, _COLUMNS, [_row(found, x) for x in found.jobs])
+        print_table(title, _COLUMNS, _rows(found))
     if not quiet:
         for sentence in _basis(found):
             note(sentence)
@@ -153,14 +154,16 @@ def _clock(at_s: float) -> str:
     return datetime.fromtimestamp(round(at_s), UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
-def _when(found: Forecast, after_s: float | None) -> str:
-    from artist.results.terms.number_text import time_text
+def _when(found: Forecast, after_s: float | None, unit: DisplayUnit | None = None) -> str:
+    from artist.results.terms.number_text import in_unit, time_text
 
     if after_s is None:
         return ""
     if math.isinf(after_s):
         return f"after {time_text(found.horizon_s)}"
-    return f"{_clock(found.at_s + after_s)} (in {time_text(max(0.0, after_s))})"
+    left_s = max(0.0, after_s)
+    length = time_text(left_s) if unit is None else in_unit(left_s, unit)
+    return f"{_clock(found.at_s + after_s)} (in {length})"
 
 
 def _sentences(found: Forecast, one: StartForecast) -> list[str]:
@@ -185,11 +188,18 @@ def _sentences(found: Forecast, one: StartForecast) -> list[str]:
     return sentences
 
 
-def _row(found: Forecast, one: StartForecast) -> tuple[object, ...]:
-    low, median, high = (_when(found, x) for x in one.interval_s)
-    never = f"{100 * one.never:.0f} %"
-    others = (_when(found, x) for x in (one.slurm_s, one.recorded_s))
-    return one.job_id, one.gpus, median, low, high, never, *others
+def _rows(found: Forecast) -> list[tuple[object, ...]]:
+    from artist.results.terms.number_text import column_unit
+
+    times = [(*one.interval_s, one.slurm_s, one.recorded_s) for one in found.jobs]
+    told_s = (x for row in times for x in row if x is not None and math.isfinite(x))
+    unit = column_unit(max(0.0, x) for x in told_s)
+    rows = []
+    for one, row in zip(found.jobs, times, strict=True):
+        low, median, high, *others = (_when(found, x, unit) for x in row)
+        never = f"{100 * one.never:.0f} %"
+        rows.append((one.job_id, one.gpus, median, low, high, never, *others))
+    return rows
 
 
 def _basis(found: Forecast) -> list[str]:

@@ -12,7 +12,15 @@ import typer
 
 from artist.cli.options import FormatOption
 from artist.cli.output import Format, print_json, print_table, print_text
-from artist.results.terms.number_text import HOUR, NO_DAYS, DisplayUnit, time_text, time_unit
+from artist.results.terms.number_text import (
+    HOUR,
+    NO_DAYS,
+    DisplayUnit,
+    column_unit,
+    in_unit,
+    time_text,
+    time_unit,
+)
 
 _HOURS, _SECONDS = DisplayUnit(HOUR, "h"), DisplayUnit(1.0, "s")
 
@@ -65,7 +73,8 @@ def _print_waits(run: Path, waits: list[dict[str, Any]], by: By, format_: Format
         print_json(waits)
         return
     unit = _clock(max((wait["end_s"] for wait in waits), default=0.0))
-    length = _unit(max((wait["wait_s"] for wait in waits), default=0.0))
+    lengths_s = (wait[name] for wait in waits for name in ("wait_s", "queue_delay_s"))
+    length = column_unit(lengths_s, days=NO_DAYS)
     start = f"from {unit.name}"
     columns = ("job", "waited", start, "wait", "slowdown", "GPUs", "cause", "reason")
     rows = [
@@ -73,7 +82,7 @@ def _print_waits(run: Path, waits: list[dict[str, Any]], by: By, format_: Format
             wait["job_id"],
             _in_all(wait, length),
             _at(wait["start_s"], unit),
-            time_text(wait["wait_s"], length),
+            in_unit(wait["wait_s"], length),
             wait["slowdown"],
             wait["gpus"],
             cause_words(wait["cause"]),
@@ -95,7 +104,7 @@ def _print_waits(run: Path, waits: list[dict[str, Any]], by: By, format_: Format
 def _in_all(wait: dict[str, Any], unit: DisplayUnit) -> str:
     """How long the job of a wait waited in all, and in how many waits if there are several."""
     number = f" in {wait['waits']} waits" if wait["waits"] > 1 else ""
-    return f"{time_text(wait['queue_delay_s'], unit)}{number}"
+    return f"{in_unit(wait['queue_delay_s'], unit)}{number}"
 
 
 def _print_story(story: dict[str, Any]) -> None:
@@ -106,9 +115,10 @@ def _print_story(story: dict[str, Any]) -> None:
     events = [(wait["start_s"], wait["end_s"], "waits", text) for wait, text in waits]
     events += [(stay["start_s"], stay["end_s"], *_stay_line(stay)) for stay in story["stays"]]
     events.sort(key=lambda event: event[0])
+    took = column_unit((end_s - start_s for start_s, end_s, *_ in events), days=NO_DAYS)
     columns = (f"from {unit.name}", f"to {unit.name}", "took", "what", "why, where")
     rows = [
-        (_at(start_s, unit), _at(end_s, unit), _length(end_s - start_s), *texts)
+        (_at(start_s, unit), _at(end_s, unit), in_unit(end_s - start_s, took), *texts)
         for start_s, end_s, *texts in events
     ]
     print_table(f"{title}, arrived at {time_text(story['arrival_s'], unit)}", columns, rows)
@@ -124,10 +134,6 @@ def _clock(latest_s: float) -> DisplayUnit:
 def _unit(longest_s: float) -> DisplayUnit:
     """The unit of lengths up to `longest_s`: at most hours, as instants have."""
     return time_unit(longest_s, days=NO_DAYS)
-
-
-def _length(length_s: float) -> str:
-    return time_text(length_s, _unit(length_s))
 
 
 def _at(instant_s: float, unit: DisplayUnit) -> str:

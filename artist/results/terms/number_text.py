@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 HOUR = 3600.0
@@ -45,6 +45,24 @@ def time_text(value_s: float, unit: DisplayUnit | None = None) -> str:
     if 0 < value_s < (1.0 if name == "d" else 0.1) * seconds:
         seconds, name = next((unit for unit in _TIMES if unit.seconds <= value_s), _MILLISECONDS)
     return f"{short(value_s / seconds)} {name}"
+
+
+def column_unit(values_s: Iterable[float], *, days: float = 3.0) -> DisplayUnit:
+    """The unit of a column of times: suits the largest, unless the least would read badly in it.
+
+    No time of a column in days is shorter than a day. Zeros do not count.
+    """
+    found = [abs(value_s) for value_s in values_s if value_s]
+    if not found:
+        return _TIMES[-1]
+    units = _TIMES[_TIMES.index(time_unit(max(found), days=days)) :]
+    least_s = {"d": DAY, "h": 0.01 * HOUR, "min": 6.0, "s": 0.0}
+    return next(unit for unit in units if min(found) >= least_s[unit.name])
+
+
+def in_unit(value_s: float, unit: DisplayUnit) -> str:
+    """A time in this unit, however small: `0.02 h`."""
+    return f"{short(value_s / unit.seconds)} {unit.name}"
 
 
 def gpu_hours_text(value_gpu_s: float) -> str:
