@@ -5,15 +5,11 @@
     value     = speedup x restart factor, if the job's GPUs change
 
 A speedup depends on the number of GPUs, and on whether they lie in one machine. So the best numbers
-of GPUs follow exactly from dynamic programming over jobs (`_counts`), but for machines: parts of
+of GPUs follow exactly from dynamic programming over jobs (`counts.py`), but for machines: parts of
 jobs may not fit together. `_pack` puts the numbers on machines and takes what it can get. Then some
 jobs at a time are taken away and put back in the same way (Shaw, *Using constraint programming and
 local search methods to solve vehicle routing problems*, 1998), as often as `budget` allows, and the
 better state is kept.
-
-Jobs may want more GPUs of some kinds than there are. Then those that accept no other kinds share
-these, the others the rest, and so on: best where each further GPU gains less (Groenevelt, *Two
-algorithms for maximizing a separable concave function over a polymatroid feasible region*, 1991).
 
 The authors' program searches the same objective by a genetic algorithm.
 """
@@ -26,10 +22,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
-from numpy.lib.stride_tricks import as_strided
 
-Floats = npt.NDArray[np.float64]
+from artist.policies.pollux.counts import Floats, best_counts, best_counts_by_kind
 
 Spread = dict[int, int]
 """Machine -> GPUs."""
@@ -135,6 +129,16 @@ class Search:
             np.where(np.arange(len(one)) <= part.largest, one, several)
             for part, one, several in zip(self._parts, self._one, self._several, strict=True)
         ]
+        self._by_count = [self._where_staying(index) for index in range(len(players))]
+
+    def _where_staying(self, index: int) -> Floats:
+        """The costs as if machines did not matter, and the present GPUs were kept."""
+        costs = self._close[index]
+        present = sum(self.players[index].present.values())
+        if present and present < len(costs):
+            costs = costs.copy()
+            costs[present] = min(costs[present], self._stay[index])
+        return costs
 
     def best(self, rng: np.random.Generator) -> list[Spread]:
         """The machines and GPUs of each job; empty if it gets none."""
@@ -235,67 +239,19 @@ class Search:
             if not state.spreads[index]:
                 state.put(index, self._reach(state, index, self.players[index].most))
 
-    def _counts(self, chosen: Sequence[int], gpus: int) -> dict[int, int]:
-        """How many GPUs each job should have: the least sum of costs on so many GPUs."""
-        best, every, never = np.zeros(gpus + 1), np.arange(gpus + 1), np.full(gpus + 1, np.inf)
-        steps: list[npt.NDArray[np.intp]] = []
-        for index in chosen:
-            costs = self._close[index][: gpus + 1]
-            present = sum(self.players[index].present.values())
-            if present and present < len(costs):
-                costs = costs.copy()
-                costs[present] = min(costs[present], self._stay[index])
-            padded = np.concatenate((never[: len(costs) - 1], best))
-            # Row g has best[g - taken] for taken = 0, 1, ...
-            (step,) = padded.strides
-            shape = (gpus + 1, len(costs))
-            rows = as_strided(padded[len(costs) - 1 :], shape, (step, -step)) + costs
-            taken = rows.argmin(axis=1)
-            steps.append(taken)
-            best = rows[every, taken]
-        counts = {}
-        left = gpus
-        for index, taken in zip(reversed(chosen), reversed(steps), strict=True):
-            counts[index] = int(taken[left])
-            left -= counts[index]
-        return counts
-
     def _numbers(
         self, chosen: Sequence[int], free: Mapping[int, int], spare: int = 0
     ) -> dict[int, int]:
         """How many of these GPUs each job should have; `spare` are left over."""
         gpus = max(sum(free.values()) - spare, 0)
+        costs = {index: self._by_count[index] for index in chosen}
         if not self.rules.kinds:
-            return self._counts(chosen, gpus)
+            return best_counts(costs, gpus)
         room: Counter[str] = Counter()
         for machine, left in free.items():
             room[self.rules.kinds[machine]] += left
-        return self._counts_by_kind(chosen, gpus, room)
-
-    def _counts_by_kind(
-        self, chosen: Sequence[int], gpus: int, room: Mapping[str, int]
-    ) -> dict[int, int]:
-        """How many GPUs each job should have, at most `gpus`: no kinds are promised twice."""
-        counts = self._counts(chosen, gpus)
-        accepted = {x: (self.players[x].kinds or room.keys()) & room.keys() for x in chosen}
-        unions = {frozenset[str]()}
-        for kinds in {frozenset(kinds) for kinds in accepted.values()}:
-            unions |= {kinds | union for union in unions}
-        most, scarce = 0, frozenset[str]()
-        for kinds in sorted(unions, key=sorted):
-            wanted = sum(counts[x] for x in chosen if accepted[x] <= kinds)
-            if (lack := wanted - sum(room[kind] for kind in kinds)) > most:
-                most, scarce = lack, kinds
-        if not most:
-            return counts
-        inside = {kind: left for kind, left in room.items() if kind in scarce}
-        outside = {kind: left for kind, left in room.items() if kind not in scarce}
-        only = [x for x in chosen if accepted[x] <= scarce]
-        others = [x for x in chosen if not accepted[x] <= scarce]
-        there = sum(inside.values())
-        shares = self._counts_by_kind(only, there, inside)
-        left = min(gpus - there, sum(outside.values()))
-        return shares | self._counts_by_kind(others, left, outside)
+        accepted = {index: self.players[index].kinds or room.keys() for index in chosen}
+        return best_counts_by_kind(costs, accepted, gpus, room)
 
     def _reach(self, state: _State, index: int, most: int) -> Spread:
         """The best free GPUs for a job, at most so many; empty if none are better than none."""
@@ -328,12 +284,14 @@ class Search:
         """Machines among which a job may be distributed: those of the region with most room."""
         part, regions = self._parts[index], self.rules.regions
         machines = [x for x in state.for_distributed() if x in part.machines]
-        runs_on = np.flatnonzero(self.players[index].several)
-        room: Counter[int] = Counter()
-        for machine in machines if regions else ():
-            room[regions[machine]] += state.free[machine]
-        if not room or (len(runs_on) and runs_on[0] > part.largest_region):
+        if not machines or not regions:
             return machines
+        runs_on = np.flatnonzero(self.players[index].several)
+        if len(runs_on) and runs_on[0] > part.largest_region:
+            return machines
+        room: Counter[int] = Counter()
+        for machine in machines:
+            room[regions[machine]] += state.free[machine]
         roomiest = max(room, key=lambda region: room[region])
         return [machine for machine in machines if regions[machine] == roomiest]
 
