@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 
 from artist.cluster.free_gpus import FreeGpus
@@ -41,3 +42,11 @@ def free_of_kinds(free: FreeGpus, kinds: Collection[str]) -> FreeGpus:
     if others:
         left.claim(Placement.of(others))
     return left
+
+
+def most_of_one_kind(free: FreeGpus) -> int:
+    """The most free GPUs that are of the same kind."""
+    tree, counts = free.tree, Counter[str]()
+    for kind, gpus in zip(tree.kinds, free.counts(tree.machine).tolist(), strict=True):
+        counts[kind] += gpus
+    return max(counts.values())

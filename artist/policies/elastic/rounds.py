@@ -15,13 +15,12 @@ from artist.contract import (
     Migrate,
     Preempt,
     Start,
-    Wait,
     Wake,
 )
 from artist.policies.shared.clock import PeriodClock
-from artist.policies.shared.refusals import OtherKinds
+from artist.policies.shared.round_waits import RoundWaits
 from artist.rng import Draws
-from artist.units import Tick, clock_text, ticks
+from artist.units import Tick, ticks
 
 
 class Rounds(BasePolicy):
@@ -31,8 +30,8 @@ class Rounds(BasePolicy):
     the policy is `settled`.
     """
 
-    def __init__(self, period_s: float, draws: Draws) -> None:
-        self._period_s = period_s
+    def __init__(self, period_s: float, draws: Draws, *, one_kind: bool = False) -> None:
+        """`one_kind`: the policy gives no job GPUs of several kinds."""
         self._period = ticks(period_s)
         self._clock = PeriodClock(self._period, draws.phase(self._period))
         self._next: Tick = -1
@@ -40,7 +39,7 @@ class Rounds(BasePolicy):
         self._gap = 1
         """Periods between rounds."""
         self._woken: Tick = -1
-        self._other_kinds = OtherKinds()
+        self._waits = RoundWaits(self._period, one_kind=one_kind)
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Place all jobs anew if a round begins."""
@@ -54,9 +53,9 @@ class Rounds(BasePolicy):
             decisions += self.round(view)
             self._gap = 2 * self._gap if not decisions and self.settled(view) else 1
             self._next = view.now + self._gap * self._period
-            decisions += self._other_kinds.waits(view, decisions)
+            decisions += self._waits.begun(view, decisions)
         else:
-            decisions += self._late(view, self._next)
+            decisions += self._waits.between(view, self._next)
         if self._next != self._woken and self.can_improve(view):
             self._woken = self._next
             decisions.append(Wake(self._next))
@@ -78,15 +77,6 @@ class Rounds(BasePolicy):
         return bool(view.waiting) or any(
             state.job.gpus_min < state.job.gpus_max for state in view.running.values()
         )
-
-    def _late(self, view: ClusterView, strike: Tick) -> list[Decision]:
-        """Why jobs that came during a round wait, although enough GPUs are free."""
-        words = f"jobs start at the beginning of a round of {clock_text(ticks(self._period_s))}"
-        return [
-            Wait(state.handle, words, "timer", strike)
-            for state in view.entered
-            if state.job.gpus_min <= view.free.total
-        ]
 
 
 def movable(view: ClusterView) -> dict[int, JobView]:

@@ -77,7 +77,6 @@ from artist.contract import (
     Migrate,
     Preempt,
     Start,
-    Wait,
     Wake,
 )
 from artist.errors import ConfigError
@@ -88,9 +87,9 @@ from artist.policies.gavel.time_fractions import Combination, TimeFractions
 from artist.policies.options import GavelOptions
 from artist.policies.shared.closest import ClosestGpus, refuse_unplaceable
 from artist.policies.shared.placers import PackPlacer
-from artist.policies.shared.refusals import OtherKinds
+from artist.policies.shared.round_waits import RoundWaits
 from artist.rng import FIRST_DRAWS, Draws
-from artist.units import Tick, clock_text, ticks
+from artist.units import Tick, ticks
 from artist.workload.job import Job
 
 
@@ -117,7 +116,7 @@ class Gavel(BasePolicy):
         self._objective = Objective(options, draws)
         self._beside = SpeedsBeside() if options.space_sharing else None
         self.jobs_per_gpu = JOBS_PER_GPU if options.space_sharing else 1
-        self._other_kinds = OtherKinds()
+        self._waits = RoundWaits(ticks(options.round_s), one_kind=True)
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Place all jobs anew if a round begins."""
@@ -138,11 +137,14 @@ class Gavel(BasePolicy):
             self._round_end += max(late, 0) * self._round
             if view.now < self._round_end:
                 waits = view.waiting or view.finished
-                return [*self._late(view), *([Wake(self._round_end)] if waits else [])]
+                return [
+                    *self._waits.between(view, self._round_end),
+                    *([Wake(self._round_end)] if waits else []),
+                ]
         self._round_end = view.now + self._round
         chosen = self._chosen(view)
         decisions = self._placed(view, chosen)
-        told = self._other_kinds.waits(view, decisions)
+        told = self._waits.begun(view, decisions)
         return [*decisions, *told, *self._next_round(view, chosen)]
 
     # -- what is known of jobs and kinds -----------------------------------------------
@@ -287,16 +289,6 @@ class Gavel(BasePolicy):
         return decisions
 
     # -- when the next round begins ------------------------------------------------------
-
-    def _late(self, view: ClusterView) -> list[Decision]:
-        """Why jobs that came during a round wait, although enough GPUs are free."""
-        round_text = clock_text(ticks(self.options.round_s))
-        words = f"jobs start at the beginning of a round of {round_text}"
-        return [
-            Wait(state.handle, words, "timer", self._round_end)
-            for state in view.entered
-            if state.job.gpus <= view.free.total
-        ]
 
     def _next_round(self, view: ClusterView, chosen: Mapping[Combination, int]) -> list[Decision]:
         """A wake-up at the end of the round, if another one could change anything."""

@@ -18,7 +18,9 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeAlias
 
+from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.host_resources import GPU_MEMORY, MIG, Shortage
+from artist.cluster.kinds import most_of_one_kind
 from artist.cluster.tree import ClusterTree
 from artist.contract import ClusterView, Decision, JobView, Start, Wait
 from artist.policies.shared.contest import Contest
@@ -183,28 +185,53 @@ class Refusals:
 
 
 class OtherKinds:
-    """Says once per wait that free GPUs are of kinds that a job does not accept.
+    """Says that the kinds of free GPUs keep jobs waiting.
 
-    For policies that hand out numbers of GPUs, so that no contest refuses a job.
+    For policies that hand out numbers of GPUs, so that no contest refuses a job. `one_kind`: the
+    policy gives no job GPUs of several kinds.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, one_kind: bool = False) -> None:
+        self._one_kind = one_kind
         # By handle: when the wait began of which it was said last.
         self._told: dict[int, Tick] = {}
 
     def waits(self, view: ClusterView, decisions: Sequence[Decision]) -> list[Decision]:
-        """Of the jobs that wait after these decisions."""
-        if view.free.hosts is None:
+        """Of the jobs that wait after these decisions; once, and again when it is over."""
+        if view.free.hosts is None and not self._one_kind:
             return []
         free, waits = free_after(view, decisions), list[Decision]()
         started = {x.handle for x in decisions if isinstance(x, Start)}
-        for handle, job in view.waiting.items():
-            if handle in started or self._told.get(handle) == job.entered:
-                continue
-            if (lacks := of_other_kinds(free, job.job)) is not None:
-                self._told[handle] = job.entered
-                waits.append(too_little(handle, free.total, lacks))
+        for handle, state in view.waiting.items():
+            if handle not in started:
+                waits += self.news(free, state)
         return waits
+
+    def news(self, free: FreeGpus, state: JobView) -> list[Decision]:
+        """What is to be said of a waiting job while these GPUs are free."""
+        wait = self._why(free, state)
+        if (wait is not None) == self.told(state):
+            return []
+        if wait is not None:
+            self._told[state.handle] = state.entered
+            return [wait]
+        del self._told[state.handle]
+        return [Wait(state.handle, "")]
+
+    def told(self, state: JobView) -> bool:
+        """Whether it was said that kinds keep a job waiting."""
+        return self._told.get(state.handle) == state.entered
+
+    def _why(self, free: FreeGpus, state: JobView) -> Wait | None:
+        job, handle = state.job, state.handle
+        if free.total < job.gpus_min:
+            return None
+        if (lacks := of_other_kinds(free, job)) is not None:
+            return too_little(handle, free.total, lacks)
+        if not self._one_kind or (most := most_of_one_kind(free.fed(job))) >= job.gpus_min:
+            return None
+        were = f"{free.total} GPUs were free, but at most {most} of one kind"
+        return Wait(handle, f"{were}, and the policy mixes no kinds", "gpu_kind")
 
 
 def too_little(handle: int, gpus: int, lacks: Shortage) -> Wait:

@@ -69,7 +69,7 @@ class Sia(Rounds):
 
     def __init__(self, options: SiaOptions, draws: Draws = FIRST_DRAWS) -> None:
         check_extra("policy sia", "scipy", extra="exact")
-        super().__init__(options.period_s, draws)
+        super().__init__(options.period_s, draws, one_kind=True)
         self.options = options
         self._history = History()
         self._kinds: tuple[str, ...] = ()

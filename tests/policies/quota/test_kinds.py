@@ -196,6 +196,37 @@ def test_behind_a_head_that_lacks_gpus_of_its_kind_a_job_above_quota_stays_hidde
     assert told == [("policy", _BEHIND)]
 
 
+def test_a_job_that_no_kind_can_hold_says_so_and_not_that_it_came_late() -> None:
+    """Each minute sia would preempt o for b, and may not: o is within quota, and b above it."""
+    tenants = {"ads": Tenant(quota=5), "lab": Tenant(quota=0)}
+    made = [
+        job("a", 3, 300, tenant="ads", gpu_kinds=NEW),
+        job("o", 2, 300, tenant="ads", gpu_kinds=OLD),
+        job("b", 3, 100, arrival_s=10.0, tenant="lab"),
+    ]
+    rows = ran(two_kinds(), made, quota("sia", tenants))
+    assert stays(rows)["b"] == [(300, 400)]
+    words = "3 GPUs were free, but at most 2 of one kind, and the policy mixes no kinds"
+    assert [(row.handle, row.cause, row.reason) for row in rows.wait_reasons] == [
+        (2, "gpu_kind", words)
+    ]
+
+
+@pytest.mark.parametrize("host", ["equal-share", "gavel"])
+def test_a_job_that_had_its_round_did_not_come_late(host: str) -> None:
+    """l enters again right after a round: equal-share took its GPUs, gavel's start for it fell."""
+    made = [
+        job("a", 2, 300, arrival_s=10.0, tenant="ads"),
+        job("f", 3, 100, arrival_s=20.0, tenant="lab", gpu_kinds=NEW),
+        job("w", 4, 100, arrival_s=30.0, tenant="ads", gpu_kinds=OLD),
+        job("l", 2, 300, arrival_s=30.0, tenant="lab", gpu_kinds=OLD),
+    ]
+    tenants = {"ads": Tenant(quota=8), "lab": Tenant(quota=0)}
+    rows = ran(two_kinds(), made, quota(host, tenants))
+    late = [(round(seconds(x.tick)), x.handle) for x in rows.wait_reasons if x.cause == "timer"]
+    assert late == [(20, 1), (30, 3)]
+
+
 @st.composite
 def crowds(draw: st.DrawFn, *, on_one: bool = False) -> tuple[ClusterTree, list[Job]]:
     """Jobs of tenants and priorities that each fit what they accept of up to three kinds.
