@@ -9,10 +9,12 @@ describe the physical links that lead out of such a unit (`uplink`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
+    BeforeValidator,
     ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
@@ -140,13 +142,22 @@ ROUNDING = 1e-3
 TopologyName = Literal["Ring", "FullyConnected", "Switch"]
 
 # The names that ASTRA-sim knows (artist/astra/messages/groups.py reads them).
-AlgorithmName = Annotated[
-    str,
-    Field(
-        pattern=r"^(ring|oneRing|halvingDoubling|oneHalvingDoubling|doubleBinaryTree"
-        r"|(direct|oneDirect)([1-9][0-9]{0,4})?)$"
-    ),
-]
+_ALGORITHMS = (
+    r"^(ring|oneRing|halvingDoubling|oneHalvingDoubling|doubleBinaryTree"
+    r"|(direct|oneDirect)([1-9][0-9]{0,4})?)$"
+)
+
+
+def _an_algorithm(name: Any) -> Any:
+    if isinstance(name, str) and not re.match(_ALGORITHMS, name):
+        raise ValueError(
+            "expected ring, direct, directN (N peers at a time), halvingDoubling, "
+            "doubleBinaryTree, oneRing, oneDirect or oneHalvingDoubling"
+        )
+    return name
+
+
+AlgorithmName = Annotated[str, BeforeValidator(_an_algorithm), Field(pattern=_ALGORITHMS)]
 
 
 class FabricLevel(WithUnits):

@@ -129,6 +129,24 @@ def test_a_calibration_of_another_fabric_is_told(artist, trace: Path, command) -
     assert "was fitted on fabric" not in artist(*asked).stdout
 
 
+def test_runs_send_all_to_alls_as_asked(artist, tmp_path: Path) -> None:
+    """Among 8 GPUs of a machine a ring sends 8/2 times as much as going straight."""
+    (tmp_path / "moe.csv").write_text(f"{ARRIVAL}a,0,8,gpt2-moe,100,0.1\n")
+    asked = {"trace": "moe.csv", "racks": 1, "fabric": "h100-quantum2-spectrum4"}
+    settings = "".join(f"{key}: {value}\n" for key, value in asked.items())
+    (tmp_path / "straight.yaml").write_text(settings)
+    (tmp_path / "ring.yaml").write_text(f"{settings}system: {{all_to_all: ring}}\n")
+
+    def summary(*arguments: str) -> dict[str, float]:
+        ran = artist("sim", *arguments, "--format", "json", "--quiet", code=0)
+        return {key: value for key, value in json.loads(ran.stdout).items() if key != "wall_s"}
+
+    straight, ring = summary("straight.yaml"), summary("ring.yaml")
+    assert summary("straight.yaml", "--set", "system.all_to_all=ring") == ring
+    assert summary("ring.yaml", "--set", "system.all_to_all=direct1") == straight
+    assert ring["comm_time_mean_s"] > 1.5 * straight["comm_time_mean_s"]
+
+
 def test_compare_says_that_the_fabric_is_changed(artist, trace: Path) -> None:
     shown = artist(
         "compare", *SMALL, "--set", SLOW, "--policies", "fifo,las", "--permutations", "2", "--quiet"
@@ -147,6 +165,8 @@ def test_compare_says_that_the_fabric_is_changed(artist, trace: Path) -> None:
             "unknown setting 'fabric.network.bandwith': did you mean 'bandwidth'?",
         ),
         (("sim", "--set", "fabric.netwrk.latency=1us"), "did you mean 'network'?"),
+        (("sim", "--set", "system.all_to_all=rings"), "'all_to_all': expected ring, direct, "),
+        (("sim", "--set", "fabric.rack.collective=x"), "rack.collective': expected ring, "),
         (("compare", "--set", "fabric.netwrk.latency=1us"), "did you mean 'network'?"),
         ((*ON_TWO, "--set", "racks=3"), "changes a level"),
         (
