@@ -299,34 +299,41 @@ def pairs_of(name: str, texts: Sequence[str]) -> dict[str, str]:
     return pairs
 
 
-def say_what_was_read(trace: Trace, *, quiet: bool = False) -> None:
+def say_what_was_read(trace: Trace, *, quiet: bool = False, said: set[str] | None = None) -> None:
     """Report how the reader changed a trace and what looks wrong in it, on stderr before the run.
 
     Models drawn at random and shifted arrivals are reported with `quiet` too: they are data that
-    the user did not give.
+    the user did not give. What `said` holds is not said again.
     """
+    said = set() if said is None else said
+
+    def tell(text: str) -> None:
+        if text not in said:
+            said.add(text)
+            note(text)
+
     if trace.mapped and not quiet:
-        note(f"trace {trace.name}: {'; '.join(trace.mapped)}")
+        tell(f"trace {trace.name}: {'; '.join(trace.mapped)}")
     if trace.shifted:
-        note(f"trace {trace.name}: {trace.shifted}")
+        tell(f"trace {trace.name}: {trace.shifted}")
     filled = [text for text in trace.filled if text not in trace.drawn]
     if filled and not quiet:
-        note(f"trace {trace.name}: filled in {'; '.join(filled)}")
+        tell(f"trace {trace.name}: filled in {'; '.join(filled)}")
     if trace.drawn:
-        note(
+        tell(
             f"trace {trace.name}: models are drawn at random: {'; '.join(trace.drawn)}; say which "
             "they are with --models NAME=MODEL or --model-rule MODEL"
         )
     if trace.dropped and not quiet:
         reasons = "; ".join(f"{reason}: {rows}" for reason, rows in trace.dropped.items())
-        note(
+        tell(
             f"trace {trace.name}: dropped {counted(sum(trace.dropped.values()), 'row')} ({reasons})"
         )
     if not quiet:
         from artist.trace.stats import warnings
 
         for sentence in warnings(trace):
-            note(f"warning: {sentence}")
+            tell(f"warning: {sentence}")
 
 
 def _file_or_pairs(texts: Sequence[str]) -> dict[str, str] | str:

@@ -44,9 +44,12 @@ def test_a_trace_is_told_with_the_times_of_one_gpu(artist: Run, command: str) ->
 def test_fabrics_are_compared_each_with_its_own_gpus(artist: Run) -> None:
     ran = artist(
         "compare", "--trace", "t.csv", "--racks", "1", "--gpus-per-machine", "4", "--policies",
-        "fifo", "--vary", "fabric=t4,a100", "--metrics", "makespan_s", code=0,
+        "fifo,las", "--vary", "fabric=t4,a100", "--metrics", "makespan_s", code=0,
     )  # fmt: skip
-    assert "fabric=a100 has the lowest makespan, " in ran.stdout
+    assert "fifo, fabric=a100; and las, fabric=a100 have the lowest makespan, " in ran.stdout
+    for gpu, fabric in (("a T4", "t4"), ("an A100", "a100")):
+        told = f"trace t: filled in compute_s (the catalogue's on {gpu}, fabric {fabric}): 2 jobs\n"
+        assert ran.stderr.count(told) == 1
 
 
 def test_columns_proposes_no_column_for_what_may_be_left_out(artist: Run, tmp_path: Path) -> None:

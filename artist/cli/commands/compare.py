@@ -195,7 +195,7 @@ def compare(
         equivalence=options.share_of("--equivalence", equivalence),
         until=limit,
         budget=most,
-        on_trace=partial(options.say_what_was_read, quiet=quiet),
+        on_trace=partial(options.say_what_was_read, quiet=quiet, said=set()),
     )
 
     def judged(runner: Runner, on_done: Callable[[int, int], None], **changed: Any) -> Across:

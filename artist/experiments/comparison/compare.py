@@ -33,7 +33,12 @@ from typing import Any, Literal, TypeAlias
 from artist.config import Scenario
 from artist.errors import ConfigError
 from artist.experiments.comparison.comparison_result import Comparison, compared
-from artist.experiments.comparison.draws import check_seeds, is_drawn, of_each_trace
+from artist.experiments.comparison.draws import (
+    ABOUT_COMPUTE_TIMES,
+    check_seeds,
+    is_drawn,
+    of_each_trace,
+)
 from artist.experiments.comparison.runs import Runner, Runs, in_memory
 from artist.experiments.comparison.until import (
     BUDGET,
@@ -104,7 +109,8 @@ def compare(
     of them at least (`until.FIRST_LOOK`).
 
     `on_done(done, all)` is called after each run, with numbers of runs. `on_trace` is told a trace
-    that is read from a file, of the first seed, before anything is simulated. `runner` makes the
+    that is read from a file, of the first seed, before anything is simulated, and again for each
+    fabric or other setting that says how its jobs compute. `runner` makes the
     runs in place of `workers` processes. It may end before all are done (`TimeBudget`). Then
     the replicates count that every variant has.
 
@@ -134,7 +140,7 @@ def compare(
         check_seeds(scenarios, seeds)
     traces = of_each_trace(scenarios)
     drawn = seeds > 1 or any(map(is_drawn, traces))
-    for one in traces:
+    for one in of_each_trace(scenarios, ABOUT_COMPUTE_TIMES):
         if on_trace is not None and is_trace_file(one.trace):
             on_trace(build_trace(one, build_cluster(one, build_fabric(one))))
     runs = Runs(variants, metrics, runner or in_memory(workers), on_done)

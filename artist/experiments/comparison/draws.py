@@ -8,10 +8,13 @@ from artist.config import ABOUT_THE_TRACE, Scenario
 from artist.errors import ConfigError
 from artist.run import build_cluster, build_fabric, build_trace
 
+ABOUT_COMPUTE_TIMES = ("fabric", "cluster", "speeds", "calibration", "trained_as", "parallelism")
+"""The settings that say how the jobs of a trace compute that leaves it open."""
 
-def of_each_trace(scenarios: Sequence[Scenario]) -> list[Scenario]:
-    """The first scenario of each different trace: all policies share one."""
-    names = ("trace", "arrivals", "jobs", "restart_s", "first_start_s", *ABOUT_THE_TRACE)
+
+def of_each_trace(scenarios: Sequence[Scenario], also: Sequence[str] = ()) -> list[Scenario]:
+    """The first scenario of each different trace, and of each value of the settings `also`."""
+    names = ("trace", "arrivals", "jobs", "restart_s", "first_start_s", *ABOUT_THE_TRACE, *also)
     by_trace: dict[str, Scenario] = {}
     for one in scenarios:
         by_trace.setdefault(repr([getattr(one, name) for name in names]), one)
