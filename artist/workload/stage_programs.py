@@ -35,7 +35,10 @@ class Costs(Protocol):
 
 
 class Sent(NamedTuple):
-    """What a node sends: a collective, or `border_bytes` to another stage."""
+    """What a node sends: collectives, or `border_bytes` to another stage.
+
+    A computation sends what takes no time, because it is hidden or goes to nobody.
+    """
 
     stage: int
     node: int
@@ -179,6 +182,8 @@ class _Stage:
         """The node of a collective; None for one that takes no time."""
         duration_ns = self._costs.collective_ns(request)
         if not duration_ns:
+            if after:
+                self._sent.append(Sent(self._stage, after[0], (request,)))
             return None
         node = self._program.add(Kind.COLLECTIVE, duration_ns, after)
         self._sent.append(Sent(self._stage, node, (request,)))
@@ -195,6 +200,8 @@ class _Stage:
         if merged.first_ns:
             computed = self._compute(merged.first_ns, after)
             after = (computed,)
+            if merged.hidden:
+                self._sent.append(Sent(self._stage, computed, merged.hidden))
         if merged.begin is not None:
             node = self._collective(merged.begin, after)
             assert node is not None  # it takes time, or it would not be the first
@@ -290,11 +297,13 @@ class _Walk:
 class _Merged:
     """A pass in few nodes: what is computed first, the first collective, the series, the last.
 
+    `hidden` is sent during the first computation: collectives that take no time.
     What is computed beside the first and beside the last collective has nodes of its own, since
     these two may have to wait for the message of another pass.
     """
 
     first_ns: int = 0
+    hidden: tuple[Request, ...] = ()
     begin: Request | None = None
     begin_beside_ns: int = 0
     series_ns: int = 0
@@ -305,7 +314,9 @@ class _Merged:
 
 def _merged(steps: Sequence[Step], costs: Costs) -> _Merged:
     """A pass during which nothing else is sent."""
-    merged, in_series, begun = _Merged(), [], False
+    merged, begun = _Merged(), False
+    hidden: list[Request] = []
+    in_series: list[Request] = []
     for step in steps[:-1]:
         sent_ns = costs.collective_ns(step.collective) if step.collective is not None else 0
         if begun:
@@ -318,16 +329,15 @@ def _merged(steps: Sequence[Step], costs: Costs) -> _Merged:
                 merged.begin, merged.begin_beside_ns = step.collective, step.beside_ns
             else:
                 merged.series_ns += sent_ns
-        if sent_ns:
-            begun = True
-            if step.collective is not None and merged.begin is not step.collective:
-                in_series.append(step.collective)
+        begun = begun or sent_ns > 0
+        if step.collective is not None and merged.begin is not step.collective:
+            (in_series if begun else hidden).append(step.collective)
     last = steps[-1]
     if begun:
         merged.series_ns += last.compute_ns
     else:
         merged.first_ns += last.compute_ns
-    merged.in_series = tuple(in_series)
+    merged.hidden, merged.in_series = tuple(hidden), tuple(in_series)
     merged.last, merged.last_beside_ns = last.collective, last.beside_ns
     return merged
 

@@ -12,6 +12,7 @@ from artist.estimates.divided.with_split import iteration_split
 from artist.estimates.group_members import shares_of_copies
 from artist.estimates.iteration_split import TimePart
 from artist.estimates.query import Dimension, Estimate, LatencyQuery, SystemSettings, Topology
+from artist.network.demand.curves import busy_ns
 from artist.workload.layers import Scope
 from artist.workload.models import workload
 
@@ -27,10 +28,11 @@ def dimensions(**npus: int) -> tuple[Dimension, ...]:
     )
 
 
-def answer(model: str, dims: tuple[Dimension, ...]) -> Estimate:
+def answer(model: str, dims: tuple[Dimension, ...], *, profile: bool = False) -> Estimate:
     ring, straight = ("ring",) * len(dims), ("direct1",) * len(dims)
     system = SystemSettings(ring, ring, ring, straight)
-    return BACKEND.estimate(LatencyQuery(workload(model), dims, system))
+    query = LatencyQuery(workload(model), dims, system)
+    return BACKEND.estimate(query, profile=profile)
 
 
 @pytest.mark.parametrize(("machines", "copies"), [(2, 3), (4, 2), (3, 4), (5, 1)])
@@ -79,6 +81,24 @@ def test_what_another_microbatch_hides_is_what_blocks_compute_for_each_exchange(
     exchanges = 4 * 32 * made.staged.microbatches
     assert shown.finish_ns - hidden.finish_ns == exchanges * hidden_ns
     assert hidden.bytes_per_dimension == shown.bytes_per_dimension
+
+
+@pytest.mark.parametrize("gib_per_s", [0.5, 20.0, 1000.0])
+def test_hidden_exchanges_are_on_the_network_all_the_same(gib_per_s: float) -> None:
+    """None, some or all of an exchange is left. Fewer gaps are between the same bytes."""
+    dims = (Dimension(Topology.SWITCH, 8, gib_per_s, 500.0, "machine"),)
+    busy = {}
+    for spec in (MODEL, f"{MODEL},overlap=experts"):
+        found = answer(spec, dims, profile=True)
+        assert found.profile is not None
+        assert found.bytes_per_dimension is not None
+        sent = sum(burst.size_bytes for burst in found.profile)
+        assert sent == found.bytes_per_dimension[0]
+        assert all(burst.offset_ns >= 0 for burst in found.profile)
+        ends = [burst.offset_ns + burst.duration_ns for burst in found.profile]
+        assert max(ends) <= found.finish_ns * (1 + 1e-5)
+        busy[spec] = busy_ns(found.profile, {0}) / found.finish_ns
+    assert busy[f"{MODEL},overlap=experts"] >= busy[MODEL]
 
 
 def test_what_is_shorter_than_the_computing_beside_it_takes_no_time() -> None:

@@ -33,7 +33,7 @@ from artist.estimates.query import (
 )
 from artist.units import bytes_per_ns
 from artist.workload.division.staged import Staged
-from artist.workload.graph import play
+from artist.workload.graph import Kind, play
 from artist.workload.layers import Scope, Workload
 from artist.workload.stage_programs import Costs, stage_programs
 from artist.workload.stage_steps import Request, alone_ns, stage_traffic
@@ -280,14 +280,11 @@ class _Costs:
     def profile(self) -> tuple[Burst, ...] | None:
         """Traffic over time of the stage that sends longest; of a series, over all its time.
 
-        All-to-alls that computing hides wholly are left out.
+        What is hidden of an all-to-all is sent just before the rest.
         """
         made = stage_programs(self._asked.steady, self)
         played = play(made.programs)
-        busy: Counter[int] = Counter()
-        for sent in made.sent:
-            busy[sent.stage] += made.programs[sent.stage].durations_ns[sent.node]
-        shown = max(range(len(made.programs)), key=lambda stage: busy[stage])
+        shown = max(range(len(made.programs)), key=lambda x: self.stage_sent_ns(x).total())
         bursts: list[Burst] = []
         for sent in made.sent:
             if sent.stage != shown:
@@ -297,6 +294,10 @@ class _Costs:
             if sent.to is not None:
                 index = self.ranks.route(shown, sent.to)[0]
                 bursts.append(Burst(index, start, length, self._border_bytes()))
+            if len(sent.what) == 1 and made.programs[shown].kinds[sent.node] is not Kind.SERIES:
+                end = start + length
+                start = max(end - self._collective(sent.what[0]).finish_ns, 0)
+                length = end - start
             for request in sent.what:
                 shares = self._collective(request).bytes_per_dimension
                 if shares is None:
