@@ -94,9 +94,9 @@ def _who_pays(found: WhatIf, outcome: Outcome) -> str:
     losses = found.losses(outcome)
     worse = _NO_LOSER + ("" if found.finish.all() else " (of jobs that finish)")
     if losses:
-        named = listed(
-            [f"{x.who} (+{time_text(x.changed_s - x.present_s)})" for x in losses[:_MOST_LOSERS]]
-        )
+        more_s = {x.who: x.changed_s - x.present_s for x in losses[:_MOST_LOSERS]}
+        unit = column_unit(more_s.values())
+        named = listed([f"{who} (+{in_unit(by_s, unit)})" for who, by_s in more_s.items()])
         rest = len(losses) - _MOST_LOSERS
         worse = f"Worse off: {named}" + (f", and {rest} more" if rest > 0 else "")
     present, changed = found.gpu_hours(found.present), found.gpu_hours(outcome)

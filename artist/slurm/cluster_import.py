@@ -27,6 +27,10 @@ from artist.slurm.texts import Record, host_list, hosts, records, settings, tabl
 from artist.units import LENGTH, length_s
 
 TEXTS = ("nodes", "topology", "partitions", "qos", "assoc", "config", "reservations")
+_LACKED = {
+    "config": "settings of scheduling", "partitions": "partitions", "qos": "QOS",
+    "assoc": "accounts with their shares and limits",
+}  # fmt: skip
 LEVELS = ("rack", "pod", "zone", "hall")
 """What units of switches are called, from leaf switches outwards."""
 
@@ -70,6 +74,12 @@ def cluster_document(folder: Path, *, keep_names: bool = False) -> dict[str, Any
         ConfigError: no nodes, or a text that is broken; names file and line.
     """
     return _Import(folder, keep_names).document()
+
+
+def lacked(folder: Path) -> tuple[str, ...]:
+    """What a cluster file lacks because a text of every cluster is not in the folder, in words."""
+    missing = [name for name in _LACKED if not is_file(folder / f"{name}.txt")]
+    return tuple(f"{_LACKED[name]}, as {folder} has no {name}.txt" for name in missing)
 
 
 class _Import:

@@ -77,6 +77,13 @@ def test_a_job_waits_for_what_is_left_of_the_one_that_runs(tmp_path: Path) -> No
     assert one.group == "user, name and limit (11)"
 
 
+def test_an_account_that_nobody_knows_is_refused(tmp_path: Path) -> None:
+    path = one_machine(tmp_path, [100.0] * 3)
+    with pytest.raises(ConfigError, match=r"^--account 'labb': did you mean 'lab'\?$"):
+        asked(path, asked=Asked(8, 600.0, account="labb"))
+    assert len(asked(path, asked=Asked(8, 600.0, account="lab")).jobs) == 1
+
+
 def test_a_log_may_have_run_times_as_text_alone(tmp_path: Path) -> None:
     path = one_machine(tmp_path, [300.0] * 10)
     plain = asked(path, job="12").jobs[0].starts_s

@@ -53,7 +53,15 @@ def test_starts_are_compared_one_by_one(tmp_path: Path) -> None:
     facts = found.facts()
     assert (facts["within_10_s"], facts["starts_recorded"]) == (0.5, 2)
     assert found.largest(1) == [second]
-    assert found.not_modelled == ("SchedulerParameters=bf_busy_nodes",)
+    assert found.not_modelled[:2] == (
+        "SchedulerParameters=bf_busy_nodes",
+        f"partitions, as {tmp_path} has no partitions.txt",
+    )
+    heads = {"partitions": "", "qos": "Name|Priority\n", "assoc": "Account|User|Share\n"}
+    for name, head in heads.items():
+        (tmp_path / f"{name}.txt").write_text(head)
+    told = replay(tmp_path, tmp_path / "inputs").not_modelled
+    assert told == ("SchedulerParameters=bf_busy_nodes",)
 
 
 def test_a_log_may_be_long(tmp_path: Path) -> None:

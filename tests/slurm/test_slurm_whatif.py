@@ -16,7 +16,9 @@ from artist.cli.whatif_text import answer, page, table
 from artist.errors import ConfigError
 from artist.experiments.recorded.cluster_changes import added, with_change
 from artist.experiments.recorded.whatif import WhatIf, what_if
+from artist.io.digests import pseudonym
 from artist.results.statistics.compare_values import Verdict
+from artist.slurm.cluster_import import cluster_document
 
 ASSOC = """\
 Cluster|Account|User|Share|GrpTRES|MaxJobs
@@ -118,6 +120,15 @@ def test_a_change_that_changes_nothing_gives_no_difference_at_all(
     compared = one.compared(one.outcomes[0], one.groups()[0])
     assert (compared.difference, compared.verdict) == (0.0, Verdict.IDENTICAL)
     assert "the same waits" in answer(one)[0]
+
+
+def test_a_user_may_be_named_without_keep_names(tmp_path: Path) -> None:
+    document = cluster_document(whole_folder(tmp_path))
+    users = {user for one in document["slurm"]["accounts"] for user in one["users"]}
+    assert "ann" not in users and pseudonym("ann") in users
+    for name in ("ann", pseudonym("ann")):
+        changed = with_change(document, f"user.{name}.shares", "7", "here")["slurm"]["accounts"]
+        assert 7 in [one["users"].get(pseudonym("ann")) for one in changed]
 
 
 def test_who_is_worse_off_is_named(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from typing import Any
 
 from artist.errors import ConfigError, did_you_mean, shortened
 from artist.experiments.relative_values import changed_number, is_relative
+from artist.io.digests import pseudonym
 from artist.io.reading import as_float
 from artist.policies.slurm.limits import RESOURCES
 from artist.slurm.cluster_import import ASSOC_LIMITS, QOS_LIMITS
@@ -127,11 +128,12 @@ def _limit(limits: Document, key: str, value: str, where: str) -> None:
 
 
 def _limit_user(accounts: Sequence[Document], name: str, key: str, value: str, where: str) -> None:
-    """Change a user in every account that has them."""
-    theirs = [account for account in accounts if name in account["users"]]
-    if not theirs:
-        known = sorted({user for account in accounts for user in account["users"]})
+    """Change a user, by name or by pseudonym, in every account that has them."""
+    known = sorted({user for account in accounts for user in account["users"]})
+    if not {name, pseudonym(name)} & {*known}:
         raise ConfigError(f"{where}: user {shortened(name)}: {did_you_mean(name, known)}")
+    name = name if name in known else pseudonym(name)
+    theirs = [account for account in accounts if name in account["users"]]
     for account in theirs:
         if key in ASSOC_LIMITS:
             limits = account.setdefault("user_limits", {}).setdefault(name, {})

@@ -19,6 +19,7 @@ from artist.errors import ConfigError, TraceError, did_you_mean, shortened
 from artist.experiments.recorded.futures import ASKED, Asked, Futures
 from artist.experiments.recorded.margins import Earlier, Interval, Margins, share_and_error
 from artist.experiments.recorded.queue_at import Log, QueueAt, moment_in, queue_at, read_log
+from artist.experiments.recorded.recording import Recording
 from artist.slurm.queue_text import Expected, expected_starts
 from artist.trace.native.time_units import moment_s
 
@@ -108,11 +109,14 @@ def forecast(
     So many `earlier` moments of the log are forecast as well, to see how far to trust intervals.
 
     Raises:
-        ConfigError: a text is missing or broken, the job does not wait, or no moment.
+        ConfigError: a text is missing or broken, the job does not wait, no such account, or no
+            moment.
         TraceError: the log is broken; names file and line.
     """
     log = read_log(folder, inputs)
     queue = queue_at(folder, inputs, log, moment_in(at, log), keep_names=keep_names)
+    if asked is not None and asked.account:
+        _check_account(asked.account, queue.recording)
     simulated = Futures(queue, asked, horizon_s, seed, keep_names=keep_names)
     if job is not None and job not in queue.waiting:
         raise ConfigError(f"--job {shortened(job)}: {_why_not(queue, log, job)}")
@@ -123,6 +127,14 @@ def forecast(
         past = Futures(then, None, horizon_s, seed, keep_names=keep_names)
         checked += _checked(_forecast(past, then.waiting, min(futures, FEW), then, log, ()), log)
     return _moved(found, Margins(checked, queue.at_s))
+
+
+def _check_account(account: str, recording: Recording) -> None:
+    """Refuse an account that neither the cluster nor the log knows."""
+    known = {str(one["name"]) for one in recording.document["slurm"]["accounts"]}
+    known |= {job.tenant for job in recording.trace.jobs if job.tenant is not None}
+    if known and account not in known:
+        raise ConfigError(f"--account {shortened(account)}: {did_you_mean(account, sorted(known))}")
 
 
 def _queues(

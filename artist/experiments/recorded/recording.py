@@ -19,7 +19,7 @@ import yaml
 from artist.errors import ConfigError
 from artist.io.reading import is_file
 from artist.io.writing import write_whole
-from artist.slurm.cluster_import import cluster_document
+from artist.slurm.cluster_import import cluster_document, lacked
 from artist.slurm.texts import Record, log_rows, settings
 from artist.trace.native.choices import Rules
 from artist.trace.native.time_units import moment_s, zoned_s
@@ -50,6 +50,8 @@ class Recording:
     """The Unix time at which the trace begins. Times without a zone count as UTC."""
     settings: Mapping[str, Any]
     """Of a scenario under the policy `slurm`."""
+    lacks: tuple[str, ...] = ()
+    """What its folder does not tell of the cluster, in words."""
 
     @property
     def jobs(self) -> Iterator[Job]:
@@ -98,7 +100,7 @@ def read_recording(
             "kill": False,  # a log holds what ran before Slurm killed it
         },
     }
-    recording = Recording(inputs, document, trace, runs, epoch_s, chosen)
+    recording = Recording(inputs, document, trace, runs, epoch_s, chosen, lacked(folder))
     write_native(recording.jobs, trace_file)
     return recording
 

@@ -188,7 +188,7 @@ def replayed(recording: Recording, *, sets: Sequence[str] = (), phases: int = 1)
             )
         ),
         cycle_s=float(max(described.numbers[x] for x in ("bf_interval", "sched_interval"))),
-        not_modelled=described.not_modelled,
+        not_modelled=(*described.not_modelled, *recording.lacks),
         dropped=trace.dropped,
     )
 
