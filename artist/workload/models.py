@@ -239,10 +239,10 @@ def _check_staged(spec: str, row: Model, chosen: Settings) -> None:
     divided_by = chosen.tensor * chosen.pipeline * chosen.context
     if divided_by > 1 and not any(x.role is Role.ROW for x in row.operators(chosen)):
         refuse(spec, "only transformers divide into tensor, pipeline or context")
-    if chosen.expert > 1 and (chosen.experts is None or chosen.experts % chosen.expert):
+    if chosen.spread > 1 and (chosen.experts is None or chosen.experts % chosen.spread):
         held = "no experts" if chosen.experts is None else f"{chosen.experts} experts"
-        refuse(spec, f"expert is {chosen.expert}, but the model has {held} to spread evenly")
-    if (chosen.dispatch, chosen.overlap) != ("expert", "no") and chosen.expert == 1:
+        refuse(spec, f"expert is {chosen.spread}, but the model has {held} to spread evenly")
+    if (chosen.dispatch, chosen.overlap) != ("expert", "no") and chosen.spread == 1:
         refuse(spec, "dispatch and overlap are of experts on several GPUs; give expert")
     if chosen.prefetch != row.settings.prefetch and chosen.sharding is Sharded.NO:
         refuse(spec, "prefetch is of weights that replicas share; give sharded")
@@ -290,7 +290,7 @@ def _plan(chosen: Settings) -> Plan:
         chosen.tensor,
         chosen.context,
         chosen.pipeline,
-        chosen.expert,
+        chosen.spread,
         chosen.data or None,
         axes_of_order(chosen.order),
     )
@@ -313,8 +313,7 @@ def _plan(chosen: Settings) -> Plan:
 def _division_text(chosen: Settings) -> str:
     """How the model is divided, as in `data, tensor 8, stages 12`."""
     names = ("tensor", "stages", "pipeline", "context", "expert")
-    parts = [f"{name} {getattr(chosen, name)}" for name in names]
-    shown = [part for part in parts if not part.endswith(" 1")]
+    shown = [f"{name} {value}" for name in names if (value := getattr(chosen, name)) > 1]
     if chosen.experts is not None:
         shown.append(f"experts {chosen.experts}")
     return ", ".join([chosen.parallel, *shown])

@@ -55,7 +55,9 @@ class Settings:
     experts: int | None = None
     pipeline: int = 1
     context: int = 1
-    expert: int = 1
+    expert: int = 0
+    """GPUs over which experts are spread; 0: one for each expert if no axis cuts the model, else
+    one."""
     data: int = 0
     """Replicas; 0: as many as there are GPUs for."""
     schedule: str = "1f1b"
@@ -73,10 +75,12 @@ class Settings:
     @property
     def staged(self) -> bool:
         """Whether the job is divided along axes, stage by stage (`divide.py`)."""
-        axes = self.pipeline * self.context * self.expert > 1 or self.data > 0
+        axes = self.pipeline * self.context > 1 or self.data > 0
+        said = self.expert > (0 if self.experts is not None else 1)
         how = (self.schedule, self.recompute, self.order, self.dispatch, self.overlap)
         return (
             axes
+            or said
             or how != ("1f1b", "no", BEST_ORDER, DISPATCH[0], OVERLAP[0])
             or (self.sharded, self.prefetch) != ("", 1)
             or self.interleave > 1
@@ -87,9 +91,15 @@ class Settings:
     @property
     def sharding(self) -> Sharded:
         """What replicas share: as said, or as `parallel` and the axes imply."""
-        cut = self.tensor * self.pipeline * self.expert > 1
+        cut = self.tensor * self.pipeline * self.spread > 1
         implied = Sharded.ZERO3 if self.parallel == "fsdp" and not cut else Sharded.NO
         return Sharded(self.sharded or implied)
+
+    @property
+    def spread(self) -> int:
+        """Over how many GPUs experts are spread if the job is staged: as said, or as implied."""
+        one = self.tensor * self.pipeline > 1 or self.parallel == "fsdp"
+        return self.expert or (1 if one else self.experts or 1)
 
 
 SETTING_NAMES = tuple(field.name for field in fields(Settings))
@@ -129,7 +139,10 @@ def parse(spec: str, text: str, default: Settings) -> Settings:
     chosen = replace(default, **changes)
     # Said or not, it is the same workload, which has one name.
     plain = replace(chosen, sharded="")
-    return plain if chosen.sharding is plain.sharding is Sharded.NO else chosen
+    chosen = plain if chosen.sharding is plain.sharding is Sharded.NO else chosen
+    plain = replace(chosen, expert=0)
+    same = chosen.spread == plain.spread == 1 and chosen.staged == plain.staged
+    return plain if same else chosen
 
 
 def text_of(settings: Settings, default: Settings) -> str:

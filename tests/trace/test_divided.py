@@ -95,7 +95,7 @@ def test_published_axes_fit_every_gang(model: str, gpus: int) -> None:
         return
     chosen = settings(fitted)
     assert gpus % (chosen.tensor * chosen.pipeline) == 0
-    assert gpus // chosen.pipeline % chosen.expert == 0
+    assert gpus // chosen.pipeline % chosen.spread == 0
     assert workload(fitted).layers
 
 

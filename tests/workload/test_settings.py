@@ -57,7 +57,8 @@ def test_one_workload_has_one_name(spelling: str, name: str | None) -> None:
         ("gpt2@prefetch=2", r"prefetch is of weights that replicas share; give sharded"),
         ("llama3-8b@prefetch=2,tensor=8", r"prefetch is of weights"),
         ("gpt2-moe@tensor=2", r"experts do not go with tensor"),
-        ("mixtral-8x7b@dispatch=machine", r"dispatch and overlap are of experts on several GPUs"),
+        ("mixtral-8x7b@expert=1,dispatch=machine", r"dispatch and overlap are of experts"),
+        ("mixtral-8x7b@pipeline=2,overlap=experts", r"dispatch and overlap are of experts"),
         ("llama3-8b@overlap=experts", r"dispatch and overlap are of experts on several GPUs; give"),
         ("mixtral-8x7b@dispatch=gpu", r"dispatch is 'gpu', expected one of expert, machine"),
         ("gpt2@stages=2,microbatches=3", r"a batch of 8 does not divide into 3 microbatches"),
@@ -131,6 +132,45 @@ def test_fsdp_along_an_axis_takes_as_long_as_fsdp_without(name: str, text: str) 
 def test_sharding_that_is_said_and_implied_is_one_name() -> None:
     assert canonical("llama3-8b@tensor=2,sharded=no") == "llama3-8b@tensor=2"
     assert canonical("gpt2@sharded=no") == "gpt2"
+
+
+_SPREAD = {  # GPUs over which the eight experts of a layer are spread
+    "mixtral-8x7b@data=16": 8,
+    "mixtral-8x7b@recompute=full": 8,
+    "mixtral-8x7b@sharded=zero1": 8,
+    "mixtral-8x7b@overlap=experts": 8,
+    "mixtral-8x7b@expert=4": 4,
+    "mixtral-8x7b@expert=1": 1,
+    "mixtral-8x7b@tensor=2,pipeline=2": 1,
+    "mixtral-8x7b@parallel=fsdp,data=16": 1,
+    "gpt2@data=16": 1,
+}
+
+
+@pytest.mark.parametrize(("spec", "gpus"), _SPREAD.items())
+def test_experts_stay_spread_unless_axes_cut_the_model_or_the_name_says_otherwise(
+    spec: str, gpus: int
+) -> None:
+    kept = workload(spec).staged
+    assert kept is not None and kept.axes.expert == gpus
+    assert canonical(spec) == canonical(canonical(spec))
+
+
+def test_experts_send_the_same_whether_their_spread_is_said_or_implied() -> None:
+    def sent(settings: str) -> tuple[int, ...]:
+        asked = latency(f"mixtral-8x7b@{settings}", "8,8", fabric="hgx-h100")
+        assert asked.bytes_per_dimension is not None
+        return asked.bytes_per_dimension
+
+    assert sent("data=16") == sent("expert=8")
+    assert sent("recompute=full") == sent("recompute=full,expert=8")
+    assert sent("expert=1")[0] > 5 * sent("data=16")[0]
+
+
+def test_one_gpu_for_the_experts_is_a_name_of_its_own_where_it_changes_the_job() -> None:
+    assert canonical("gpt2@expert=1") == "gpt2"
+    assert canonical("mixtral-8x7b@pipeline=2,expert=1") == "mixtral-8x7b@pipeline=2"
+    assert canonical("mixtral-8x7b@expert=1") == "mixtral-8x7b@expert=1"
 
 
 def test_parallelism_follows_from_the_settings() -> None:
