@@ -88,6 +88,22 @@ def test_the_command_prints_and_writes_a_run(tmp_path: Path) -> None:
     assert (tmp_path / "run.inputs" / "cluster.yaml").is_file()
 
 
+def test_a_replay_that_fails_leaves_nothing_and_replaces_nothing(tmp_path: Path) -> None:
+    log, out = folder(tmp_path) / "sacct.txt", tmp_path / "run"
+    text, inputs = log.read_text(), tmp_path / "run.inputs"
+
+    def code(*more: str) -> int:
+        arguments = ["replay", str(tmp_path), "--out", str(out), *more]
+        return CliRunner().invoke(application(["replay"]), arguments).exit_code
+
+    log.write_text(text.replace("gres/gpu=8", "gres/gpu=x"))
+    assert code() != 0 and not out.exists() and not inputs.exists()
+    log.write_text(text)
+    inputs.mkdir()
+    assert code() != 0 and not [*inputs.iterdir()]
+    assert code("--overwrite") == 0 and (inputs / "cluster.yaml").is_file()
+
+
 def test_what_is_missing_is_named_with_the_command_that_prints_it(tmp_path: Path) -> None:
     (folder(tmp_path) / "sacct.txt").unlink()
     with pytest.raises(ConfigError, match=r"no sacct\.txt; write it with: sacct -a -P -D"):

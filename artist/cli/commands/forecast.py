@@ -161,7 +161,7 @@ def _when(found: Forecast, after_s: float | None, unit: DisplayUnit | None = Non
         return ""
     if math.isinf(after_s):
         return f"after {time_text(found.horizon_s)}"
-    left_s = max(0.0, after_s)
+    left_s = float(max(0, round(after_s)))
     length = time_text(left_s) if unit is None else in_unit(left_s, unit)
     return f"{_clock(found.at_s + after_s)} (in {length})"
 
@@ -175,6 +175,8 @@ def _sentences(found: Forecast, one: StartForecast) -> list[str]:
     end = _clock(found.at_s + found.horizon_s)
     never = f"in {100 * one.never:.0f} % it has not started by {end}"
     within = f"In 80 % of them it starts between {_when(found, low)} and {_when(found, high)}"
+    if _when(found, low) == _when(found, high):
+        within = f"In 80 % of them it starts at {_when(found, low)}"
     if math.isinf(high):
         within = f"In 90 % of them it starts at {_when(found, low)} or later"
     who = f"{name} ({counted(one.gpus, 'GPU')})"

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -36,13 +38,16 @@ def replay(
     quiet: options.Quiet = False,
 ) -> None:
     """Simulate what a Slurm recorded, and compare when each job started."""
+    from artist.errors import ConfigError
     from artist.experiments.recorded.replay import replay as replayed
     from artist.results.run_directory import check_target, write_run
 
     if out is not None:
         check_target(out, overwrite=overwrite)
-    with _inputs(out) as name:
-        found = replayed(folder, Path(name), keep_names=keep_names, sets=sets or (), phases=phases)
+        if (inputs := _inputs_of(out)).exists() and not overwrite:
+            raise ConfigError(f"{inputs}: exists already; move it, or replace it with --overwrite")
+    with _inputs(out) as inputs:
+        found = replayed(folder, inputs, keep_names=keep_names, sets=sets or (), phases=phases)
     if out is not None:
         write_run(found.result, out, sys.argv, overwrite=overwrite)
     facts, largest = found.facts(), found.largest()
@@ -67,8 +72,25 @@ def replay(
         note(f"left out: {counted(jobs, 'row')} ({reason})")
 
 
-def _inputs(out: Path | None) -> AbstractContextManager[str]:
-    """Where cluster file and trace go: beside the run directory, or to a temporary folder."""
+def _inputs_of(out: Path) -> Path:
+    return Path(f"{out}.inputs")
+
+
+@contextmanager
+def _inputs(out: Path | None) -> Iterator[Path]:
+    """Where cluster file and trace go: beside the run directory, or to a temporary folder.
+
+    A folder that is new is gone again if there is no replay.
+    """
     if out is None:
-        return TemporaryDirectory()
-    return nullcontext(f"{out}.inputs")
+        with TemporaryDirectory() as folder:
+            yield Path(folder)
+        return
+    inputs = _inputs_of(out)
+    was_there = inputs.exists()
+    try:
+        yield inputs
+    except BaseException:
+        if not was_there:
+            shutil.rmtree(inputs, ignore_errors=True)
+        raise
