@@ -15,6 +15,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
+from artist.cluster.tree import ONE_KIND
 from artist.errors import ConfigError, shortened
 from artist.io.documents import Document, load_yaml
 from artist.workload.goodput import Goodput
@@ -114,7 +115,7 @@ def with_goodput(
 ) -> tuple[Job, ...]:
     """Jobs of the table's models as elastic ones, on a cluster of so many GPUs; others as they are.
 
-    `kinds` are those of the cluster.
+    `kinds` are those of the cluster; on one without kinds, models are as their rows say.
 
     The compute time of a step becomes the table's. A job without a range runs on 1 GPU up to as
     many as its largest batch feeds; if the trace gives ranges (`ranged`), it is rigid. `where(i)`
@@ -127,6 +128,7 @@ def with_goodput(
     from artist.workload.models import canonical_if_known
 
     rows = {canonical_if_known(model): row for model, row in table.models.items()}
+    kinds = [kind for kind in kinds if kind != ONE_KIND]
     known: dict[tuple[str, tuple[str, ...]], Goodput] = {}
     elastic = list(jobs)
     for index, job in enumerate(jobs):

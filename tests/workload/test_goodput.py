@@ -11,6 +11,7 @@ import pytest
 import yaml
 from support import job
 
+from artist.cluster.tree import ONE_KIND
 from artist.errors import ConfigError
 from artist.estimates.goodput_table import GoodputRow, GoodputTable, load_goodput, with_goodput
 from artist.workload.goodput import Batch, Goodput, best
@@ -161,5 +162,6 @@ def test_parameters_of_a_kind_are_those_of_the_row_but_what_differs() -> None:
     # GPUs of a gang wait for each other: the longer times, the smaller memory, the less overlap.
     assert a.goodput.on(("a100", "t4")) == t4
     assert a.goodput.least_gpu_s == a100.least_gpu_s < t4.least_gpu_s
+    assert with_goodput(jobs[:1], table, 8, str, (ONE_KIND,))[0].goodput == plain
     with pytest.raises(ConfigError, match="1: job 'a' may get GPUs of kind v100, which 'any' in g"):
         with_goodput(jobs, table, 8, lambda index: "1", ("a100", "v100"))
