@@ -142,9 +142,10 @@ def _against(comparison: Comparison, variant: str, metric: str) -> str:
     if variant == comparison.variants[0]:
         return ""
     compared = comparison.differences[variant][metric]
+    interval = interval_text(metric, compared, unit_of(comparison, metric))
     if variant in comparison.exact(metric):
-        return f"{interval_text(metric, compared)} exact"
-    return f"{interval_text(metric, compared)} {verdict_text(compared, comparison)}".strip()
+        return f"{interval} exact"
+    return f"{interval} {verdict_text(compared, comparison)}".strip()
 
 
 def verdict_text(compared: ComparedValues, comparison: Comparison) -> str:

@@ -92,8 +92,8 @@ def _sentences(parts: Sequence[str]) -> list[str]:
 
 
 def unit_of(comparison: Comparison, metric: str) -> DisplayUnit:
-    """The unit of a metric's means in table and sentences: that which suits the least one."""
-    return time_unit(min(comparison.means(metric).values()))
+    """The unit of a metric's means in table and sentences: suits the least that is not 0."""
+    return time_unit(min(filter(None, comparison.means(metric).values()), default=0.0))
 
 
 def _what(best: Best, comparison: Comparison) -> str:

@@ -10,6 +10,7 @@ from artist.results.terms.glossary import find, unit_after
 from artist.results.terms.number_text import HOUR, DisplayUnit, gpu_hours_text, short, time_text
 
 JOINTLY = " jointly"
+_SECONDS = DisplayUnit(1.0, "s")
 
 
 def value_text(metric: str, value: float, unit: DisplayUnit | None = None) -> str:
@@ -24,8 +25,8 @@ def value_text(metric: str, value: float, unit: DisplayUnit | None = None) -> st
     return f"{short(value)}{unit_after(metric)}"
 
 
-def interval_text(metric: str, compared: ComparedValues) -> str:
-    """`-6.4 % [-9.2 .. -3.6]`, or a difference in units where there is no ratio.
+def interval_text(metric: str, compared: ComparedValues, times: DisplayUnit = _SECONDS) -> str:
+    """`-6.4 % [-9.2 .. -3.6]`, or a difference in units where there is no ratio: `times` of times.
 
     What is undecided only since it is judged together with others has its joint interval. So few
     replicates that there is no verdict have none.
@@ -37,7 +38,8 @@ def interval_text(metric: str, compared: ComparedValues) -> str:
     if jointly:
         ends = (compared.joint_low, compared.joint_high)
     if isnan(compared.ratio):
-        size, unit = (HOUR, " GPU-h") if metric.endswith("_gpu_s") else (1.0, unit_after(metric))
+        units = {" s": (times.seconds, f" {times.name}"), " GPU-s": (HOUR, " GPU-h")}
+        size, unit = units.get(unit_after(metric), (1.0, unit_after(metric)))
         middle, *ends_text = (_signed(value / size) for value in (compared.difference, *ends))
     else:
         unit = " %"

@@ -360,6 +360,17 @@ def test_a_column_has_one_unit(capsys) -> None:
     assert [row[1] for row in table(capsys.readouterr().out)[1:]] == ["5.02 h", "501 h"]
 
 
+def test_a_difference_to_nothing_has_the_unit_of_its_column(capsys) -> None:
+    """A zero has no ratio to the others, and asks for no unit of its own."""
+    values = {
+        "one": {"queue_delay_mean_s": (36_000.0, 43_200.0) * 3},
+        "two": {"queue_delay_mean_s": (0.0,) * 6},
+    }
+    print_comparison(compared("racks", values, ORDERS[:6], 0.02, None))
+    one, two = table(capsys.readouterr().out)[1:]
+    assert (one[1], two[1], two[2].partition(" [")[0]) == ("11 h", "0 h", "-11 h")
+
+
 def test_table_and_sentences_have_one_unit_for_one_metric(capsys) -> None:
     """Times of ten days are told in hours where the least time is one of hours."""
     print_comparison(made("policy", srtf=20, fifo=250, las=260))

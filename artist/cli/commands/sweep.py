@@ -225,8 +225,10 @@ def _by_point(
 
 
 def _unit(written: str, values: Sequence[float]) -> DisplayUnit:
-    """The unit of a column: of times, the one that suits the least of them."""
-    return time_unit(min(values)) if written == "s" else DisplayUnit(1.0, written)
+    """The unit of a column: of times, the one that suits the least that is not 0."""
+    if written != "s":
+        return DisplayUnit(1.0, written)
+    return time_unit(min(filter(None, values), default=0.0))
 
 
 def _replicates(runs: Sequence[Mapping[str, Any]]) -> list[tuple[int, int]]:
