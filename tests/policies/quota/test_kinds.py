@@ -225,6 +225,12 @@ def test_a_job_that_had_its_round_did_not_come_late(host: str) -> None:
     rows = ran(two_kinds(), made, quota(host, tenants))
     late = [(round(seconds(x.tick)), x.handle) for x in rows.wait_reasons if x.cause == "timer"]
     assert late == [(20, 1), (30, 3)]
+    said = [(round(seconds(x.tick)), x.cause) for x in rows.wait_reasons if x.handle == 2]
+    assert said[0] == (30, "gpu_kind")
+    assert said[1] == (
+        70 if host == "equal-share" else 310,
+        "policy",
+    )  # too few are free of any kind
 
 
 @st.composite

@@ -116,6 +116,15 @@ def test_a_restart_must_be_worth_it(delay: float, starts: list[float]) -> None:
     assert [seconds(row.start) for row in intervals(rows, 0)] == starts
 
 
+def test_a_wide_rigid_job_younger_than_its_delay_moves_freely() -> None:
+    """After 60 s and 240 GPU-seconds; else 2 x 60 / 160 would keep it on the old GPUs."""
+    jobs = [job("a", 4, 55), job("b", 4, 1000, restart_s=100.0)]
+    tree = cluster(old=[4], new=[4])
+    rows = ran(jobs, tree)
+    assert stays(rows, tree)["b"] == [("old", 4), ("new", 4)]
+    assert [seconds(row.start) for row in intervals(rows, 1)] == [0, 60]
+
+
 def test_a_job_that_restarts_keeps_its_gpus() -> None:
     jobs = [elastic("a", iterations=4000, restart_s=100.0), job("b", 4, 10, arrival_s=70.0)]
     rows = ran(jobs, cluster(new=[4]), unallocated=50.0)
