@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
+from pathlib import Path
 
 from artist.errors import ConfigError
 
@@ -24,3 +28,24 @@ def check_extra(who: str, *libraries: str, extra: str = "rl") -> None:
         raise ConfigError(
             f"{who} needs {', '.join(missing)}, which {are} not installed: {install(extra)}"
         )
+
+
+@contextmanager
+def silent() -> Iterator[None]:
+    """What is written to stdout meanwhile is lost.
+
+    HiGHS prints a line now and then, also where it is told to print nothing. It would stand in
+    front of the JSON of a command.
+    """
+    try:
+        stdout = os.dup(1)
+    except OSError:  # it is closed
+        yield
+        return
+    try:
+        with Path(os.devnull).open("wb") as nowhere:
+            os.dup2(nowhere.fileno(), 1)
+        yield
+    finally:
+        os.dup2(stdout, 1)
+        os.close(stdout)

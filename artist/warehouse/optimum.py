@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from artist.errors import ConfigError
-from artist.io.optional_libraries import check_extra
+from artist.io.optional_libraries import check_extra, silent
 from artist.rng import stream
 from artist.warehouse.instance import PRIORITIES, Bools, Floats, Instance, Ints
 from artist.warehouse.moves import LEAST_GAIN
@@ -55,18 +55,19 @@ def solve(state: State) -> Ints:
     quota = state.objective.options.quota * all_bytes
     threshold = min(state.threshold, state.at_home_gpu_h)
     scale = max(1.0, float(x.gpu_h.sum()))
-    answer = milp(
-        cost,
-        integrality=np.ones(len(cost)),
-        bounds=Bounds(0, 1),
-        constraints=[
-            LinearConstraint(sets.T.astype(float), 1, 1),
-            LinearConstraint((region == np.arange(regions)[:, None]).astype(float), 1, 1),
-            LinearConstraint(moved[None] / all_bytes, -np.inf, quota / all_bytes),
-            LinearConstraint(at_home[None] / scale, threshold / scale, np.inf),
-        ],
-        options={"mip_rel_gap": 0.0},
-    )
+    with silent():
+        answer = milp(
+            cost,
+            integrality=np.ones(len(cost)),
+            bounds=Bounds(0, 1),
+            constraints=[
+                LinearConstraint(sets.T.astype(float), 1, 1),
+                LinearConstraint((region == np.arange(regions)[:, None]).astype(float), 1, 1),
+                LinearConstraint(moved[None] / all_bytes, -np.inf, quota / all_bytes),
+                LinearConstraint(at_home[None] / scale, threshold / scale, np.inf),
+            ],
+            options={"mip_rel_gap": 0.0},
+        )
     if answer.x is None:
         raise ConfigError(
             f"--solver highs: no homes keep all limits ({answer.message}); lower home_share, or "

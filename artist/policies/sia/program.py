@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.errors import PolicyError, one_line
+from artist.io.optional_libraries import silent
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -129,13 +130,14 @@ def _solved(program: _Program, gap: float) -> Bools:
     small = gap * abs(bound) + _ROUNDING
     while True:
         kept = np.flatnonzero(reduced <= small)
-        found = milp(
-            program.costs[kept],
-            constraints=LinearConstraint(program.uses[:, kept], -np.inf, program.limits),
-            integrality=np.ones(len(kept)),
-            bounds=Bounds(0, 1),
-            options={"mip_rel_gap": gap},
-        )
+        with silent():
+            found = milp(
+                program.costs[kept],
+                constraints=LinearConstraint(program.uses[:, kept], -np.inf, program.limits),
+                integrality=np.ones(len(kept)),
+                bounds=Bounds(0, 1),
+                options={"mip_rel_gap": gap},
+            )
         if found.x is None:
             raise PolicyError(f"HiGHS found no optimum: {one_line(found.message)}")
         if len(kept) == len(reduced) or found.fun <= bound + small:

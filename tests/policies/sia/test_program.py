@@ -100,3 +100,15 @@ def test_a_gap_bounds_what_is_lost() -> None:
         loose = objective(choose(offers, of.capacity, -0.5, 1.1, 0.01))
         saved = 1.1 * len(offers) - exact
         assert exact - 1e-9 <= loose <= exact + 0.02 * saved
+
+
+def test_the_solver_prints_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    """In this round HiGHS 1.12 would print a line of its own."""
+    draw, offers = Random(16), list[list[Offer]]()
+    for _ in range(draw.randint(10, 60)):
+        gpus = draw.choice([1, 1, 2, 4, 4, 8])
+        speeds = sorted(draw.choice([1, 1.5, 2, 3, 5, 9]) for _ in range(3))
+        values = [gpus * x / speeds[0] * draw.choice([1, 0.9, 0.7]) for x in speeds]
+        offers.append([Offer(kind, gpus, value) for kind, value in enumerate(values)])
+    choose(offers, [24, 24, 16], -0.5, 1.1, 1e-4)
+    assert capfd.readouterr() == ("", "")
