@@ -68,12 +68,20 @@ class ModelCalibration(Document):
     fit: tuple[FitPoint, ...] = ()
 
     def apply(self, workload: Workload) -> Workload:
-        """The workload with this row's scales."""
+        """The workload with this row's scales: also what computing hides, and messages."""
+        staged = workload.staged
+        if staged is not None:
+            staged = replace(
+                staged,
+                hidden_ns=round(staged.hidden_ns * self.compute_scale),
+                border_bytes=round(staged.border_bytes * self.comm_scale),
+            )
         return replace(
             workload,
             layers=tuple(
                 _scaled(layer, self.compute_scale, self.comm_scale) for layer in workload.layers
             ),
+            staged=staged,
         )
 
 

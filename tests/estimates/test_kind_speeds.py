@@ -183,6 +183,15 @@ def test_a_faster_kind_hides_less_communication_and_two_kinds_share_no_estimate(
     assert models.constant_share(names[0]) == 0.05
 
 
+def test_a_kind_four_times_as_fast_hides_a_quarter_of_each_exchange_of_experts() -> None:
+    name = "mixtral-8x7b@overlap=experts"
+    plain = workload(name).staged
+    faster = ScaledModels(workload, lambda model: 0.1).workload(scaled_name(name, 0.25)).staged
+    assert plain is not None and faster is not None
+    assert plain.hidden_ns > 0
+    assert faster.hidden_ns == pytest.approx(plain.hidden_ns / 4, abs=1)
+
+
 def test_links_carry_as_much_of_a_job_on_a_slow_kind_in_a_longer_time(tmp_path: Path) -> None:
     settings: dict[str, Any] = {"backend": "analytical", "fabric": "h100-quantum2-spectrum4"}
     carried = []
