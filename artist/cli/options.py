@@ -299,8 +299,16 @@ def pairs_of(name: str, texts: Sequence[str]) -> dict[str, str]:
     return pairs
 
 
-def say_what_was_read(trace: Trace, *, quiet: bool = False, said: set[str] | None = None) -> None:
+def say_what_was_read(
+    trace: Trace,
+    scenario: Scenario | None = None,
+    *,
+    quiet: bool = False,
+    said: set[str] | None = None,
+) -> None:
     """Report how the reader changed a trace and what looks wrong in it, on stderr before the run.
+
+    `scenario` is that of the run, if there is one.
 
     Models drawn at random and shifted arrivals are reported with `quiet` too: they are data that
     the user did not give. What `said` holds is not said again.
@@ -334,6 +342,11 @@ def say_what_was_read(trace: Trace, *, quiet: bool = False, said: set[str] | Non
 
         for sentence in warnings(trace):
             tell(f"warning: {sentence}")
+        if scenario is not None:
+            from artist.run.traces import scaled_communication_of
+
+            if sentence := scaled_communication_of(scenario, trace):
+                tell(f"warning: {sentence}")
 
 
 def _file_or_pairs(texts: Sequence[str]) -> dict[str, str] | str:

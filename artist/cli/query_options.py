@@ -175,12 +175,12 @@ def assumed_gpu(model: str | None, models: CalibratedModels, fabric: Fabric | No
     Empty too if the name says `gpu=`, or a calibration has fitted the compute times.
     """
     from artist.workload.gpus import assumed_in_words
-    from artist.workload.models import canonical, settings
+    from artist.workload.models import settings
 
     kind = fabric.machine.kind if fabric is not None and fabric.machine is not None else None
     if model is None or kind is None or settings(model).gpu:
         return ""
-    if models.calibration is not None and models.calibration.row(canonical(model)) is not None:
+    if models.scales(model):
         return ""
     words = assumed_in_words({kind})
     return f"{words[0].upper()}{words[1:]}." if words else ""

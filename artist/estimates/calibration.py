@@ -197,15 +197,21 @@ class CalibratedModels:
         from artist.workload.models import canonical, workload
 
         name = canonical(model)
-        if self.calibration is None or self.calibration.row(name) is None:
+        if self.calibration is None or not self.scales(name):
             return workload(name, self.gpu)
         return self.calibration.apply(workload(name))
 
+    def scales(self, model: str) -> bool:
+        """Whether the calibration has a row for a model."""
+        from artist.workload.models import canonical
+
+        return self.calibration is not None and self.calibration.row(canonical(model)) is not None
+
     def timed_on(self, model: str) -> str:
         """What a model's compute times hold for, for people: a GPU, or a calibration."""
-        from artist.workload.models import canonical, settings
+        from artist.workload.models import settings
 
-        if self.calibration is not None and self.calibration.row(canonical(model)) is not None:
+        if self.scales(model):
             return f"calibrated by {self.name}"
         return f"on {in_words(settings(model).gpu or self.gpu)}"
 

@@ -31,7 +31,14 @@ from artist.experiments.run_folder import (
 )
 from artist.results.run_directory import MANIFEST, write_run
 from artist.results.table_files import write_table
-from artist.run import OnTrace, read_trace_of, simulate
+from artist.run import (
+    ABOUT_COMPUTE_TIMES,
+    OnTrace,
+    build_cluster,
+    build_fabric,
+    build_trace,
+    simulate,
+)
 from artist.trace.named import is_trace_file
 
 UNEXPECTED = 1
@@ -146,8 +153,8 @@ def sweep(
     """Run the runs that are not done yet; a failing run does not stop the others.
 
     A folder with an earlier sweep is refused, unless `resume` goes on with it or `overwrite`
-    removes its runs first. `on_trace` is told each trace that is read from a file, of its first
-    seed, before anything is simulated.
+    removes its runs first. `on_trace` is told each trace that is read from a file, as `compare`
+    tells it.
 
     Raises:
         ConfigError: a bad grid; a folder that holds something else, is in use, or cannot be
@@ -231,17 +238,21 @@ def spread(runs: Sequence[Run]) -> list[Run]:
 
 
 def _tell_traces(missing: Sequence[Run], on_trace: OnTrace) -> None:
-    """Read each trace file once. One that cannot be read fails with its runs."""
+    """Read each trace file once, and for each GPU that it may compute on.
+
+    One that cannot be read fails with its runs.
+    """
     told = set()
     for run in missing:
-        if not is_trace_file(run.scenario.trace):
+        one = run.scenario
+        if not is_trace_file(one.trace):
             continue
-        about = [getattr(run.scenario, name) for name in ("trace", *ABOUT_THE_TRACE)]
+        about = [getattr(one, name) for name in ("trace", *ABOUT_THE_TRACE, *ABOUT_COMPUTE_TIMES)]
         key = json.dumps(about, default=str)
         if key not in told:
-            told.add(key)
             with suppress(ArtistError):
-                on_trace(read_trace_of(run.scenario))
+                on_trace(build_trace(one, build_cluster(one, build_fabric(one))), one)
+                told.add(key)
 
 
 def _row(run: Run, folder: Path) -> Mapping[str, Any]:

@@ -29,13 +29,14 @@ from artist.run.hardware import (
 )
 from artist.run.policies import build_policy, open_policy
 from artist.run.prepare import Prepared, build_data, build_failures, prepare
-from artist.run.traces import build_trace, permuted, read_trace_of
+from artist.run.traces import ABOUT_COMPUTE_TIMES, build_trace, permuted
 from artist.trace.native.trace import Trace
 
 if TYPE_CHECKING:
     from artist.estimates.latency_service import EstimateStore
 
 __all__ = [
+    "ABOUT_COMPUTE_TIMES",
     "OnQuestion",
     "OnTrace",
     "Prepared",
@@ -57,12 +58,11 @@ __all__ = [
     "open_policy",
     "permuted",
     "prepare",
-    "read_trace_of",
     "simulate",
 ]  # fmt: skip
 
 OnQuestion = Callable[[Simulator], None]
-OnTrace = Callable[[Trace], None]
+OnTrace = Callable[[Trace, Scenario], None]
 
 
 def simulate(
@@ -74,7 +74,7 @@ def simulate(
     on_trace: OnTrace | None = None,
     links: bool = False,
 ) -> Result:
-    """Run a scenario: prepare, drive, collect. `on_trace` gets the trace before it is simulated.
+    """Run a scenario: prepare, drive, collect. `on_trace` gets trace and scenario before that.
 
     With `links` the result has a table of what links carried.
 
@@ -85,7 +85,7 @@ def simulate(
     if links:
         prepared.network.curves("--links")  # or refuse before hours are spent
     if on_trace is not None:
-        on_trace(prepared.trace)
+        on_trace(prepared.trace, scenario)
     wall_s = drive(prepared, on_question)
     return collect(prepared, wall_s, links=links)
 

@@ -13,11 +13,11 @@ from artist.config import ABOUT_THE_TRACE, Scenario
 from artist.contract import Policy
 from artist.errors import ConfigError, TraceError, shortened
 from artist.rng import stream
-from artist.run.hardware import build_fabric, models_of_run
+from artist.run.hardware import build_calibration, build_cluster, build_fabric, models_of_run
 from artist.trace.arrivals import with_arrivals
 from artist.trace.divided import with_axes
 from artist.trace.first_start import AS_RESTART, with_first_starts
-from artist.trace.named import Given, open_trace
+from artist.trace.named import Given, is_trace_file, open_trace
 from artist.trace.native.trace import (
     Trace,
     check_kinds,
@@ -33,6 +33,12 @@ from artist.workload.tenants import check_quotas, load_tenants
 
 if TYPE_CHECKING:
     from artist.estimates.calibration import CalibratedModels
+
+ABOUT_COMPUTE_TIMES = (
+    *("fabric", "cluster", "speeds", "calibration", "trained_as", "parallelism", "goodput"),
+    "backend",
+)
+"""The settings that say how the jobs of a trace compute that leaves it open, and communicate."""
 
 READ_HOSTS = ("dally", "tiresias", "las", "easy")
 """Some policies that place jobs where machines have the cores and memory, for messages."""
@@ -75,6 +81,24 @@ def build_trace(scenario: Scenario, tree: ClusterTree) -> Trace:
     if untimed(trace):
         trace = _timed(scenario, trace)
     return permuted(trace, scenario.permutation)
+
+
+def scaled_communication_of(scenario: Scenario, trace: Trace) -> str:
+    """The sentence of `scaled_communication` about a trace that a scenario runs; else empty.
+
+    Traces of artist have the steps that they are meant to have, and recorded answers hold for
+    compute times of their own. Jobs of models with goodput parameters take the table's.
+    """
+    if scenario.backend.partition(":")[0] in ("none", "recorded"):
+        return ""
+    if not is_trace_file(scenario.trace):
+        return ""
+    from artist.trace.stats import scaled_communication
+
+    fabric = build_fabric(scenario)
+    trace = elastic(scenario, build_cluster(scenario, fabric), trace)
+    models = models_of_run(scenario, fabric, build_calibration(scenario, fabric))
+    return scaled_communication(trace, models)
 
 
 def _check_first_start(scenario: Scenario, trace: Trace) -> None:

@@ -10,6 +10,7 @@ from typing import TypeAlias
 
 import numpy as np
 
+from artist.estimates.calibration import CalibratedModels
 from artist.estimates.latency_service import alone_step_s
 from artist.trace.compute_times import on_assumed_gpu
 from artist.trace.foreign.model_names import known_model
@@ -18,6 +19,7 @@ from artist.trace.native.mapping import SAME
 from artist.trace.native.trace import Trace
 from artist.trace.native.untimed import untimed
 from artist.units import SHORTEST_LEASE_S
+from artist.workload.job import Job
 from artist.workload.models import is_graph, workload
 
 Value: TypeAlias = (
@@ -34,8 +36,9 @@ OTHERWISE = 1000
 """The same for steps that artist invented, as 1 s is up to 180 times the step of `alexnet`. And for
 shorter steps, as those of Dally's workloads are up to 470 times shorter than the catalogue's."""
 
-MUCH_SHORTER = 10
-"""A median step that is more times shorter than the catalogue's deserves a word in `validate`."""
+MUCH_SCALED = 2
+"""Communication this many times shorter or longer than the model's deserves a word. Precisions,
+batches and GPUs next to each other in a list are about that far apart, kernels less."""
 
 LONGEST_JOB_S = 365 * 86400
 """No published trace spans more than a year."""
@@ -94,6 +97,7 @@ def validate(trace: Trace) -> dict[str, Value]:
     """What the reader of a trace reports, and the names of models that the catalogue lacks."""
     units = _units(trace)
     trace = on_assumed_gpu(trace)
+    scaled = "" if trace.path is None else scaled_communication(trace, CalibratedModels(None))
     return {
         "trace": trace.name,
         "format": trace.format,
@@ -104,19 +108,63 @@ def validate(trace: Trace) -> dict[str, Value]:
         "mapped": list(trace.mapped),
         "filled": list(trace.filled),
         "dropped": dict(trace.dropped),
-        "warnings": [*trace.warnings, *warnings(trace), *_short_steps(trace)],
+        "warnings": [*trace.warnings, *warnings(trace), *([scaled] if scaled else [])],
     }
 
 
-def _short_steps(trace: Trace) -> list[str]:
-    """A sentence if the steps that a trace states are much shorter than the catalogue's."""
-    shorter = [known_s / job.compute_s for job in trace.jobs if (known_s := step_s(job.model))]
-    if trace.recorded or not shorter or (times := np.median(shorter)) <= MUCH_SHORTER:
-        return []
-    return [
-        f"the median step is {_plain(times)} times shorter than the catalogue's; without a "
-        "calibration, communication weighs as much more"
-    ]
+def scaled_communication(trace: Trace, models: CalibratedModels) -> str:
+    """A sentence on the job whose communication counts as shorter or longer by most; else empty.
+
+    An iteration takes `compute_s` x (1 + comm ratio), and the ratio is that of the model (Dally,
+    section IV-C). So communication is scaled as `compute_s` is against the model's own compute
+    time. Left out are jobs of one GPU, those that state no step, models that a calibration has
+    scaled, and steps that `warnings` tells of.
+
+    Raises:
+        ConfigError: a model cannot be timed on this GPU.
+    """
+
+    @cache
+    def known_s(model: str) -> float:
+        if not step_s(model) or models.scales(model):
+            return 0.0
+        return alone_step_s(models.workload(model))
+
+    if trace.recorded:
+        return ""
+    times: dict[int, float] = {}
+    for index, job in enumerate(trace.jobs):
+        if job.gpus_max == 1 or job.goodput is not None or _is_odd(trace, job):
+            continue
+        ratio = job.compute_s / known if (known := known_s(job.model)) else 1.0
+        if max(ratio, 1 / ratio) >= MUCH_SCALED:
+            times[index] = ratio
+    if not times:
+        return ""
+    worst = max(times, key=lambda index: max(times[index], 1 / times[index]))
+    job, ratio = trace.jobs[worst], times[worst]
+    others = f" (the worst of {len(times):,})" if len(times) > 1 else ""
+    longer = f"{_plain(max(ratio, 1 / ratio))} times {'longer' if ratio > 1 else 'shorter'}"
+    if "gpu=" in job.model:
+        remedy = "correct its GPU, its batch or compute_s"
+    else:
+        example = f"gpu={'a100' if models.gpu == 'h100' else 'h100'}"
+        remedy = (
+            "name the GPU or batch of compute_s in the model, as in "
+            f"{job.model}{',' if '@' in job.model else '@'}{example}"
+        )
+    return (
+        f"{trace.place(worst)}: job {job.id!r}{others} has steps of {job.compute_s:.3g} s, and "
+        f"{job.model} takes {known_s(job.model):.3g} s {models.timed_on(job.model)}, so without a "
+        f"calibration of the model its communication counts as {longer} too; {remedy}"
+    )
+
+
+def _is_odd(trace: Trace, job: Job) -> bool:
+    """Whether a step is so far from the catalogue's that its unit or model may be wrong."""
+    longer = OTHERWISE if trace.recorded else STATED_LONGER
+    known_s = step_s(job.model)
+    return bool(known_s) and not known_s / OTHERWISE <= job.compute_s <= longer * known_s
 
 
 def warnings(trace: Trace) -> list[str]:
@@ -126,15 +174,13 @@ def warnings(trace: Trace) -> list[str]:
     number of them. The trace runs nevertheless.
     """
     trace = on_assumed_gpu(trace)
-    longer = OTHERWISE if trace.recorded else STATED_LONGER
     kinds: dict[str, list[int]] = {}
     for index, job in enumerate(trace.jobs):
-        known_s = step_s(job.model)
         if job.ideal_s > LONGEST_JOB_S:
             kinds.setdefault("longer than a year", []).append(index)
         if job.ideal_s < SHORTEST_JOB_S:
             kinds.setdefault("shorter than a millisecond", []).append(index)
-        if known_s and not known_s / OTHERWISE <= job.compute_s <= longer * known_s:
+        if _is_odd(trace, job):
             kinds.setdefault(f"step of {job.model}", []).append(index)
     return [_sentence(trace, kind, indices) for kind, indices in kinds.items()]
 

@@ -227,7 +227,7 @@ def test_each_trace_file_is_told_once_before_the_first_run(tmp_path: Path) -> No
 
     result = sweep(
         chosen, tmp_path / "out", [], workers=1, on_done=on_done,
-        on_trace=lambda trace: told.append((trace.name, done[0])),
+        on_trace=lambda trace, _: told.append((trace.name, done[0])),
     )  # fmt: skip
     assert told == [("good", 0)]
     assert (result.done, len(result.failures)) == (4, 2)

@@ -8,10 +8,14 @@ from typing import cast
 import pytest
 from foreign_samples import put
 
+from artist.config import Scenario
+from artist.estimates.calibration import CalibratedModels, load_calibration
+from artist.estimates.latency_service import alone_step_s
+from artist.run import simulate
 from artist.trace.named import builtin, builtin_traces
 from artist.trace.native.writer import write_csv
 from artist.trace.read import read_trace
-from artist.trace.stats import step_s, validate, warnings
+from artist.trace.stats import scaled_communication, step_s, validate, warnings
 
 NATIVE = "job_id,arrival_s,gpus,model,iterations,compute_s\n"
 SIMPLE = "job_id,submit_time,num_gpus,duration,model\n"
@@ -50,15 +54,74 @@ def test_validate_warns_of_them(tmp_path: Path) -> None:
     assert "steps of 50 s" in text
 
 
-def test_validate_says_that_the_steps_of_a_converted_trace_are_short(tmp_path: Path) -> None:
+def test_validate_says_that_communication_scales_with_the_steps_of_a_converted_trace(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "ss.csv"
     write_csv(builtin("sensetime-batch-500").jobs, path)
-    assert validate(read_trace(path))["warnings"] == [
-        "the median step is 23.6 times shorter than the catalogue's; without a calibration, "
-        "communication weighs as much more"
-    ]
-    rows = f"{NATIVE}a,0,8,resnet50,100,{step_s('resnet50') / 10!r}\n"
-    assert validate(read_trace(put(tmp_path, "t.csv", rows)))["warnings"] == []
+    (text,) = cast(list[str], validate(read_trace(path))["warnings"])
+    assert text.removeprefix(str(tmp_path)) == (
+        "/ss.csv:81: job '79' (the worst of 230) has steps of 0.000135 s, and vgg11 takes 0.063 s "
+        "on an A100, so without a calibration of the model its communication counts as 468 times "
+        "shorter too; name the GPU or batch of compute_s in the model, as in vgg11@gpu=h100"
+    )
+    assert validate(builtin("sensetime-batch-500"))["warnings"] == []
+
+
+def told_of_scale(tmp_path: Path, row: str, models: CalibratedModels) -> str:
+    path = put(tmp_path, "t.csv", f"{NATIVE}{row}\n")
+    return scaled_communication(read_trace(path), models)
+
+
+@pytest.mark.parametrize(
+    ("model", "times", "words"),
+    [
+        ("vgg16", 1.99, ""),
+        ("vgg16", 2.01, "2.01 times longer too; name the GPU or batch of compute_s in the model"),
+        ("vgg16", 0.51, ""),
+        ("vgg16@batch=64", 0.25, "4 times shorter too; name the GPU or batch of compute_s"),
+        ("vgg16@batch=64", 0.25, "in the model, as in vgg16@batch=64,gpu=h100"),
+        ("vgg16@gpu=t4", 0.25, "on a T4, so without a calibration of the model its communication"),
+        ("vgg16@gpu=t4", 0.25, "shorter too; correct its GPU, its batch or compute_s"),
+    ],
+)
+def test_communication_that_is_scaled_by_two_gives_a_warning(
+    tmp_path: Path, model: str, times: float, words: str
+) -> None:
+    gpu = CalibratedModels(None)
+    row = f'a,0,2,"{model}",9,{times * alone_step_s(gpu.workload(model))!r}'
+    found = told_of_scale(tmp_path, row, gpu)
+    assert words in found
+    assert bool(found) == bool(words)
+    assert told_of_scale(tmp_path, row.replace(",2,", ",1,"), gpu) == ""  # it communicates nothing
+
+
+def test_the_gpu_of_the_run_and_its_calibration_decide(tmp_path: Path) -> None:
+    h100 = CalibratedModels(None, "h100")
+    row = f"a,0,2,vgg16,9,{alone_step_s(h100.workload('vgg16'))!r}"
+    assert told_of_scale(tmp_path, row, h100) == ""
+    assert "3.15 times shorter" in told_of_scale(tmp_path, row, CalibratedModels(None))
+    dally = CalibratedModels(load_calibration("dally2025-table1"))
+    assert dally.scales("vgg11")
+    assert told_of_scale(tmp_path, "a,0,2,vgg11,9,0.001", CalibratedModels(None))
+    assert told_of_scale(tmp_path, "a,0,2,vgg11,9,0.001", dally) == ""
+
+
+def test_shorter_steps_communicate_shorter(tmp_path: Path) -> None:
+    """The sentence is true: by the contract, exposed communication scales with compute_s."""
+    known = step_s("vgg16")
+    comm_s = [
+        simulate(
+            Scenario(
+                trace=str(put(tmp_path, "t.csv", f"{NATIVE}a,0,3,vgg16,9,{known / times!r}\n")),
+                fabric="cassini-testbed", racks=3, machines_per_rack=2, gpus_per_machine=1,
+                policy="fifo", policy_options={"placement": "any"},
+            )
+        ).tables["jobs"]["comm_s"][0]
+        for times in (1, 4)
+    ]  # fmt: skip
+    assert comm_s[0] == pytest.approx(4 * comm_s[1])
+    assert comm_s[0] > 0
 
 
 def test_an_invented_step_is_judged_more_mildly(tmp_path: Path) -> None:

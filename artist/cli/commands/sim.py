@@ -97,10 +97,10 @@ def sim(
     watch, earlier = Watch(quiet=quiet), _inode(out)
     recorded, steps = False, ""
 
-    def say_what_was_read(trace: Trace) -> None:
+    def say_what_was_read(trace: Trace, scenario: Scenario) -> None:
         nonlocal recorded, steps
         recorded, steps = trace.recorded, trace.steps
-        options.say_what_was_read(trace, quiet=quiet)
+        options.say_what_was_read(trace, scenario, quiet=quiet)
 
     try:
         with watch, _store(chosen, cache=cache) as store:

@@ -85,7 +85,7 @@ def sweep(
                 resume=resume,
                 overwrite=overwrite,
                 on_done=on_done,
-                on_trace=partial(options.say_what_was_read, quiet=quiet),
+                on_trace=partial(options.say_what_was_read, quiet=quiet, said=set()),
                 engine=on_ray if engine is Engine.RAY else locally,
             )
     except Interrupted as interrupted:

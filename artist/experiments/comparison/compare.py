@@ -33,12 +33,7 @@ from typing import Any, Literal, TypeAlias
 from artist.config import Scenario
 from artist.errors import ConfigError
 from artist.experiments.comparison.comparison_result import Comparison, compared
-from artist.experiments.comparison.draws import (
-    ABOUT_COMPUTE_TIMES,
-    check_seeds,
-    is_drawn,
-    of_each_trace,
-)
+from artist.experiments.comparison.draws import check_seeds, is_drawn, of_each_trace
 from artist.experiments.comparison.runs import Runner, Runs, in_memory
 from artist.experiments.comparison.until import (
     BUDGET,
@@ -60,7 +55,7 @@ from artist.experiments.comparison.variants import (
 from artist.experiments.experiment import MAX_RUNS
 from artist.results.statistics.compare_values import EQUIVALENCE
 from artist.results.terms.chief_metrics import COMPARED, check_metrics
-from artist.run import OnTrace, build_cluster, build_fabric, build_trace
+from artist.run import ABOUT_COMPUTE_TIMES, OnTrace, build_cluster, build_fabric, build_trace
 from artist.trace.named import is_trace_file
 
 PERMUTATIONS = 8
@@ -142,7 +137,7 @@ def compare(
     drawn = seeds > 1 or any(map(is_drawn, traces))
     for one in of_each_trace(scenarios, ABOUT_COMPUTE_TIMES):
         if on_trace is not None and is_trace_file(one.trace):
-            on_trace(build_trace(one, build_cluster(one, build_fabric(one))))
+            on_trace(build_trace(one, build_cluster(one, build_fabric(one))), one)
     runs = Runs(variants, metrics, runner or in_memory(workers), on_done)
     counts = looks(_independent(begin), budget) if until == DECIDED else []
     judge = partial(

@@ -8,9 +8,6 @@ from artist.config import ABOUT_THE_TRACE, Scenario
 from artist.errors import ConfigError
 from artist.run import build_cluster, build_fabric, build_trace
 
-ABOUT_COMPUTE_TIMES = ("fabric", "cluster", "speeds", "calibration", "trained_as", "parallelism")
-"""The settings that say how the jobs of a trace compute that leaves it open."""
-
 
 def of_each_trace(scenarios: Sequence[Scenario], also: Sequence[str] = ()) -> list[Scenario]:
     """The first scenario of each different trace, and of each value of the settings `also`."""
