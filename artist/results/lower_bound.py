@@ -13,7 +13,8 @@ constant share of its calibration, which every placement of several GPUs pays. W
 job is the fastest is not known for every fabric, so no other communication is counted. An elastic
 job has as many GPUs as it can use, of the kind on which it is fastest. With goodput parameters it
 fills every GPU, communicates nothing, and no sample is worth less than one of the submitted batch.
-So the bound holds for every policy; perhaps none reaches it.
+So the bound holds for every policy; perhaps none reaches it. Where a table says how fast jobs share
+a GPU, as many as may share it do, each as fast as in the table's fastest pair.
 
 It is computed exactly, then rounded down to whole ticks, so that the rounding of finishes cannot
 break it.
@@ -38,25 +39,28 @@ def makespan_bound(
     gpus: int,
     constant_share: Callable[[str], float],
     least_scale: Callable[[Job], float] = lambda _job: 1.0,
+    gains: tuple[float, float] = (1.0, 1.0),
 ) -> tuple[Tick, Tick]:
     """First arrival, and the tick before which no policy can finish these jobs on this many GPUs.
 
     `constant_share` gives the share of compute time that a model communicates on every placement
     of more than one GPU. `least_scale` gives a job's shortest compute time on any kind of GPUs over
-    that of the trace.
+    that of the trace. `gains` are how many times faster than alone a job is beside others on its
+    GPUs, and how many times as much all jobs on a GPU do together; at most.
     """
+    faster, slower = gains[0].as_integer_ratio()
     first = longest = min(row.arrival for row in rows)
     # Few denominators occur, and adding fractions job by job takes ten times as long.
     work: Counter[int] = Counter()
     for row in rows:
         share = constant_share(row.job.model)
         shortest, numerator, denominator = _job_bounds(row.job, gpus, share, least_scale(row.job))
-        longest = max(longest, row.arrival + shortest)
+        longest = max(longest, row.arrival + shortest * slower // faster)
         if row.job.gpu_milli < GPU_MILLI:
             numerator, denominator = numerator * row.job.gpu_milli, denominator * GPU_MILLI
         work[denominator] += numerator
     total = sum(Fraction(numerator, denominator) for denominator, numerator in work.items())
-    return first, max(longest, first + int(total / gpus))
+    return first, max(longest, first + int(total / (gpus * Fraction(gains[1]))))
 
 
 def _goodput_bounds(job: Job, gpus: int) -> tuple[Tick, int, int]:

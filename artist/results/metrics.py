@@ -48,11 +48,13 @@ def summarise(
     jobs_total: int,
     constant_share: Callable[[str], float] = lambda _model: 0.0,
     least_scale: Callable[[Job], float] = lambda _job: 1.0,
+    gains: tuple[float, float] = (1.0, 1.0),
 ) -> dict[str, Any]:
     """The statistics of a run, over finished jobs. `terms/metrics.tsv` explains the keys.
 
     `constant_share` gives the least comm ratio of a model on several GPUs, `least_scale` a job's
-    compute time on its fastest kind of GPUs over that of the trace (`lower_bound.py`).
+    compute time on its fastest kind of GPUs over that of the trace, `gains` what jobs gain by
+    sharing GPUs (`lower_bound.py`).
     """
     ended_s, first_s = float(np.max(jobs["finish_s"])), float(np.min(jobs["arrival_s"]))
     available = tree.gpus * (ended_s - first_s)
@@ -73,7 +75,7 @@ def summarise(
         "jobs_finished": sum(not row.cancelled for row in rows.jobs),
         **({"jobs_cancelled": cancelled} if cancelled else {}),
         "makespan_s": makespan,
-        "makespan_bound_s": _bound_s(rows, tree, constant_share, least_scale),
+        "makespan_bound_s": _bound_s(rows, tree, constant_share, least_scale, gains),
         **spread,
         **delays,
         "comm_time_share": _comm_time_share(jobs),
@@ -98,6 +100,7 @@ def _bound_s(
     tree: ClusterTree,
     constant_share: Callable[[str], float],
     least_scale: Callable[[Job], float],
+    gains: tuple[float, float],
 ) -> float:
     """Seconds from the first arrival, rounded as the makespan is, so that it never exceeds that.
 
@@ -106,10 +109,7 @@ def _bound_s(
     finished = [row for row in rows.jobs if not row.cancelled]
     if not finished:
         return 0.0
-    # Jobs that share a GPU may all do without it for most of the time. Shares count as such.
-    whole = (row for row in rows.placements if row.gpu_milli == GPU_MILLI)
-    sharers = max((1 + len(row.beside) for row in whole), default=1)
-    first, end = makespan_bound(finished, tree.gpus * sharers, constant_share, least_scale)
+    first, end = makespan_bound(finished, tree.gpus, constant_share, least_scale, gains)
     return end / TICKS_PER_S - first / TICKS_PER_S
 
 

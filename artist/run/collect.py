@@ -17,6 +17,7 @@ from artist.errors import PolicyError
 from artist.estimates.backends import NoCommunication
 from artist.garbage_collector import many_objects
 from artist.io.digests import sha256
+from artist.network.rates.interference import gains
 from artist.policies.lease_and_tables import tables_of
 from artist.results.gpu_time import kind_table
 from artist.results.isolated_run_time import isolated_seconds
@@ -90,7 +91,14 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
     jobs |= accounts.job_columns
     fastest = {} if speeds is None else {"least_scale": speeds.least_scale}
     of_run = summarise(
-        rows, tree, jobs, timeline, len(trace.jobs), estimates.constant_share, **fastest
+        rows,
+        tree,
+        jobs,
+        timeline,
+        len(trace.jobs),
+        estimates.constant_share,
+        **fastest,
+        gains=gains(scenario.interference),
     )
     if (window := measured_window(scenario)) is not None:
         of_run = summarise_measured(rows, tree, jobs, timeline, of_run, window)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
+
 import pytest
 from support import run
 
 from artist.cluster.tree import nested
 from artist.config import Scenario
+from artist.network.rates.interference import TIME_SLICING, gains
 from artist.policies.classic import Classic, ClassicOptions
 from artist.results.lower_bound import makespan_bound
 from artist.run import simulate
@@ -67,3 +71,49 @@ def test_a_lone_job_without_communication_reaches_it() -> None:
     rows = run(TREE, [Job("lone", 2.5, 4, "m", 7, 1 / 3)], Classic(ClassicOptions()))
     first, end = makespan_bound(rows.jobs, TREE.gpus, lambda _: 0.0)
     assert (first, rows.jobs[0].finish - end) in [(2_500_000_000, 0), (2_500_000_000, 1)]
+
+
+def test_what_a_table_lets_jobs_gain_by_sharing(tmp_path: Path) -> None:
+    table = tmp_path / "pairs.csv"
+    header = "model_a,model_b,speed_a,speed_b\n"
+    table.write_text(f"{header}vgg11,vgg16,0.8,0.5\n")
+    # Four jobs, each slowed by three others by 1/4 each.
+    assert gains(str(table)) == (1.0, pytest.approx(4 / 1.75))
+    table.write_text(f"{header}vgg11,vgg16,1.0,0.5\n")
+    assert gains(str(table)) == (1.0, 4.0)
+    table.write_text(f"{header}vgg11,vgg16,0.4,0.3\n")
+    assert gains(str(table)) == (1.0, 1.0)
+    table.write_text(f"{header}vgg11,vgg16,1.1,0.3\n")
+    assert gains(str(table)) == pytest.approx((1 / (1 - 3 / 11), 4 / (1 - 3 / 11)))
+    assert gains(TIME_SLICING) == (1.0, 1.0)
+
+
+def test_a_gain_lowers_the_bound() -> None:
+    jobs = [Job(f"j{i}", 3, 2, "m", 10, 1.0) for i in range(3)]
+    rows = run(TREE, jobs, Classic(ClassicOptions())).jobs
+    bound = partial(makespan_bound, rows, TREE.gpus, lambda _: 0.0)
+    times = [(end - first) / TICKS_PER_S for first, end in (
+        bound(), bound(gains=(1.0, 1.2)), bound(gains=(1.0, 2.0)), bound(gains=(1.25, 4.0))
+    )]  # fmt: skip
+    # 60 GPU-seconds on 4 GPUs, 1.2 times as fast; then a job of 10 s, and 1.25 times as fast.
+    assert times == pytest.approx([15, 12.5, 10, 8])
+
+
+@pytest.mark.parametrize(
+    ("policy", "options"),
+    [("las", {}), ("lucid", {}), ("gandiva", {}), ("gavel", {"space_sharing": True})],
+)
+def test_no_policy_that_shares_gpus_beats_the_bound_of_another(
+    tmp_path: Path, policy: str, options: dict[str, bool]
+) -> None:
+    trace = tmp_path / "t.csv"
+    rows = "".join(f"j{i},0,1,resnet18,20000,0.1\n" for i in range(6))
+    trace.write_text(f"job_id,arrival_s,gpus,model,iterations,compute_s\n{rows}")
+    scenario = Scenario(
+        trace=str(trace), racks=1, machines_per_rack=1, gpus_per_machine=1, fabric="a100",
+        interference="h100", policy=policy, policy_options=options,
+    )  # fmt: skip
+    summary = simulate(scenario).summary
+    # Two resnet18 on a GPU are 1.63 times as fast as one, the fastest pair 4.05 with four jobs.
+    assert summary["makespan_bound_s"] == pytest.approx(12_000 / 4.05, rel=0.01)
+    assert summary["makespan_s"] == pytest.approx(7_343 if options else 12_000, rel=0.01)

@@ -36,7 +36,7 @@ from statistics import fmean
 from artist.cluster.kinds import kinds_of
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ONE_KIND, ClusterTree
-from artist.contract import JobView, Rate, RateFunction, RatesAround
+from artist.contract import MOST_JOBS_PER_GPU, JobView, Rate, RateFunction, RatesAround
 from artist.contract.rates import SHARED
 from artist.errors import ConfigError, TraceError, shortened
 from artist.io.csv_rows import csv_rows
@@ -98,6 +98,19 @@ class Pairs:
                 if (*pair, of_kind) in self._speeds:
                     return self._speeds[*pair, of_kind]
         return TAKING_TURNS
+
+
+def gains(interference: str) -> tuple[float, float]:
+    """How much faster than alone a job is beside others, and all on a GPU together are; at most.
+
+    Jobs that take turns gain nothing. With a table, each of n jobs costs another one at least what
+    the fastest pair costs.
+    """
+    if interference == TIME_SLICING:
+        return 1.0, 1.0
+    cost = 1.0 / max(read_speeds(table_path(interference)).values()) - 1.0
+    speeds = [(jobs, 1.0 / (1.0 + (jobs - 1) * cost)) for jobs in range(1, MOST_JOBS_PER_GPU + 1)]
+    return max(speed for _, speed in speeds), max(jobs * speed for jobs, speed in speeds)
 
 
 class InterferedRates(RatesAround):
