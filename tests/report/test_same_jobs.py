@@ -51,6 +51,8 @@ def test_those_that_won_and_lost_most_are_named_with_both_times() -> None:
         ["j8", "of j8", "4", "100 s", "102 s", "+2 s", "+2 %"],
         ["j7", "of j7", "4", "100 s", "250 s", "+150 s", "+150 %"],
     ]
+    hours = study_with(base=TEN | {"j3": 36_000.0}, other=TEN | {"j3": 120.0, "j7": 200.0})
+    assert cells(hours)[0][3:6] == ["10 h", "0.0333 h", "-9.97 h"]
     text = " ".join(same_jobs_section(study).split())
     assert "Under other, 1 of 10 jobs finish sooner than under base and 2 later" in text
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from test_slurm_replay import RECORDED, needs_recorded
 from typer.testing import CliRunner
 
+from artist.cli.commands.forecast import _rows
 from artist.cli.commands.forecast import forecast as command
 from artist.cli.main import application
 from artist.errors import ArtistError, ConfigError, TraceError
@@ -106,6 +108,8 @@ def test_jobs_behind_others_wait_for_them_too(tmp_path: Path) -> None:
     medians = [x.interval_s[1] for x in found.jobs]
     assert [round(x, -2) for x in medians] == [100.0, 200.0, 300.0]
     assert found.waiting == 3
+    units = {unit for row in _rows(found) for unit in re.findall(r"\(in \S+ (\w+)\)", str(row))}
+    assert len(units) == 1
 
 
 def test_a_job_that_is_not_there_yet_comes_last(tmp_path: Path) -> None:

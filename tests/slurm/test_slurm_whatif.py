@@ -64,6 +64,15 @@ def test_another_machine_ends_the_wait(tmp_path: Path) -> None:
     assert len(table(one)[2]) <= 12
 
 
+def test_waits_of_all_groups_have_one_unit(tmp_path: Path) -> None:
+    """One job waits for two hours, the other for half a second."""
+    whole_folder(tmp_path)
+    (tmp_path / "sacct.txt").write_text(SACCT.replace("T03:00:50", "T05:00:50"))
+    one = what_if(tmp_path, tmp_path / "in", ["machines=+0"], keep_names=True)
+    units = [str(row[2]).partition(" ")[2] for row in table(one)[2][:-1]]
+    assert {*units} == {"s"}
+
+
 def test_another_policy_is_told_as_one_without_limits_and_partitions(tmp_path: Path) -> None:
     first = answer(found(tmp_path, "policy=fifo"))[0]
     without = "without Slurm's cycles, partitions, limits and priorities"
