@@ -79,10 +79,11 @@ def times_as_long(ratio: float) -> str:
     return f"{'' if abs(ratio - 1) < _AS_LONG else f'{short(ratio)} times '}as long as"
 
 
-def last_job_sentence(jobs: Table, makespan_s: float) -> str:
-    """Which job finished last, if its run is most of the makespan; else empty. `jobs`: the table.
+def last_job_sentence(jobs: Table, makespan_s: float, placements: Table) -> str:
+    """Which job finished last, if its run is most of the makespan; else empty.
 
-    Another policy can then do little about the makespan but place this job better.
+    `jobs` and `placements` are the tables. Another policy can then do little about the makespan
+    but place this job better.
     """
     last = int(np.argmax(jobs["finish_s"]))
     ran_s = float(jobs["run_s"][last])
@@ -93,8 +94,18 @@ def last_job_sentence(jobs: Table, makespan_s: float) -> str:
     return (
         f"Job {jobs['job_id'][last]} ({jobs['model'][last]}, "
         f"{counted(int(jobs['gpus'][last]), 'GPU')}) finished last. It ran for {makespan}, "
-        f"{times} it would alone{_slowed(jobs, last)}."
+        f"{times} it would alone{_as_submitted(jobs, last, placements)}{_slowed(jobs, last)}."
     )
+
+
+def _as_submitted(jobs: Table, row: int, placements: Table) -> str:
+    """What `alone_s` of a job holds for, if it ran with other GPUs or another batch; else empty."""
+    held = np.asarray(placements["job_id"], str) == str(jobs["job_id"][row])
+    if "batch" in placements and np.asarray(placements["batch"])[held].any():
+        return " with the GPUs and the batch that it was submitted with"
+    if any(np.asarray(placements["gpus"])[held] != jobs["gpus"][row]):
+        return " with the GPUs that it was submitted with"
+    return ""
 
 
 _LEAST_SLOWED = 0.05

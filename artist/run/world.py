@@ -78,7 +78,7 @@ def _assumed_gpu(scenario: Scenario, fabric: Fabric, kinds: Collection[str]) -> 
     """On which GPU models compute, where that is not the GPU of the cluster; else empty.
 
     A cluster file's kinds win over the fabric's, and a table of speeds scales the times of its
-    reference kind. Recorded answers have compute times of their own.
+    reference kind. Recorded answers and goodput parameters have compute times of their own.
     """
     from artist.cluster.tree import ONE_KIND
     from artist.run.hardware import kinds_of_compute_times
@@ -90,7 +90,18 @@ def _assumed_gpu(scenario: Scenario, fabric: Fabric, kinds: Collection[str]) -> 
     if scenario.speeds is not None:
         kinds = kinds_of_compute_times(scenario)
     described = fabric.machine.kind if fabric.machine is not None else None
-    return assumed_in_words({*kinds} - {ONE_KIND} or {described or ASSUMED_GPU})
+    words = assumed_in_words({*kinds} - {ONE_KIND} or {described or ASSUMED_GPU})
+    return "" if words and scenario.goodput is not None and _all_elastic(scenario) else words
+
+
+def _all_elastic(scenario: Scenario) -> bool:
+    """Whether all jobs take their compute times from goodput parameters."""
+    from artist.run.hardware import build_cluster, build_fabric
+    from artist.run.traces import build_trace, elastic
+
+    tree = build_cluster(scenario, build_fabric(scenario))
+    trace = elastic(scenario, tree, build_trace(scenario, tree))
+    return all(job.goodput is not None for job in trace.jobs)
 
 
 def busiest_model(jobs: Table) -> str:

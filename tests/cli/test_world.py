@@ -71,6 +71,32 @@ def test_a_world_says_on_which_gpu_models_compute(changes: dict[str, object], wo
     assert words in told if words else "compute times" not in told
 
 
+GOODPUT = """
+{name: mine, summary: mine, source: a test, models: {resnet18: {
+  batch: 64, batch_max: 512, per_gpu_min: 8, per_gpu_max: 128, alpha_c: .02, beta_c: .001,
+  alpha_r: .01, alpha_n: .03, gamma: 2, noise: {0: 200}}}}
+"""
+
+
+@pytest.mark.parametrize(("other", "said"), [("resnet18", False), ("vgg16", True)])
+def test_compute_times_of_goodput_parameters_are_of_no_assumed_gpu(
+    tmp_path: Path, other: str, said: bool
+) -> None:
+    (tmp_path / "g.yaml").write_text(GOODPUT)
+    header = "job_id,arrival_s,gpus,model,iterations,compute_s\n"
+    (tmp_path / "t.csv").write_text(f"{header}a,0,2,resnet18,9,.1\nb,0,2,{other},9,.1\n")
+    told = world(
+        Scenario(
+            trace=f"{tmp_path / 't.csv'}",
+            goodput=f"{tmp_path / 'g.yaml'}",
+            policy="pollux",
+            fabric="a100",
+            cluster="k80-p100-v100",
+        )
+    )
+    assert ("compute times of an A100, not of a K80" in told) == said
+
+
 def test_what_slows_jobs_is_named_where_it_is_not_the_default() -> None:
     assert not what_slows(Scenario())
     changes = {"contention": "mean", "failures": "meta-rsc", "restart_s": 600.0}

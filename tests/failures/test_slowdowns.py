@@ -173,7 +173,7 @@ def test_why_says_that_a_stay_was_slow(tmp_path: Path) -> None:
     run = simulated(tmp_path, "slow: [{kind: machine, unit: 0, speed: 0.5}]", "a,0,8,vgg11,10,1")
     run.save(tmp_path / "run")
     (stay,) = job_story(tmp_path / "run", "a")["stays"]
-    assert "on machine 0 at 0.5 of its speed; it finished" in _stay_line(stay)[1]
+    assert "on machine 0 at 0.5 of its speed; it finished" in _stay_line(stay, stay["gpus"])[1]
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,8 @@ def test_what_slow_machines_cost_is_counted_and_named(tmp_path: Path, capsys) ->
     assert "Slow units cost 0.1 GPU-hours of computing; nothing failed." in printed
     vary = f"failures=none,{tmp_path}/slow.yaml"
     assert f"artist compare with the same settings, --policies fifo --vary {vary}." in printed
-    assert "; slow units cost it 15 s." in last_job_sentence(run.tables["jobs"], 20.0)
+    tables = run.tables["jobs"], 20.0, run.tables["placements"]
+    assert "; slow units cost it 15 s." in last_job_sentence(*tables)
     run.save(tmp_path / "run")
     text = re.sub("<[^>]+>", "", page(group([read_run(tmp_path / "run")])).decode())
     text = " ".join(text.split())

@@ -145,9 +145,10 @@ def sim(
             print_text(sentence)
         if sentence := regions_sentence(chosen, result.tables["jobs"], result.tables["placements"]):
             print_text(sentence)
-        if sentence := last_job_sentence(jobs_done, summary["makespan_s"]):
+        stays = result.tables["placements"]
+        if sentence := last_job_sentence(jobs_done, summary["makespan_s"], stays):
             print_text(sentence)
-        if sentence := slowest_job_sentence(jobs_done, result.tables["placements"]):
+        if sentence := slowest_job_sentence(jobs_done, stays):
             print_text(sentence)
         if steps:
             print_text(f"{steps}; iteration times are of these.")

@@ -113,7 +113,10 @@ def _print_story(story: dict[str, Any]) -> None:
     unit = _clock(story["finish_s"])
     waits = zip(story["waits"], _wait_texts(story["waits"], unit), strict=True)
     events = [(wait["start_s"], wait["end_s"], "waits", text) for wait, text in waits]
-    events += [(stay["start_s"], stay["end_s"], *_stay_line(stay)) for stay in story["stays"]]
+    events += [
+        (stay["start_s"], stay["end_s"], *_stay_line(stay, story["gpus"]))
+        for stay in story["stays"]
+    ]
     events.sort(key=lambda event: event[0])
     took = column_unit((end_s - start_s for start_s, end_s, *_ in events), days=NO_DAYS)
     columns = (f"from {unit.name}", f"to {unit.name}", "took", "what", "why, where")
@@ -169,11 +172,18 @@ def _wait_text(wait: dict[str, Any]) -> str:
     return "; ".join(texts)
 
 
-def _stay_line(stay: dict[str, Any]) -> tuple[str, str]:
+def _is_elastic(stay: dict[str, Any], submitted_gpus: int) -> bool:
+    """Whether a job ran otherwise than it was submitted, as its isolated run does."""
+    return bool(stay.get("batch")) or stay["gpus"] != submitted_gpus
+
+
+def _stay_line(stay: dict[str, Any], submitted_gpus: int) -> tuple[str, str]:
     from artist.results.waiting.job_story import ended_words
 
     slowdown = stay["slowdown"]
     speed = "" if slowdown is None else f", {slowdown:.3f} x its isolated time"
+    if speed and _is_elastic(stay, submitted_gpus):
+        speed += " as submitted"
     if slow := stay.get("slow_unit"):
         speed += f" on {slow}"
     kind = f" of {stay['gpu_kind']}" if "gpu_kind" in stay else ""
@@ -197,11 +207,12 @@ def _totals(story: dict[str, Any]) -> list[str]:
     told = partial(time_text, unit=_unit(jct_s))
     if story["queue_delay_s"] < _HAND_OVER_S:  # no wait, as in waits.parquet
         story = {**story, "queue_delay_s": 0.0}
-    compared = (
-        ""
-        if story["slowdown"] is None
-        else f", {story['slowdown']:.3f} x the {told(story['alone_s'])} of its isolated run"
-    )
+    compared = ""
+    if story["slowdown"] is not None:
+        compared = f", {story['slowdown']:.3f} x the {told(story['alone_s'])} of its isolated run"
+        if any(_is_elastic(stay, story["gpus"]) for stay in story["stays"]):
+            batch = " and batch" if any(stay.get("batch") for stay in story["stays"]) else ""
+            compared += f" with its submitted GPUs{batch}"
     start_s = story.get("first_start_s")
     first = f" ({told(start_s)} for its first start)" if start_s else ""
     ended = "was cancelled" if story.get("cancelled") else "finished"

@@ -65,8 +65,13 @@ def test_a_run_of_jobs_with_goodput_says_their_batches() -> None:
     assert list(told["batch"]) == [64, 128, 0]
     assert "batch" not in placement_table(run(tree, jobs[1:], make_policy("fifo")), tree, "b", {})
     stay = {"slowdown": None, "gpus": 2, "signature": "2", "level": "machine", "ended": "finished"}
-    assert _stay_line({**stay, "batch": 128})[1].startswith("2 with a batch of 128, tier machine")
-    assert _stay_line({**stay, "batch": 0})[1].startswith("2, tier machine")
+    with_batch = {**stay, "batch": 128}
+    assert _stay_line(with_batch, 2)[1].startswith("2 with a batch of 128, tier machine")
+    assert _stay_line({**stay, "batch": 0}, 2)[1].startswith("2, tier machine")
+    stay |= {"slowdown": 0.5, "batch": 0}
+    told = [_stay_line(*one)[1] for one in ((stay, 2), (stay, 4), ({**stay, "batch": 128}, 2))]
+    submitted = [", 0.500 x its isolated time as submitted;" in text for text in told]
+    assert submitted == [False, True, True]
 
 
 @pytest.mark.parametrize(
