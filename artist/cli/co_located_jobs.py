@@ -198,6 +198,7 @@ def _link(use: LinkBusyness) -> dict[str, Any]:
     return {
         "link": use.link.name,
         "capacity_gib_per_s": use.link.capacity_gib_per_s,
+        "eta": use.eta,
         "jobs": sorted(use.co_located),
         "utilisation_alone": use.alone[0],
         "utilisation": use.utilisation,

@@ -30,7 +30,7 @@ from artist.cluster.tree import ClusterTree
 from artist.network.demand.curves import Curve, Curves
 from artist.network.demand.routes import Routes, routed
 from artist.network.demand.up_phases import UpPhases
-from artist.network.demand.ways import JobOnLinks, Way, bytes_on_links, contention, ways
+from artist.network.demand.ways import JobOnLinks, Way, bytes_on_links, contention, efficiency, ways
 from artist.network.models.canonical import Model
 from artist.network.models.patterns import InTurn, Slowed
 
@@ -189,6 +189,8 @@ class LinkBusyness:
     link: Link
     alone: Mapping[int, float]
     co_located: Mapping[int, float]
+    eta: float
+    """The share of its capacity that is used while jobs share it."""
 
     @property
     def utilisation(self) -> float:
@@ -244,10 +246,15 @@ def co_locate(
         curved.append(replace(now, ways=met))
     fair_queued = frozenset(fabric.level_names[: tree.machine + 1])
     answers = shared(curved, model, eta=eta, fair_queued=fair_queued)
+    used = {
+        link: efficiency(link.level, link.eta, eta, fair_queued)
+        for job in first
+        for link in bytes_on_links(job.ways)
+    }
     return CoLocation(
         answers,
         curved[0].curve.source,
-        _uses(fabric, [bytes_on_links(job.ways) for job in first], answers),
+        _uses(fabric, [bytes_on_links(job.ways) for job in first], answers, used),
     )
 
 
@@ -277,7 +284,10 @@ def _contended(jobs: Sequence[CurvedJob]) -> set[Link]:
 
 
 def _uses(
-    fabric: Fabric, volumes: Sequence[Mapping[Link, float]], answers: Sequence[Shared]
+    fabric: Fabric,
+    volumes: Sequence[Mapping[Link, float]],
+    answers: Sequence[Shared],
+    etas: Mapping[Link, float],
 ) -> tuple[LinkBusyness, ...]:
     """The use of each link of several jobs, in the order of levels and units."""
     on: dict[Link, dict[int, float]] = {}
@@ -289,6 +299,7 @@ def _uses(
             link,
             {job: busy_s / answers[job].alone_s for job, busy_s in by_job.items()},
             {job: busy_s / answers[job].iteration_s for job, busy_s in by_job.items()},
+            etas[link],
         )
         for link, by_job in sorted(on.items(), key=lambda item: _order(fabric, item[0]))
         if len(by_job) > 1

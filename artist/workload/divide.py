@@ -90,12 +90,14 @@ def _chunks(
     is_block = [block_of(group[0]) != group[0].name for group in groups]
     blocks = sum(is_block)
     # The embeddings and the head may fill a chunk each.
-    most = blocks + 2 if blocks and not is_block[0] and not is_block[-1] else max(blocks, 1)
+    ends = bool(blocks) and not is_block[0] and not is_block[-1]
+    most = blocks + 2 if ends else max(blocks, 1)
     if chunks > most:
+        others = ", the embeddings and the head" if ends else ""
         raise ConfigError(
-            f"model {name!r}: {blocks} blocks do not fill {plan.axes.pipeline} pipeline stages"
-            f"{f' of {plan.interleave} chunks' if plan.interleave > 1 else ''}; choose at most "
-            f"{most // plan.interleave} stages"
+            f"model {name!r}: {blocks} blocks{others} do not fill {plan.axes.pipeline} pipeline "
+            f"stages{f' of {plan.interleave} chunks' if plan.interleave > 1 else ''}; choose at "
+            f"most {most // plan.interleave} stages"
         )
     held = [blocks // chunks] * chunks
     for number in [*range(1, chunks - 1), 0, chunks - 1][: blocks % chunks]:

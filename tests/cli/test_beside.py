@@ -74,6 +74,7 @@ def test_other_models_name_themselves(artist, folder: Path, contention: str) -> 
         artist, "--placement", "1/1", "--beside", "layer.txt:1/1", "--contention", contention
     )
     assert answer["source"] == f"analytical, contention {contention}"
+    assert {link["eta"] for link in answer["links"]} == {0.976}  # where the fabric states none
     assert 1.2 < answer["slowdown"] < 1.6
 
 
@@ -137,6 +138,7 @@ def test_two_vgg19_on_one_link_as_cassini_measured(artist, tmp_path: Path, conte
     (tmp_path / "vgg19.txt").write_text(VGG19)
     answer = json.loads(artist(*TESTBED, "--contention", contention).stdout)
     assert answer["links"][0]["capacity_gib_per_s"] == pytest.approx(50e9 / 8 / 2**30)
+    assert {link["eta"] for link in answer["links"]} == {0.88}
     for job in answer["jobs"]:
         assert job["iteration_alone_ms"] == pytest.approx(348, abs=1)
         assert 1.2 <= job["slowdown"] <= 1.35  # the paper: 1.26

@@ -163,6 +163,10 @@ def test_an_option_with_some_values_is_explained_with_all_of_them(capsys) -> Non
         "noise",
         "isolated run",
         "isolated time",
+        "exposed_comm_cycles",
+        "compute_cycles",
+        "sends for",
+        "adds",
         "latency of hops",
         "knows_run_times",
         "16x8x2x4",
@@ -366,6 +370,17 @@ def test_a_changed_fabric_is_explained_as_it_is_in_force(artist) -> None:
 def test_what_is_no_change_of_a_fabric_is_refused(artist, arguments, words) -> None:
     ran = artist("explain", *arguments, code=2)
     assert words in ran.stderr
+
+
+def test_what_jobs_get_of_an_uplink_that_they_share_is_explained(artist) -> None:
+    eta = "Jobs that share an uplink of a rack get {} % of what it carries (eta).\n"
+    assert artist("explain", "cassini-testbed").stdout.count("(eta)") == 1
+    assert eta.format(88) in artist("explain", "cassini-testbed").stdout
+    for set_, told in (("0.905", eta.format(90.5)), ("1", "")):
+        changed = artist("explain", "cassini-testbed", "--set", f"fabric.rack.eta={set_}").stdout
+        assert told in changed
+        assert changed.count("(eta)") == bool(told)
+    assert "(eta)" not in artist("explain", "leaf-spine").stdout
 
 
 def test_latency_says_where_the_iteration_goes(artist, tmp_path: Path) -> None:

@@ -330,10 +330,17 @@ def test_axes_that_do_not_multiply_to_the_gang_are_refused(spec: str, message: s
         ask(spec, dims(8, 4))
 
 
+def test_the_embeddings_and_the_head_may_fill_a_stage_each() -> None:
+    staged = workload("gpt2@pipeline=14").staged
+    assert staged is not None
+    assert len(staged.chunks) == 14
+
+
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("gpt2@pipeline=15", "12 blocks do not fill 15 pipeline stages; choose at most 14 stages"),
+        ("gpt2@pipeline=15", "12 blocks, the embeddings and the head do not fill 15 pipeline stag"),
+        ("gpt2@pipeline=15", "choose at most 14 stages"),
         ("gpt2@pipeline=2,microbatches=3", "a batch of 8 does not divide into 3 microbatches"),
         ("gpt2@pipeline=2,stages=2", "stages is for the average stage"),
         ("resnet50@pipeline=2", "only transformers divide"),

@@ -57,7 +57,7 @@ def test_a_job_that_says_that_nothing_is_sharded_keeps_that_and_gets_no_publishe
     [
         ("tensor=4 pipeline=3", r"t\.csv:2: job 'a': tensor=4, pipeline=3 do not multiply to 16"),
         ("pipeline=2 data=5", r"pipeline=2, data=5 do not multiply to 16 GPUs"),
-        ("tensor=4 pipeline=27", r"24 blocks do not fill 27 pipeline stages"),
+        ("tensor=4 pipeline=27", r"24 blocks, the embeddings and the head do not fill 27 pip"),
         ("pipeline=2 microbatches=3", r"t\.csv:2: .*4 does not divide into 3 microbatches"),
         ("tensr=4", r"t\.csv:2: parallelism: unknown setting 'tensr': did you mean 'tensor'"),
         ("tensor", r"expected pairs such as tensor=8,pipeline=4"),

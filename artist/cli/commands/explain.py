@@ -157,6 +157,11 @@ def _explain_fabric(name: str, sets: Sequence[str]) -> None:
             "carries, with 8 GPUs in a machine and 8 machines in a rack."
         )
     for level in fabric.levels:
+        if level.uplink is not None and (eta := level.uplink.eta or 1.0) < 1:
+            print_text(
+                f"Jobs that share an uplink of a {level.name} get {100 * eta:g} % of what it "
+                "carries (eta)."
+            )
         if level.uplink is not None and level.uplink.routed_links > 1:
             pairs = level.uplink.queue_pairs or 1
             who = f"each of {pairs} queue pairs of a" if pairs > 1 else "each"
