@@ -120,3 +120,18 @@ def test_pollux_runs_with_the_batches_that_it_chooses(simulator: Path) -> None:
     path = workload(simulator, ("a", 30, 1, 12))
     assert known["bert"].fitted.beta_c == pytest.approx(0.4 * 0.9 / 12, rel=0.2)
     assert replay(path, "pollux", known) == pytest.approx({"a": 193 - 30}, abs=1e-3)
+
+
+def test_an_application_that_is_not_elastic_stays_on_one_gpu(
+    simulator: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does it change its batch. From 90 to 120, 59.5 of an epoch of 100 steps of .504 s.
+
+    40.5 are left for 20.4 s, rounded to 20, and 100 for 50.4 s, of which 40 are in that round and
+    10.4 after it.
+    """
+    known = applications(simulator / "traces")
+    monkeypatch.setattr("validation.pollux.replay._NOT_ELASTIC", "bert")
+    monkeypatch.setattr("validation.pollux.replay._FIXED", {"bert": 12})
+    path = workload(simulator, ("a", 30, 1, 12))
+    assert replay(path, "pollux", known) == pytest.approx({"a": 190 - 30}, abs=1e-3)

@@ -30,7 +30,7 @@ POLICIES: Mapping[str, tuple[str, Mapping[str, Any]]] = {
 """Policy and options, by the names in the published files."""
 
 _NOT_ELASTIC = "ncf"
-"""It runs on one GPU under `optimus` there."""
+"""It runs on one GPU under `optimus` and `pollux` there."""
 
 _MOST_NOISE = 1e12
 """Samples; gradients that are all noise have no end of it."""
@@ -89,11 +89,11 @@ def _job(row: Mapping[str, str], submitted: Submitted, policy: str) -> Job:
     ends = application.iterations(batch)
     most, noise_of = batch // application.per_gpu_min, batch
     times = StepTimes(1.0, 0.0, 1.0, 0.0, 1.0, 0.0, 1.0)
-    if application.name == _NOT_ELASTIC:
-        most = 1
     if policy == "pollux":
         most, noise_of = application.batch_max // application.per_gpu_min, application.batch_max
         times = application.fitted
+    if application.name == _NOT_ELASTIC:
+        most = 1
     begins = (0.0, *((end - 0.5) / ends[-1] for end in ends[:-1]))
     noise = tuple(
         (begin, min(application.noise(noise_of, epoch), _MOST_NOISE))

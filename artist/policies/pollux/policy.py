@@ -25,7 +25,7 @@ GPUs, and goodput is the same on every kind.
 
 **Checked.** Goodput is that of the authors' program on random arguments
 (tests/workload/test_goodput.py). In all its 32 published runs at four loads, with recorded step
-times and first starts that cost a restart, mean JCTs are within 2 % (validation/pollux), although
+times and first starts that cost a restart, mean JCTs are within 3 % (validation/pollux), although
 there parameters are fitted, and noise is measured with the present batch, while jobs run.
 
 **Deviations.**
