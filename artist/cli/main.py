@@ -168,7 +168,8 @@ def _check_commas(args: list[str], extra: list[str], options: Mapping[str, Any])
     end = len(args) - args[::-1].index(extra[-1])
     begin = next((i for i in reversed(range(end)) if args[i].startswith("-")), 0)
     option, _, first = args[begin].partition("=")
-    if option in options and "," in (options[option].metavar or ""):
+    file = extra[-1].endswith((".yaml", ".yml"))
+    if option in options and "," in (options[option].metavar or "") and not file:
         listed = [one.strip(",") for one in (first, *args[begin + 1 : end]) if one.strip(",")]
         raise ConfigError(f"separate the values of {option} by commas: {','.join(listed)}")
 

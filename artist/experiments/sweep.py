@@ -250,9 +250,9 @@ def _tell_traces(missing: Sequence[Run], on_trace: OnTrace) -> None:
         about = [getattr(one, name) for name in ("trace", *ABOUT_THE_TRACE, *ABOUT_COMPUTE_TIMES)]
         key = json.dumps(about, default=str)
         if key not in told:
+            told.add(key)
             with suppress(ArtistError):
                 on_trace(build_trace(one, build_cluster(one, build_fabric(one))), one)
-                told.add(key)
 
 
 def _row(run: Run, folder: Path) -> Mapping[str, Any]:

@@ -25,8 +25,8 @@ def value_text(metric: str, value: float, unit: DisplayUnit | None = None) -> st
     return f"{short(value)}{unit_after(metric)}"
 
 
-def interval_text(metric: str, compared: ComparedValues, times: DisplayUnit = _SECONDS) -> str:
-    """`-6.4 % [-9.2 .. -3.6]`, or a difference in units where there is no ratio: `times` of times.
+def interval_text(metric: str, compared: ComparedValues, time_unit: DisplayUnit = _SECONDS) -> str:
+    """`-6.4 % [-9.2 .. -3.6]`, or a difference where there is no ratio: times in `time_unit`.
 
     What is undecided only since it is judged together with others has its joint interval. So few
     replicates that there is no verdict have none.
@@ -38,7 +38,7 @@ def interval_text(metric: str, compared: ComparedValues, times: DisplayUnit = _S
     if jointly:
         ends = (compared.joint_low, compared.joint_high)
     if isnan(compared.ratio):
-        units = {" s": (times.seconds, f" {times.name}"), " GPU-s": (HOUR, " GPU-h")}
+        units = {" s": (time_unit.seconds, f" {time_unit.name}"), " GPU-s": (HOUR, " GPU-h")}
         size, unit = units.get(unit_after(metric), (1.0, unit_after(metric)))
         middle, *ends_text = (_signed(value / size) for value in (compared.difference, *ends))
     else:

@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from artist.estimates.calibration import CalibratedModels
 
 ABOUT_COMPUTE_TIMES = (
-    *("fabric", "cluster", "speeds", "calibration", "trained_as", "parallelism", "goodput"),
-    "backend",
+    *("fabric", "cluster", "backend", "calibration", "speeds", "goodput"),
+    *("trained_as", "parallelism"),
 )
-"""The settings that say how the jobs of a trace compute that leaves it open, and communicate."""
+"""Settings that decide the compute times that a trace leaves open, and what communication adds."""
 
 READ_HOSTS = ("dally", "tiresias", "las", "easy")
 """Some policies that place jobs where machines have the cores and memory, for messages."""

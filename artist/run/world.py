@@ -39,16 +39,10 @@ def world_of(
 ) -> str:
     """The same, of what is read already. `kinds` are those of the cluster's machines."""
     from artist.cluster.fabric_options import changes_text
-    from artist.run.hardware import machine_gpus
-    from artist.units import counted
 
     if scenario.backend == "none":
         return _NO_NETWORK
-    notes = ["changed"] if changes_text(scenario.fabric_options) else []
-    own, regular = machine_gpus(fabric), scenario.cluster is None and scenario.tree is None
-    if regular and fabric.machine is not None and scenario.gpus_per_machine != own:
-        notes.append(f"machines of {counted(scenario.gpus_per_machine, 'GPU')}, not {own}")
-    changed = f" ({'; '.join(notes)})" if notes else ""
+    changed = " (changed)" if changes_text(scenario.fabric_options) else ""
     fitted = "no" if calibration is None else calibration.origin_words
     words = f"fabric {fabric.name}{changed}, {fabric.origin_words}; calibration: {fitted}"
     if scenario.trained_as is not None:

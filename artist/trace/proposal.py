@@ -236,6 +236,8 @@ def _odd(table: Table, name: str, source: str) -> str | None:
     cells = [str(cell).strip() for cell in table.columns[source][:_ROWS] if cell is not None]
     if name in _OPTIONAL:
         cells = [cell for cell in cells if cell]
+        if not cells:
+            return "all cells are empty"
     if name == "job_id":
         return None if len({*cells}) == len(cells) else "ids are repeated"
     fits = _KINDS.get(name, _is_text)

@@ -145,18 +145,11 @@ def scaled_communication(trace: Trace, models: CalibratedModels) -> str:
     job, ratio = trace.jobs[worst], times[worst]
     others = f" (the worst of {len(times):,})" if len(times) > 1 else ""
     longer = f"{_plain(max(ratio, 1 / ratio))} times {'longer' if ratio > 1 else 'shorter'}"
-    if "gpu=" in job.model:
-        remedy = "correct its GPU, its batch or compute_s"
-    else:
-        example = f"gpu={'a100' if models.gpu == 'h100' else 'h100'}"
-        remedy = (
-            "name the GPU or batch of compute_s in the model, as in "
-            f"{job.model}{',' if '@' in job.model else '@'}{example}"
-        )
     return (
         f"{trace.place(worst)}: job {job.id!r}{others} has steps of {job.compute_s:.3g} s, and "
         f"{job.model} takes {known_s(job.model):.3g} s {models.timed_on(job.model)}, so without a "
-        f"calibration of the model its communication counts as {longer} too; {remedy}"
+        f"calibration of the model its communication counts as {longer} too; "
+        "name the GPU and batch of these steps in the model (gpu=, batch=), or correct compute_s"
     )
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from conftest import Run
+
+if TYPE_CHECKING:
+    from conftest import Run
 
 ROWS = "job_id,arrival_s,gpus,model,iterations,compute_s\na,0,2,vgg16,9,.05\nb,0,3,vgg16,9,.0408\n"
 RIGHT = ROWS.replace("vgg16", "vgg16@gpu=h100")
@@ -13,7 +16,7 @@ CLUSTER = ("--racks", "3", "--machines-per-rack", "2", "--gpus-per-machine", "1"
 TOLD = (
     "warning: t.csv:3: job 'b' (the worst of 2) has steps of 0.0408 s, and vgg16 takes 0.129 s on "
     "an A100, so without a calibration of the model its communication counts as 3.16 times shorter "
-    "too; name the GPU or batch of compute_s in the model, as in vgg16@gpu=h100\n"
+    "too; name the GPU and batch of these steps in the model (gpu=, batch=), or correct compute_s\n"
 )
 GOODPUT = """
 {name: mine, summary: mine, source: a test, models: {vgg16: {

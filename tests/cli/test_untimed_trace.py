@@ -1,10 +1,15 @@
 """Commands on a trace that states no compute times: what they say on stderr and in manifests."""
 
+from __future__ import annotations
+
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from conftest import Run
+
+if TYPE_CHECKING:
+    from conftest import Run
 
 ROWS = "job_id,arrival_s,gpus,model,iterations\na,0,4,resnet50,1000\nb,60,8,vgg16,500\n"
 SIM = ("sim", "--trace", "t.csv", "--racks", "1", "--policy", "fifo")

@@ -102,7 +102,7 @@ def test_models_that_the_calibration_lacks_are_named_and_run_uncalibrated(tmp_pa
 
 
 def test_the_command_says_it_on_stdout_and_scripts_get_no_noise(tmp_path: Path) -> None:
-    (tmp_path / "t.csv").write_text(HEADER + "0,0,16,gpt2,10,0.5\n")
+    (tmp_path / "t.csv").write_text(HEADER + "0,0,16,gpt2,10,0.15\n")
 
     def sim(*options: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "artist", "sim", "--trace", "t.csv", "--racks", "2"]

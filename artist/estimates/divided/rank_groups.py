@@ -145,8 +145,8 @@ class Ranks:
                 members.append(part._replace(stride=stride, size=part.size // taken))
         if left > 1:
             raise DivisionError(
-                f"expert={self.axes.expert} is more than the GPUs of a stage; choose at most "
-                f"{self.axes.expert // left}"
+                f"experts are spread over {self.axes.expert} GPUs, more than a stage has; "
+                f"set the model's expert to {self.axes.expert // left} or less"
             )
         return members
 
