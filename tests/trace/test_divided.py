@@ -69,6 +69,15 @@ def test_bad_cells_are_refused_where_they_stand(tmp_path: Path, cell: str, messa
         with_axes(trace(tmp_path, f"a,0,16,gpt3-xl,10,2,{cell}"), "published")
 
 
+@pytest.mark.parametrize(("cell", "spread"), [("expert=8", 8), ("recompute=full", 8)])
+def test_a_gang_over_which_experts_cannot_be_spread_is_refused_where_it_stands(
+    tmp_path: Path, cell: str, spread: int
+) -> None:
+    message = rf"t\.csv:2: job 'a': .* spread over {spread} GPUs, and a stage has 4; .* expert to 4"
+    with pytest.raises(TraceError, match=message):
+        with_axes(trace(tmp_path, f"a,0,4,mixtral-8x7b,10,2,{cell}"), "published")
+
+
 def test_a_large_model_gets_published_axes_and_the_trace_says_so(tmp_path: Path) -> None:
     rows = ("a,0,64,Llama3-70B,10,5,", "b,0,64,gpt2,10,2,", "c,0,8,llama3-70b@tensor=8,10,5,")
     divided = with_axes(trace(tmp_path, *rows), "published")

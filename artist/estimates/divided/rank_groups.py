@@ -143,11 +143,6 @@ class Ranks:
             else:
                 stride = part.stride * taken
                 members.append(part._replace(stride=stride, size=part.size // taken))
-        if left > 1:
-            raise DivisionError(
-                f"experts are spread over {self.axes.expert} GPUs, more than a stage has; "
-                f"set the model's expert to {self.axes.expert // left} or less"
-            )
         return members
 
 

@@ -8,6 +8,7 @@ Chunk c of a model lies on stage c mod p of p stages. With one chunk per stage, 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
@@ -134,7 +135,8 @@ def sizes_of(axes: Axes, gpus: int) -> dict[Axis, int]:
     """The size of each axis of a job of so many GPUs.
 
     Raises:
-        DivisionError: the axes do not multiply to the number of GPUs.
+        DivisionError: the axes do not multiply to the number of GPUs, or the GPUs over which
+            experts are spread do not divide those of a stage.
     """
     replicas = gpus // axes.of_replica
     if gpus % axes.of_replica or axes.data not in (None, replicas):
@@ -142,6 +144,12 @@ def sizes_of(axes: Axes, gpus: int) -> dict[Axis, int]:
         raise DivisionError(
             f"{axes.text()}{data} do not multiply to {gpus} GPUs; give the job a multiple of "
             f"{axes.of_replica * (axes.data or 1)} GPUs or other axes"
+        )
+    of_stage = gpus // axes.pipeline
+    if of_stage % axes.expert:
+        raise DivisionError(
+            f"experts are spread over {axes.expert} GPUs, and a stage has {of_stage}; set the "
+            f"model's expert to {math.gcd(axes.expert, of_stage)}, or give the job other GPUs"
         )
     return {
         Axis.TENSOR: axes.tensor,
