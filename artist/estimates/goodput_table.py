@@ -122,8 +122,8 @@ def with_goodput(
     says where job i stands in its file.
 
     Raises:
-        ConfigError: a job wants more GPUs than its largest batch feeds, or may get a kind that its
-            row lacks; or no job is of a model of the table.
+        ConfigError: a job wants more GPUs than its largest batch feeds, or numbers of GPUs that no
+            batch fits, or may get a kind that its row lacks; or no job is of a model of the table.
     """
     from artist.workload.models import canonical_if_known
 
@@ -153,12 +153,20 @@ def with_goodput(
                 f"samples, feeds {goodput.gpus_max}; raise batch_max or want fewer GPUs"
             )
         own = ranged or is_ranged(job)
-        most = job.gpus_max if own else gpus
+        least = job.gpus_min if own else 1
+        most = min(job.gpus_max if own else gpus, goodput.gpus_max)
+        if not any(goodput.fits(count) for count in range(least, most + 1)):
+            raise ConfigError(
+                f"{where(index)}: job {job.id!r} may have {least} to {most} GPUs, on which no "
+                f"batch of {shortened(job.model)} in goodput {shortened(table.name)} is a whole "
+                f"number of passes of {goodput.per_gpu_min} to {goodput.per_gpu_max} samples; "
+                "lower per_gpu_min or raise batch_max"
+            )
         elastic[index] = replace(
             job,
             compute_s=goodput.compute_s(goodput.submitted(job.gpus)),
-            gpus_min=job.gpus_min if own else 1,
-            gpus_max=min(most, goodput.gpus_max),
+            gpus_min=least,
+            gpus_max=most,
             goodput=goodput,
         )
     if not known:

@@ -129,6 +129,10 @@ class Goodput:
         accumulation = math.ceil(each / self.per_gpu_max - _EPS) - 1
         return Batch(math.ceil(each / (accumulation + 1) - _EPS), accumulation)
 
+    def fits(self, gpus: int) -> bool:
+        """Whether some batch keeps to the limits on so many GPUs."""
+        return best(self, gpus, 0.0, one_machine=True)[0] > 0
+
     def noise_at(self, done: int, iterations: int) -> tuple[float, int | None]:
         """The noise scale once `done` of all iterations are done, and until which one it holds."""
         noise = self.noise[0][1]

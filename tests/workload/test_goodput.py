@@ -150,6 +150,19 @@ def test_jobs_of_the_tables_models_become_elastic() -> None:
         with_goodput([large], table, 1024, lambda index: "file:1")
 
 
+def test_a_job_whose_numbers_of_gpus_no_batch_fits_is_refused() -> None:
+    """65 samples are two passes of 33 on one GPU, but a pass takes at least 40."""
+    narrow = ROW | {"batch": 65, "batch_max": 160, "per_gpu_min": 40, "per_gpu_max": 64}
+    table = GoodputTable(name="t", summary="", source="me", models={"any": narrow})
+    (free,) = with_goodput([job("a", model="any")], table, 8, str)
+    assert free.goodput is not None
+    assert [free.goodput.fits(gpus) for gpus in (1, 2)] == [True, True]
+    models = {"any": narrow | {"batch_max": 70}}
+    tight = GoodputTable(name="t", summary="", source="me", models=models)
+    with pytest.raises(ConfigError, match=r"^1: job 'a' may have 1 to 1 GPUs, on which no batch"):
+        with_goodput([job("a", model="any")], tight, 8, lambda index: "1")
+
+
 def test_parameters_of_a_kind_are_those_of_the_row_but_what_differs() -> None:
     kinds = {"t4": {"alpha_c": 0.5, "per_gpu_max": 64}, "a100": {"gamma": 10}}
     table = GoodputTable(name="t", summary="", source="me", models={"any": ROW | {"kinds": kinds}})

@@ -138,7 +138,10 @@ class Pollux(Rounds):
     def _speedups(
         self, view: ClusterView, state: JobView, most: int, fair: int
     ) -> tuple[Floats, Floats]:
-        """Speedups over a fair share on 0 to `most` GPUs, of one machine and of several."""
+        """Speedups over a fair share on 0 to `most` GPUs, of one machine and of several.
+
+        Where no batch fits the fair share, they are over the next number of GPUs that one fits.
+        """
         goodput = state.job.goodput
         if goodput is None:
             linear = np.arange(most + 1) / fair
@@ -148,7 +151,8 @@ class Pollux(Rounds):
         share = min(fair, state.job.gpus_max)
         one = self._goodputs(goodput, noise, max(most, share), one_machine=True)
         several = self._goodputs(goodput, noise, most, one_machine=False)
-        return np.array(one[: most + 1]) / one[share], np.array(several[: most + 1]) / one[share]
+        base = _nearest_above_zero(one, share)
+        return np.array(one[: most + 1]) / base, np.array(several[: most + 1]) / base
 
     def _goodputs(
         self, goodput: Goodput, noise: float, most: int, *, one_machine: bool
@@ -162,6 +166,15 @@ class Pollux(Rounds):
                 batch = goodput.submitted(gpus)
                 known.append(goodput.goodput(gpus, batch, noise, one_machine=one_machine))
         return known
+
+
+def _nearest_above_zero(values: Sequence[float], at: int) -> float:
+    """The value at this place if it is above 0, else the last one before, or the next one; else 1.
+
+    >>> _nearest_above_zero([0.0, 2.0, 0.0, 5.0], 2), _nearest_above_zero([0.0, 0.0, 5.0], 1)
+    (2.0, 5.0)
+    """
+    return next((x for x in (*values[at::-1], *values[at + 1 :]) if x > 0), 1.0)
 
 
 def _regions(tree: ClusterTree, machines: Iterable[int]) -> Mapping[int, int]:

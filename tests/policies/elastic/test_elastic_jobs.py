@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
@@ -240,6 +241,18 @@ def test_the_numbers_of_gpus_by_kind_are_those_of_the_best_shares() -> None:
     assert [sum(spread.values()) for spread in found] == [2, 2, 2, 2, 6]
     on_kinds = [{"xyz"[machine] for machine in spread} for spread in found]
     assert all(on_kinds[index] <= set(kinds or "xyz") for index, kinds in enumerate(accept))
+
+
+def test_a_fair_share_that_no_batch_fits_leaves_speedups_finite() -> None:
+    """130 to 160 samples in passes of 50 to 60 go on one GPU or three, not on the fair two."""
+    odd = Goodput(130, 160, 50, 60, 0.1, 0.01, 0.1, 0.0, 0.1, 0.0, 1.0, ((0.0, 1e12),))
+    assert [odd.fits(gpus) for gpus in (1, 2, 3)] == [True, False, True]
+    jobs = [with_params(name, odd, iterations=5000, gpus_max=3) for name in "abcd"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rows = run(cluster([8]), jobs, make_policy("pollux", explore=False))
+    counts = {row.placement.gpus for index in range(4) for row in intervals(rows, index)}
+    assert counts == {1, 3}
 
 
 # -- laws ---------------------------------------------------------------------------------
