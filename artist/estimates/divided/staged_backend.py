@@ -284,7 +284,12 @@ class _Costs:
         """
         made = stage_programs(self._asked.steady, self)
         played = play(made.programs)
-        shown = max(range(len(made.programs)), key=lambda x: self.stage_sent_ns(x).total())
+        busy: Counter[int] = Counter()
+        for sent in made.sent:
+            program = made.programs[sent.stage]
+            if program.kinds[sent.node] is not Kind.COMPUTE:
+                busy[sent.stage] += program.durations_ns[sent.node]
+        shown = max(range(len(made.programs)), key=lambda stage: busy[stage])
         bursts: list[Burst] = []
         for sent in made.sent:
             if sent.stage != shown:
