@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
-    BeforeValidator,
+    AfterValidator,
     ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
@@ -148,8 +148,8 @@ _ALGORITHMS = (
 )
 
 
-def _an_algorithm(name: Any) -> Any:
-    if isinstance(name, str) and not re.match(_ALGORITHMS, name):
+def _an_algorithm(name: str) -> str:
+    if not re.fullmatch(_ALGORITHMS, name):
         raise ValueError(
             "expected ring, direct, directN (N peers at a time), halvingDoubling, "
             "doubleBinaryTree, oneRing, oneDirect or oneHalvingDoubling"
@@ -157,7 +157,9 @@ def _an_algorithm(name: Any) -> Any:
     return name
 
 
-AlgorithmName = Annotated[str, BeforeValidator(_an_algorithm), Field(pattern=_ALGORITHMS)]
+AlgorithmName = Annotated[
+    str, AfterValidator(_an_algorithm), Field(json_schema_extra={"pattern": _ALGORITHMS})
+]
 
 
 class FabricLevel(WithUnits):
