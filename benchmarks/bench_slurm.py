@@ -9,7 +9,7 @@ from bench_mast import ComputeOnly
 
 from artist.cluster.tree import ClusterTree, nested
 from artist.engine.simulator import Simulator
-from artist.policies.options import SlurmOptions
+from artist.policies.slurm.options import SlurmOptions
 from artist.policies.slurm.policy import Slurm
 from artist.rng import Draws, stream
 from artist.slurm.facts import Account, Partition, SlurmFacts

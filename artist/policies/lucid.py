@@ -41,15 +41,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Self
+
+from pydantic import Field, model_validator
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.kinds import accepts, kinds_of
 from artist.cluster.placement import Placement
-from artist.contract import BasePolicy, ClusterView, Decision, JobView, Start, Wait
-from artist.policies.options import LucidOptions
+from artist.contract import BasePolicy, ClusterView, Decision, JobView, Options, Start, Wait
 from artist.policies.shared.contest import Contest, run_contest
-from artist.policies.shared.placers import placer
+from artist.policies.shared.placers import PlacerName, placer
 from artist.policies.shared.ranking import RankedQueue
 from artist.policies.shared.refusals import Refusals, far_apart
 from artist.policies.shared.sharing import Sharing
@@ -64,6 +65,32 @@ TINY, MEDIUM, JUMBO = 0, 1, 2
 
 LONGER: Final = 2
 """How many times longer than its host a job may be estimated to run (the program's rule)."""
+
+
+class LucidOptions(Options):
+    """Options of Lucid. Defaults are those of its authors' program."""
+
+    # ASPLOS 2023: GPU Sharing Capacity (GSS). At 4, any two jobs of as many GPUs are packed.
+    sharing_capacity: int = Field(
+        default=2, ge=0, le=4, description="largest sum of the scores of two jobs on a GPU"
+    )
+    # analyzer.py of the program.
+    tiny_speed: float = Field(
+        default=0.95, gt=0, le=1, description="mean speed beside others from which a model is tiny"
+    )
+    medium_speed: float = Field(
+        default=0.85, gt=0, le=1, description="from which it is medium; below, it is jumbo"
+    )
+    # consolidate.py of the program.
+    placement: PlacerName = Field(
+        default="consolidate-or-wait", description="where jobs get GPUs of their own"
+    )
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Self:
+        if self.medium_speed > self.tiny_speed:
+            raise ValueError("medium_speed is above tiny_speed: tiny models are the fastest")
+        return self
 
 
 class Estimates:

@@ -17,7 +17,7 @@ from artist.experiments.comparison.variants import parse_vary
 from artist.failures.checkpoints import CheckpointOptions
 from artist.failures.failures_of_run import open_failures
 from artist.failures.model_file import UnitFailures, failure_names, load_failures
-from artist.policies.options import DallyOptions
+from artist.policies.dally.options import DallyOptions
 from artist.results.terms.chief_metrics import parts_of
 from artist.trace.native.writer import write_csv, write_parquet, write_simple
 from artist.trace.read import read_trace

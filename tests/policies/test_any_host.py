@@ -23,7 +23,7 @@ from artist.engine.rows import LEASE_ENDED, MIGRATED, PREEMPTED, Rows
 from artist.engine.simulator import Simulator
 from artist.engine.what_if import copied
 from artist.failures.failures_of_run import FailuresOfRun
-from artist.policies.options import QueueOptions
+from artist.policies.quota.options import QueueOptions
 from artist.policies.quota.wrapper import QuotaWrapper
 from artist.rng import FIRST_DRAWS
 from artist.run import open_policy

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from paper_cases import count, job, leaves, random_traces, run, times
 
+from artist.policies.gandiva.options import GandivaOptions
 from artist.policies.gandiva.policy import Gandiva
-from artist.policies.options import GandivaOptions
 from artist.rng import FIRST_DRAWS, Draws
 from artist.units import TICKS_PER_S as S
 from artist.units import seconds

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from paper_cases import count, job, random_traces, run, simulator, times
 from support import question
 
-from artist.policies.options import ThemisOptions
 from artist.policies.shared.placers import PackPlacer
 from artist.policies.themis import auction as module
 from artist.policies.themis.auction import auction, winners
+from artist.policies.themis.options import ThemisOptions
 from artist.policies.themis.policy import Themis
 from artist.policies.themis.winners import Bid, greedy_winners
 from artist.rng import FIRST_DRAWS, Draws

@@ -21,7 +21,7 @@ from artist.config import load_scenario
 from artist.engine.rows import Rows
 from artist.experiments.comparison.compare import compare
 from artist.experiments.comparison.costs import Costs, priced
-from artist.policies.options import SlurmOptions
+from artist.policies.slurm.options import SlurmOptions
 from artist.policies.slurm.policy import Slurm
 from artist.results.failure_tables import failure_summary, job_costs
 from artist.results.run_directory import write_run

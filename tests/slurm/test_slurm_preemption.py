@@ -14,7 +14,7 @@ from support import cluster, make_policy, run
 from test_slurm_policy import TWO, asked
 
 from artist.engine.rows import Rows
-from artist.policies.options import SlurmOptions
+from artist.policies.slurm.options import SlurmOptions
 from artist.policies.slurm.policy import Slurm
 from artist.results.caveats import cancelled_sentence
 from artist.results.metrics import summarise

@@ -16,7 +16,7 @@ from support import cluster, job, run
 
 from artist.policies.backfill.conservative import Conservative
 from artist.policies.backfill.easy import Easy
-from artist.policies.options import BackfillOptions
+from artist.policies.backfill.options import BackfillOptions
 from artist.units import ticks
 
 with (Path(__file__).parent / "pyss.csv").open(newline="") as file:

@@ -25,9 +25,9 @@ from artist.experiments.recorded.recording import moment_of
 from artist.experiments.recorded.run_time_law import Observed, RunTimes
 from artist.io.digests import pseudonym
 from artist.network.rates.rate_functions import open_contention
-from artist.policies.options import SlurmOptions
 from artist.policies.slurm.continued import Continued, Past
 from artist.policies.slurm.fair_share import UsageState
+from artist.policies.slurm.options import SlurmOptions
 from artist.policies.slurm.preemption import REQUEUE_DELAY_S
 from artist.policies.slurm.settings import settings_of
 from artist.rng import Draws, stream

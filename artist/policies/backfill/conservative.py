@@ -28,8 +28,8 @@ from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
 from artist.contract import BasePolicy, ClusterView, Decision, JobView, Start, Wait, Wake
 from artist.policies.backfill.estimates import RunEstimates
+from artist.policies.backfill.options import BackfillOptions
 from artist.policies.backfill.profile import Profile, Reservation
-from artist.policies.options import BackfillOptions
 from artist.policies.shared.placers import placer
 from artist.policies.shared.ranking import ORDERS, Rank
 from artist.policies.shared.refusals import one_unit, too_little

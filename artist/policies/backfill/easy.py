@@ -30,7 +30,7 @@ from artist.cluster.placement import Placement
 from artist.contract import BasePolicy, ClusterView, Decision, JobView, Start, Wait
 from artist.errors import shortened
 from artist.policies.backfill.estimates import RunEstimates
-from artist.policies.options import BackfillOptions
+from artist.policies.backfill.options import BackfillOptions
 from artist.policies.shared.placers import placer
 from artist.policies.shared.ranking import ORDERS, RankedQueue
 from artist.policies.shared.refusals import one_unit, too_little

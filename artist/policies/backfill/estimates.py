@@ -27,7 +27,7 @@ from artist.cluster.placement import Placement
 from artist.contract import ClusterView, JobView
 from artist.errors import TraceError, shortened
 from artist.io.reading import as_float
-from artist.policies.options import estimate_factor
+from artist.policies.backfill.options import estimate_factor
 from artist.units import MAX_TIME_S, Tick, exact_ticks, ticks
 from artist.workload.job import Job, start_cost_s
 

@@ -60,8 +60,8 @@ from artist.contract import (
     Wait,
     Wake,
 )
+from artist.policies.dally.options import DallyOptions
 from artist.policies.dally.timers import DelayTimers
-from artist.policies.options import DallyOptions
 from artist.policies.shared.contest import Contest, run_contest
 from artist.policies.shared.packing import best_level, pack_in_level
 from artist.policies.shared.ranking import (

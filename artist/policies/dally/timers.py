@@ -25,7 +25,7 @@ from typing import Any, Final, NamedTuple, overload
 
 from artist.cluster.placement import Placement, tier
 from artist.cluster.tree import ClusterTree
-from artist.policies.options import DallyOptions
+from artist.policies.dally.options import DallyOptions
 from artist.policies.shared.packing import widest_level
 from artist.units import Tick, seconds, ticks
 

@@ -27,8 +27,8 @@ from typing import ClassVar
 
 from artist.contract import ClusterView, Decision
 from artist.policies.elastic.emptiest import on_emptiest
+from artist.policies.elastic.options import QueuesOptions
 from artist.policies.elastic.rounds import Rounds, changes, movable
-from artist.policies.options import QueuesOptions
 from artist.policies.shared.gpu_counts import GpuCounts
 from artist.rng import FIRST_DRAWS, Draws
 from artist.units import ticks

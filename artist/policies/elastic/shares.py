@@ -36,8 +36,8 @@ from typing import ClassVar
 
 from artist.contract import ClusterView, Decision, JobView
 from artist.policies.elastic.emptiest import on_emptiest
+from artist.policies.elastic.options import SharesOptions
 from artist.policies.elastic.rounds import Rounds, changes, movable
-from artist.policies.options import SharesOptions
 from artist.policies.shared.gpu_counts import GpuCounts
 from artist.policies.shared.placers import PackPlacer
 from artist.policies.shared.usable import empty_for

@@ -100,9 +100,9 @@ from artist.contract import (
     Wait,
     Wake,
 )
+from artist.policies.gandiva.options import GandivaOptions
 from artist.policies.gandiva.packing import JOBS_PER_GPU, Packing, companions, leading
 from artist.policies.gandiva.placement import Affinity, Consolidation
-from artist.policies.options import GandivaOptions
 from artist.policies.shared.clock import PeriodClock
 from artist.policies.shared.contest import Contest
 from artist.policies.shared.packing import widest_level

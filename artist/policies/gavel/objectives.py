@@ -17,9 +17,9 @@ from artist.policies.gavel.allocation import (
     makespan,
     per_cost,
 )
+from artist.policies.gavel.options import GavelOptions
 from artist.policies.gavel.space_sharing import Beside
 from artist.policies.gavel.time_fractions import Combination
-from artist.policies.options import GavelOptions
 from artist.rng import Draws
 from artist.units import TICKS_PER_S, Tick, ticks
 

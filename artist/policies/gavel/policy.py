@@ -82,9 +82,9 @@ from artist.contract import (
 from artist.errors import ConfigError
 from artist.io.optional_libraries import check_extra
 from artist.policies.gavel.objectives import Objective
+from artist.policies.gavel.options import GavelOptions
 from artist.policies.gavel.space_sharing import JOBS_PER_GPU, SpeedsBeside
 from artist.policies.gavel.time_fractions import Combination, TimeFractions
-from artist.policies.options import GavelOptions
 from artist.policies.shared.closest import ClosestGpus, refuse_unplaceable
 from artist.policies.shared.placers import PackPlacer
 from artist.policies.shared.round_waits import RoundWaits

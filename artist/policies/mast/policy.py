@@ -51,10 +51,10 @@ from artist.contract import (
 from artist.errors import ConfigError, TraceError
 from artist.policies.mast.books import Books, Running
 from artist.policies.mast.cells import Cells
+from artist.policies.mast.options import FederatedOptions, MastOptions
 from artist.policies.mast.queue import WaitingQueue, Where
 from artist.policies.mast.reasons import Reasons
 from artist.policies.mast.sweep import QueueSweep
-from artist.policies.options import FederatedOptions, MastOptions
 from artist.policies.quota.ledger import Ledger, LedgerEntry, queue_table
 from artist.policies.shared.clock import PeriodClock
 from artist.rng import FIRST_DRAWS, Draws

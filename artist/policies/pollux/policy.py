@@ -53,8 +53,8 @@ from artist.contract import ClusterView, Decision, JobView
 from artist.policies.elastic.batches import best_batches
 from artist.policies.elastic.history import History
 from artist.policies.elastic.rounds import Rounds, changes, movable, pool_of, slowdown
-from artist.policies.options import PolluxOptions
 from artist.policies.pollux.counts import Floats
+from artist.policies.pollux.options import PolluxOptions
 from artist.policies.pollux.search import Player, Rules, Search, Spread
 from artist.policies.shared.packing import pack_in_unit
 from artist.rng import FIRST_DRAWS, Draws

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from artist.policies.options import QueueOptions
 from artist.policies.quota.jobs_above import Alike, JobsAbove
 from artist.policies.quota.ledger import LAST_CLASS, Ledger, LedgerEntry, Mates, class_of
+from artist.policies.quota.options import QueueOptions
 from artist.policies.shared.gpu_counts import overlap
 from artist.units import Tick
 from artist.workload.job import Job

@@ -27,7 +27,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from artist.policies.options import QueueOptions
+from artist.policies.quota.options import QueueOptions
 from artist.units import TICKS_PER_S, Tick, seconds, ticks
 from artist.workload.job import LOWEST_PRIORITY, Job
 from artist.workload.tenants import Tenant

@@ -50,13 +50,13 @@ from artist.contract import (
 )
 from artist.contract.gates import without
 from artist.errors import ConfigError
-from artist.policies.options import QueueOptions
 from artist.policies.quota.admission import Admission
 from artist.policies.quota.exchange import Exchange
 from artist.policies.quota.host_answers import usable
 from artist.policies.quota.host_ledger import HostLedger
 from artist.policies.quota.jobs_above import SEEN, SPARE
 from artist.policies.quota.ledger import LedgerEntry, queue_table
+from artist.policies.quota.options import QueueOptions
 from artist.policies.quota.preemption import (
     CLASSES,
     Preemption,

@@ -58,9 +58,9 @@ from artist.io.optional_libraries import check_extra
 from artist.policies.elastic.batches import best_batches
 from artist.policies.elastic.history import History
 from artist.policies.elastic.rounds import Rounds, changes, movable, pool_of, slowdown
-from artist.policies.options import SiaOptions
 from artist.policies.shared.closest import ClosestGpus, refuse_unplaceable
 from artist.policies.shared.placers import PackPlacer
+from artist.policies.sia.options import SiaOptions
 from artist.policies.sia.program import Offer, choose
 from artist.rng import FIRST_DRAWS, Draws
 from artist.units import seconds, ticks

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from artist.cluster.cluster_file import Cluster
 from artist.contract import ClusterView, Decision, Wake
-from artist.policies.options import SlurmOptions
 from artist.policies.slurm.fair_share import UsageState
+from artist.policies.slurm.options import SlurmOptions
 from artist.policies.slurm.passes import Pass
 from artist.policies.slurm.policy import Slurm
 from artist.policies.slurm.selection import shares

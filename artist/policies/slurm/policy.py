@@ -34,12 +34,12 @@ from artist.contract import (
     Wake,
 )
 from artist.errors import ConfigError
-from artist.policies.options import SlurmOptions
 from artist.policies.shared.clock import PeriodClock
 from artist.policies.shared.refusals import too_little
 from artist.policies.shared.usable import of_other_kinds
 from artist.policies.slurm.limits import Limits
 from artist.policies.slurm.machines import Machines
+from artist.policies.slurm.options import SlurmOptions
 from artist.policies.slurm.passes import Pass
 from artist.policies.slurm.preemption import REQUEUE_DELAY_S, TIMEOUT_CHECK_S
 from artist.policies.slurm.priority import Priorities, Queue, preemptors_first

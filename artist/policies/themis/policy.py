@@ -70,7 +70,6 @@ from artist.contract import (
     Start,
     Wake,
 )
-from artist.policies.options import ThemisOptions
 from artist.policies.shared.clock import PeriodClock
 from artist.policies.shared.gpu_counts import GpuCounts
 from artist.policies.shared.placers import placer
@@ -78,6 +77,7 @@ from artist.policies.shared.refusals import OtherKinds, one_unit
 from artist.policies.shared.sharing import Sharing
 from artist.policies.themis.auction import auction
 from artist.policies.themis.fairness import FinishTimes
+from artist.policies.themis.options import ThemisOptions
 from artist.rng import FIRST_DRAWS, Draws
 from artist.units import Tick, ticks
 

@@ -67,7 +67,6 @@ from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
 from artist.contract import BasePolicy, ClusterView, Decision, JobView, Preempt, Start, Wait, Wake
 from artist.errors import ConfigError
-from artist.policies.options import TiresiasOptions
 from artist.policies.shared.contest import Contest
 from artist.policies.shared.placers import FirstFreePlacer, Placer, placer
 from artist.policies.shared.ranking import Rank, RankedQueue, behind, by_rank, gpus_held
@@ -75,6 +74,7 @@ from artist.policies.shared.refusals import TOO_FAR_APART, Refusals, far_apart
 from artist.policies.shared.room import Room
 from artist.policies.shared.sharing import Sharing
 from artist.policies.shared.usable import usable_by
+from artist.policies.tiresias.options import TiresiasOptions
 from artist.policies.tiresias.placement import FewestMachines, skew
 from artist.policies.tiresias.queues import GittinsIndex, ServiceQueues, read_services
 from artist.units import Tick, ticks

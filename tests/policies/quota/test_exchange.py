@@ -13,9 +13,9 @@ from support import S, cluster, job, on
 from artist.contract import Start
 from artist.engine.rows import PREEMPTED
 from artist.engine.simulator import Simulator
-from artist.policies.options import QueueOptions
 from artist.policies.quota.exchange import Exchange
 from artist.policies.quota.host_ledger import HostLedger
+from artist.policies.quota.options import QueueOptions
 from artist.policies.quota.wrapper import QuotaWrapper
 from artist.rng import FIRST_DRAWS
 from artist.run import open_policy

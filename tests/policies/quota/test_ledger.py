@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from support import S, job
 
-from artist.policies.options import QueueOptions
 from artist.policies.quota.host_ledger import HostLedger
 from artist.policies.quota.ledger import LAST_CLASS, NO_PRIORITY, Ledger, UsageWindow
+from artist.policies.quota.options import QueueOptions
 from artist.workload.tenants import Tenant
 
 

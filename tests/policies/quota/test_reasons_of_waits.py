@@ -13,7 +13,7 @@ from support import make_policy, simulator
 from artist.contract import ClusterView, Decision, Policy, Start, Wait
 from artist.engine.compiled_core import core
 from artist.engine.simulator import Simulator
-from artist.policies.options import QueueOptions
+from artist.policies.quota.options import QueueOptions
 from artist.policies.quota.wrapper import QuotaWrapper
 from artist.testing import LevelRates
 
