@@ -68,8 +68,8 @@ def answer_beside(asks: PlacedQuestion, neighbours: CoLocatedJobs, format_: Form
         BackendError: the backend cannot answer.
     """
     from artist.cluster.fabric import with_system
-    from artist.cluster.placements_from_text import Room
     from artist.config import Scenario
+    from artist.estimates.placements_from_text import Room
     from artist.estimates.query_from_text import parse_system
     from artist.network.co_located import JobAtPlace, co_locate
     from artist.network.demand.curves import Curves

@@ -13,8 +13,9 @@ joins the units of the outermost level, the regions:
 from __future__ import annotations
 
 from artist.cluster.cluster_file import ClusterFile
-from artist.cluster.fabric import Fabric, FabricLevel, Uplink
+from artist.cluster.fabric import Fabric, FabricLevel
 from artist.cluster.fabric_options import with_options
+from artist.cluster.uplink import Uplink
 from artist.errors import ConfigError
 from artist.io.documents import validate
 

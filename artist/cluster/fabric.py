@@ -23,12 +23,12 @@ from pydantic import (
 )
 
 from artist.cluster.tree import ClusterTree, regular
+from artist.cluster.uplink import Uplink
 from artist.cluster.with_units import (
     Bandwidth,
     Latency,
     LinkLatency,
     LinkSpeed,
-    Rate,
     WithUnits,
     either_spelling,
     with_unit,
@@ -42,98 +42,6 @@ from artist.registry import UnknownNameError
 
 def _one_bandwidth_and_latency(schema: dict[str, Any]) -> None:
     either_spelling(schema, ("bandwidth", "latency"))
-
-
-Routing = Literal["pooled", "ecmp", "static"]
-
-ROUTINGS: dict[Routing, str] = {
-    "pooled": "as if they were one, which ideal spraying of packets makes them (default)",
-    "ecmp": "a hash puts each connection on one",
-    "static": "each connection is put on the one with the least traffic",
-}
-"""How connections share parallel links.
-
-Where every connection sprays its packets evenly over n equal links, each link carries the n-th part
-of each connection at the n-th part of the capacity: max-min shares are those of one link that is n
-times as fast. So ideal spraying is `pooled`, not a setting of its own. Real spraying and adaptive
-routing come close (Dixit et al., On the Impact of Packet Spraying in Data Center Networks, INFOCOM
-2013) and pay with packets out of order, which no model here knows.
-"""
-
-MOST_LINKS = 1024
-"""Of a unit, on which connections are put one by one. The largest switch chip, Broadcom's Tomahawk
-6 with 102.4 Tbit/s, has 1,024 lanes of 100 Gbit/s for all its ports."""
-
-
-class Uplink(WithUnits):
-    """The physical links from one unit of a level to its parent.
-
-    They are stated as links (`rate`, `count`), or as `oversubscription` for units of any size.
-    """
-
-    TAKE_UNITS: ClassVar[tuple[str, ...]] = ("rate",)
-
-    rate: Rate = with_unit("rate")
-    rate_gib_per_s: Positive | None = Field(
-        default=None, description="rate of one link and direction, GiB/s"
-    )
-    count: int | None = Field(default=None, ge=1, description="links per unit")
-    oversubscription: Positive | None = Field(
-        default=None,
-        description="instead: what a unit's GPUs can send over what its links carry, 2 for 2:1",
-    )
-    routing: Routing | None = Field(
-        default=None,
-        description="how connections share the links. "
-        + "; ".join(f"{name}: {what}" for name, what in ROUTINGS.items()),
-    )
-    queue_pairs: int | None = Field(
-        default=None, ge=1, le=64, description="of a connection, each put on a link (default 1)"
-    )
-    eta: Positive | None = Field(
-        default=None, le=1, description="share of the capacity that is used while jobs share it"
-    )
-    source: str = Field(description="where the numbers come from")
-
-    @model_validator(mode="after")
-    def _stated_once(self) -> Uplink:
-        rate, count = self.rate_gib_per_s, self.count
-        if self.oversubscription is None:
-            wrong = None in (rate, count)
-        else:
-            wrong = rate is not None or (count is None) != (self.routing is None)
-        if wrong:
-            raise ValueError(
-                "give rate and count, or oversubscription in place of both; with routing, "
-                "oversubscription and count"
-            )
-        if self.queue_pairs is not None and self.routing in (None, "pooled"):
-            raise ValueError(
-                "queue_pairs says nothing without routing; give routing ecmp or static too"
-            )
-        if self.routed_links > MOST_LINKS:
-            raise ValueError(
-                f"{self.routed_links} links with routing {self.routing}, expected at most "
-                f"{MOST_LINKS}; give fewer links, or routing pooled"
-            )
-        return self
-
-    @model_serializer(mode="wrap")
-    def _given(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """What is stated, so that digests stay those of before other settings were there."""
-        return {key: value for key, value in serialise(self).items() if value is not None}
-
-    @property
-    def links_gib_per_s(self) -> float | None:
-        """Capacity of all links of a unit together, in one direction, GiB/s; None if a ratio."""
-        if self.rate_gib_per_s is None or self.count is None:
-            return None
-        return self.rate_gib_per_s * self.count
-
-    @property
-    def routed_links(self) -> int:
-        """On how many links a connection may be put; 1 if they are pooled."""
-        return 1 if self.count is None or self.routing in (None, "pooled") else self.count
 
 
 # Numbers of data sheets are rounded to three or four digits.

@@ -17,7 +17,8 @@ from pydantic import (
     model_validator,
 )
 
-from artist.cluster.fabric import AlgorithmName, Fabric, FabricLevel, Routing, TopologyName, Uplink
+from artist.cluster.fabric import AlgorithmName, Fabric, FabricLevel, TopologyName
+from artist.cluster.uplink import Routing, Uplink
 from artist.cluster.with_units import (
     Bandwidth,
     Latency,

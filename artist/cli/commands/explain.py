@@ -113,9 +113,9 @@ def _explain(asked: str, sets: Sequence[str]) -> None:
 def _explain_fabric(name: str, sets: Sequence[str]) -> None:
     """What each level grants with these changes, in the units that people use."""
     from artist.cli.options import load_scenario
-    from artist.cluster.fabric import ROUTINGS
     from artist.cluster.fabric_options import changes_text
     from artist.cluster.links import usual_oversubscriptions
+    from artist.cluster.uplink import ROUTINGS
     from artist.errors import ConfigError, shortened
     from artist.run import build_fabric
     from artist.units import bandwidth_texts, latency_text, ratio_text

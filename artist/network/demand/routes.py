@@ -24,8 +24,9 @@ from dataclasses import replace
 from heapq import heapify, heapreplace
 from typing import TypeAlias
 
-from artist.cluster.fabric import Fabric, Uplink
+from artist.cluster.fabric import Fabric
 from artist.cluster.links import Link
+from artist.cluster.uplink import Uplink
 from artist.network.demand.ways import Way, together
 from artist.rng import uniform
 

@@ -10,8 +10,8 @@ from support import cluster
 from artist.cluster.fabric import load_fabric
 from artist.cluster.placement import Placement
 from artist.cluster.placement_shape import signature
-from artist.cluster.placements_from_text import Room
 from artist.errors import ConfigError
+from artist.estimates.placements_from_text import Room
 
 TREE = cluster([8, 8], [8, 8])
 
