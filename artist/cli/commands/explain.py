@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 
 import typer
 
-from artist.cli.output import print_facts, print_table, print_text
+from artist.cli.output import print_facts
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-    from artist.cluster.fabric import Fabric
     from artist.registry import Entry
 
 
@@ -81,7 +79,9 @@ def _explain(asked: str, sets: Sequence[str]) -> None:
         print_facts(entry.name, {key: value for key, value in facts.items() if value})
     is_fabric = document_path("fabrics", asked) is not None
     if is_fabric:
-        _explain_fabric(asked, sets)
+        from artist.cli.fabric_text import print_fabric
+
+        print_fabric(asked, sets)
     elif sets:
         raise ConfigError(
             f"--set {shortened(sets[0])}: only of a fabric, and {shortened(asked)} is none; see "
@@ -108,100 +108,6 @@ def _explain(asked: str, sets: Sequence[str]) -> None:
         near = closest_three(asked, known, _NEAR)
         remedy = "; ".join(filter(None, [near, "artist list metrics has all"]))
         raise UnknownNameError("term", asked, known, remedy, _NEAR)
-
-
-def _explain_fabric(name: str, sets: Sequence[str]) -> None:
-    """What each level grants with these changes, in the units that people use."""
-    from artist.cli.options import load_scenario
-    from artist.cluster.fabric_options import changes_text
-    from artist.cluster.links import usual_oversubscriptions
-    from artist.cluster.uplink import ROUTINGS
-    from artist.errors import ConfigError, shortened
-    from artist.run import build_fabric
-    from artist.units import bandwidth_texts, latency_text, ratio_text
-
-    for text in sets:
-        if not text.startswith("fabric."):
-            raise ConfigError(f"--set {shortened(text)}: expected fabric.LEVEL.KEY=VALUE here")
-    scenario = load_scenario(None, {"fabric": name}, sets)
-    fabric, changes = build_fabric(scenario), changes_text(scenario.fabric_options)
-    ratios = usual_oversubscriptions(fabric)
-    flow = "flow" if fabric.system.rings == "one" else "GPU"
-    print_table(
-        f"fabric {fabric.name}{f' with {changes}' if changes else ''}: {fabric.summary}",
-        (
-            "level",
-            "topology",
-            "bandwidth per direction",
-            "",
-            "",
-            "of",
-            "latency per hop",
-            "oversubscription",
-        ),
-        [
-            (
-                level.name,
-                level.topology,
-                *bandwidth_texts(level.bandwidth_gib_per_s),
-                f"a {level.shared_by or flow}",
-                latency_text(level.latency_ns),
-                "" if ratio is None else ratio_text(ratio),
-            )
-            for level, ratio in zip(fabric.levels, ratios, strict=True)
-        ],
-    )
-    if any(level.uplink is not None for level in fabric.levels):
-        print_text(
-            "Oversubscription: what the GPUs of a unit can send at once over what its uplink "
-            "carries, with 8 GPUs in a machine and 8 machines in a rack."
-        )
-    for level in fabric.levels:
-        if level.uplink is not None and (eta := level.uplink.eta or 1.0) < 1:
-            print_text(
-                f"Jobs that share an uplink of a {level.name} get {100 * eta:g} % of what it "
-                "carries (eta)."
-            )
-        if level.uplink is not None and level.uplink.routed_links > 1:
-            pairs = level.uplink.queue_pairs or 1
-            who = f"each of {pairs} queue pairs of a" if pairs > 1 else "each"
-            print_text(
-                f"Under a model of contention, {who} connection out of a {level.name} takes one of "
-                f"{level.uplink.routed_links} links: {ROUTINGS[level.uplink.routing or 'pooled']}."
-            )
-    for sentence in () if changes else _more_outside(fabric):
-        print_text(sentence)
-    if fabric.machine is not None and fabric.machine.kind is not None:
-        print_text(_gpu_of_fabric(fabric.machine.kind))
-    print_table("sources", ("level", "source"), [(one.name, one.source) for one in fabric.levels])
-    if fabric.system.rings == "one":
-        print_text(
-            "One ring passes all GPUs of a job (rings: one), so what a unit has serves one flow."
-        )
-    if fabric.calibration:
-        print_text(f"Models are calibrated by {fabric.calibration} (--calibration auto).")
-
-
-def _more_outside(fabric: Fabric) -> Iterator[str]:
-    """Say where a level has more bandwidth than the one inside it, which looks like a mistake."""
-    from artist.units import latency_text
-
-    for inner, outer in pairwise(fabric.levels):
-        alike = inner.shared_by is None and outer.shared_by is None
-        if alike and outer.bandwidth_gib_per_s > inner.bandwidth_gib_per_s:
-            yield (
-                f"Level {outer.name} has more bandwidth than {inner.name} inside it, and a hop "
-                f"takes {latency_text(outer.latency_ns)} there, not "
-                f"{latency_text(inner.latency_ns)}: so their sources have it."
-            )
-
-
-def _gpu_of_fabric(kind: str) -> str:
-    """The kind of GPU of its machines, and on which one models compute."""
-    from artist.workload.gpus import assumed_in_words
-
-    assumed = assumed_in_words({kind})
-    return f"Its GPUs are {kind.upper()}{f'; models have {assumed}' if assumed else ''}."
 
 
 # -- names that `artist list` shows ---------------------------------------------------

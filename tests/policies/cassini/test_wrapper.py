@@ -100,7 +100,7 @@ def test_any_host_under_cassini_keeps_the_contract(host: str) -> None:
 def test_any_host_under_cassini_keeps_the_contract_on_crowded_links(
     host: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("artist.testing.situations", crowded)
+    monkeypatch.setattr("artist.testing.policy_checks.situations", crowded)
     check_policy(lambda: always(host))
 
 
