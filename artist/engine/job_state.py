@@ -9,10 +9,16 @@ from artist.cluster.placement import Placement
 from artist.contract import MOST_JOBS_PER_GPU, NO_CHECKPOINT, Hold, Rate, Turn, Wait
 from artist.engine.events import FINISH, LEASE_END, RATE_END, EventQueue
 from artist.engine.progress import Progress
-from artist.engine.rows import FAILED, HELD, RE_RATED, EndReason, JobRow, PlacementRow
+from artist.engine.rows import FAILED, HELD, MIGRATED, RE_RATED, EndReason, JobRow, PlacementRow
+from artist.errors import TraceError
 from artist.units import GPU_MILLI, Tick, seconds
 from artist.workload.goodput import Batch
 from artist.workload.job import Job
+
+# How many failures in a row may stop a job that has saved nothing between them.
+MOST_FAILURES_IN_A_ROW = 10_000
+# How often in a row a job may lose its GPUs before it has an iteration done that it keeps.
+MOST_STAYS_IN_VAIN = 10_000
 
 PARTS: Final = lcm(*range(1, MOST_JOBS_PER_GPU + 1), GPU_MILLI)
 """Parts of a GPU-tick: whatever number of jobs share it, or in what thousandths, each gets a whole
@@ -143,12 +149,40 @@ class JobState:
         self.batch = None
         self.rate = None
 
-    def note_failure(self) -> None:
-        """Count a failure; the interval's row is already written."""
+    def count_stop(self, reason: EndReason) -> None:
+        """Count a stay that ended before the job finished; the interval's row is already written.
+
+        Raises:
+            TraceError: so many stays in a row came to nothing that the job will never finish.
+        """
+        if reason is MIGRATED:
+            self.migrations += 1
+        else:  # an outage, too, takes the job's GPUs from it
+            self.preemptions += 1
+        if reason is FAILED:
+            self._count_failure()
+        if (work := self.progress.work) > self.kept:
+            self.kept, self.stays_in_vain = work, 0
+            return
+        self.stays_in_vain += 1
+        if self.stays_in_vain > MOST_STAYS_IN_VAIN:
+            raise TraceError(
+                f"job {self.job.id!r} lost its GPUs {self.stays_in_vain:,} times in a row before "
+                "it could keep an iteration; let it restart faster, or choose longer rounds or "
+                "leases"
+            )
+
+    def _count_failure(self) -> None:
         self.failures += 1
         saved = self.progress.saved_work.done
         self.failures_in_a_row = self.failures_in_a_row + 1 if saved == self._saved else 1
         self._saved = saved
+        if self.failures_in_a_row > MOST_FAILURES_IN_A_ROW:
+            raise TraceError(
+                f"job {self.job.id!r} was stopped by {self.failures_in_a_row:,} failures in a row "
+                "before it had saved anything; let it write checkpoints more often, restart "
+                "faster, or let less fail"
+            )
 
     def set_rate(self, rate: Rate) -> None:
         """Run at another rate; the interval's row is already written."""

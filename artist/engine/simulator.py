@@ -60,7 +60,6 @@ from artist.engine.livelock import Livelock
 from artist.engine.progress import check_rate
 from artist.engine.rows import (
     CANCELLED,
-    FAILED,
     FINISHED,
     HELD,
     LEASE_ENDED,
@@ -79,10 +78,6 @@ from artist.garbage_collector import many_objects
 from artist.units import LAST_TICK, SHORTEST_LEASE_S, Tick, counted, ticks
 from artist.workload.job import Job, start_cost_s
 
-# How many failures in a row may stop a job that has saved nothing between them.
-MOST_FAILURES_IN_A_ROW = 10_000
-# How often in a row a job may lose its GPUs before it has an iteration done that it keeps.
-MOST_STAYS_IN_VAIN = 10_000
 # A policy needs one wake-up, the next. Each takes 150 bytes until it comes.
 MAX_WAKES = 1_000_000
 
@@ -371,19 +366,6 @@ class Simulator:
             "time, where the clock ends; give the jobs less work, more GPUs or a faster network"
         )
 
-    def _never_done(self, state: JobState) -> TraceError:
-        return TraceError(
-            f"job {state.job.id!r} was stopped by {state.failures_in_a_row:,} failures in a row "
-            "before it had saved anything; let it write checkpoints more often, restart faster, or "
-            "let less fail"
-        )
-
-    def _in_vain(self, state: JobState) -> TraceError:
-        return TraceError(
-            f"job {state.job.id!r} lost its GPUs {state.stays_in_vain:,} times in a row before it "
-            "could keep an iteration; let it restart faster, or choose longer rounds or leases"
-        )
-
     def _arrive(self, handle: int) -> None:
         holdings = self._holdings
         state = holdings.arrives(self._jobs[handle], handle, self.now)
@@ -527,20 +509,7 @@ class Simulator:
         state.unplace(self.now)
         del self._holdings.running[state.handle]
         if reason is not FINISHED:
-            if reason is MIGRATED:
-                state.migrations += 1
-            else:  # an outage, too, takes the job's GPUs from it
-                state.preemptions += 1
-            if reason is FAILED:
-                state.note_failure()
-                if state.failures_in_a_row > MOST_FAILURES_IN_A_ROW:
-                    raise self._never_done(state)
-            if (work := state.progress.work) > state.kept:
-                state.kept, state.stays_in_vain = work, 0
-            else:
-                state.stays_in_vain += 1
-                if state.stays_in_vain > MOST_STAYS_IN_VAIN:
-                    raise self._in_vain(state)
+            state.count_stop(reason)
         self._changed[state.handle] = state
 
     def _cancel(self, state: JobState, note: str) -> None:

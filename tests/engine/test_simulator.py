@@ -445,7 +445,7 @@ class Mover(BasePolicy):
 
 
 def test_a_job_that_never_does_an_iteration_is_an_error(monkeypatch) -> None:
-    monkeypatch.setattr("artist.engine.simulator.MOST_STAYS_IN_VAIN", 50)
+    monkeypatch.setattr("artist.engine.job_state.MOST_STAYS_IN_VAIN", 50)
     jobs = [job("a", iterations=100, restart_s=5.0)]
     with pytest.raises(TraceError, match="job 'a' lost its GPUs 51 times in a row before it could"):
         run(cluster([8, 8]), jobs, Mover(6 * S - 1))

@@ -305,9 +305,7 @@ def test_jobs_say_their_own_checkpoints_and_keep_them_in_files(tmp_path: Path) -
 
 
 def test_a_job_that_never_gets_done_is_an_error(tmp_path: Path, monkeypatch) -> None:
-    from artist.engine import simulator
-
-    monkeypatch.setattr(simulator, "MOST_FAILURES_IN_A_ROW", 50)
+    monkeypatch.setattr("artist.engine.job_state.MOST_FAILURES_IN_A_ROW", 50)
     file = tmp_path / "mine.yaml"
     file.write_text("machine: {distribution: exponential, mtbf_s: 5, repair_s: 1}\n")
     with pytest.raises(artist.ArtistError, match="51 failures in a row before it had"):
