@@ -64,6 +64,7 @@ UNUSED = (
     *(*ABOUT_THE_TRACE, "tenants", "checkpoint", "cluster", "data", "data_options", "speeds"),
     *("goodput", "measure_from_s", "measure_until_s", "fabric_options", "contention", "trained_as"),
     *("contention_options", "failures", "parallelism", "interference", "first_start_s"),
+    "communication",
 )
 """Settings that a dump leaves out where they have their default: then they say nothing."""
 
@@ -167,6 +168,11 @@ class Scenario(_Explained):
     calibration: str = Field(
         default="auto",
         description="auto (the one that the fabric names), none, or a calibration by name or file",
+    )
+    communication: Literal["proportional", "absolute"] = Field(
+        default="proportional",
+        description="what jobs send whose compute_s is not their model's: as much more or less "
+        "than the model (proportional), or what the model sends (absolute)",
     )
     contention: str = Field(
         default="none",

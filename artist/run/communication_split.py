@@ -45,6 +45,8 @@ def communication_split(scenario: Scenario, level: str) -> Split | None:
     """
     if scenario.backend == "none" or scenario.cluster is not None or scenario.speeds is not None:
         return None
+    if scenario.communication == "absolute":
+        return None
     fabric = build_fabric(scenario)
     names = fabric.level_names
     outer = names.index(level_of(fabric, level).name)

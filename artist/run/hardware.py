@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from artist.cluster.cluster_file import Cluster
     from artist.estimates.calibration import CalibratedModels, Calibration
     from artist.estimates.latency_service import EstimateStore, LatencyService
+    from artist.estimates.model_steps import ModelSteps
     from artist.estimates.query import LatencyBackend
     from artist.estimates.speeds import SpeedsOfRun
     from artist.trace.native.trace import Trace
@@ -134,14 +135,15 @@ def build_latency(
     calibrated = models_of_run(scenario, fabric, calibration)
     workload_of: Callable[[str], Workload] = WithGraphs(calibrated.workload)
     constant_share: Callable[[str], float] = calibrated.constant_share
-    if scenario.speeds is not None or scales:
+    absolute = scenario.communication == "absolute"
+    if scenario.speeds is not None or absolute or scales:
         if scenario.backend.partition(":")[0] == "recorded":
-            names = ("speeds", "failures", "goodput")
+            names = ("communication",) if absolute else ("speeds", "failures", "goodput")
             name = next(name for name in names if getattr(scenario, name) is not None)
             raise ConfigError(
                 f"{name} {shortened(getattr(scenario, name))}: a "
                 "recorded table holds communication beside the compute times of one speed of GPUs; "
-                "take --backend analytical or none, or leave other speeds out"
+                f"take --backend analytical or none, or leave {name} out"
             )
         from artist.estimates.speeds import ScaledModels
 
@@ -192,6 +194,20 @@ def build_speeds(scenario: Scenario, tree: ClusterTree, trace: Trace) -> SpeedsO
     speeds = SpeedsOfRun(load_speeds(scenario.speeds), tree)
     speeds.check(trace.jobs, trace.place)
     return speeds
+
+
+def build_model_steps(
+    scenario: Scenario, fabric: Fabric, calibration: Calibration | None, trace: Trace
+) -> ModelSteps | None:
+    """The compute times of models where jobs send their bytes; None if nothing compares to them.
+
+    A trace of run times has steps that were derived from the models, so that it compares to none.
+    """
+    if scenario.communication == "proportional" or scenario.backend == "none" or trace.recorded:
+        return None
+    from artist.estimates.model_steps import ModelSteps
+
+    return ModelSteps(models_of_run(scenario, fabric, calibration))
 
 
 def asked_fabric(scenario: Scenario, fabric: Fabric) -> Fabric:

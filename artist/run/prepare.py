@@ -22,6 +22,7 @@ from artist.run.hardware import (
     build_cluster,
     build_fabric,
     build_latency,
+    build_model_steps,
     build_speeds,
     cluster_of,
     models_of_run,
@@ -108,13 +109,22 @@ def prepare(
     )
     estimates = build_latency(scenario, fabric, calibration, store, scales=scales)
     speeds = build_speeds(scenario, tree, trace)
+    model_steps = build_model_steps(scenario, fabric, calibration, trace)
     jobs_per_gpu = getattr(policy, "jobs_per_gpu", 1)
     sharing = None
     if jobs_per_gpu > 1 or scenario.interference != "time-slicing":
         from artist.network.rates.interference import InterferedRates, open_pairs
 
         sharing = open_pairs(scenario.interference, tree, 2 if in_shares else jobs_per_gpu)
-    network = NetworkOfRun(tree, fabric, estimates, scenario.seed, speeds=speeds, sharing=sharing)
+    network = NetworkOfRun(
+        tree,
+        fabric,
+        estimates,
+        scenario.seed,
+        speeds=speeds,
+        model_steps=model_steps,
+        sharing=sharing,
+    )
     rates: RateFunction = open_contention(scenario.contention, scenario.contention_options, network)
     if failures is not None:
         rates = failures.rates(rates, network.alone.now)

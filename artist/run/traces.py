@@ -89,6 +89,8 @@ def scaled_communication_of(scenario: Scenario, trace: Trace) -> str:
     Traces of artist have the steps that they are meant to have, and recorded answers hold for
     compute times of their own. Jobs of models with goodput parameters take the table's.
     """
+    if scenario.communication == "absolute":
+        return ""
     if scenario.backend.partition(":")[0] in ("none", "recorded"):
         return ""
     if not is_trace_file(scenario.trace):

@@ -149,7 +149,8 @@ def scaled_communication(trace: Trace, models: CalibratedModels) -> str:
         f"{trace.place(worst)}: job {job.id!r}{others} has steps of {job.compute_s:.3g} s, and "
         f"{job.model} takes {known_s(job.model):.3g} s {models.timed_on(job.model)}, so without a "
         f"calibration of the model its communication counts as {longer} too; "
-        "name the GPU and batch of these steps in the model (gpu=, batch=), or correct compute_s"
+        "name the GPU and batch of these steps in the model (gpu=, batch=), correct compute_s, or "
+        "keep the model's bytes with --set communication=absolute"
     )
 
 

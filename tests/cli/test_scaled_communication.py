@@ -16,7 +16,8 @@ CLUSTER = ("--racks", "3", "--machines-per-rack", "2", "--gpus-per-machine", "1"
 TOLD = (
     "warning: t.csv:3: job 'b' (the worst of 2) has steps of 0.0408 s, and vgg16 takes 0.129 s on "
     "an A100, so without a calibration of the model its communication counts as 3.16 times shorter "
-    "too; name the GPU and batch of these steps in the model (gpu=, batch=), or correct compute_s\n"
+    "too; name the GPU and batch of these steps in the model (gpu=, batch=), correct compute_s, or "
+    "keep the model's bytes with --set communication=absolute\n"
 )
 GOODPUT = """
 {name: mine, summary: mine, source: a test, models: {vgg16: {
@@ -57,6 +58,7 @@ def test_every_command_says_it_once(artist: Run, tmp_path: Path, command: tuple[
         (RIGHT, ("--fabric", "a100")),
         (ROWS, ("--fabric", "a100", "--backend", "none")),
         (ROWS, ("--fabric", "a100", "--quiet")),
+        (ROWS, ("--fabric", "a100", "--set", "communication=absolute")),
         (ROWS, ("--fabric", "h100-quantum2-spectrum4")),
         (ROWS.replace("vgg16", "vgg11"), ()),  # the calibration scales it
         (ROWS, ("--fabric", "a100", "--set", "goodput=g.yaml")),
@@ -75,3 +77,11 @@ def test_nothing_is_said_where_the_steps_are_meant(
 def test_shipped_traces_run_as_they_are(artist: Run, name: str) -> None:
     ran = artist("sim", "--trace", name, "--fabric", "a100", "--policy", "fifo", code=0)
     assert "warning" not in ran.stderr
+
+
+def test_the_first_line_says_that_jobs_send_the_bytes_of_their_models(artist: Run) -> None:
+    setup = ("--trace", "t.csv", "--fabric", "a100", "--policy", "fifo", *CLUSTER)
+    words = "; bytes of the models, whatever compute_s is"
+    first, *_ = artist("sim", *setup, "--set", "communication=absolute", code=0).stdout.split("\n")
+    assert words in first
+    assert words not in artist("sim", *setup, code=0).stdout

@@ -98,6 +98,16 @@ def test_models_compute_on_the_reference_kind(tmp_path: Path) -> None:
     assert jct(scaled) == jct(isolated)
 
 
+def test_slower_kinds_compute_longer_and_send_the_same(tmp_path: Path) -> None:
+    """A job on GPUs half as fast is one whose trace states twice the compute time."""
+    setup: dict[str, Any] = {"backend": "analytical", "communication": "absolute"}
+    slower = ran(tmp_path, "a,0,8,vgg11,100,1", machines="old old", **setup)
+    longer = ran(tmp_path, "a,0,8,vgg11,100,2", machines="new new", **setup)
+    (one,), (other,) = slower.tables["jobs"]["comm_s"], longer.tables["jobs"]["comm_s"]
+    assert one == pytest.approx(other, rel=1e-3)  # ratios of compute times have four digits
+    assert jct(slower) == pytest.approx([200 + one])
+
+
 def test_fewer_gpus_than_any_row_of_a_table_has_go_by_the_smallest_number() -> None:
     speeds = {"any": {"new": {4: 8}, "old": {4: 4}}}
     of_run = SpeedsOfRun(SpeedTable(**{**TABLE, "speeds": speeds}), two_kinds())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -85,6 +87,18 @@ def test_what_a_scenario_does_not_assume_is_left_out(
     worlds = changed(Scenario.model_validate({**BASE.model_dump(exclude_unset=True), **settings}))
     assert absent not in worlds
     assert present in worlds
+
+
+def test_a_trace_whose_steps_are_not_its_models_may_send_their_bytes(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(
+        "job_id,arrival_s,gpus,model,iterations,compute_s\na,0,2,vgg16,9,1\n", encoding="utf-8"
+    )
+    given = Scenario(trace=str(path), racks=1, policy="las", fabric="a100")
+    absolute = given.model_copy(update={"communication": "absolute"})
+    assert changed(given)["communication=absolute"] == {"communication": "absolute"}
+    assert dict(assumptions_of(absolute))["communication=proportional"] == given
+    assert not any("communication" in label for label in changed(BASE))
 
 
 def test_run_times_are_learned_where_a_policy_expects_them() -> None:

@@ -48,6 +48,8 @@ def random_scenario(seed: int, folder: Path) -> dict[str, Any]:
     if seed % 4 == 1:
         known = settings["restart_s"] is not None
         settings["first_start_s"] = "restart" if seed % 8 == 5 and known else 20
+    if seed % 5 == 2:
+        settings["communication"] = "absolute"
     if draw.random() < 0.3:
         routed = ({}, {"links": 4, "routing": "ecmp"}, {"links": 4, "routing": "static"})[seed % 3]
         settings["fabric_options"] = {"rack": {"oversubscription": 4, **routed}}

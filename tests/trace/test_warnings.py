@@ -63,8 +63,8 @@ def test_validate_says_that_communication_scales_with_the_steps_of_a_converted_t
     assert text.removeprefix(str(tmp_path)) == (
         "/ss.csv:81: job '79' (the worst of 230) has steps of 0.000135 s, and vgg11 takes 0.063 s "
         "on an A100, so without a calibration of the model its communication counts as 468 times "
-        "shorter too; name the GPU and batch of these steps in the model (gpu=, batch=), or "
-        "correct compute_s"
+        "shorter too; name the GPU and batch of these steps in the model (gpu=, batch=), correct "
+        "compute_s, or keep the model's bytes with --set communication=absolute"
     )
     assert validate(builtin("sensetime-batch-500"))["warnings"] == []
 

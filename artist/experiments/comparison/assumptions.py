@@ -20,7 +20,14 @@ from artist.experiments.comparison.draws import is_drawn
 from artist.policies.option_places import takes_option
 from artist.results.statistics.compare_values import LESS, MORE, ComparedValues, Verdict
 from artist.results.statistics.holm import Pair, compare_together
-from artist.run import asked_fabric, build_calibration, build_fabric
+from artist.run import (
+    asked_fabric,
+    build_calibration,
+    build_cluster,
+    build_fabric,
+    build_trace,
+)
+from artist.run.traces import scaled_communication_of
 
 AS_GIVEN = "as given"
 
@@ -178,7 +185,7 @@ def _changes(scenario: Scenario, *, estimating: bool) -> Iterator[tuple[str, dic
 
 
 def _of_the_network(scenario: Scenario) -> Iterator[tuple[str, dict[str, Any]]]:
-    """How ASTRA-sim is asked, the calibration, and contention."""
+    """How ASTRA-sim is asked, the calibration, what jobs send, and contention."""
     fabric = build_fabric(scenario)
     system = asked_fabric(scenario, fabric).system
     calibration = build_calibration(scenario, fabric)
@@ -205,6 +212,10 @@ def _of_the_network(scenario: Scenario) -> Iterator[tuple[str, dict[str, Any]]]:
     elif fabric.machine is not None and fabric.machine.kind in ("a100", "h100"):
         # Its scales are for an A100's compute times. Those of a T4 are far longer.
         yield f"calibration={STEPS_OF_H100}", {"calibration": STEPS_OF_H100}
+    if scenario.communication == "absolute":
+        yield "communication=proportional", {"communication": "proportional"}
+    elif scaled_communication_of(scenario, build_trace(scenario, build_cluster(scenario, fabric))):
+        yield "communication=absolute", {"communication": "absolute"}
     if scenario.contention != "none":
         yield "contention=none", {"contention": "none", "contention_options": {}}
     elif fabric.uplink_levels:

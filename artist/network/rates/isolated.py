@@ -3,9 +3,10 @@
     iteration_s = compute_s x (1 + comm_ratio),  comm_ratio = exposed communication / compute
 
 The compute time comes from the trace, and only the ratio comes from the backend (Dally, section
-IV-C). A job on more or fewer GPUs than it asked for has the same compute time, and an
-iteration is worth GPUs held / GPUs asked for. In a run with speeds of kinds of GPUs, the compute
-time is that on the slowest kind of the placement (`artist.estimates.speeds`).
+IV-C): that of the model, or that of a model which computes as long as the job does
+(`artist.estimates.model_steps`). A job on more or fewer GPUs than it asked for has the same compute
+time, and an iteration is worth GPUs held / GPUs asked for. In a run with speeds of kinds of GPUs,
+the compute time is that on the slowest kind of the placement (`artist.estimates.speeds`).
 
 A job with goodput parameters takes its step time and what a step is worth from these
 (`artist.workload.goodput`); no backend is asked.
@@ -32,6 +33,7 @@ from artist.workload.goodput import Batch
 from artist.workload.job import Job
 
 if TYPE_CHECKING:
+    from artist.estimates.model_steps import ModelSteps
     from artist.estimates.speeds import SpeedsOfRun
 
 
@@ -39,7 +41,8 @@ class AloneRates:
     """A rate function. `estimate(model, shape)` gives the estimate of one iteration.
 
     Where one estimate holds for every model and shape, it is `everywhere`, and shapes need not be
-    worked out. Without `speeds`, all kinds of GPUs are as fast.
+    worked out. Without `speeds`, all kinds of GPUs are as fast. With `model_steps`, jobs send the
+    bytes of their models.
     """
 
     links: ClassVar[SharedLinks] = NO_SHARED_LINKS
@@ -50,17 +53,20 @@ class AloneRates:
         estimate: Callable[[str, Shape], Estimate],
         everywhere: Estimate | None = None,
         speeds: SpeedsOfRun | None = None,
+        model_steps: ModelSteps | None = None,
     ) -> None:
         self._tree = tree
         self._estimate = estimate
         self._everywhere = everywhere
         self._speeds = speeds
+        self._model_steps = model_steps
 
     @property
     def facts(self) -> tuple[object, ...]:
-        """What copies of a run may share: who estimates, and speeds."""
+        """What copies of a run may share: who estimates, speeds, and models' steps."""
         service = getattr(self._estimate, "__self__", None)
-        return tuple(fact for fact in (service, self._speeds) if fact is not None)
+        facts = (service, self._speeds, self._model_steps)
+        return tuple(fact for fact in facts if fact is not None)
 
     def __call__(
         self, now: Tick, running: Mapping[int, JobView], changed: Sequence[JobView]
@@ -84,7 +90,7 @@ class AloneRates:
         if job.goodput is not None:
             return _elastic(self._tree, job, placement, None, 0)
         model, scale = job.model, slowdown
-        if self._speeds is not None or slowdown != 1.0:
+        if self._speeds is not None or self._model_steps is not None or slowdown != 1.0:
             model, scale = self._scaled(job, placement, slowdown)
         return self._estimated(job, placement, model, scale)
 
@@ -115,7 +121,7 @@ class AloneRates:
         """The job as estimates of links must ask about it: with its compute time on these GPUs."""
         if job.goodput is not None:
             return self._sends(job, placement, None)
-        if self._speeds is None:
+        if self._speeds is None and self._model_steps is None:
             return job
         model, scale = self._scaled(job, placement, 1.0)
         return replace(job, model=model, compute_s=job.compute_s * scale)
@@ -147,7 +153,8 @@ class AloneRates:
             scale *= self._speeds.scale_on(job, placement)
         from artist.estimates.speeds import scaled_name
 
-        return scaled_name(job.model, scale), scale
+        longer = 1.0 if self._model_steps is None else self._model_steps.ratio(job)
+        return scaled_name(job.model, scale * longer), scale
 
 
 def _elastic(

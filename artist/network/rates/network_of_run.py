@@ -18,6 +18,7 @@ from artist.units import Tick
 # A run without a network loads neither.
 if TYPE_CHECKING:
     from artist.estimates.latency_service import LatencyService
+    from artist.estimates.model_steps import ModelSteps
     from artist.estimates.speeds import SpeedsOfRun
     from artist.network.demand.curves import Curves
     from artist.network.demand.routes import Taken
@@ -91,6 +92,8 @@ class NetworkOfRun:
     """Filled while the run goes on; empty if all links are pooled."""
     speeds: SpeedsOfRun | None = None
     """Of kinds of GPUs, if the run has such."""
+    model_steps: ModelSteps | None = None
+    """Of the trace's models, if jobs send the bytes of their models."""
     sharing: Pairs | None = None
     """What jobs on the same GPUs cost each other, if the policy lets any share."""
 
@@ -98,7 +101,9 @@ class NetworkOfRun:
     def alone(self) -> AloneRates:
         """How fast jobs run in isolation."""
         estimates = self.estimates
-        return AloneRates(self.tree, estimates.estimate, estimates.everywhere, self.speeds)
+        return AloneRates(
+            self.tree, estimates.estimate, estimates.everywhere, self.speeds, self.model_steps
+        )
 
     def curves(self, what: str) -> Curves:
         """What jobs send, and what iterations take at a share of the bandwidth.

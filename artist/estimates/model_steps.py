@@ -1,0 +1,42 @@
+"""How long the steps of a trace are against those of its models: what `communication` decides.
+
+    proportional   iteration = compute_s x (1 + comm ratio of the model)   (Dally, section IV-C)
+    absolute       iteration = compute_s x (1 + comm ratio of a model that computes compute_s)
+
+They differ where `compute_s` is not the model's own compute time. `proportional` takes such a job
+for a smaller or larger model, whose communication is as much shorter or longer. `absolute` takes it
+for the same model on other GPUs or with another batch: it sends the bytes of the model, and hides
+as much of them as `compute_s` allows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from artist.estimates.calibration import CalibratedModels
+from artist.estimates.latency_service import alone_step_s
+from artist.workload.job import Job
+from artist.workload.models import is_graph
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSteps:
+    """The compute times of models in a run whose jobs send the bytes of their models."""
+
+    models: CalibratedModels
+    _known_s: dict[str, float] = field(default_factory=dict)
+
+    def ratio(self, job: Job) -> float:
+        """The `compute_s` of a job over the compute time of its model.
+
+        1 for a model that a calibration scales, since what was fitted is its ratio, and for a
+        folder of execution traces, whose steps are its own.
+        """
+        if is_graph(job.model) or self.models.scales(job.model):
+            return 1.0
+        known_s = self._known_s.get(job.model)
+        if known_s is None:
+            known_s = alone_step_s(self.models.workload(job.model))
+            self._known_s[job.model] = known_s
+        # Rounded: backends are asked about each ratio, and traces hold many compute times.
+        return float(f"{job.compute_s / known_s:.4g}")

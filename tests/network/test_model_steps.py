@@ -1,0 +1,84 @@
+"""Do jobs send the bytes of their models, however long the trace says that they compute?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from artist.cluster.fabric import load_fabric
+from artist.config import Scenario
+from artist.errors import ConfigError
+from artist.estimates.latency_service import alone_step_s
+from artist.results.result import Result
+from artist.run import simulate
+from artist.workload.models import workload
+
+HEADER = "job_id,arrival_s,gpus,model,iterations,compute_s\n"
+ITERATIONS = 100
+SPREAD = {"racks": 4, "machines_per_rack": 2, "gpus_per_machine": 1, "fabric": "cassini-testbed"}
+
+
+def rows(model: str, *times: float) -> str:
+    """Jobs on two GPUs that compute so many times as long as their model."""
+    step_s = alone_step_s(workload(model))
+    return HEADER + "".join(
+        f"{place},0,2,{model},{ITERATIONS},{step_s * one!r}\n" for place, one in enumerate(times)
+    )
+
+
+def ran(folder: Path, text: str, *, links: bool = False, **settings: Any) -> Result:
+    path = folder / "t.csv"
+    path.write_text(text, encoding="utf-8")
+    given = {"trace": str(path), "policy": "fifo", **SPREAD, "communication": "absolute"}
+    return simulate(Scenario.model_validate(given | settings), check=True, links=links)
+
+
+def comm_s(result: Result) -> list[float]:
+    return [float(x) for x in result.tables["jobs"]["comm_s"]]
+
+
+def test_a_job_that_hardly_computes_waits_for_all_bytes_of_its_model(tmp_path: Path) -> None:
+    """Two GPUs send all of the gradients' bytes each way: 2(n - 1)/n of them."""
+    sent = sum(layer.weight_grad.comm_bytes for layer in workload("vgg16").layers)
+    gib_per_s = load_fabric("cassini-testbed").levels[1].bandwidth_gib_per_s
+    (found,) = comm_s(ran(tmp_path, rows("vgg16", 1e-3)))
+    assert found == pytest.approx(ITERATIONS * sent / gib_per_s / 2**30, rel=0.01)
+
+
+@pytest.mark.parametrize("model", ["vgg16", "resnet50"])
+def test_bytes_stay_and_computing_hides_what_it_can(tmp_path: Path, model: str) -> None:
+    result = ran(tmp_path, rows(model, 0.25, 0.5, 1, 8), links=True, contention="mean")
+    sent = [float(x) for x in result.tables["links"]["bytes"]]
+    assert sent == pytest.approx([sent[0]] * len(sent), rel=1e-3)
+    exposed = comm_s(result)
+    assert exposed == sorted(exposed, reverse=True)
+    assert exposed[0] > 3 * exposed[2] > 0
+
+
+def test_a_job_that_computes_as_long_as_its_model_has_one_answer(tmp_path: Path) -> None:
+    text = rows("vgg16", 1)
+    proportional = ran(tmp_path, text, communication="proportional")
+    assert comm_s(ran(tmp_path, text)) == comm_s(proportional)
+
+
+@pytest.mark.parametrize(
+    ("text", "settings"),
+    [
+        (rows("vgg11", 4), {"calibration": "dally2025-table1", "fabric": "dally2025"}),
+        ("job_id,submit_time,num_gpus,duration,model\na,0,2,600,vgg16\n", {}),
+    ],
+    ids=["what a calibration fitted is a ratio", "run times became the model's steps"],
+)
+def test_jobs_without_steps_to_compare_keep_the_ratio(
+    tmp_path: Path, text: str, settings: dict[str, str]
+) -> None:
+    proportional = ran(tmp_path, text, communication="proportional", **settings)
+    assert comm_s(ran(tmp_path, text, **settings)) == comm_s(proportional)
+    assert comm_s(proportional)[0] > 0
+
+
+def test_recorded_answers_hold_for_their_own_compute_times(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="or leave communication out"):
+        ran(tmp_path, rows("vgg16", 4), backend="recorded:answers.csv")
