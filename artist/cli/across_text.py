@@ -49,8 +49,8 @@ def print_across(made: Across) -> None:
     if first.kind != "permutations":
         over += " and draws of the trace"
     print_text(
-        f"Each world is judged for itself, over {over}: in 95 % of cases none of its verdicts "
-        "lower and higher is wrong. The same holds for those that all worlds give."
+        f"Each world is judged on its own, over {over}: in 95 % of cases none of its verdicts "
+        "lower and higher is wrong. The same holds for the verdicts that all worlds give."
     )
     _print_not_tried(made)
 
@@ -60,12 +60,12 @@ def _print_not_tried(made: Across) -> None:
     for world, one in made.comparisons.items():
         if len(one.replicates) < one.replicates_asked:
             print_text(
-                f"{world}: {len(one.replicates)} of {one.replicates_asked} replicates; the time "
-                "was over."
+                f"{world}: {len(one.replicates)} of {one.replicates_asked} replicates; the "
+                "time was up."
             )
     if made.not_tried:
         print_text(
-            f"Not tried, since the time was over: {'; '.join(made.not_tried)}. Keep runs with "
+            f"Not tried, since the time was up: {'; '.join(made.not_tried)}. Keep runs with "
             "--out DIR, and go on with --resume."
         )
 
@@ -109,7 +109,7 @@ def print_assumptions(made: Across, *, all_: bool) -> None:
         )
         for one in shown
     ]
-    left = f"; the first {len(shown)} of {len(found)} rows, --all has them" if (
+    left = f"; the first {len(shown)} of {len(found)} rows; --all prints all" if (
         len(shown) < len(found)
     ) else ""  # fmt: skip
     print_table(
@@ -120,7 +120,7 @@ def print_assumptions(made: Across, *, all_: bool) -> None:
     print_text(
         "Moved by: the change of the ratio to "
         f"{first.variants[0]}, replicate by replicate; sure where all {len(found)} together say so "
-        "(Holm). Each world is judged for itself: in 95 % of cases none of its verdicts lower and "
+        "(Holm). Each world is judged on its own: in 95 % of cases none of its verdicts lower and "
         "higher is wrong."
     )
     _print_not_tried(made)
@@ -213,7 +213,7 @@ def _sentences(found: list[Domain], baseline: str) -> Iterator[str]:
         told = ", ".join(f"{one.metric} of {one.variant}" for one in flipping)
         yield f"Lower than {baseline} in some worlds and higher in others: {told}."
     if not everywhere and not flipping:
-        yield f"No difference to {baseline} is sure in every world, and none changes its sign."
+        yield f"No difference from {baseline} is sure in every world, and none changes its sign."
 
 
 def _cell(ratio: float, verdict: Verdict) -> str:

@@ -72,8 +72,8 @@ def _print_family(comparison: Comparison) -> None:
     every = [one for metrics in comparison.differences.values() for one in metrics.values()]
     if any(map(undecided_together, every)):
         print_text(
-            "So some are undecided that would not be alone: fewer policies or metrics need fewer "
-            "replicates."
+            "So some are undecided that would be decided on their own: fewer policies or metrics "
+            "need fewer replicates."
         )
 
 
@@ -162,7 +162,7 @@ def _print_parts(comparison: Comparison) -> None:
         "communication's part",
     )
     print_table(
-        f"what the difference to {baseline} is made of, mean over replicates", columns, rows
+        f"what the difference from {baseline} is made of, mean over replicates", columns, rows
     )
     print_text(
         "Arithmetic means, so the parts add up to the difference. A part has a share where the "

@@ -181,7 +181,7 @@ def _what_verdicts_mean(comparison: Comparison, *, jointly: bool) -> str:
         text += " are judged together (Holm)"
     text += "."
     if jointly:
-        text += " An interval marked jointly is the wider one after that."
+        text += " An interval marked jointly is the wider one that this asks for."
     margin = 1 + comparison.equivalence
     alike = [one for one in every if one.verdict == NO_DIFFERENCE]
     if any(one.low < 1 / margin or one.high > margin for one in alike):

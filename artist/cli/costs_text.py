@@ -37,9 +37,9 @@ def print_costs(found: Sequence[Priced], costs: Costs, setting: str) -> None:
     )
     print_table(f"costs{f' in{unit}' if unit else ''}", (setting, *columns), rows)
     print_text(
-        "GPUs gained: those added, less those that jobs hold more for the same work, or plus those "
-        f"that they hold less (on average until {found[0].variant} has finished all jobs). Added "
-        "GPUs count, and are paid, whether or not jobs use them."
+        "GPUs gained: those added, less the extra ones that jobs hold for the same work, or plus "
+        f"those that they no longer hold (on average until {found[0].variant} has finished all "
+        "jobs). Added GPUs count, and are paid for, whether or not jobs use them."
     )
     for one in [one for one in found if one.extra_gpu_hour][:1]:
         whole = costs.gpu_hour + one.extra_gpu_hour
@@ -80,7 +80,7 @@ def cheapest(found: Sequence[Priced], costs: Costs) -> str:
     gaining = [one for one in found[1:] if one.gained.sure]
     free, paid = _costs_no_more(gaining, "gain{s} GPU time"), _paid(gaining)
     if not gaining:
-        return f"No variant surely gains GPUs, added less those that jobs hold more; {rent}.{jct}"
+        return f"No variant surely gains GPUs (added, less the extra ones held); {rent}.{jct}"
     if not paid:
         return f"{free}; {rent}.{jct}"
     best, *others = sorted(paid, key=lambda one: one.price)

@@ -44,8 +44,8 @@ def print_fabric(name: str, sets: Sequence[str]) -> None:
     print_table(heading, _COLUMNS, list(_rows(fabric)))
     if any(level.uplink is not None for level in fabric.levels):
         print_text(
-            "Oversubscription: what the GPUs of a unit can send at once over what its uplink "
-            "carries, with 8 GPUs in a machine and 8 machines in a rack."
+            "Oversubscription: what the GPUs of a unit can send at once, divided by what its "
+            "uplink carries, with 8 GPUs in a machine and 8 machines in a rack."
         )
     for level in fabric.levels:
         for sentence in () if level.uplink is None else _of_uplink(level.name, level.uplink):
@@ -106,7 +106,7 @@ def _more_outside(fabric: Fabric) -> Iterator[str]:
             yield (
                 f"Level {outer.name} has more bandwidth than {inner.name} inside it, and a hop "
                 f"takes {latency_text(outer.latency_ns)} there, not "
-                f"{latency_text(inner.latency_ns)}: so their sources have it."
+                f"{latency_text(inner.latency_ns)}. That is what their sources say."
             )
 
 

@@ -40,7 +40,7 @@ def _time(option: str) -> Callable[[str], float]:
     return seconds
 
 
-FormatOption = Annotated[Format, typer.Option("--format", help="Of stdout.")]
+FormatOption = Annotated[Format, typer.Option("--format", help="Format of stdout.")]
 Quiet = Annotated[
     bool, typer.Option("--quiet", help="No progress, no notes; stdout stays the same.")
 ]
@@ -96,7 +96,7 @@ MeasureFrom = Annotated[
         "--measure-from",
         metavar="TIME",
         parser=_time("--measure-from"),
-        help="Figures without jobs and GPU time before, seconds or 2h.",
+        help="Leave jobs and GPU time before it out of the figures: seconds or 2h.",
     ),
 ]
 MeasureUntil = Annotated[
@@ -105,7 +105,7 @@ MeasureUntil = Annotated[
         "--measure-until",
         metavar="TIME",
         parser=_time("--measure-until"),
-        help="The same, from this time on.",
+        help="The same for those from it on.",
     ),
 ]
 DataName = Annotated[
@@ -136,7 +136,8 @@ SlurmFolder = Annotated[
 ]
 KeepNames = Annotated[bool, typer.Option("--keep-names", help="Keep the names of users.")]
 Phases = Annotated[
-    int, typer.Option(min=1, max=100, help="How often, in other phases of Slurm's cycles.")
+    int,
+    typer.Option(min=1, max=100, help="Number of runs, each at other phases of Slurm's cycles."),
 ]
 
 # How the file of a trace is read. The settings of a scenario have the same names.

@@ -80,7 +80,7 @@ def sharing(scenarios: Iterable[Scenario]) -> str:
     if one.interference != "time-slicing":
         return f"Jobs that share a GPU have the speeds of {one.interference} (interference)."
     return (
-        "Jobs that share a GPU take turns, so that sharing gains no throughput; --set "
+        "Jobs that share a GPU take turns, so sharing gains no throughput; --set "
         "interference=h100 or h200 takes pairs that were measured on one."
     )
 

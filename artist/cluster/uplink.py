@@ -45,7 +45,8 @@ class Uplink(WithUnits):
     count: int | None = Field(default=None, ge=1, description="links per unit")
     oversubscription: Positive | None = Field(
         default=None,
-        description="instead: what a unit's GPUs can send over what its links carry, 2 for 2:1",
+        description="instead: what a unit's GPUs can send, divided by what its links carry: "
+        "2 for 2:1",
     )
     routing: Routing | None = Field(
         default=None,

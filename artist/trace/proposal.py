@@ -176,7 +176,7 @@ def accepted(proposal: Proposal, mapping: TraceMapping) -> Accepted:
             whole.setdefault(one.part, {})[one.name] = one.value
             comments[one.part, one.name] = f"{one.confidence}: {one.why}"
     if guessed:
-        guessed.insert(0, "Guessed, so not in force. Move under models: what is right.")
+        guessed.insert(0, "Guessed, so not in force. Move what is right under models:.")
     columns = any(one.part == "columns" for one in proposal.entries)
     foreign = proposal.format if columns and proposal.format not in OWN_IDS else None
     return Accepted(whole, mapping.format or foreign, comments, tuple(guessed))
@@ -216,7 +216,7 @@ def _columns(table: Table, format_: Format, given: Mapping[str, str]) -> Iterato
             why = "but it is a limit in Slurm and PBS: jobs end before"
             yield Entry("columns", name, one, Confidence.GUESS, why)
         elif name in ARRIVALS and is_start(one):
-            why = "when jobs started: none says when they arrived"
+            why = "when jobs started: no column says when they arrived"
             yield Entry("columns", name, one, Confidence.GUESS, why)
         elif name in last:
             dates = _ONE_OF_DATES if is_date(str(table.columns[one][0])) else _ONE_LEFT

@@ -117,7 +117,9 @@ def test_a_sweep_over_seeds_ends_with_means_and_the_command_for_differences(
     assert shown.splitlines()[-1] == (
         "Differences with intervals, and figures: artist report 'o o'"
     )
-    assert "# results: geometric means, and where five runs or more tell it 95 % intervals" in shown
+    assert (
+        "# results: geometric means, with 95 % intervals where there are five runs or more" in shown
+    )
     two = next(line.split("\t") for line in shown.splitlines() if line.startswith("fifo\t1\t"))
     with (tmp_path / "o o" / "results.csv").open() as file:
         all_rows = list(csv.DictReader(file))

@@ -60,7 +60,7 @@ def test_what_is_accepted_reads_the_trace_and_guessed_models_wait(tmp_path: Path
     assert "  job_id: id  # sure: a usual name, and its cells fit\n" in text
     assert "  duration: d\n" in text
     assert text.endswith(
-        "# Guessed, so not in force. Move under models: what is right.\n#   'VGG13': vgg19\n"
+        "# Guessed, so not in force. Move what is right under models:.\n#   'VGG13': vgg19\n"
     )
     jobs = open_trace(str(path)).jobs
     assert [job.model for job in jobs] == ["resnet18@batch=64", "VGG13", "bert-large", "YOLOv3"]

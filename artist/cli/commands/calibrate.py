@@ -235,9 +235,9 @@ def _fit_models(
     if far and measurements.name != DEFAULT:
         scales = ", ".join(f"{one.model} x {one.calibration.compute_scale:.3g}" for one in far)
         note(
-            f"note: compute times are scaled more than {FAR:g}-fold ({scales}): that is no faster "
-            "GPU, but stands for all that keeps communication from overlapping; artist calibrate "
-            "machine takes measured compute times as they are"
+            f"note: compute times are scaled more than {FAR:g}-fold ({scales}): that is "
+            "not a faster GPU, but stands for all that keeps communication from overlapping; "
+            "artist calibrate machine takes measured compute times as they are"
         )
     note(f"wrote {target}; use it with --calibration {name}")
 

@@ -109,7 +109,7 @@ def machine(
         )  # fmt: skip
     if fit.untold:
         names = ", ".join(sorted(fit.untold))
-        note(f"note: the steps do not tell {names}; {name} keeps what {base} has")
+        note(f"note: the steps do not determine {names}; {name} keeps what {base} has")
     for doubt in doubtful_steps(mine):
         note(f"note: {steps}:{doubt}")
     note(f"wrote {target} and {scales_target}; use both with --fabric {name}")
@@ -191,7 +191,8 @@ def goodput(
         )
     for kind, fit in fits.items():
         if fit.untold:
-            note(f"note: steps on {kind} do not tell {', '.join(fit.untold)}; {out} has a guess")
+            untold = ", ".join(fit.untold)
+            note(f"note: steps on {kind} do not determine {untold}; {out} has a guess")
     note(f"wrote {out}; use it with --set goodput={out}")
 
 

@@ -22,19 +22,19 @@ def circle(
         typer.Option(metavar="PERIOD_MS:UP_MS:GBPS", help="Down first, then Up. One per job."),
     ] = None,
     link: Annotated[str, typer.Option(help="Capacity in one direction, e.g. 50Gbps.")] = "50Gbps",
-    choose: Annotated[Choice, typer.Option(help="Of equally good shifts.")] = Choice.FIRST,
+    choose: Annotated[Choice, typer.Option(help="Which of equally good shifts.")] = Choice.FIRST,
     periods: Annotated[
         Periods, typer.Option(help="Snap ratios to terms up to 8, or LCM of whole milliseconds.")
     ] = Periods.SNAP,
     angle: Annotated[int, typer.Option(help="Precision in degrees of the shortest iteration.")] = 5,
-    backend: Annotated[str, typer.Option(help="Of --jobs. See: artist list backends.")] = (
+    backend: Annotated[str, typer.Option(help="For --jobs. See: artist list backends.")] = (
         "analytical"
     ),
     plot: Annotated[
         Path | None, typer.Option(help="Draw the circle: FILE.svg or FILE.png.")
     ] = None,
     overwrite: OverwriteFiles = False,
-    format_: Annotated[Format, typer.Option("--format", help="Of stdout.")] = Format.TABLE,
+    format_: Annotated[Format, typer.Option("--format", help="Format of stdout.")] = Format.TABLE,
 ) -> None:
     """Show how well jobs on one link interleave, and with which time-shifts (CASSINI)."""
     from artist.cli.link_jobs import jobs_of, link_of, solve_link

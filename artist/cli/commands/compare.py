@@ -91,7 +91,7 @@ def compare(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Prices, to say what a gained GPU-hour costs; each GPU is paid, used or not.",
+            help="Prices, to say what a gained GPU-hour costs; each GPU is paid for, used or not.",
         ),
     ] = None,
     equivalence: Annotated[

@@ -29,7 +29,7 @@ def forecast(
     folder: options.SlurmFolder,
     job: Annotated[str | None, typer.Option(help="A job that waits (default: all).")] = None,
     gpus: Annotated[
-        int | None, typer.Option(min=1, help="Of a job that is not submitted yet.")
+        int | None, typer.Option(min=1, help="GPUs of a job that is not submitted yet.")
     ] = None,
     limit: Annotated[
         str | None, typer.Option(metavar="TIME", help="Its time limit, as in 4h.")
@@ -40,16 +40,19 @@ def forecast(
     user: Annotated[str, typer.Option(help="Its user.")] = "",
     qos: Annotated[str, typer.Option(help="Its QOS.")] = "",
     at: Annotated[
-        str | None, typer.Option(metavar="TIME", help="The moment (default: the log's last).")
+        str | None,
+        typer.Option(metavar="TIME", help="Moment to forecast from (default: the log's last)."),
     ] = None,
-    futures: Annotated[int, typer.Option(min=1, max=100_000, help="How many.")] = 100,
+    futures: Annotated[int, typer.Option(min=1, max=100_000, help="Number of futures.")] = 100,
     horizon: Annotated[
         str | None, typer.Option(metavar="TIME", help="How far to look, as in 2d.")
     ] = None,
     check: Annotated[
         int | None,
         typer.Option(
-            metavar="MOMENTS", min=1, help="Forecast the log's own past, and say what held."
+            metavar="MOMENTS",
+            min=1,
+            help="Forecast the log's own past, and say how often intervals held.",
         ),
     ] = None,
     calibrate: Annotated[
@@ -61,7 +64,7 @@ def forecast(
             "they did.",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Of all draws.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all draws.")] = 0,
     keep_names: options.KeepNames = False,
     format_: options.FormatOption = Format.TABLE,
     quiet: options.NoHints = False,
@@ -205,7 +208,7 @@ def _rows(found: Forecast) -> list[tuple[object, ...]]:
 
 
 def _basis(found: Forecast) -> list[str]:
-    moved = "Earlier intervals held too few starts, so that these are moved by what they missed."
+    moved = "Earlier intervals held too few starts, so these are moved by what those missed."
     return [
         *([moved] if any(found.moved) else []),
         f"At {_clock(found.at_s)}, running jobs: {found.running:,}; waiting: {found.waiting:,}. "

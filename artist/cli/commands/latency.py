@@ -75,7 +75,7 @@ def latency(
         ContentionModel, typer.Option(help="How jobs of --beside share links.")
     ] = ContentionModel.PHASE,
     offset: Annotated[
-        str | None, typer.Option(help="Delay of each --beside to the one before: 20ms.")
+        str | None, typer.Option(help="Delay of each --beside after the one before: 20ms.")
     ] = None,
     racks: options.Racks = None,
     machines_per_rack: options.MachinesPerRack = None,
@@ -83,7 +83,7 @@ def latency(
     cases: Annotated[Path | None, typer.Option(help="Many cases, a CSV file.")] = None,
     workloads: Annotated[Path | None, typer.Option(help="Folder of the cases' workloads.")] = None,
     out: Annotated[Path | None, typer.Option(help="Results of --cases, a CSV file.")] = None,
-    format_: Annotated[SweepFormat, typer.Option("--format", help="Of stdout.")] = (
+    format_: Annotated[SweepFormat, typer.Option("--format", help="Format of stdout.")] = (
         SweepFormat.TABLE
     ),
     overwrite: OverwriteFiles = False,

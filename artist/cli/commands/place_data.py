@@ -20,7 +20,7 @@ def place_data(
     out: Annotated[Path | None, typer.Option(help="Folder for the plan.")] = None,
     measured: Annotated[
         Path | None,
-        typer.Option(metavar="RUN", help="Run with data: its demand and homes replace those."),
+        typer.Option(metavar="RUN", help="Run with data, whose demand and homes count instead."),
     ] = None,
     keep: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Write the measured warehouse here.")

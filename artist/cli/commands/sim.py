@@ -151,7 +151,7 @@ def sim(
         if sentence := slowest_job_sentence(jobs_done, stays):
             print_text(sentence)
         if steps:
-            print_text(f"{steps}; iteration times are of these.")
+            print_text(f"{steps}; iteration times are those of these steps.")
         _print_other_fabric(chosen)
         for remark in (
             *remarks(chosen),

@@ -157,7 +157,7 @@ def _print_results(experiment: Experiment, result: SweepResult, results: Path) -
         geometric = {
             name: are_geometric(float(row[name]) for row in result.rows) for name in metrics
         }
-        title = "results: geometric means, and where five runs or more tell it 95 % intervals"
+        title = "results: geometric means, with 95 % intervals where there are five runs or more"
         headings = [
             heading if geometric[name] else f"{heading}, arithmetic"
             for name, heading in zip(metrics, headings, strict=True)

@@ -247,7 +247,7 @@ def _print_proposal(source: Path, proposal: Proposal, format_: Format, *, accept
             command += f" --columns {_pairs(proposal)}"
         for name in proposal.of_unknown_day():
             command += f" --units {name}=day-first (or month-first)"
-        note(f"write it with {command}; flags given with it go first")
+        note(f"write it with {command}; flags given with it take precedence")
     if proposal.unread:
         note(f"columns that are not read: {one_line(', '.join(proposal.unread), most=400)}")
     if proposal.unknown:

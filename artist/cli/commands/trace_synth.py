@@ -45,18 +45,19 @@ def synth(
         str | None,
         typer.Option(
             metavar="NAME|FILE",
-            help="With --gpu-kinds: no job requires more of a kind than this has. Of mast-synth: "
-            "whose regions hold the tables.",
+            help="With --gpu-kinds: no job requires more GPUs of a kind than it has. For "
+            "mast-synth: its regions hold the tables.",
         ),
     ] = None,
     data: Annotated[
-        Path | None, typer.Option(help="Of mast-synth: also write the tables, for --data of runs.")
+        Path | None, typer.Option(help="For mast-synth: also write the tables, for --data of runs.")
     ] = None,
     tables: Annotated[
-        int | None, typer.Option(help="Of warehouse: how many (default: a quarter of the jobs).")
+        int | None,
+        typer.Option(help="For warehouse: number of tables (default: a quarter of the jobs)."),
     ] = None,
     regions: Annotated[
-        int | None, typer.Option(help="Of warehouse: how many (default 12).")
+        int | None, typer.Option(help="For warehouse: number of regions (default 12).")
     ] = None,
     elastic: Annotated[
         float | None,

@@ -20,8 +20,8 @@ def whatif(
             "--change",
             metavar="KEY=VALUE",
             help="racks=+2, machines=+8, partition.NAME.machines=+8, qos.NAME.GrpTRES=, "
-            "account.NAME.shares=x2, config.KEY=, policy=, fabric= ... Those of one --change, with "
-            "blanks between them, are made together.",
+            "account.NAME.shares=x2, config.KEY=, policy=, fabric= ... Those of one --change, "
+            "separated by blanks, are made together.",
         ),
     ] = None,
     fabric: Annotated[
