@@ -31,7 +31,7 @@ def print_details(comparison: Comparison, in_words: Sequence[str] = IN_WORDS) ->
 
 
 def _print_table(comparison: Comparison) -> None:
-    """Print a row per metric and variant: values, difference to the baseline, verdict."""
+    """Print a row per metric and variant: values, difference from the baseline, verdict."""
     baseline = comparison.variants[0]
     rows = []
     for metric in comparison.metrics:

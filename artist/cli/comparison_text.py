@@ -1,7 +1,7 @@
 """Prints a comparison: the answer, a table of a dozen rows, caveats.
 
 `comparison_details.py` has the rest. The table has a row for each variant, and for each of the
-first metrics its mean and its difference to the baseline. A difference in percent is that of the
+first metrics its mean and its difference from the baseline. A difference in percent is that of the
 means beside it, which are geometric.
 """
 
@@ -138,7 +138,7 @@ def _means(comparison: Comparison, metric: str, variants: Sequence[str]) -> dict
 
 
 def _against(comparison: Comparison, variant: str, metric: str) -> str:
-    """The difference to the baseline with its interval, and the verdict."""
+    """The difference from the baseline with its interval, and the verdict."""
     if variant == comparison.variants[0]:
         return ""
     compared = comparison.differences[variant][metric]

@@ -63,14 +63,14 @@ def placement_flaw(placement: Any) -> str:
         return "is not a placement"
     leaves, counts = placement.leaves, placement.counts
     if type(leaves) is not tuple or type(counts) is not tuple:
-        return "holds something else than two tuples"
+        return "holds something other than two tuples"
     if not leaves:
         return "has no GPUs"
     # Other kinds of numbers (numpy's, booleans) would compare equal and hash alike, and then
     # print differently in the rows.
     for number in leaves + counts:
         if type(number) is not int:
-            return "holds other numbers than Python's integers"
+            return "holds numbers other than Python's integers"
     if len(leaves) != len(counts):
         return "lists leaves twice or out of order"
     before = leaves[0]

@@ -33,12 +33,12 @@ _HANDLE_OR_NONE = (int, type(None))
 
 
 def readable(answer: Any, name: Callable[[int], str]) -> Sequence[Decision]:
-    """The decisions of an answer, which a policy may give as something else than a list.
+    """The decisions of an answer, which a policy may give as something other than a list.
 
     `name` says how a message calls a job.
 
     Raises:
-        PolicyError: something else than decisions, or a decision that holds something else than
+        PolicyError: something other than decisions, or a decision that holds something other than
             handles, placements, ticks and words.
     """
     decisions = answer if type(answer) is list else _listed(answer)

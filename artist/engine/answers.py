@@ -103,7 +103,7 @@ def checked(
                     "look at view.data.copied"
                 )
         if handle in decided:
-            raise PolicyError(f"{holdings.name(handle)} is decided upon twice")
+            raise PolicyError(f"{holdings.name(handle)} is decided on twice")
         decided.add(handle)
     if beside:
         _check_beside(beside, answer, holdings, jobs_per_gpu)

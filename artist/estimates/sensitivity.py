@@ -153,7 +153,8 @@ def parse_sweep(text: str, points: int) -> SettingSweep:
         )
     if key not in NUMBERS:
         raise ConfigError(
-            f"--sweep {name}: {shortened(key)} is no number of a level; known: {', '.join(NUMBERS)}"
+            f"--sweep {name}: {shortened(key)} is not a number of a level; "
+            f"known: {', '.join(NUMBERS)}"
         )
     if not 2 <= points <= MOST_POINTS:
         raise ConfigError(f"--points {points}: expected 2 to {MOST_POINTS}")

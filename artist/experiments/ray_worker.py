@@ -72,7 +72,7 @@ def run_elsewhere(task: RemoteTask) -> Result | Outcome:
     def run() -> None:
         if task.fingerprint != fingerprint():
             raise ConfigError(
-                f"the worker on {platform.node()} has another artist than this machine: install "
+                f"the worker on {platform.node()} has another version of artist: install "
                 f"artist-sim {artist.__version__} and the same {', '.join(_LIBRARIES)} there"
             )
         with open_store() as store:

@@ -162,7 +162,7 @@ def sweep(
     """
     grid = runs(experiment)
     if resume and overwrite:
-        raise ConfigError("--resume keeps the runs and --overwrite removes them: give one of both")
+        raise ConfigError("--resume keeps the runs and --overwrite removes them: give only one")
     try:
         with claimed(experiment, out, resume, overwrite):
             return _run_missing(grid, out, command, workers, on_done, on_trace, engine)

@@ -92,7 +92,7 @@ class Maintenance(PlannedOutage):
     # No source: without a notice, jobs are placed on a unit until its maintenance begins.
     notice_s: NonNegative = Field(
         default=0.0,
-        description="for so long before, no job is placed there; jobs may finish or leave",
+        description="time before it in which no job is placed there; jobs may finish or leave",
     )
 
     @model_validator(mode="after")

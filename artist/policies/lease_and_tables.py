@@ -52,7 +52,7 @@ def tables_of(policy: Policy, name: str) -> Mapping[str, dict[str, Any]]:
 
     Raises:
         PolicyError: the name of a table that every run has or that no file can have, rows that
-            differ in their keys, something else than rows, or the policy's file raised.
+            differ in their keys, something other than rows, or the policy's file raised.
     """
     try:
         return _columns_by_table(policy.tables(), f"policy {name}: tables()")

@@ -79,7 +79,10 @@ class LucidOptions(Options):
         default=0.95, gt=0, le=1, description="mean speed beside others from which a model is tiny"
     )
     medium_speed: float = Field(
-        default=0.85, gt=0, le=1, description="from which it is medium; below, it is jumbo"
+        default=0.85,
+        gt=0,
+        le=1,
+        description="the same from which it is medium; below it, a model is jumbo",
     )
     # consolidate.py of the program.
     placement: PlacerName = Field(

@@ -274,7 +274,7 @@ POLICIES = Registry(
         Entry(
             "gavel-ftf",
             "artist.policies.gavel.policy:Gavel",
-            "Gavel for the least largest finish-time fairness",
+            "Gavel that minimises the largest finish-time fairness",
             f"{GAVEL}, section 4.2",
             {"objective": "ftf"},
             everyday=False,
@@ -283,7 +283,7 @@ POLICIES = Registry(
         Entry(
             "gavel-makespan",
             "artist.policies.gavel.policy:Gavel",
-            "Gavel for the least makespan",
+            "Gavel that minimises the makespan",
             f"{GAVEL}, section 4.2",
             {"objective": "makespan"},
             everyday=False,
@@ -313,7 +313,7 @@ POLICIES = Registry(
         Entry(
             "equal-share",
             "artist.policies.elastic.shares:Shares",
-            "elastic jobs get as many GPUs each",
+            "elastic jobs get equally many GPUs",
             "baseline to Pollux",
             {"rule": "equal-share"},
             everyday=False,

@@ -142,7 +142,7 @@ def build_latency(
             name = next(name for name in names if getattr(scenario, name) is not None)
             raise ConfigError(
                 f"{name} {shortened(getattr(scenario, name))}: a "
-                "recorded table holds communication beside the compute times of one speed of GPUs; "
+                "recorded table holds communication for compute times at one speed of GPUs; "
                 f"take --backend analytical or none, or leave {name} out"
             )
         from artist.estimates.speeds import ScaledModels

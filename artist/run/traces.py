@@ -211,7 +211,7 @@ def check_gpu_kinds(scenario: Scenario, tree: ClusterTree, policy: Policy, trace
     check_kinds(trace, by_kind, whole=not reads)
     if job is not None and not (reads or getattr(policy, "obeys_gpu_kinds", False)):
         raise ConfigError(
-            f"policy {scenario.policy} looks at no kinds of GPUs, but job {job.id!r} accepts "
+            f"policy {scenario.policy} ignores kinds of GPUs, but job {job.id!r} accepts "
             f"{', '.join(job.gpu_kinds)}; choose {', '.join(OBEY_KINDS)}, or leave the kinds out"
         )
     if quota is not None and not (reads and getattr(policy, "has_quotas", False)):

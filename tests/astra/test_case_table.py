@@ -184,7 +184,7 @@ def test_a_row_of_another_length(tmp_path: Path, workloads: Path) -> None:
     cases = tmp_path / "cases.csv"
     write(cases, [row_like()])
     cases.write_text(cases.read_text() + "G1,1,short\n")
-    with pytest.raises(TraceError, match=r"cases\.csv:3: the row has not"):
+    with pytest.raises(TraceError, match=r"cases\.csv:3: the row lacks fields or has more"):
         run_cases(cases, workloads, tmp_path / "out.csv")
 
 

@@ -228,7 +228,7 @@ UNLAWFUL = {
     "starting a running job": ([Start(0, on({1: 4}))], "job 'a' is not waiting"),
     "preempting a waiting job": ([Preempt(1)], "job 'b' is not running"),
     "migrating a waiting job": ([Migrate(1, on({1: 4}))], "job 'b' is not running"),
-    "a job decided twice": ([Preempt(0), Migrate(0, on({1: 4}))], "job 'a' is decided upon twice"),
+    "a job decided twice": ([Preempt(0), Migrate(0, on({1: 4}))], "job 'a' is decided on twice"),
     "a leaf listed twice": (
         [Start(1, Placement((1, 1), (2, 2)))],
         "job 'b': Placement(leaves=(1, 1), counts=(2, 2)) lists leaves twice or out of order",
@@ -249,11 +249,11 @@ UNLAWFUL = {
     ),
     "a fraction of a GPU": (
         [Start(1, on({1: 2.5}))],
-        "job 'b': Placement(leaves=(1,), counts=(2.5,)) holds other numbers than Python's integers",
+        "job 'b': Placement(leaves=(1,), counts=(2.5,)) holds numbers other than Python's integers",
     ),
     "a leaf counted by numpy": (
         [Start(1, on({np.int64(1): 4}))],
-        "job 'b': Placement(leaves=(np.int64(1),), counts=(4,)) holds other numbers",
+        "job 'b': Placement(leaves=(np.int64(1),), counts=(4,)) holds numbers other",
     ),
     "a wake-up now": ([Wake(2 * S)], "wake-up at tick 2000000000 is not after now (2000000000)"),
     "a wake-up in the past": ([Wake(S)], "wake-up at tick 1000000000 is not after now"),
@@ -265,7 +265,7 @@ UNLAWFUL = {
     "a dict for a placement": ([Start(1, {1: 4})], "job 'b': {1: 4} is not a placement"),
     "a dict in a placement": (
         [Start(1, Placement({1: 4}, (4,)))],
-        "job 'b': Placement(leaves={1: 4}, counts=(4,)) holds something else than two tuples",
+        "job 'b': Placement(leaves={1: 4}, counts=(4,)) holds something other than two tuples",
     ),
     "a list for a handle": ([Start([1], on({1: 4}))], "Start(handle=[1], placement="),
     "a truth value for a handle": (

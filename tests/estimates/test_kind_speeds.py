@@ -315,7 +315,11 @@ def _without(model: str, kind: str) -> dict[str, Any]:
             "'mine' has .* only; let jobs require one of these",
         ),
         (TABLE, {"speeds": "gavl"}, "unknown table of speeds 'gavl': did you mean 'gavel'?"),
-        (TABLE, {"backend": "recorded:x.csv"}, "a recorded table holds communication beside"),
+        (
+            TABLE,
+            {"backend": "recorded:x.csv"},
+            "a recorded table holds communication for compute times",
+        ),
     ],
 )
 def test_bad_tables_are_refused_in_one_sentence(

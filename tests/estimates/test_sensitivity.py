@@ -75,7 +75,11 @@ def test_values_are_in_the_unit_that_was_written_first() -> None:
     [
         ("racks=1..4", 5, "expected fabric.LEVEL.KEY=FROM..TO"),
         ("fabric.network.latency", 5, "expected fabric.LEVEL.KEY=FROM..TO"),
-        ("fabric.network.topology=Ring,Switch", 5, "'topology' is no number of a level; known: "),
+        (
+            "fabric.network.topology=Ring,Switch",
+            5,
+            "'topology' is not a number of a level; known: ",
+        ),
         ("fabric.network.latency=1..100us", 5, "needs a unit"),
         ("fabric.network.latency=1us..", 5, "a number with a unit"),
         ("fabric.network.latency=100us..1us", 5, "FROM must be less than TO"),

@@ -190,7 +190,7 @@ def test_overwriting_keeps_what_a_sweep_did_not_write(tmp_path: Path) -> None:
     (out / "notes.md").write_text("mine")
     (out / "runs" / "mine").mkdir()
     (out / "runs" / "mine" / "thesis.tex").write_text("years of work")
-    with pytest.raises(ConfigError, match="one of both"):
+    with pytest.raises(ConfigError, match="give only one"):
         sweep(experiment({}), out, [], workers=1, resume=True, overwrite=True)
     other = experiment({"seed": 3}).model_copy(update={"name": "other"})
     with pytest.raises(ConfigError, match="replace it with --overwrite"):

@@ -428,7 +428,7 @@ class Mine(BasePolicy):
 """
     (tmp_path / "mine.py").write_text(source)
     made = scenario_of(tmp_path, CLUSTER, TRACE + ROWS, policy=f"{tmp_path / 'mine.py'}:Mine")
-    with pytest.raises(ArtistError, match="looks at no kinds of GPUs"):
+    with pytest.raises(ArtistError, match="ignores kinds of GPUs, but job"):
         simulate(made, cache=False)
     says = source.replace("    def decide", "    obeys_gpu_kinds = True\n    def decide")
     (tmp_path / "mine.py").write_text(says)

@@ -138,7 +138,7 @@ def test_models_are_known_by_name_account_or_size(
         ("fabric.rakc.bandwidth=x2", {}, "rakc"),
         ("fabric=t4", {"fabric": "a10"}, "a10.*did you mean 'a100'"),
         ("fabric=t4", {"models": {"gpus:16": "brt-large"}}, "--models.*bert-large"),
-        ("contention=fluid", {}, "is no part of a cluster"),
+        ("contention=fluid", {}, "is not part of a cluster"),
     ],
 )  # fmt: skip
 def test_what_says_nothing_is_one_sentence_with_its_remedy(

@@ -206,8 +206,8 @@ def _read(path: Path) -> tuple[list[str], list[_CaseRow]]:
         for cells in reader:
             if None in cells or None in cells.values():
                 raise TraceError(
-                    f"{path}:{reader.line_num}: the row has not {len(columns)} fields like the "
-                    "header; correct the row"
+                    f"{path}:{reader.line_num}: the row lacks fields or has more than the "
+                    f"{len(columns)} of the header; correct the row"
                 )
             rows.append(_CaseRow(path, reader.line_num, cells))
     except csv.Error as error:

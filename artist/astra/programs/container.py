@@ -151,7 +151,7 @@ class Container:
         try:
             if client.line(time.monotonic() + START_TIMEOUT_S) == "ready":
                 return client
-            why = "something else than artist's shell answered"
+            why = "something other than artist's shell answered"
         except TimeoutError:
             why = f"no answer within {START_TIMEOUT_S:g} s"
         except GoneError as cause:

@@ -81,7 +81,7 @@ class Failed(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Comparison:
-    """The metrics of all variants on all replicates, and the differences to the first one."""
+    """The metrics of all variants on all replicates, and the differences from the first one."""
 
     variants: tuple[str, ...]
     """Labels, the baseline's first: names of policies, or `bandwidth=100Gbit/s`."""
@@ -150,7 +150,7 @@ class Comparison:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """A row for each metric and variant: its mean, its difference to the baseline, a verdict.
+        """A row for each metric and variant: its mean, its difference from the baseline, a verdict.
 
         `low` and `high` are the interval of `ratio`; where that is NaN, of `difference`. They are
         the joint one where the verdict is undecided only since many are judged together.

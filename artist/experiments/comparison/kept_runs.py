@@ -104,7 +104,7 @@ def kept_runs(
             it is in use, or cannot be written.
     """
     if resume and overwrite:
-        raise ConfigError("--resume keeps the runs and --overwrite removes them: give one of both")
+        raise ConfigError("--resume keeps the runs and --overwrite removes them: give only one")
     try:
         with claimed(_MARK, out, resume, overwrite):
             remove_leftovers(out)

@@ -314,8 +314,8 @@ def _changed(
             continue
         if group in _SIMULATION:
             raise ConfigError(
-                f"{where}: is no part of a cluster but of how jobs are simulated; convert the log "
-                "with --models and use artist compare"
+                f"{where}: is not part of a cluster, but of how jobs are simulated; convert the "
+                "log with --models and use artist compare"
             )
         if group != "policy":
             near = nearest(group, (*SIZES, "policy", "fabric", *GROUPS))

@@ -139,8 +139,8 @@ class Traffic:
             if algorithm.flat:
                 raise ConfigError(
                     f"collectives {', '.join(self.algorithms)}: what an algorithm over all "
-                    "dimensions sends together with others on single ones is not known; give all "
-                    "levels one of them"
+                    "dimensions sends beside those on single ones is not known; give all levels "
+                    "the same algorithm"
                 )
             yield algorithm, dimension.npus, stride, sent, dimension.level
             stride *= dimension.npus

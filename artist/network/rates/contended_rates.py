@@ -57,12 +57,12 @@ class ContentionOptions(Options):
         ge=0,
         le=0.1,
         description="standard deviation of an iteration, as a share of it, of jobs that take turns "
-        "(CASSINI); `mean` does not ask",
+        "(CASSINI); `mean` ignores it",
     )
     up_phases_file: str | None = Field(
         default=None,
         description="file with measured Up phases of models; without one a job sends once, at the "
-        "end of its iteration; `mean` does not ask",
+        "end of its iteration; `mean` ignores it",
     )
 
 

@@ -156,8 +156,8 @@ def table_rates(argument: str, options: Mapping[str, Any], network: NetworkOfRun
     network.check_uplinks("table")
     if network.sharing is not None:
         raise ConfigError(
-            "contention table: it tells no bytes, so not what jobs send that share a GPU, and the "
-            "policy lets some; take --contention mean, or leave the sharing out"
+            "contention table: it tells no bytes, so not what jobs on the same GPU send, and the "
+            "policy lets jobs share GPUs; take --contention mean, or leave the sharing out"
         )
     return PairRates(network, Path(argument))
 

@@ -129,7 +129,7 @@ class Easy(BasePolicy):
         return self._placer.place(usable_by(free, job), job.gpus)
 
     def _says(self, job: JobView, why: int | str | None) -> bool:
-        """Whether a job waits for something else than was said last."""
+        """Whether a job waits for something other than was said last."""
         news = self._told.get(job.handle, -1) != why
         self._told[job.handle] = why
         return news

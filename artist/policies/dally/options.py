@@ -48,7 +48,7 @@ class DallyOptions(LeaseOptions, SharingOptions):
     # Section IV-B1 leaves 0/0 open. As in the original simulator.
     never_ran: Literal["first", "last"] = Field(
         default="first",
-        description="where jobs stand that never ran: before all others, as if slowed most, or "
+        description="where jobs that never ran stand: before all others, as if slowed most, or "
         "after all that were slowed",
     )
     # The Dally paper knows levels only. Backends also tell shapes of one level apart (`4+4,4+4`

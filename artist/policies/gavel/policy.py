@@ -15,7 +15,7 @@ accept or that have too few GPUs.
 | option `objective` | rule |
 | --- | --- |
 | `las` | max-min fairness: the least of GPUs x speed / (speed with an equal part of every kind) |
-| `ftf` | the least largest finish-time fairness |
+| `ftf` | the smallest maximum of finish-time fairness |
 | `makespan` | all jobs that are here finish as early as possible |
 | `fifo` | in order of arrival, each job gets its fastest kind with room; none passes |
 | `cost` | the largest sum of speed / price (`prices`) |

@@ -47,7 +47,7 @@ class NetworkOptions(Options):
         ge=0,
         le=100,
         description="how much of the rule that it started from a network keeps: less leaves it "
-        "sooner, 0 forgets it; networks that started from none do not ask",
+        "sooner, 0 forgets it; networks that started from none ignore it",
     )
 
 

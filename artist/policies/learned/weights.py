@@ -84,7 +84,7 @@ def _manifest(where: str, text: Any) -> Manifest:
     try:
         data = json.loads(str(text))
     except ValueError as cause:
-        raise ConfigError(f"{where}: its manifest is no JSON; train again") from cause
+        raise ConfigError(f"{where}: its manifest is not JSON; train again") from cause
     version = data.get("format") if isinstance(data, dict) else None
     if version != FORMAT:
         raise ConfigError(

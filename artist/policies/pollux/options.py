@@ -14,9 +14,7 @@ class PolluxOptions(RoundOptions):
     power: float = Field(
         default=-1.0, ge=-10, le=1, description="p of the power mean: the lower, the fairer"
     )
-    delay_s: NonNegative = Field(
-        default=30.0, description="what a restart is taken to cost, seconds"
-    )
+    delay_s: NonNegative = Field(default=30.0, description="assumed cost of a restart, seconds")
     one_distributed: bool = Field(
         default=True, description="at most one job of several machines on each machine"
     )

@@ -91,8 +91,8 @@ class QuotaWrapper(WrapperPolicy):
         self.reads_gpu_kinds = False
         if self.has_quotas:
             raise ConfigError(
-                f"quota: {policy_name(host)} has quotas and priorities already; leave the outer "
-                "quota(...) away"
+                f"quota: {policy_name(host)} has quotas and priorities already; leave out the "
+                "outer quota(...)"
             )
         self.has_quotas = True
         self.options = options

@@ -18,7 +18,7 @@ class SiaOptions(RoundOptions):
         default=1.1, description="lambda: what a job without GPUs adds to the objective"
     )
     delay_s: Positive = Field(
-        default=30.0, description="what a restart is taken to cost where restart_s is 0, seconds"
+        default=30.0, description="assumed cost of a restart where restart_s is 0, seconds"
     )
     explore: bool = Field(
         default=True, description="a job gets at most twice as many GPUs as it ever had"
@@ -32,7 +32,7 @@ class SiaOptions(RoundOptions):
         default=1e-4,
         ge=0,
         le=0.1,
-        description="by which part of it the objective may miss the best",
+        description="how far the objective may fall short of the best, as a share of it",
     )
 
     @field_validator("power")

@@ -127,7 +127,7 @@ class Sia(Rounds):
         if jobs and idle and not any(chosen):
             raise ConfigError(
                 f"policy sia: at policy.unallocated={unallocated:g} all waiting jobs are better "
-                "off without GPUs, so none of them ever runs; choose more"
+                "off without GPUs, so none of them ever runs; choose a larger value"
             )
         decisions = changes(view, jobs, placed)
         self._history.record(jobs, placed)

@@ -159,7 +159,7 @@ def limit_s(job: Job, most_s: float | None) -> int:
     """The time limit in whole minutes, as Slurm has them, but at most that of the partition.
 
     Raises:
-        TraceError: the column holds something else than seconds.
+        TraceError: the column holds something other than seconds.
     """
     limits = [YEAR_S if most_s is None else int(most_s)]
     if job.hints.get("hint_time_limit_s") not in (None, ""):

@@ -128,7 +128,7 @@ def is_end(column: str) -> bool:
 
 
 def is_no_run_time(column: str) -> bool:
-    """Whether a column's name says that it holds something else than how long jobs run.
+    """Whether a column's name says that it holds something other than how long jobs run.
 
     >>> [is_no_run_time(name) for name in ("waited", "started_clock", "timeLimit", "took")]
     [True, True, True, False]
