@@ -339,11 +339,13 @@ def say_what_was_read(
             f"trace {trace.name}: dropped {counted(sum(trace.dropped.values()), 'row')} ({reasons})"
         )
     if not quiet:
+        from artist.trace.named import is_trace_file
         from artist.trace.stats import warnings
 
         for sentence in warnings(trace):
             tell(f"warning: {sentence}")
-        if scenario is not None:
+        # Traces of artist have the steps that they are meant to have.
+        if scenario is not None and is_trace_file(scenario.trace):
             from artist.run.traces import scaled_communication_of
 
             if sentence := scaled_communication_of(scenario, trace):

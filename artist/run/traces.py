@@ -17,7 +17,7 @@ from artist.run.hardware import build_calibration, build_cluster, build_fabric, 
 from artist.trace.arrivals import with_arrivals
 from artist.trace.divided import with_axes
 from artist.trace.first_start import AS_RESTART, with_first_starts
-from artist.trace.named import Given, is_trace_file, open_trace
+from artist.trace.named import Given, open_trace
 from artist.trace.native.trace import (
     Trace,
     check_kinds,
@@ -86,14 +86,12 @@ def build_trace(scenario: Scenario, tree: ClusterTree) -> Trace:
 def scaled_communication_of(scenario: Scenario, trace: Trace) -> str:
     """The sentence of `scaled_communication` about a trace that a scenario runs; else empty.
 
-    Traces of artist have the steps that they are meant to have, and recorded answers hold for
-    compute times of their own. Jobs of models with goodput parameters take the table's.
+    Recorded answers hold for compute times of their own. Jobs of models with goodput parameters
+    take the table's.
     """
     if scenario.communication == "absolute":
         return ""
     if scenario.backend.partition(":")[0] in ("none", "recorded"):
-        return ""
-    if not is_trace_file(scenario.trace):
         return ""
     from artist.trace.stats import scaled_communication
 

@@ -98,7 +98,8 @@ def test_a_trace_whose_steps_are_not_its_models_may_send_their_bytes(tmp_path: P
     absolute = given.model_copy(update={"communication": "absolute"})
     assert changed(given)["communication=absolute"] == {"communication": "absolute"}
     assert dict(assumptions_of(absolute))["communication=proportional"] == given
-    assert not any("communication" in label for label in changed(BASE))
+    assert not any("communication" in label for label in changed(BASE))  # a calibration scales them
+    assert "communication=absolute" in changed(BASE.model_copy(update={"calibration": "none"}))
 
 
 def test_run_times_are_learned_where_a_policy_expects_them() -> None:
