@@ -72,6 +72,9 @@ class BasePolicy:
     head_blocks = False
     """Whether the first waiting job in the order of arrival keeps all other jobs waiting."""
 
+    in_round = True
+    """Whether it could place jobs when it was asked last. A policy in rounds cannot between."""
+
     reads_gpu_kinds = False
     """Whether it chooses among the kinds of GPUs that a job accepts (`Job.gpu_kinds`)."""
 
@@ -106,6 +109,11 @@ class WrapperPolicy:
         self.has_quotas = getattr(host, "has_quotas", False)
         self.reads_gpu_kinds = getattr(host, "reads_gpu_kinds", False)
         self.obeys_gpu_kinds = getattr(host, "obeys_gpu_kinds", False)
+
+    @property
+    def in_round(self) -> bool:
+        """Whether the policy inside could place jobs when it was asked last."""
+        return bool(getattr(self.host, "in_round", True))
 
     @property
     def called(self) -> str:

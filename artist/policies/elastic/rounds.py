@@ -49,10 +49,14 @@ class Rounds(BasePolicy):
             self._gap = 1
             self._next = self._clock.at_or_after(view.now)
         decisions: list[Decision] = []
-        if self._next == view.now:
+        begins, goes_on = self._next == view.now, self._waits.goes_on(view)
+        self.in_round = begins or goes_on
+        if self.in_round:
             decisions += self.round(view)
+        if begins:
             self._gap = 2 * self._gap if not decisions and self.settled(view) else 1
             self._next = view.now + self._gap * self._period
+        if self.in_round:
             decisions += self._waits.begun(view, decisions)
         else:
             decisions += self._waits.between(view, self._next)

@@ -132,16 +132,19 @@ class Gavel(BasePolicy):
                 self._check(state, view)
                 self._fractions.enter(state.handle, len(self._kinds))
                 self._changed = True
-        if view.running:
+        goes_on, self.in_round = self._waits.goes_on(view), True
+        if view.running and not goes_on:
             late = -(-(view.now - self._round_end) // self._round)
             self._round_end += max(late, 0) * self._round
             if view.now < self._round_end:
+                self.in_round = False
                 waits = view.waiting or view.finished
                 return [
                     *self._waits.between(view, self._round_end),
                     *([Wake(self._round_end)] if waits else []),
                 ]
-        self._round_end = view.now + self._round
+        if not goes_on:
+            self._round_end = view.now + self._round
         chosen = self._chosen(view)
         decisions = self._placed(view, chosen)
         told = self._waits.begun(view, decisions)

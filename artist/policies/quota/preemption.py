@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 
 from artist.cluster.placement import Placement, machine_counts
 from artist.cluster.tree import ClusterTree
-from artist.contract import ClusterView, Decision, Hold, Migrate, Preempt, Start
+from artist.contract import ClusterView, Decision, Hold, Migrate, Preempt, SetBatch, Start
 from artist.contract.gates import counts_of, gpus_left, without
 from artist.policies.quota.host_ledger import HostLedger
 from artist.policies.quota.ledger import LedgerEntry, fewest
@@ -198,7 +198,9 @@ class Preemption:
         if victims is None:
             return False
         self.reserved_for.add(handle)
-        self.decisions = standing
+        self.decisions = [
+            x for x in standing if not (isinstance(x, SetBatch) and x.handle in victims)
+        ]
         self.cancelled.update(refused)
         for other in refused:
             del self._starts[other]

@@ -26,6 +26,8 @@ applies among jobs that may compete.
    A job that got GPUs at one of these questions keeps them at the others.
 5. A host may let that job wait although enough GPUs are free now. Then no other job is preempted
    for it until the next pass.
+6. A host in rounds places no jobs between them (`in_round`), so nobody is preempted in 4 there, and
+   no job is let wait as in 5.
 
 To the host, a job that was preempted in 4 is a job whose GPUs left service. Copies of the run that
 the host tries answers on have only the jobs that it sees.
@@ -138,18 +140,20 @@ class QuotaWrapper(WrapperPolicy):
         exchange.settle(decisions, fallen)
         if refused:
             lost_to |= self._ask_for_others(refused, answer, decisions, reserved_for)
-        else:
+        elif self.in_round:
             self._note_choices(view, decisions, fallen, reserved_for)
-        preemption = self._preempt_for_waiting(view, decisions, reserved_for)
-        decisions = preemption.decisions + preemption.preemptions
-        exchange.settle(decisions, fallen | preemption.cancelled)
+        if self.in_round:
+            preemption = self._preempt_for_waiting(view, decisions, reserved_for)
+            decisions = preemption.decisions + preemption.preemptions
+            fallen |= preemption.cancelled
+            exchange.settle(decisions, fallen)
         exchange.commit()
-        self._apply(view, decisions, fallen | preemption.cancelled)
+        self._apply(view, decisions, fallen)
         again = bool(refused) or not lost_to <= self._kept
         self._kept |= lost_to
         free = free_after(view, decisions)
         waits = self._reasons.lapsed(entered)
-        if not (preemption.preemptions or reserved_for or again):  # else the instant goes on
+        if not (self._reserved_for or reserved_for or again):  # else the instant goes on
             waits += self._reasons.found(view, decisions, free)
         wakes = self._wakes(view, decisions, again=again, free=free, fallen=fallen)
         # The host has the last word, so the reasons come first.

@@ -1,10 +1,13 @@
-"""Why jobs wait under policies that place them at the beginning of a round only."""
+"""What policies that place jobs at the beginning of a round only share: why jobs wait, and whether
+a round is over.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from artist.contract import ClusterView, Decision, Wait
+from artist.cluster.placement import Placement
+from artist.contract import ClusterView, Decision, Migrate, Preempt, Start, Wait
 from artist.policies.shared.refusals import OtherKinds
 from artist.units import Tick, clock_text
 
@@ -19,10 +22,32 @@ class RoundWaits:
         self._began: Tick = -1
         self._there: set[int] = set()
         """The jobs that the policy knew when the last round began."""
+        self._held: dict[int, Placement | None] = {}
+        """What running jobs hold if the last round's decisions stand."""
+        self._asked: Tick = -2
+        self._open = False
+        """Whether the last question followed a round within nanoseconds."""
+
+    def goes_on(self, view: ClusterView) -> bool:
+        """Whether a question belongs to the last round: a wrapper that carried out a part of
+        it only asks again in the next nanosecond. Call it once at every question.
+        """
+        self._open = self._open and view.now == self._asked + 1
+        self._asked = view.now
+        return self._open and (
+            self._held != {x: state.placement for x, state in view.running.items()}
+            or any(state.handle not in self._there for state in view.entered)
+        )
 
     def begun(self, view: ClusterView, decisions: Sequence[Decision]) -> list[Decision]:
         """Why jobs wait after the decisions of a round."""
         self._began, self._there = view.now, {*view.waiting, *view.running}
+        self._held, self._open = {x: state.placement for x, state in view.running.items()}, True
+        for decision in decisions:
+            if isinstance(decision, Start | Migrate):
+                self._held[decision.handle] = decision.placement
+            elif isinstance(decision, Preempt):
+                del self._held[decision.handle]
         return self._kinds.waits(view, decisions)
 
     def between(self, view: ClusterView, until: Tick) -> list[Decision]:
