@@ -22,9 +22,9 @@ class Slowdowns(NamedTuple):
     """How much longer iterations take than without others, on average: 0.1 is 10 % longer."""
 
     own: float
-    """Of the job that was asked about."""
+    """That of the job that was asked about."""
     co_located: Mapping[int, float]
-    """By handle: of every job that shares a link with it which binds."""
+    """By handle: those of all jobs with which it shares a link that binds."""
 
     @property
     def most(self) -> float:
@@ -35,8 +35,8 @@ class Slowdowns(NamedTuple):
 class UpPhase(NamedTuple):
     """What a job sends over an uplink, alone: from `up_s` before the end of its iteration on.
 
-    If it was measured when a model sends, `bursts` says so: of each Up phase its start and length
-    in seconds, and its share of these rates. Then `up_s` is how long they take at the whole rates.
+    If it was measured when a model sends, `bursts` has the start and length of each Up phase in
+    seconds, and its share of these rates. Then `up_s` is how long they take at the whole rates.
     """
 
     up_s: float
@@ -112,7 +112,7 @@ class PatternsUnknown:
         return LinkPattern(math.inf, {})
 
     def capacity(self, uplink: Uplink) -> float:
-        """Whatever is sent."""
+        """An uplink carries whatever is sent."""
         return math.inf
 
 

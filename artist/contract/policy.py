@@ -38,7 +38,7 @@ class Policy(Protocol):
         """Whether leases that end matter, at an instant at which nothing else asks a question.
 
         It is not asked where a job arrives, finishes or was preempted, or a wake-up is due: there
-        `decide` is. A rate that changes asks no question.
+        `decide` is asked. A rate that changes asks no question.
 
         The answer False spares the question: the jobs keep their GPUs for another lease. Return
         False only if `decide` would return no decisions, and the policy's state is as it would be
@@ -63,8 +63,8 @@ class BasePolicy:
 
     lease: Tick | None = None
     remembers_placements = False
-    """Whether it keeps books of its own of who has which GPUs. Then no wrapper may give a job other
-    GPUs than it does."""
+    """Whether it keeps its own books of which job has which GPUs. Then no wrapper may give a job
+    other GPUs than it does."""
 
     has_quotas = False
     """Whether it keeps to quotas. Then no other wrapper need do so."""

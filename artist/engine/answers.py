@@ -49,7 +49,7 @@ def checked(
 ) -> CheckedAnswer:
     """Check everything about decisions except whether their GPUs are free.
 
-    So many jobs may share a GPU.
+    Up to `jobs_per_gpu` jobs may share a GPU.
 
     Raises:
         PolicyError: naming the job and the value that is wrong.

@@ -221,9 +221,9 @@ def expire_notices(holdings: Holdings, now: Tick) -> None:
 
 
 def end_notice(holdings: Holdings, rows: Rows, placement: Placement, now: Tick) -> None:
-    """An outage takes these GPUs. Those that a notice kept out are its own from now on.
+    """Bring back the GPUs that a notice kept out, for an outage that takes them at this instant.
 
-    They come back for no time, so that the outage can take all of them alike.
+    So the outage can take all of its GPUs alike, kept out before or not.
     """
     kept = holdings.kept_out
     own = {

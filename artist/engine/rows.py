@@ -81,7 +81,7 @@ class PlacementRow(NamedTuple):
 
     @property
     def sharers(self) -> float:
-        """By what its GPU time is divided: the number of jobs that hold these GPUs in equal shares,
+        """What its GPU time is divided by: the number of jobs that hold these GPUs in equal shares,
         1 if it has them to itself; or 1 / its share."""
         return (
             1 + len(self.beside)
@@ -90,7 +90,7 @@ class PlacementRow(NamedTuple):
         )
 
     def share(self, gpu_ticks: int) -> int:
-        """Of GPU-ticks on these GPUs those that count for the job, rounded down."""
+        """The part of GPU-ticks on these GPUs that counts for the job, rounded down."""
         if self.gpu_milli < GPU_MILLI:
             return gpu_ticks * self.gpu_milli // GPU_MILLI
         return gpu_ticks // (1 + len(self.beside)) if self.beside else gpu_ticks
@@ -109,7 +109,7 @@ class PlacementRow(NamedTuple):
 
     @property
     def saving(self) -> Tick:
-        """Ticks in which the job wrote checkpoints, also such as it lost later."""
+        """Ticks in which the job wrote checkpoints, including those that it lost later."""
         if not self.checkpoint_s:
             return 0
         return round((self.end - self.start - self.stalled) * (self.checkpoint_s / self.pace_s))
@@ -220,7 +220,7 @@ class Timeline:
         return isinstance(other, Timeline) and list(self) == list(other)
 
     def note(self, tick: Tick, gpus_held: int, jobs_running: int, jobs_waiting: int) -> None:
-        """The cluster as it is from now on: a row, if anything changed."""
+        """Note the cluster as it is from now on: add a row, if anything changed."""
         row = (gpus_held, jobs_running, jobs_waiting)
         if row == self._last:
             return
@@ -246,7 +246,7 @@ class Rows:
     questions: int = 0
 
     def note_withdrawn(self, tick: Tick, gpus: int) -> None:
-        """GPUs out of service from now on, unless that is the last row already."""
+        """Note the GPUs out of service from now on, unless the last row says so already."""
         row = WithdrawnRow(tick, gpus)
         if not self.withdrawn or self.withdrawn[-1] != row:
             self.withdrawn.append(row)

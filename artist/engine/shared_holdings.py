@@ -65,7 +65,7 @@ class SharingJob(JobState):
         return None if row is None else row._replace(gpu_milli=self.job.gpu_milli)
 
     def schedule_lease(self, queue: EventQueue) -> None:
-        """Who asks for a share keeps it."""
+        """A job that asks for a share keeps it, so its lease never ends."""
         if not self.job.is_share:
             super().schedule_lease(queue)
 

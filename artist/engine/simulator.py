@@ -86,9 +86,9 @@ class Simulator:
     """One run of a list of jobs on a cluster.
 
     `jobs` come in order of arrival; a job's position is its handle. `lease` is how long an
-    allocation holds, None for ever. `visiting_order` breaks ties between units. `events` come
-    from outside the trace, and `checkpoints` say when jobs save their state. So many jobs may share
-    a GPU (`jobs_per_gpu`). With `check` every invariant is verified after every event, at a price.
+    allocation holds, None for ever. `visiting_order` breaks ties between units. `events` come from
+    outside the trace, and `checkpoints` say when jobs save their state. Up to `jobs_per_gpu` jobs
+    may share a GPU. With `check` every invariant is verified after every event, at a price.
     """
 
     def __init__(
@@ -298,11 +298,11 @@ class Simulator:
         return [self.tree, *self._jobs, *getattr(self._rates, "facts", ())]
 
     def forget_notices(self) -> None:
-        """Nothing leaves service any more; what does not is lost to the jobs of this run."""
+        """Let nothing more leave service. GPUs that notices keep out stay out for this run."""
         self._holdings.on_notice.clear()
 
     def forget_waiting(self, handles: Collection[int]) -> None:
-        """Some waiting jobs have never come."""
+        """Remove some waiting jobs, as if they had never come."""
         for handle in handles:
             del self._holdings.waiting[handle]
 

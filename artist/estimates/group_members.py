@@ -68,8 +68,8 @@ def members(dims: tuple[Dimension, ...], degrees: Degrees, scope: Scope) -> Memb
 def shares_of_copies(dims: tuple[Dimension, ...], copies: int) -> tuple[float, ...]:
     """The share of an all-to-all's bytes that crosses each dimension of a group of experts.
 
-    It is 1, but outside machines if a machine gets one copy of a token for all its experts. On m
-    machines, with each expert of a token on any of them, m (1 - (1 - 1/m)^copies) get one.
+    It is 1, except outside machines where a machine gets one copy of a token for all its experts.
+    On m machines, with each expert of a token on any of them, m (1 - (1 - 1/m)^copies) get one.
     """
     levels = [dim.level for dim in dims]
     # A query that was built by hand names no levels, and has machines innermost.

@@ -31,7 +31,7 @@ class TimePart(StrEnum):
     """A part of an iteration.
 
     - `compute`: a GPU's own computing, the mean of all stages.
-    - `imbalance`: what the stage that computes longest computes more, such as a head's.
+    - `imbalance`: the extra computing of the stage that computes longest, such as a head's.
     - `bubble`: that stage waits though everything arrives at once: the pipeline fills and drains.
     - `tensor`: activations and their gradients in tensor-parallel groups (arXiv:1909.08053).
     - `context`: keys and values in groups that share sequences (arXiv:2407.21783, section 3.3.2).
@@ -76,7 +76,7 @@ class IterationSplit:
     """Where the time of an iteration goes, in whole nanoseconds.
 
     `parts_ns` add up to the iteration; parts that take no time are left out. `sent_ns` is for how
-    long each kind of communication takes, hidden or not, if it had the network for itself: on one
+    long each kind of communication takes, hidden or not, if it had the network to itself: on one
     GPU, the mean of all stages. It is None where the backend does not say it.
     """
 

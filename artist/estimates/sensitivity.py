@@ -236,7 +236,7 @@ def _times(estimate: Estimate) -> tuple[float, float]:
 
 
 class Remembered:
-    """A backend that asks another one each query once: of its memo, then of a store, then of it.
+    """A backend that asks another one each query once, if neither its memo nor a store knows it.
 
     Many values of a setting may make one query: a level that a placement does not leave has no say.
     """
@@ -288,8 +288,8 @@ def _answer(
 class LevelShares(NamedTuple):
     """What part of communication ends without hops or without bytes on a level, or with both.
 
-    What is left of 1 is `shared`: above 0 where hops and bytes hide behind each other, so that
-    only both gone take it away; below 0 where one of them gone takes away some of the other.
+    What is left of 1 is `shared`: above 0 where hops and bytes hide behind each other, so that it
+    goes only if both go; below 0 where removing one of them removes some of the other.
     """
 
     hops: float
@@ -342,7 +342,7 @@ def level_shares(fabric: Fabric, level: str, placement: str, ask: Ask) -> LevelS
 
 
 def shares_of(now: float, without: Sequence[float]) -> LevelShares:
-    """The shares of communication of which `without` is left on each of `level_fabrics`."""
+    """The shares, if of the communication `now`, `without` is left on each of `level_fabrics`."""
     hops, sent, both = ((now - one) / now if now else 0.0 for one in without)
     return LevelShares(hops, sent, 1 - both)
 

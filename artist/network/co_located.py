@@ -50,7 +50,7 @@ class CurvedJob:
     the query's iteration, it also sends k times as long and as much: rates are the query's.
 
     Beside other jobs on its GPUs everything takes `stretch` times as long, `compute_s` included. It
-    sends as much in that time, so 1 / `stretch` of the rates. `stream` as in `Member`.
+    sends the same bytes in that time, so at 1 / `stretch` of the rates. `stream` as in `Member`.
     """
 
     ways: tuple[Way, ...]

@@ -73,8 +73,8 @@ class Ranks:
     def route(self, sender: int, receiver: int) -> tuple[int, int]:
         """(dimension, hops) of a message between peers in two stages.
 
-        A message is charged to the outermost dimension in which they differ, which ASTRA-sim, that
-        takes the first one, does where they differ in one.
+        A message is charged to the outermost dimension in which they differ. ASTRA-sim charges it
+        to the first one, which is the same where they differ in one only.
         """
         route = (0, 0)
         for part in self._pipeline():
@@ -89,7 +89,7 @@ class Ranks:
     def peers(self, scope: Scope, dimension: int) -> tuple[int, int]:
         """(stride in ranks, GPUs) of a scope's group in a dimension.
 
-        Of parts that are no neighbours, those of the outermost one.
+        If its parts are not neighbours, those of the outermost one.
         """
         stride, size = 1, 1
         for part in self.members(scope):

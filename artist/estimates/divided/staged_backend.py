@@ -63,7 +63,7 @@ class StagedQuery:
         return self.query.workload.staged
 
     def estimate(self, *, profile: bool = False) -> Estimate:
-        """The iteration in the best order of ranks; with flat groups, in the one best without.
+        """The iteration in the best order of ranks; with flat groups, in the best without them.
 
         Raises:
             DivisionError: the job's GPUs do not divide along the axes.

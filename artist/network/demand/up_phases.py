@@ -147,8 +147,8 @@ def read_up_phases(file: str) -> dict[str, UpPhases]:
     """The Up phases of a file, by model.
 
     Raises:
-        ConfigError: there is no such file, it is none of Up phases, or it names an unknown model or
-            one model twice.
+        ConfigError: there is no such file, it is not a file of Up phases, or it names an unknown
+            model or one model twice.
     """
     from artist.workload.models import canonical
 

@@ -44,9 +44,10 @@ def speeds_of_two(
 def chances_of_two(
     ups: tuple[float, float], downs: tuple[float, float], both: tuple[float, float]
 ) -> tuple[float, float, float]:
-    """That only the first, only the second, and both are Up, as `_stationary`.
+    """The chances that only the first, only the second, and both are Up, as `_stationary`.
 
-    Rates at which each goes Up, goes Down while the other one is Down, and while it is Up.
+    The arguments are the rates at which each goes Up, goes Down while the other one is Down, and
+    goes Down while the other one is Up.
     """
     (up, up_), (down, down_), (end, end_) = ups, downs, both
     ends = end + end_

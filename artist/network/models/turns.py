@@ -106,7 +106,7 @@ def with_jitter(
 ) -> Contention:
     """The same with iterations of jobs that take turns varied: normal, by `jitter` x isolated time.
 
-    What varies is the Down time, which ends at 0 at the least.
+    What varies is the Down time, which is never below 0.
     """
     if not jitter:
         return contention

@@ -101,7 +101,7 @@ class Pairs:
 
 
 def gains(interference: str) -> tuple[float, float]:
-    """How much faster than alone a job is beside others, and all on a GPU together are; at most.
+    """How much faster than alone a job is beside others at most, and all jobs on a GPU together.
 
     Jobs that take turns gain nothing. With a table, each of n jobs costs another one at least what
     the fastest pair costs.

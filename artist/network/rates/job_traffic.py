@@ -94,7 +94,7 @@ class JobTraffic:
         return 1 if stated is None else stated.routed_links
 
     def on(self, link: Link) -> On:
-        """The uplink of a link, or the one of its links that it is."""
+        """The uplink that a link is, or the link of it that `link.index` names."""
         level = self._level[link.level]
         return (level, link.unit) if link.index is None else (level, link.unit, link.index)
 
@@ -103,7 +103,7 @@ class JobTraffic:
         return uplink in self.at(placed, uplink[0]).offered
 
     def most(self, placed: PlacedJob, uplink: On) -> float:
-        """More than a job can send out of a unit: its largest part at the rates of all levels."""
+        """A bound on what a job sends out of a unit: its largest part at all levels' rates."""
         granted = self._granted[uplink[0]]
         return placed.gpus_in_a_part[uplink] * granted * GIB / placed.stretch
 

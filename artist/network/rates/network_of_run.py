@@ -35,7 +35,7 @@ class TurnTaken(NamedTuple):
 
 
 class TurnsOfRun:
-    """What is noted while a run goes on: of each job, since when and with how many corrections."""
+    """Notes, while a run goes on, since when jobs take turns and with how many corrections."""
 
     def __init__(self) -> None:
         self.taken: list[TurnTaken] = []
@@ -57,7 +57,7 @@ class TurnsOfRun:
 
 
 class LinksTaken:
-    """What is noted while a run goes on: on which links the connections of each job are."""
+    """Notes, while a run goes on, which links the connections of each job take."""
 
     def __init__(self) -> None:
         self._of: dict[int, list[tuple[Tick, Taken]]] = {}
@@ -91,9 +91,9 @@ class NetworkOfRun:
     taken: LinksTaken = field(default_factory=LinksTaken)
     """Filled while the run goes on; empty if all links are pooled."""
     speeds: SpeedsOfRun | None = None
-    """Of kinds of GPUs, if the run has such."""
+    """Those of kinds of GPUs, if the cluster has several."""
     model_steps: ModelSteps | None = None
-    """Of the trace's models, if jobs send the bytes of their models."""
+    """Those of the trace's models, if jobs send the bytes of their models."""
     sharing: Pairs | None = None
     """What jobs on the same GPUs cost each other, if the policy lets any share."""
 
