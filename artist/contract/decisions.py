@@ -34,7 +34,7 @@ class Preempt:
     """Take a running job's GPUs. It waits again and keeps its whole iterations.
 
     `reason`, if given, is recorded with the end of the job's interval. A job that is preempted for
-    good is cancelled: it never waits again, and the next question tells it among `finished`.
+    good is cancelled: it never waits again, and the next question names it among `finished`.
     """
 
     handle: int

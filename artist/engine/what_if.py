@@ -75,6 +75,6 @@ class _Unpickler(pickle.Unpickler):
 
 
 def for_trials(fact: Any) -> object:
-    """A fact as trials have it: those that count who asks them have another self for that."""
+    """A fact as trials have it: what counts questions has another form, for uncounted ones."""
     twin = getattr(fact, "for_trials", None)
     return fact if twin is None else twin()

@@ -188,6 +188,7 @@ def hops(dimension: Dimension, distance: int) -> int:
 
 
 def _parts(dimensions: Sequence[Dimension], axes: Sequence[tuple[Axis, int]]) -> tuple[Part, ...]:
+    """Cut the dimensions along the axes, innermost first; an axis may go on in the next one."""
     parts: list[Part] = []
     left = [(axis, size) for axis, size in axes if size > 1]
     for index, dimension in enumerate(dimensions):

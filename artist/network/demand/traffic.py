@@ -78,6 +78,8 @@ def sendings(algorithm: Algorithm, nodes: int) -> Iterator[Sending]:
 
 
 def _trees(nodes: int) -> Iterator[Sending]:
+    # Half of the buffer goes up each tree, over each of its n - 1 edges, and down again; B, what an
+    # NPU sends on average, is 2 (n - 1) / n buffers.
     part = nodes / (2 * (nodes - 1)) / 2
     for variant in (0, 1):
         edges = [

@@ -97,6 +97,7 @@ def _links(
     source: int,
     target: int,
 ) -> tuple[Link, ...]:
+    """Up from the source to the innermost unit that holds both, then down to the target."""
     up: list[Link] = []
     down: list[Link] = []
     for level in levels:

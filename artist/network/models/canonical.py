@@ -171,6 +171,7 @@ class _ContentionGraph:
         return [*jobs, *flows, *links, *([(3,)] * len(self._vertex_of))]
 
     def _refined(self, colours: list[int]) -> list[int]:
+        """Colours that differ wherever those of the neighbours do (colour refinement)."""
         kinds = len(set(colours))
         while True:
             colours = _ranks(

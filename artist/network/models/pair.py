@@ -91,6 +91,7 @@ def _reached(job: Crossed, levels: dict[int, float]) -> float:
 
 
 def _both(one: Crossed, other: Crossed, usable: dict[int, float]) -> tuple[float, float]:
+    """Max-min speeds while both are Up. With two jobs, filling ends after two rounds."""
     none = OnLink(0.0, 0.0, None)
     pairs = {link: (one.get(link, none), other.get(link, none)) for link in usable}
     if all(x.demand + y.demand <= usable[link] for link, (x, y) in pairs.items()):

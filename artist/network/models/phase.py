@@ -112,6 +112,7 @@ class PhaseModel:
             return mean(contention, self._settings.two_bottleneck_weight)
         form = canonical(contention)
         key = sha256(repr(form.contention))
+        # Taken out and put back, it is the last to be forgotten.
         answers = self._kept.pop(key, None)
         if answers is None:
             answers = settled(form.contention, self._settings)

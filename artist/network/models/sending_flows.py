@@ -255,6 +255,7 @@ def _on_one_link(weights: Sequence[float], caps: Sequence[float], capacity: floa
 def _filled(
     weights: Sequence[float], caps: Sequence[float], links: Sequence[Crossing]
 ) -> list[float]:
+    """Progressive filling: settle what its cap or its tightest link limits; the others go on."""
     rates = list(caps)
     capped = list(map(truediv, caps, weights))
     waiting = [(capacity, there, _getter(there)) for capacity, there in links if there]

@@ -155,6 +155,7 @@ class Simulation:
         return tuple(self._state(job) for job in self.jobs)
 
     def _state(self, job: SendingProgress) -> tuple[int, ...]:
+        """Where a job is in its iteration: time until Down ends, or what its flows have left."""
         if not job.ends_s:
             return (-1, round((job.due_s - self.now_s) * 1e11))
         factors = len(job.member.down_factors)

@@ -92,6 +92,7 @@ class Pairs:
 
         one, beside = canonical_if_known(model), canonical_if_known(other)
         plain = one.partition("@")[0]
+        # The pair itself, without settings such as the batch, and then two of the job's own model.
         pairs = ((one, beside), (plain, beside.partition("@")[0]), (one, one), (plain, plain))
         for pair in pairs:
             for of_kind in (kind, ""):

@@ -61,6 +61,7 @@ class Mean:
         return {placed.handle: placed.lone_shares[bound]}
 
     def _shares(self, jobs: Sequence[PlacedJob]) -> Mapping[int, float]:
+        """The fixed point: shares say how long jobs send, and that says what shares are left."""
         every = [self._uplinks.lone(placed) for placed in jobs]
         links, flows = numbered(self._uplinks, every)
         shares = [1.0] * len(jobs)
@@ -126,6 +127,10 @@ class Rounds:
         return moved
 
     def _look_near(self, asked: Sequence[PlacedJob]) -> Crowds:
+        """The jobs asked about, those that they meet, and those that these meet, or more of them.
+
+        A job depends on the mean speeds of those that it meets, which depend on theirs in turn.
+        """
         near = {placed.handle: placed for placed in asked}
         for _ in range(2):
             near |= {
