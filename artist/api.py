@@ -10,7 +10,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from artist import config, run
+from artist import run, settings
 from artist.config import Scenario
 from artist.default_fabric import MEASURED_FABRIC
 from artist.errors import (
@@ -47,7 +47,7 @@ def load_scenario(path: str | Path, **changes: Any) -> Scenario:
     Raises:
         ConfigError: unreadable file, unknown setting or bad value; names file and line.
     """
-    return config.load_scenario(Path(path), changes, ())
+    return settings.load_scenario(Path(path), changes, ())
 
 
 def load(run: str | Path) -> Result:
@@ -103,8 +103,8 @@ def latency(
         BackendError: the backend cannot answer.
     """
     changes = parse_system([f"{key}={value}" for key, value in system.items()])
-    settings = {"fabric": fabric, "fabric_options": fabric_options}
-    on_fabric = run.build_fabric(validate(settings, Scenario, "latency"))
+    chosen = {"fabric": fabric, "fabric_options": fabric_options}
+    on_fabric = run.build_fabric(validate(chosen, Scenario, "latency"))
     models = CalibratedModels.on(on_fabric, choose_calibration(calibration, on_fabric))
     machine = run.machine_gpus(on_fabric, gpus_per_machine)
     # 8 is what many write for GPUs of one machine.

@@ -1,14 +1,13 @@
 """The scenario: every setting that decides a run's result, checked once when it is read.
 
-A setting has a default. The scenario file overrides it, then a flag such as `--racks`, then
-`--set KEY=VALUE`. Experiments (grids of scenarios) are in `artist/experiments/experiment.py`.
+A setting has a default, which the scenario's file, flags and `--set` override (`settings.py`).
+Experiments (grids of scenarios) are in `artist/experiments/experiment.py`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -22,37 +21,20 @@ from pydantic import (
 )
 
 from artist.cluster.fabric_options import LevelOptions, normal_form
-from artist.cluster.with_units import without_other_spelling
 from artist.default_fabric import AUTO, default_fabric
-from artist.errors import ConfigError, did_you_mean, nearest, shortened
+from artist.errors import ConfigError, shortened
 from artist.failures.checkpoints import CheckpointOptions
 from artist.io.documents import (
     Document,
     Duration,
     NonNegative,
     explain,
-    in_seconds,
-    load_yaml,
-    validate,
 )
-from artist.io.safe_yaml import parse_yaml
 from artist.trace.first_start import FirstStart
 from artist.workload.division.job_parallelism import JobParallelism
 from artist.workload.tenants import Tenant
 
 ARRIVALS = re.compile(r"trace|batch|poisson:(\d+(\.\d+)?([eE][+-]?\d+)?)", re.ASCII)
-
-# How `--set` names the settings that are mappings: `policy.KEY` is in `policy_options`.
-# `fabric.LEVEL.KEY` is the key of a level.
-GROUPS = {
-    "policy": "policy_options",
-    "system": "system",
-    "fabric": "fabric_options",
-    "contention": "contention_options",
-    "checkpoint": "checkpoint",
-    "data": "data_options",
-    "parallelism": "parallelism",
-}
 
 SIZES = ("racks", "machines_per_rack", "gpus_per_machine")
 """The settings that describe a regular cluster. `tree` or `cluster` stands in their place."""
@@ -171,7 +153,7 @@ class Scenario(_Explained):
     )
     communication: Literal["proportional", "absolute"] = Field(
         default="proportional",
-        description="what jobs send whose compute_s is not their model's: as much more or less "
+        description="what jobs send if their compute_s is not their model's: as much more or less "
         "than the model (proportional), or what the model sends (absolute)",
     )
     contention: str = Field(
@@ -222,7 +204,7 @@ class Scenario(_Explained):
     )
     parallelism: JobParallelism | Literal["published", "none"] = Field(
         default="published",
-        description="how jobs of large language models are divided whose trace does not say it: "
+        description="how jobs of large language models are divided if the trace does not say it: "
         "published (for the model, fitted to the job), none, or {tensor: 8, pipeline: 4, ...} "
         "(--set parallelism.KEY=VALUE)",
     )
@@ -296,111 +278,3 @@ class Scenario(_Explained):
         """The fabric that the scenario names; None if it leaves that to its cluster file."""
         unsaid = self.cluster is not None and "fabric" not in self.model_fields_set
         return None if unsaid else self.fabric
-
-
-def load_scenario(path: Path | None, flags: Mapping[str, Any], sets: Sequence[str]) -> Scenario:
-    """A scenario file (or the defaults), overridden by flags and then by `--set` (`KEY=VALUE`).
-
-    A flag that is None was not given.
-
-    Raises:
-        ConfigError: unreadable file, unknown key or bad value.
-    """
-    base = load_yaml(path, Scenario).model_dump(exclude_unset=True) if path else {}
-    base |= {key: value for key, value in flags.items() if value is not None}
-    for assignment in sets:
-        key, equals, text = assignment.partition("=")
-        if not equals or not key:
-            raise ConfigError(
-                f"--set {shortened(assignment)}: expected KEY=VALUE, e.g. policy.lease_s=1800"
-            )
-        if text.strip().startswith("+"):
-            raise ConfigError(
-                f"--set {shortened(assignment)}: relative values are for commands that "
-                "simulate; give the value itself"
-            )
-        _, value = parse_yaml(text, f"--set {shortened(assignment)}")
-        base = assign(base, key, value)
-    try:
-        return checked(base, "scenario")
-    except ConfigError as cause:
-        reason = str(cause).removeprefix("scenario: ")
-        for assignment in reversed(sets):
-            if f"'{assignment.partition('=')[0]}'" in reason:
-                raise ConfigError(f"--set {shortened(assignment)}: {reason}") from cause
-        raise
-
-
-def checked(settings: Mapping[str, Any], where: str) -> Scenario:
-    """The scenario of settings that flags and `--set` give.
-
-    Raises:
-        ConfigError: a setting is unknown or out of range; starts with `where`, and names
-            `fabric.network.bandwidth` as `--set` does.
-    """
-    try:
-        return validate(settings, Scenario, where)
-    except ConfigError as cause:
-        named = str(cause)
-        for group, field in GROUPS.items():
-            named = named.replace(f"'{field}.", f"'{group}.")
-        raise ConfigError(named) from cause
-
-
-def assign(base: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
-    """A copy of scenario settings with one changed.
-
-    `policy.KEY` sets an option of the policy, `system.KEY` of ASTRA-sim, `fabric.LEVEL.KEY` of a
-    level of the fabric, and so on for the other `GROUPS`. In a policy that takes another policy
-    inside, `policy.host.KEY` sets an option of the inner one; so does `policy.KEY` if the outer
-    one has none of that name.
-
-    Times in seconds (`..._s`) may have another unit: `10min`.
-
-    Raises:
-        ConfigError: no such setting.
-    """
-    try:
-        value = in_seconds(key, value)
-    except ValueError as cause:
-        raise ConfigError(f"{key}={shortened(value)}: {cause}") from None
-    group, _, option = key.partition(".")
-    if group in GROUPS and option:
-        field = GROUPS[group]
-        options = base.get(field, {})
-        if field in ("checkpoint", "parallelism") and options in (None, "published", "none"):
-            options = {}
-        if not isinstance(options, Mapping):
-            raise ConfigError(f"{field} is {shortened(options)}, expected options as KEY: VALUE")
-        if group == "fabric":
-            options = without_other_spelling(options, option)
-        return {**base, field: _with(options, option, value)}
-    groups = {*GROUPS.values()} - {"checkpoint", "parallelism"}  # which are also set as a whole
-    known = [name for name in Scenario.model_fields if name not in groups]
-    if key in known:
-        return {**base, key: value}
-    own = _options_of(base.get("policy", Scenario.model_fields["policy"].default))
-    if (near := nearest(key, [*own, *known])) in own:
-        raise ConfigError(f"unknown setting {shortened(key)} (did you mean 'policy.{near}'?)")
-    of_groups = ["fabric.LEVEL.*" if group == "fabric" else f"{group}.*" for group in GROUPS]
-    hint = did_you_mean(key, [*of_groups, *known])
-    raise ConfigError(f"unknown setting {shortened(key)} ({hint})")
-
-
-def _options_of(policy: object) -> list[str]:
-    """The options of a policy of the table; none of any other."""
-    from artist.policies.table import POLICIES
-
-    name = str(policy).partition("(")[0].strip()
-    return [key for one in POLICIES if one.id == name for key in one.load().Options.model_fields]
-
-
-def _with(options: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
-    """A copy of options with one changed; `host.KEY` is the option KEY of the mapping `host`."""
-    outer, dot, inner = key.partition(".")
-    if not dot:
-        return {**options, key: value}
-    inner_options = options.get(outer, {})
-    if not isinstance(inner_options, Mapping):
-        raise ConfigError(f"option {key}: {outer} is {shortened(inner_options)}, expected options")
-    return {**options, outer: _with(inner_options, inner, value)}

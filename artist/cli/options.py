@@ -211,13 +211,13 @@ def load_scenario(path: Path | None, flags: Mapping[str, Any], sets: Sequence[st
     Raises:
         ConfigError: unreadable file, unknown key or bad value; names the flag at fault.
     """
-    from artist import config
+    from artist import settings
     from artist.errors import ConfigError
 
     values = (text.partition("=")[2].strip() for text in sets)
     try:
         if not any(value.startswith(("x", "+")) for value in values):
-            return config.load_scenario(path, flags, sets)
+            return settings.load_scenario(path, flags, sets)
         from artist.experiments import relative_values
 
         return relative_values.load_scenario(path, flags, sets)
@@ -233,14 +233,14 @@ def load_scenario(path: Path | None, flags: Mapping[str, Any], sets: Sequence[st
 
 def _check_levels(path: Path | None, flags: Mapping[str, Any], sets: Sequence[str]) -> None:
     """Refuse a level that the fabric lacks, before a bad value of it is told."""
-    from artist import config
+    from artist import settings
     from artist.cluster.fabric_options import level_of
     from artist.run import build_fabric
 
     rest = [text for text in sets if not text.startswith("fabric.")]
     if len(rest) == len(sets):
         return
-    fabric = build_fabric(config.load_scenario(path, flags, rest))
+    fabric = build_fabric(settings.load_scenario(path, flags, rest))
     for text in sets:
         if text.startswith("fabric."):
             level_of(fabric, text.partition("=")[0].split(".")[1])

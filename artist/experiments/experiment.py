@@ -18,7 +18,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
-from artist.config import Scenario, assign, checked
+from artist.config import Scenario
 from artist.errors import ArtistError, ConfigError
 from artist.estimates.backends import BACKENDS
 from artist.experiments.relative_values import is_relative, scenario_at
@@ -26,6 +26,7 @@ from artist.failures.model_file import NONE, load_failures
 from artist.io.documents import Document, line_in, load_yaml, validate
 from artist.network.rates.rate_functions import CONTENTION
 from artist.run import build_calibration, build_fabric, build_policy
+from artist.settings import assign, checked
 from artist.trace.named import builtin, is_trace_file
 
 # A sweep of more runs would take days; such a grid is a mistake.

@@ -14,12 +14,12 @@ from typing import Any
 
 from pydantic.fields import FieldInfo
 
-from artist import config
+from artist import settings
 from artist.cluster.fabric import FabricSystem
 from artist.cluster.fabric_options import UPLINK, LevelOptions, level_of
 from artist.cluster.links import oversubscription
 from artist.cluster.with_units import QUANTITIES, read_quantity
-from artist.config import ARRIVALS, GROUPS, Scenario, assign, checked
+from artist.config import ARRIVALS, Scenario
 from artist.data.gate import DataOptions
 from artist.errors import ConfigError, did_you_mean, shortened
 from artist.failures.checkpoints import CheckpointOptions
@@ -27,6 +27,7 @@ from artist.network.rates.contended_rates import ContentionOptions
 from artist.policies.own_file import entry_in_file, is_in_a_file
 from artist.policies.table import POLICIES
 from artist.run import asked_fabric, build_cluster, build_fabric, build_trace
+from artist.settings import GROUPS, assign, checked
 from artist.workload.division.job_parallelism import JobParallelism
 
 _RELATIVE = re.compile(r"(x|\+) *(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(.*)")
@@ -38,18 +39,18 @@ def is_relative(value: object) -> bool:
 
 
 def load_scenario(path: Path | None, flags: Mapping[str, Any], sets: Sequence[str]) -> Scenario:
-    """As `artist.config.load_scenario`, with relative values of `--set` too.
+    """As `artist.settings.load_scenario`, with relative values of `--set` too.
 
     They are relative to what the file, the flags and the other values of `--set` say.
 
     Raises:
-        ConfigError: as `artist.config.load_scenario` and `scenario_at`.
+        ConfigError: as `artist.settings.load_scenario` and `scenario_at`.
     """
     pairs = {text: text.partition("=") for text in sets}
     values = {text: value.strip() for text, (_, _, value) in pairs.items()}
     relative = [(pairs[text][0], values[text]) for text in sets if is_relative(values[text])]
     plain = [text for text in sets if not is_relative(values[text])]
-    scenario = config.load_scenario(path, flags, plain)
+    scenario = settings.load_scenario(path, flags, plain)
     if not relative:
         return scenario
     where = " ".join(f"--set {key}={value}" for key, value in relative)

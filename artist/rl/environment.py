@@ -18,7 +18,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from artist.config import Scenario, load_scenario
+from artist.config import Scenario
 from artist.errors import ArtistError, ConfigError, PolicyError
 from artist.io.documents import validate
 from artist.policies.learned.observation_graph import WIDTH
@@ -28,6 +28,7 @@ from artist.policies.learned.task_options import TaskName, TaskOptions
 from artist.rl.rewards import Reward, WeightedTerm, parse_reward
 from artist.rl.scenario_setup import ScenarioSetup
 from artist.rng import stream
+from artist.settings import load_scenario
 from artist.units import TICKS_PER_S
 
 

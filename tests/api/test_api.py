@@ -127,7 +127,7 @@ def test_errors_are_those_of_the_command(
     settings: dict[str, object], error: type[artist.ArtistError], tmp_path: Path
 ) -> None:
     """Same class, hence same exit code, and the same sentence."""
-    from artist.config import load_scenario
+    from artist.settings import load_scenario
 
     with pytest.raises(error) as raised:
         artist.simulate(artist.Scenario(**settings), cache=False)  # type: ignore[arg-type]

@@ -12,7 +12,7 @@ from artist import latency
 from artist.cli.commands.explain import explain
 from artist.cli.commands.list import Kind, list_
 from artist.cli.output import Format
-from artist.config import Scenario, assign
+from artist.config import Scenario
 from artist.errors import ConfigError
 from artist.policies.table import POLICIES
 from artist.registry import Entry, UnknownNameError
@@ -20,6 +20,7 @@ from artist.results.statistics.compare_values import Verdict
 from artist.results.terms import columns
 from artist.results.terms.glossary import METRICS, TERMS
 from artist.results.waiting.job_story import CAUSE_WORDS
+from artist.settings import assign
 
 
 @pytest.mark.parametrize(

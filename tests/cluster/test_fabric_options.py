@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from artist.cluster.fabric import Fabric, FabricLevel, fabric_names, load_fabric, with_system
 from artist.cluster.fabric_options import LevelOptions, changes_text, with_options
-from artist.config import Scenario, assign, load_scenario
+from artist.config import Scenario
 from artist.errors import ConfigError
 from artist.experiments.experiment import Experiment, runs
 from artist.io.documents import validate
+from artist.settings import assign, load_scenario
 from artist.units import BANDWIDTH_UNITS, GIB, bandwidth_texts, from_base_unit, latency_text
 
 DALLY = load_fabric("dally2025")

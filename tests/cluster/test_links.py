@@ -18,7 +18,7 @@ from artist.cluster.links import (
     usual_oversubscriptions,
 )
 from artist.cluster.tree import nested
-from artist.config import load_scenario
+from artist.settings import load_scenario
 from artist.units import GIB
 
 FABRIC = load_fabric("dally2025")

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from artist import run
 from artist.cluster.fabric import Fabric, load_fabric, with_system
 from artist.cluster.fabric_options import LevelOptions, with_options
-from artist.config import load_scenario
 from artist.estimates.dimensions import dimensions
 from artist.estimates.query_from_text import on_placement
+from artist.settings import load_scenario
 from artist.units import GIB
 from artist.workload.layers import Collective, Layer, Parallelism, Phase, Workload
 from artist.workload.models import workload

@@ -7,9 +7,9 @@ import csv
 import pytest
 from expected import FOLDERS, NAMES, experiment, known, rows
 
-from artist.config import load_scenario
 from artist.experiments.experiment import load_experiment, runs
 from artist.run import simulate
+from artist.settings import load_scenario
 
 LARGE = {"dally-paper": 60, "what-if-fabric": 20}  # roughly their seconds
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from artist.cli.comparison_details import print_details
-from artist.config import Scenario, load_scenario
+from artist.config import Scenario
 from artist.errors import ConfigError
 from artist.experiments import relative_values
 from artist.experiments.comparison.compare import compare
@@ -23,6 +23,7 @@ from artist.experiments.experiment import load_experiment, runs
 from artist.experiments.relative_values import scenario_at
 from artist.report.answer import answer
 from artist.run import build_fabric
+from artist.settings import load_scenario
 
 SMALL = Scenario(racks=1, trace="tiny-batch", backend="none")
 ONE_JOB = "job_id,arrival_s,gpus,model,iterations,compute_s\na,0,2,vgg16,100,0.001\n"

@@ -10,7 +10,7 @@ import pytest
 from support import cluster, job, on
 
 import artist
-from artist.config import Scenario, load_scenario
+from artist.config import Scenario
 from artist.contract import NO_CHECKPOINT
 from artist.errors import ConfigError
 from artist.experiments.comparison.variants import parse_vary
@@ -19,6 +19,7 @@ from artist.failures.failures_of_run import open_failures
 from artist.failures.model_file import UnitFailures, failure_names, load_failures
 from artist.policies.dally.options import DallyOptions
 from artist.results.terms.chief_metrics import parts_of
+from artist.settings import load_scenario
 from artist.trace.native.writer import write_csv, write_parquet, write_simple
 from artist.trace.read import read_trace
 from artist.units import seconds_of

@@ -22,7 +22,7 @@ from artist.cluster.cluster_file import load_cluster
 from artist.cluster.fabric import load_fabric
 from artist.cluster.placement import Placement
 from artist.cluster.placement_shape import parse_signature
-from artist.config import Scenario, load_scenario
+from artist.config import Scenario
 from artist.data.catalogue import load_catalogue
 from artist.estimates.calibration import load_calibration
 from artist.estimates.query import Dimension, LatencyQuery, SystemSettings, Topology
@@ -43,6 +43,7 @@ from artist.run import (
     open_policy,
     simulate,
 )
+from artist.settings import load_scenario
 from artist.trace.named import Given, open_trace
 from artist.trace.native.choices import Fractional, Rules
 from artist.trace.native.mapping import TraceMapping

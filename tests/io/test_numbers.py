@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from artist.cli.options import share_of
-from artist.config import Scenario, load_scenario
+from artist.config import Scenario
 from artist.errors import ConfigError, TraceError
 from artist.io.csv_rows import csv_rows
 from artist.io.reading import as_float
+from artist.settings import load_scenario
 from artist.trace.arrivals import with_arrivals
 from artist.trace.read import read_trace
 from artist.trace.synthetic.generate import synth, synth_jobs

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from artist.config import Scenario, load_scenario
+from artist.config import Scenario
 from artist.contract import ClusterView, Decision, Options, Policy, WrapperPolicy
 from artist.errors import ConfigError
 from artist.experiments.experiment import load_experiment, runs
@@ -17,6 +17,7 @@ from artist.policies.table import POLICIES
 from artist.registry import Entry
 from artist.rng import Draws
 from artist.run import build_policy, simulate
+from artist.settings import load_scenario
 from artist.testing import check_policy
 
 

@@ -17,7 +17,6 @@ from typer.testing import CliRunner
 
 import artist
 from artist.cli.main import application
-from artist.config import load_scenario
 from artist.engine.rows import Rows
 from artist.experiments.comparison.compare import compare
 from artist.experiments.comparison.costs import Costs, priced
@@ -27,6 +26,7 @@ from artist.results.failure_tables import failure_summary, job_costs
 from artist.results.run_directory import write_run
 from artist.rng import Draws
 from artist.run import simulate
+from artist.settings import load_scenario
 
 TRACE = """\
 job_id,arrival_s,gpus,model,iterations,compute_s,tenant,priority,hint_qos,hint_time_limit_s

@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from artist.cluster.fabric import load_fabric
-from artist.config import Scenario, load_scenario
+from artist.config import Scenario
 from artist.errors import ConfigError, TraceError
 from artist.estimates.query_from_text import on_placement
 from artist.run import open_backend, simulate
 from artist.run.communication_split import communication_split
+from artist.settings import load_scenario
 from artist.trace.divided import with_axes
 from artist.trace.native.choices import Rules
 from artist.trace.native.divided_models import published_model

@@ -36,9 +36,9 @@ def show(
 ) -> None:
     """Show the regions, clusters, racks, machines and links of a cluster."""
     from artist.cli.cluster_outline import lines, outline
-    from artist.config import load_scenario
     from artist.io.writing import write_whole
     from artist.run import build_cluster, build_fabric, cluster_of
+    from artist.settings import load_scenario
 
     flags = {
         "cluster": cluster,

@@ -202,8 +202,9 @@ def _setting_facts(name: str) -> dict[str, str]:
 
     An option may be written with or without `policy.` before it.
     """
-    from artist.config import GROUPS, Scenario
+    from artist.config import Scenario
     from artist.experiments.relative_values import fields_of_groups
+    from artist.settings import GROUPS
 
     if name in Scenario.model_fields:
         field = Scenario.model_fields[name]

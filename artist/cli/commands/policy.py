@@ -55,9 +55,9 @@ def check(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the jobs to try it on.")] = 0,
 ) -> None:
     """Check a policy against every clause of the contract."""
-    from artist.config import load_scenario
     from artist.policies.own_file import in_a_sentence
     from artist.run import open_policy
+    from artist.settings import load_scenario
     from artist.testing import CLAUSES, check_policy, situations
 
     chosen = load_scenario(None, {"policy": policy}, sets or []).policy_options

@@ -52,11 +52,11 @@ def train(
     from artist.io.optional_libraries import check_extra
 
     check_extra("artist train", "gymnasium", "stable_baselines3", "sb3_contrib", "torch")
-    from artist.config import load_scenario
     from artist.io.documents import validate
     from artist.rl.training.checkpoint import CHECKPOINT, check_training_folder
     from artist.rl.training.settings import TrainingSettings
     from artist.rl.training.train import train as run
+    from artist.settings import load_scenario
 
     ours, of_scenario = _by_group(sets or [])
     settings = validate(

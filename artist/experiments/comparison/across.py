@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import NamedTuple
 
 from artist.cluster.fabric import fabric_names
-from artist.config import Scenario, load_scenario
+from artist.config import Scenario
 from artist.errors import ConfigError
 from artist.experiments.comparison.comparison_result import Comparison
 from artist.experiments.comparison.runs import BudgetEndedError
 from artist.results.statistics.compare_values import LEAST_REPLICATES, Verdict, sure_but_within
+from artist.settings import load_scenario
 
 FABRICS = "fabrics"
 """The value of `--across` that means every fabric of `artist list fabrics`."""

@@ -17,7 +17,6 @@ import numpy as np
 
 from artist.cluster.cluster_file import Cluster, load_cluster
 from artist.cluster.visiting_order import VisitingOrder
-from artist.config import load_scenario
 from artist.engine.simulator import Simulator
 from artist.experiments.recorded.later_arrivals import DAY_S, LaterArrivals
 from artist.experiments.recorded.queue_at import QueueAt
@@ -32,6 +31,7 @@ from artist.policies.slurm.preemption import REQUEUE_DELAY_S
 from artist.policies.slurm.settings import settings_of
 from artist.rng import Draws, stream
 from artist.run import Prepared, prepare
+from artist.settings import load_scenario
 from artist.slurm.facts import SlurmFacts
 from artist.slurm.texts import hosts
 from artist.units import TICKS_PER_S, ticks

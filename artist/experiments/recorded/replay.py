@@ -20,11 +20,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from artist.cluster.cluster_file import load_cluster
-from artist.config import load_scenario
 from artist.experiments.recorded.recording import Recording, moment_of, read_recording
 from artist.policies.slurm.settings import settings_of
 from artist.results.terms.number_text import time_text
 from artist.run import simulate
+from artist.settings import load_scenario
 from artist.slurm.facts import SlurmFacts
 from artist.slurm.texts import Record, hosts
 from artist.units import counted

@@ -10,7 +10,7 @@ import pytest
 from support import SELF_SUFFICIENT, longer_rounds
 
 from artist.cluster.tree import nested
-from artist.config import Scenario, load_scenario
+from artist.config import Scenario
 from artist.contract import Policy
 from artist.engine.simulator import Simulator
 from artist.errors import ConfigError
@@ -20,6 +20,7 @@ from artist.policies.table import POLICIES
 from artist.results.result import Result
 from artist.rng import stream
 from artist.run import build_policy, open_policy, simulate
+from artist.settings import load_scenario
 from artist.testing import LevelRates, Situation, check_policy
 from artist.workload.job import Job
 
