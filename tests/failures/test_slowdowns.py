@@ -188,7 +188,7 @@ def test_why_says_that_a_stay_was_slow(tmp_path: Path) -> None:
         (
             "{kind: rack, unit: 0, speed: 0.5}",
             {"backend": "recorded:x.csv"},
-            "slow.yaml': a recorded table holds communication beside",
+            "slow.yaml': a recorded table holds communication for",
         ),
     ],
 )

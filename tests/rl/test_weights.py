@@ -91,7 +91,7 @@ def with_manifest(file: Path, text: Any) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (np.array("{"), "no JSON"),
+        (np.array("{"), "not JSON"),
         (np.array('{"format": 2}'), "its format is 2, expected 1"),
         (np.array("[]"), "its format is None"),
         (np.array('{"format": 1, "tusk": 1}'), "unknown setting 'tusk'"),
