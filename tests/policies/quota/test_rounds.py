@@ -13,7 +13,7 @@ from artist.cluster.tree import ClusterTree
 from artist.contract import BasePolicy, ClusterView, Decision, SetBatch, Start
 from artist.engine.rows import PREEMPTED, Rows
 from artist.engine.simulator import Simulator
-from artist.policies.options import QueueOptions
+from artist.policies.quota.options import QueueOptions
 from artist.policies.quota.wrapper import QuotaWrapper
 from artist.rng import FIRST_DRAWS
 from artist.run import open_policy
