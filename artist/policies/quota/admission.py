@@ -6,7 +6,7 @@ and jobs that could be within quota in place of mates (`exchange.py`). The other
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 
 from artist.contract import JobView
 from artist.policies.quota.host_ledger import HostLedger
@@ -41,7 +41,7 @@ class Admission:
             may_start = {x for x in reserved_for if x in self.hidden and x in ledger.within}
             may_start.update(x for x in self._candidates() if ledger.are_rivals(x, reserved_for))
         else:
-            may_start = set(self._fit((HIDDEN, SEEN), (), self.spare(free), free))
+            may_start = set(self._fit((), self.spare(free), free))
             for handle in may_start:
                 if handle not in ledger.within:
                     ledger.show(handle, SPARE)
@@ -62,7 +62,7 @@ class Admission:
             return False
         if any(x in self.hidden and x not in fallen for x in self._ledger.within):
             return True
-        if next(self._fit((HIDDEN,), fallen, self.spare(free), free), None) is not None:
+        if any(x in self.hidden for x in self._fit(fallen, self.spare(free), free)):
             return True
         return any(x not in fallen for x in self._candidates())
 
@@ -83,12 +83,10 @@ class Admission:
                 set_aside(waiting[handle], spare, free)
         return spare
 
-    def _fit(
-        self, places: Sequence[int], but: Collection[int], spare: GpuCounts, free: GpuCounts
-    ) -> Iterator[int]:
-        """Of jobs in some places, those within quota, and those for which there are spare GPUs.
+    def _fit(self, but: Collection[int], spare: GpuCounts, free: GpuCounts) -> Iterator[int]:
+        """Hidden jobs within quota, and those above it for which there are spare GPUs.
 
-        The host sees jobs within quota already unless they are hidden.
+        Of these the host knows some already, which take spare GPUs and turns as the others do.
         """
         ledger = self._ledger
         within = [x for x in ledger.within if x in self.hidden and x not in but]
@@ -103,7 +101,7 @@ class Admission:
             return alike.gpus > spare.left(alike.accepts)
 
         head = self._head(free) if self._in_turn else None
-        for handle in ledger.above.walk(places, dropped):
+        for handle in ledger.above.walk((HIDDEN, SEEN), dropped):
             if handle in but:
                 continue
             entry = ledger.waiting[handle]

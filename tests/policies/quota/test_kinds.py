@@ -196,6 +196,34 @@ def test_behind_a_head_that_lacks_gpus_of_its_kind_a_job_above_quota_stays_hidde
     assert told == [("policy", _BEHIND)]
 
 
+def test_a_job_behind_a_mate_that_the_host_knows_waits_until_something_happens() -> None:
+    """h lacks GPUs of its kind, so its mate i stays hidden, although GPUs are spare for it.
+
+    The host was asked again and again, a nanosecond later each time.
+    """
+    tree = replace(nested(LEVELS, [[8, 8]] * 4), kinds=("a",) * 4 + ("b",) * 4)
+    tenants = {"v": Tenant(quota=32), "n": Tenant(quota=16, weight=2.0), "o": Tenant(quota=16)}
+    rows = [
+        ("a", 163, 2, 14618, "o", 2, "b a"),
+        ("b", 1151, 8, 8247, "v", 1, ""),
+        ("c", 1753, 16, 5347, "o", 2, "b a"),
+        ("d", 2001, 24, 3813, "o", 3, "b a"),
+        ("e", 2065, 8, 12872, "o", 1, "a"),
+        ("f", 2618, 16, 9006, "v", 1, "b a"),
+        ("g", 3434, 24, 5654, "n", 1, "b"),
+        ("h", 7061, 16, 3791, "n", 2, "a"),
+        ("i", 9544, 2, 14197, "n", 2, "b a"),
+    ]
+    made = [
+        job(
+            name, gpus, steps, arrival_s=float(at), tenant=tenant, priority=priority,
+            gpu_kinds=tuple(kinds.split()),
+        )
+        for name, at, gpus, steps, tenant, priority, kinds in rows
+    ]  # fmt: skip
+    assert len(ran(tree, made, quota("fifo", tenants)).jobs) == len(made)
+
+
 def test_a_job_that_no_kind_can_hold_says_so_and_not_that_it_came_late() -> None:
     """Each minute sia would preempt o for b, and may not: o is within quota, and b above it."""
     tenants = {"ads": Tenant(quota=5), "lab": Tenant(quota=0)}
