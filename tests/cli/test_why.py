@@ -90,9 +90,30 @@ def test_a_wait_for_a_kind_says_what_holds_also_once_no_other_gpus_are_free(
     library.simulate(scenario, cache=False).save(tmp_path / "run")
     _print_story(job_story(tmp_path / "run", "b"))
     told = " ".join(capsys.readouterr().out.split())
-    assert "too few free GPUs of kinds it accepts: 0 of 2 GPUs with room were GPUs of kind" in told
+    assert "the kinds of free GPUs: 0 of 2 GPUs with room were GPUs of kind" in told
     assert "most GPU time was held by jobs a, c" in told
     assert "other kinds" not in told
+
+
+def test_a_job_that_accepts_all_kinds_is_not_said_to_accept_some(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """gavel mixes no kinds: b would need a GPU of each until the others leave."""
+    machines = "[{gpus: 4, kind: old}, {gpus: 4, kind: new}]"
+    (tmp_path / "two.yaml").write_text(
+        f"name: two\nsummary: s\nlevels: [rack, machine]\ntree: {{count: 1, machine: {machines}}}\n"
+    )
+    (tmp_path / "jobs.csv").write_text(
+        "job_id,arrival_s,gpus,model,iterations,compute_s\n"
+        "a,0,3,vgg16,100,1\nc,0,3,vgg16,100,1\nb,1,2,vgg16,100,1\n"
+    )
+    files = {"cluster": str(tmp_path / "two.yaml"), "trace": str(tmp_path / "jobs.csv")}
+    scenario = library.Scenario(**files, backend="none", policy="gavel")  # type: ignore[arg-type]
+    library.simulate(scenario, cache=False).save(tmp_path / "run")
+    _print_story(job_story(tmp_path / "run", "b"))
+    told = " ".join(capsys.readouterr().out.split())
+    assert "the kinds of free GPUs: 2 GPUs were free, but at most 1 of one kind" in told
+    assert "accept" not in told
 
 
 def test_no_reason_says_that_too_few_gpus_were_free_where_enough_were() -> None:

@@ -30,7 +30,7 @@ CAUSE_WORDS: Mapping[str, str] = {
     "memory": "too little memory beside free GPUs",
     "gpu_memory": "too little memory on GPUs with room",
     "mig": "MIG kept it off GPUs with room",
-    "gpu_kind": "too few free GPUs of kinds it accepts",
+    "gpu_kind": "the kinds of free GPUs",
     "policy": "the policy's reason",
     "left-free": "GPUs were left free",
     "order": "free GPUs went to other jobs",
