@@ -441,3 +441,18 @@ def test_bad_cells_of_all_columns_are_told_at_once(artist, own: Path, flags) -> 
     assert "(also bad: line 4)" in ran.stderr
     assert ran.returncode == (3 if flags else 0)
     assert not (own / "b.csv.columns.yaml").exists()
+
+
+def test_a_column_of_kinds_that_the_cluster_lacks_may_be_left_out_of_the_mapping(
+    artist, own: Path
+) -> None:
+    (own / "logged.csv").write_text(
+        "job_id,submit_time,num_gpus,duration,gpu_type\na,0,8,60,v100\n"
+    )
+    proposed = artist("trace", "columns", "logged.csv", "--accept", code=0)
+    assert "kinds that jobs accept; the cluster file must name them" in proposed.stdout
+    sim = ("sim", "--trace", "logged.csv", "--racks", "1", "--backend", "none")
+    refused = artist(*sim, "--model-rule", "vgg16", code=3)
+    assert "or leave gpu_kinds out of the trace or its mapping" in refused.stderr
+    (own / "logged.csv.columns.yaml").write_text("columns: {}\n")
+    artist(*sim, "--model-rule", "vgg16", code=0)

@@ -156,7 +156,8 @@ def check_kinds(trace: Trace, by_kind: Mapping[str, int], *, whole: bool) -> Non
                 hint = _about_kind(kind, [name for name in by_kind if name != ONE_KIND])
                 raise TraceError(
                     f"{trace.place(index)}: job {job.id!r} accepts GPUs of kind {shortened(kind)}, "
-                    f"which the cluster lacks ({hint}); correct gpu_kinds or the cluster file"
+                    f"which the cluster lacks ({hint}); correct gpu_kinds or the "
+                    "cluster file, or leave gpu_kinds out of the trace or its mapping"
                 )
         there = sum(by_kind[kind] for kind in {*job.gpu_kinds})
         if there < (least := job.gpus if whole else job.gpus_min):
