@@ -88,7 +88,9 @@ def test_the_command_prints_and_writes_a_run(tmp_path: Path) -> None:
     assert (tmp_path / "run.inputs" / "cluster.yaml").is_file()
 
 
-def test_a_replay_that_fails_leaves_nothing_and_replaces_nothing(tmp_path: Path) -> None:
+def test_a_replay_that_fails_leaves_nothing_and_replaces_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     log, out = folder(tmp_path) / "sacct.txt", tmp_path / "run"
     text, inputs = log.read_text(), tmp_path / "run.inputs"
 
@@ -102,6 +104,17 @@ def test_a_replay_that_fails_leaves_nothing_and_replaces_nothing(tmp_path: Path)
     inputs.mkdir()
     assert code() != 0 and not [*inputs.iterdir()]
     assert code("--overwrite") == 0 and (inputs / "cluster.yaml").is_file()
+
+    files = {x: x.read_bytes() for x in tmp_path.rglob("*") if x.is_file() and x != log}
+    log.write_text(text.replace("gres/gpu=8", "gres/gpu=4"))
+    assert code("--overwrite", "--set", "policy.no_such=1") != 0
+    monkeypatch.setattr("artist.results.run_directory.write_run", _disk_is_full)
+    assert code("--overwrite") != 0
+    assert {x: x.read_bytes() for x in tmp_path.rglob("*") if x.is_file() and x != log} == files
+
+
+def _disk_is_full(*_: object, **__: object) -> None:
+    raise ConfigError("no space left")
 
 
 def test_what_is_missing_is_named_with_the_command_that_prints_it(tmp_path: Path) -> None:

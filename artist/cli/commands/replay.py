@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated
@@ -48,8 +48,8 @@ def replay(
             raise ConfigError(f"{inputs}: exists already; move it, or replace it with --overwrite")
     with _inputs(out) as inputs:
         found = replayed(folder, inputs, keep_names=keep_names, sets=sets or (), phases=phases)
-    if out is not None:
-        write_run(found.result, out, sys.argv, overwrite=overwrite)
+        if out is not None:
+            write_run(found.result, out, sys.argv, overwrite=overwrite)
     facts, largest = found.facts(), found.largest()
     if format_ is Format.JSON:
         print_json(
@@ -80,17 +80,23 @@ def _inputs_of(out: Path) -> Path:
 def _inputs(out: Path | None) -> Iterator[Path]:
     """Where cluster file and trace go: beside the run directory, or to a temporary folder.
 
-    A folder that is new is gone again if there is no replay.
+    If no run is written, all is as before: the run names its inputs by where they are, so those of
+    an earlier replay are copied aside until then.
     """
     if out is None:
         with TemporaryDirectory() as folder:
             yield Path(folder)
         return
     inputs = _inputs_of(out)
-    was_there = inputs.exists()
-    try:
-        yield inputs
-    except BaseException:
-        if not was_there:
+    with ExitStack() as stack:
+        before = None
+        if inputs.is_dir():
+            aside = TemporaryDirectory(prefix=f".{inputs.name}-", dir=inputs.parent)
+            before = shutil.copytree(inputs, Path(stack.enter_context(aside), inputs.name))
+        try:
+            yield inputs
+        except BaseException:
             shutil.rmtree(inputs, ignore_errors=True)
-        raise
+            if before is not None:
+                before.rename(inputs)
+            raise
