@@ -229,32 +229,49 @@ def _low_bound(held: Whole, counts: Whole) -> Whole:
 
 
 class Head(NamedTuple):
-    """The job that headed the queue longest during a wait, and for how much of the wait."""
+    """The job that headed the queue longest during a wait, and for how much of the wait in all."""
 
     handle: int
     length: Tick
 
 
 def longest_heads(waits: Waits) -> list[Head]:
-    """For each wait the longest stretch at the head of the queue; maybe the job's own.
+    """For each wait the job that headed the queue longest in all; maybe the waiting job itself.
 
     It matters where none may pass the first in the order of arrival (`BasePolicy.head_blocks`). Of
-    stretches of one length the first counts.
+    jobs that headed it equally long the first counts.
     """
     handle, start, end = _stretches(waits)
     whole = end - start
-    first = np.searchsorted(end, waits.begin, side="right").tolist()
-    after = np.searchsorted(start, waits.end).tolist()
+    before = _before(handle)
+    resumed = np.flatnonzero(before >= 0)
+    first = np.searchsorted(end, waits.begin, side="right")
+    after = np.searchsorted(start, waits.end)
     heads = []
-    for low, high, begin, until in zip(
-        first, after, waits.begin.tolist(), waits.end.tolist(), strict=True
+    for low, high, begin, until, *some in zip(
+        *(column.tolist() for column in (first, after, waits.begin, waits.end)),
+        *(np.searchsorted(resumed, bounds).tolist() for bounds in (first, after)),
+        strict=True,
     ):
         lengths = whole[low:high].copy()
         lengths[0] -= max(0, begin - int(start[low]))
         lengths[-1] -= max(0, int(end[high - 1]) - until)
+        # From the last to the first: a job's stretches add up in its first one of this wait.
+        for again in resumed[slice(*some)][::-1].tolist():
+            if before[again] >= low:
+                lengths[before[again] - low] += lengths[again - low]
         longest = int(lengths.argmax())
         heads.append(Head(int(handle[low + longest]), int(lengths[longest])))
     return heads
+
+
+def _before(handles: Whole) -> Whole:
+    """Per stretch the place of the job's stretch before it; -1 for its first."""
+    order = np.argsort(handles, kind="stable")
+    before = np.full(len(handles), -1, dtype=np.int64)
+    same = np.diff(handles[order]) == 0
+    before[order[1:][same]] = order[:-1][same]
+    return before
 
 
 def _stretches(waits: Waits) -> tuple[Whole, Whole, Whole]:
