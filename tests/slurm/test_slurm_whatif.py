@@ -195,7 +195,10 @@ def test_jobs_that_a_change_cancels_are_counted_and_in_no_mean(tmp_path: Path) -
     ("change", "says"),
     [
         ("racks=+2", "the cluster has no racks, since topology.txt names no switches"),
-        ("machines=-1", "expected .2 or a number from 1 to 200"),
+        (
+            "machines=-1",
+            "expected .2 or a number from 1 to 200; it has 2, so machines=1 leaves 1 out",
+        ),
         ("machines=x1.3", "of 2, that is no whole number"),
         ("rack=+2", "'rack' cannot be changed .did you mean 'racks'.*; expected racks, machines"),
         ("machnes=+1", r"'machnes' cannot be changed .did you mean 'machines'"),
@@ -204,7 +207,7 @@ def test_jobs_that_a_change_cancels_are_counted_and_in_no_mean(tmp_path: Path) -
         ("policy=daly", "did you mean 'dally'"),
         ("policy=fifo qos.high.priority=1", "only policy slurm reads qos.high.priority"),
         ("qos.hihg.priority=1", "did you mean 'high'"),
-        ("qos.high.GrpTRES=gpu=8", "'gpu=8' limits nothing here"),
+        ("qos.high.GrpTRES=gpu=8", "'gpu=8' limits nothing here.* or none to lift it"),
         ("qos.high.priority=high", "expected an integer"),
         ("qos.high.colour=1", "'colour' cannot be changed"),
         ("user.eva.shares=2", "did you mean|known: "),
@@ -221,6 +224,17 @@ def test_what_cannot_be_changed_is_one_sentence(tmp_path: Path, change: str, say
         found(tmp_path, change)
     assert str(caught.value).startswith(f"--change '{change.split()[0][:3]}")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "amount"), [("qos.high.GrpTRES", "gres/gpu=8"), ("account.vision.GrpJobs", "4")]
+)
+def test_none_lifts_a_limit(tmp_path: Path, key: str, amount: str) -> None:
+    document = cluster_document(whole_folder(tmp_path), keep_names=True)
+    limited = with_change(document, key, amount, "here")
+    for lifted in ("none", "None", ""):
+        changed = with_change(limited, key, lifted, "here")
+        assert changed == with_change(document, key, "", "here") != limited
 
 
 def test_racks_are_copied_with_their_machines_and_partitions(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@
 | `partition.NAME.KEY` | `priority_tier`, `priority_job_factor`, `preempt_mode`, `grace_s` |
 | `config.KEY` | of slurm.conf: `PriorityWeightAge`, `SchedulerParameters.bf_interval` ... |
 
-A value is a new one, or relative to the present one: `x2`, `+2`. A limit without a value is lifted.
+A value is a new one, or relative to the present one: `x2`, `+2`. `none` lifts a limit.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ _NUMBERED = re.compile(r"(.*?)(\d*)")
 _PARTITION_KEYS = ("priority_tier", "priority_job_factor", "preempt_mode", "grace_s")
 _QOS_KEYS = ("priority", "preempt_mode", "grace_s")
 _PARAMETERS = "SchedulerParameters"
+_LIFTED = "none"
 
 Document = dict[str, Any]
 
@@ -112,8 +113,8 @@ def _set(one: Document, key: str, keys: Sequence[str], value: str, where: str) -
 
 
 def _limit(limits: Document, key: str, value: str, where: str) -> None:
-    """Set a limit, or lift it."""
-    if not value:
+    """Set a limit, or lift it: with `none`, or with nothing behind the `=`."""
+    if value.lower() in ("", _LIFTED):
         limits.pop(key, None)
         return
     if "TRES" in key:
@@ -122,7 +123,7 @@ def _limit(limits: Document, key: str, value: str, where: str) -> None:
             if resource.lower() not in RESOURCES or _as_number(amount) is None:
                 raise ConfigError(
                     f"{where}: {shortened(part)} limits nothing here, expected "
-                    f"{' or '.join(f'{one}=16' for one in RESOURCES)}"
+                    f"{' or '.join(f'{one}=16' for one in RESOURCES)}, or {_LIFTED} to lift it"
                 )
     limits[key] = str(_value(_as_number(limits.get(key)), value, where))
 
@@ -196,7 +197,10 @@ def _resize(
     mine = [one for one in siblings if one in there]
     wanted = _value(now, value, where)
     if not isinstance(wanted, int) or not 1 <= wanted <= 100 * now:
-        raise ConfigError(f"{where}: expected +2 or a number from 1 to {100 * now}")
+        fewer = ""
+        if isinstance(wanted, int) and -now < wanted < 0:
+            fewer = f"; it has {now}, so {key}={now + wanted} leaves {-wanted} out"
+        raise ConfigError(f"{where}: expected +2 or a number from 1 to {100 * now}{fewer}")
     if now - wanted >= len(mine):
         raise ConfigError(
             f"{where}: at most {len(mine) - 1} can be left out, those of the last unit"
