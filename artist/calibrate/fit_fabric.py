@@ -174,21 +174,29 @@ def _fit_level(
     solver = _Solver(log, fabric, level, placement, backend)
     ends = (sizes[0], sizes[-1])
 
-    def solved(alpha_us: float, beta: float) -> tuple[float, float]:
+    def targets(alpha_us: float, beta: float) -> tuple[tuple[int, float], tuple[int, float]]:
         # The interval of alpha may reach below zero, but a time may not.
-        targets = [(size, 1000 * (max(alpha_us, 0.0) + beta * size)) for size in ends]
-        return solver.solve(targets[0], targets[1], str(log.path))
+        first, last = ((size, 1000 * (max(alpha_us, 0.0) + beta * size)) for size in ends)
+        return first, last
 
     alpha, beta = line.alpha_us, line.beta_us_per_byte
-    latency, bandwidth = solved(alpha.value, beta.value)
+    latency, bandwidth = solver.solve(*targets(alpha.value, beta.value), str(log.path))
+    # One number is held while the other moves: messages take whole ns, so solving both again would
+    # move the latency by up to 1 ns, which may be more than its interval.
+    short, long = (
+        solver.latency(targets(one, beta.value)[0], bandwidth) for one in (alpha.low, alpha.high)
+    )
     # The interval of beta may reach below zero, but a bandwidth needs a slope above zero.
-    fast = solved(alpha.low, max(beta.low, beta.value * 1e-3))
-    slow = solved(alpha.high, beta.high)
+    fast, slow = (
+        solver.bandwidth(targets(alpha.value, one)[1], latency)
+        for one in (max(beta.low, beta.value * 1e-3), beta.high)
+    )
     return FittedLevel(
         level,
         placement,
-        FittedValue(bandwidth, slow[1], fast[1]),
-        FittedValue(latency, fast[0], slow[0]),
+        # `bandwidth` goes with the latency of one step before: they agree to about 1e-6.
+        FittedValue(bandwidth, min(slow, bandwidth), max(fast, bandwidth)),
+        FittedValue(latency, short, long),
         solver.time_ns(ends[0], latency, bandwidth) / (1000 * line.time_us(ends[0])) - 1,
     )
 
@@ -227,8 +235,8 @@ class _Solver:
             )
         for _ in range(50):
             before = (latency, bandwidth)
-            bandwidth = self._bandwidth(large, latency)
-            latency = self._latency(small, bandwidth)
+            bandwidth = self.bandwidth(large, latency)
+            latency = self.latency(small, bandwidth)
             if all(
                 math.isclose(old, new, rel_tol=1e-6, abs_tol=1e-3)
                 for old, new in zip(before, (latency, bandwidth), strict=True)
@@ -236,7 +244,7 @@ class _Solver:
                 break
         return latency, bandwidth
 
-    def _bandwidth(self, target: tuple[int, float], latency: float) -> float:
+    def bandwidth(self, target: tuple[int, float], latency: float) -> float:
         """The bandwidth that takes the target's time, by bisection in its logarithm."""
 
         def too_slow(logarithm: float) -> bool:
@@ -245,7 +253,7 @@ class _Solver:
         low, high = math.log(_SLOWEST_GIB_PER_S), math.log(FASTEST_GIB_PER_S)
         return math.exp(_bisect(too_slow, low, high))
 
-    def _latency(self, target: tuple[int, float], bandwidth: float) -> float:
+    def latency(self, target: tuple[int, float], bandwidth: float) -> float:
         """The latency that takes the target's time; 0 if even that takes longer."""
 
         def too_fast(latency: float) -> bool:

@@ -97,6 +97,15 @@ def test_the_interval_covers_the_level_it_was_made_from(write_log: Callable[...,
     assert covered >= 9
 
 
+@pytest.mark.parametrize("noise", [0.0, 2e-4, 2e-3])
+def test_an_interval_holds_its_value(write_log: Callable[..., Path], noise: float) -> None:
+    """Even one of less than the nanosecond that a message's time is rounded to."""
+    path = write_log(alpha_us=20.0, beta_us_per_byte=1.5e-5, hosts=(4,), noise=noise, smallest=20)
+    level = calibrate_fabric(read_log(path), "x", H100, "machine", BACKEND).level
+    for fitted in (level.latency_ns, level.bandwidth_gib_per_s):
+        assert fitted.low <= fitted.value <= fitted.high
+
+
 def test_sources_say_where_the_numbers_come_from(write_log: Callable[..., Path]) -> None:
     fit = calibrate_fabric(read_log(write_log()), "mine", H100, "machine", BACKEND)
     assert fit.fabric.name == "mine"
