@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from math import hypot, log, sqrt
 from pathlib import Path
 
@@ -25,8 +26,10 @@ def _measured(goodput: Goodput, placement: str, batch: int) -> StepTime:
     return StepTime(gpus, one, batch, goodput.compute_s(compute), step_s)
 
 
-def _fit(placements: tuple[str, ...], batches: tuple[int, ...] = (16, 64, 256)) -> GoodputFit:
-    return fit_goodput([_measured(TRUE, place, each) for place in placements for each in batches])
+def _fit(
+    placements: tuple[str, ...], batches: tuple[int, ...] = (16, 64, 256), of: Goodput = TRUE
+) -> GoodputFit:
+    return fit_goodput([_measured(of, place, each) for place in placements for each in batches])
 
 
 def test_steps_of_the_model_are_predicted_where_none_was_measured() -> None:
@@ -39,6 +42,22 @@ def test_steps_of_the_model_are_predicted_where_none_was_measured() -> None:
             told, true = _measured(fitted, placement, batch), _measured(TRUE, placement, batch)
             assert told.compute_s == pytest.approx(true.compute_s, rel=0.01)
             assert told.step_s == pytest.approx(true.step_s, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("alpha_n", "beta_n", "alpha_r", "beta_r", "gamma"),
+    [(0.03, 0.0, 0.01, 0.0, 2.0), (0.03, 0.0, 0.01, 0.0, 1.0), (0.03, 0.001, 0.01, 0.0005, 1.5)],
+)
+def test_steps_without_noise_give_their_parameters_back(
+    alpha_n: float, beta_n: float, alpha_r: float, beta_r: float, gamma: float
+) -> None:
+    true = replace(
+        TRUE, alpha_r=alpha_r, beta_r=beta_r, alpha_n=alpha_n, beta_n=beta_n, gamma=gamma
+    )
+    fit = _fit((*PLACEMENTS, "8", "4,4,4,4"), of=true)
+    assert fit.error < 1e-4
+    for name, value in fit.parameters._asdict().items():
+        assert value == pytest.approx(getattr(true, name), rel=1e-3, abs=1e-6), name
 
 
 def test_what_no_step_tells_is_guessed_as_by_the_authors() -> None:
