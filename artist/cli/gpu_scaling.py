@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from artist.cli.latency_sweep import SweepFormat
 from artist.cli.output import note, print_csv, print_json, print_table, print_text
-from artist.cli.query_options import PlacedQuestion, about_models, trained_as_published, workload_of
+from artist.cli.query_options import (
+    PlacedQuestion,
+    about_models,
+    beyond_memory,
+    trained_as_published,
+    workload_of,
+)
 from artist.cli.split_text import flat_splits, print_splits, split_facts
 from artist.errors import ConfigError, DivisionError, shortened
 from artist.results.terms.number_text import listed
@@ -169,8 +175,12 @@ class GpuScaling:
             print_text(f"The fabric is changed: {asked.changes}.")
         for sentence in about_models(asked.model, asked.models, asked.fabric, asked.system):
             print_text(sentence)
-        if told := trained_as_published(asked.model, points[-1].gpus):
-            print_text(told)
+        for told in (
+            trained_as_published(asked.model, points[-1].gpus),
+            beyond_memory(asked.model, points[0].gpus, asked.models),
+        ):
+            if told:
+                print_text(told)
 
 
 def gpu_counts(text: str) -> list[int]:

@@ -346,10 +346,14 @@ def say_what_was_read(
             tell(f"warning: {sentence}")
         # Traces of artist have the steps that they are meant to have.
         if scenario is not None and is_trace_file(scenario.trace):
-            from artist.run.traces import scaled_communication_of
+            from artist.run.traces import scaled_communication_of, too_large_for_gpus
 
-            if sentence := scaled_communication_of(scenario, trace):
-                tell(f"warning: {sentence}")
+            for sentence in (
+                scaled_communication_of(scenario, trace),
+                too_large_for_gpus(scenario, trace),
+            ):
+                if sentence:
+                    tell(f"warning: {sentence}")
 
 
 def _file_or_pairs(texts: Sequence[str]) -> dict[str, str] | str:

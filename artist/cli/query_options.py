@@ -134,6 +134,17 @@ def about_models(
     return tuple(filter(None, told))
 
 
+def beyond_memory(model: str | None, gpus: int, models: CalibratedModels) -> str:
+    """A sentence if the GPUs are too small to train the model so; empty if they may be enough."""
+    from artist.run.training_memory import does_not_fit
+    from artist.workload.models import is_graph
+
+    if model is None or is_graph(model):
+        return ""
+    told = does_not_fit(model, gpus, (models.gpu,))
+    return told and f"{told[0].upper()}{told[1:]}."
+
+
 def trained_as_published(model: str | None, gpus: int) -> str:
     """What runs ask about jobs of this model, if they have published axes that the name lacks."""
     from artist.trace.native.divided_models import published_model

@@ -165,6 +165,21 @@ FASTER = MappingProxyType({Precision.BF16: 1.0, Precision.FP8: 1.79, Precision.N
 
 GPU_NAMES = tuple(_DATA_SHEETS)
 
+MEMORY_GB = MappingProxyType(
+    {
+        "t4": 16,
+        "v100": 32,
+        "a100": 80,
+        "h100": 80,
+        "h200": 141,
+        "b200": 180,
+        "b300": 288,
+        "gb200": 186,
+        "gb300": 288,
+    }
+)
+"""Memory in GB by the data sheets above; where variants differ, the largest."""
+
 ASSUMED_GPU = "a100"
 """The GPU of a model whose name has no `gpu=`, where machines are of several kinds or of none that
 is known here. Calibrations are factors on its times."""

@@ -174,8 +174,12 @@ def latency(
         print_split(split, estimate.source)
         if on_fabric is not None and one is not None:
             shape = parse_signature(one.partition("@")[0], on_fabric.level_names)
-            if told := query.trained_as_published(model, gpus_of(shape)):
-                print_text(told)
+            for told in (
+                query.trained_as_published(model, gpus_of(shape)),
+                query.beyond_memory(model, gpus_of(shape), models),
+            ):
+                if told:
+                    print_text(told)
     _say_calibration(format_, model, on_fabric, changes, models, system or [])
 
 

@@ -1,0 +1,98 @@
+"""The least memory that training a model takes on each GPU: weights, gradients, optimizer states.
+
+With P parameters held by a GPU and an element of w bytes:
+
+    weights  w P     gradients  w P     optimizer states  k P / d
+
+k is 12 in mixed precision, where Adam keeps fp32 weights, momentum and variance, and 4 in fp32,
+where plain SGD keeps a momentum (Rajbhandari et al., *ZeRO*, arXiv:1910.02054, section 3.1). The d
+GPUs that hold the same parameters share the states, as ZeRO's first stage does at no further
+communication (section 7.2.1), whether the job says so or not. Its second and third stage share
+gradients and weights too. Activations, buffers and fragmentation come on top, so a job that fits
+by this may not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from artist.units import counted
+from artist.workload.division.staged import Sharded, Staged
+from artist.workload.gpus import MEMORY_GB, Precision, in_words
+from artist.workload.layers import Layer, Parallelism, Scope, Workload
+from artist.workload.models import settings, workload
+
+_STATES_BYTES = {2: 12, 4: 4}
+"""Bytes of optimizer states per parameter, by those of an element."""
+
+
+def does_not_fit(model: str, gpus: int, kinds: Iterable[str]) -> str:
+    """A clause if a model cannot train on so many GPUs of any of these kinds; empty if it may.
+
+    A GPU that the model's name says goes before `kinds`, which are of `GPU_NAMES`.
+    """
+    kind = settings(model).gpu or max(kinds, key=MEMORY_GB.__getitem__)
+    least_gb = least_memory_bytes(model, gpus) / 1e9
+    if least_gb <= MEMORY_GB[kind]:
+        return ""
+    return (
+        f"weights, gradients and optimizer states of {model} on {counted(gpus, 'GPU')} take at "
+        f"least {least_gb:,.0f} GB of each, and {in_words(kind)} has {MEMORY_GB[kind]} GB; divide "
+        "the model further (tensor=, pipeline=, sharded=zero3) or take more GPUs"
+    )
+
+
+def least_memory_bytes(model: str, gpus: int) -> float:
+    """What the fullest of the job's GPUs holds, in bytes.
+
+    Raises:
+        ConfigError: the model is unknown.
+    """
+    iteration, width = workload(model), Precision(settings(model).precision).width
+    return max(
+        sum(_held_bytes(iteration, layer, width, gpus) for layer in stage)
+        for stage in _stages(iteration)
+    )
+
+
+def _stages(iteration: Workload) -> Iterator[list[Layer]]:
+    """The layers of each stage of a pipeline."""
+    staged = iteration.staged
+    if staged is None:
+        yield list(iteration.layers)
+        return
+    chunks = list(_chunks(iteration.layers, staged))
+    for stage in range(staged.axes.pipeline):
+        yield [layer for chunk in chunks[stage :: staged.axes.pipeline] for layer in chunk]
+
+
+def _chunks(layers: tuple[Layer, ...], staged: Staged) -> Iterator[tuple[Layer, ...]]:
+    start = 0
+    for units in staged.chunks:
+        yield layers[start : start + sum(units)]
+        start += sum(units)
+
+
+def _held_bytes(iteration: Workload, layer: Layer, width: int, gpus: int) -> float:
+    """What a GPU holds for a layer, whose gradient has as many bytes as its weights."""
+    weights = layer.weight_grad.comm_bytes
+    sharers = _sharers(iteration, layer.weight_grad.scope, gpus)
+    sharded = Sharded.ZERO3 if iteration.parallelism is Parallelism.FSDP else Sharded.NO
+    if iteration.staged is not None:
+        sharded = iteration.staged.sharded
+    states = weights / width * _STATES_BYTES[width] / sharers
+    gradients = weights / (sharers if sharded in (Sharded.ZERO2, Sharded.ZERO3) else 1)
+    held = weights / (sharers if sharded is Sharded.ZERO3 else 1)
+    return held + gradients + states
+
+
+def _sharers(iteration: Workload, scope: Scope, gpus: int) -> int:
+    """The GPUs that hold the same parameters."""
+    if iteration.staged is not None:
+        axes = iteration.staged.axes
+        of_stage = gpus // axes.pipeline
+        return of_stage // (axes.expert if scope is Scope.REPLICA else axes.tensor)
+    degrees = iteration.degrees
+    if scope is Scope.REPLICA:
+        return max(gpus // degrees.experts, 1)
+    return gpus // (degrees.tensor * degrees.stages)

@@ -1,0 +1,41 @@
+"""Do runs and `latency` say that GPUs are too small to train a model?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from conftest import Run
+
+HEADER = "job_id,arrival_s,gpus,model,iterations,compute_s\n"
+
+
+@pytest.mark.parametrize(
+    ("rows", "fabric", "told"),
+    [
+        ("a,0,8,llama3-8b,9,\nb,0,1,llama3-8b,9,\nc,0,1,llama3-8b,9,\n", "hgx-h100", "3: job 'b'"),
+        ("a,0,8,llama3-8b,9,\n", "hgx-h100", ""),
+        ("b,0,1,llama3-8b@gpu=h200,9,\n", "hgx-h100", ""),
+        ("b,0,1,gpt2-xl,9,\n", "t4", "2: job 'b'"),
+    ],
+)
+def test_runs_name_the_first_job_that_no_gpu_holds(
+    artist: Run, tmp_path: Path, rows: str, fabric: str, told: str
+) -> None:
+    (tmp_path / "t.csv").write_text(HEADER + rows)
+    setup = ("--trace", "t.csv", "--fabric", fabric, "--policy", "fifo", "--racks", "1")
+    ran = artist("sim", *setup, code=0)
+    assert ("optimizer states" in ran.stderr) == bool(told)
+    assert f"warning: t.csv:{told}" in ran.stderr or not told
+    assert "optimizer states" not in artist("sim", *setup, "--backend", "none", code=0).stderr
+
+
+def test_latency_says_that_a_model_does_not_fit(artist: Run) -> None:
+    words = "Weights, gradients and optimizer states of llama3-8b on 1 GPU take at least 128 GB"
+    setup = ("latency", "--model", "llama3-8b", "--fabric", "hgx-h100")
+    assert words in artist(*setup, "--placement", "1", code=0).stdout
+    assert words in artist(*setup, "--gpus", "1..4", code=0).stdout
+    assert words not in artist(*setup, "--placement", "2", code=0).stdout
