@@ -29,7 +29,7 @@ Table = tuple[str, Sequence[str], Sequence[Sequence[object]]]
 
 def answer(found: WhatIf) -> list[str]:
     """What the best change does, who loses by it, what other links change, which jobs count if some
-    are cancelled, and how far that can be trusted; a line each.
+    are cancelled, how far that can be trusted, and what chance does; a line each.
     """
     every = found.groups()[0]
     best = min(found.outcomes, key=lambda one: found.compared(one, every).other)
@@ -40,7 +40,7 @@ def answer(found: WhatIf) -> list[str]:
     first = f"{best.change}{without}: {_change_of_wait(found, best)}.{among}"
     trust = f"Trust: {found.replay.sentence()}."
     links = [text for one in found.outcomes for text in _on_links(one)]
-    return [first, _who_pays(found, best), *links, *_cancelled(found), trust]
+    return [first, _who_pays(found, best), *links, *_cancelled(found), trust, _chance(found)]
 
 
 def _change_of_wait(found: WhatIf, outcome: Outcome) -> str:
@@ -49,6 +49,19 @@ def _change_of_wait(found: WhatIf, outcome: Outcome) -> str:
         return f"the same waits; their mean is {time_text(compared.baseline)}"
     waits = f"mean wait {time_text(compared.other)} instead of {time_text(compared.baseline)}"
     return f"{waits}, {_relative(compared)}; {_certainty(found, outcome, compared)}"
+
+
+def _chance(found: WhatIf) -> str:
+    """What a change of nothing does to the mean wait."""
+    every = found.groups()[0]
+    moved_s, present_s = found.chance_s(every), found.compared(found.present, every).baseline
+    if not moved_s:
+        return "Chance: run times a millisecond shorter or longer move no mean wait."
+    share = f" ({percent(moved_s / present_s)} %)" if present_s else ""
+    return (
+        "Chance: run times a millisecond shorter or longer move the mean wait by up to "
+        f"{time_text(moved_s)}{share}; no smaller change says anything."
+    )
 
 
 def _relative(compared: BlockDifference) -> str:
@@ -77,6 +90,8 @@ def _signed(change: float) -> str:
 
 
 def _certainty(found: WhatIf, outcome: Outcome, compared: BlockDifference) -> str:
+    if abs(compared.difference) <= found.chance_s(found.groups()[0]):
+        return "no more than chance"
     same = found.same_sign(outcome)
     phases = f"so in {same} of {counted(found.replay.phases, 'phase')} of Slurm's cycles"
     days = counted(compared.blocks, found.block_name)
@@ -87,7 +102,7 @@ def _certainty(found: WhatIf, outcome: Outcome, compared: BlockDifference) -> st
     return f"surely {compared.verdict} over {days}, {phases}"
 
 
-_NO_LOSER = "No account or user waits longer on average in every phase of Slurm's cycles"
+_NO_LOSER = "No account or user waits longer, by more than chance, in every phase of Slurm's cycles"
 
 
 def _who_pays(found: WhatIf, outcome: Outcome) -> str:
@@ -252,6 +267,7 @@ def as_json(found: WhatIf) -> dict[str, Any]:
     return {
         "answer": answer(found),
         "present": {"gpu_hours_done": done, "gpu_hours_lost": lost},
+        "moved_by_chance_s": found.chance_s(found.groups()[0]),
         "changes": changes,
         "replay": found.replay.facts(),
         "assumed": list(found.assumed),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from test_slurm_replay import RECORDED, SACCT, folder, needs_recorded
 from typer.testing import CliRunner
 
 from artist.cli.main import application
-from artist.cli.whatif_text import answer, page, table
+from artist.cli.whatif_text import answer, as_json, page, table
 from artist.errors import ConfigError
 from artist.experiments.recorded.cluster_changes import added, with_change
 from artist.experiments.recorded.whatif import WhatIf, what_if
@@ -51,17 +52,38 @@ def test_another_machine_ends_the_wait(tmp_path: Path) -> None:
     assert one.present.waits_s.tolist() == [[0.5, 45.5]]
     # Backfill looks every 5 s, half a second after the first arrival.
     assert one.outcomes[0].waits_s.tolist() == [[0.5, 0.5]]
-    first, second, third = answer(one)
+    first, second, third, fourth = answer(one)
     assert first == (
         "machines=+1: mean wait 0.5 s instead of 23 s, 98 % less; so in 1 of 1 phase of Slurm's "
         "cycles, but over 1 day only; 5 or more say how sure that is."
     )
     assert second.startswith(
-        "No account or user waits longer on average in every phase of Slurm's cycles;"
+        "No account or user waits longer, by more than chance, in every phase of Slurm's cycles;"
     )
     assert third == f"Trust: {one.replay.sentence()}."
     assert third.endswith(" lie in the envelope of 1 phase.")
+    assert fourth == (
+        "Chance: run times a millisecond shorter or longer move the mean wait by up to 0.5 s "
+        "(2.2 %); no smaller change says anything."
+    )
     assert len(table(one)[2]) <= 12
+
+
+def test_what_chance_does_is_no_finding(tmp_path: Path) -> None:
+    """The first job ends just as Slurm looks. Where it ends a millisecond later, Slurm is late.
+
+    So does any change that lengthens runs a little.
+    """
+    one = found(tmp_path, "machines=+1")
+    every = one.groups()[0]
+    shorter, longer = (x.waits_s.tolist() for x in one.nudged)
+    assert (shorter, longer) == ([[0.5, 45.5]], [[0.5, 46.5]])
+    assert one.chance_s(every) == as_json(one)["moved_by_chance_s"] == 0.5
+    late = replace(one, outcomes=(one.nudged[1],))
+    first, second, *_ = answer(late)
+    assert first.endswith("mean wait 23.5 s instead of 23 s, 2.2 % more; no more than chance.")
+    assert second.startswith("No account or user waits longer, by more than chance,")
+    assert late.losses(late.outcomes[0]) == []
 
 
 def test_waits_of_all_groups_have_one_unit(tmp_path: Path) -> None:
@@ -178,8 +200,8 @@ def test_jobs_that_a_change_cancels_are_counted_and_in_no_mean(tmp_path: Path) -
     compared = one.compared(cancelling, one.groups()[0])
     assert compared.baseline == compared.other  # that of ben, whom nobody hinders
     assert answer(one)[1].startswith(
-        "No account or user waits longer on average in every phase of Slurm's cycles (of jobs that "
-        "finish);"
+        "No account or user waits longer, by more than chance, in every phase of Slurm's cycles "
+        "(of jobs that finish);"
     )
     assert answer(one)[2] == (
         "Cancelled per phase: 0 at present and 1 under config.PreemptMode=CANCEL; waits are of the "

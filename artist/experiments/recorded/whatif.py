@@ -5,6 +5,10 @@ gets wrong, it mostly gets wrong in both. `Replay.sentence` says how much that i
 shown beside a what-if. Run times are those that were recorded, unless links change
 (`other_links.py`), and jobs arrive as they did.
 
+A queue is chaotic: a job that ends a little earlier lets another one start, and all that follows
+differs. So the present is also simulated with all run times a millisecond shorter and longer. What
+this does to waits is chance, and a change that does no more says nothing.
+
 A change is `KEY=VALUE`; several with blanks between them are made together. `cluster_changes.py`
 has the keys of the cluster. `policy` and `policy.KEY` are those of a scenario.
 """
@@ -12,7 +16,7 @@ has the keys of the cluster. `policy` and `policy.KEY` are those of a scenario.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -52,6 +56,9 @@ LEAST_WEEKS = 5
 """From so many whole weeks on, weeks are what is drawn, since a weekend is no Monday."""
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
+
+NUDGE_S = 1e-3
+"""By how much shorter and longer run times tell what chance does. Slurm records whole seconds."""
 
 _SIMULATION = ("contention", "backend", "calibration", "uneven")
 
@@ -136,6 +143,8 @@ class WhatIf:
     replay: Replay
     present: Outcome
     outcomes: tuple[Outcome, ...]
+    nudged: tuple[Outcome, ...]
+    """The present with all run times a little shorter, and a little longer (`NUDGE_S`)."""
     epoch_s: float
     machine_gpus: int
     """GPUs of the largest machine."""
@@ -155,7 +164,7 @@ class WhatIf:
 
         Only these are compared: what is cancelled waits no longer, and that is no gain.
         """
-        every = [one.cancelled for one in (self.present, *self.outcomes)]
+        every = [one.cancelled for one in (self.present, *self.outcomes, *self.nudged)]
         gone: Mask = np.asarray(np.concatenate(every).any(axis=0))
         return ~gone
 
@@ -217,13 +226,19 @@ class WhatIf:
         present_s, changed_s = (x.waits_s.mean(axis=0)[group.jobs] for x in (self.present, outcome))
         return block_difference(present_s, changed_s, self.blocks[group.jobs].tolist())
 
+    def chance_s(self, group: Group) -> float:
+        """How far the mean wait of a group's jobs moves if run times hardly do, in seconds."""
+        return max(abs(self.compared(one, group).difference) for one in self.nudged)
+
     def same_sign(self, outcome: Outcome) -> int:
         """In how many phases the mean wait changes as it does on average."""
         by_phase = (outcome.waits_s - self.present.waits_s)[:, self.finish].mean(axis=1)
         return int((np.sign(by_phase) == np.sign(by_phase.mean())).sum())
 
     def losses(self, outcome: Outcome) -> list[Loss]:
-        """Accounts, then users, whose jobs wait longer on average in every phase; worst first."""
+        """Accounts, then users, whose jobs wait longer on average in every phase, and longer than
+        by chance; worst first.
+        """
         found = []
         for column, kind in (("tenant", "account "), ("user", "")):
             names = self.jobs.get(column)
@@ -236,10 +251,10 @@ class WhatIf:
                     continue
                 present_s = self.present.waits_s[:, theirs].mean(axis=1)
                 changed_s = outcome.waits_s[:, theirs].mean(axis=1)
-                if (changed_s > present_s).all():
-                    count = int(theirs.sum())
-                    means = float(present_s.mean()), float(changed_s.mean())
-                    some.append(Loss(f"{kind}{name}", count, *means))
+                means = float(present_s.mean()), float(changed_s.mean())
+                chance_s = self.chance_s(Group(column, name, theirs))
+                if (changed_s > present_s).all() and means[1] - means[0] > chance_s:
+                    some.append(Loss(f"{kind}{name}", int(theirs.sum()), *means))
             found += sorted(some, key=lambda x: x.present_s - x.changed_s)
         return found
 
@@ -281,6 +296,7 @@ def what_if(
             Outcome(change, _simulated(scenario, change, phases), links)
             for change, (scenario, links, _) in zip(changes, changed, strict=True)
         ),
+        nudged=tuple(_nudged(recording, by_s, phases) for by_s in (-NUDGE_S, NUDGE_S)),
         epoch_s=recording.epoch_s,
         machine_gpus=max(one["gpus"] for one in units(recording.document, "machine")),
         assumed=tuple(_assumed(changes, changed)),
@@ -372,6 +388,14 @@ def _simulated(scenario: Scenario, change: str, phases: int) -> tuple[Result, ..
         )
     except ArtistError as cause:
         raise ConfigError(f"--change {shortened(change)}: {cause}") from cause
+
+
+def _nudged(recording: Recording, by_s: float, phases: int) -> Outcome:
+    """The present with all run times longer by so many seconds."""
+    file = recording.inputs / "trace-nudged.csv"
+    write_native((replace(x, compute_s=x.compute_s + by_s) for x in recording.jobs), file)
+    scenario = scenario_at({**recording.settings, "trace": str(file)}, [], "the present, nudged")
+    return Outcome("present, nudged", _simulated(scenario, "present, nudged", phases))
 
 
 def _assumed(
