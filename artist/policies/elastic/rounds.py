@@ -73,8 +73,11 @@ class Rounds(BasePolicy):
         """A question is asked, at a strike or between two."""
 
     def settled(self, view: ClusterView) -> bool:
-        """Whether time alone changes no decision: no job has goodput parameters."""
-        return not any(state.job.goodput for state in view.running.values())
+        """Whether time alone changes no decision: no job has goodput parameters, or could have more
+        or fewer GPUs. What these are worth depends on a job's age, and on the work that is left.
+        """
+        jobs = [state.job for state in view.running.values()]
+        return not any(job.goodput or job.gpus_min < job.gpus_max for job in jobs)
 
     def can_improve(self, view: ClusterView) -> bool:
         """Whether another round could change anything: jobs wait, or could have more GPUs."""

@@ -137,6 +137,10 @@ class Sia(Rounds):
         """Whether jobs wait, could have more GPUs, or could have others."""
         return super().can_improve(view) or (bool(view.running) and several_kinds(view.cluster))
 
+    def settled(self, view: ClusterView) -> bool:
+        """Nor where there are several kinds: the older a job is, the sooner it moves to another."""
+        return super().settled(view) and not several_kinds(view.cluster)
+
     # -- values ------------------------------------------------------------------------------
 
     def _offers(self, view: ClusterView, state: JobView) -> list[Offer]:

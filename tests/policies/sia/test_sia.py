@@ -18,6 +18,7 @@ from artist.errors import ConfigError, TraceError
 from artist.estimates.backends import NoCommunication
 from artist.estimates.speeds import SpeedsOfRun, SpeedTable
 from artist.network.rates.isolated import AloneRates
+from artist.policies.sia.policy import Sia
 from artist.run import open_policy
 from artist.units import seconds
 from artist.workload.goodput import Goodput, best
@@ -104,12 +105,11 @@ def test_jobs_go_where_they_are_worth_most() -> None:
     assert seconds(alike.jobs[1].finish) == 1020 + (1000 - 1020 / 2)
 
 
-@pytest.mark.parametrize(("delay", "starts"), [(30.0, [0, 60, 120]), (50.0, [0, 60, 240])])
+@pytest.mark.parametrize(("delay", "starts"), [(30.0, [0, 60, 120]), (50.0, [0, 60, 180])])
 def test_a_restart_must_be_worth_it(delay: float, starts: list[float]) -> None:
     """Twice the GPUs are worth 2 x (age - restarts x delay) / (age + delay); above 1 a job moves.
 
-    With a delay of 50 s, that is 2 x 60 / 110, then 2 x 70 / 170. After a round that changes
-    nothing, the next comes after twice as long.
+    With a delay of 50 s, that is 2 x 60 / 110, then 2 x 70 / 170 and 2 x 130 / 230.
     """
     jobs = [elastic("a", iterations=10000, restart_s=delay)]
     rows = ran(jobs, cluster(new=[4]))
@@ -128,8 +128,23 @@ def test_a_wide_rigid_job_younger_than_its_delay_moves_freely() -> None:
 def test_a_job_that_restarts_keeps_its_gpus() -> None:
     jobs = [elastic("a", iterations=4000, restart_s=100.0), job("b", 4, 10, arrival_s=70.0)]
     rows = ran(jobs, cluster(new=[4]), unallocated=50.0)
-    # `a` moves to 2 GPUs at 60 s and restarts until 160 s. The round at 120 s changes nothing.
-    assert seconds(intervals(rows, 1)[0].start) == 240.0
+    # `a` moves to 2 GPUs at 60 s and restarts until 160 s.
+    assert seconds(intervals(rows, 1)[0].start) == 180.0
+
+
+def test_a_round_is_left_out_only_if_it_would_change_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of long rigid jobs, which move to other kinds."""
+    fixed = {"goodput": None, "compute_s": 1.0, "restart_s": 100.0}
+    made = []
+    for seed in (24, 27, 39):
+        tree, jobs = cluster(old=[4], new=[4]), _random(seed)[1][:5]
+        rigid = [replace(x, gpus_min=x.gpus, gpus_max=x.gpus, gpu_kinds=(), **fixed) for x in jobs]
+        made.append((tree, [replace(x, iterations=3 * x.iterations) for x in rigid]))
+    left_out = [ran(jobs, tree).placements for tree, jobs in made]
+    monkeypatch.setattr(Sia, "settled", lambda self, view: False)
+    assert left_out == [ran(jobs, tree).placements for tree, jobs in made]
 
 
 def test_goodput_may_differ_by_kind() -> None:
