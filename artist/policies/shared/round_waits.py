@@ -24,6 +24,10 @@ class RoundWaits:
         """The jobs that the policy knew when the last round began."""
         self._held: dict[int, Placement | None] = {}
         """What running jobs hold if the last round's decisions stand."""
+        self._left = 0
+        """The GPUs that it leaves free then."""
+        self._late_told: dict[int, Tick] = {}
+        """By handle: when the wait began of which it was said since that it, or GPUs, came late."""
         self._asked: Tick = -2
         self._open = False
         """Whether the last question followed a round within nanoseconds."""
@@ -43,23 +47,31 @@ class RoundWaits:
         """Why jobs wait after the decisions of a round."""
         self._began, self._there = view.now, {*view.waiting, *view.running}
         self._held, self._open = {x: state.placement for x, state in view.running.items()}, True
+        self._late_told.clear()
+        self._left = view.free.total
         for decision in decisions:
             if isinstance(decision, Start | Migrate):
                 self._held[decision.handle] = decision.placement
+                self._left -= decision.placement.gpus
             elif isinstance(decision, Preempt):
                 del self._held[decision.handle]
+            if isinstance(decision, Migrate | Preempt):
+                self._left += view.running[decision.handle].gpus
         return self._kinds.waits(view, decisions)
 
     def between(self, view: ClusterView, until: Tick) -> list[Decision]:
-        """Why jobs wait that came after a round, although enough GPUs are free.
+        """Why jobs wait although enough GPUs are free, where they or the GPUs came after a round.
 
         A job that the round knew has had its round, if it enters again because the round itself
         took its GPUs, or because a gate or a wrapper turned its start down.
         """
         waits = list[Decision]()
-        for state in view.entered:
+        for state in view.waiting.values() if view.finished else view.entered:
             waits += self._kinds.news(view.free, state)
             late = state.entered > self._began or state.handle not in self._there
+            late = late or state.job.gpus_min > self._left
+            late = late and self._late_told.get(state.handle) != state.entered
             if late and not self._kinds.told(state) and state.job.gpus_min <= view.free.total:
                 waits.append(Wait(state.handle, self._late, "timer", until))
+                self._late_told[state.handle] = state.entered
         return waits

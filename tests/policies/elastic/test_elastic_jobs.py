@@ -308,3 +308,14 @@ def test_a_round_is_left_out_only_if_it_would_change_nothing(policy: str) -> Non
         assert runs[0] == runs[1]
         moves += sum(row.reason == MIGRATED for row in runs[0])
     assert moves or policy == "tiresias-rounds"  # else the test could not fail
+
+
+@pytest.mark.parametrize(("policy", "round_s"), [("equal-share", 60), ("pollux", 60)])
+def test_a_job_whose_gpus_become_free_after_a_round_waits_for_the_next(
+    policy: str, round_s: int
+) -> None:
+    made = [job("short", 4, 70), job("long", 4, 500), job("waits", 4, 10, arrival_s=30.0)]
+    rows = run(cluster([8]), made, make_policy(policy))
+    told = [(row.tick // S, row.cause) for row in rows.wait_reasons if row.handle == 2]
+    assert told == [(70, "timer")]
+    assert finishes(rows)["waits"] == 2 * round_s + 10
