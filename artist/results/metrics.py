@@ -37,6 +37,9 @@ class Additions(NamedTuple):
 
 
 # After these ends the same job goes on with the same GPUs: the placement does not end.
+_ROUNDING = 1e-12
+"""Less than this share of an iteration is no communication."""
+
 _CONTINUES = frozenset({EndReason.RE_RATED, EndReason.HELD})
 
 
@@ -130,7 +133,8 @@ def _kept(rows: Rows) -> Mapping[str, float]:
         saving = row.checkpoint_s / row.pace_s
         kept_s = kept / TICKS_PER_S
         share = min(compute_s[row.handle] * row.compute_scale / row.pace_s, 1.0)
-        comm_s += kept_s * (1.0 - share - saving)
+        exposed = 1.0 - share - saving
+        comm_s += kept_s * exposed if exposed > _ROUNDING else 0.0
         computing_s += kept_s * share
         wasted += row.stalled - starting + lost
         started += starting

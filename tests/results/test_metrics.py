@@ -7,6 +7,7 @@ import pytest
 
 from artist.cluster.placement_shape import depth
 from artist.cluster.tree import nested
+from artist.config import Scenario
 from artist.contract import Rate
 from artist.engine.simulator import Simulator
 from artist.errors import BackendError
@@ -17,6 +18,7 @@ from artist.results.isolated_run_time import isolated_seconds
 from artist.results.metrics import summarise, weighted_percentile
 from artist.results.tables import job_table, timeline_table
 from artist.results.terms.chief_metrics import parts_of
+from artist.run import simulate
 from artist.workload.job import Job
 
 TREE = nested(("machine", "rack", "network"), [[2, 2]])
@@ -147,6 +149,13 @@ def test_the_parts_of_a_mean_jct_add_up() -> None:
     )
     # Where lost work is not told apart, it counts as computing and communication.
     assert summary["comm_time_mean_s"] > summary["comm_kept_mean_s"]
+
+
+def test_no_communication_is_0_beside_checkpoints_too() -> None:
+    settings = {"policy": "fifo", "racks": 1, "trace": "tiny-batch", "backend": "none"}
+    checkpoint = {"interval_s": 977.0, "cost_s": 7.3}
+    scenario = Scenario.model_validate({**settings, "checkpoint": checkpoint})
+    assert simulate(scenario).summary["comm_kept_mean_s"] == 0
 
 
 def test_the_bound_stands_beside_the_makespan() -> None:
