@@ -148,8 +148,8 @@ def print_sentences(summary: Mapping[str, Any], scenario: Scenario) -> None:
         )
     if "speeds" in summary and summary.get("reads_gpu_kinds") == "no":
         print_text(
-            f"Policy {summary['policy']} ignores kinds of GPUs: jobs get whatever is free, fast or "
-            "slow, and a gang on several kinds goes at the slowest."
+            f"Policy {summary['policy']} does not choose among kinds of GPUs: a job gets whatever "
+            "is free of those that it accepts, fast or slow; a gang on several goes at the slowest."
         )
     if "jobs_measured" in summary:
         print_text(_measured_sentence(summary))

@@ -140,6 +140,18 @@ def test_a_run_on_the_reference_kind_is_the_run_without_speeds(tmp_path: Path) -
     assert same == {k: v for k, v in plain.summary.items() if k != "wall_s"}
 
 
+def test_ideal_s_is_of_the_reference_kind_and_alone_s_of_the_fastest_that_a_job_accepts(
+    tmp_path: Path,
+) -> None:
+    table = {"reference": "old", "speeds": {"any": {"old": 1, "new": 2}}}
+    rows = ("a,0,4,vgg11,100,1,", "b,0,4,vgg11,100,1,old", "c,0,4,vgg11,100,1,new")
+    header = HEADER.replace("\n", ",gpu_kinds\n")
+    jobs = ran(tmp_path, *rows, table={**TABLE, **table}, header=header).tables["jobs"]
+    assert list(jobs["ideal_s"]) == [100.0] * 3
+    assert list(jobs["alone_s"]) == [50.0, 100.0, 50.0]
+    assert list(jobs["finish_time_fairness"]) == [1.0, 1.0, 0.5]
+
+
 def test_the_policy_is_said_to_ignore_kinds_only_where_it_does(tmp_path: Path) -> None:
     assert ran(tmp_path, "a,0,4,vgg11,10,1").summary["reads_gpu_kinds"] == "no"
     assert ran(tmp_path, "a,0,4,vgg11,10,1", policy="mast").summary["reads_gpu_kinds"] == "yes"
