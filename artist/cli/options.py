@@ -235,15 +235,17 @@ def _check_levels(path: Path | None, flags: Mapping[str, Any], sets: Sequence[st
     """Refuse a level that the fabric lacks, before a bad value of it is told."""
     from artist import settings
     from artist.cluster.fabric_options import level_of
-    from artist.run import build_fabric
+    from artist.run import build_fabric, cluster_of
 
     rest = [text for text in sets if not text.startswith("fabric.")]
     if len(rest) == len(sets):
         return
-    fabric = build_fabric(settings.load_scenario(path, flags, rest))
+    scenario = settings.load_scenario(path, flags, rest)
+    fabric, cluster = build_fabric(scenario), cluster_of(scenario)
     for text in sets:
         if text.startswith("fabric."):
-            level_of(fabric, text.partition("=")[0].split(".")[1])
+            level = text.partition("=")[0].split(".")[1]
+            level_of(fabric, level, None if cluster is None else cluster.file.name)
 
 
 def share_of(name: str, text: str) -> float:

@@ -94,8 +94,10 @@ def normal_form(options: Mapping[str, LevelOptions]) -> dict[str, LevelOptions]:
     return {level: options[level] for level in sorted(options) if options[level].changes}
 
 
-def with_options(fabric: Fabric, options: Mapping[str, LevelOptions]) -> Fabric:
-    """A fabric with some settings of its levels replaced.
+def with_options(
+    fabric: Fabric, options: Mapping[str, LevelOptions], cluster: str | None = None
+) -> Fabric:
+    """A fabric with some settings of its levels replaced; `cluster` as in `level_of`.
 
     Raises:
         ConfigError: the fabric has no such level, or its levels do not go together.
@@ -103,7 +105,7 @@ def with_options(fabric: Fabric, options: Mapping[str, LevelOptions]) -> Fabric:
     if not options:
         return fabric
     for name in options:
-        level_of(fabric, name)
+        level_of(fabric, name, cluster)
     changed = [
         _changed(level, options[level.name].changes if level.name in options else {})
         for level in fabric.levels
@@ -169,8 +171,8 @@ def _raise_uplinks(levels: Sequence[dict[str, Any]], options: Mapping[str, Level
             level["uplink"] = uplink | {"rate_gib_per_s": rate, "source": "one flow, as chosen"}
 
 
-def level_of(fabric: Fabric, name: str) -> FabricLevel:
-    """A level of a fabric by its name.
+def level_of(fabric: Fabric, name: str, cluster: str | None = None) -> FabricLevel:
+    """A level of a fabric by its name. `cluster` names the cluster file that chose its levels.
 
     Raises:
         ConfigError: the fabric has no such level; names those that it has.
@@ -186,7 +188,9 @@ def level_of(fabric: Fabric, name: str) -> FabricLevel:
     near = nearest(name, fabric.level_names, least=0.7)
     raise ConfigError(
         f"fabric.{shortened(name)[1:-1]}: fabric {fabric.name!r} has the levels "
-        f"{', '.join(fabric.level_names)}" + (f"; did you mean {near!r}?" if near else "")
+        f"{', '.join(fabric.level_names)}"
+        + (f" of the cluster file {cluster!r}" if cluster else "")
+        + (f"; did you mean {near!r}?" if near else "")
     )
 
 

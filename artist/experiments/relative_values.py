@@ -26,7 +26,7 @@ from artist.failures.checkpoints import CheckpointOptions
 from artist.network.rates.contended_rates import ContentionOptions
 from artist.policies.own_file import entry_in_file, is_in_a_file
 from artist.policies.table import POLICIES
-from artist.run import asked_fabric, build_cluster, build_fabric, build_trace
+from artist.run import asked_fabric, build_cluster, build_fabric, build_trace, cluster_of
 from artist.settings import GROUPS, assign, checked
 from artist.workload.division.job_parallelism import JobParallelism
 
@@ -201,7 +201,8 @@ def _check_known(key: str, option: str, known: Iterable[str]) -> None:
 def _of_level(scenario: Scenario, name: str, key: str = "") -> Any:
     """A setting of a level of the fabric, as it is with the scenario's changes."""
     fabric = build_fabric(scenario)
-    level = level_of(fabric, name)
+    cluster = cluster_of(scenario)
+    level = level_of(fabric, name, None if cluster is None else cluster.file.name)
     _check_known(f"fabric.{name}.{key}", key, LevelOptions.model_fields)
     if key == "oversubscription":
         index = fabric.level_names.index(name)

@@ -36,7 +36,8 @@ def build_fabric(scenario: Scenario) -> Fabric:
     from artist.cluster.cluster_links import fabric_of_cluster
 
     named = load_fabric(scenario.own_fabric or cluster.file.fabric or scenario.fabric)
-    return with_options(fabric_of_cluster(cluster.file, named), scenario.fabric_options)
+    fabric = fabric_of_cluster(cluster.file, named)
+    return with_options(fabric, scenario.fabric_options, cluster.file.name)
 
 
 def kinds_of(scenario: Scenario) -> frozenset[str]:

@@ -196,5 +196,6 @@ def _value(spec: str, key: str, text: str) -> int | str | bool:
     if key == "prefetch" and text in ("0", "all"):
         return 0 if text == "0" else PREFETCH_ALL
     if not re.fullmatch(r"[0-9]{1,7}", text) or not 1 <= int(text) <= _LARGEST:
-        refuse(spec, f"{key} is {text!r}, expected a whole number from 1 to {_LARGEST}")
+        meant = "; or sequence_parallel=true?" if (key, text) == ("sequence", "true") else ""
+        refuse(spec, f"{key} is {text!r}, expected a whole number from 1 to {_LARGEST}{meant}")
     return int(text)

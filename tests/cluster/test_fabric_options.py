@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,7 +16,9 @@ from artist.cluster.fabric_options import LevelOptions, changes_text, with_optio
 from artist.config import Scenario
 from artist.errors import ConfigError
 from artist.experiments.experiment import Experiment, runs
+from artist.experiments.relative_values import scenario_at
 from artist.io.documents import validate
+from artist.run import build_fabric
 from artist.settings import assign, load_scenario
 from artist.units import BANDWIDTH_UNITS, GIB, bandwidth_texts, from_base_unit, latency_text
 
@@ -361,6 +364,18 @@ def test_each_mistake_has_its_sentence(text: str, words: list[str]) -> None:
         changed(text)
     for word in words:
         assert word in str(caught.value)
+
+
+def test_a_level_that_the_cluster_file_leaves_out_is_said_to_be_its(tmp_path: Path) -> None:
+    document = {"name": "mine", "summary": "", "levels": ["machine"],
+                "tree": [{"count": 2, "gpus": 8}]}  # fmt: skip
+    (tmp_path / "mine.yaml").write_text(yaml.safe_dump(document))
+    base = {"cluster": str(tmp_path / "mine.yaml"), "fabric": "a100"}
+    says = "'a100' has the levels machine, network of the cluster file 'mine'"
+    with pytest.raises(ConfigError, match=says):
+        build_fabric(load_scenario(None, base, ["fabric.rack.bandwidth=1GB/s"]))
+    with pytest.raises(ConfigError, match=says):
+        scenario_at(base, [("fabric.rack.bandwidth", "x2")], "here")
 
 
 def test_one_setting_in_two_spellings_is_refused() -> None:

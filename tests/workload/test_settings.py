@@ -49,6 +49,7 @@ def test_one_workload_has_one_name(spelling: str, name: str | None) -> None:
         ("resnet50@gpu=k80", r"gpu is 'k80', expected one of t4, v100, a100, h100, h200, b200"),
         ("resnet50@sequence=8", r"this model has no sequence"),
         ("gpt2@experts=8", r"this model has no experts"),
+        ("gpt2@sequence=true", r"from 1 to \d+; or sequence_parallel=true\?"),
         ("gpt2@sequence=2048", r"sequence is 2048, but the model has 1024 positions"),
         ("resnet50@tensor=2", r"only transformers divide"),
         ("gpt2@tensor=2,parallel=fsdp", r"fsdp does not go with tensor"),
