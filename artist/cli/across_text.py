@@ -158,22 +158,31 @@ def _what_decides(first: Comparison, found: list[Effect]) -> Iterator[str]:
     for metric in first.metrics:
         of_metric = [one for one in found if one.domain.metric == metric]
         variants = list(dict.fromkeys(one.domain.variant for one in of_metric))
-        steady = []
+        steady, untested = [], []
         for variant in variants:
+            of_variant = [one for one in of_metric if one.domain.variant == variant]
             deciding = [
-                f"{one.assumption} ({_effect_words(one)})"
-                for one in of_metric
-                if one.domain.variant == variant and one.decides
+                f"{one.assumption} ({_effect_words(one)})" for one in of_variant if one.decides
             ]
-            if deciding:
+            if all(_lacks_verdict(one) for one in of_variant):
+                untested.append(variant)
+            elif deciding:
                 yield f"What decides {metric} of {variant}: {'; '.join(deciding)}."
             else:
                 steady.append(variant)
         if steady:
             yield f"No assumption surely changes the verdict on {metric} of {listed(steady)}."
+        if untested:
+            yield f"Too few replicates for a verdict on {metric} of {listed(untested)}."
+
+
+def _lacks_verdict(effect: Effect) -> bool:
+    return Verdict.TOO_FEW in (effect.given, effect.there)
 
 
 def _effect_words(effect: Effect) -> str:
+    if _lacks_verdict(effect):
+        return "no verdict"
     if effect.given == effect.there:
         return "stays"
     there = _WORDS.get(effect.there, str(effect.there))

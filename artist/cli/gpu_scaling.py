@@ -167,7 +167,9 @@ class GpuScaling:
             print_text(
                 f"All numbers are those of {self.goodput}"
                 f"{f' on {self.gpu_kind}' if self.gpu_kind else ''}, as elastic jobs have them: "
-                f"the batch of the largest goodput, after {self.progress:.0%} of the iterations. "
+                f"the batch of the largest goodput, after {self.progress:.0%} of the iterations; "
+                "on one GPU, one above the submitted batch takes two passes or more, as in the "
+                "program of Pollux' authors. "
                 "The fabric has no part in them; leave out --goodput for the latency model."
             )
             return

@@ -175,6 +175,7 @@ class Goodput:
 def best(goodput: Goodput, gpus: int, noise: float, *, one_machine: bool) -> tuple[float, Batch]:
     """The largest goodput on so many GPUs, and its batch; 0 where no batch fits its limits.
 
+    As in the authors' program, one GPU takes a batch above the submitted one in two passes or more.
     Jobs of one model share answers.
     """
     least = max(goodput.batch, goodput.per_gpu_min * gpus)

@@ -208,14 +208,17 @@ def test_the_command_gives_each_world_what_a_comparison_there_gives(artist, tmp_
 
 
 def test_assumptions_are_changed_one_at_a_time_and_ranked(artist) -> None:
-    asked = ("compare", "--trace", "tiny-batch", "--racks", "2", "--policies", "fifo,las")
+    asked = ("compare", "--trace", "tiny-batch", "--racks", "1", "--policies", "fifo,las")
     asked += ("--fabric", "dally2025", "--permutations", "2")
-    printed = artist(*asked, "--assumptions", "--metrics", "makespan_s", code=0)
+    printed = artist(*asked, "--assumptions", "--metrics", "makespan_s,jct_mean_s", code=0)
     assert printed.stderr.startswith(
         "32 runs: 4 in each of 8 worlds: as given; collectives=bucketed, "
     )
     assert "\nmetric\tpolicy\tassumption\tas given\tchanged\tmoved by\tverdict\n" in printed.stdout
-    assert "makespan_s of las" in printed.stdout.splitlines()[1]
+    assert "\nToo few replicates for a verdict on jct_mean_s of las.\n" in printed.stdout
+    rows = [line.split("\t") for line in printed.stdout.splitlines() if "\tlas\t" in line]
+    verdicts = {(row[0], row[-1]) for row in rows}
+    assert verdicts == {("makespan_s", "stays"), ("jct_mean_s", "no verdict")}
     found = json.loads(artist(*asked, "--assumptions", "--format", "json").stdout)
     shifts = [one["shift"] for one in found["effects"] if one["metric"] == "makespan_s"]
     assert shifts == sorted(shifts, reverse=True)

@@ -60,7 +60,7 @@ def test_goodput_takes_the_best_batch_and_ends_where_it_feeds_no_more(
     assert "iteration, ms" not in table
     assert "All numbers are those of ours.yaml, as elastic jobs have them" in table
     assert "as close together as an empty cluster allows (placement pack)" in table
-    assert "after 0% of the iterations" in table
+    assert "after 0% of the iterations; on one GPU, one above the submitted batch" in table
 
 
 def test_goodput_on_a_kind_is_that_of_its_row(artist, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from artist.config import Scenario
 from artist.experiments.comparison.compare import compare
 from artist.failures.checkpoints import daly_interval_s
 from artist.results.terms.chief_metrics import FIRST_OF_A_RUN
-from artist.results.terms.number_text import time_text
+from artist.results.terms.number_text import percent, time_text
 from artist.run import simulate
 
 FAILING = {"failures": "meta-rsc", "checkpoint": {"cost_s": 30}, "restart_s": 60}
@@ -39,6 +39,21 @@ def shown(capsys: pytest.CaptureFixture[str], **settings: object) -> dict[str, d
             name, _, value = line.partition("\t")
             rows[name] = value
     return groups
+
+
+@pytest.mark.parametrize(
+    ("share", "said"),
+    [
+        (0.0123, "1.2"),
+        (0.3, "30"),
+        (0.99588, "99.6"),
+        (0.99999, "99.9"),
+        (1.0, "100"),
+        (2.5, "250"),
+    ],
+)
+def test_no_share_but_all_is_100_percent(share: float, said: str) -> None:
+    assert percent(share) == said
 
 
 def test_eight_figures_come_first_then_groups(capsys) -> None:

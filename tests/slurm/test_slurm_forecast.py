@@ -222,6 +222,9 @@ def test_the_command_prints_the_same_twice(tmp_path: Path) -> None:
     assert len(json.loads(one.stdout)["jobs"][0]["starts_s"]) == 5
     printed = runner.invoke(commands, arguments)
     assert printed.stdout.startswith("Such a job (8 GPUs) starts at 2026-01-02T00:")
+    assert "0 %" in printed.stdout and "in 0 %" not in printed.stdout
+    waiting = runner.invoke(commands, ["forecast", str(path), "--at", "2026-01-02T00:00"])
+    assert "or another --at." in waiting.stdout
     assert "--gpus" in str(runner.invoke(commands, ["forecast", str(path), "--qos", "a"]).exception)
 
 

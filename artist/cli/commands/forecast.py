@@ -129,7 +129,8 @@ def forecast(
         print_json(_as_json(found))
         return
     if not found.jobs:
-        print_text(f"No job waits at {_clock(found.at_s)}; ask for one with --gpus, or give --at.")
+        moment = "give --at" if at is None else "another --at"
+        print_text(f"No job waits at {_clock(found.at_s)}; ask for one with --gpus, or {moment}.")
         return
     if len(found.jobs) == 1:
         for sentence in _sentences(found, found.jobs[0]):
@@ -171,21 +172,23 @@ def _when(found: Forecast, after_s: float | None, unit: DisplayUnit | None = Non
 
 def _sentences(found: Forecast, one: StartForecast) -> list[str]:
     """When it starts, how sure that is, and what Slurm says."""
+    from artist.results.terms.number_text import percent
+
     low, median, high = one.interval_s
     name = "Such a job" if one.job_id == "asked" else f"Job {one.job_id}"
     start = _when(found, median) if math.isinf(median) else f"at {_when(found, median)}"
     futures = counted(found.futures, "future")
     end = _clock(found.at_s + found.horizon_s)
-    never = f"in {100 * one.never:.0f} % it has not started by {end}"
+    never = f"; in {percent(one.never)} % it has not started by {end}" if one.never else ""
     within = f"In 80 % of them it starts between {_when(found, low)} and {_when(found, high)}"
     if _when(found, low) == _when(found, high):
         within = f"In 80 % of them it starts at {_when(found, low)}"
     if math.isinf(high):
         within = f"In 90 % of them it starts at {_when(found, low)} or later"
     who = f"{name} ({counted(one.gpus, 'GPU')})"
-    sentences = [f"{who} starts {start}, as the median of {futures}.", f"{within}; {never}."]
+    sentences = [f"{who} starts {start}, as the median of {futures}.", f"{within}{never}."]
     if math.isinf(low):
-        sentences = [f"{who} has not started by {end} in {100 * one.never:.0f} % of {futures}."]
+        sentences = [f"{who} has not started by {end} in {percent(one.never)} % of {futures}."]
     if one.slurm_s is not None:
         sentences.append(f"Slurm expects {_when(found, one.slurm_s)}.")
     if one.recorded_s is not None:

@@ -54,7 +54,12 @@ def latency(
         typer.Option(metavar="A..B", help="Scaling: on 1..64 GPUs (powers of two), or on 1,6,12."),
     ] = None,
     goodput: Annotated[
-        str | None, typer.Option(metavar="FILE", help="With --gpus: efficiency and goodput too.")
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="With --gpus: efficiency and goodput too; on one GPU, batches above the "
+            "submitted one take several passes.",
+        ),
     ] = None,
     gpu_kind: Annotated[
         str | None, typer.Option(help="With --goodput: its parameters on this kind of GPUs.")

@@ -83,7 +83,12 @@ def short(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in percent without the sign: whole numbers from 10 on, two digits below."""
+    """A share in percent without the sign: whole numbers from 10 on, two digits below.
+
+    From 99.5 on one decimal: 100 would be all.
+    """
+    if 0.995 <= share < 1 - 1e-9:
+        return f"{min(99.9, 100 * share):.1f}"
     return f"{100 * share:,.0f}" if share >= 0.0995 else f"{100 * share:.2g}"
 
 
