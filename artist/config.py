@@ -154,7 +154,8 @@ class Scenario(_Explained):
     communication: Literal["proportional", "absolute"] = Field(
         default="proportional",
         description="what jobs send if their compute_s is not their model's: as much more or less "
-        "than the model (proportional), or what the model sends (absolute)",
+        "than the model (proportional), or what the model sends (absolute, but for models that a "
+        "calibration scales)",
     )
     contention: str = Field(
         default="none",

@@ -53,14 +53,16 @@ def _change_of_wait(found: WhatIf, outcome: Outcome) -> str:
 
 def _chance(found: WhatIf) -> str:
     """What a change of nothing does to the mean wait."""
+    moved = "Chance: run times up to a millisecond shorter or longer, job by job, moved"
+    tries = counted(len(found.nudged), "simulation")
     every = found.groups()[0]
     moved_s, present_s = found.chance_s(every), found.compared(found.present, every).baseline
     if not moved_s:
-        return "Chance: run times a millisecond shorter or longer move no mean wait."
+        return f"{moved} the mean wait in none of {tries}."
     share = f" ({percent(moved_s / present_s)} %)" if present_s else ""
     return (
-        "Chance: run times a millisecond shorter or longer move the mean wait by up to "
-        f"{time_text(moved_s)}{share}; no smaller change says anything."
+        f"{moved} the mean wait by up to {time_text(moved_s)}{share} in {tries}; a change of that "
+        "size says nothing."
     )
 
 

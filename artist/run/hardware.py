@@ -200,12 +200,18 @@ def build_speeds(scenario: Scenario, tree: ClusterTree, trace: Trace) -> SpeedsO
 def build_model_steps(
     scenario: Scenario, fabric: Fabric, calibration: Calibration | None, trace: Trace
 ) -> ModelSteps | None:
-    """The compute times of models where jobs send their bytes; None if nothing compares to them.
+    """The compute times of models where jobs send their bytes; None if they send in proportion.
 
-    A trace of run times has steps that were derived from the models, so that it compares to none.
+    Raises:
+        ConfigError: the trace has run times, whose steps were derived from the models.
     """
-    if scenario.communication == "proportional" or scenario.backend == "none" or trace.recorded:
+    if scenario.communication == "proportional" or scenario.backend == "none":
         return None
+    if trace.recorded:
+        raise ConfigError(
+            f"communication 'absolute': trace {trace.name} has run times, and its steps were "
+            "derived from the models; leave communication out, or state compute_s"
+        )
     from artist.estimates.model_steps import ModelSteps
 
     return ModelSteps(models_of_run(scenario, fabric, calibration))

@@ -43,7 +43,7 @@ def does_not_fit(model: str, gpus: int, kinds: Iterable[str]) -> str:
 
 
 def least_memory_bytes(model: str, gpus: int) -> float:
-    """What the fullest of the job's GPUs holds, in bytes.
+    """What the fullest of the job's GPUs holds, in bytes. They divide into the model's axes.
 
     Raises:
         ConfigError: the model is unknown.
@@ -75,8 +75,10 @@ def _chunks(layers: tuple[Layer, ...], staged: Staged) -> Iterator[tuple[Layer, 
 
 def _held_bytes(iteration: Workload, layer: Layer, width: int, gpus: int) -> float:
     """What a GPU holds for a layer, whose gradient has as many bytes as its weights."""
-    weights = layer.weight_grad.comm_bytes
+    weights = float(layer.weight_grad.comm_bytes)
     sharers = _sharers(iteration, layer.weight_grad.scope, gpus)
+    if iteration.staged is None and layer.weight_grad.scope is Scope.REPLICA:
+        weights *= iteration.degrees.experts / min(iteration.degrees.experts, gpus)
     sharded = Sharded.ZERO3 if iteration.parallelism is Parallelism.FSDP else Sharded.NO
     if iteration.staged is not None:
         sharded = iteration.staged.sharded
@@ -94,5 +96,5 @@ def _sharers(iteration: Workload, scope: Scope, gpus: int) -> int:
         return of_stage // (axes.expert if scope is Scope.REPLICA else axes.tensor)
     degrees = iteration.degrees
     if scope is Scope.REPLICA:
-        return max(gpus // degrees.experts, 1)
+        return gpus // min(degrees.experts, gpus)
     return gpus // (degrees.tensor * degrees.stages)

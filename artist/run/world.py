@@ -48,7 +48,8 @@ def world_of(
     if scenario.trained_as is not None:
         words += f"; trained as {scenario.trained_as}"
     if scenario.communication == "absolute":
-        words += "; bytes of the models, whatever compute_s is"
+        which = "models" if calibration is None else "other models"
+        words += f"; {which} send their own bytes, whatever compute_s is"
     assumed = "" if calibration is not None else _assumed_gpu(scenario, fabric, kinds)
     return f"{words}; {assumed}" if assumed else words
 

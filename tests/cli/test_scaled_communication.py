@@ -81,7 +81,7 @@ def test_shipped_traces_run_as_they_are(artist: Run, name: str) -> None:
 
 def test_the_first_line_says_that_jobs_send_the_bytes_of_their_models(artist: Run) -> None:
     setup = ("--trace", "t.csv", "--fabric", "a100", "--policy", "fifo", *CLUSTER)
-    words = "; bytes of the models, whatever compute_s is"
+    words = "; models send their own bytes, whatever compute_s is"
     first, *_ = artist("sim", *setup, "--set", "communication=absolute", code=0).stdout.split("\n")
     assert words in first
     assert words not in artist("sim", *setup, code=0).stdout

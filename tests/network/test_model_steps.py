@@ -17,6 +17,11 @@ from artist.workload.models import workload
 
 HEADER = "job_id,arrival_s,gpus,model,iterations,compute_s\n"
 ITERATIONS = 100
+GOODPUT = """
+{name: mine, summary: mine, source: a test, models: {"MODEL": {
+  batch: 64, batch_max: 512, per_gpu_min: 8, per_gpu_max: 128, alpha_c: .02, beta_c: .001,
+  alpha_r: .01, alpha_n: .03, gamma: 2, noise: {0: 200}}}}
+"""
 SPREAD = {"racks": 4, "machines_per_rack": 2, "gpus_per_machine": 1, "fabric": "cassini-testbed"}
 
 
@@ -63,20 +68,28 @@ def test_a_job_that_computes_as_long_as_its_model_has_one_answer(tmp_path: Path)
     assert comm_s(ran(tmp_path, text)) == comm_s(proportional)
 
 
-@pytest.mark.parametrize(
-    ("text", "settings"),
-    [
-        (rows("vgg11", 4), {"calibration": "dally2025-table1", "fabric": "dally2025"}),
-        ("job_id,submit_time,num_gpus,duration,model\na,0,2,600,vgg16\n", {}),
-    ],
-    ids=["what a calibration fitted is a ratio", "run times became the model's steps"],
-)
-def test_jobs_without_steps_to_compare_keep_the_ratio(
-    tmp_path: Path, text: str, settings: dict[str, str]
-) -> None:
-    proportional = ran(tmp_path, text, communication="proportional", **settings)
-    assert comm_s(ran(tmp_path, text, **settings)) == comm_s(proportional)
+def test_what_a_calibration_fitted_is_a_ratio(tmp_path: Path) -> None:
+    settings = {"calibration": "dally2025-table1", "fabric": "dally2025"}
+    proportional = ran(tmp_path, rows("vgg11", 4), communication="proportional", **settings)
+    assert comm_s(ran(tmp_path, rows("vgg11", 4), **settings)) == comm_s(proportional)
     assert comm_s(proportional)[0] > 0
+
+
+def test_steps_that_were_derived_from_models_compare_to_none(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="trace t has run times, and its steps were derived"):
+        ran(tmp_path, "job_id,submit_time,num_gpus,duration,model\na,0,2,600,vgg16\n")
+
+
+def test_elastic_jobs_send_the_bytes_of_their_models_too(tmp_path: Path) -> None:
+    """The goodput file says how long they compute; gradients do not depend on the batch."""
+    sent = []
+    for model in ("vgg16@batch=16", "vgg16@batch=128"):
+        (tmp_path / "g.yaml").write_text(GOODPUT.replace("MODEL", model), encoding="utf-8")
+        text = f"{HEADER}a,0,2,{model},{ITERATIONS},1\n"
+        settings: dict[str, Any] = {"goodput": str(tmp_path / "g.yaml"), "contention": "mean"}
+        result = ran(tmp_path, text, links=True, **settings)
+        sent.append(float(result.tables["links"]["bytes"][0]))
+    assert sent[0] == pytest.approx(sent[1], rel=1e-2)  # scales of batches have three digits
 
 
 def test_recorded_answers_hold_for_their_own_compute_times(tmp_path: Path) -> None:

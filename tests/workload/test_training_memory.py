@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from artist.run.training_memory import does_not_fit, least_memory_bytes
-from artist.workload.models import workload
+from artist.workload.models import parameters, workload
 
 
 def weights_bytes(model: str) -> int:
@@ -55,6 +55,14 @@ def test_experts_are_spread(model: str) -> None:
     others, experts = 1.6e9, 45.1e9 / 8
     found = least_memory_bytes(model, 16)
     assert found == pytest.approx((4 + 12 / 16) * others + (4 + 12 / 2) * experts, rel=0.01)
+
+
+@pytest.mark.parametrize("model", ["mixtral-8x7b", "qwen3-30b-a3b", "gpt-oss-120b", "bert-large"])
+def test_one_gpu_holds_everything(model: str) -> None:
+    """Also all experts, of which GPUs hold as many as it takes where there are fewer GPUs."""
+    each = 16 if model != "bert-large" else 12
+    assert least_memory_bytes(model, 1) == pytest.approx(each * parameters(model), rel=1e-6)
+    assert least_memory_bytes(model, 4) < least_memory_bytes(model, 1)
 
 
 def test_the_largest_gpu_of_the_cluster_decides_unless_the_name_says_one() -> None:

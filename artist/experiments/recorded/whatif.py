@@ -6,8 +6,8 @@ shown beside a what-if. Run times are those that were recorded, unless links cha
 (`other_links.py`), and jobs arrive as they did.
 
 A queue is chaotic: a job that ends a little earlier lets another one start, and all that follows
-differs. So the present is also simulated with all run times a millisecond shorter and longer. What
-this does to waits is chance, and a change that does no more says nothing.
+differs. So the present is also simulated with each run time up to a millisecond shorter or longer,
+a few times. What this does to waits is chance, and a change that does no more says nothing.
 
 A change is `KEY=VALUE`; several with blanks between them are made together. `cluster_changes.py`
 has the keys of the cluster. `policy` and `policy.KEY` are those of a scenario.
@@ -43,6 +43,7 @@ from artist.experiments.recorded.replay import Replay, replayed
 from artist.experiments.relative_values import scenario_at
 from artist.policies.slurm.settings import settings_of
 from artist.results.statistics.block_bootstrap import BlockDifference, block_difference
+from artist.rng import stream
 from artist.run import simulate
 from artist.slurm.facts import SlurmFacts
 from artist.trace.native.writer import write_native
@@ -58,7 +59,9 @@ LEAST_WEEKS = 5
 Mask: TypeAlias = npt.NDArray[np.bool_]
 
 NUDGE_S = 1e-3
-"""By how much shorter and longer run times tell what chance does. Slurm records whole seconds."""
+"""By up to so much shorter or longer run times tell what chance does. Slurm records seconds."""
+NUDGES = 5
+"""How often; our choice. A change of nothing goes beyond the largest of n with chance 1/(n + 1)."""
 
 _SIMULATION = ("contention", "backend", "calibration", "uneven")
 
@@ -144,7 +147,7 @@ class WhatIf:
     present: Outcome
     outcomes: tuple[Outcome, ...]
     nudged: tuple[Outcome, ...]
-    """The present with all run times a little shorter, and a little longer (`NUDGE_S`)."""
+    """The present with other run times, up to `NUDGE_S` shorter or longer, `NUDGES` times."""
     epoch_s: float
     machine_gpus: int
     """GPUs of the largest machine."""
@@ -164,7 +167,7 @@ class WhatIf:
 
         Only these are compared: what is cancelled waits no longer, and that is no gain.
         """
-        every = [one.cancelled for one in (self.present, *self.outcomes, *self.nudged)]
+        every = [one.cancelled for one in (self.present, *self.outcomes)]
         gone: Mask = np.asarray(np.concatenate(every).any(axis=0))
         return ~gone
 
@@ -227,7 +230,7 @@ class WhatIf:
         return block_difference(present_s, changed_s, self.blocks[group.jobs].tolist())
 
     def chance_s(self, group: Group) -> float:
-        """How far the mean wait of a group's jobs moves if run times hardly do, in seconds."""
+        """How far at most the mean wait of a group's jobs moved by chance, in seconds."""
         return max(abs(self.compared(one, group).difference) for one in self.nudged)
 
     def same_sign(self, outcome: Outcome) -> int:
@@ -236,23 +239,26 @@ class WhatIf:
         return int((np.sign(by_phase) == np.sign(by_phase.mean())).sum())
 
     def losses(self, outcome: Outcome) -> list[Loss]:
-        """Accounts, then users, whose jobs wait longer on average in every phase, and longer than
-        by chance; worst first.
+        """Accounts, then users, whose jobs wait longer on average in every phase, and by more than
+        chance did to any account or user; worst first.
         """
         found = []
         for column, kind in (("tenant", "account "), ("user", "")):
             names = self.jobs.get(column)
             if names is None:
                 continue
+            groups = [
+                Group(column, name, theirs)
+                for name in sorted({str(x) for x in names if x})
+                if (theirs := (names == name) & self.finish).any()
+            ]
+            chance_s = max(map(self.chance_s, groups), default=0.0)
             some = []
-            for name in sorted({str(x) for x in names if x}):
-                theirs = (names == name) & self.finish
-                if not theirs.any():
-                    continue
+            for one in groups:
+                name, theirs = one.name, one.jobs
                 present_s = self.present.waits_s[:, theirs].mean(axis=1)
                 changed_s = outcome.waits_s[:, theirs].mean(axis=1)
                 means = float(present_s.mean()), float(changed_s.mean())
-                chance_s = self.chance_s(Group(column, name, theirs))
                 if (changed_s > present_s).all() and means[1] - means[0] > chance_s:
                     some.append(Loss(f"{kind}{name}", int(theirs.sum()), *means))
             found += sorted(some, key=lambda x: x.present_s - x.changed_s)
@@ -296,7 +302,7 @@ def what_if(
             Outcome(change, _simulated(scenario, change, phases), links)
             for change, (scenario, links, _) in zip(changes, changed, strict=True)
         ),
-        nudged=tuple(_nudged(recording, by_s, phases) for by_s in (-NUDGE_S, NUDGE_S)),
+        nudged=tuple(_nudged(recording, nth, phases) for nth in range(NUDGES)),
         epoch_s=recording.epoch_s,
         machine_gpus=max(one["gpus"] for one in units(recording.document, "machine")),
         assumed=tuple(_assumed(changes, changed)),
@@ -390,10 +396,17 @@ def _simulated(scenario: Scenario, change: str, phases: int) -> tuple[Result, ..
         raise ConfigError(f"--change {shortened(change)}: {cause}") from cause
 
 
-def _nudged(recording: Recording, by_s: float, phases: int) -> Outcome:
-    """The present with all run times longer by so many seconds."""
-    file = recording.inputs / "trace-nudged.csv"
-    write_native((replace(x, compute_s=x.compute_s + by_s) for x in recording.jobs), file)
+def _nudged(recording: Recording, nth: int, phases: int) -> Outcome:
+    """The present with each run time up to `NUDGE_S` shorter or longer."""
+    file, jobs = recording.inputs / "trace-nudged.csv", [*recording.jobs]
+    by_s = stream(nth, "nudged run times").uniform(-NUDGE_S, NUDGE_S, len(jobs)).tolist()
+    write_native(
+        (
+            replace(job, compute_s=max(job.compute_s + by, NUDGE_S))
+            for job, by in zip(jobs, by_s, strict=True)
+        ),
+        file,
+    )
     scenario = scenario_at({**recording.settings, "trace": str(file)}, [], "the present, nudged")
     return Outcome("present, nudged", _simulated(scenario, "present, nudged", phases))
 

@@ -135,8 +135,6 @@ class AloneRates:
 
     def _sends(self, job: Job, placement: Placement, batch: Batch | None) -> Job:
         """The twin of a job with goodput parameters, without them."""
-        from artist.estimates.speeds import scaled_name
-
         goodput = job.goodput
         assert goodput is not None  # asked of such jobs only
         if goodput.kinds:
@@ -144,17 +142,21 @@ class AloneRates:
         compute_s = goodput.compute_s(batch or goodput.submitted(placement.gpus))
         # Rounded: backends are asked about each scale, and batches change often.
         scale = float(f"{truediv(compute_s, job.compute_s):.3g}")
-        model = scaled_name(job.model, scale)
+        model = self._scaled_name(job, scale)
         return replace(job, model=model, compute_s=job.compute_s * scale, goodput=None)
 
     def _scaled(self, job: Job, placement: Placement, scale: float) -> tuple[str, float]:
         """What estimates call the job's model on some GPUs, and the scale of its compute time."""
         if self._speeds is not None:
             scale *= self._speeds.scale_on(job, placement)
+        return self._scaled_name(job, scale), scale
+
+    def _scaled_name(self, job: Job, scale: float) -> str:
+        """What estimates call the model of a job that computes so many times its `compute_s`."""
         from artist.estimates.speeds import scaled_name
 
         longer = 1.0 if self._model_steps is None else self._model_steps.ratio(job)
-        return scaled_name(job.model, scale * longer), scale
+        return scaled_name(job.model, scale * longer)
 
 
 def _elastic(
