@@ -35,8 +35,7 @@ docs/kinds.md compares whole runs.
 - The paper's factor has no exception. Their program makes it 1 for elastic jobs younger than the
   delay, in seconds, and for rigid ones that used fewer GPU-seconds than it. Here all go by age:
   GPU-seconds would let wide jobs move less freely than narrow ones. Mean JCT of 160 rigid jobs on
-  64 GPUs of three kinds, theirs over ours, three seeds: -3.2, 5.5, -.6 % at a delay of 120 s, 0 at
-  30 s.
+  64 GPUs of three kinds, theirs over ours, three draws: -1.9, -.4, .5 % at a delay of 120 s.
 - Their simulator makes `ncf` rigid, with 1 GPU.
 - Their simulator charges a first start as a restart; here that is `first_start_s=restart`.
 - One largest batch counts for values and for runs. There values count batches up to the submitted
