@@ -231,7 +231,13 @@ class WhatIf:
 
     def chance_s(self, group: Group) -> float:
         """How far at most the mean wait of a group's jobs moved by chance, in seconds."""
-        return max(abs(self.compared(one, group).difference) for one in self.nudged)
+        present_s = self._mean_wait_s(self.present, group)
+        return max(abs(self._mean_wait_s(one, group) - present_s) for one in self.nudged)
+
+    @staticmethod
+    def _mean_wait_s(outcome: Outcome, group: Group) -> float:
+        """As `compared` has it, to the last bit."""
+        return float(outcome.waits_s.mean(axis=0)[group.jobs].mean())
 
     def same_sign(self, outcome: Outcome) -> int:
         """In how many phases the mean wait changes as it does on average."""
@@ -254,13 +260,12 @@ class WhatIf:
             ]
             chance_s = max(map(self.chance_s, groups), default=0.0)
             some = []
-            for one in groups:
-                name, theirs = one.name, one.jobs
-                present_s = self.present.waits_s[:, theirs].mean(axis=1)
-                changed_s = outcome.waits_s[:, theirs].mean(axis=1)
-                means = float(present_s.mean()), float(changed_s.mean())
-                if (changed_s > present_s).all() and means[1] - means[0] > chance_s:
-                    some.append(Loss(f"{kind}{name}", int(theirs.sum()), *means))
+            for group in groups:
+                more_s = (outcome.waits_s - self.present.waits_s)[:, group.jobs].mean(axis=1)
+                before_s, after_s = (self._mean_wait_s(x, group) for x in (self.present, outcome))
+                if (more_s > 0).all() and after_s - before_s > chance_s:
+                    count = int(group.jobs.sum())
+                    some.append(Loss(f"{kind}{group.name}", count, before_s, after_s))
             found += sorted(some, key=lambda x: x.present_s - x.changed_s)
         return found
 
