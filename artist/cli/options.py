@@ -348,7 +348,7 @@ def say_what_was_read(
             tell(f"warning: {sentence}")
         # Traces of artist have the steps that they are meant to have.
         if scenario is not None and is_trace_file(scenario.trace):
-            from artist.run.traces import scaled_communication_of, too_large_for_gpus
+            from artist.run.trace_warnings import scaled_communication_of, too_large_for_gpus
 
             for sentence in (
                 scaled_communication_of(scenario, trace),

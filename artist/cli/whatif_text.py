@@ -19,7 +19,8 @@ from artist.results.terms.number_text import (
 from artist.units import counted
 
 if TYPE_CHECKING:
-    from artist.experiments.recorded.whatif import Outcome, WhatIf
+    from artist.experiments.recorded.outcomes import Outcome
+    from artist.experiments.recorded.whatif import WhatIf
     from artist.results.statistics.block_bootstrap import BlockDifference
 
 _MOST_LOSERS = 4

@@ -27,7 +27,7 @@ from artist.run import (
     build_fabric,
     build_trace,
 )
-from artist.run.traces import scaled_communication_of
+from artist.run.trace_warnings import scaled_communication_of
 
 AS_GIVEN = "as given"
 

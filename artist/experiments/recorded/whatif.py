@@ -20,10 +20,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from artist.cluster.cluster_file import cluster_from
 from artist.config import Scenario
@@ -38,6 +37,7 @@ from artist.experiments.recorded.cluster_changes import (
     with_change,
 )
 from artist.experiments.recorded.other_links import KEYS, OtherLinks, PresentLinks
+from artist.experiments.recorded.outcomes import Group, Loss, Mask, Outcome
 from artist.experiments.recorded.recording import Recording, read_recording, write_cluster
 from artist.experiments.recorded.replay import Replay, replayed
 from artist.experiments.relative_values import scenario_at
@@ -56,87 +56,12 @@ DAY_S = 86400.0
 LEAST_WEEKS = 5
 """From so many whole weeks on, weeks are what is drawn, since a weekend is no Monday."""
 
-Mask: TypeAlias = npt.NDArray[np.bool_]
-
 NUDGE_S = 1e-3
 """By up to so much shorter or longer run times tell what chance does. Slurm records seconds."""
 NUDGES = 5
 """How often; our choice. A change of nothing goes beyond the largest of n with chance 1/(n + 1)."""
 
 _SIMULATION = ("contention", "backend", "calibration", "uneven")
-
-
-@dataclass(frozen=True)
-class Group:
-    """Jobs that are shown together."""
-
-    kind: str
-    name: str
-    jobs: Mask
-    """Whether each job is one of them."""
-
-
-@dataclass(frozen=True)
-class Loss:
-    """Somebody whose jobs wait longer on average, in every phase."""
-
-    who: str
-    jobs: int
-    present_s: float
-    changed_s: float
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The simulated recording, present or changed: one result of each phase."""
-
-    change: str
-    results: tuple[Result, ...]
-    links: OtherLinks | None = None
-    """What other links do to run times, if they are what changes."""
-
-    @cached_property
-    def waits_s(self) -> Floats:
-        """How long each job waits in all, by phase and job in the order of arrival."""
-        tables = (result.tables["jobs"] for result in self.results)
-        ordered = [
-            np.asarray(table["queue_delay_s"])[np.argsort(table["job_id"], kind="stable")]
-            for table in tables
-        ]
-        return np.array(ordered, np.float64)
-
-    @cached_property
-    def cancelled(self) -> Mask:
-        """Whether each job is cancelled, by phase and job in the order of `waits_s`."""
-        found = []
-        for table in (result.tables["jobs"] for result in self.results):
-            marks = np.asarray(table.get("cancelled", np.zeros(len(table["job_id"])))) > 0
-            found.append(marks[np.argsort(table["job_id"], kind="stable")])
-        return np.array(found, bool)
-
-    def gpu_hours(self, until_s: float) -> tuple[float, float]:
-        """GPU-hours that count until a time, and those lost with runs that were preempted,
-        cancelled, or stopped at their limits on other links.
-
-        On other links they count as the same work counts at present.
-        """
-        done = lost = 0.0
-        stretch = self.links.stretch if self.links is not None else {}
-        stopped = self.links.stopped if self.links is not None else frozenset()
-        for result, marks in zip(self.results, self.cancelled, strict=True):
-            stays = result.tables["placements"]
-            gone = {*np.sort(result.tables["jobs"]["job_id"])[marks].tolist(), *stopped}
-            start_s, end_s, gone_s, gpus = (
-                np.asarray(stays[name], np.float64)
-                for name in ("start_s", "end_s", "lost_s", "gpus")
-            )
-            in_vain = np.array([job in gone for job in stays["job_id"]], bool)
-            gone_s = np.where(in_vain, end_s - start_s, gone_s)
-            longer = np.array([stretch.get(str(job), 1.0) for job in stays["job_id"]])
-            kept_s = (np.minimum(end_s - gone_s, until_s) - start_s) / longer
-            done += float((np.clip(kept_s, 0.0, None) * gpus).sum())
-            lost += float((gone_s * gpus).sum())
-        return done / 3600 / len(self.results), lost / 3600 / len(self.results)
 
 
 @dataclass(frozen=True)
