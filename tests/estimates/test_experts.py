@@ -13,7 +13,7 @@ from artist.estimates.group_members import shares_of_copies
 from artist.estimates.iteration_split import TimePart
 from artist.estimates.query import Dimension, Estimate, LatencyQuery, SystemSettings, Topology
 from artist.network.demand.curves import busy_ns
-from artist.workload.layers import Scope
+from artist.workload.layers import Scope, quantised
 from artist.workload.models import workload
 
 BACKEND = LayerwiseBackend(AnalyticalBackend())
@@ -31,8 +31,19 @@ def dimensions(**npus: int) -> tuple[Dimension, ...]:
 def answer(model: str, dims: tuple[Dimension, ...], *, profile: bool = False) -> Estimate:
     ring, straight = ("ring",) * len(dims), ("direct1",) * len(dims)
     system = SystemSettings(ring, ring, ring, straight)
-    query = LatencyQuery(workload(model), dims, system)
+    query = LatencyQuery(quantised(workload(model)), dims, system)
     return BACKEND.estimate(query, profile=profile)
+
+
+@pytest.mark.parametrize("model", ["mixtral-8x7b", "gpt2-moe"])
+@pytest.mark.parametrize("machines", [1, 2, 4])
+def test_a_spread_that_is_said_takes_as_long_as_the_one_implied(model: str, machines: int) -> None:
+    """Both forms of the workload send the same in the same order."""
+    dims = dimensions(machine=8, rack=machines)
+    implied, said = answer(model, dims), answer(f"{model}@expert=8", dims)
+    assert implied.finish_ns == said.finish_ns
+    assert implied.compute_ns == said.compute_ns
+    assert implied.bytes_per_dimension == said.bytes_per_dimension
 
 
 @pytest.mark.parametrize(("machines", "copies"), [(2, 3), (4, 2), (3, 4), (5, 1)])
