@@ -4,27 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from artist.cli.output import Format, print_json, print_table, print_text
-from artist.cli.query_options import PlacedQuestion, workload_of
+from artist.cli.query_options import ContentionModel
+from artist.cli.questions import PlacedQuestion, workload_of
+from artist.cluster.fabric import with_system
+from artist.cluster.placement_shape import signature
+from artist.cluster.tree import ClusterTree
+from artist.cluster.with_units import read_quantity
+from artist.config import Scenario
 from artist.errors import ConfigError, shortened
-
-if TYPE_CHECKING:
-    from artist.cluster.tree import ClusterTree
-    from artist.network.co_located import CoLocation, JobAtPlace, LinkBusyness
-    from artist.network.models.canonical import Model
-    from artist.workload.layers import Workload
-
-
-class ContentionModel(StrEnum):
-    """Value of `--contention`."""
-
-    MEAN = "mean"
-    PHASE = "phase"
-    FLUID = "fluid"
+from artist.estimates.placements_from_text import Room
+from artist.estimates.query_from_text import parse_system
+from artist.network.co_located import CoLocation, JobAtPlace, LinkBusyness, co_locate
+from artist.network.demand.curves import Curves
+from artist.network.models.canonical import Model
+from artist.network.models.mean import mean
+from artist.network.models.patterns import ETA
+from artist.network.models.phase import PhaseModel, fluid
+from artist.run import build_cluster, open_backend
+from artist.workload.layers import Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +68,6 @@ def answer_beside(asks: PlacedQuestion, neighbours: CoLocatedJobs, format_: Form
         ConfigError: a neighbour that cannot be read or has no room, or an unknown model.
         BackendError: the backend cannot answer.
     """
-    from artist.cluster.fabric import with_system
-    from artist.config import Scenario
-    from artist.estimates.placements_from_text import Room
-    from artist.estimates.query_from_text import parse_system
-    from artist.network.co_located import JobAtPlace, co_locate
-    from artist.network.demand.curves import Curves
-    from artist.run import build_cluster, open_backend
-
     fabric = with_system(asks.fabric, parse_system(list(asks.system)))
     sizes = {name: size for name, size in neighbours.sizes.items() if size is not None}
     tree = build_cluster(Scenario(fabric=fabric.name, **sizes), fabric)  # type: ignore[arg-type]
@@ -130,9 +123,6 @@ def _neighbour(text: str) -> tuple[tuple[str | None, Path | None], str]:
 
 def _seconds(offset: str | None) -> float:
     """The offset between neighbours, in seconds; 0 without one."""
-
-    from artist.cluster.with_units import read_quantity
-
     if offset is None:
         return 0.0
     try:
@@ -145,10 +135,6 @@ def _seconds(offset: str | None) -> float:
 
 def _model(name: ContentionModel) -> tuple[Model, float]:
     """The model, and the efficiency of links where the fabric states none: a fluid loses none."""
-    from artist.network.models.mean import mean
-    from artist.network.models.patterns import ETA
-    from artist.network.models.phase import PhaseModel, fluid
-
     models: dict[str, tuple[Model, float]] = {
         "mean": (mean, ETA),
         "phase": (PhaseModel(), ETA),
@@ -165,9 +151,6 @@ def _facts(
     calibration: str,
 ) -> dict[str, Any]:
     """What the command prints, by name: the first job's numbers, all jobs, the links it shares."""
-
-    from artist.cluster.placement_shape import signature
-
     rows = [
         {
             "model": job.model,

@@ -7,15 +7,24 @@ from typing import TYPE_CHECKING
 
 from artist.cli.comparison_notes import what_to_ask_next
 from artist.cli.output import print_table, print_text
+from artist.experiments.comparison.comparison_result import Comparison
 from artist.report.metric_text import interval_text
+from artist.report.verdict_sentences import best_sentence, family_words, sentences, what_may_decide
+from artist.results.statistics.compare_values import (
+    LESS,
+    MORE,
+    MOST_REPLICATES,
+    TOO_FEW,
+    ComparedValues,
+    sure_but_within,
+)
+from artist.results.statistics.holm import undecided_together
 from artist.results.terms.chief_metrics import IN_WORDS
+from artist.results.terms.glossary import unit_after
 from artist.results.terms.number_text import percent, short
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from artist.experiments.comparison.comparison_result import Comparison
-    from artist.results.statistics.compare_values import ComparedValues
 
 
 def print_details(comparison: Comparison, in_words: Sequence[str] = IN_WORDS) -> None:
@@ -60,9 +69,6 @@ def _print_table(comparison: Comparison) -> None:
 
 def _print_family(comparison: Comparison) -> None:
     """Print which comparisons of the table are judged together, and whether that matters."""
-    from artist.report.verdict_sentences import family_words
-    from artist.results.statistics.holm import undecided_together
-
     exact = any(map(comparison.exact, comparison.metrics))
     if comparison.cancelled or (not comparison.family and exact):
         return
@@ -79,10 +85,6 @@ def _print_family(comparison: Comparison) -> None:
 
 def _print_best(comparison: Comparison) -> None:
     """Print which variants are best on each metric, and what that is worth."""
-
-    from artist.report.verdict_sentences import best_sentence, family_words
-    from artist.results.terms.glossary import unit_after
-
     if comparison.cancelled:
         return
     best_variants = comparison.best_variants()
@@ -101,9 +103,6 @@ def _print_best(comparison: Comparison) -> None:
 
 def _print_words(comparison: Comparison, metrics: Sequence[str]) -> None:
     """Print a sentence per metric and verdict, and the lower bound of the makespan."""
-
-    from artist.report.verdict_sentences import sentences
-
     baseline = comparison.variants[0]
     for metric in metrics:
         if metric not in comparison.values[baseline]:
@@ -144,8 +143,6 @@ def _whole(seconds: float) -> str:
 
 def _print_parts(comparison: Comparison) -> None:
     """Print the difference of each policy's mean JCT to the baseline, and its parts."""
-    from artist.results.statistics.compare_values import LESS, MORE
-
     baseline, *others = comparison.variants
     told, rows = [*comparison.parts[baseline]], []
     for policy in others:
@@ -179,8 +176,6 @@ def _how_narrow(comparison: Comparison, until: float) -> str:
         note = f"; {copies} of the comparisons have no interval: their replicates are copies of one"
     if comparison.missing == 0:
         return f"{every} interval reaches at most {percent(until)} % from its middle{note}"
-    from artist.results.statistics.compare_values import MOST_REPLICATES
-
     widest, missing = comparison.widest, comparison.missing
     more = f"more than {MOST_REPLICATES:,}" if missing is None else f"about {missing:,} more"
     return (
@@ -196,9 +191,6 @@ def _spread(values: tuple[float, ...]) -> str:
 
 
 def _verdict(compared: ComparedValues, kind: str, equivalence: float) -> str:
-    from artist.report.verdict_sentences import what_may_decide
-    from artist.results.statistics.compare_values import TOO_FEW, sure_but_within
-
     if sure_but_within(compared, equivalence):
         return f"{compared.verdict}; by less than {100 * equivalence:g} %"
     if compared.verdict == TOO_FEW and compared.replicates == 1:

@@ -7,23 +7,27 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from artist.cli.costs_text import costs_json
 from artist.cli.output import or_null
+from artist.experiments.comparison.across import Across, World
+from artist.experiments.comparison.assumptions import decides
+from artist.experiments.comparison.comparison_result import Comparison
+from artist.experiments.comparison.costs import Costs, priced
+from artist.experiments.comparison.shown import replicate_rows
+from artist.experiments.run_folder import COMPARISON, DECIDES
+from artist.io.writing import write_whole
+from artist.report.answer import answer
+from artist.results.statistics.holm import adjusted_p_values
+from artist.results.table_files import write_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from artist.experiments.comparison.across import Across, World
-    from artist.experiments.comparison.comparison_result import Comparison
-    from artist.experiments.comparison.costs import Costs
 
 METHOD = "Student's t of paired log ratios (differences where a value is 0), Holm over the family"
 
 
 def as_json(comparison: Comparison) -> dict[str, Any]:
     """The comparison for JSON: numbers that are not finite are null."""
-    from artist.report.answer import answer
-    from artist.results.statistics.holm import adjusted_p_values
-
     keys = [
         (variant, metric) for variant in comparison.differences for metric in comparison.metrics
     ]
@@ -75,30 +79,19 @@ def told(
         comparison = made.comparisons[""]
         if costs is None:
             return as_json(comparison)
-        from artist.cli.costs_text import costs_json
-        from artist.experiments.comparison.costs import priced
-
         return {**as_json(comparison), "costs": costs_json(priced(comparison, costs))}
     return across_text.assumptions_json(made) if assumptions else across_text.across_json(made)
 
 
 def keep(out: Path, told: Mapping[str, Any], made: Across, worlds: Sequence[World]) -> None:
     """Write what the comparison says beside its runs."""
-    from artist.experiments.run_folder import COMPARISON, DECIDES
-    from artist.io.writing import write_whole
-
     write_whole(out / COMPARISON, json.dumps(told, indent=2) + "\n")
     if worlds:
-        from artist.experiments.comparison.assumptions import decides
-
         write_whole(out / DECIDES, json.dumps(decides(made), indent=2) + "\n")
 
 
 def write_rows(made: Across, file: Path, worlds: Sequence[World]) -> None:
     """Write a row per metric, variant and replicate; of several worlds, each with its name."""
-    from artist.experiments.comparison.shown import replicate_rows
-    from artist.results.table_files import write_table
-
     rows = [
         {"world": label, **row} if worlds else row
         for label, comparison in made.comparisons.items()

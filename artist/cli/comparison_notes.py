@@ -7,19 +7,21 @@ from typing import TYPE_CHECKING
 
 from artist.cli.progress_lines import duration
 from artist.cli.summary_text import intervals_words
+from artist.experiments.comparison.comparison_result import Comparison
+from artist.experiments.executors import TimeBudget
+from artist.policies.option_places import takes_option
+from artist.policies.run_times import KNOWS, knows_run_times
 from artist.report.answer import unit_of
 from artist.report.failure_costs import MOST_TOLD, losses, tells_costs
 from artist.report.metric_text import value_text
+from artist.report.verdict_sentences import catastrophe_sentence
 from artist.results.caveats import more_is_worse
-from artist.results.statistics.compare_values import LESS
+from artist.results.statistics.best_policy import Best
+from artist.results.statistics.compare_values import LESS, MORE, UNDECIDED
 from artist.results.terms.number_text import listed, short, time_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from artist.experiments.comparison.comparison_result import Comparison
-    from artist.experiments.executors import TimeBudget
-    from artist.results.statistics.best_policy import Best
 
 
 def notes(comparison: Comparison) -> Iterator[str]:
@@ -165,8 +167,6 @@ def what_to_ask_next(comparison: Comparison, best_variants: Sequence[Best]) -> s
 
     The number of replicates is that of the pair that needs most.
     """
-    from artist.results.statistics.compare_values import UNDECIDED
-
     verdicts = (UNDECIDED, LESS)
     open_ = [best for best in best_variants if best.with_verdict(*verdicts)]
     enough = [best.others[one].enough for best in open_ for one in best.with_verdict(*verdicts)]
@@ -186,8 +186,6 @@ def _oracles(comparison: Comparison, best_variants: Sequence[Best]) -> str:
     """Name the policies that know run times if one is best, and the best one that does not."""
     if comparison.setting != "policy":
         return ""
-    from artist.policies.run_times import KNOWS, knows_run_times
-
     oracles = [policy for policy in comparison.variants if knows_run_times(policy)]
     if not any(one in each.policies for one in oracles for each in best_variants):
         return ""
@@ -212,10 +210,6 @@ def _beaten_oracles(comparison: Comparison, best_variants: Sequence[Best]) -> st
     not."""
     if comparison.setting != "policy":
         return ""
-    from artist.policies.option_places import takes_option
-    from artist.policies.run_times import KNOWS, knows_run_times
-    from artist.results.statistics.compare_values import MORE
-
     for best in best_variants:
         if best.metric != "jct_mean_s" or any(map(knows_run_times, best.policies)):
             continue
@@ -237,8 +231,6 @@ def _beaten_oracles(comparison: Comparison, best_variants: Sequence[Best]) -> st
 
 def _catastrophe(comparison: Comparison) -> Iterator[str]:
     """The replicate that lies farthest above the others of its variant, if it is far off."""
-    from artist.report.verdict_sentences import catastrophe_sentence
-
     for one in comparison.catastrophes()[:1]:
         yield catastrophe_sentence(
             f"{one.variant} with seed {one.seed} and permutation {one.permutation}",

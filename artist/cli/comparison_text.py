@@ -11,11 +11,17 @@ import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from artist.cli.comparison_details import print_details
 from artist.cli.comparison_notes import notes
+from artist.cli.costs_text import cheapest, print_costs
 from artist.cli.output import print_heading, print_table, print_text
-from artist.cli.query_options import fitted_before
-from artist.cli.remarks import ABOUT, remarks, same_with_turns
+from artist.cli.remarks import ABOUT, fitted_before, remarks, same_with_turns
+from artist.cluster.fabric_options import changes_text
+from artist.config import Scenario
 from artist.estimates.sensitivity import LITTLE
+from artist.experiments.comparison.across import Across, World
+from artist.experiments.comparison.comparison_result import Comparison
+from artist.experiments.comparison.costs import Costs, priced
 from artist.report.answer import answer, unit_of
 from artist.report.failure_costs import within_failures
 from artist.report.metric_text import JOINTLY, interval_text, value_text
@@ -30,17 +36,15 @@ from artist.results.statistics.compare_values import (
     ComparedValues,
     sure_but_within,
 )
+from artist.results.terms.chief_metrics import IN_WORDS
 from artist.results.terms.number_text import percent
+from artist.run import build_calibration, build_fabric
+from artist.run.communication_split import Split, communication_split
+from artist.run.world import what_slows, world
 from artist.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-    from artist.config import Scenario
-    from artist.experiments.comparison.across import Across, World
-    from artist.experiments.comparison.comparison_result import Comparison
-    from artist.experiments.comparison.costs import Costs
-    from artist.run.communication_split import Split
 
 ONE_LOOK = 0.95
 """The level of a comparison at which nobody looked before."""
@@ -214,8 +218,6 @@ def what_links_decide(comparison: Comparison, scenario: Scenario) -> Iterator[st
         if group == "fabric" and name in _LINKS:
             varied.setdefault(level, []).append(key)
     for level, keys in varied.items():
-        from artist.run.communication_split import communication_split
-
         policy = {"policy": comparison.policy}
         found = communication_split(scenario.model_copy(update=policy), level)
         if found is None:
@@ -260,12 +262,6 @@ def print_whole(
     all_: bool,
 ) -> None:
     """Print the world, the answer, the table and what a reader should know."""
-    from artist.cli.comparison_details import print_details
-    from artist.cli.costs_text import cheapest, print_costs
-    from artist.experiments.comparison.costs import priced
-    from artist.results.terms.chief_metrics import IN_WORDS
-    from artist.run.world import what_slows, world
-
     varied = _settings(comparison)
     about = [] if varied & {"fabric", "cluster", "backend", "calibration"} else [world(scenario)]
     print_heading("; ".join([*about, *what_slows(scenario, varied), scope(comparison)]))
@@ -295,7 +291,6 @@ def _settings(comparison: Comparison) -> set[str]:
 def print_worlds(made: Across, worlds: Sequence[World], *, assumptions: bool, all_: bool) -> None:
     """Print where verdicts hold, or what decides."""
     from artist.cli import across_text
-    from artist.run.world import what_slows, world
 
     if assumptions:
         given = worlds[0].scenario
@@ -310,9 +305,6 @@ def print_worlds(made: Across, worlds: Sequence[World], *, assumptions: bool, al
 
 def _print_changes(scenario: Scenario, comparison: Comparison) -> None:
     """Say below the table what was changed of the fabric, and by which fit its models run."""
-    from artist.cluster.fabric_options import changes_text
-    from artist.run import build_calibration, build_fabric
-
     changes = changes_text(scenario.fabric_options)
     if changes:
         print_text(f"Fabric {scenario.fabric} is changed: {changes}.")

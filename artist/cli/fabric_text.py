@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
+from artist.cli.options import load_scenario
 from artist.cli.output import print_table, print_text
-
-if TYPE_CHECKING:
-    from artist.cluster.fabric import Fabric
-    from artist.cluster.uplink import Uplink
+from artist.cluster.fabric import Fabric
+from artist.cluster.fabric_options import changes_text
+from artist.cluster.links import usual_oversubscriptions
+from artist.cluster.uplink import ROUTINGS, Uplink
+from artist.errors import ConfigError, shortened
+from artist.run import build_fabric
+from artist.units import bandwidth_texts, latency_text, ratio_text
+from artist.workload.gpus import assumed_in_words
 
 _COLUMNS = (
     "level",
@@ -30,11 +34,6 @@ def print_fabric(name: str, sets: Sequence[str]) -> None:
     Raises:
         ConfigError: a change is none of a fabric, or the fabric cannot have it.
     """
-    from artist.cli.options import load_scenario
-    from artist.cluster.fabric_options import changes_text
-    from artist.errors import ConfigError, shortened
-    from artist.run import build_fabric
-
     for text in sets:
         if not text.startswith("fabric."):
             raise ConfigError(f"--set {shortened(text)}: expected fabric.LEVEL.KEY=VALUE here")
@@ -65,9 +64,6 @@ def print_fabric(name: str, sets: Sequence[str]) -> None:
 
 def _rows(fabric: Fabric) -> Iterator[tuple[str, ...]]:
     """A row of the table for each level."""
-    from artist.cluster.links import usual_oversubscriptions
-    from artist.units import bandwidth_texts, latency_text, ratio_text
-
     flow = "flow" if fabric.system.rings == "one" else "GPU"
     for level, ratio in zip(fabric.levels, usual_oversubscriptions(fabric), strict=True):
         yield (
@@ -82,8 +78,6 @@ def _rows(fabric: Fabric) -> Iterator[tuple[str, ...]]:
 
 def _of_uplink(level: str, uplink: Uplink) -> Iterator[str]:
     """What jobs get of an uplink that they share, and which of its links a connection takes."""
-    from artist.cluster.uplink import ROUTINGS
-
     if (eta := uplink.eta or 1.0) < 1:
         share = f"{100 * eta:g} %"
         yield f"Jobs that share an uplink of a {level} get {share} of what it carries (eta)."
@@ -98,8 +92,6 @@ def _of_uplink(level: str, uplink: Uplink) -> Iterator[str]:
 
 def _more_outside(fabric: Fabric) -> Iterator[str]:
     """Say where a level has more bandwidth than the one inside it, which looks like a mistake."""
-    from artist.units import latency_text
-
     for inner, outer in pairwise(fabric.levels):
         alike = inner.shared_by is None and outer.shared_by is None
         if alike and outer.bandwidth_gib_per_s > inner.bandwidth_gib_per_s:
@@ -112,7 +104,5 @@ def _more_outside(fabric: Fabric) -> Iterator[str]:
 
 def _gpu(kind: str) -> str:
     """The kind of GPU of its machines, and on which one models compute."""
-    from artist.workload.gpus import assumed_in_words
-
     assumed = assumed_in_words({kind})
     return f"Its GPUs are {kind.upper()}{f'; models have {assumed}' if assumed else ''}."

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from artist.cli.latency_sweep import SweepFormat
 from artist.cli.output import note, print_csv, print_json, print_table, print_text
-from artist.cli.query_options import (
+from artist.cli.query_options import SweepFormat
+from artist.cli.questions import (
     PlacedQuestion,
     about_models,
     beyond_memory,
@@ -17,14 +17,24 @@ from artist.cli.query_options import (
     workload_of,
 )
 from artist.cli.split_text import flat_splits, print_splits, split_facts
+from artist.cluster.free_gpus import FreeGpus
+from artist.cluster.placement import Placement
+from artist.cluster.placement_shape import shape, shape_text
+from artist.cluster.tree import ClusterTree
+from artist.config import Scenario
 from artist.errors import ConfigError, DivisionError, shortened
+from artist.estimates.divided.with_split import iteration_split
+from artist.estimates.goodput_table import load_goodput
+from artist.estimates.query_from_text import on_placement, parse_system
+from artist.estimates.sensitivity import ScalingPoint
+from artist.estimates.shape_queries import in_groups
+from artist.io.figures import check_figure
+from artist.policies.shared.placers import PackPlacer
+from artist.report.command_plots import plot_scaling
 from artist.results.terms.number_text import listed
-
-if TYPE_CHECKING:
-    from artist.cluster.placement import Placement
-    from artist.cluster.tree import ClusterTree
-    from artist.estimates.sensitivity import ScalingPoint
-    from artist.workload.goodput import Goodput
+from artist.run import open_backend
+from artist.workload.goodput import Goodput, Useful, useful
+from artist.workload.models import canonical_if_known
 
 MOST_GPUS = 65_536
 """More than any job that was published trains on."""
@@ -56,8 +66,6 @@ class GpuScaling:
             ConfigError: bad counts, a bad goodput file, or a plot that cannot be written.
             BackendError: a query has no answer.
         """
-        from artist.io.figures import check_figure
-
         counts = gpu_counts(self.gpus)
         if not 0 <= self.progress < 1:
             raise ConfigError(f"--progress {self.progress:g}: expected a share from 0 to below 1")
@@ -70,8 +78,6 @@ class GpuScaling:
         workload = workload_of(asked.model, asked.workload, asked.models).name
         self._print(points, asked, workload)
         if self.plot is not None:
-            from artist.report.command_plots import plot_scaling
-
             plot_scaling(points, workload, self.plot)
             note(f"wrote {self.plot}")
 
@@ -87,15 +93,6 @@ class GpuScaling:
         Raises:
             DivisionError: the axes divide into none of the counts; that of the first.
         """
-        from artist.cluster.placement_shape import shape, shape_text
-        from artist.config import Scenario
-        from artist.estimates.divided.with_split import iteration_split
-        from artist.estimates.query_from_text import on_placement, parse_system
-        from artist.estimates.sensitivity import ScalingPoint
-        from artist.estimates.shape_queries import in_groups
-        from artist.run import open_backend
-        from artist.workload.goodput import useful
-
         machines = self.machines_per_rack or Scenario().machines_per_rack
         racks = -(-counts[-1] // (machines * asked.gpus_per_machine))
         tree = asked.fabric.cluster(
@@ -219,9 +216,6 @@ def _say_left_out(refused: Mapping[int, DivisionError], *, none_left: bool) -> N
 
 
 def _packed(tree: ClusterTree, gpus: int) -> Placement:
-    from artist.cluster.free_gpus import FreeGpus
-    from artist.policies.shared.placers import PackPlacer
-
     placement = PackPlacer().place(FreeGpus(tree), gpus)
     assert placement is not None  # the cluster was made large enough
     return placement
@@ -229,9 +223,6 @@ def _packed(tree: ClusterTree, gpus: int) -> Placement:
 
 def _goodput_of(file: str, model: str | None, kind: str | None) -> Goodput:
     """The parameters of the model that is asked about, on a kind of GPUs if one is given."""
-    from artist.estimates.goodput_table import load_goodput
-    from artist.workload.models import canonical_if_known
-
     table = load_goodput(file)
     rows = {canonical_if_known(name): row for name, row in table.models.items()}
     row = rows.get(canonical_if_known(model or ""))
@@ -269,8 +260,6 @@ def _rows_of_goodput(points: Sequence[ScalingPoint]) -> list[dict[str, Any]]:
 
     `speedup` is the goodput over that of one GPU, or over the first row's for each of its GPUs.
     """
-    from artist.workload.goodput import Useful
-
     first = next((point for point in points if point.useful is not None), None)
     rows = []
     for point in points:

@@ -4,28 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from artist.cli.output import note, print_csv, print_json, print_table, print_text
-from artist.cli.query_options import PlacedQuestion, about_models, fitted_before, workload_of
+from artist.cli.query_options import SweepFormat
+from artist.cli.questions import PlacedQuestion, about_models, workload_of
+from artist.cli.remarks import fitted_before
+from artist.cluster.fabric import Fabric
 from artist.errors import ConfigError
-
-if TYPE_CHECKING:
-    from artist.cluster.fabric import Fabric
-    from artist.estimates.query import Estimate, LatencyQuery
-    from artist.estimates.query_from_text import Question
-    from artist.estimates.sensitivity import Point, SettingSweep
-    from artist.workload.layers import Workload
-
-
-class SweepFormat(StrEnum):
-    """Value of `--format`; a sweep can also be CSV."""
-
-    TABLE = "table"
-    JSON = "json"
-    CSV = "csv"
+from artist.estimates.cache import open_store
+from artist.estimates.query import Estimate, LatencyQuery
+from artist.estimates.query_from_text import Question, on_placement, parse_system
+from artist.estimates.sensitivity import (
+    Point,
+    Remembered,
+    SettingSweep,
+    asking,
+    level_shares,
+    little_gained,
+    parse_sweep,
+    sweep_fabric,
+    where_it_hurts,
+)
+from artist.io.figures import check_figure
+from artist.report.command_plots import plot_sweep
+from artist.run import open_backend
+from artist.workload.layers import Workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +70,6 @@ class NetworkSweep:
             ConfigError: a bad setting, value or placement, or a plot that cannot be written.
             BackendError: a query has no answer.
         """
-        from artist.estimates.sensitivity import parse_sweep
-        from artist.io.figures import check_figure
-
         sweep = parse_sweep(self.sweep or "", self.points)
         if self.plot is not None:  # before the backend works
             check_figure(self.plot, overwrite=self.overwrite)
@@ -75,8 +77,6 @@ class NetworkSweep:
         points, why = _points(sweep, asked, workload)
         self._print(sweep, points, asked, workload.name, why)
         if self.plot is not None:
-            from artist.report.command_plots import plot_sweep
-
             plot_sweep(sweep, points, workload.name, self.plot)
             note(f"wrote {self.plot}")
 
@@ -89,9 +89,6 @@ class NetworkSweep:
         why: Sequence[str],
     ) -> None:
         """Print the points as a table with sentences, as CSV or as JSON."""
-
-        from artist.estimates.sensitivity import where_it_hurts
-
         if self.format is not SweepFormat.TABLE:
             rows = [_row(sweep, point) for point in points]
             facts = {"model": workload, "fabric": asked.fabric.name}
@@ -127,18 +124,6 @@ def _points(
     sweep: SettingSweep, asked: PlacedQuestion, workload: Workload
 ) -> tuple[list[Point], list[str]]:
     """The estimates over the range, on each placement, and why more bandwidth gains little."""
-
-    from artist.estimates.cache import open_store
-    from artist.estimates.query_from_text import on_placement, parse_system
-    from artist.estimates.sensitivity import (
-        Remembered,
-        asking,
-        level_shares,
-        little_gained,
-        sweep_fabric,
-    )
-    from artist.run import open_backend
-
     system = parse_system(list(asked.system))
 
     def question_on(fabric: Fabric, placement: str) -> Question:

@@ -8,11 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from artist.errors import ConfigError, shortened
+from artist.network.demand.curves import down_and_up
 from artist.policies.cassini.job_circle import Circle
 from artist.policies.cassini.link_circle import Choice
 from artist.policies.cassini.score import expected_score
 from artist.policies.cassini.time_shifts import Solution, SolverOptions, solve
+from artist.run import open_backend
 from artist.units import BANDWIDTH_UNITS, GIB, TICKS_PER_S, in_base_unit, quantity
+from artist.workload.models import canonical, workload
 
 MOST_JOBS = 64
 MOST_WORKERS = 1024
@@ -152,11 +155,6 @@ def _of_models(
     models: Sequence[tuple[str, int]], capacity_gbps: float, backend: str
 ) -> list[LinkJob]:
     """Jobs of the catalogue, each with its workers, as they send on the link."""
-
-    from artist.network.demand.curves import down_and_up
-    from artist.run import open_backend
-    from artist.workload.models import canonical, workload
-
     opened = open_backend(backend)
     jobs = []
     for model, workers in models:

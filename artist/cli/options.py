@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from artist.cli.output import Format, note
-from artist.units import counted
+from artist.errors import ConfigError, shortened
+from artist.units import TIME_UNITS, counted, seconds_of
 
 if TYPE_CHECKING:
     from artist.config import Scenario
@@ -23,9 +24,7 @@ def _time(option: str) -> Callable[[str], float]:
     """Reads the time that an option gives, `7200` or `2h`, in seconds."""
 
     def seconds(text: str) -> float:
-        from artist.errors import ConfigError, shortened
         from artist.io.reading import as_float
-        from artist.units import TIME_UNITS, seconds_of
 
         value = seconds_of(text)
         if value is None:
@@ -189,7 +188,6 @@ _ONE_NAME = ("policy", "fabric", "cluster", "calibration", "contention", "failur
 
 def _check_one(name: str, value: object) -> None:
     """Refuse several values where one is meant, and say how they are compared."""
-    from artist.errors import ConfigError, shortened
     from artist.io.reading import exists
 
     if isinstance(value, str) and "," in value and not exists(Path(value)):
@@ -212,7 +210,6 @@ def load_scenario(path: Path | None, flags: Mapping[str, Any], sets: Sequence[st
         ConfigError: unreadable file, unknown key or bad value; names the flag at fault.
     """
     from artist import settings
-    from artist.errors import ConfigError
 
     values = (text.partition("=")[2].strip() for text in sets)
     try:
@@ -254,7 +251,6 @@ def share_of(name: str, text: str) -> float:
     Raises:
         ConfigError: not a number.
     """
-    from artist.errors import ConfigError, shortened
     from artist.io.reading import as_float
 
     percent = text.strip().endswith("%")
@@ -289,8 +285,6 @@ def pairs_of(name: str, texts: Sequence[str]) -> dict[str, str]:
     Raises:
         ConfigError: not a list of pairs, or a name is given twice.
     """
-    from artist.errors import ConfigError, shortened
-
     pairs: dict[str, str] = {}
     for text in texts:
         for pair in [text] if "@" in text else _pieces(text):

@@ -1,22 +1,29 @@
-"""The options of `artist latency` and `artist render`, and what they ask."""
+"""The options of `artist latency` and `artist render`; `questions.py` has what they ask."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from artist.errors import ConfigError
-from artist.units import counted
 
-if TYPE_CHECKING:
-    from artist.cluster.fabric import Fabric
-    from artist.estimates.calibration import CalibratedModels, Calibration
-    from artist.estimates.query_from_text import Question
-    from artist.workload.layers import Workload
+class ContentionModel(StrEnum):
+    """Value of `--contention`."""
+
+    MEAN = "mean"
+    PHASE = "phase"
+    FLUID = "fluid"
+
+
+class SweepFormat(StrEnum):
+    """Value of `--format`; a sweep can also be CSV."""
+
+    TABLE = "table"
+    JSON = "json"
+    CSV = "csv"
+
 
 Model = Annotated[str | None, typer.Option(help="See: artist list models.")]
 WorkloadFile = Annotated[Path | None, typer.Option(help="An ASTRA-sim text workload instead.")]
@@ -47,232 +54,3 @@ Systems = Annotated[
     list[str] | None,
     typer.Option("--system", metavar="K=V", help="System setting (--set system.K=V)."),
 ]
-
-
-@dataclass(frozen=True, slots=True)
-class PlacedQuestion:
-    """A question about placements on a fabric: options of `artist latency`."""
-
-    model: str | None
-    workload: Path | None
-    placements: Sequence[str]
-    fabric: Fabric
-    gpus_per_machine: int
-    changes: str
-    """The fabric's changes by `--set`, in words."""
-    models: CalibratedModels
-    system: Sequence[str]
-    backend: str
-
-
-def fabric_of(name: str, sets: Sequence[str] | None, *, placed: bool) -> tuple[Fabric | None, str]:
-    """The fabric of a placement with the changes of `--set`, and these changes in words.
-
-    None where nothing is placed (`placed`): bare dimensions have no fabric.
-
-    Raises:
-        ConfigError: unknown fabric, level or key, or a change of anything else.
-    """
-    from artist.cli.options import load_scenario
-    from artist.cluster.fabric_options import changes_text
-    from artist.run import build_fabric
-
-    for text in sets or ():
-        if not placed:
-            raise ConfigError(f"--set {text}: bare dimensions have no fabric; give --placement")
-        if not text.startswith("fabric."):
-            raise ConfigError(
-                f"--set {text}: here it changes a level of the fabric, "
-                "fabric.LEVEL.KEY=VALUE; --system KEY=VALUE changes ASTRA-sim's settings"
-            )
-    if not placed:
-        return None, ""
-    scenario = load_scenario(None, {"fabric": name}, sets or ())
-    return build_fabric(scenario), changes_text(scenario.fabric_options)
-
-
-def fitted_before(calibration: Calibration | None, fabric: Fabric | None, changes: str) -> str:
-    """A sentence that a calibration was fitted to other links; empty if it was not.
-
-    `fabric` is the one that is used, None for bare dimensions; `changes` are its changes in words.
-    A calibration that does not name its fabric says nothing about it.
-    """
-    if calibration is None or fabric is None or not calibration.fabric:
-        return ""
-    if calibration.fabric != fabric.name:
-        return (
-            f"Calibration {calibration.name} was fitted on fabric {calibration.fabric}, not on "
-            f"{fabric.name}; it is used as it is (--calibration none leaves it out)."
-        )
-    if not changes:
-        return ""
-    return (
-        f"Calibration {calibration.name} was fitted on the fabric as it is in its file, not on "
-        f"the changed one ({changes}); it is used as it is."
-    )
-
-
-def uncalibrated(model: str | None, calibration: str, fabric: Fabric | None) -> str:
-    """A sentence that runs on the fabric are calibrated and this answer is not; else empty."""
-    if model is None or calibration != "none" or fabric is None or fabric.calibration is None:
-        return ""
-    return (
-        f"This is without a calibration. Runs on {fabric.name} take {fabric.calibration}; "
-        "--calibration auto answers as they do."
-    )
-
-
-def about_models(
-    model: str | None, models: CalibratedModels, fabric: Fabric | None, system: Sequence[str]
-) -> tuple[str, ...]:
-    """What a reader should know of the compute times of an answer, in sentences."""
-    told = (
-        uncalibrated(model, models.name, fabric),
-        assumed_gpu(model, models, fabric),
-        *_beyond_its_fit(model, models.calibration, fabric, system),
-    )
-    return tuple(filter(None, told))
-
-
-def beyond_memory(model: str | None, gpus: int, models: CalibratedModels) -> str:
-    """A sentence if the GPUs are too small to train the model so; empty if they may be enough."""
-    from artist.run.training_memory import does_not_fit
-    from artist.workload.models import is_graph
-
-    if model is None or is_graph(model):
-        return ""
-    told = does_not_fit(model, gpus, (models.gpu,))
-    return told and f"{told[0].upper()}{told[1:]}."
-
-
-def trained_as_published(model: str | None, gpus: int) -> str:
-    """What runs ask about jobs of this model, if they have published axes that the name lacks."""
-    from artist.trace.native.divided_models import published_model
-    from artist.workload.models import canonical_if_known, is_graph
-
-    if model is None or is_graph(model):
-        return ""
-    run_as = published_model(model, gpus)
-    if run_as is None or canonical_if_known(run_as) == canonical_if_known(model):
-        return ""
-    return (
-        f"In runs, jobs of {model} on {counted(gpus, 'GPU')} are trained as published; ask about "
-        f"them with --model {run_as}"
-    )
-
-
-def _beyond_its_fit(
-    model: str | None, calibration: Calibration | None, fabric: Fabric | None, system: Sequence[str]
-) -> tuple[str, ...]:
-    """Sentences if ASTRA-sim is asked otherwise than for the fit, or about another model."""
-    if model is None or calibration is None or fabric is None:
-        return ()
-    from artist.calibrate.asked_otherwise import asked_otherwise, lacking_sentence
-    from artist.estimates.query_from_text import asked_as, parse_system
-    from artist.run import open_backend
-    from artist.workload.models import canonical
-
-    asked, backend = asked_as(fabric, parse_system([*system])), open_backend("analytical")
-    lacks = [*calibration.lacks([canonical(model)])]
-    return (
-        asked_otherwise(calibration, asked, backend),
-        lacking_sentence(lacks, calibration, asked, backend) if lacks else "",
-    )
-
-
-def assumed_gpu(model: str | None, models: CalibratedModels, fabric: Fabric | None) -> str:
-    """A sentence that a model computes as on another GPU than the fabric's; else empty.
-
-    Empty too if the name says `gpu=`, or a calibration has fitted the compute times.
-    """
-    from artist.workload.gpus import assumed_in_words
-    from artist.workload.models import settings
-
-    kind = fabric.machine.kind if fabric is not None and fabric.machine is not None else None
-    if model is None or kind is None or settings(model).gpu:
-        return ""
-    if models.scales(model):
-        return ""
-    words = assumed_in_words({kind})
-    return f"{words[0].upper()}{words[1:]}." if words else ""
-
-
-def models_of(workload: Path | None, fabric: Fabric | None, calibration: str) -> CalibratedModels:
-    """The models with the calibration of `--calibration`; `auto` takes that of the fabric.
-
-    `fabric` is None if there is no placement.
-
-    Raises:
-        ConfigError: unknown name, bad file, or a calibration for a workload from a file.
-    """
-    from artist.estimates.calibration import (
-        AUTO,
-        NONE,
-        CalibratedModels,
-        choose_calibration,
-        load_calibration,
-    )
-
-    if workload is not None and calibration not in (AUTO, NONE):
-        raise ConfigError(
-            f"--calibration {calibration}: scales models of the catalogue, but --workload FILE has "
-            "its own compute times; give --model"
-        )
-    if workload is not None or (fabric is None and calibration == AUTO):
-        return CalibratedModels(None)
-    if fabric is None:
-        return CalibratedModels(load_calibration(calibration))
-    return CalibratedModels.on(fabric, choose_calibration(calibration, fabric))
-
-
-def query_of(
-    model: str | None,
-    workload: Path | None,
-    placement: str | None,
-    fabric: Fabric | None,
-    columns: dict[str, Any],
-    system: list[str],
-    models: CalibratedModels,
-    gpus_per_machine: int | None = None,
-) -> Question:
-    """What the options ask: a workload on a placement or on dimensions.
-
-    `columns` are the options of bare dimensions: `topology`, `npus`, `bandwidth`, `latency`.
-    `models` are those of `models_of`, `fabric` is that of `fabric_of`.
-
-    Raises:
-        ConfigError: options that exclude each other, or a bad value.
-    """
-    from artist.estimates.query_from_text import on_dimensions, on_placement, parse_system
-    from artist.run import machine_gpus
-
-    if (placement is None) == all(value is None for value in columns.values()):
-        raise ConfigError(
-            "give either --placement, e.g. 8,8/2, or --topology, --npus, --bandwidth, --latency"
-        )
-    chosen = workload_of(model, workload, models)
-    changes = parse_system(system)
-    if placement is not None and fabric is not None:
-        machine = machine_gpus(fabric, gpus_per_machine)
-        return on_placement(chosen, placement, fabric, changes, machine)
-    return on_dimensions(chosen, columns, changes)
-
-
-def workload_of(model: str | None, workload: Path | None, models: CalibratedModels) -> Workload:
-    """The workload of `--workload FILE`, of `--chakra DIR` or of `--model NAME`.
-
-    Raises:
-        ConfigError: both or none are given, or a bad value.
-        TraceError: a bad file.
-    """
-    if (model is None) == (workload is None):
-        raise ConfigError("give one of --model NAME, --workload FILE and --chakra DIR")
-    if workload is None:
-        return models.workload(model or "")
-    if workload.is_dir():
-        from artist.astra.files.chakra_folder import chakra_workload
-
-        return chakra_workload(workload)
-    from artist.workload.astra_text import read_text
-
-    return read_text(workload)

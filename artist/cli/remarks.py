@@ -5,11 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from artist.cluster.fabric import Fabric
+from artist.cluster.links import most_oversubscribed
+from artist.config import ABOUT_THE_TRACE, Scenario
+from artist.errors import ArtistError
+from artist.policies.option_places import entry_and_host
+from artist.policies.table import CASSINI
 from artist.results.terms.number_text import listed
-from artist.units import counted
+from artist.run import (
+    asked_fabric,
+    build_calibration,
+    build_cluster,
+    build_fabric,
+    build_policy,
+    build_trace,
+    open_backend,
+)
+from artist.run.traces import read_trace_of
+from artist.units import counted, ratio_text
 
 if TYPE_CHECKING:
-    from artist.config import Scenario
+    from artist.estimates.calibration import Calibration
     from artist.experiments.comparison.comparison_result import Comparison
 
 ABOUT = ("fabric", "backend", "gpus_per_machine", "tree", "cluster")
@@ -39,15 +55,11 @@ def unread_quotas(scenario: Scenario) -> str:
 
 
 def _keeps_quotas(scenario: Scenario) -> bool:
-    from artist.run import build_policy
-
     return bool(getattr(build_policy(scenario), "has_quotas", False))
 
 
 def without_tenant(scenarios: Iterable[Scenario]) -> str:
     """A sentence if scenarios of one trace name tenants and some job, or all, belong to none."""
-    from artist.run import build_cluster, build_fabric, build_trace
-
     named = [one for one in scenarios if one.tenants]
     if not named:
         return ""
@@ -71,8 +83,6 @@ def without_tenant(scenarios: Iterable[Scenario]) -> str:
 
 def sharing(scenarios: Iterable[Scenario]) -> str:
     """A sentence on the speed of jobs that share GPUs, or that none do though it is given."""
-    from artist.run import build_policy
-
     every = [*scenarios]
     share = (x for x in every if getattr(build_policy(x), "jobs_per_gpu", 1) > 1)
     if (one := next(share, None)) is None:
@@ -87,8 +97,6 @@ def sharing(scenarios: Iterable[Scenario]) -> str:
 
 def _idle_interference(scenarios: Sequence[Scenario]) -> str:
     """A sentence if speeds of jobs that share GPUs are given, and no jobs of the runs do."""
-    from artist.run import build_cluster, build_fabric, build_trace
-
     given = next((x for x in scenarios if x.interference != "time-slicing"), None)
     if given is None:
         return ""
@@ -117,8 +125,6 @@ def without_turns(scenarios: Iterable[Scenario]) -> str:
 
 def without_leases(scenarios: Iterable[Scenario]) -> str:
     """A sentence if the length of leases is given to policies that have none."""
-    from artist.run import build_policy
-
     idle = dict.fromkeys(
         one.policy
         for one in scenarios
@@ -131,18 +137,12 @@ def without_leases(scenarios: Iterable[Scenario]) -> str:
 
 
 def _takes_turns(policy: str) -> bool:
-    from artist.policies.option_places import entry_and_host
-    from artist.policies.table import CASSINI
-
     entry, host = entry_and_host(policy)
     return entry.paper == CASSINI or (bool(host) and _takes_turns(host))
 
 
 def same_with_turns(comparison: Comparison, scenario: Scenario) -> list[str]:
     """Why CASSINI around a policy gave the same as this policy alone, if it did."""
-    from artist.policies.option_places import entry_and_host
-    from artist.policies.table import CASSINI
-
     if comparison.setting != "policy":
         return []
     same = [
@@ -169,8 +169,6 @@ def same_with_turns(comparison: Comparison, scenario: Scenario) -> list[str]:
 
 def _asked_otherwise(scenario: Scenario) -> str:
     """A sentence if the calibration was fitted with another configuration of ASTRA-sim."""
-    from artist.run import asked_fabric, build_calibration, build_fabric, open_backend
-
     fabric = build_fabric(scenario)
     calibration = build_calibration(scenario, fabric)
     if calibration is None:
@@ -183,14 +181,31 @@ def _asked_otherwise(scenario: Scenario) -> str:
     return asked_otherwise(calibration, asked, open_backend("analytical"))
 
 
+def fitted_before(calibration: Calibration | None, fabric: Fabric | None, changes: str) -> str:
+    """A sentence that a calibration was fitted to other links; empty if it was not.
+
+    `fabric` is the one that is used, None for bare dimensions; `changes` are its changes in words.
+    A calibration that does not name its fabric says nothing about it.
+    """
+    if calibration is None or fabric is None or not calibration.fabric:
+        return ""
+    if calibration.fabric != fabric.name:
+        return (
+            f"Calibration {calibration.name} was fitted on fabric {calibration.fabric}, not on "
+            f"{fabric.name}; it is used as it is (--calibration none leaves it out)."
+        )
+    if not changes:
+        return ""
+    return (
+        f"Calibration {calibration.name} was fitted on the fabric as it is in its file, not on "
+        f"the changed one ({changes}); it is used as it is."
+    )
+
+
 def _least_uplinks(scenario: Scenario) -> str:
     """A sentence if an uplink, which carries at least one flow, is wider than its ratio says."""
     if scenario.contention == "none":
         return ""
-    from artist.cluster.links import most_oversubscribed
-    from artist.run import build_cluster, build_fabric
-    from artist.units import ratio_text
-
     fabric = build_fabric(scenario)
     tree = build_cluster(scenario, fabric)
     told = [
@@ -218,8 +233,6 @@ def _own_model(scenario: Scenario) -> str:
 
 def _other_machines(scenario: Scenario) -> str:
     """A sentence if the cluster's machines have another size than those of the fabric."""
-    from artist.run import build_cluster, build_fabric
-
     fabric, gpus = build_fabric(scenario), scenario.gpus_per_machine
     if fabric.machine is None:
         return ""
@@ -252,8 +265,6 @@ def slow_settings(scenarios: Iterable[Scenario], times: float = 1) -> list[str]:
     235. `phase`, `fluid` and `mean` alone take 20 to 70 times as long; on the 500 jobs of the
     default trace on four racks 2.5 times.
     """
-    from artist.config import ABOUT_THE_TRACE
-
     jobs: dict[str, int] = {}
     took_s: dict[str, float] = {}
     for scenario in scenarios:
@@ -268,9 +279,6 @@ def slow_settings(scenarios: Iterable[Scenario], times: float = 1) -> list[str]:
 
 def _jobs(scenario: Scenario) -> int:
     """How many jobs a scenario has; none if its trace cannot be read, which the run will say."""
-    from artist.errors import ArtistError
-    from artist.run.traces import read_trace_of
-
     try:
         count = len(read_trace_of(scenario).jobs)
     except ArtistError:

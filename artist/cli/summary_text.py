@@ -10,11 +10,20 @@ import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from artist.cli.output import print_facts, print_text
+from artist.config import Scenario
 from artist.errors import one_line
+from artist.results.caveats import (
+    FREE_PREEMPTIONS,
+    cancelled_sentence,
+    communication_warning,
+    nothing_lost,
+    preempts_freely,
+)
 from artist.results.terms.chief_metrics import FIRST_OF_A_RUN, GROUPS_OF_A_RUN
+from artist.results.terms.columns import Table
 from artist.results.terms.glossary import find
 from artist.results.terms.number_text import (
     FEW_DAYS,
@@ -25,12 +34,9 @@ from artist.results.terms.number_text import (
     time_text,
     time_unit,
 )
+from artist.run import asked_fabric, build_calibration, build_cluster, build_fabric, open_backend
+from artist.run.hardware import cluster_of
 from artist.units import counted
-
-if TYPE_CHECKING:
-    from artist.config import Scenario
-    from artist.results.terms.columns import Table
-
 
 _REPEATS = {"comm_kept_mean": "comm_time_mean", "compute_kept_mean": "compute_time_mean"}
 """Shown only where it differs from the other: where jobs lose iterations."""
@@ -118,13 +124,6 @@ def communication_sentence(summary: Mapping[str, Any]) -> str:
 
 def print_sentences(summary: Mapping[str, Any], scenario: Scenario) -> None:
     """Say below the table what a newcomer looks for: what communication costs, and by which fit."""
-    from artist.results.caveats import (
-        FREE_PREEMPTIONS,
-        cancelled_sentence,
-        communication_warning,
-        preempts_freely,
-    )
-
     if cancelled := cancelled_sentence([summary]):
         print_text(cancelled)
     print_text(communication_sentence(summary))
@@ -180,9 +179,6 @@ def tenants_sentence(tenants: Table, finished: Table) -> str:
 
 def contention_sentence(summary: Mapping[str, Any], scenario: Scenario) -> str:
     """What jobs lost to each other on links, or why they lost nothing."""
-    from artist.results.caveats import nothing_lost
-    from artist.run import build_cluster, build_fabric
-
     lost_h = summary["contention_lost_job_h"]
     if not lost_h:
         fabric = build_fabric(scenario)
@@ -217,7 +213,6 @@ def _measured_sentence(summary: Mapping[str, Any]) -> str:
 def _lacking(scenario: Scenario, models: list[str]) -> str:
     """The sentence about models that the calibration lacks, and how far apart that puts models."""
     from artist.calibrate.asked_otherwise import lacking_sentence
-    from artist.run import asked_fabric, build_calibration, build_fabric, open_backend
 
     fabric = build_fabric(scenario)
     calibration = build_calibration(scenario, fabric)
@@ -236,7 +231,6 @@ def intervals_words(least_s: float, most_s: float) -> str:
 def chosen_intervals_sentence(scenario: Scenario, summary: Mapping[str, Any]) -> str:
     """What `checkpoint.interval_s=auto` came to; empty where it is given, or costs nothing."""
     from artist.failures.failures_of_run import open_failures
-    from artist.run import build_cluster, build_fabric
 
     tree = build_cluster(scenario, build_fabric(scenario))
     failures = open_failures(scenario.failures, scenario.checkpoint, tree)
@@ -293,9 +287,6 @@ def regions_sentence(scenario: Scenario, jobs: Table, placements: Table) -> str:
     `jobs` and `placements` are the tables of the run. A job that was in several regions counts in
     each.
     """
-    from artist.run import build_cluster, build_fabric
-    from artist.run.hardware import cluster_of
-
     tree, cluster = build_cluster(scenario, build_fabric(scenario)), cluster_of(scenario)
     if not tree.wide_area or cluster is None:
         return ""

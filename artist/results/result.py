@@ -88,7 +88,6 @@ class Result:
     @property
     def plot(self) -> Plots:
         """Its plots on matplotlib axes: `plot.jct_cdf()`, `.timeline()`, `.compare(other)`."""
-
         return Plots(self)
 
     @cached_property

@@ -9,6 +9,8 @@ import typer
 
 from artist.cli import options
 from artist.cli.output import Format, note, print_facts, print_json, print_table, print_text
+from artist.errors import ConfigError
+from artist.units import bandwidth_texts, latency_text, ratio_text
 
 if TYPE_CHECKING:
     from artist.cluster.fabric import Fabric
@@ -111,8 +113,6 @@ def _links(fabric: Fabric) -> list[dict[str, Any]]:
 
     The latency is that from one unit to the next, which takes two hops through a switch.
     """
-    from artist.units import bandwidth_texts, latency_text, ratio_text
-
     rows = []
     for level in reversed(fabric.levels):
         uplink, text = level.uplink, ""
@@ -128,7 +128,6 @@ def _links(fabric: Fabric) -> list[dict[str, Any]]:
 
 
 def _check_picture(path: Path, *, overwrite: bool) -> None:
-    from artist.errors import ConfigError
     from artist.io.writing import check_new_file
 
     if path.suffix != ".svg":

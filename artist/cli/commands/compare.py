@@ -16,13 +16,7 @@ from artist.cli.interruption import Interrupted
 from artist.cli.output import Format, note, print_json
 from artist.cli.progress_bar import bar_of_runs, counting, forecast
 from artist.cli.progress_lines import RunTimes
-from artist.cli.remarks import (
-    sharing,
-    slow_settings,
-    without_leases,
-    without_tenant,
-    without_turns,
-)
+from artist.errors import ArtistError, ConfigError
 from artist.units import counted
 
 if TYPE_CHECKING:
@@ -144,6 +138,7 @@ def compare(
     from artist.cli.comparison_json import keep, told, write_rows
     from artist.cli.comparison_notes import what_a_budget_cut
     from artist.cli.comparison_text import print_whole, print_worlds
+    from artist.cli.remarks import sharing, without_leases, without_tenant, without_turns
     from artist.experiments.comparison.across import Across, World, compare_across
     from artist.experiments.comparison.compare import (
         PERMUTATIONS,
@@ -255,7 +250,6 @@ def _tell_so_far(
     judged: Callable[[], Across], tell: Callable[[Across], None], interrupted: Interrupted
 ) -> None:
     """Tell what the runs say that an interrupted comparison has made, if that is a verdict."""
-    from artist.errors import ArtistError
     from artist.results.statistics.compare_values import LEAST_REPLICATES
 
     try:
@@ -271,7 +265,6 @@ def _tell_so_far(
 
 def _budget(text: str | None, until: str | None) -> tuple[int | None, TimeBudget | None]:
     """The replicates at most, and a time after which no run begins."""
-    from artist.errors import ConfigError
     from artist.experiments.executors import TimeBudget
 
     if text is None or not text.isdigit():
@@ -298,6 +291,8 @@ def _announce(
     worlds: Sequence[World],
 ) -> None:
     """Say on stderr what will be compared, and how many runs that takes."""
+    from artist.cli.remarks import slow_settings
+
     if unasked:
         note(f"comparing {len(unasked)} policies: {', '.join(unasked)}")
     each = " to ".join(f"{one:,}" for one in runs)
@@ -316,7 +311,6 @@ def _runner(
     out: Path | None, workers: int, go_on: Callable[[], bool], *, resume: bool, overwrite: bool
 ) -> Iterator[Runner]:
     """The runner: processes, or a folder that keeps the runs."""
-    from artist.errors import ConfigError
     from artist.experiments.comparison.runs import in_memory
 
     if out is None:
@@ -349,7 +343,6 @@ def _worlds(
     scenario: Scenario, across: str | None, policies: Sequence[str], *, assumptions: bool
 ) -> list[World]:
     """The worlds of `--across` or `--assumptions`; none if neither is given."""
-    from artist.errors import ConfigError
     from artist.experiments.comparison.across import worlds_of
     from artist.experiments.comparison.assumptions import assumptions_of
 
@@ -362,7 +355,6 @@ def _worlds(
 
 def _prices(path: Path, across: str | None, *, assumptions: bool) -> Costs:
     """The price file."""
-    from artist.errors import ConfigError
     from artist.experiments.comparison.costs import load_costs
 
     if across or assumptions:
@@ -372,7 +364,6 @@ def _prices(path: Path, across: str | None, *, assumptions: bool) -> Costs:
 
 def _varied(texts: Sequence[str]) -> dict[str, list[Any]]:
     """Setting -> values of `--vary`."""
-    from artist.errors import ConfigError
     from artist.experiments.comparison.variants import parse_vary
 
     varied: dict[str, list[Any]] = {}
@@ -385,7 +376,6 @@ def _varied(texts: Sequence[str]) -> dict[str, list[Any]]:
 
 def _check_commas(scenario: Path, policies: str) -> None:
     """Refuse `--policies fifo las`, which makes the second policy the scenario file."""
-    from artist.errors import ConfigError
     from artist.io.reading import exists
     from artist.policies.table import POLICIES
 

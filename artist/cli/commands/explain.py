@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args, get_origin
 import typer
 
 from artist.cli.output import print_facts
+from artist.errors import ConfigError, closest_three, shortened
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -60,7 +61,6 @@ def _explain(asked: str, sets: Sequence[str]) -> None:
         UnknownNameError: nothing is.
     """
     from artist.cluster.fabric import fabric_names
-    from artist.errors import ConfigError, closest_three, shortened
     from artist.io.shipped import document_path
     from artist.registry import UnknownNameError
     from artist.results.terms import columns, glossary
@@ -151,7 +151,6 @@ def _gpu_of_model(name: str) -> str:
 
 def _catalogued(name: str) -> str:
     """The catalogue's name of a model in another spelling; any other name as it is."""
-    from artist.errors import ConfigError
     from artist.workload.models import canonical, is_spelled, model_names
 
     try:

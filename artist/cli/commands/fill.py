@@ -9,7 +9,9 @@ import typer
 
 from artist.cli.options import FormatOption, Overwrite, Quiet
 from artist.cli.output import Format, note, print_json, print_table, print_text
+from artist.cli.progress_bar import bar_of_runs
 from artist.errors import ConfigError
+from artist.units import counted
 
 if TYPE_CHECKING:
     from artist.pods.curves import Table
@@ -57,11 +59,9 @@ def fill(
     Or run pods that come and leave, and show how long they wait.
     """
     from artist.cli.fill_modes import Filled, Mode, OverTime
-    from artist.cli.progress_bar import bar_of_runs
     from artist.io.writing import check_folder
     from artist.pods.curves import FILL, write_filling
     from artist.pods.machine_file import load_machines
-    from artist.units import counted
 
     names = _names(placers)
     _check(until, load, count, over_time=over_time)

@@ -12,11 +12,12 @@ import typer
 
 from artist.cli import options
 from artist.cli.output import Format, note, print_facts, print_json, print_table, print_text
-from artist.units import counted
+from artist.errors import ConfigError, TraceError, shortened
+from artist.results.terms.number_text import DisplayUnit, column_unit, in_unit, percent, time_text
+from artist.units import counted, seconds_of
 
 if TYPE_CHECKING:
     from artist.experiments.recorded.forecast import Forecast, StartForecast
-    from artist.results.terms.number_text import DisplayUnit
 
 _COLUMNS = ("job", "GPUs", "median", "80 % from", "to", "never", "Slurm says", "did")
 
@@ -70,11 +71,9 @@ def forecast(
     quiet: options.NoHints = False,
 ) -> None:
     """Say when jobs of a recorded Slurm will start, and how sure that is."""
-    from artist.errors import ConfigError, TraceError
     from artist.experiments.recorded.forecast import calibration
     from artist.experiments.recorded.forecast import forecast as forecast_of
     from artist.experiments.recorded.futures import Asked
-    from artist.units import seconds_of
 
     if job is not None and gpus is not None:
         raise ConfigError("--job and --gpus ask for two jobs; leave one out")
@@ -144,8 +143,6 @@ def forecast(
 
 
 def _seconds(option: str, text: str, read: Any) -> float:
-    from artist.errors import ConfigError, shortened
-
     found = read(text)
     if found is None or not 0 < found < math.inf:
         raise ConfigError(f"{option} {shortened(text)}: expected a time as in 30min, 4h or 2d")
@@ -159,8 +156,6 @@ def _clock(at_s: float) -> str:
 
 
 def _when(found: Forecast, after_s: float | None, unit: DisplayUnit | None = None) -> str:
-    from artist.results.terms.number_text import in_unit, time_text
-
     if after_s is None:
         return ""
     if math.isinf(after_s):
@@ -172,8 +167,6 @@ def _when(found: Forecast, after_s: float | None, unit: DisplayUnit | None = Non
 
 def _sentences(found: Forecast, one: StartForecast) -> list[str]:
     """When it starts, how sure that is, and what Slurm says."""
-    from artist.results.terms.number_text import percent
-
     low, median, high = one.interval_s
     name = "Such a job" if one.job_id == "asked" else f"Job {one.job_id}"
     start = _when(found, median) if math.isinf(median) else f"at {_when(found, median)}"
@@ -197,8 +190,6 @@ def _sentences(found: Forecast, one: StartForecast) -> list[str]:
 
 
 def _rows(found: Forecast) -> list[tuple[object, ...]]:
-    from artist.results.terms.number_text import column_unit
-
     times = [(*one.interval_s, one.slurm_s, one.recorded_s) for one in found.jobs]
     told_s = (x for row in times for x in row if x is not None and math.isfinite(x))
     unit = column_unit(max(0.0, x) for x in told_s)

@@ -10,11 +10,9 @@ import typer
 
 from artist.cli import options
 from artist.cli import query_options as query
-from artist.cli.co_located_jobs import CoLocatedJobs, ContentionModel, answer_beside
-from artist.cli.latency_sweep import NetworkSweep, SweepFormat
 from artist.cli.options import OverwriteFiles
 from artist.cli.output import Format, note, print_facts, print_text
-from artist.cli.split_text import print_split, split_facts
+from artist.cli.query_options import ContentionModel, SweepFormat
 from artist.default_fabric import MEASURED_FABRIC
 from artist.errors import ConfigError
 
@@ -94,6 +92,15 @@ def latency(
     overwrite: OverwriteFiles = False,
 ) -> None:
     """Time of one training iteration, and where it goes."""
+    from artist.cli import questions
+    from artist.cli.co_located_jobs import CoLocatedJobs, answer_beside
+    from artist.cli.gpu_scaling import GpuScaling
+    from artist.cli.latency_sweep import NetworkSweep
+    from artist.cli.split_text import print_split, split_facts
+    from artist.cluster.placement_shape import gpus_of, parse_signature
+    from artist.estimates.divided.with_split import iteration_split
+    from artist.run import machine_gpus, open_backend
+
     sizes = {
         "racks": racks,
         "machines_per_rack": machines_per_rack,
@@ -120,23 +127,17 @@ def latency(
     placements = placement or []
     one = placements[0] if placements else None
     placed = one is not None or gpus is not None
-    on_fabric, changes = query.fabric_of(fabric, sets, placed=placed)
-    models = query.models_of(workload, on_fabric, calibration)
+    on_fabric, changes = questions.fabric_of(fabric, sets, placed=placed)
+    models = questions.models_of(workload, on_fabric, calibration)
     chosen = NetworkSweep(sweep, points, plot, format_, overwrite)
     if gpus is None:
         chosen.check(len(placements))
-    from artist.cluster.placement_shape import gpus_of, parse_signature
-    from artist.estimates.divided.with_split import iteration_split
-    from artist.run import machine_gpus, open_backend
-
     if on_fabric is not None and (sweep is not None or gpus is not None or neighbours.texts):
         machine = machine_gpus(on_fabric, gpus_per_machine)
-        question = query.PlacedQuestion(
+        question = questions.PlacedQuestion(
             model, workload, placements, on_fabric, machine, changes, models, system or [], backend
         )
         if gpus is not None:
-            from artist.cli.gpu_scaling import GpuScaling
-
             GpuScaling(
                 gpus, machines_per_rack, goodput, gpu_kind, progress, plot, format_, overwrite
             ).run(question)
@@ -147,7 +148,7 @@ def latency(
             _say_calibration(format_, model, on_fabric, changes, models, system or [])
         return
     columns = {"topology": topology, "npus": npus, "bandwidth": bandwidth, "latency": latency_}
-    asked = query.query_of(
+    asked = questions.query_of(
         model, workload, one, on_fabric, columns, system or [], models, gpus_per_machine
     )
     started = time.perf_counter()
@@ -180,8 +181,8 @@ def latency(
         if on_fabric is not None and one is not None:
             shape = parse_signature(one.partition("@")[0], on_fabric.level_names)
             for told in (
-                query.trained_as_published(model, gpus_of(shape)),
-                query.beyond_memory(model, gpus_of(shape), models),
+                questions.trained_as_published(model, gpus_of(shape)),
+                questions.beyond_memory(model, gpus_of(shape), models),
             ):
                 if told:
                     print_text(told)
@@ -214,10 +215,13 @@ def _say_calibration(
     system: list[str],
 ) -> None:
     """Below a table: whether the answer has the calibration that runs have, and if it fits."""
+    from artist.cli import questions
+    from artist.cli.remarks import fitted_before
+
     if format_ is SweepFormat.TABLE:
         for sentence in (
-            query.fitted_before(models.calibration, fabric, changes),
-            *query.about_models(model, models, fabric, system),
+            fitted_before(models.calibration, fabric, changes),
+            *questions.about_models(model, models, fabric, system),
         ):
             if sentence:
                 print_text(sentence)

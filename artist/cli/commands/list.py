@@ -9,6 +9,8 @@ import typer
 
 from artist.cli.options import FormatOption
 from artist.cli.output import Format, print_json, print_table
+from artist.results.terms.number_text import time_text
+from artist.units import bandwidth_texts
 
 if TYPE_CHECKING:
     from artist.cluster.cluster_file import Cluster
@@ -50,7 +52,6 @@ def list_(
 def _fabric_row(fabric: Fabric) -> dict[str, Any]:
     """A fabric, and what its levels grant in each unit that people use."""
     from artist.cluster.links import oversubscription_text
-    from artist.units import bandwidth_texts
 
     texts = [bandwidth_texts(level.bandwidth_gib_per_s) for level in fabric.levels]
     in_units = {
@@ -70,8 +71,6 @@ def _fabric_row(fabric: Fabric) -> dict[str, Any]:
 
 def _failures_row(name: str, file: FailureFile) -> dict[str, Any]:
     """A failure model, and the mean times between failures of its units."""
-    from artist.results.terms.number_text import time_text
-
     fails = ", ".join(f"{kind} every {time_text(one.mtbf_s)}" for kind, one in file.model.random)
     return {"id": name, "fails": fails, "summary": file.model.summary}
 

@@ -9,6 +9,8 @@ import typer
 
 from artist.cli.options import FormatOption, Overwrite, Quiet
 from artist.cli.output import Format, note, print_json, print_table
+from artist.cli.progress_bar import bar_of_runs
+from artist.errors import ConfigError, shortened
 from artist.warehouse.solver import Solver
 
 
@@ -37,7 +39,6 @@ def place_data(
     format_: FormatOption = Format.TABLE,
 ) -> None:
     """Plan which regions hold which tables: homes by hill climbing, and then replicas."""
-    from artist.cli.progress_bar import bar_of_runs
     from artist.io.writing import check_folder
     from artist.warehouse.files import PLAN, details, write_plan
     from artist.warehouse.measured import is_run, pieces_of
@@ -71,7 +72,6 @@ def _read(warehouse: Path, run: Path | None, keep: Path | None, *, overwrite: bo
     Raises:
         ConfigError: two runs are given, or nothing was measured that could be kept.
     """
-    from artist.errors import ConfigError
     from artist.io.writing import check_folder
     from artist.warehouse.files import WAREHOUSE, write_warehouse
     from artist.warehouse.measured import is_run, measured
@@ -99,7 +99,6 @@ def _options(sets: list[str]) -> Any:
     Raises:
         ConfigError: not KEY=VALUE, an unknown name or a value out of range.
     """
-    from artist.errors import ConfigError, shortened
     from artist.io.documents import validate
     from artist.warehouse.warehouse_schema import PlanOptions
 

@@ -13,6 +13,7 @@ from artist.cli import query_options as query
 from artist.cli.interruption import raise_if_lost
 from artist.cli.output import note
 from artist.default_fabric import MEASURED_FABRIC
+from artist.errors import DivisionError
 
 if TYPE_CHECKING:
     from artist.estimates.query_from_text import LabelledQuery
@@ -37,6 +38,7 @@ def render(
 ) -> None:
     """Write ASTRA-sim's input files; of a divided model, one folder per collective."""
     from artist.astra.files.rendered_folder import foreign
+    from artist.cli import questions
     from artist.io.partials import remove_leftovers
     from artist.io.writing import check_folder, whole_folder
 
@@ -44,9 +46,9 @@ def render(
     check_folder(out, "folder of rendered files", foreign, overwrite=overwrite)
 
     columns = {"topology": topology, "npus": npus, "bandwidth": bandwidth, "latency": latency_}
-    on_fabric, _ = query.fabric_of(fabric, sets, placed=placement is not None)
-    models = query.models_of(workload, on_fabric, calibration)
-    question = query.query_of(
+    on_fabric, _ = questions.fabric_of(fabric, sets, placed=placement is not None)
+    models = questions.models_of(workload, on_fabric, calibration)
+    question = questions.query_of(
         model, workload, placement, on_fabric, columns, system or [], models, gpus_per_machine
     )
     with whole_folder(out, overwrite=overwrite) as scratch:
@@ -64,7 +66,6 @@ def _render_all(asked: Sequence[LabelledQuery], scratch: Path, dialect: str) -> 
     """
     from artist.astra.files.render import render
     from artist.astra.files.rendered_folder import render_collectives
-    from artist.errors import DivisionError
     from artist.estimates.divided.layer_wise import composed
 
     written: list[str] = []

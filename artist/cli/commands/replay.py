@@ -14,6 +14,7 @@ import typer
 
 from artist.cli import options
 from artist.cli.output import Format, note, print_facts, print_json, print_table, print_text
+from artist.errors import ConfigError
 from artist.units import counted
 
 _COLUMNS = ("job", "start", "recorded_s", "simulated_s", "later_by_s", "why")
@@ -38,7 +39,6 @@ def replay(
     quiet: options.Quiet = False,
 ) -> None:
     """Simulate what a Slurm recorded, and compare when each job started."""
-    from artist.errors import ConfigError
     from artist.experiments.recorded.replay import replay as replayed
     from artist.results.run_directory import check_target, write_run
 

@@ -14,6 +14,7 @@ from artist.cli.interruption import Interrupted, raise_if_lost
 from artist.cli.output import Format, note, or_null, print_json, print_table, print_text
 from artist.cli.progress_bar import bar_of_runs
 from artist.cli.progress_lines import duration
+from artist.errors import ConfigError
 from artist.results.terms.number_text import short
 from artist.units import counted
 
@@ -46,7 +47,6 @@ def reproduce(
     quiet: options.Quiet = False,
 ) -> None:
     """Reproduce a figure or table of a paper, with the paper's values beside ours."""
-    from artist.errors import ConfigError
     from artist.papers.definition import load_paper
     from artist.papers.reproduce import FULL, check_out
 

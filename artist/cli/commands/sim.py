@@ -13,23 +13,7 @@ from artist.cli import options
 from artist.cli.interruption import Interrupted, raise_if_lost
 from artist.cli.output import Format, note, print_heading, print_json, print_text
 from artist.cli.progress_bar import Watch
-from artist.cli.query_options import fitted_before
-from artist.cli.remarks import (
-    remarks,
-    sharing,
-    slow_settings,
-    unread_quotas,
-    without_leases,
-    without_tenant,
-    without_turns,
-)
-from artist.cli.summary_text import (
-    chosen_intervals_sentence,
-    print_sentences,
-    print_summary,
-    regions_sentence,
-    tenants_sentence,
-)
+from artist.errors import ConfigError
 
 if TYPE_CHECKING:
     from artist.config import Scenario
@@ -81,7 +65,22 @@ def sim(
 ) -> None:
     """Simulate a job trace on a cluster under a scheduling policy."""
     chosen = options.scenario_of(context.params)
-    from artist.errors import ConfigError
+    from artist.cli.remarks import (
+        remarks,
+        sharing,
+        slow_settings,
+        unread_quotas,
+        without_leases,
+        without_tenant,
+        without_turns,
+    )
+    from artist.cli.summary_text import (
+        chosen_intervals_sentence,
+        print_sentences,
+        print_summary,
+        regions_sentence,
+        tenants_sentence,
+    )
     from artist.results.caveats import last_job_sentence, slowest_job_sentence
     from artist.results.run_directory import check_target, write_run
     from artist.results.tables import finished_jobs
@@ -190,6 +189,7 @@ def _say_run_to_recorded(result: Result, *, printed: bool) -> None:
 
 def _print_other_fabric(scenario: Scenario) -> None:
     """Say that the calibration was fitted to other links than those of this run."""
+    from artist.cli.remarks import fitted_before
     from artist.cluster.fabric_options import changes_text
     from artist.run import build_calibration, build_fabric
 

@@ -16,7 +16,6 @@ from artist.cli import options
 from artist.cli.interruption import Interrupted, raise_if_lost
 from artist.cli.output import Format, note, print_facts, print_json, print_table, print_text
 from artist.cli.progress_bar import bar_of_runs
-from artist.cli.remarks import slow_settings
 from artist.results.terms.number_text import DisplayUnit, short, time_unit
 from artist.units import counted
 
@@ -55,6 +54,7 @@ def sweep(
     quiet: options.Quiet = False,
 ) -> None:
     """Run all scenarios of an experiment; each run is written as it ends, the table last."""
+    from artist.cli.remarks import slow_settings
     from artist.experiments.experiment import load_experiment, runs
     from artist.experiments.ray_cluster import check_ray
     from artist.experiments.ray_worker import on_ray

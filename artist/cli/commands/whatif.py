@@ -10,6 +10,7 @@ import typer
 
 from artist.cli import options
 from artist.cli.output import Format, note, print_json, print_table, print_text
+from artist.errors import ConfigError
 
 
 def whatif(
@@ -47,7 +48,6 @@ def whatif(
 ) -> None:
     """Say what changes of a recorded Slurm would do to waits."""
     from artist.cli.whatif_text import answer, as_json, page, table
-    from artist.errors import ConfigError
     from artist.experiments.recorded.whatif import what_if
     from artist.io.writing import check_new_file, write_whole
 

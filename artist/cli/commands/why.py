@@ -12,6 +12,7 @@ import typer
 
 from artist.cli.options import FormatOption
 from artist.cli.output import Format, print_json, print_table, print_text
+from artist.errors import ConfigError
 from artist.results.terms.number_text import (
     HOUR,
     NO_DAYS,
@@ -49,7 +50,6 @@ def why(
     format_: FormatOption = Format.TABLE,
 ) -> None:
     """Say why a job waited and how it ran; without JOB, list the ten that waited longest."""
-    from artist.errors import ConfigError
     from artist.report.reader import find_runs
     from artist.results.waiting.job_story import job_story, worst_waits
 
