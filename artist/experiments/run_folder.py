@@ -38,10 +38,28 @@ LOCK = ".lock"
 
 @contextmanager
 def claimed(experiment: Experiment, out: Path, resume: bool, overwrite: bool) -> Iterator[None]:
-    """Lock the folder for this sweep and mark it as this experiment's.
+    """Lock the folder for these runs and mark it as this experiment's.
 
     The operating system releases the lock when the process ends, also when it is killed.
+
+    Raises:
+        ConfigError: the folder holds something else, or runs that `resume` or `overwrite` does not
+            allow; it is in use, or cannot be written, now or by what runs meanwhile.
     """
+    if resume and overwrite:
+        raise ConfigError("--resume keeps the runs and --overwrite removes them: give only one")
+    try:
+        with _locked(experiment, out, resume, overwrite):
+            yield
+    except OSError as cause:
+        raise ConfigError(
+            f"--out {out}: cannot be written ({cause.strerror or cause}); make room, or choose "
+            "another folder"
+        ) from cause
+
+
+@contextmanager
+def _locked(experiment: Experiment, out: Path, resume: bool, overwrite: bool) -> Iterator[None]:
     import fcntl
 
     # Refuse before anything is written there.

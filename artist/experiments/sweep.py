@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from artist.config import ABOUT_THE_TRACE, Scenario
-from artist.errors import ArtistError, ConfigError, one_line
+from artist.errors import ArtistError, one_line
 from artist.estimates.cache import open_store
 from artist.experiments.executors import cores, run_all
 from artist.experiments.experiment import Experiment, Run, runs
@@ -161,16 +161,8 @@ def sweep(
             written; or runs that read other inputs than there are now.
     """
     grid = runs(experiment)
-    if resume and overwrite:
-        raise ConfigError("--resume keeps the runs and --overwrite removes them: give only one")
-    try:
-        with claimed(experiment, out, resume, overwrite):
-            return _run_missing(grid, out, command, workers, on_done, on_trace, engine)
-    except OSError as cause:
-        raise ConfigError(
-            f"--out {out}: cannot be written ({cause.strerror or cause}); make room, or choose "
-            "another folder"
-        ) from cause
+    with claimed(experiment, out, resume, overwrite):
+        return _run_missing(grid, out, command, workers, on_done, on_trace, engine)
 
 
 def _run_missing(

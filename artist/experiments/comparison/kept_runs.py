@@ -100,21 +100,12 @@ def kept_runs(
     """Claim the folder for the runs of a comparison.
 
     Raises:
-        ConfigError: it holds something else, or runs that `resume` or `overwrite` does not allow;
-            it is in use, or cannot be written.
+        ConfigError: as `claimed`.
     """
-    if resume and overwrite:
-        raise ConfigError("--resume keeps the runs and --overwrite removes them: give only one")
-    try:
-        with claimed(_MARK, out, resume, overwrite):
-            remove_leftovers(out)
-            yield KeptRuns(out, command, workers, go_on)
-            remove_leftovers(out)
-    except OSError as cause:
-        raise ConfigError(
-            f"--out {out}: cannot be written ({cause.strerror or cause}); make room, or choose "
-            "another folder"
-        ) from cause
+    with claimed(_MARK, out, resume, overwrite):
+        remove_leftovers(out)
+        yield KeptRuns(out, command, workers, go_on)
+        remove_leftovers(out)
 
 
 def _id(scenario: Scenario) -> str:
