@@ -7,14 +7,13 @@ Source: squeue(1) of Slurm 22.05.
 
 from __future__ import annotations
 
-import gzip
 import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from artist.errors import ConfigError, shortened
 from artist.io.reading import is_file, read_text
-from artist.slurm.texts import MOST_BYTES, NOTHING
+from artist.slurm.texts import MOST_BYTES, NOTHING, unpacked
 
 _SAMPLE = ("TIME", "JOBID", "NAME", "PARTITION", "ACCOUNT", "USER", "STATE", "PRIORITY", "REASON",
            "START_TIME", "END_TIME", "NODES", "NODELIST", "TRES_PER_NODE")  # fmt: skip
@@ -39,12 +38,7 @@ def expected_starts(folder: Path) -> list[Expected]:
     plain, packed = folder / "squeue.txt", folder / "squeue.txt.gz"
     if is_file(plain):
         return _read(plain, read_text(plain, most_bytes=MOST_BYTES))
-    if not is_file(packed):
-        return []
-    try:
-        return _read(packed, gzip.decompress(packed.read_bytes()).decode())
-    except (OSError, EOFError, ValueError) as cause:
-        raise ConfigError(f"{packed}: cannot be unpacked ({cause}); copy it again") from cause
+    return _read(packed, unpacked(packed)) if is_file(packed) else []
 
 
 def _read(path: Path, text: str) -> list[Expected]:

@@ -5,6 +5,7 @@ Source: scontrol(1) and sacctmgr(1) of Slurm 22.05, and outputs recorded from it
 
 from __future__ import annotations
 
+import gzip
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -73,6 +74,18 @@ def lines(path: Path) -> list[str]:
         ConfigError: the file cannot be read.
     """
     return read_text(path, most_bytes=MOST_BYTES).splitlines()
+
+
+def unpacked(path: Path) -> str:
+    """The text in a file that gzip packed.
+
+    Raises:
+        ConfigError: it cannot be unpacked.
+    """
+    try:
+        return gzip.decompress(path.read_bytes()).decode()
+    except (OSError, EOFError, ValueError) as cause:
+        raise ConfigError(f"{path}: cannot be unpacked ({cause}); copy it again") from cause
 
 
 def records(path: Path, first: str) -> list[Record]:

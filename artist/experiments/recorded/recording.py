@@ -7,12 +7,11 @@ as long as its last run did.
 
 from __future__ import annotations
 
-import gzip
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import yaml
 
@@ -20,15 +19,13 @@ from artist.errors import ConfigError
 from artist.io.reading import is_file
 from artist.io.writing import write_whole
 from artist.slurm.cluster_import import cluster_document, lacked
-from artist.slurm.texts import Record, log_rows, settings
+from artist.slurm.texts import Record, log_rows, settings, unpacked
 from artist.trace.native.choices import Rules
 from artist.trace.native.time_units import moment_s, zoned_s
+from artist.trace.native.trace import Trace
 from artist.trace.native.writer import write_native
 from artist.trace.read import read_trace
-
-if TYPE_CHECKING:
-    from artist.trace.native.trace import Trace
-    from artist.workload.job import Job
+from artist.workload.job import Job
 
 _NEEDED = ("JobID", "Submit", "Start")
 _KEPT = (*_NEEDED, "Eligible", "End", "State", "JobName", "NodeList", "Flags", "Reason")
@@ -120,12 +117,9 @@ def log_of(folder: Path, inputs: Path) -> Path:
         raise ConfigError(
             f"{folder}: no sacct.txt; write it with: sacct -a -P -D --format=ALL > sacct.txt"
         )
-    unpacked = inputs / "sacct.txt"
-    try:
-        write_whole(unpacked, gzip.decompress(packed.read_bytes()).decode())
-    except (OSError, EOFError, ValueError) as cause:
-        raise ConfigError(f"{packed}: cannot be unpacked ({cause}); copy it again") from cause
-    return unpacked
+    log = inputs / "sacct.txt"
+    write_whole(log, unpacked(packed))
+    return log
 
 
 def runs_of(log: Path) -> dict[str, list[Record]]:
