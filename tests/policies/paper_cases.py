@@ -1,11 +1,10 @@
-"""Helpers for the tests of papers' policies: run small traces, read rows, draw random traces."""
+"""Helpers for the tests of papers' policies: run small traces and read their rows."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
 
-from hypothesis import strategies as st
 from support import EstimateByLevel
 from support import cluster as cluster_of
 
@@ -49,31 +48,3 @@ def leaves(rows: Rows, jobs: Sequence[Job]) -> dict[str, list[tuple[int, ...]]]:
     for row in sorted(rows.placements, key=lambda row: row.start):
         machines[jobs[row.handle].id].append(row.placement.leaves)
     return machines
-
-
-MODELS = ("vgg11", "resnet50", "mobilenetv3", "any")
-
-
-@st.composite
-def random_traces(draw: st.DrawFn, *, elastic: bool = False) -> tuple[list[list[int]], list[Job]]:
-    """A cluster of one to three racks and up to twelve jobs that fit it."""
-    machines = st.lists(st.integers(1, 4), min_size=1, max_size=3)
-    cluster = draw(st.lists(machines, min_size=1, max_size=3))
-    total = sum(map(sum, cluster))
-    jobs = []
-    for index in range(draw(st.integers(1, 12))):
-        gpus = draw(st.integers(1, total))
-        jobs.append(
-            job(
-                f"j{index}",
-                draw(st.integers(0, 50)),
-                gpus,
-                draw(st.integers(1, 60)),
-                model=draw(st.sampled_from(MODELS)),
-                compute_s=draw(st.sampled_from([0.5, 1.0, 8.0])),
-                gpus_min=draw(st.integers(1, gpus)) if elastic else gpus,
-                gpus_max=draw(st.integers(gpus, total)) if elastic else gpus,
-                restart_s=draw(st.sampled_from([0.0, 3.0])),
-            )
-        )
-    return cluster, sorted(jobs, key=lambda item: item.arrival_s)

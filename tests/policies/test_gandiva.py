@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from paper_cases import count, job, leaves, random_traces, run, times
+from paper_cases import count, job, leaves, run, times
 
 from artist.policies.gandiva.options import GandivaOptions
 from artist.policies.gandiva.policy import Gandiva
@@ -163,9 +161,6 @@ def test_a_slice_is_at_least_one_iteration() -> None:
     assert times(rows) == {"a": (0, 65), "b": (30, 40)}
 
 
-# -- everything together -----------------------------------------------------------------
-
-
 def test_the_scatter_is_seeded() -> None:
     jobs = [job("a", 0, 5, 9), job("b", 0, 4, 9)]
     cluster = [[1] * 8, [1] * 8]
@@ -175,20 +170,3 @@ def test_the_scatter_is_seeded() -> None:
 
     assert placements(1) == placements(1)
     assert len({str(placements(seed)) for seed in range(5)}) > 1
-
-
-@settings(max_examples=40, deadline=None)
-@given(
-    random_traces(),
-    st.fixed_dictionaries(
-        {
-            "quantum_s": st.sampled_from([5.0, 20.0, 1000.0]),
-            "migrate": st.booleans(),
-            "placement": st.sampled_from(["affinity", "any", "pack", "consolidate-or-wait"]),
-            "draws": st.builds(Draws, st.integers(0, 3), st.integers(0, 3)),
-        }
-    ),
-)
-def test_random_traces_end(trace, options) -> None:
-    cluster, jobs = trace
-    assert len(run(gandiva(**options), cluster, jobs).jobs) == len(jobs)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from paper_cases import count, job, random_traces, run, simulator, times
+from paper_cases import count, job, run, simulator, times
 from support import question
 
 from artist.policies.shared.placers import PackPlacer
@@ -235,24 +235,3 @@ def test_jobs_are_placed_together_the_largest_first() -> None:
     view = question(simulator(themis(), [[2, 2], [2, 2]], jobs))
     placed = PackPlacer().joint(view, {0: 1, 1: 2, 2: 4})
     assert {handle: x.leaves for handle, x in placed.items()} == {2: (0, 1), 1: (2,), 0: (3,)}
-
-
-# -- everything together -----------------------------------------------------------------
-
-
-@settings(max_examples=40, deadline=None)
-@given(
-    random_traces(elastic=True),
-    st.fixed_dictionaries(
-        {
-            "fairness_knob": st.sampled_from([0.0, 0.5, 0.8, 0.99]),
-            "leftover": st.sampled_from(["random", "worst-first"]),
-            "placement": st.sampled_from(["any", "pack", "consolidate-or-wait"]),
-            "lease_s": st.sampled_from([7.0, 20.0, 1000.0]),
-            "period_s": st.sampled_from([3.0, 10.0, 50.0]),
-        }
-    ),
-)
-def test_random_traces_end(trace, options) -> None:
-    cluster, jobs = trace
-    assert len(run(themis(**options), cluster, jobs).jobs) == len(jobs)

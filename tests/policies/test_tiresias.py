@@ -6,9 +6,9 @@ import math
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from paper_cases import count, job, leaves, random_traces, run, times
+from paper_cases import count, job, leaves, run, times
 from pydantic import ValidationError
 
 from artist.errors import ConfigError
@@ -238,26 +238,6 @@ def test_skew_of_the_catalogue_gives_the_classes_of_dallys_table() -> None:
     # VGG11's first fully connected layer: 25,088 x 4,096 weights and 4,096 biases, fp32.
     assert skew("VGG") == (25_088 * 4_096 + 4_096) * 4 / 531_453_344
     assert skew("not-a-model") == 0.0
-
-
-# -- everything together -----------------------------------------------------------------
-
-
-@settings(max_examples=40, deadline=None)
-@given(
-    random_traces(),
-    st.fixed_dictionaries(
-        {
-            "placement": st.sampled_from(["skew", "any", "pack", "consolidate-or-wait"]),
-            "promote_knob": st.sampled_from([None, 0.5, 2.0]),
-            "thresholds_gpu_s": st.sampled_from([(), (20.0,), (10.0, 50.0)]),
-            "lease_s": st.sampled_from([2.0, 7.0, 1000.0]),
-        }
-    ),
-)
-def test_random_traces_end(trace, options) -> None:
-    cluster, jobs = trace
-    assert len(run(tiresias(**options), cluster, jobs).jobs) == len(jobs)
 
 
 @pytest.mark.parametrize("services", [[1e300], [0], [math.inf]])
