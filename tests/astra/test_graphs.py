@@ -13,7 +13,7 @@ from support import CASES
 from artist.astra.files.chakra_folder import read_folder
 from artist.astra.files.chakra_writer import encode_program
 from artist.astra.model.all_npus import AllNpus
-from artist.astra.model.graph_times import finish_times
+from artist.astra.model.analytical import finish_times
 from artist.astra.model.prepared_graph import prepare_graph
 from artist.astra.model.representatives import play_classes
 from artist.errors import BackendSettingError, TraceError

@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 from pods_made_up import clusters, demand, demands, group, lists, machine_file, pod_list
 
 from artist.errors import ConfigError
-from artist.pods.arrivals import arrivals
-from artist.pods.board import Board
 from artist.pods.curves import curves
-from artist.pods.fill import fill
+from artist.pods.fill import arrivals, fill
 from artist.pods.fragmentation import Fragmentation
 from artist.pods.machine_file import load_machines
 from artist.pods.machines import Machines
 from artist.pods.placers import PLACERS
+from artist.pods.placing import Board
 from artist.pods.pod_list import PodList, read_pods
 from artist.rng import stream
 

@@ -10,7 +10,7 @@ from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
 from artist.cluster.tree import nested
 from artist.config import Scenario
-from artist.policies.shared.tensor_groups import for_groups
+from artist.policies.shared.usable import for_groups
 from artist.run import simulate
 from artist.workload.job import Job
 

@@ -25,12 +25,21 @@ from artist.astra.algorithms.timing import AmbiguousOrderError
 from artist.astra.messages.chunks_and_stages import Request
 from artist.astra.messages.groups import GroupFamily
 from artist.astra.model.all_npus import AllNpus
-from artist.astra.model.graph_times import finish_times
+from artist.astra.model.graph_refusals import refuse_deadlock
 from artist.astra.model.one_npu import Interval, one_npu
+from artist.astra.model.prepared_graph import prepare_graph
 from artist.astra.model.prepared_query import PreparedQuery, prepare
+from artist.astra.model.representatives import DifferentNpusError, play_classes
 from artist.astra.model.tasks import tasks_of
 from artist.errors import BackendSettingError, ConfigError
-from artist.estimates.query import Burst, Estimate, LatencyBackend, LatencyQuery
+from artist.estimates.query import (
+    Burst,
+    Dimension,
+    Estimate,
+    LatencyBackend,
+    LatencyQuery,
+    SystemSettings,
+)
 from artist.workload.graph import JobGraph
 
 
@@ -244,6 +253,31 @@ def _play_all(query: PreparedQuery, profile: bool) -> _Outcome:
         log = log[: sum(len(cut.stages) * cut.chunks for cut in cuts)]
     busy = None if log is None else Spans.of_log(query, log)
     return _Outcome(max(ended), busy, tuple(ended))
+
+
+def finish_times(
+    graph: JobGraph, dimensions: tuple[Dimension, ...], system: SystemSettings
+) -> list[int]:
+    """When each NPU of a graph finishes, in ns.
+
+    One NPU of each class is played where that is exact (`representatives.py`), else all of them,
+    message by message (`all_npus.py`).
+
+    Raises:
+        BackendSettingError: ASTRA-sim crashes, hangs or deadlocks on it.
+    """
+    prepared = prepare_graph(graph, dimensions, system)
+    try:
+        ended = [x for x in play_classes(prepared) if x is not None]
+    except (AmbiguousOrderError, DifferentNpusError):
+        ended = []
+    if len(ended) == len(prepared.programs):
+        return ended
+    played = AllNpus(prepared.work, prepared.programs)
+    ended = [x for x in played.run() if x is not None]
+    if len(ended) < len(prepared.programs):
+        refuse_deadlock(graph, played)
+    return ended
 
 
 def analytical_backend(argument: str, fallback: LatencyBackend | None) -> AnalyticalBackend:
