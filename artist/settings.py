@@ -11,6 +11,7 @@ from artist.config import Scenario
 from artist.errors import ConfigError, did_you_mean, nearest, shortened
 from artist.io.documents import in_seconds, load_yaml, validate
 from artist.io.safe_yaml import parse_yaml
+from artist.policies.table import POLICIES
 
 # How `--set` names the settings that are mappings: `policy.KEY` is in `policy_options`.
 # `fabric.LEVEL.KEY` is the key of a level.
@@ -116,8 +117,6 @@ def assign(base: Mapping[str, Any], key: str, value: Any) -> dict[str, Any]:
 
 def _options_of(policy: object) -> list[str]:
     """The options of a policy of the table; none of any other."""
-    from artist.policies.table import POLICIES
-
     name = str(policy).partition("(")[0].strip()
     return [key for one in POLICIES if one.id == name for key in one.load().Options.model_fields]
 

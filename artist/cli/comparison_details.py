@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from statistics import fmean, median
-from typing import TYPE_CHECKING
 
 from artist.cli.comparison_notes import what_to_ask_next
 from artist.cli.output import print_table, print_text
@@ -22,9 +22,6 @@ from artist.results.statistics.holm import undecided_together
 from artist.results.terms.chief_metrics import IN_WORDS
 from artist.results.terms.glossary import unit_after
 from artist.results.terms.number_text import percent, short
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 
 def print_details(comparison: Comparison, in_words: Sequence[str] = IN_WORDS) -> None:

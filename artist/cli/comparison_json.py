@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from artist.cli.costs_text import costs_json
 from artist.cli.output import or_null
@@ -19,9 +20,6 @@ from artist.io.writing import write_whole
 from artist.report.answer import answer
 from artist.results.statistics.holm import adjusted_p_values
 from artist.results.table_files import write_table
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 METHOD = "Student's t of paired log ratios (differences where a value is 0), Holm over the family"
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from statistics import fmean
-from typing import TYPE_CHECKING
 
 from artist.cli.progress_lines import duration
 from artist.cli.summary_text import intervals_words
@@ -19,9 +19,6 @@ from artist.results.caveats import more_is_worse
 from artist.results.statistics.best_policy import Best
 from artist.results.statistics.compare_values import LESS, MORE, UNDECIDED
 from artist.results.terms.number_text import listed, short, time_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 
 def notes(comparison: Comparison) -> Iterator[str]:

@@ -8,8 +8,7 @@ means beside it, which are geometric.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 from artist.cli.comparison_details import print_details
 from artist.cli.comparison_notes import notes
@@ -42,9 +41,6 @@ from artist.run import build_calibration, build_fabric
 from artist.run.communication_split import Split, communication_split
 from artist.run.world import what_slows, world
 from artist.units import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 ONE_LOOK = 0.95
 """The level of a comparison at which nobody looked before."""

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from artist.cli.output import or_null, print_table, print_text
+from artist.experiments.comparison.costs import Amount, Costs, Priced
 from artist.results.terms.number_text import listed, percent, short
 from artist.units import counted
-
-if TYPE_CHECKING:
-    from artist.experiments.comparison.costs import Amount, Costs, Priced
 
 
 def print_costs(found: Sequence[Priced], costs: Costs, setting: str) -> None:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from artist.pods.curves import allocated_percents, curves, every_percent
+from artist.pods.curves import Curves, Table, allocated_percents, curves, every_percent
 from artist.pods.curves import summary as summary_of_fillings
-from artist.pods.fill import fill
+from artist.pods.fill import Filling, fill
+from artist.pods.machine_file import MachineFile
 from artist.pods.machines import Machines
-from artist.pods.over_time import over_time
+from artist.pods.over_time import Stay, over_time
 from artist.pods.pod_list import PodList, read_pods
-from artist.pods.pod_times import at_load, offered_load, read_timed_pods
+from artist.pods.pod_times import TimedPods, at_load, offered_load, read_timed_pods
 from artist.pods.waits import mean_waits_s, timeline
 from artist.pods.waits import summary as summary_of_waits
 from artist.results.statistics.compare_values import (
@@ -31,15 +33,6 @@ from artist.results.statistics.compare_values import (
 from artist.results.statistics.holm import Pair, compare_together
 from artist.results.terms.number_text import listed, short, time_text
 from artist.units import counted, seconds
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from artist.pods.curves import Curves, Table
-    from artist.pods.fill import Filling
-    from artist.pods.machine_file import MachineFile
-    from artist.pods.over_time import Stay
-    from artist.pods.pod_times import TimedPods
 
 
 def most_allocated(allocated: Mapping[str, Sequence[float]]) -> str:

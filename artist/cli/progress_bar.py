@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from artist.cli.interruption import Interrupted, raise_if_lost
@@ -17,8 +18,6 @@ from artist.cli.progress_lines import RunsDone, WorkDone, duration, speaking, ti
 from artist.units import TICKS_PER_S, counted
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rich.progress import Progress, TaskID
 
     from artist.cli.progress_lines import RunTimes

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from artist.cli.output import print_table, print_text
-
-if TYPE_CHECKING:
-    from artist.estimates.iteration_split import IterationSplit
+from artist.estimates.iteration_split import IterationSplit
 
 TITLES: Mapping[str, str] = {
     "compute": "compute",

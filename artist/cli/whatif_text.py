@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from artist.cli.output import or_null
+from artist.experiments.recorded.outcomes import Outcome
+from artist.experiments.recorded.whatif import WhatIf
+from artist.results.statistics.block_bootstrap import BlockDifference
 from artist.results.statistics.compare_values import LEAST_REPLICATES, Verdict
 from artist.results.terms.number_text import (
     DisplayUnit,
@@ -17,11 +20,6 @@ from artist.results.terms.number_text import (
     time_text,
 )
 from artist.units import counted
-
-if TYPE_CHECKING:
-    from artist.experiments.recorded.outcomes import Outcome
-    from artist.experiments.recorded.whatif import WhatIf
-    from artist.results.statistics.block_bootstrap import BlockDifference
 
 _MOST_LOSERS = 4
 

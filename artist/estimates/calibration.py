@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -26,9 +26,8 @@ from artist.io.documents import Document, NonNegative, Positive, load_yaml
 from artist.io.shipped import document_names, document_path
 from artist.registry import UnknownNameError
 from artist.workload.gpus import ASSUMED_GPU, gpu_of, in_words
-
-if TYPE_CHECKING:
-    from artist.workload.layers import Layer, Phase, Workload
+from artist.workload.layers import Layer, Phase, Workload
+from artist.workload.models import canonical
 
 AUTO = "auto"
 """The setting that means the calibration that the fabric names."""
@@ -203,8 +202,6 @@ class CalibratedModels:
 
     def scales(self, model: str) -> bool:
         """Whether the calibration has a row for a model."""
-        from artist.workload.models import canonical
-
         return self.calibration is not None and self.calibration.row(canonical(model)) is not None
 
     def timed_on(self, model: str) -> str:
@@ -217,8 +214,6 @@ class CalibratedModels:
 
     def constant_share(self, model: str) -> float:
         """The constant share of a model on more than one GPU; 0 without a calibration."""
-        from artist.workload.models import canonical
-
         return self.calibration.constant_share(canonical(model)) if self.calibration else 0.0
 
     def complete(self, model: str, query: LatencyQuery, answer: Estimate) -> Estimate:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from artist import __version__
+from artist.astra.files.chakra_folder import digest_of_model
 from artist.config import Scenario
 from artist.errors import ArtistError, ConfigError, TraceError
 from artist.experiments.experiment import Run
@@ -153,8 +154,6 @@ def _of_folders(then: Mapping[str, Any]) -> Mapping[str, str]:
     folders = [key for key in then if ":" in key]
     if not folders:
         return {}
-    from artist.astra.files.chakra_folder import digest_of_model
-
     return {model: digest_of_model(model) for model in folders}
 
 

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any, TypeAlias
 
+from artist.cluster.fabric import load_fabric
+from artist.estimates.calibration import CalibratedModels, choose_calibration
+from artist.estimates.query_from_text import on_placement
 from artist.papers.definition import SUBJECT, Claim, Item
 from artist.results.statistics.compare_values import (
     LESS,
@@ -21,6 +24,7 @@ from artist.results.statistics.compare_values import (
     compare_values,
 )
 from artist.results.statistics.holm import holm
+from artist.run import open_backend
 
 Values: TypeAlias = Mapping[tuple[int, str, str], tuple[float, ...]]
 """(racks, policy, metric) -> value on each seed."""
@@ -148,11 +152,6 @@ def latency_rows(item: Item, fabric: str, calibration: str) -> list[dict[str, An
 
     A figure of the paper shows the same as iteration time over compute time.
     """
-    from artist.cluster.fabric import load_fabric
-    from artist.estimates.calibration import CalibratedModels, choose_calibration
-    from artist.estimates.query_from_text import on_placement
-    from artist.run import open_backend
-
     on_fabric, backend = load_fabric(fabric), open_backend("analytical")
     models = CalibratedModels.on(on_fabric, choose_calibration(calibration, on_fabric))
     rows = []

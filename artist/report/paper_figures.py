@@ -14,6 +14,7 @@ from artist.errors import ConfigError
 from artist.io.figures import draw_to
 from artist.io.partials import remove_leftovers
 from artist.io.writing import refuse_special, scratch_folder, sync
+from artist.report.drawing import cluster_timeline, draw
 from artist.report.figure import named
 from artist.report.grouping import Study
 from artist.report.page import figures
@@ -95,8 +96,6 @@ def _drawn(study: Study) -> Iterator[tuple[str, Canvas]]:
     """Every figure with its name, the cluster timelines last."""
     import matplotlib
     from matplotlib.figure import Figure as Canvas
-
-    from artist.report.drawing import cluster_timeline, draw
 
     with matplotlib.rc_context(STYLE):
         for figure in figures(study):

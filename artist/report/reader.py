@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from artist.config import SIZES, Scenario
 from artist.errors import ConfigError, TraceError, shortened
-from artist.experiments.run_folder import DECIDES
+from artist.experiments.run_folder import DECIDES, EXPERIMENT
 from artist.io.documents import Document, validate
 from artist.io.reading import read_json, read_text
 from artist.results.run_directory import MANIFEST
@@ -186,8 +186,6 @@ def _outside_grids(folders: Sequence[Path]) -> Mapping[Path, list[Path]]:
     """
     if not any(folder.parent.name == "runs" for folder in folders):
         return {}
-    from artist.experiments.run_folder import EXPERIMENT  # most reports are of single runs
-
     of_sweeps: dict[Path, list[Path]] = {}
     for folder in folders:
         sweep = folder.parent.parent

@@ -14,8 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from artist.cluster.tree import MAX_GPUS
+from artist.config import Scenario
 from artist.errors import ArtistError, TraceError
+from artist.io.documents import validate
 from artist.report.reader import RecordedRun
+from artist.run import build_cluster, build_fabric
 
 Strip = tuple[int, float, float]
 """Machine, first lane, number of lanes; parts of lanes where jobs share GPUs."""
@@ -54,10 +57,6 @@ def machines(run: RecordedRun) -> Machines:
 
 def _irregular(run: RecordedRun) -> Machines:
     """The machines of a cluster whose machines differ, from its tree or its rows."""
-    from artist.config import Scenario
-    from artist.io.documents import validate
-    from artist.run import build_cluster, build_fabric
-
     try:
         scenario = validate(run.scenario, Scenario, "scenario")
         tree = build_cluster(scenario, build_fabric(scenario))

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,14 +25,12 @@ import numpy.typing as npt
 from artist.cluster.placement import Placement
 from artist.contract import CheckpointRule, Outage
 from artist.engine.rows import FAILED, PlacementRow, Rows
+from artist.failures.failing_units import SlowLeaves
 from artist.results.gpu_time import lost_ticks
 from artist.results.metrics import Additions
 from artist.results.tables import seconds_column
 from artist.results.terms.columns import Table, typed
 from artist.units import TICKS_PER_S, Tick
-
-if TYPE_CHECKING:
-    from artist.failures.failing_units import SlowLeaves
 
 NOTICE = "notice"
 

@@ -15,7 +15,12 @@ import numpy as np
 from artist.config import Scenario
 from artist.errors import ConfigError, shortened
 from artist.registry import UnknownNameError
+from artist.results.run_directory import check_target, write_run
+from artist.results.table_files import arrow_table
+from artist.results.terms import glossary
+from artist.results.terms.chief_metrics import OF_A_RESULT
 from artist.results.terms.columns import TABLES, Table
+from artist.results.terms.number_text import plain
 from artist.units import counted
 
 if TYPE_CHECKING:
@@ -118,8 +123,6 @@ class Result:
         Raises:
             UnknownNameError: the run has no table of that name.
         """
-        from artist.results.table_files import arrow_table
-
         if name == "wait_causes" and name not in self.tables:
             columns: Table = {one.name: [] for one in TABLES[name]}
         elif name in self.tables:
@@ -138,8 +141,6 @@ class Result:
             ConfigError: the path holds something else, or an earlier run and not `overwrite`, or
                 it cannot be written.
         """
-        from artist.results.run_directory import check_target, write_run
-
         check_target(Path(out), overwrite=overwrite)
         write_run(self, Path(out), ["artist.Result.save"], overwrite=overwrite)
 
@@ -169,8 +170,6 @@ def _html_table(result: Result) -> str:
 
     Whatever a name holds, it is text.
     """
-    from artist.results.terms.chief_metrics import OF_A_RESULT
-
     shown = [name for name in OF_A_RESULT if name in result.summary]
     rows = "".join(_html_row(name, result.summary[name]) for name in shown)
     return (
@@ -195,9 +194,6 @@ def _setting(result: Result) -> str:
 
 
 def _html_row(name: str, value: float) -> str:
-    from artist.results.terms import glossary
-    from artist.results.terms.number_text import plain
-
     term = glossary.find(name)
     unit, meaning = (term.unit, term.meaning) if term else ("", "")
     text = plain(value)

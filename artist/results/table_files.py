@@ -11,7 +11,7 @@ import io
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import NoneType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -20,11 +20,7 @@ from artist.errors import ConfigError, TraceError, one_line
 from artist.io.parquet import is_text, read_parquet
 from artist.io.reading import is_file
 from artist.io.writing import check_new_file, whole_file, write_whole
-from artist.results.terms.columns import TABLE_TERMS, TABLES, ColumnTerm
-
-if TYPE_CHECKING:
-    from artist.results.terms.columns import Column
-
+from artist.results.terms.columns import TABLE_TERMS, TABLES, Column, ColumnTerm
 
 SUFFIXES = (".csv", ".parquet")
 

@@ -26,6 +26,7 @@ from artist.results.result import LazyTables, Result
 from artist.results.tables import job_table, placement_table, timeline_table
 from artist.results.tenant_tables import class_column, tenant_additions, whose_waits
 from artist.results.terms.columns import Table
+from artist.results.waiting import waits
 from artist.results.waiting.stays import WaitInputs, wait_inputs
 from artist.run.hardware import build_calibration, build_fabric
 from artist.run.measured import measured_window, summarise_measured
@@ -152,7 +153,7 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
         trace_filled=trace.filled,
         trace_dropped=trace.dropped,
         trace_mapped=trace.mapped,
-        waited_by_cause=partial(_waited_by_cause, inputs),
+        waited_by_cause=partial(waits.seconds_by_cause, inputs),
         world=world_of(scenario, prepared.fabric, calibration, {*prepared.simulator.tree.kinds}),
     )
 
@@ -194,26 +195,10 @@ def _tables_of_parts(prepared: Prepared, *, links: bool) -> dict[str, Table]:
 
 def _wait_tables(inputs: WaitInputs) -> Mapping[str, Callable[[], Table]]:
     """Why jobs waited, and seconds per cause if the policy told any. Computed when asked for."""
-    tables = {"waits": partial(_waits, inputs)}
-    return tables | {"wait_causes": partial(_causes, inputs)} if inputs.reasons else tables
-
-
-def _waits(inputs: WaitInputs) -> Table:
-    from artist.results.waiting.waits import wait_table
-
-    return wait_table(inputs)
-
-
-def _causes(inputs: WaitInputs) -> Table:
-    from artist.results.waiting.waits import cause_table
-
-    return cause_table(inputs)
-
-
-def _waited_by_cause(inputs: WaitInputs) -> Mapping[str, float]:
-    from artist.results.waiting.waits import seconds_by_cause
-
-    return seconds_by_cause(inputs)
+    tables = {"waits": partial(waits.wait_table, inputs)}
+    if inputs.reasons:
+        tables["wait_causes"] = partial(waits.cause_table, inputs)
+    return tables
 
 
 def link_digests(scenario: Scenario) -> Mapping[str, str]:

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from artist.cluster.fabric_options import level_of
 from artist.cluster.placement_shape import depth, parse_signature
+from artist.config import Scenario
 from artist.estimates.sensitivity import LevelShares, level_fabrics, shares_of
+from artist.results.terms.columns import Table
 from artist.run import build_calibration, build_fabric, build_latency, simulate
-
-if TYPE_CHECKING:
-    from artist.config import Scenario
-    from artist.results.terms.columns import Table
 
 _MOST_ASKED = 20
 """Pairs of model and shape that are asked about: those whose jobs hold most GPU time."""

@@ -14,6 +14,7 @@ from artist.contract import EventSource, Policy, RateFunction
 from artist.engine.simulator import Simulator
 from artist.errors import ConfigError
 from artist.estimates.backends import NoCommunication
+from artist.network.rates.interference import InterferedRates, open_pairs
 from artist.network.rates.network_of_run import NetworkOfRun
 from artist.network.rates.rate_functions import open_contention
 from artist.results.named_files import file_digests
@@ -113,8 +114,6 @@ def prepare(
     jobs_per_gpu = getattr(policy, "jobs_per_gpu", 1)
     sharing = None
     if jobs_per_gpu > 1 or scenario.interference != "time-slicing":
-        from artist.network.rates.interference import InterferedRates, open_pairs
-
         sharing = open_pairs(scenario.interference, tree, 2 if in_shares else jobs_per_gpu)
     network = NetworkOfRun(
         tree,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
 
+from artist.config import Scenario
 from artist.run.hardware import (
     build_calibration,
     build_cluster,
@@ -13,10 +13,7 @@ from artist.run.hardware import (
     models_of_run,
 )
 from artist.run.traces import elastic
-
-if TYPE_CHECKING:
-    from artist.config import Scenario
-    from artist.trace.native.trace import Trace
+from artist.trace.native.trace import Trace
 
 
 def scaled_communication_of(scenario: Scenario, trace: Trace) -> str:

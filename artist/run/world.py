@@ -6,15 +6,26 @@ imitate a paper.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Collection
+from artist.cluster.fabric import Fabric
+from artist.cluster.fabric_options import changes_text
+from artist.cluster.tree import ONE_KIND
+from artist.config import Scenario
+from artist.results.terms.columns import Table
+from artist.results.terms.number_text import time_text
+from artist.run.hardware import (
+    build_calibration,
+    build_cluster,
+    build_fabric,
+    cluster_of,
+    kinds_of_compute_times,
+)
+from artist.run.traces import build_trace, elastic
 
-    from artist.cluster.fabric import Fabric
-    from artist.config import Scenario
+if TYPE_CHECKING:
     from artist.estimates.calibration import Calibration
-    from artist.results.terms.columns import Table
 
 _NO_NETWORK = "no network: communication takes no time"
 
@@ -25,8 +36,6 @@ def world(scenario: Scenario) -> str:
     Raises:
         ConfigError: the scenario names a fabric or calibration that is not there.
     """
-    from artist.run.hardware import build_calibration, build_fabric, cluster_of
-
     if scenario.backend == "none":
         return _NO_NETWORK
     fabric, cluster = build_fabric(scenario), cluster_of(scenario)
@@ -38,8 +47,6 @@ def world_of(
     scenario: Scenario, fabric: Fabric, calibration: Calibration | None, kinds: Collection[str]
 ) -> str:
     """The same, of what is read already. `kinds` are those of the cluster's machines."""
-    from artist.cluster.fabric_options import changes_text
-
     if scenario.backend == "none":
         return _NO_NETWORK
     changed = " (changed)" if changes_text(scenario.fabric_options) else ""
@@ -56,8 +63,6 @@ def world_of(
 
 def what_slows(scenario: Scenario, varied: Collection[str] = ()) -> list[str]:
     """Contention, failures and the cost of restarts, where there are any and they do not vary."""
-    from artist.results.terms.number_text import time_text
-
     told = {}
     if scenario.contention != "none":
         told["contention"] = f"contention {scenario.contention}"
@@ -77,8 +82,6 @@ def _assumed_gpu(scenario: Scenario, fabric: Fabric, kinds: Collection[str]) -> 
     A cluster file's kinds win over the fabric's, and a table of speeds scales the times of its
     reference kind. Recorded answers and goodput parameters have compute times of their own.
     """
-    from artist.cluster.tree import ONE_KIND
-    from artist.run.hardware import kinds_of_compute_times
     from artist.workload.gpus import ASSUMED_GPU, assumed_in_words
 
     chosen = scenario.trained_as is not None and "gpu=" in scenario.trained_as.replace(" ", "")
@@ -93,9 +96,6 @@ def _assumed_gpu(scenario: Scenario, fabric: Fabric, kinds: Collection[str]) -> 
 
 def _all_elastic(scenario: Scenario) -> bool:
     """Whether all jobs take their compute times from goodput parameters."""
-    from artist.run.hardware import build_cluster, build_fabric
-    from artist.run.traces import build_trace, elastic
-
     tree = build_cluster(scenario, build_fabric(scenario))
     trace = elastic(scenario, tree, build_trace(scenario, tree))
     return all(job.goodput is not None for job in trace.jobs)

@@ -24,6 +24,7 @@ from typing import Any
 from artist.errors import ArtistError, ConfigError, TraceError
 from artist.io.documents import validate
 from artist.io.reading import is_file
+from artist.io.writing import write_whole
 from artist.trace.detect import Format, format_named, known_columns, open_table, recognise
 from artist.trace.foreign.formats import ForeignFormat
 from artist.trace.native.assemble import assemble_own
@@ -154,8 +155,6 @@ def write_mapping(
         raise ConfigError(f"{path}: nothing to write; give --columns, --units, --models or --from")
     required = frozenset(given.get("models") or ())
     read_trace(trace, rules=Rules(required=required), mapping=mapping)
-    from artist.io.writing import write_whole
-
     text = _yaml(mapping.model_dump(exclude_defaults=True), comments)
     write_whole(path, text + "".join(f"# {line}\n" for line in remarks))
     return path

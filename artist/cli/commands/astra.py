@@ -7,6 +7,7 @@ codes. Like that program, it ends with 0 but without a result after a deadlock.
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -16,8 +17,6 @@ import typer
 from artist.errors import BackendSettingError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from artist.astra.model.analytical import Finishes
 
 app = typer.Typer()

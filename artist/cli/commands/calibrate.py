@@ -5,6 +5,7 @@ The fits are in `artist/calibrate`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,8 +19,6 @@ from artist.cli.output import Format, note, print_facts, print_json, print_table
 from artist.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from artist.calibrate.fit_models import FittedModel
     from artist.calibrate.measurements import MeasurementSet
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,8 +14,6 @@ from artist.errors import ConfigError, TraceError
 from artist.units import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from artist.calibrate.measured_steps import PlacedStep
     from artist.calibrate.step_prediction import PredictedStep
 

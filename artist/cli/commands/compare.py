@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -20,8 +20,6 @@ from artist.errors import ArtistError, ConfigError
 from artist.units import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from artist.config import Scenario
     from artist.experiments.comparison.across import Across, World
     from artist.experiments.comparison.costs import Costs

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,8 +20,6 @@ from artist.results.terms.number_text import short
 from artist.units import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from artist.experiments.sweep import SweepResult
     from artist.papers.definition import Item, Paper
     from artist.papers.reproduce import Reproduced

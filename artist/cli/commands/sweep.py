@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import partial
 from math import isnan
@@ -20,8 +21,6 @@ from artist.results.terms.number_text import DisplayUnit, short, time_unit
 from artist.units import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from artist.experiments.experiment import Experiment
     from artist.experiments.sweep import SweepResult
 

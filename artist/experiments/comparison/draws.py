@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from artist.config import ABOUT_THE_TRACE, Scenario
 from artist.errors import ConfigError
+from artist.failures.failures_of_run import open_failures
 from artist.run import build_cluster, build_fabric, build_trace
 
 
@@ -30,8 +31,6 @@ def is_drawn(scenario: Scenario) -> bool:
 
 def draws_failures(scenario: Scenario) -> bool:
     """Whether the next seed would draw other failures."""
-    from artist.failures.failures_of_run import open_failures
-
     if scenario.failures == "none":
         return False
     tree = build_cluster(scenario, build_fabric(scenario))

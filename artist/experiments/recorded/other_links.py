@@ -17,26 +17,23 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from artist.cluster.fabric_options import changes_text
 from artist.cluster.placement import Placement
 from artist.cluster.placement_shape import shape
+from artist.cluster.tree import ClusterTree
+from artist.config import Scenario
 from artist.errors import ArtistError, ConfigError
 from artist.experiments.recorded.cluster_changes import units
+from artist.experiments.recorded.recording import Recording
 from artist.experiments.relative_values import scenario_at
 from artist.run import build_calibration, build_cluster, build_fabric, build_latency
 from artist.slurm.texts import hosts
 from artist.trace.divided import with_axes
-from artist.trace.native.trace import UNKNOWN_MODEL
+from artist.trace.native.trace import UNKNOWN_MODEL, Trace
 from artist.units import counted
-
-if TYPE_CHECKING:
-    from artist.cluster.tree import ClusterTree
-    from artist.config import Scenario
-    from artist.experiments.recorded.recording import Recording
-    from artist.trace.native.trace import Trace
-    from artist.workload.job import Job
+from artist.workload.job import Job
 
 KEYS = ("fabric", "system", "collectives")
 """What a change of links may set, with the keys below it (`fabric.rack.bandwidth`)."""

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from artist.experiments.recorded.other_links import OtherLinks
-
-if TYPE_CHECKING:
-    from artist.results.result import Result
-    from artist.results.statistics.paired_input import Floats
+from artist.results.result import Result
+from artist.results.statistics.paired_input import Floats
 
 Mask: TypeAlias = npt.NDArray[np.bool_]
 

@@ -15,23 +15,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from artist.cluster.cluster_file import load_cluster
 from artist.experiments.recorded.recording import Recording, moment_of, read_recording
 from artist.policies.slurm.settings import settings_of
+from artist.results.result import Result
 from artist.results.terms.number_text import time_text
 from artist.run import simulate
 from artist.settings import load_scenario
 from artist.slurm.facts import SlurmFacts
 from artist.slurm.texts import Record, hosts
+from artist.trace.native.trace import Trace
 from artist.units import counted
-
-if TYPE_CHECKING:
-    from artist.results.result import Result
-    from artist.trace.native.trace import Trace
 
 CLOSE_S = 10.0
 """Starts that differ by less count as explained: twice the default `batch_sched_delay` and more."""

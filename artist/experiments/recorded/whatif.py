@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -42,15 +42,13 @@ from artist.experiments.recorded.recording import Recording, read_recording, wri
 from artist.experiments.recorded.replay import Replay, replayed
 from artist.experiments.relative_values import scenario_at
 from artist.policies.slurm.settings import settings_of
+from artist.results.result import Result
 from artist.results.statistics.block_bootstrap import BlockDifference, block_difference
+from artist.results.statistics.paired_input import Floats
 from artist.rng import stream
 from artist.run import simulate
 from artist.slurm.facts import SlurmFacts
 from artist.trace.native.writer import write_native
-
-if TYPE_CHECKING:
-    from artist.results.result import Result
-    from artist.results.statistics.paired_input import Floats
 
 DAY_S = 86400.0
 LEAST_WEEKS = 5
