@@ -24,12 +24,7 @@ from artist.cluster.fabric_options import LevelOptions, normal_form
 from artist.default_fabric import AUTO, default_fabric
 from artist.errors import ConfigError, shortened
 from artist.failures.checkpoints import CheckpointOptions
-from artist.io.documents import (
-    Document,
-    Duration,
-    NonNegative,
-    explain,
-)
+from artist.io.documents import Document, Duration, NonNegative, explain
 from artist.trace.first_start import FirstStart
 from artist.workload.division.job_parallelism import JobParallelism
 from artist.workload.tenants import Tenant

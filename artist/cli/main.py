@@ -66,7 +66,6 @@ COMMANDS = {
 }
 """Where each command is: a module of `artist.cli.commands`, and its function or Typer app."""
 
-
 _UsageError: Any = typer.BadParameter.__base__
 """Its module depends on the version of Typer."""
 

@@ -44,7 +44,6 @@ _REPEATS = {"comm_kept_mean": "comm_time_mean", "compute_kept_mean": "compute_ti
 # In the title, or beside another figure of communication that weighs jobs otherwise.
 _NOT_SHOWN = ("policy", "trace", "gpus", "jobs_total", "comm_time_share")
 
-
 _LEAST_SLOWDOWN = 0.00005
 """Less would be printed as 0.00 %."""
 

@@ -102,7 +102,6 @@ Latency = Annotated[float, _reader("latency"), _schema("latency")]
 Storage = Annotated[float, _reader("storage"), _schema("storage")]
 Size = Annotated[float, _reader("size"), _schema("size")]
 
-
 SLOWEST_GIB_PER_S = float(BANDWIDTH_UNITS["Mbit/s"])
 FASTEST_GIB_PER_S = float(10**6 * BANDWIDTH_UNITS["Gbit/s"])
 LONGEST_LATENCY_NS = 1e9
@@ -130,7 +129,6 @@ LinkSpeed = Annotated[Positive, AfterValidator(_link_speed)]
 
 LinkLatency = Annotated[NonNegative, AfterValidator(_link_latency)]
 """Latency of a hop in ns."""
-
 
 MOST_BYTES = 10**24
 """A yottabyte, a million exabytes: no data warehouse is so large, so a unit is wrong."""

@@ -46,7 +46,6 @@ WAKE: Final = EventKind.WAKE
 Event: TypeAlias = tuple[Tick, EventKind, int, int, int]
 """Tick, kind, serial, handle of the job (-1 where there is none), epoch of the job."""
 
-
 # So many events, or fewer, a heap alone finds fast enough. Chosen: with them it stays in the
 # processor's caches, and no run of a few hundred jobs comes to days.
 _FEW: Final = 1_000

@@ -45,15 +45,7 @@ from artist.contract import (
 from artist.contract.readable_answer import readable
 from artist.engine import invariants, outages
 from artist.engine.answers import checked
-from artist.engine.events import (
-    ARRIVAL,
-    FINISH,
-    LEASE_END,
-    OUTSIDE,
-    WAKE,
-    Event,
-    EventQueue,
-)
+from artist.engine.events import ARRIVAL, FINISH, LEASE_END, OUTSIDE, WAKE, Event, EventQueue
 from artist.engine.holdings import Holdings
 from artist.engine.job_state import JobState
 from artist.engine.livelock import Livelock

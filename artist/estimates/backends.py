@@ -48,7 +48,6 @@ BACKENDS = Registry(
     ],
 )
 
-
 _NO_COMMUNICATION = Estimate(1, 1, "none", (), ())
 
 

@@ -35,7 +35,6 @@ AUTO = "auto"
 NONE = "none"
 """The setting, and in results the name, of no calibration."""
 
-
 LARGEST_SCALE = 1e18
 """No fit needs more: a microsecond becomes longer than the longest simulation."""
 

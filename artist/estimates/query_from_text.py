@@ -15,13 +15,7 @@ from artist.cluster.placement_shape import parse_signature, shape_text
 from artist.errors import ConfigError
 from artist.estimates.dimensions import asked_shapes, system_settings
 from artist.estimates.latency_service import answer
-from artist.estimates.query import (
-    Dimension,
-    LatencyBackend,
-    LatencyQuery,
-    SystemSettings,
-    Topology,
-)
+from artist.estimates.query import Dimension, LatencyBackend, LatencyQuery, SystemSettings, Topology
 from artist.estimates.shape_queries import (
     Counted,
     as_sent,

@@ -21,7 +21,6 @@ from artist.io.writing import write_whole
 MOST_BYTES = 256 * 2**20
 """64 million 32-bit numbers. Networks that artist trains have some thousands."""
 
-
 MOST_ARRAYS = 1000
 """Networks and checkpoints of artist have fewer than a hundred. 60,000 take seconds to read."""
 

@@ -11,7 +11,6 @@ from artist.io.writing import check_new_file, whole_file
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-
 _METADATA: dict[str, dict[str, Any]] = {
     "svg": {"Date": None},
     "pdf": {"CreationDate": None},

@@ -22,7 +22,6 @@ from artist.errors import ArtistError, ConfigError, TraceError, nearest, shorten
 # 3 MB. A larger file is a mistake.
 MAX_DOCUMENT_BYTES = 4 * 2**20
 
-
 _ALIKE = 0.85
 """The share of letters that the names of two files have in common where one may be meant."""
 

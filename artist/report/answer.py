@@ -41,12 +41,7 @@ from artist.results.statistics.compare_values import (
     sure_but_within,
 )
 from artist.results.statistics.holm import undecided_together
-from artist.results.terms.number_text import (
-    DisplayUnit,
-    listed,
-    percent,
-    time_unit,
-)
+from artist.results.terms.number_text import DisplayUnit, listed, percent, time_unit
 from artist.units import counted
 
 _MOST_NAMES = 5

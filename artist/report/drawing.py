@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure as Canvas
 
-
 _PANEL_IN = 1.15
 """The least width of a panel."""
 

@@ -24,7 +24,6 @@ from artist.report.reader import Numbers
 MOST_TOGETHER = 4
 """More lines than these hide each other, so each gets a panel of its own."""
 
-
 MARKED_LOSS = 5.0
 """Cells of a heat map are marked if their jobs lose at least this much of their running time, in
 percent. The page's script has the same number."""

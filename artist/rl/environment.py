@@ -103,7 +103,6 @@ SMALL = Scenario(
 )
 """The scenario of an environment that is made without one: 24 jobs, four machines."""
 
-
 _MADE_ANEW = ("_setup", "episode")
 """Attributes of an environment that follow from the others and the actions."""
 

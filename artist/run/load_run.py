@@ -20,7 +20,6 @@ from artist.results.waiting.job_story import waited_by_cause
 _SHOWN = ("policy", "trace", "gpus", "jobs_total", "makespan_s", "jct_mean_s")
 """What a result shows of its summary, so what no summary may lack."""
 
-
 _FIRST = ("jobs", "placements", "timeline")
 """The tables that every run has."""
 

@@ -43,7 +43,6 @@ ABOUT_COMPUTE_TIMES = (
 READ_HOSTS = ("dally", "tiresias", "las", "easy")
 """Some policies that place jobs where machines have the cores and memory, for messages."""
 
-
 OBEY_KINDS = ("fifo", "las", "tiresias", "easy", "dally", "gavel", "sia", "mast")
 """Some policies that give jobs GPUs of the kinds that they accept, for messages."""
 

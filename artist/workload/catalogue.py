@@ -17,12 +17,7 @@ from dataclasses import dataclass, replace
 from artist.workload.architectures import convnets, generators, inception, recurrent, sparse_inputs
 from artist.workload.architectures.decoders import DECODERS
 from artist.workload.architectures.operators import Operator
-from artist.workload.architectures.transformers import (
-    ENCODERS,
-    GPTS,
-    transformer,
-    transformer_xl,
-)
+from artist.workload.architectures.transformers import ENCODERS, GPTS, transformer, transformer_xl
 from artist.workload.settings import Settings
 
 

@@ -19,15 +19,7 @@ from artist.workload.architectures.operators import Operator, Role
 from artist.workload.catalogue import ROWS, Model
 from artist.workload.divide import Plan, divide
 from artist.workload.division.staged import Axes, Schedule, Sharded, axes_of_order
-from artist.workload.gpus import (
-    ASSUMED_GPU,
-    FASTER,
-    FITTED,
-    Gpu,
-    Precision,
-    fitted_gpu,
-    gpu,
-)
+from artist.workload.gpus import ASSUMED_GPU, FASTER, FITTED, Gpu, Precision, fitted_gpu, gpu
 from artist.workload.layers import Degrees, Workload
 from artist.workload.parallelism import Division, data_parallel, divided, fully_sharded
 from artist.workload.settings import Settings, parse, refuse, text_of
@@ -42,7 +34,6 @@ def _normalised(name: str) -> str:
 
 _NAMES = [name for row in ROWS for name in (row.id, *row.aliases)]
 _SPELLINGS = {_normalised(name): row.id for row in ROWS for name in (row.id, *row.aliases)}
-
 
 # Comparing texts takes a time that grows with the product of their lengths.
 _LONGEST = 60

@@ -27,15 +27,7 @@ from itertools import groupby
 from artist.errors import ConfigError
 from artist.workload.architectures.operators import Operator, Role
 from artist.workload.gpus import Gpu
-from artist.workload.layers import (
-    Collective,
-    Degrees,
-    Layer,
-    Parallelism,
-    Phase,
-    Scope,
-    Workload,
-)
+from artist.workload.layers import Collective, Degrees, Layer, Parallelism, Phase, Scope, Workload
 
 # The operators of one transformer block have names that begin alike: `h3.qkv`, `layer3.query`.
 _BLOCK = re.compile(r"(h|layer)\d+(?=\.)")

@@ -21,7 +21,6 @@ from artist.workload.layers import Collective, Layer, Phase, Scope, Workload
 
 NS_PER_US = 1000
 
-
 Request = tuple[Collective, int, Scope]
 """A collective, the size of its whole buffer in bytes, and which GPUs take part."""
 

@@ -21,13 +21,7 @@ from artist.engine.rows import EndReason, PlacementRow, Rows
 from artist.errors import ArtistError, InvariantError
 from artist.estimates.calibration import ModelCalibration
 from artist.estimates.latency_service import LatencyService
-from artist.estimates.speeds import (
-    ScaledModels,
-    SpeedsOfRun,
-    SpeedTable,
-    load_speeds,
-    scaled_name,
-)
+from artist.estimates.speeds import ScaledModels, SpeedsOfRun, SpeedTable, load_speeds, scaled_name
 from artist.results.result import Result
 from artist.run import open_backend
 from artist.workload.models import workload

@@ -17,12 +17,7 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from artist.cluster.fabric import Fabric, load_fabric, with_system
-from artist.cluster.placement_shape import (
-    Shape,
-    gpus_of,
-    leaf_counts,
-    regular_wider,
-)
+from artist.cluster.placement_shape import Shape, gpus_of, leaf_counts, regular_wider
 from artist.estimates.calibration import CalibratedModels, load_calibration
 from artist.estimates.latency_service import LatencyService
 from artist.run import open_backend

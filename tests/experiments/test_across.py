@@ -10,13 +10,7 @@ import pytest
 from artist.cli.across_text import domain_words, print_across
 from artist.config import Scenario
 from artist.errors import ConfigError
-from artist.experiments.comparison.across import (
-    Across,
-    Domain,
-    compare_across,
-    domains,
-    worlds_of,
-)
+from artist.experiments.comparison.across import Across, Domain, compare_across, domains, worlds_of
 from artist.experiments.comparison.comparison_result import Comparison, compared
 from artist.results.statistics.compare_values import Verdict
 

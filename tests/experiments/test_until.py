@@ -21,12 +21,7 @@ from artist.experiments.comparison.until import (
     next_count,
 )
 from artist.results.statistics.chance_to_decide import Open
-from artist.results.statistics.compare_values import (
-    MORE,
-    UNDECIDED,
-    ComparedValues,
-    compare_values,
-)
+from artist.results.statistics.compare_values import MORE, UNDECIDED, ComparedValues, compare_values
 from artist.results.statistics.holm import holm
 
 DRAWN = Scenario(racks=1, jobs=40, backend="none")

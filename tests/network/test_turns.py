@@ -13,14 +13,7 @@ from artist.cluster.links import Link
 from artist.network.co_located import CurvedJob, shared
 from artist.network.demand.ways import Way
 from artist.network.models.patterns import Contention, Flow, InTurn, Member, Pattern, SharedLink
-from artist.network.models.phase import (
-    FLUID,
-    PhaseModel,
-    PhaseSettings,
-    lognormal,
-    phase,
-    settled,
-)
+from artist.network.models.phase import FLUID, PhaseModel, PhaseSettings, lognormal, phase, settled
 from artist.network.models.turns import TurnsNow, iterations_in_turn
 
 LINK = SharedLink(100.0)

@@ -8,16 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support import (
-    EstimateByLevel,
-    Outage,
-    S,
-    cluster,
-    finishes,
-    intervals,
-    job,
-    make_policy,
-)
+from support import EstimateByLevel, Outage, S, cluster, finishes, intervals, job, make_policy
 
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree

@@ -3,16 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support import (
-    SELF_SUFFICIENT,
-    EstimateByLevel,
-    cluster,
-    job,
-    make_policy,
-    on,
-    run,
-    with_free,
-)
+from support import SELF_SUFFICIENT, EstimateByLevel, cluster, job, make_policy, on, run, with_free
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import tier

@@ -7,13 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from artist.report.verdict_sentences import (
-    Side,
-    best_sentence,
-    metric_name,
-    sentences,
-    side,
-)
+from artist.report.verdict_sentences import Side, best_sentence, metric_name, sentences, side
 from artist.results.statistics.best_policy import Best, Measured, bests
 from artist.results.statistics.compare_values import ComparedValues, compare_values, sure_but_within
 from artist.results.terms.chief_metrics import (

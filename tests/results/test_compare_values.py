@@ -15,11 +15,7 @@ from artist.config import Scenario
 from artist.errors import ConfigError
 from artist.report.verdict_sentences import what_may_decide
 from artist.results.statistics import students_t
-from artist.results.statistics.compare_values import (
-    ComparedValues,
-    Verdict,
-    compare_values,
-)
+from artist.results.statistics.compare_values import ComparedValues, Verdict, compare_values
 from artist.results.statistics.holm import adjusted_p_values, holm
 from artist.results.statistics.students_t import t_probability, t_quantile
 from artist.results.terms.chief_metrics import COMPARED

@@ -11,11 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from artist.results.statistics.compare_values import compare_values
-from artist.results.statistics.replicate_means import (
-    are_geometric,
-    replicate_mean,
-    replicate_means,
-)
+from artist.results.statistics.replicate_means import are_geometric, replicate_mean, replicate_means
 
 MAKESPANS_D = [5.99, 115.95, 5.6, 6.1, 4.88]
 """One of five runs is twenty times the others."""

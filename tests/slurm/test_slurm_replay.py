@@ -28,7 +28,6 @@ NODES = (
     "NodeName=g1 CPUTot=64 Gres=gpu:8 State=IDLE\n\nNodeName=g2 CPUTot=64 Gres=gpu:8 State=IDLE\n"
 )
 
-
 SCHEDULER = "bf_busy_nodes,bf_interval=5,sched_interval=5"
 
 

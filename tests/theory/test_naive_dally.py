@@ -17,7 +17,6 @@ from artist.workload.job import Job
 NEVER = 10**9  # seconds; the end of no trace
 TIMERS = {"none": (0, 0), "unbounded": (NEVER, NEVER)}
 
-
 FIXED = st.fixed_dictionaries(
     {
         "timers": st.sampled_from(["none", "unbounded", "manual"]),

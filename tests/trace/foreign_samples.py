@@ -162,7 +162,6 @@ SQUEUE = [
     "lab|gres:gpu:2|9|eight|1:00:00|90||COMPLETING|cem|9|1|0:00|1:00:00|2026-11-23T13:00:00|",
 ]
 
-
 NATIVE = [
     "job_id,arrival_s,gpus,model,iterations,compute_s,user,gpus_min,gpus_max,restart_s,hint_x",
     "a,0,4,BERT,100,0.25,ann,2,8,30,1",

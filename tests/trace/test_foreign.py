@@ -20,7 +20,6 @@ needs_real = pytest.mark.skipif(not REAL.is_dir(), reason="the measured traces a
 
 KEEP = Rules(model="keep")
 
-
 # id, arrival, GPUs, run time and user of the jobs that are kept; why one row each is dropped
 EXPECTED = {
     "helios": (

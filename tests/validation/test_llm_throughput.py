@@ -49,7 +49,6 @@ SYSTEMS = {
     "DGX-GB300": (64, 838.2, 93.1),
 }
 
-
 HELD_OUT = {
     ("DGX-B200", "MXFP8", "DeepSeekV3"),
     ("DGX-B300", "MXFP8", "DeepSeekV3"),

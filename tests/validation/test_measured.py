@@ -11,13 +11,7 @@ from artist.calibrate.measured_steps import PlacedStep, read_steps
 from artist.cluster.fabric import load_fabric
 from artist.errors import ArtistError
 from validation.measured.__main__ import TASKS, as_measured, main, predicted
-from validation.measured.accuracy import (
-    Prediction,
-    errors,
-    measured_again,
-    order,
-    uneven_ratios,
-)
+from validation.measured.accuracy import Prediction, errors, measured_again, order, uneven_ratios
 from validation.measured.report import numbers_table, summary_table
 
 PAGE = Path(__file__).parents[2] / "docs" / "fidelity.md"

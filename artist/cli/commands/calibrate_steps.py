@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from artist.calibrate.measured_steps import PlacedStep
     from artist.calibrate.step_prediction import PredictedStep
 
-
 Backend = Annotated[str, typer.Option(help="See: artist list backends.")]
 Overwrite = Annotated[
     bool, typer.Option("--overwrite", help="Replace a calibration, fabric or plot of this name.")

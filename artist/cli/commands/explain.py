@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
     from artist.registry import Entry
 
-
 _LEVEL = re.compile(r"\d+(\.\d+)? ?%")
 """A level of confidence, as headings have it."""
 
@@ -25,7 +24,6 @@ _SIGNATURE = re.compile(r"\d+([+,/]+\d+)+(@.*)?")
 
 _SHAPE = re.compile(r"\d+(x\d+){2,}")
 """A cluster, as summaries have it."""
-
 
 _NEAR = 0.65
 """Names with fewer letters in common are no guess: the words to explain are many and differ."""

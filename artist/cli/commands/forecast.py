@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 _COLUMNS = ("job", "GPUs", "median", "80 % from", "to", "never", "Slurm says", "did")
 
-
 _EARLIER = 10
 """Moments of `--calibrate`: as many as triple the time that a forecast takes."""
 

@@ -24,10 +24,8 @@ if TYPE_CHECKING:
     from artist.experiments.experiment import Experiment
     from artist.experiments.sweep import SweepResult
 
-
 MOST_ROWS = 20
 """More runs would push the facts off the screen."""
-
 
 REPLICATES = ("seed", "permutation")
 """Settings of a grid that repeat a run."""

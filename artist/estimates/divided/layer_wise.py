@@ -25,13 +25,7 @@ from collections.abc import Collection
 
 from artist.estimates.group_members import Members, members
 from artist.estimates.iteration_split import PART_OF_SCOPE, SENDERS, TimePart
-from artist.estimates.query import (
-    Burst,
-    Estimate,
-    LatencyBackend,
-    LatencyQuery,
-    SystemSettings,
-)
+from artist.estimates.query import Burst, Estimate, LatencyBackend, LatencyQuery, SystemSettings
 from artist.workload.graph import duration_ns as graph_duration_ns
 from artist.workload.iteration_graph import GraphNode, Span, nodes, schedule
 from artist.workload.layers import Collective, Layer, Parallelism, Phase, Scope, Workload

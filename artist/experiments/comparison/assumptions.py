@@ -20,13 +20,7 @@ from artist.experiments.comparison.draws import is_drawn
 from artist.policies.option_places import takes_option
 from artist.results.statistics.compare_values import LESS, MORE, ComparedValues, Verdict
 from artist.results.statistics.holm import Pair, compare_together
-from artist.run import (
-    asked_fabric,
-    build_calibration,
-    build_cluster,
-    build_fabric,
-    build_trace,
-)
+from artist.run import asked_fabric, build_calibration, build_cluster, build_fabric, build_trace
 from artist.run.trace_warnings import scaled_communication_of
 
 AS_GIVEN = "as given"

@@ -8,11 +8,7 @@ from statistics import fmean
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
-from artist.experiments.comparison.shown import (
-    comparison_frame,
-    comparison_html,
-    comparison_text,
-)
+from artist.experiments.comparison.shown import comparison_frame, comparison_html, comparison_text
 from artist.experiments.comparison.until import enough_for, half_width
 from artist.experiments.comparison.variants import POLICY
 from artist.results.statistics.best_policy import Best, Measured, bests

@@ -14,12 +14,7 @@ from typing import Any, TypeAlias
 from artist.config import Scenario
 from artist.errors import ConfigError
 from artist.estimates.cache import open_store
-from artist.experiments.comparison.comparison_result import (
-    Comparison,
-    Failed,
-    Replicate,
-    Values,
-)
+from artist.experiments.comparison.comparison_result import Comparison, Failed, Replicate, Values
 from artist.experiments.comparison.variants import Variant
 from artist.experiments.executors import run_all
 from artist.results.caveats import preempts_freely

@@ -54,7 +54,6 @@ LONGEST_REACH = 700.0
 LEAST_GROWTH, MOST_GROWTH = 1.25, 2.0
 """From look to look. At most twofold: a deviation of few replicates foretells no more."""
 
-
 DECIDED: Final = "decided"
 """The word for it, in place of a half-width."""
 

@@ -29,7 +29,6 @@ SETTINGS = "settings"
 """What varies where several settings do."""
 _REPLICATES = ("seed", "permutation")
 
-
 AS_GIVEN = "as given"
 """The label of a variant that changes nothing."""
 

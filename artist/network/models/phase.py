@@ -22,12 +22,7 @@ from artist.network.models.mean import mean
 from artist.network.models.patterns import Contention, Member, Slowed
 from artist.network.models.sending_flows import TWO_BOTTLENECK_WEIGHT
 from artist.network.models.simulation import Noise, SendingProgress, Simulation, alone_s
-from artist.network.models.turns import (
-    JITTER,
-    in_turn,
-    iterations_in_turn,
-    with_jitter,
-)
+from artist.network.models.turns import JITTER, in_turn, iterations_in_turn, with_jitter
 from artist.rng import stream
 
 # Two flows that shared a link got .50 +- .05 to .07 of it per iteration, independently (ns-3,

@@ -19,12 +19,7 @@ from artist.network.co_located import SLOWED, CurvedJob, seen_by_models
 from artist.network.demand.curves import Curves
 from artist.network.demand.routes import Routes, Taken
 from artist.network.demand.up_phases import UpPhases
-from artist.network.demand.ways import (
-    bytes_on_links,
-    contention,
-    efficiency,
-    shared_link,
-)
+from artist.network.demand.ways import bytes_on_links, contention, efficiency, shared_link
 from artist.network.models.mean import sending_job
 from artist.network.models.patterns import Flow, SharedLink
 from artist.network.rates.job_traffic import JobTraffic

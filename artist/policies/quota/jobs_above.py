@@ -16,7 +16,6 @@ from artist.policies.quota.ledger import LedgerEntry, Mates
 HIDDEN, SEEN, SPARE = 0, 1, 2
 """What the host knows of a waiting job: nothing; that it waits; that it may take spare GPUs."""
 
-
 Demand = tuple[int, tuple[str, ...]]
 """GPUs, and the kinds of them that a job accepts."""
 

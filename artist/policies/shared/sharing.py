@@ -39,7 +39,6 @@ from artist.workload.job import Job
 Busy: TypeAlias = Callable[[], Mapping[Uplink, float]]
 """How busy uplinks are at this moment of an answer (`SharedLinks.busy`)."""
 
-
 _TOO_MUCH = "on the GPUs that it would have got, it or a co-located job would have lost more than"
 
 

@@ -25,14 +25,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from artist.cluster.cluster_file import Cluster
-from artist.contract import (
-    BasePolicy,
-    ClusterView,
-    Decision,
-    JobView,
-    Wait,
-    Wake,
-)
+from artist.contract import BasePolicy, ClusterView, Decision, JobView, Wait, Wake
 from artist.errors import ConfigError
 from artist.policies.shared.clock import PeriodClock
 from artist.policies.shared.refusals import too_little

@@ -78,7 +78,6 @@ class Verdict(StrEnum):
 
 IDENTICAL, TOO_FEW, LESS, MORE, NO_DIFFERENCE, UNDECIDED, OTHER_JOBS = Verdict
 
-
 PERMUTATIONS = "permutations"
 """What independent replicates are where all have one seed."""
 

@@ -28,13 +28,7 @@ from artist.errors import ArtistError, ConfigError, TraceError, did_you_mean, on
 from artist.io.documents import Document, load_yaml, validate
 from artist.io.reading import as_float, is_file
 from artist.trace.native.alike import unit_called
-from artist.trace.native.formats import (
-    OWN_FORMATS,
-    TIMES,
-    OwnFormat,
-    unit_of,
-    units_text,
-)
+from artist.trace.native.formats import OWN_FORMATS, TIMES, OwnFormat, unit_of, units_text
 from artist.trace.native.table import HINT_PREFIX, Source, Table
 from artist.trace.native.time_units import (
     ARRIVALS,

@@ -63,7 +63,6 @@ _PARQUET = ".parquet"
 
 _SWF_COMPLETED = 1
 
-
 # Information that SWF has no place for, and which jobs have it. The other formats lose nothing that
 # counts: in `simple`, duration / iterations is `compute_s` but for rounding.
 _SWF_LOSSES: dict[str, Callable[[Job], bool]] = {

@@ -85,7 +85,6 @@ INNERMOST_FIRST = (Axis.TENSOR, Axis.CONTEXT, Axis.DATA, Axis.PIPELINE)
 """The usual order of ranks (arXiv:2407.21783, section 3.3.2, with pipeline and data exchanged as in
 Megatron-LM): tensor groups send most, and so lie innermost."""
 
-
 BEST_ORDER = "best"
 
 

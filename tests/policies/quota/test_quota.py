@@ -10,16 +10,7 @@ from quota_cases import TENANTS, Watch, jobs, run
 from support import cluster, job
 
 from artist.cluster.placement import Placement
-from artist.contract import (
-    BasePolicy,
-    ClusterView,
-    Decision,
-    Hold,
-    Migrate,
-    Preempt,
-    Start,
-    Wait,
-)
+from artist.contract import BasePolicy, ClusterView, Decision, Hold, Migrate, Preempt, Start, Wait
 from artist.engine.simulator import Simulator
 from artist.errors import ConfigError, PolicyError
 from artist.policies.quota.wrapper import QuotaWrapper
