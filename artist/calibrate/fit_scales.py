@@ -96,11 +96,7 @@ def fit(targets: Sequence[Target]) -> ModelCalibration:
 
 
 def _compute_scale(target: Target) -> Scales:
-    """The compute scale that gives the measured share, by bisection in its logarithm.
-
-    Raises:
-        TraceError: no scale gives the share.
-    """
+    """The compute scale that gives the measured share, by bisection in its logarithm."""
 
     def excess(log_scale: float) -> float:
         return math.log(target.model.exact(Scales(math.exp(log_scale))) / target.share)

@@ -147,11 +147,7 @@ class _TraceEvent:
 
 
 def _events(path: Path, data: bytes) -> list[_TraceEvent]:
-    """All events of a trace that have a duration.
-
-    Raises:
-        TraceError: the file is cut off, is no profiler trace, or has an event without times.
-    """
+    """All events of a trace that have a duration."""
     ranges = []
     for number, event in enumerate(_raw_events(path, data), 1):
         if not isinstance(event, dict) or event.get("ph") != "X":
@@ -201,11 +197,7 @@ def _raw_events(path: Path, data: bytes) -> list[Any]:
 
 
 def _steps(path: Path, events: list[_TraceEvent]) -> list[Span]:
-    """The spans of the steps: those on the GPU if the trace has them, else those on the CPU.
-
-    Raises:
-        TraceError: the trace has no steps.
-    """
+    """The spans of the steps: those on the GPU if the trace has them, else those on the CPU."""
     for category in ("gpu_user_annotation", "user_annotation"):
         spans = [
             event.span
@@ -218,11 +210,7 @@ def _steps(path: Path, events: list[_TraceEvent]) -> list[Span]:
 
 
 def _kernels(path: Path, events: list[_TraceEvent]) -> list[_TraceEvent]:
-    """The kernels on the GPU. In a CPU run: the operators and gloo's collectives.
-
-    Raises:
-        TraceError: the trace has neither.
-    """
+    """The kernels on the GPU. In a CPU run: the operators and gloo's collectives."""
     work = [event for event in events if event.category == "kernel"]
     if not work:
         work = [

@@ -106,11 +106,7 @@ def answer_beside(asks: PlacedQuestion, neighbours: CoLocatedJobs, format_: Form
 
 
 def _neighbour(text: str) -> tuple[tuple[str | None, Path | None], str]:
-    """Model or file, and placement, of `MODEL:PLACEMENT[@LEAVES]`.
-
-    Raises:
-        ConfigError: another text.
-    """
+    """Model or file, and placement, of `MODEL:PLACEMENT[@LEAVES]`."""
     named, colon, placement = text.rpartition(":")
     if not (named and colon and placement):
         raise ConfigError(

@@ -140,11 +140,7 @@ class PlainGroup(TyperGroup):
 
 @contextlib.contextmanager
 def _printable() -> Iterator[None]:
-    """Let messages about what was typed show escapes of what a terminal would obey.
-
-    Raises:
-        ConfigError: an option that there is not.
-    """
+    """Let messages about what was typed show escapes of what a terminal would obey."""
     try:
         yield
     except _UsageError as error:
@@ -157,11 +153,7 @@ def _printable() -> Iterator[None]:
 
 
 def _check_commas(args: list[str], extra: list[str], options: Mapping[str, Any]) -> None:
-    """Refuse `--policies A B C`, whose values are to stand between commas.
-
-    Raises:
-        ConfigError: the arguments that a command does not take are more values of an option.
-    """
+    """Refuse `--policies A B C`, whose values are to stand between commas."""
     if not extra:
         return
     end = len(args) - args[::-1].index(extra[-1])

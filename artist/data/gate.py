@@ -287,11 +287,7 @@ class DataGate(WrapperPolicy):
         return one_line(f"region {names} does not hold all of its tables", most=150)
 
     def _check_idle(self, decisions: Sequence[Decision], view: ClusterView) -> None:
-        """Stop a policy that keeps leaving jobs waiting, although nothing is in their way.
-
-        Raises:
-            PolicyError: it did so `MOST_IDLE` times in a row; names a job, its tables and regions.
-        """
+        """Stop a policy that keeps leaving jobs waiting, although nothing is in their way."""
         free = view.free.total == view.cluster.gpus
         started = any(isinstance(x, Start) for x in decisions)
         if started or not free or view.running or (self._copies and self._copies.next_end()):

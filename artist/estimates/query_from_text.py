@@ -119,11 +119,7 @@ def asked_as(fabric: Fabric, system: Mapping[str, Any]) -> Fabric:
 
 
 def _in_order(workload: Workload, placement: str, order: str) -> Workload:
-    """The workload with its ranks in an order.
-
-    Raises:
-        ConfigError: no order of axes, or a workload without axes.
-    """
+    """The workload with its ranks in an order."""
     staged = workload.staged
     if staged is None:
         raise ConfigError(

@@ -90,11 +90,7 @@ def load_experiment(path: Path) -> Experiment:
 
 
 def _check_names(experiment: Experiment, path: Path) -> None:
-    """Refuse names and options with which runs would fail, each for the same reason.
-
-    Raises:
-        ConfigError: a policy, fabric, ... is not known, or does not take its options.
-    """
+    """Refuse names and options with which runs would fail, each for the same reason."""
     checked: set[str] = set()
     for run in runs(experiment):
         for fault in faults(run.scenario, checked):

@@ -189,11 +189,7 @@ def fields_of_groups() -> dict[str, Mapping[str, FieldInfo]]:
 
 
 def _check_known(key: str, option: str, known: Iterable[str]) -> None:
-    """Refuse an option that is misspelt: it would seem not to be set.
-
-    Raises:
-        ConfigError: names the option that may be meant.
-    """
+    """Refuse an option that is misspelt: it would seem not to be set."""
     if option not in (names := list(known)):
         raise ConfigError(f"unknown setting {shortened(key)} ({did_you_mean(option, names)})")
 

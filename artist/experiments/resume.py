@@ -158,11 +158,7 @@ def _of_folders(then: Mapping[str, Any]) -> Mapping[str, str]:
 
 
 def _read_manifest(path: Path) -> tuple[Mapping[str, Any], str]:
-    """The digests of what a run read, and the version of artist that made it.
-
-    Raises:
-        ConfigError: it has none.
-    """
+    """The digests of what a run read, and the version of artist that made it."""
     try:
         manifest = json.loads(read_text(path))
         return dict(manifest["inputs"]), str(manifest["versions"]["artist"])

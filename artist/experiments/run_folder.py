@@ -135,11 +135,7 @@ def _check_extends(former: str, experiment: Experiment, out: Path, resume: bool)
 
 
 def _refuse_foreign(out: Path) -> None:
-    """Refuse to remove what no sweep wrote.
-
-    Raises:
-        ConfigError: the mark or a run is not artist's, or the folder of runs is elsewhere.
-    """
+    """Refuse to remove what no sweep wrote."""
     folder, marker = out / "runs", out / EXPERIMENT
     other: Path | None = None
     if folder.is_symlink():

@@ -98,11 +98,7 @@ def measure_shared(
 
 
 def _answer(model: str, pipe: Any) -> float:
-    """What a process says next.
-
-    Raises:
-        BackendError: it failed.
-    """
+    """What a process says next."""
     try:
         answer = pipe.recv()
     except EOFError:

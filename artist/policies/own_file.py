@@ -128,11 +128,7 @@ def _module(name: str, path: Path) -> ModuleType:
 
 
 def _check(file: str, implementation: type[Any]) -> None:
-    """Refuse a class that is not a policy.
-
-    Raises:
-        ConfigError: names what it lacks.
-    """
+    """Refuse a class that is not a policy."""
     where = f"{file}: class {implementation.__name__}"
     for method in ("decide", "contests", "tables"):
         if not callable(getattr(implementation, method, None)):

@@ -186,11 +186,7 @@ def _labels(values: Sequence[Mapping[str, Any]], words: Sequence[Mapping[str, st
 
 
 def _ordered(policies: Iterable[str], baseline: str | None) -> tuple[str, ...]:
-    """The policies with the baseline first.
-
-    Raises:
-        UnknownNameError: no run has that policy.
-    """
+    """The policies with the baseline first."""
     known = tuple(policies)
     if baseline is not None and baseline not in known:
         raise UnknownNameError("policy", baseline, known, "the runs have " + ", ".join(known))

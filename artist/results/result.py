@@ -296,11 +296,7 @@ def _name(run: Result) -> str:
 
 
 def _axes(ax: Axes | None) -> Axes:
-    """The axes given, or new ones.
-
-    Raises:
-        ConfigError: matplotlib is missing.
-    """
+    """The axes given, or new ones."""
     if ax is not None:
         return ax
     try:

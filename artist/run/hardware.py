@@ -231,9 +231,6 @@ def _system(scenario: Scenario) -> Mapping[str, Any]:
 
     A recorded table holds the shapes that its maker asked about, so an uneven one is looked up as
     it is unless the scenario says otherwise.
-
-    Raises:
-        ConfigError: a setting stands in two places.
     """
     rules = {"uneven": scenario.uneven, "collectives": scenario.collectives}
     chosen = {key: value for key, value in rules.items() if value is not None}

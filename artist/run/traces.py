@@ -86,9 +86,6 @@ def _check_first_start(scenario: Scenario, trace: Trace) -> None:
     """Refuse first starts that cost as much as restarts where nobody said what restarts cost.
 
     `restart_s=0` says it.
-
-    Raises:
-        ConfigError: neither the scenario nor the trace gives restarts a cost.
     """
     if scenario.first_start_s != AS_RESTART or scenario.restart_s is not None:
         return
@@ -126,11 +123,7 @@ def _timed(scenario: Scenario, trace: Trace) -> Trace:
 
 
 def _check_trained_as(scenario: Scenario, settings: str) -> None:
-    """Refuse settings of models beside what leaves no use for them.
-
-    Raises:
-        ConfigError: nothing is asked about models, or a file says how they are trained.
-    """
+    """Refuse settings of models beside what leaves no use for them."""
     contrary = ""
     if scenario.backend == "none":
         contrary = "backend none asks nothing about models"

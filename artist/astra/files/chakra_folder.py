@@ -100,11 +100,7 @@ def read_folder(folder: Path) -> JobGraph:
 
 
 def _files(folder: Path) -> list[Path]:
-    """The traces by GPU.
-
-    Raises:
-        TraceError: there is none, one is missing, or two families of traces lie there.
-    """
+    """The traces by GPU."""
     if not folder.is_dir():
         raise TraceError(f"{folder}: no such folder; name one with a trace per GPU, NAME.0.et, ...")
     found: dict[int, Path] = {}

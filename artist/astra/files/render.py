@@ -120,11 +120,7 @@ def _give_to_all(directory: Path, npus: int) -> None:
 
 
 def _filled(name: str, query: LatencyQuery) -> str:
-    """A template of the `templates` folder with the query in it.
-
-    Raises:
-        ConfigError: it is missing, not a template, or uses a name that a query does not have.
-    """
+    """A template of the `templates` folder with the query in it."""
     import jinja2
 
     try:

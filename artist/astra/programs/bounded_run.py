@@ -79,12 +79,7 @@ def run_bounded(command: Sequence[str], timeout_s: float, *, cwd: Path | None = 
 
 
 def _collect(process: subprocess.Popen[bytes], deadline_s: float) -> tuple[str, str]:
-    """(standard output, standard error) of a process that ends before the deadline.
-
-    Raises:
-        TimeoutError: it runs longer.
-        OutputLimitError: it prints more than `OUTPUT_LIMIT_BYTES`.
-    """
+    """(standard output, standard error) of a process that ends before the deadline."""
     streams = [stream for stream in (process.stdout, process.stderr) if stream]
     texts = {stream.fileno(): bytearray() for stream in streams}
     with selectors.DefaultSelector() as selector:

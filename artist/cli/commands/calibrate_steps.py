@@ -195,11 +195,7 @@ def goodput(
 
 
 def _of_model(model: str, of_kind: Sequence[PlacedStep], path: Path) -> list[PlacedStep]:
-    """The steps of a task.
-
-    Raises:
-        ConfigError: there are none.
-    """
+    """The steps of a task."""
     mine = [step for step in of_kind if step.task == model]
     if not mine:
         known = ", ".join(dict.fromkeys(step.task for step in of_kind))

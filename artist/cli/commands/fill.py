@@ -107,11 +107,7 @@ def fill(
 
 
 def _check(until: float | None, load: float | None, count: int | None, *, over_time: bool) -> None:
-    """Refuse options that contradict each other.
-
-    Raises:
-        ConfigError: two options contradict each other.
-    """
+    """Refuse options that contradict each other."""
     if over_time and until is not None:
         raise ConfigError("--until is for pods that stay; leave it out, or leave out --over-time")
     if load is not None and not over_time:

@@ -67,11 +67,7 @@ def place_data(
 
 
 def _read(warehouse: Path, run: Path | None, keep: Path | None, *, overwrite: bool) -> Any:
-    """The warehouse, with the demand of a run if there is one.
-
-    Raises:
-        ConfigError: two runs are given, or nothing was measured that could be kept.
-    """
+    """The warehouse, with the demand of a run if there is one."""
     from artist.io.writing import check_folder
     from artist.warehouse.files import WAREHOUSE, write_warehouse
     from artist.warehouse.measured import is_run, measured
@@ -94,11 +90,7 @@ def _read(warehouse: Path, run: Path | None, keep: Path | None, *, overwrite: bo
 
 
 def _options(sets: list[str]) -> Any:
-    """The options that `--set` gives.
-
-    Raises:
-        ConfigError: not KEY=VALUE, an unknown name or a value out of range.
-    """
+    """The options that `--set` gives."""
     from artist.io.documents import validate
     from artist.warehouse.warehouse_schema import PlanOptions
 

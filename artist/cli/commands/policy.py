@@ -73,11 +73,7 @@ def check(
 
 
 def _class_name(name: str) -> str:
-    """`my_policy` gives `MyPolicy`.
-
-    Raises:
-        ConfigError: not a name for a Python file, or one that would hide a module.
-    """
+    """`my_policy` gives `MyPolicy`."""
     if not _NAME.fullmatch(name) or keyword.iskeyword(name) or name.startswith("test_"):
         raise ConfigError(
             f"artist policy new {shortened(name)}: expected a module's name, such as my_policy: "

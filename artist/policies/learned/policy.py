@@ -111,11 +111,7 @@ class Learned(BasePolicy):
         return task.decisions()
 
     def _opened(self, tree: ClusterTree) -> tuple[AgentTask, Observation]:
-        """The task and the observation on a cluster.
-
-        Raises:
-            ConfigError: the network was trained for clusters of another size.
-        """
+        """The task and the observation on a cluster."""
         options = self.manifest.task
         task, observation = open_task(options, tree), open_observation(options, tree)
         sees, does = observation.values.size, task.actions

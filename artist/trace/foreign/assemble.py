@@ -85,11 +85,7 @@ def _sort_out(
 
 
 def _reason(table: Table, job: ForeignJob, ids: set[str], rules: Rules) -> str:
-    """Why a job is dropped, or an empty text if it is kept. `ids` are those of the jobs before.
-
-    Raises:
-        TraceError: the job is too long, or asks for part of a GPU where that is an error.
-    """
+    """Why a job is dropped, or an empty text if it is kept. `ids` are those of the jobs before."""
     if not job.id:
         return NO_ID
     if job.id in ids:
@@ -110,11 +106,7 @@ def _reason(table: Table, job: ForeignJob, ids: set[str], rules: Rules) -> str:
 
 
 def _job(table: Table, job: ForeignJob, model: str, first_s: float) -> Job:
-    """The job with its model and steps, arriving `first_s` earlier than in the file.
-
-    Raises:
-        TraceError: the arrival is outside the engine's clock.
-    """
+    """The job with its model and steps, arriving `first_s` earlier than in the file."""
     arrival_s = job.submit_s - first_s
     if not 0 <= arrival_s <= MAX_TIME_S:
         raise TraceError(
