@@ -25,11 +25,13 @@ GOODPUT = """
 SPREAD = {"racks": 4, "machines_per_rack": 2, "gpus_per_machine": 1, "fabric": "cassini-testbed"}
 
 
-def rows(model: str, *times: float) -> str:
-    """Jobs on two GPUs that compute so many times as long as their model."""
+def rows(model: str, *times: float, gpus: tuple[int, ...] = ()) -> str:
+    """Jobs on so many GPUs, or on two, that compute so many times as long as their model."""
     step_s = alone_step_s(workload(model))
+    counts = gpus or (2,) * len(times)
     return HEADER + "".join(
-        f"{place},0,2,{model},{ITERATIONS},{step_s * one!r}\n" for place, one in enumerate(times)
+        f'{place},0,{count},"{model}",{ITERATIONS},{step_s * one!r}\n'
+        for place, (one, count) in enumerate(zip(times, counts, strict=True))
     )
 
 
@@ -66,6 +68,25 @@ def test_a_job_that_computes_as_long_as_its_model_has_one_answer(tmp_path: Path)
     text = rows("vgg16", 1)
     proportional = ran(tmp_path, text, communication="proportional")
     assert comm_s(ran(tmp_path, text)) == comm_s(proportional)
+
+
+@pytest.mark.parametrize("contention", ["mean", "fluid", "phase"])
+def test_twice_the_compute_time_is_twice_the_batch_to_a_neighbour(
+    tmp_path: Path, contention: str
+) -> None:
+    """Where a batch computes as long as its samples together, on links that jobs share too."""
+    small, large = (f"alexnet@timing=arithmetic,batch={batch}" for batch in (32, 64))
+
+    def waits(model: str, gpus: tuple[int, ...], times: float, **settings: str) -> list[float]:
+        """What jobs wait for communication that meet on three machines of two GPUs."""
+        text = rows(model, *[times] * len(gpus), gpus=gpus)
+        cluster = {"racks": 3, "machines_per_rack": 1, "gpus_per_machine": 2}
+        return comm_s(ran(tmp_path, text, contention=contention, **cluster, **settings))
+
+    longer = waits(small, (3, 3), 2)
+    twice = waits(large, (3, 3), 1, communication="proportional")
+    assert longer == pytest.approx(twice, rel=1e-3)
+    assert longer[0] > 1.1 * waits(small, (3,), 2)[0]
 
 
 def test_what_a_calibration_fitted_is_a_ratio(tmp_path: Path) -> None:
