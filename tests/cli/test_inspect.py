@@ -332,6 +332,14 @@ def test_an_uneven_shape_is_rendered_as_the_regular_ones_that_are_asked(
     assert "3+3/3+3: not asked" in ran.stderr
 
 
+def test_every_column_of_jobs_that_share_links_is_explained(artist) -> None:
+    setup = ("--model", "vgg16", "--placement", "4/4", "--beside", "vgg16:4/4")
+    tables = artist("latency", *setup, "--fabric", "cassini-testbed", code=0).stdout.split("\n# ")
+    columns = {name for table in tables for name in table.splitlines()[1].split("\t")}
+    assert "bandwidth_share" in columns
+    artist("explain", *sorted(columns - {"machines"}), code=0)
+
+
 def test_a_model_is_explained_in_any_spelling(capsys) -> None:
     explain(["GPT2", "small"])
     assert capsys.readouterr().out.startswith("# model gpt2\nsummary\tGPT-2 small")
