@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
+
+import pytest
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
@@ -23,6 +26,7 @@ from artist.contract import (
     Rate,
     RateFunction,
 )
+from artist.engine.compiled_core import core
 from artist.engine.rows import PlacementRow, Rows
 from artist.engine.simulator import Simulator
 from artist.estimates.query import Estimate
@@ -48,6 +52,9 @@ SHARING = ("lucid",)
 SELF_SUFFICIENT = [x.id for x in POLICIES if not x.wraps and x.id not in (*LACKING, *SHARING)]
 """Policies without another inside (tests/policies/cassini), network (tests/rl) or lacking extra,
 of which each job has GPUs of its own."""
+
+interpreted = pytest.mark.skipif(core() == "compiled", reason="compiled rules cannot be lifted")
+"""Of tests that replace a method of a policy or of the core."""
 
 _IN_PERIODS = ("pollux", "sia", "equal-share", "max-throughput", "optimus", "tiresias-rounds")
 
@@ -183,6 +190,17 @@ def question(engine: Simulator) -> ClusterView:
     view = engine.next_question()
     assert view is not None
     return view
+
+
+def questions(
+    engine: Simulator, policy: Policy
+) -> Iterator[tuple[ClusterView, Policy, list[Decision]]]:
+    """Each question: the view, the policy before it answers, and the answer."""
+    while (view := engine.next_question(policy)) is not None:
+        before = copy.deepcopy(policy)
+        answer = list(policy.decide(view))
+        yield view, before, answer
+        engine.answer(answer)
 
 
 def run(

@@ -9,21 +9,20 @@ from __future__ import annotations
 import copy
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 from network.runs import network, rates
-from support import EstimateByLevel, job, make_policy, simulator
+from support import EstimateByLevel, interpreted, job, make_policy, questions, simulator
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
 from artist.contract import (
     ClusterView,
-    Decision,
     Migrate,
     Policy,
     Preempt,
@@ -31,7 +30,6 @@ from artist.contract import (
     Start,
     Wait,
 )
-from artist.engine.compiled_core import core
 from artist.engine.simulator import Simulator
 from artist.network.rates.isolated import AloneRates
 from artist.policies.dally.policy import Dally
@@ -94,17 +92,6 @@ def beginning(case: str, seed: int) -> tuple[Simulator, Policy]:
     if "links" in causes:
         of_run = rates("mean", ON_LINKS)
     return simulator(tree, jobs, of_run, lease_s=lease_s), policy
-
-
-def questions(
-    engine: Simulator, policy: Policy
-) -> Iterator[tuple[ClusterView, Policy, list[Decision]]]:
-    """Each question: the view, the policy before it answers, and the answer."""
-    while (view := engine.next_question(policy)) is not None:
-        before = copy.deepcopy(policy)
-        answer = list(policy.decide(view))
-        yield view, before, answer
-        engine.answer(answer)
 
 
 class OpenTimers:
@@ -177,7 +164,7 @@ def permits_also(handle: int) -> Callable[[Sharing, int, Placement], bool]:
     return lambda sharing, of, placement: of == handle or permits(sharing, of, placement)
 
 
-@pytest.mark.skipif(core() == "compiled", reason="rules of compiled policies cannot be lifted")
+@interpreted
 @pytest.mark.parametrize("seed", [0])
 @pytest.mark.parametrize("case", TELLING)
 def test_without_the_cause_that_is_named_the_job_would_have_started(
@@ -202,7 +189,7 @@ def test_without_the_cause_that_is_named_the_job_would_have_started(
     assert set(told) == TELLING[case][2]
 
 
-@pytest.mark.skipif(core() == "compiled", reason="compiled policies cannot be watched")
+@interpreted
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("case", ["tuned timers", "fixed timers", "no level further out"])
 def test_of_every_job_that_its_timers_refuse_it_is_told(case: str, seed: int) -> None:

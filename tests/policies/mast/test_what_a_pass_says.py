@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 from policies.mast.test_mast_policy import QUOTAS, TWO_REGIONS, Held, random_jobs
+from support import interpreted
 
 from artist.contract import ClusterView, Preempt, Start, Wait
-from artist.engine.compiled_core import core
 from artist.engine.simulator import Simulator
 from artist.policies.mast.queue import Where
 from artist.rng import FIRST_DRAWS
@@ -22,8 +22,6 @@ PLACES = {
     5: {"in one cluster to which it may go", "in one region to which it may go"},
     1: {"in the one cluster to which it was bound", "in one region"},
 }
-
-interpreted = pytest.mark.skipif(core() == "compiled", reason="its rules cannot be lifted")
 
 
 def lifted(policy: Any, wait: Wait, view: ClusterView) -> Any:

@@ -3,33 +3,19 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from quota_cases import TENANTS, jobs, tree
-from support import make_policy, simulator
+from support import interpreted, make_policy, questions, simulator
 
-from artist.contract import ClusterView, Decision, Policy, Start, Wait
-from artist.engine.compiled_core import core
-from artist.engine.simulator import Simulator
+from artist.contract import Start, Wait
 from artist.policies.quota.options import QueueOptions
 from artist.policies.quota.wrapper import QuotaWrapper
 from artist.testing import LevelRates
 
 
-def questions(
-    engine: Simulator, policy: Policy
-) -> Iterator[tuple[ClusterView, Policy, list[Decision]]]:
-    """Each question: the view, the policy before it answers, and the answer."""
-    while (view := engine.next_question(policy)) is not None:
-        before = copy.deepcopy(policy)
-        answer = list(policy.decide(view))
-        yield view, before, answer
-        engine.answer(answer)
-
-
-@pytest.mark.skipif(core() == "compiled", reason="rules of compiled policies cannot be lifted")
+@interpreted
 @pytest.mark.parametrize("seed", range(4))
 def test_within_its_quota_the_job_would_have_started(seed: int) -> None:
     made = QuotaWrapper(QueueOptions(), make_policy("fifo-backfill"), tenants=TENANTS)
