@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from recordings import TRACES, needs_traces
 
 from artist.engine.compiled_core import core
 from artist.results.terms.glossary import METRICS
@@ -24,7 +25,6 @@ OF_FAILURES = {"outages", "failures", "lost_gpu_s", "checkpoint_gpu_s", "withdra
 OF_TENANTS = {"tenants", "tenants_jain_index", "queue_delay_urgent_mean_s",
               "queue_delay_urgent_p95_s", "late_share"}  # fmt: skip
 SMALL = ("--racks", "1", "--jobs", "200")
-SENSETIME = Path(__file__).parents[3] / "shared" / "traces"
 
 
 def test_steps_that_the_trace_does_not_state_are_no_measurements(artist, tmp_path: Path) -> None:
@@ -215,23 +215,23 @@ def test_the_command_says_what_the_reader_filled_in_and_dropped(artist, tmp_path
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not SENSETIME.is_dir(), reason="the real traces are not here")
+@needs_traces
 @pytest.mark.parametrize("trace", ["sensetime_500_batch.json", "sensetime_411_poisson_week.json"])
 @pytest.mark.parametrize("policy", ["dally", "dally-fully-consolidated", "fifo", "las", "srtf"])
 def test_the_papers_traces_run_clean(artist, trace: str, policy: str) -> None:
     ran = artist(
-        "sim", "--trace", SENSETIME / trace, "--racks", "4", "--policy", policy, "--check",
+        "sim", "--trace", TRACES / trace, "--racks", "4", "--policy", policy, "--check",
         "--format", "json",
     )  # fmt: skip
     summary = json.loads(ran.stdout)
     assert summary["jobs_finished"] == summary["jobs_total"]
 
 
-@pytest.mark.skipif(not SENSETIME.is_dir(), reason="the real traces are not here")
+@needs_traces
 def test_strict_fifo_agrees_with_an_independent_simulator(artist) -> None:
     # Tiresias' simulator, FIFO over a count of GPUs: mean JCT 189,649 s.
     ran = artist(
-        "sim", "--trace", SENSETIME / "common480_64gpu.csv", "--racks", "1", "--policy", "fifo",
+        "sim", "--trace", TRACES / "common480_64gpu.csv", "--racks", "1", "--policy", "fifo",
         "--backend", "none", "--format", "json",
     )  # fmt: skip
     assert round(json.loads(ran.stdout)["jct_mean_s"]) == 189_649

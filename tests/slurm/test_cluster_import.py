@@ -6,17 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from recordings import SLURM, needs_slurm
 
 from artist.cluster.cluster_file import cluster_from
 from artist.errors import ConfigError
 from artist.io.digests import pseudonym
 from artist.slurm.cluster_import import cluster_document
 from artist.slurm.texts import host_list, hosts, records
-
-RECORDED = Path(__file__).parents[3] / "shared" / "groundwork" / "slurm"
-needs_recorded = pytest.mark.skipif(
-    not RECORDED.is_dir(), reason="the recorded sessions of Slurm are not here"
-)
 
 TEXTS = {
     "nodes": """\
@@ -223,10 +219,10 @@ def test_values_may_have_spaces_and_records_one_line(tmp_path: Path) -> None:
     assert record.place == f"{path}:2"
 
 
-@needs_recorded
+@needs_slurm
 @pytest.mark.parametrize("session", ["fifo-backfill", "preemption", "shares", "topology"])
 def test_recorded_clusters(session: str) -> None:
-    document = cluster_document(RECORDED / session, keep_names=True)
+    document = cluster_document(SLURM / session, keep_names=True)
     cluster = cluster_from(document, session)
     assert (cluster.gpus, len(cluster.kinds), set(cluster.kinds)) == (128, 16, {"a100"})
     shares = {x["name"]: (x["shares"], x["users"]) for x in document["slurm"]["accounts"]}

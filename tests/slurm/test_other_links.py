@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_slurm_replay import RECORDED, SACCT, needs_recorded
+from recordings import SLURM, needs_slurm
+from test_slurm_replay import SACCT
 from test_slurm_whatif import whole_folder
 from typer.testing import CliRunner
 
@@ -179,10 +180,10 @@ def test_the_command(tmp_path: Path) -> None:
     assert change["links"]["share_of_gpu_hours_known"] == 1.0
 
 
-@needs_recorded
+@needs_slurm
 def test_a_slower_network_is_felt_in_a_recorded_session(tmp_path: Path) -> None:
     one = what_if(
-        RECORDED / "topology", tmp_path, ["fabric.network.bandwidth=x0.1"],
+        SLURM / "topology", tmp_path, ["fabric.network.bandwidth=x0.1"],
         fabric="a100", models={"*": "bert-large"},
     )  # fmt: skip
     links = links_of(one)

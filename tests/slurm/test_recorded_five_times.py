@@ -13,13 +13,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pytest
+from recordings import SLURM, needs_slurm
 
 from artist.experiments.recorded.replay import replay
 
-SESSIONS = Path(__file__).parents[3] / "shared" / "groundwork" / "slurm"
-pytestmark = pytest.mark.skipif(
-    not SESSIONS.is_dir(), reason="the recorded sessions of Slurm are not here"
-)
+pytestmark = needs_slurm
 PHASES = 5
 Starts = npt.NDArray[np.float64]
 """In seconds, by job and run."""
@@ -49,7 +47,7 @@ def _within(starts: Starts, runs: Starts, cycle_s: float) -> npt.NDArray[np.bool
 def test_starts_are_as_near_to_real_runs_as_these_to_each_other(
     session: str, least: float, tmp_path: Path
 ) -> None:
-    found = replay(SESSIONS / session, tmp_path, keep_names=True, phases=PHASES)
+    found = replay(SLURM / session, tmp_path, keep_names=True, phases=PHASES)
     runs = recorded(session)
     first_s = min(found.result.tables["jobs"]["arrival_s"])
     real = np.array([runs[x.job_id] for x in found.starts])

@@ -7,15 +7,13 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from recordings import SLURM, needs_slurm
 
 from artist.experiments.recorded.recording import moment_of, read_recording
 from artist.experiments.recorded.replay import replayed
 from artist.slurm.texts import hosts
 
-SESSIONS = Path(__file__).parents[3] / "shared" / "groundwork" / "slurm"
-pytestmark = pytest.mark.skipif(
-    not SESSIONS.is_dir(), reason="the recorded sessions of Slurm are not here"
-)
+pytestmark = needs_slurm
 
 Stay = tuple[int, int, Counter[str]]
 """From which second until which a job held GPUs, and how many of each machine."""
@@ -34,7 +32,7 @@ def held_before(stays: Iterable[Stay], at_s: int) -> Counter[str]:
 def test_machines_are_those_of_slurm_where_as_many_gpus_are_free(
     session: str, tmp_path: Path
 ) -> None:
-    recording = read_recording(SESSIONS / session, tmp_path, keep_names=True)
+    recording = read_recording(SLURM / session, tmp_path, keep_names=True)
     gpus = {x.id: x.gpus for x in recording.jobs}
     recorded = dict[str, Stay]()
     for id_, (record, *others) in recording.runs.items():

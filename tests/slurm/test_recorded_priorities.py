@@ -6,9 +6,8 @@ import csv
 import gzip
 from collections.abc import Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 
-import pytest
+from recordings import SLURM, needs_slurm
 from support import job
 
 from artist.cluster.cluster_file import cluster_from
@@ -22,10 +21,8 @@ from artist.slurm.cluster_import import cluster_document
 from artist.slurm.texts import settings
 from artist.units import TICKS_PER_S
 
-SESSION = Path(__file__).parents[3] / "shared" / "groundwork" / "slurm" / "shares"
-pytestmark = pytest.mark.skipif(
-    not SESSION.is_dir(), reason="the recorded sessions of Slurm are not here"
-)
+SESSION = SLURM / "shares"
+pytestmark = needs_slurm
 PERIOD_S = 60
 
 

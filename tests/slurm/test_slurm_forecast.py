@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_slurm_replay import RECORDED, needs_recorded
+from recordings import SLURM, needs_slurm
 from typer.testing import CliRunner
 
 from artist.cli.commands.forecast import _rows
@@ -400,12 +400,12 @@ def test_columns_that_do_not_count_are_not_kept(tmp_path: Path) -> None:
     assert asked(path) == before
 
 
-@needs_recorded
+@needs_slurm
 @pytest.mark.parametrize("session", ["shares", "topology"])
 def test_all_columns_that_a_log_of_sacct_is_read_from_are_named(
     session: str, tmp_path: Path
 ) -> None:
-    log = log_of(RECORDED / session, tmp_path)
+    log = log_of(SLURM / session, tmp_path)
     rows = [line.split("|") for line in log.read_text().splitlines()]
     kept = [nth for nth, name in enumerate(rows[0]) if name in READ]
     (tmp_path / "kept.txt").write_text(
@@ -416,10 +416,10 @@ def test_all_columns_that_a_log_of_sacct_is_read_from_are_named(
     assert len(kept) < len(rows[0]) / 4
 
 
-@needs_recorded
+@needs_slurm
 @pytest.mark.slow
 def test_recorded_starts_lie_in_the_intervals(tmp_path: Path) -> None:
-    found = calibration(RECORDED / "fifo-backfill", tmp_path, moments=4, futures=20, horizon_s=200)
+    found = calibration(SLURM / "fifo-backfill", tmp_path, moments=4, futures=20, horizon_s=200)
     assert found["inside_80_and_a_cycle"] >= 0.6
 
 

@@ -6,17 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
+from recordings import SLURM, needs_slurm
 from typer.testing import CliRunner
 
 from artist.cli.main import application
 from artist.errors import ConfigError
 from artist.experiments.recorded.replay import replay
 from artist.slurm.texts import log_rows
-
-RECORDED = Path(__file__).parents[3] / "shared" / "groundwork" / "slurm"
-needs_recorded = pytest.mark.skipif(
-    not RECORDED.is_dir(), reason="the recorded sessions of Slurm are not here"
-)
 
 SACCT = """\
 JobID|User|Account|Submit|Start|End|State|ReqTRES|AllocTRES|NodeList|Timelimit|ReqNodes|Flags|Reason
@@ -131,9 +127,9 @@ def test_the_envelope_holds_what_any_phase_explains(tmp_path: Path) -> None:
     assert max(second.phases_s) < second.recorded_s - found.cycle_s
 
 
-@needs_recorded
+@needs_slurm
 @pytest.mark.parametrize(("session", "within"), [("fifo-backfill", 0.9), ("shares", 0.9)])
 def test_recorded_sessions(session: str, within: float, tmp_path: Path) -> None:
-    facts = replay(RECORDED / session, tmp_path).facts()
+    facts = replay(SLURM / session, tmp_path).facts()
     assert facts["starts_recorded"] == facts["starts_simulated"] == 220
     assert facts["within_10_s"] >= within

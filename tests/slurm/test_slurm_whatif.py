@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_slurm_replay import RECORDED, SACCT, folder, needs_recorded
+from recordings import SLURM, needs_slurm
+from test_slurm_replay import SACCT, folder
 from typer.testing import CliRunner
 
 from artist.cli.main import application
@@ -300,9 +301,9 @@ def test_the_same_bytes_twice(tmp_path: Path) -> None:
     assert pages[0] == pages[1]
 
 
-@needs_recorded
+@needs_slurm
 def test_more_machines_help_a_recorded_cluster(tmp_path: Path) -> None:
-    one = what_if(RECORDED / "shares", tmp_path, ["machines=+8"])
+    one = what_if(SLURM / "shares", tmp_path, ["machines=+8"])
     compared = one.compared(one.outcomes[0], one.groups()[0])
     assert compared.other < 0.5 * compared.baseline
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import foreign_samples as samples
 import pytest
 from foreign_samples import FILES, assert_refused, put, sample
+from recordings import TRACES, needs_traces
 
 from artist.errors import ConfigError, TraceError
 from artist.trace.foreign.fill import steps
@@ -14,9 +15,6 @@ from artist.trace.native.choices import Fractional, Rules
 from artist.trace.native.trace import check_models
 from artist.trace.read import read_trace
 from artist.trace.stats import stats, validate
-
-REAL = Path(__file__).parents[3] / "shared" / "traces"
-needs_real = pytest.mark.skipif(not REAL.is_dir(), reason="the measured traces are not here")
 
 KEEP = Rules(model="keep")
 
@@ -278,9 +276,11 @@ def test_a_bad_job_table_is_named(tmp_path: Path) -> None:
             read_trace(path, rules=Rules(job_table=table))
 
 
-@needs_real
+@needs_traces
 def test_the_real_openb_pods() -> None:
-    trace = read_trace(REAL / "alibaba_openb_pods.csv", rules=Rules(fractional=Fractional.ROUND_UP))
+    trace = read_trace(
+        TRACES / "alibaba_openb_pods.csv", rules=Rules(fractional=Fractional.ROUND_UP)
+    )
     assert len(trace.jobs) == 6203
     assert trace.dropped == {"CPU only": 1088, "never started": 861}
     assert "whole GPUs (parts rounded up): 2,573 jobs" in trace.filled

@@ -10,6 +10,7 @@ import pytest
 from foreign_samples import SENSETIME, assert_refused
 from hypothesis import example, given
 from hypothesis import strategies as st
+from recordings import TRACES, needs_traces
 
 from artist.cli.options import pairs_of
 from artist.errors import ConfigError, TraceError
@@ -19,9 +20,6 @@ from artist.trace.native.writer import write_csv
 from artist.trace.read import read_trace
 from artist.trace.stats import stats, validate
 from artist.workload.job import Job
-
-REAL = Path(__file__).parents[3] / "shared" / "traces"
-needs_real = pytest.mark.skipif(not REAL.is_dir(), reason="the measured traces are not here")
 
 NATIVE = "job_id,arrival_s,gpus,model,iterations,compute_s,user"
 SIMPLE = "job_id,submit_time,num_gpus,duration"
@@ -105,23 +103,23 @@ def test_sensetime_start_time_serves_where_there_is_no_arrival_time(tmp_path: Pa
     assert read_trace(path).jobs[0].arrival_s == 3.0
 
 
-@needs_real
+@needs_traces
 def test_the_measured_traces() -> None:
-    batch = read_trace(REAL / "sensetime_500_batch.json")
+    batch = read_trace(TRACES / "sensetime_500_batch.json")
     assert len(batch.jobs) == 500
     assert {job.arrival_s for job in batch.jobs} == {0.0}
     assert batch.jobs[0] == Job(
         "396689", 0.0, 4, "MobileNetV3", 206521414, 0.0007665754697382836, "uLoqx"
     )
-    week = read_trace(REAL / "sensetime_411_poisson_week.json")
+    week = read_trace(TRACES / "sensetime_411_poisson_week.json")
     assert len(week.jobs) == 411
     assert min(job.arrival_s for job in week.jobs) == 4286.0
-    assert len(read_trace(REAL / "sensetime_344_april.json").jobs) == 344
-    philly = read_trace(REAL / "philly_82k.csv")
+    assert len(read_trace(TRACES / "sensetime_344_april.json").jobs) == 344
+    philly = read_trace(TRACES / "philly_82k.csv")
     assert len(philly.jobs) == 82_247
     assert philly.jobs[0].ideal_s == 2_240_194.0
     assert sum(job.gpus == 1 for job in philly.jobs) == 76_627
-    assert read_trace(REAL / "tiresias_480job.csv").jobs[0].iterations == 271
+    assert read_trace(TRACES / "tiresias_480job.csv").jobs[0].iterations == 271
 
 
 OK = "a,0,1,VGG,10,0.5,ann"

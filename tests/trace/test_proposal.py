@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from foreign_samples import put
+from recordings import TRACES
 
 from artist.errors import TraceError
 from artist.trace.named import Given, open_trace
@@ -14,7 +15,6 @@ from artist.trace.native.mapping import TraceMapping, mapping_path
 from artist.trace.proposal import Confidence, Proposal, accepted, propose
 from artist.trace.read import write_mapping
 
-TRACES = Path(__file__).parents[3] / "shared" / "traces"
 SURE, LIKELY, GUESS = Confidence
 
 OWN = """\

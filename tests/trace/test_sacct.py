@@ -11,6 +11,7 @@ from random import Random
 
 import pytest
 from foreign_samples import SACCT, put
+from recordings import SLURM, needs_slurm
 
 from artist.errors import ConfigError, TraceError
 from artist.io.digests import pseudonym
@@ -18,11 +19,7 @@ from artist.trace.native.choices import Fractional, Rules
 from artist.trace.read import read_trace
 from artist.workload.job import Job
 
-RECORDED = Path(__file__).parents[3] / "shared" / "groundwork" / "slurm"
 SESSIONS = ["fifo-backfill", "preemption", "shares", "topology"]
-needs_recorded = pytest.mark.skipif(
-    not RECORDED.is_dir(), reason="the recorded sessions of Slurm are not here"
-)
 KEEP = Rules(model="keep", keep_names=True)
 
 
@@ -168,10 +165,10 @@ def test_the_line_of_sbatch_says_whether_a_job_may_be_requeued(
     assert one(tmp_path, SubmitLine=line).hints["hint_requeue"] == requeue
 
 
-@needs_recorded
+@needs_slurm
 @pytest.mark.parametrize("session", SESSIONS)
 def test_recorded_sessions_become_what_was_submitted(tmp_path: Path, session: str) -> None:
-    folder = RECORDED / session
+    folder = SLURM / session
     log = gzip.decompress((folder / "sacct.txt.gz").read_bytes())
     full = put(tmp_path, "all.txt", log.decode())
     trace = read_trace(full, rules=KEEP)

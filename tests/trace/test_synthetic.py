@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from foreign_samples import printed_and_peak_mib
+from recordings import TRACES, needs_traces
 
 from artist.errors import ConfigError
 from artist.trace.arrivals import with_arrivals
@@ -24,8 +25,6 @@ from artist.trace.synthetic.families import BATCH, COMPUTE_S, WEEK, WorkloadFami
 from artist.trace.synthetic.generate import synth, synth_jobs
 from artist.trace.synthetic.mast import mast_synth
 from artist.workload.models import canonical
-
-REAL = Path(__file__).parents[3] / "shared" / "traces"
 
 # Measured on the two workloads published with Dally's simulator: jobs by model and by demand,
 # quantiles (p5, p25, p50, p75, p95, p99) of the ideal JCT in s, and GPU-hours by model and demand
@@ -61,7 +60,6 @@ TARGETS = {
     },
 }  # fmt: skip
 
-needs_real = pytest.mark.skipif(not REAL.is_dir(), reason="the measured traces are not here")
 REAL_FILES = {BATCH.id: "sensetime_500_batch.json", WEEK.id: "sensetime_411_poisson_week.json"}
 WITHIN = 0.10
 
@@ -77,10 +75,10 @@ def test_every_seed_is_within_a_tenth_of_the_measured_figures(name: str) -> None
         assert np.abs(drawn_s / target["ideal_s"] - 1).max() < WITHIN, (seed, drawn_s)
 
 
-@needs_real
+@needs_traces
 @pytest.mark.parametrize("name", TARGETS)
 def test_the_figures_are_those_of_the_measured_trace(name: str) -> None:
-    trace = read_trace(REAL / REAL_FILES[name])
+    trace = read_trace(TRACES / REAL_FILES[name])
     real = stats(trace)
     target = TARGETS[name]
     models: Counter[str] = Counter()
@@ -116,12 +114,12 @@ def cells(by_model: dict[str, dict[int, float]]) -> dict[tuple[str, int], float]
     return {(model, gpus): hours for model, by in by_model.items() for gpus, hours in by.items()}
 
 
-@needs_real
+@needs_traces
 @pytest.mark.parametrize("name", TARGETS)
 def test_models_keep_their_run_times_and_iterations(name: str) -> None:
     """Quartiles within a tenth, iterations within 5 %, for models of 100 jobs and more."""
     drawn = [job for seed in range(20) for job in builtin(name, seed).jobs]
-    measured = read_trace(REAL / REAL_FILES[name]).jobs
+    measured = read_trace(TRACES / REAL_FILES[name]).jobs
     for model in ("mobilenetv3", "resnet50", "bert-large"):
         ours = [job for job in drawn if job.model == model]
         theirs = [job for job in measured if canonical(job.model) == model]
@@ -133,11 +131,11 @@ def test_models_keep_their_run_times_and_iterations(name: str) -> None:
         assert steps[0] / 20 == pytest.approx(steps[1], rel=0.05), model
 
 
-@needs_real
+@needs_traces
 def test_step_lengths_are_in_the_measured_range() -> None:
     real: dict[str, list[float]] = {model: [] for model in COMPUTE_S}
     for name in REAL_FILES.values():
-        for job in read_trace(REAL / name).jobs:
+        for job in read_trace(TRACES / name).jobs:
             real[canonical(job.model)].append(job.compute_s)
     for name in TARGETS:
         for job in builtin(name, seed=1).jobs:
