@@ -15,9 +15,11 @@ import importlib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from artist.errors import ConfigError, closest_three, nearest, shortened
+from artist.io.shipped import document_names, document_path
 
 
 class UnknownNameError(ConfigError):
@@ -39,6 +41,18 @@ class UnknownNameError(ConfigError):
     # holds only the message, and this class takes more arguments.
     def __reduce__(self) -> tuple[object, ...]:
         return (ConfigError, (str(self),))
+
+
+def named_document(folder: str, name: str, kind: str) -> Path:
+    """`document_path` of a kind of documents that `artist list FOLDER` lists.
+
+    Raises:
+        UnknownNameError: there is none of this name.
+    """
+    path = document_path(folder, name)
+    if path is None:
+        raise UnknownNameError(kind, name, document_names(folder), f"artist list {folder}")
+    return path
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,13 +40,10 @@ from artist.cluster.with_units import (
 )
 from artist.errors import ConfigError, did_you_mean, shortened
 from artist.io.documents import Document, Positive, explain, line_in, load_yaml, validate
-from artist.io.shipped import document_names, document_path
-from artist.registry import UnknownNameError
+from artist.io.shipped import document_names
+from artist.registry import named_document
 from artist.slurm.facts import SlurmFacts
 from artist.units import CORE_MILLI, GIB_MIB, MOST_CORES, MOST_GIB
-
-FOLDER = "clusters"
-"""Where cluster files are: `astra_configs/clusters`."""
 
 NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
@@ -202,18 +199,16 @@ class Cluster:
 
 def cluster_names() -> list[str]:
     """Names of the cluster files in `./astra_configs/clusters` and of the shipped ones."""
-    return document_names(FOLDER)
+    return document_names("clusters")
 
 
 def load_cluster(name: str) -> Cluster:
-    """A cluster by its file or by its name (`document_path`).
+    """A cluster by its file or by its name (`named_document`).
 
     Raises:
         ConfigError: the name is unknown, or the file is bad; names file and line.
     """
-    path = document_path(FOLDER, name)
-    if path is None:
-        raise UnknownNameError("cluster", name, cluster_names(), "artist list clusters")
+    path = named_document("clusters", name, "cluster")
     file = load_yaml(path, ClusterFile)
     try:
         return _UnitsReader(file).cluster()

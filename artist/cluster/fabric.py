@@ -36,8 +36,8 @@ from artist.cluster.with_units import (
 from artist.errors import ConfigError, shortened
 from artist.io.digests import sha256
 from artist.io.documents import Document, Positive, load_yaml, validate
-from artist.io.shipped import document_names, document_path
-from artist.registry import UnknownNameError
+from artist.io.shipped import document_names
+from artist.registry import named_document
 
 
 def _one_bandwidth_and_latency(schema: dict[str, Any]) -> None:
@@ -336,15 +336,12 @@ def fabric_names() -> list[str]:
 
 
 def load_fabric(name: str) -> Fabric:
-    """A fabric by its file or by its name (`document_path`).
+    """A fabric by its file or by its name (`named_document`).
 
     Raises:
         ConfigError: the name is unknown, or the file is bad.
     """
-    path = document_path("fabrics", name)
-    if path is None:
-        raise UnknownNameError("fabric", name, fabric_names(), "artist list fabrics")
-    return load_yaml(path, Fabric)
+    return load_yaml(named_document("fabrics", name, "fabric"), Fabric)
 
 
 def with_system(fabric: Fabric, changes: Mapping[str, Any]) -> Fabric:

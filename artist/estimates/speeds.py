@@ -29,13 +29,9 @@ from artist.cluster.tree import ClusterTree
 from artist.errors import ConfigError, shortened
 from artist.estimates.calibration import ModelCalibration
 from artist.io.documents import Document, load_yaml
-from artist.io.shipped import document_names, document_path
-from artist.registry import UnknownNameError
+from artist.registry import named_document
 from artist.workload.job import Job
 from artist.workload.layers import Workload
-
-FOLDER = "speeds"
-"""Where tables of speeds are: `astra_configs/speeds`."""
 
 ANY_MODEL = "any"
 """The row of models that have no row of their own."""
@@ -208,18 +204,10 @@ def _parts(name: str) -> tuple[str, float]:
     return (model, float(scale[:-1])) if found else (name, 1.0)
 
 
-def speed_names() -> list[str]:
-    """Names of the tables of speeds in `./astra_configs/speeds` and of the shipped ones."""
-    return document_names(FOLDER)
-
-
 def load_speeds(name: str) -> SpeedTable:
-    """A table of speeds by its file or by its name (`document_path`).
+    """A table of speeds by its file or by its name (`named_document`).
 
     Raises:
         ConfigError: the name is unknown, or the file is bad; names file and line.
     """
-    path = document_path(FOLDER, name)
-    if path is None:
-        raise UnknownNameError("table of speeds", name, speed_names(), "artist list speeds")
-    return load_yaml(path, SpeedTable)
+    return load_yaml(named_document("speeds", name, "table of speeds"), SpeedTable)

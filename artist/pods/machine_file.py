@@ -8,12 +8,8 @@ from pydantic import Field, model_validator
 
 from artist.cluster.mig import Mode
 from artist.io.documents import Document, load_yaml
-from artist.io.shipped import document_names, document_path
-from artist.registry import UnknownNameError
+from artist.registry import named_document
 from artist.units import CORE_MILLI, MOST_CORES
-
-FOLDER = "machines"
-"""Where machine files are: `astra_configs/machines`."""
 
 MOST_MACHINES = 1_000_000
 MOST_GPUS = 16
@@ -62,18 +58,10 @@ class MachineFile(Document):
         return self
 
 
-def machine_file_names() -> list[str]:
-    """Names of the machine files in `./astra_configs/machines` and of the shipped ones."""
-    return document_names(FOLDER)
-
-
 def load_machines(name: str) -> MachineFile:
-    """A machine file by its path or by its name (`document_path`).
+    """A machine file by its path or by its name (`named_document`).
 
     Raises:
         ConfigError: the name is unknown, or the file is bad; names file and line.
     """
-    path = document_path(FOLDER, name)
-    if path is None:
-        raise UnknownNameError("machine file", name, machine_file_names(), "artist list machines")
-    return load_yaml(path, MachineFile)
+    return load_yaml(named_document("machines", name, "machine file"), MachineFile)

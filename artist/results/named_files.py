@@ -74,9 +74,7 @@ def _named(scenario: Scenario) -> Iterator[tuple[str, str]]:
     if isinstance(scenario.tenants, str):
         yield "tenants", scenario.tenants
     if scenario.cluster is not None:
-        from artist.cluster.cluster_file import FOLDER
-
-        yield "cluster", str(document_path(FOLDER, scenario.cluster) or scenario.cluster)
+        yield "cluster", str(document_path("clusters", scenario.cluster) or scenario.cluster)
     if scenario.speeds is not None:
         yield "speeds", str(document_path("speeds", scenario.speeds) or scenario.speeds)
     if scenario.goodput is not None:

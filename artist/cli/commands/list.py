@@ -9,6 +9,7 @@ import typer
 
 from artist.cli.options import FormatOption
 from artist.cli.output import Format, print_json, print_table
+from artist.io.shipped import document_names
 from artist.results.terms.number_text import time_text
 from artist.units import bandwidth_texts
 
@@ -143,9 +144,9 @@ def rows_of(what: Kind) -> list[dict[str, Any]]:
 
             return [_cluster_row(load_cluster(name)) for name in cluster_names()]
         case Kind.SPEEDS:
-            from artist.estimates.speeds import load_speeds, speed_names
+            from artist.estimates.speeds import load_speeds
 
-            return [_speeds_row(load_speeds(name)) for name in speed_names()]
+            return [_speeds_row(load_speeds(name)) for name in document_names("speeds")]
         case Kind.TRACES:
             from artist.trace.named import builtin_traces
 
@@ -159,9 +160,9 @@ def rows_of(what: Kind) -> list[dict[str, Any]]:
 
             return [_failures_row(name, load_failures(name)) for name in failure_names()]
         case Kind.MACHINES:
-            from artist.pods.machine_file import load_machines, machine_file_names
+            from artist.pods.machine_file import load_machines
 
-            return [_machines_row(load_machines(name)) for name in machine_file_names()]
+            return [_machines_row(load_machines(name)) for name in document_names("machines")]
         case Kind.PLACERS:
             from artist.pods.placers import PLACERS
 
