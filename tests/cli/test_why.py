@@ -73,45 +73,41 @@ def test_a_story_tells_the_first_start_apart(tmp_path: Path, capsys) -> None:
         assert "2 min stood still (2 min for its first start)" in capsys.readouterr().out
 
 
-def test_a_wait_for_a_kind_says_what_holds_also_once_no_other_gpus_are_free(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.fixture
+def told_of_b(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[[str, str], str]:
+    """The story of job b on four old and four new GPUs, under a policy that gets these rows."""
+
+    def told(policy: str, rows: str) -> str:
+        machines = "[{gpus: 4, kind: old}, {gpus: 4, kind: new}]"
+        (tmp_path / "two.yaml").write_text(
+            "name: two\nsummary: s\nlevels: [rack, machine]\n"
+            f"tree: {{count: 1, machine: {machines}}}\n"
+        )
+        (tmp_path / "jobs.csv").write_text(
+            f"job_id,arrival_s,gpus,model,iterations,compute_s,gpu_kinds\n{rows}"
+        )
+        files = {"cluster": str(tmp_path / "two.yaml"), "trace": str(tmp_path / "jobs.csv")}
+        scenario = library.Scenario(**files, backend="none", policy=policy)  # type: ignore[arg-type]
+        library.simulate(scenario, cache=False).save(tmp_path / "run")
+        _print_story(job_story(tmp_path / "run", "b"))
+        return " ".join(capsys.readouterr().out.split())
+
+    return told
+
+
+def test_a_wait_for_a_kind_says_what_holds_also_once_no_other_gpus_are_free(told_of_b) -> None:
     """Job a has all new GPUs until 100. The old ones are free until c takes them at 20."""
-    machines = "[{gpus: 4, kind: old}, {gpus: 4, kind: new}]"
-    (tmp_path / "two.yaml").write_text(
-        f"name: two\nsummary: s\nlevels: [rack, machine]\ntree: {{count: 1, machine: {machines}}}\n"
-    )
-    (tmp_path / "jobs.csv").write_text(
-        "job_id,arrival_s,gpus,model,iterations,compute_s,gpu_kinds\n"
-        "a,0,4,vgg16,100,1,new\nb,10,2,vgg16,100,1,new\nc,20,4,vgg16,100,1,old\n"
-    )
-    files = {"cluster": str(tmp_path / "two.yaml"), "trace": str(tmp_path / "jobs.csv")}
-    scenario = library.Scenario(**files, backend="none", policy="fifo-backfill")  # type: ignore[arg-type]
-    library.simulate(scenario, cache=False).save(tmp_path / "run")
-    _print_story(job_story(tmp_path / "run", "b"))
-    told = " ".join(capsys.readouterr().out.split())
+    rows = "a,0,4,vgg16,100,1,new\nb,10,2,vgg16,100,1,new\nc,20,4,vgg16,100,1,old\n"
+    told = told_of_b("fifo-backfill", rows)
     assert "the kinds of free GPUs: 0 of 2 GPUs with room were GPUs of kind" in told
     assert "most GPU time was held by jobs a, c" in told
     assert "other kinds" not in told
 
 
-def test_a_job_that_accepts_all_kinds_is_not_said_to_accept_some(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_job_that_accepts_all_kinds_is_not_said_to_accept_some(told_of_b) -> None:
     """gavel mixes no kinds: b would need a GPU of each until the others leave."""
-    machines = "[{gpus: 4, kind: old}, {gpus: 4, kind: new}]"
-    (tmp_path / "two.yaml").write_text(
-        f"name: two\nsummary: s\nlevels: [rack, machine]\ntree: {{count: 1, machine: {machines}}}\n"
-    )
-    (tmp_path / "jobs.csv").write_text(
-        "job_id,arrival_s,gpus,model,iterations,compute_s\n"
-        "a,0,3,vgg16,100,1\nc,0,3,vgg16,100,1\nb,1,2,vgg16,100,1\n"
-    )
-    files = {"cluster": str(tmp_path / "two.yaml"), "trace": str(tmp_path / "jobs.csv")}
-    scenario = library.Scenario(**files, backend="none", policy="gavel")  # type: ignore[arg-type]
-    library.simulate(scenario, cache=False).save(tmp_path / "run")
-    _print_story(job_story(tmp_path / "run", "b"))
-    told = " ".join(capsys.readouterr().out.split())
+    rows = "a,0,3,vgg16,100,1,\nc,0,3,vgg16,100,1,\nb,1,2,vgg16,100,1,\n"
+    told = told_of_b("gavel", rows)
     assert "the kinds of free GPUs: 2 GPUs were free, but at most 1 of one kind" in told
     assert "accept" not in told
 

@@ -11,7 +11,7 @@ from random import Random
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from strategies import trees
+from strategies import elastic_jobs, trees
 from support import SELF_SUFFICIENT, EstimateByLevel, intervals, make_policy, run, simulator
 
 from artist.cluster.free_gpus import FreeGpus
@@ -50,34 +50,9 @@ examples = settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow
 
 
 @st.composite
-def traces(draw: st.DrawFn, tree: ClusterTree) -> list[Job]:
-    """Up to ten jobs, many of them simultaneous, some elastic, some costly to restart."""
-    arrivals = sorted(
-        draw(st.lists(st.sampled_from([0.0, 0.5, 40.0, 3600.0]), min_size=1, max_size=10))
-    )
-    jobs = []
-    for index, arrival_s in enumerate(arrivals):
-        gpus = draw(st.integers(1, tree.gpus))
-        jobs.append(
-            Job(
-                id=f"job-{index}",
-                arrival_s=arrival_s,
-                gpus=gpus,
-                gpus_min=draw(st.integers(1, gpus)),
-                gpus_max=draw(st.integers(gpus, tree.gpus)),
-                model=draw(st.sampled_from(["small", "large"])),
-                iterations=draw(st.integers(1, 200)),
-                compute_s=draw(st.sampled_from([0.1, 1 / 3, 2.5, 20.0])),
-                restart_s=draw(st.sampled_from([0.0, 7.5])),
-            )
-        )
-    return jobs
-
-
-@st.composite
 def cases(draw: st.DrawFn) -> tuple[ClusterTree, list[Job]]:
     tree = draw(trees())
-    return tree, draw(traces(tree))
+    return tree, draw(elastic_jobs(tree, 3600.0, 200))
 
 
 def simulated(policy: str, tree: ClusterTree, jobs: Sequence[Job]) -> Rows:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from naive_waits import naive_waits
-from strategies import trees
+from strategies import elastic_jobs, trees
 from support import (
     SELF_SUFFICIENT,
     EstimateByLevel,
@@ -390,26 +390,7 @@ def test_gpus_left_free_just_before_the_start_did_not_go_to_other_jobs() -> None
 @st.composite
 def cases(draw: st.DrawFn) -> tuple[ClusterTree, list[Job]]:
     tree = draw(trees())
-    arrivals = sorted(
-        draw(st.lists(st.sampled_from([0.0, 0.5, 40.0, 90.0]), min_size=1, max_size=9))
-    )
-    jobs = []
-    for index, arrival_s in enumerate(arrivals):
-        gpus = draw(st.integers(1, tree.gpus))
-        jobs.append(
-            Job(
-                id=f"job-{index}",
-                arrival_s=arrival_s,
-                gpus=gpus,
-                gpus_min=draw(st.integers(1, gpus)),
-                gpus_max=draw(st.integers(gpus, tree.gpus)),
-                model="any",
-                iterations=draw(st.integers(1, 100)),
-                compute_s=draw(st.sampled_from([0.1, 1 / 3, 2.5, 20.0])),
-                restart_s=draw(st.sampled_from([0.0, 7.5])),
-            )
-        )
-    return tree, jobs
+    return tree, draw(elastic_jobs(tree, 90.0, 100))
 
 
 def short_leases(policy: str) -> dict[str, float]:
