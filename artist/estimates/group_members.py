@@ -14,10 +14,20 @@ from artist.workload.layers import Degrees, Scope, Workload
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """The dimensions of a group. `indices` are those of the query that they are cut from."""
+    """The dimensions of a group. `indices` are those of the query that they are cut from.
+
+    `strides` are the ranks from one member to the next in each of them.
+    """
 
     dimensions: tuple[Dimension, ...]
     indices: tuple[int, ...]
+    strides: tuple[int, ...] = ()
+
+    @property
+    def axes(self) -> tuple[tuple[int, int, int], ...]:
+        """Dimension, stride in ranks and GPUs of each part of the group."""
+        npus = (dimension.npus for dimension in self.dimensions)
+        return tuple(zip(self.indices, self.strides, npus, strict=True))
 
     def system(self, settings: SystemSettings) -> SystemSettings:
         """The query's settings with only the algorithms of these dimensions."""
@@ -43,6 +53,8 @@ def members(dims: tuple[Dimension, ...], degrees: Degrees, scope: Scope) -> Memb
     stride, size = extent(math.prod(dim.npus for dim in dims), degrees, scope)
     parts: list[Dimension] = []
     indices: list[int] = []
+    strides: list[int] = []
+    inside = 1
     # `stride` and `size` are what remains of the group's stride and size beyond the dimensions seen
     # so far: first the stride is used up, then the members are counted.
     for index, dim in enumerate(dims):
@@ -56,13 +68,15 @@ def members(dims: tuple[Dimension, ...], degrees: Degrees, scope: Scope) -> Memb
         if taken > 1:
             parts.append(replace(dim, npus=taken))
             indices.append(index)
+            strides.append(inside * skipped)
+        inside *= dim.npus
     if stride != 1 or size != 1:
         sizes = " x ".join(str(dim.npus) for dim in dims)
         raise DivisionError(
             f"a {scope} group does not fit {sizes} GPUs with {_degrees_text(degrees)}; place the "
             "job on machines alike, or choose degrees that divide their GPUs"
         )
-    return Members(tuple(parts), tuple(indices))
+    return Members(tuple(parts), tuple(indices), tuple(strides))
 
 
 def shares_of_copies(dims: tuple[Dimension, ...], copies: int) -> tuple[float, ...]:

@@ -35,15 +35,27 @@ def answer(model: str, dims: tuple[Dimension, ...], *, profile: bool = False) ->
     return BACKEND.estimate(query, profile=profile)
 
 
-@pytest.mark.parametrize("model", ["mixtral-8x7b", "gpt2-moe"])
+@pytest.mark.parametrize(
+    ("implied", "said"),
+    [
+        ("mixtral-8x7b", "mixtral-8x7b@expert=8"),
+        ("gpt2-moe", "gpt2-moe@expert=8"),
+        ("gpt2@tensor=2", "gpt2@tensor=2,order=tensor-data"),
+    ],
+)
 @pytest.mark.parametrize("machines", [1, 2, 4])
-def test_a_spread_that_is_said_takes_as_long_as_the_one_implied(model: str, machines: int) -> None:
-    """Both forms of the workload send the same in the same order."""
+def test_axes_that_are_said_take_and_send_what_those_implied_do(
+    implied: str, said: str, machines: int
+) -> None:
+    """Both forms of a workload have the same order, and the same peers in a dimension."""
     dims = dimensions(machine=8, rack=machines)
-    implied, said = answer(model, dims), answer(f"{model}@expert=8", dims)
-    assert implied.finish_ns == said.finish_ns
-    assert implied.compute_ns == said.compute_ns
-    assert implied.bytes_per_dimension == said.bytes_per_dimension
+    one, other = answer(implied, dims, profile=True), answer(said, dims, profile=True)
+    assert one.finish_ns == other.finish_ns
+    assert one.compute_ns == other.compute_ns
+    assert one.bytes_per_dimension == other.bytes_per_dimension
+    assert one.axes == other.axes
+    starts = [burst.offset_ns for burst in one.profile or ()]
+    assert starts == sorted(starts)
 
 
 @pytest.mark.parametrize(("machines", "copies"), [(2, 3), (4, 2), (3, 4), (5, 1)])

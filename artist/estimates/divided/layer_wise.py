@@ -25,7 +25,14 @@ from collections.abc import Collection
 
 from artist.estimates.group_members import Members, members
 from artist.estimates.iteration_split import PART_OF_SCOPE, SENDERS, TimePart
-from artist.estimates.query import Burst, Estimate, LatencyBackend, LatencyQuery, SystemSettings
+from artist.estimates.query import (
+    AxisTraffic,
+    Burst,
+    Estimate,
+    LatencyBackend,
+    LatencyQuery,
+    SystemSettings,
+)
 from artist.workload.graph import duration_ns as graph_duration_ns
 from artist.workload.iteration_graph import GraphNode, Span, nodes, schedule
 from artist.workload.layers import Collective, Layer, Parallelism, Phase, Scope, Workload
@@ -71,12 +78,14 @@ class LayerwiseBackend:
             from artist.estimates.divided.flat_groups import flat_ns, layer_graph
 
             one_pass_ns, profile = flat_ns(self._backend, query, layer_graph(query)), False
+        grouped = query.workload.parallelism is Parallelism.LAYERWISE
         return Estimate(
             finish_ns=one_pass_ns * query.passes,
             compute_ns=iteration.compute_ns() * query.passes,
             source=query.source(self.source),
             bytes_per_dimension=collectives.sent(graph),
             profile=collectives.profile(graph, spans) if profile else None,
+            axes=collectives.axes(graph) if grouped else None,
         )
 
 
@@ -163,9 +172,23 @@ class CollectiveTimes:
                 total[dimension] += share
         return tuple(total)
 
+    def axes(self, graph: tuple[GraphNode, ...]) -> tuple[AxisTraffic, ...] | None:
+        """Bytes that one GPU sends to the members of its groups; None if they are not known."""
+        totals: Counter[tuple[int, int, int]] = Counter()
+        for node in graph:
+            if node.collective is None:
+                continue
+            shares = self.of(node).bytes_per_dimension
+            if shares is None:
+                return None
+            over = self.over(node.scope)
+            for key, share in zip(over.axes, shares, strict=bool(shares)):
+                totals[key] += share
+        return tuple(AxisTraffic(*key, total) for key, total in sorted(totals.items()) if total)
+
     def profile(self, graph: tuple[GraphNode, ...], spans: list[Span]) -> tuple[Burst, ...] | None:
         """Traffic over time: the bytes of each collective, spread over its whole span."""
-        bursts = []
+        bursts: list[Burst] = []
         for node, span in zip(graph, spans, strict=True):
             shares = self.of(node).bytes_per_dimension if node.collective is not None else ()
             if shares is None:
@@ -177,7 +200,7 @@ class CollectiveTimes:
                 for dimension, share in zip(indices, shares, strict=True)
                 if share
             ]
-        return tuple(bursts)
+        return tuple(sorted(bursts, key=lambda burst: burst.offset_ns))
 
     def _ask(self, collective: Collective, size_bytes: int, scope: Scope) -> Estimate:
         query = collective_query(self._query, self.over(scope), collective, size_bytes)
