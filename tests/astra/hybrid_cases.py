@@ -41,9 +41,10 @@ def cases(file: str, part: int = 0, parts: int = 1) -> Iterator[HybridCase]:
             yield _case(json.loads(line))
 
 
-def _case(row: dict[str, Any]) -> HybridCase:
+def network(row: dict[str, Any]) -> tuple[tuple[Dimension, ...], SystemSettings]:
+    """The dimensions and the settings under which ASTRA-sim ran."""
     dims = tuple(Dimension(Topology(x[0]), *x[1:]) for x in row["topology"])
-    answer, given = row["answer"], row["system"]
+    given = row["system"]
     names = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all")
     system = SystemSettings(
         *(tuple(given[f"{name}-implementation"]) for name in names),
@@ -55,6 +56,12 @@ def _case(row: dict[str, Any]) -> HybridCase:
         float(given["local-mem-bw"]),
         row["queues"],
     )
+    return dims, system
+
+
+def _case(row: dict[str, Any]) -> HybridCase:
+    dims, system = network(row)
+    answer = row["answer"]
     finish, exposed = answer["finish_ns"], answer["exposed_ns"]
     graph = _graph(row, len(finish))
     return HybridCase(row["id"], tuple(row["tags"]), graph, dims, system, finish, exposed)

@@ -7,10 +7,10 @@ import json
 import math
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
+from astra.hybrid_cases import FOLDER, network
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,7 +28,7 @@ from artist.workload.models import workload
 from artist.workload.stage_programs import stage_programs
 from artist.workload.stage_steps import alone_ns
 
-RECORDED = Path(__file__).parents[3] / "shared/groundwork/parallel/jobs.jsonl.gz"
+RECORDED = FOLDER / "jobs.jsonl.gz"
 recorded = pytest.mark.skipif(not RECORDED.is_file(), reason="recorded runs are not beside")
 BACKEND = LayerwiseBackend(AnalyticalBackend())
 USUAL = "-".join(INNERMOST_FIRST)
@@ -42,22 +42,6 @@ def rows(letter: str) -> Iterator[dict[str, Any]]:
         for line in lines:
             if line[:12].count(f'"{letter}'):
                 yield json.loads(line)
-
-
-def network(row: dict[str, Any]) -> tuple[tuple[Dimension, ...], SystemSettings]:
-    names = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all")
-    given_ = row["system"]
-    system = SystemSettings(
-        *(tuple(given_[f"{name}-implementation"]) for name in names),
-        given_["scheduling-policy"],
-        given_["collective-optimization"],
-        given_["preferred-dataset-splits"],
-        given_["active-chunks-per-dimension"],
-        given_["endpoint-delay"],
-        float(given_["local-mem-bw"]),
-        row["queues"],
-    )
-    return tuple(Dimension(Topology(x[0]), *x[1:]) for x in row["topology"]), system
 
 
 def error(spec: str, row: dict[str, Any]) -> float:
