@@ -78,7 +78,7 @@ def cheapest(found: Sequence[Priced], costs: Costs) -> str:
     gaining = [one for one in found[1:] if one.gained.sure]
     free, paid = _costs_no_more(gaining, "gain{s} GPU time"), _paid(gaining)
     if not gaining:
-        return f"No variant surely gains GPUs (added, less the extra ones held); {rent}.{jct}"
+        return f"No variant is sure to gain GPUs (added, less the extra ones held); {rent}.{jct}"
     if not paid:
         return f"{free}; {rent}.{jct}"
     best, *others = sorted(paid, key=lambda one: one.price)

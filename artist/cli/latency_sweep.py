@@ -17,6 +17,7 @@ from artist.estimates.cache import open_store
 from artist.estimates.query import Estimate, LatencyQuery
 from artist.estimates.query_from_text import Question, on_placement, parse_system
 from artist.estimates.sensitivity import (
+    LevelShares,
     Point,
     Remembered,
     SettingSweep,
@@ -139,10 +140,13 @@ def _points(
             one: level_shares(asked.fabric, sweep.level, one, ask)
             for one in little_gained(sweep, points)
         }
-    return points, [
-        f"{placement}: more bandwidth gains little: of the communication, {one} on {sweep.level}"
-        for placement, one in shares.items()
-    ]
+    return points, [_why_little(placement, sweep.level, one) for placement, one in shares.items()]
+
+
+def _why_little(placement: str, level: str, shares: LevelShares) -> str:
+    if shares.elsewhere == 1:
+        return f"{placement}: it sends nothing on level {level}"
+    return f"{placement}: more bandwidth gains little: of the communication, {shares} on {level}"
 
 
 def _row(sweep: SettingSweep, point: Point) -> dict[str, Any]:

@@ -230,6 +230,12 @@ ASKED = ("latency", "--model", "resnet50", "--placement", "4/4", "--placement", 
 RANGE = ("--sweep", "fabric.network.latency=1us..100us", "--points", "4")
 
 
+def test_a_placement_inside_a_rack_sends_nothing_on_the_network_between(artist) -> None:
+    sweep = ("--sweep", "fabric.network.bandwidth=10Gbit/s..400Gbit/s", "--points", "3")
+    told = artist("latency", "--model", "resnet50", "--placement", "4,4", *sweep, code=0).stdout
+    assert "4,4: it sends nothing on level network\n" in told
+
+
 def test_a_sweep_over_a_network_as_table_csv_and_json(artist) -> None:
     table = artist(*ASKED, *RANGE, "--calibration", "auto").stdout
     assert "network latency, us" in table

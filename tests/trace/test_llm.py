@@ -60,5 +60,5 @@ def test_the_same_seed_draws_the_same_jobs_and_small_clusters_no_large_ones() ->
 
 
 def test_a_cluster_without_room_for_pretraining_is_refused() -> None:
-    with pytest.raises(ConfigError, match="pretraining takes 256 GPUs or more"):
+    with pytest.raises(ConfigError, match="pretraining takes at least 256 GPUs"):
         llm_jobs(5, 0.8, 128, seed=0)

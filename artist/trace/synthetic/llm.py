@@ -91,7 +91,7 @@ def llm_jobs(jobs: int, load: float, gpus: int, seed: int) -> Trace:
     smallest = max(min(kind.sizes) for kind in KINDS)
     if gpus < smallest:
         raise ConfigError(
-            f"--shape llm --gpus {gpus}: pretraining takes {smallest} GPUs or more; give as many"
+            f"--shape llm --gpus {gpus}: pretraining takes at least {smallest} GPUs; give that many"
         )
     rng = stream(seed, "trace.llm")
     kinds = rng.choice(len(KINDS), jobs, p=[kind.of_jobs for kind in KINDS])
