@@ -50,6 +50,9 @@ _LEAST_SLOWDOWN = 0.00005
 _FEW_HOURS = 0.1
 """Less lost to contention is told in seconds."""
 
+_ON_LINKS = "other jobs on links or to their own full uplinks"
+"""To what jobs lose: a job that fills its own uplinks is slowed alone, too (decision 20)."""
+
 _MOST_TENANTS = 8
 """More are counted, not named; `tenants.parquet` has all."""
 
@@ -177,7 +180,7 @@ def tenants_sentence(tenants: Table, finished: Table) -> str:
 
 
 def contention_sentence(summary: Mapping[str, Any], scenario: Scenario) -> str:
-    """What jobs lost to each other on links, or why they lost nothing."""
+    """What jobs lost on links, or why they lost nothing."""
     lost_h = summary["contention_lost_job_h"]
     if not lost_h:
         fabric = build_fabric(scenario)
@@ -188,12 +191,12 @@ def contention_sentence(summary: Mapping[str, Any], scenario: Scenario) -> str:
         lost = f"{'less than 1 s' if lost_h * HOUR < 1 else time_text(lost_h * HOUR)} in all"
     if max(mean, p95) < _LEAST_SLOWDOWN:
         return (
-            f"Jobs lost {lost} to each other on links; each ran less than "
+            f"Jobs lost {lost} to {_ON_LINKS}; each ran less than "
             f"{100 * _LEAST_SLOWDOWN:g} % longer, on average and at the 95th percentile of jobs "
             f"(contention {summary['contention']})."
         )
     return (
-        f"Jobs lost {lost} to each other on links; each "
+        f"Jobs lost {lost} to {_ON_LINKS}; each "
         f"ran {100 * mean:.2f} % longer on average, {100 * p95:.2f} % at the 95th percentile "
         f"of jobs (contention {summary['contention']})."
     )

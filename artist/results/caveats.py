@@ -94,7 +94,7 @@ def last_job_sentence(jobs: Table, makespan_s: float, placements: Table) -> str:
     return (
         f"Job {jobs['job_id'][last]} ({jobs['model'][last]}, "
         f"{counted(int(jobs['gpus'][last]), 'GPU')}) finished last. It ran for {makespan}, "
-        f"{times} it would alone{_as_submitted(jobs, last, placements)}{_slowed(jobs, last)}."
+        f"{times} in isolation{_as_submitted(jobs, last, placements)}{_slowed(jobs, last)}."
     )
 
 

@@ -226,7 +226,7 @@ def _fairness(jobs: Table) -> Mapping[str, float]:
 
 
 def _contention(jobs: Table) -> Mapping[str, float]:
-    """What jobs lost to each other; nothing if they could not."""
+    """What jobs lost on links; nothing if they could not."""
     if "contention_slowdown" not in jobs:
         return {}
     slowdown = np.asarray(jobs["contention_slowdown"])

@@ -34,7 +34,7 @@ def job_table(
     """One row per job that finished or was cancelled, in the order of arrival.
 
     `alone_s` (`isolated_run_time.py`) has a value per handle. Without it, its columns are left out.
-    The columns of what jobs lost to each other are there if jobs are `contended`.
+    The columns of what jobs lost on links are there if jobs are `contended`.
     """
     jobs = sorted(rows.jobs, key=lambda row: row.handle)
     parts = _parts(rows.placements, {row.handle: row.job.compute_s for row in jobs})
@@ -219,7 +219,7 @@ class _Parts:
     compute_s: float = 0.0
     comm_s: float = 0.0
     undisturbed_s: float = 0.0
-    """The running time that its iterations would have taken without other jobs on its links."""
+    """The running time that its iterations would have taken with no link full."""
     disturbed: bool = False
     stalled: int = 0
     lost: int = 0

@@ -264,16 +264,16 @@ def test_a_job_that_makes_most_of_the_makespan_is_named() -> None:
     stays = {"job_id": ["a", "b", "b"], "gpus": [8, 1, 1]}
     assert last_job_sentence(jobs, 100.0, stays) == (
         "Job b (resnet50, 1 GPU) finished last. It ran for 60 % of the makespan, 3 times as "
-        "long as it would alone."
+        "long as in isolation."
     )
     assert not last_job_sentence(jobs, 120.0, stays)  # half is not most
     assert not last_job_sentence(jobs, 0.0, stays)  # as a broken summary may say
     elastic = last_job_sentence(jobs, 100.0, {**stays, "gpus": [8, 1, 2]})
-    assert elastic.endswith(" as long as it would alone with the GPUs that it was submitted with.")
+    assert elastic.endswith(" as long as in isolation with the GPUs that it was submitted with.")
     assert last_job_sentence(jobs, 100.0, {**stays, "batch": [0, 64, 64]}).endswith(
-        " as long as it would alone with the GPUs and the batch that it was submitted with."
+        " as long as in isolation with the GPUs and the batch that it was submitted with."
     )
-    assert last_job_sentence(jobs, 100.0, {**stays, "batch": [64, 0, 0]}).endswith("alone.")
+    assert last_job_sentence(jobs, 100.0, {**stays, "batch": [64, 0, 0]}).endswith("in isolation.")
 
 
 def test_a_job_that_is_spread_too_far_is_named_with_what_avoids_it() -> None:

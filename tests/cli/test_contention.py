@@ -46,12 +46,34 @@ def test_a_run_tells_what_contention_cost(artist, folder: Path) -> None:
     summary = json.loads((folder / "run" / "summary.json").read_text())
     longer = f"each ran {100 * summary['contention_slowdown_mean']:.2f} % longer on average, "
     told = " ".join((ran.stdout + ran.stderr).split())
-    assert f" s in all to each other on links; {longer}" in told
+    assert f" s in all to other jobs on links or to their own full uplinks; {longer}" in told
     assert summary["contention"] == "mean"
     assert summary["contention_slowdown_mean"] > 0.01
     assert summary["contention_slowdown_p95"] >= summary["contention_slowdown_mean"]
     assert (folder / "run" / "links.parquet").is_file()
     assert json.loads((folder / "run" / "manifest.json").read_text())["scenario"]["contention"]
+
+
+def test_a_job_alone_is_not_said_to_lose_time_to_others(artist, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text(
+        "job_id,arrival_s,gpus,model,iterations,compute_s\nx,0,12,vgg16,1000,0.005\n"
+    )
+    cluster = ("--racks", "4", "--machines-per-rack", "2", "--gpus-per-machine", "4")
+    narrow = ("--fabric", "leaf-spine", "--set", "fabric.rack.oversubscription=8")
+    slow = ("--set", "communication=absolute", "--contention", "mean")
+    asked = ("sim", "--trace", "t.csv", "--policy", "fifo", *cluster, *narrow, *slow)
+    ran = artist(*asked, "--out", "run", code=0)
+    told = " ".join(ran.stdout.split())
+    summary = json.loads((tmp_path / "run" / "summary.json").read_text())
+    assert summary["contention_lost_job_h"] > 0
+    assert "to other jobs on links or to their own full uplinks; each ran 167.27 % longer" in told
+    assert "each other" not in told
+    artist("report", "run", "--out", "page.html", code=0)
+    page = (tmp_path / "page.html").read_text()
+    assert "job-hours to each other" not in page
+    assert "to other jobs on links or to their own full uplinks" in page
+    for word in ("contention_lost_s", "contention_slowdown", "contention_slowdown_mean"):
+        assert "own full uplinks" in artist("explain", word, code=0).stdout
 
 
 def test_without_contention_nothing_is_new(artist, folder: Path) -> None:

@@ -87,9 +87,7 @@ def test_slowdowns_by_others_are_shown_only_under_contention(artist, tmp_path, c
     sizes = ("--racks", "1", "--machines-per-rack", "2", "--backend", "none", "--policy", "fifo")
     ran = artist("sim", "--trace", "tiny-batch", *sizes, "--out", "run")
     assert "iteration_slowdown_mean" not in ran.stdout
-    assert (
-        "finished last. It ran for 99 % of the makespan, as long as it would alone." in ran.stdout
-    )
+    assert "finished last. It ran for 99 % of the makespan, as long as in isolation." in ran.stdout
     assert json.loads((tmp_path / "run" / "summary.json").read_text())["iteration_slowdown_mean"]
     assert "iteration_slowdown_mean" in shown(capsys, contention="mean")["iterations"]
 
@@ -197,17 +195,19 @@ def test_what_jobs_lose_is_a_share_of_each_ones_time_not_of_all() -> None:
     summary = {"contention": "mean", "contention_lost_job_h": 1e-5}
     summary |= {"contention_slowdown_mean": 1e-6, "contention_slowdown_p95": 2e-6}
     assert contention_sentence(summary, Scenario()) == (
-        "Jobs lost less than 1 s in all to each other on links; each ran less than 0.005 % longer, "
-        "on average and at the 95th percentile of jobs (contention mean)."
+        "Jobs lost less than 1 s in all to other jobs on links or to their own full uplinks; each "
+        "ran less than 0.005 % longer, on average and at the 95th percentile of jobs "
+        "(contention mean)."
     )
     assert "lost 36 s in all" in contention_sentence(
         {**summary, "contention_lost_job_h": 0.01}, Scenario()
     )
     some = {**summary, "contention_lost_job_h": 0.001, "contention_slowdown_mean": 0.0005}
-    assert contention_sentence(some, Scenario()).startswith("Jobs lost 3.6 s in all to each other")
+    assert contention_sentence(some, Scenario()).startswith("Jobs lost 3.6 s in all to other jobs")
     more = {**summary, "contention_lost_job_h": 2.5, "contention_slowdown_p95": 0.02}
     assert contention_sentence(more, Scenario()).startswith(
-        "Jobs lost 2.500 job-hours to each other on links; each ran 0.00 % longer on average, 2.00"
+        "Jobs lost 2.500 job-hours to other jobs on links or to their own full uplinks; each ran "
+        "0.00 % longer on average, 2.00"
     )
 
 

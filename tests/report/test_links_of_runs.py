@@ -192,7 +192,10 @@ def test_the_page_says_who_lost_what_to_whom(competing: Path) -> None:
     content = page_of(competing)
     said = text_of(content)
     # docs/contention.md: a loses 23 s, 17 % of its running time alone; c shares nothing.
-    assert "fifo: 2 of 3 jobs lost 0.00703 job-hours to each other." in said
+    assert (
+        "2 of 3 jobs lost 0.00703 job-hours to other jobs on links or to their own full uplinks."
+        in said
+    )
     assert "job model GPUs lost (s) slowdown (%) lost to (s)" in said
     assert "a vgg11 24 23.1 17 b (23.1) b bert-large 24 2.23 2.2 a (2.23)" in said
     figures = {
@@ -259,7 +262,7 @@ def test_a_file_that_is_no_parquet_is_one_sentence(artist, competing: Path) -> N
 def test_a_run_without_losses_says_so(competing: Path) -> None:
     for column in ("contention_lost_s", "contention_slowdown"):
         damage(competing, "jobs", replace(column, lambda values: [0.0 for _ in values]))
-    assert "fifo: no job lost time to others." in text_of(page_of(competing))
+    assert "fifo: no job lost time on links." in text_of(page_of(competing))
 
 
 def test_names_are_no_markup(competing: Path) -> None:
