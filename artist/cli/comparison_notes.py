@@ -7,7 +7,9 @@ from statistics import fmean
 
 from artist.cli.progress_lines import duration
 from artist.cli.summary_text import intervals_words
+from artist.config import Scenario
 from artist.experiments.comparison.comparison_result import Comparison
+from artist.experiments.comparison.variants import POLICY
 from artist.experiments.executors import TimeBudget
 from artist.policies.option_places import takes_option
 from artist.policies.run_times import KNOWS, knows_run_times
@@ -15,24 +17,28 @@ from artist.report.answer import unit_of
 from artist.report.failure_costs import MOST_TOLD, losses, tells_costs
 from artist.report.metric_text import value_text
 from artist.report.verdict_sentences import catastrophe_sentence
-from artist.results.caveats import more_is_worse
+from artist.results.caveats import more_is_worse, spreads_jobs
 from artist.results.statistics.best_policy import Best
 from artist.results.statistics.compare_values import LESS, MORE, UNDECIDED
 from artist.results.terms.number_text import listed, short, time_text
 
 
-def notes(comparison: Comparison) -> Iterator[str]:
-    """The sentences that apply."""
+def notes(comparison: Comparison, scenario: Scenario | None = None) -> Iterator[str]:
+    """The sentences that apply. `scenario`: what the variants share, and those settings vary."""
+    scenario = scenario or Scenario()
     best_variants = comparison.best_variants()
-    for one in (_oracles, _beaten_oracles):
-        if sentence := one(comparison, best_variants):
+    for sentence in (
+        _oracles(comparison, best_variants),
+        _beaten_oracles(comparison, best_variants, scenario),
+    ):
+        if sentence:
             yield sentence
     yield from _same_runs(comparison)
     yield from _failures(comparison)
     yield from _saved(comparison)
     yield from _intervals(comparison)
     yield from _catastrophe(comparison)
-    yield from _more_is_worse(comparison)
+    yield from _more_is_worse(comparison, scenario)
     yield from _contention_idle(comparison)
     yield from _of_which_traces(comparison)
 
@@ -202,7 +208,12 @@ _TOGETHER = "placement", "consolidate-or-wait"
 """The option of a policy that keeps a job's GPUs together, and its value."""
 
 
-def _beaten_oracles(comparison: Comparison, best_variants: Sequence[Best]) -> str:
+_GANGS = ": the shortest job first is no optimum for jobs that need several GPUs at once"
+
+
+def _beaten_oracles(
+    comparison: Comparison, best_variants: Sequence[Best], scenario: Scenario
+) -> str:
     """Name the policies that know run times, and surely have a longer mean JCT than one that does
     not."""
     if comparison.setting != "policy":
@@ -213,15 +224,21 @@ def _beaten_oracles(comparison: Comparison, best_variants: Sequence[Best]) -> st
         beaten = [one for one in best.with_verdict(MORE) if knows_run_times(one)]
         if beaten:
             know, have = ("knows", "has") if len(beaten) == 1 else ("know", "have")
+            told = (
+                f"{listed(beaten)} {know} the {KNOWS} and {have} a longer average JCT than "
+                f"{listed(best.policies)}"
+            )
+            if scenario.backend == "none":  # where a job runs costs nothing
+                gangs = comparison.preempts_freely and beaten == ["srtf"]
+                return f"{told}{_GANGS if gangs else ''}."
             key, value = _TOGETHER
             hint = ""
             if all(takes_option(one, key, value) for one in beaten):
                 them = "it" if len(beaten) == 1 else "them"
                 hint = f"; --set policy.{key}={value} makes {them} wait for GPUs close together"
             return (
-                f"{listed(beaten)} {know} the {KNOWS} and {have} a longer average JCT than "
-                f"{listed(best.policies)}: where jobs run, or on how many GPUs, matters more here "
-                f"than in which order{hint}."
+                f"{told}: where jobs run, or on how many GPUs, matters more here than in which "
+                f"order{hint}."
             )
     return ""
 
@@ -238,14 +255,20 @@ def _catastrophe(comparison: Comparison) -> Iterator[str]:
         )
 
 
-def _more_is_worse(comparison: Comparison) -> Iterator[str]:
+def _more_is_worse(comparison: Comparison, scenario: Scenario) -> Iterator[str]:
     """Say where more GPUs, faster links or fewer jobs made things much worse."""
+    once = len(comparison.replicates) < 2
+    varied = {key for point in comparison.points.values() for key in point}
+    policies = {point.get(POLICY, comparison.policy) for point in comparison.points.values()}
+    spreads = all(
+        spreads_jobs(scenario.backend, one, scenario.policy_options) for one in policies
+    ) and not any(key == "backend" or key.endswith(".placement") for key in varied)
     for metric, name in (("makespan_s", "makespan"), ("jct_mean_s", "mean JCT")):
         if metric not in comparison.metrics:
             continue
         points, found = comparison.points, comparison.means(metric).items()
         means = [(points.get(variant, {}), mean) for variant, mean in found]
-        if sentence := more_is_worse(name, means, explained=len(comparison.replicates) > 1):
+        if sentence := more_is_worse(name, means, once=once, spreads=spreads):
             yield sentence
             return
 

@@ -55,7 +55,9 @@ REST = (
 )
 
 
-def print_comparison(comparison: Comparison, also: Sequence[str] = ()) -> None:
+def print_comparison(
+    comparison: Comparison, also: Sequence[str] = (), scenario: Scenario | None = None
+) -> None:
     """Print the answer and other sentences, the table, what its verdicts mean, and caveats."""
     said = [*answer(comparison), *also]
     for sentence in said:
@@ -66,7 +68,7 @@ def print_comparison(comparison: Comparison, also: Sequence[str] = ()) -> None:
     print_text(_what_verdicts_mean(comparison, jointly=jointly))
     if comparison.preempts_freely:
         print_text(FREE_PREEMPTIONS)
-    for sentence in notes(comparison):
+    for sentence in notes(comparison, scenario):
         print_text(sentence)
 
 
@@ -263,7 +265,8 @@ def print_whole(
     print_heading("; ".join([*about, *what_slows(scenario, varied), scope(comparison)]))
     found = [] if costs is None else priced(comparison, costs)
     also = [cheapest(found, costs)] if costs is not None else []
-    print_comparison(comparison, [*cut, *also, *what_links_decide(comparison, scenario)])
+    also = [*cut, *also, *what_links_decide(comparison, scenario)]
+    print_comparison(comparison, also, scenario)
     if costs is not None:
         print_costs(found, costs, comparison.setting)
     if "policy" not in varied:

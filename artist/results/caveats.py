@@ -159,12 +159,50 @@ def communication_warning(share: float, calibration: str = "", fabric: str = "")
 
 
 def slowest_job_sentence(jobs: Table, placements: Table) -> str:
-    """Which job ran far longer than isolated, where, and what avoids it; empty if none did."""
+    """Which job ran far longer than isolated, and by what; empty if none did.
+
+    Where most of it is communication that its closest GPUs would have saved, what avoids that.
+    """
     ratios = np.asarray(jobs["run_s"]) / np.asarray(jobs["alone_s"])
     slowest = int(np.argmax(ratios))
     if not ratios[slowest] > SPREAD_TOO_FAR:
         return ""
     job = jobs["job_id"][slowest]
+    told = (
+        f"Job {job} ({jobs['model'][slowest]}, {counted(int(jobs['gpus'][slowest]), 'GPU')}) ran "
+        f"{short(float(ratios[slowest]))} times as long as isolated"
+    )
+    cost_s = {
+        what: float(jobs[column][slowest]) for column, what in _COSTS.items() if column in jobs
+    }
+    run_s, alone_s = (float(jobs[column][slowest]) for column in ("run_s", "alone_s"))
+    closest_s = max(0.0, alone_s - float(jobs["ideal_s"][slowest]))
+    spread_s = float(jobs["comm_s"][slowest]) - closest_s - cost_s.get(_COSTS[_CONTENDED], 0.0)
+    if 2 * spread_s > run_s - alone_s:
+        return (
+            f"{told}, mostly spread over the level {_mostly_at(job, placements)}"
+            f"{_slowed(jobs, slowest)}. Policies that wait for GPUs closer together avoid that: "
+            "dally, or the option placement=consolidate-or-wait."
+        )
+    most = max(cost_s, key=lambda what: cost_s[what])
+    cost = f"; {most} cost it {time_text(cost_s[most])}" if is_slowed(cost_s[most], run_s) else ""
+    return f"{told}{cost}."
+
+
+_CONTENDED = "contention_lost_s"
+
+_COSTS = {
+    "slowed_s": "slow units",
+    "lost_s": "work lost with its GPUs",
+    "stalled_s": "starts, restarts and moves",
+    "checkpoint_s": "checkpoints",
+    _CONTENDED: "other jobs on links or its own full uplinks",
+}
+"""Column of `jobs.parquet` -> what lengthens a run, other than where it runs."""
+
+
+def _mostly_at(job: str, placements: Table) -> str:
+    """The level over which a job was spread for the longest time."""
     held_s = np.asarray(placements["end_s"]) - np.asarray(placements["start_s"])
     by_level: dict[str, float] = {}
     for name, level, each_s in zip(
@@ -172,17 +210,11 @@ def slowest_job_sentence(jobs: Table, placements: Table) -> str:
     ):
         if name == job:
             by_level[str(level)] = by_level.get(str(level), 0.0) + each_s
-    level = max(by_level, key=lambda name: by_level[name])
-    slowed = _slowed(jobs, slowest)
-    return (
-        f"Job {job} ({jobs['model'][slowest]}, {counted(int(jobs['gpus'][slowest]), 'GPU')}) ran "
-        f"{short(float(ratios[slowest]))} times as long as isolated, mostly spread over the level "
-        f"{level}{slowed}. Policies that wait for GPUs closer together avoid that: dally, or the "
-        "option placement=consolidate-or-wait."
-    )
+    return max(by_level, key=lambda name: by_level[name])
 
 
-MORE_HELPS = ("racks", "machines_per_rack", "gpus_per_machine", "bandwidth")
+MORE_GPUS = ("racks", "machines_per_rack", "gpus_per_machine")
+MORE_HELPS = (*MORE_GPUS, "bandwidth")
 FEWER_HELPS = ("jobs",)
 
 MUCH_WORSE = 1.5
@@ -199,34 +231,52 @@ Point: TypeAlias = Mapping[str, str]
 
 
 def more_is_worse(
-    metric: str, means: Sequence[tuple[Point, float]], *, explained: bool = True
+    metric: str, means: Sequence[tuple[Point, float]], *, once: bool = False, spreads: bool = True
 ) -> str:
     """Where more GPUs, faster links or fewer jobs made a metric much worse; empty if nowhere.
 
     `means`: the metric, named in words, at each point, in one unit. Of several pairs the worst is
-    told. `explained`: say why, which one run of each point, perhaps a rare catastrophe, cannot
-    tell.
+    told. `once`: of one run of each point, perhaps a rare catastrophe, which cannot tell why.
+    `spreads`: where jobs run matters, and nothing keeps their GPUs together (`spreads_jobs`).
     """
-    worst, told = MUCH_WORSE, ""
+    worst, told, adds_gpus = MUCH_WORSE, "", False
     for less, before in means:
         for more, after in means:
             if after > worst * before > 0 and _has_more(more, less):
                 worst = after / before
+                adds_gpus = _adds_gpus(more, less)
                 told = (
                     f"With {_told(more, less)} the {metric} is {short(worst)} times that "
                     f"{_told(less, more, 'with ')}"
                 )
-    if not told or not explained:
+    if not told or once:
         return told and f"{told}, in one run each."
+    if not (adds_gpus and spreads):
+        return f"{told}."
     return (
         f"{told}: where more GPUs are free, jobs spread over more links. Policies that wait for "
         "GPUs close together avoid that: dally, or the option placement=consolidate-or-wait."
     )
 
 
+def spreads_jobs(backend: str, policy: str, options: Mapping[str, Any]) -> bool:
+    """Whether where jobs run matters, and the policy as set does not wait for close GPUs."""
+    host = options.get("host", {})
+    waits = any(one.get("placement") == "consolidate-or-wait" for one in (options, host))
+    return backend != "none" and not waits and "dally" not in policy
+
+
+def _differ(more: Point, less: Point) -> list[str]:
+    return [key for key in {**more, **less} if more.get(key) != less.get(key)]
+
+
+def _adds_gpus(more: Point, less: Point) -> bool:
+    return any(key.rpartition(".")[2] in MORE_GPUS for key in _differ(more, less))
+
+
 def _has_more(more: Point, less: Point) -> bool:
     """Whether two points differ, and only in what should help the first."""
-    differ = [key for key in {**more, **less} if more.get(key) != less.get(key)]
+    differ = _differ(more, less)
     return bool(differ) and all(_helps(key, less.get(key), more.get(key)) for key in differ)
 
 

@@ -23,6 +23,7 @@ from artist.results.caveats import (
     preempts_freely,
     run_to_recorded,
     slowest_job_sentence,
+    spreads_jobs,
 )
 
 TINY = {"trace": "tiny-batch", "racks": 1, "machines_per_rack": 2, "backend": "none"}
@@ -93,6 +94,26 @@ def test_more_that_makes_things_much_worse_is_told(setting, by_value, told) -> N
     assert said.startswith(told) and bool(said) == bool(told)
 
 
+def test_only_more_gpus_spread_jobs_and_only_where_nothing_keeps_them_together() -> None:
+    def said(setting: str, *values: str, spreads: bool = True) -> str:
+        means = [({setting: value}, mean) for value, mean in zip(values, (1.0, 2.0), strict=True)]
+        return more_is_worse("makespan", means, spreads=spreads)
+
+    assert "spread over more links. Policies that wait" in said("racks", "2", "4")
+    assert said("racks", "2", "4", spreads=False).endswith("with racks=2.")
+    assert said("jobs", "100", "50").endswith("with jobs=100.")
+    assert said("fabric.rack.bandwidth", "1Gbit/s", "2Gbit/s").endswith("bandwidth=1Gbit/s.")
+
+
+def test_a_policy_that_waits_for_close_gpus_is_not_told_to() -> None:
+    together = {"placement": "consolidate-or-wait"}
+    assert spreads_jobs("analytical", "las", {"placement": "any"})
+    assert not spreads_jobs("none", "las", {})
+    assert not spreads_jobs("analytical", "las", together)
+    assert not spreads_jobs("analytical", "cassini(las)", {"host": together})
+    assert not spreads_jobs("analytical", "dally", {})
+
+
 def test_of_two_settings_the_worst_pair_is_told_with_what_differs() -> None:
     racks, twice = {"racks": "+2"}, {"fabric.rack.bandwidth": "x2"}
     both = [({}, 1.0), (twice, 1.1), (racks, 3.0), ({**racks, **twice}, 4.0)]
@@ -131,6 +152,24 @@ def test_a_sweep_and_a_comparison_tell_it(artist, tmp_path) -> None:
     )  # fmt: skip
     told = r"With racks=\+1 the makespan is .* times that as given: where more GPUs are free"
     assert re.search(told, ran.stdout), ran.stderr
+    ran = artist(
+        "compare", "--trace", "t.csv", "--policies", "tiresias", "--vary", "racks=+1",
+        "--racks", "1", "--machines-per-rack", "1", "--gpus-per-machine", "3",
+        "--fabric", "dally2025", "--permutations", "2", "--quiet",
+        "--set", "policy.placement=consolidate-or-wait",
+    )  # fmt: skip
+    assert "consolidate-or-wait" not in ran.stdout
+
+
+def test_without_a_network_order_explains_an_oracle_that_is_beaten(artist) -> None:
+    asked = ("compare", "--jobs", "60", "--racks", "1", "--policies", "las,srtf", "--quiet")
+    ran = artist(*asked, "--backend", "none", "--permutations", "8", code=0)
+    told = " ".join(ran.stdout.split())
+    assert (
+        "srtf knows the run times of all jobs and has a longer average JCT than las: the shortest "
+        "job first is no optimum for jobs that need several GPUs at once."
+    ) in told
+    assert "where jobs run" not in told
 
 
 def test_a_rare_catastrophe_is_named(capsys) -> None:
@@ -284,6 +323,10 @@ def test_a_job_that_is_spread_too_far_is_named_with_what_avoids_it() -> None:
         "gpus": np.array([8, 4]),
         "run_s": np.array([90.0, 210.0]),
         "alone_s": np.array([90.0, 20.0]),
+        "ideal_s": np.array([90.0, 16.0]),
+        "comm_s": np.array([0.0, 194.0]),
+        "lost_s": np.array([0.0, 0.0]),
+        "stalled_s": np.array([0.0, 0.0]),
     }
     placements = {
         "job_id": np.array(["b", "a", "b"]),
@@ -298,6 +341,32 @@ def test_a_job_that_is_spread_too_far_is_named_with_what_avoids_it() -> None:
     )
     assert "placement=consolidate-or-wait" in sentence
     assert not slowest_job_sentence({**jobs, "alone_s": np.array([90.0, 21.0])}, placements)
+
+    def told(**more: float) -> str:
+        columns = {name: np.array([0.0, value]) for name, value in more.items()}
+        return slowest_job_sentence({**jobs, **columns}, placements)
+
+    # Of its 190 s more than isolated, communication is no more than half.
+    assert told(comm_s=99.1).endswith("over the level network. Policies that wait for GPUs closer "
+        "together avoid that: dally, or the option placement=consolidate-or-wait.")  # fmt: skip
+    slow = "Job b (resnet50, 4 GPUs) ran 10.5 times as long as isolated"
+    assert told(comm_s=98.9) == f"{slow}."
+    assert told(comm_s=9.0, slowed_s=180.0) == f"{slow}; slow units cost it 3 min."
+    assert told(comm_s=60.0, lost_s=80.0) == f"{slow}; work lost with its GPUs cost it 80 s."
+    assert told(comm_s=0.0, stalled_s=100.0) == f"{slow}; starts, restarts and moves cost it 100 s."
+    links = "; other jobs on links or its own full uplinks cost it 150 s."
+    assert told(contention_lost_s=150.0) == slow + links
+
+
+def test_a_job_slowed_in_one_machine_is_not_said_to_be_spread(artist, tmp_path) -> None:
+    (tmp_path / "t.csv").write_text(
+        "job_id,arrival_s,gpus,model,iterations,compute_s\nx,0,1,resnet50,1000,1\n"
+    )
+    cluster = ("--racks", "1", "--machines-per-rack", "1", "--backend", "none")
+    slow = ("--set", "first_start_s=20000", "--policy", "fifo")
+    told = " ".join(artist("sim", "--trace", "t.csv", *cluster, *slow, code=0).stdout.split())
+    assert "times as long as isolated; starts, restarts and moves cost it" in told
+    assert "spread over" not in told
 
 
 def test_more_communication_than_any_measured_machine_has_gets_a_warning() -> None:

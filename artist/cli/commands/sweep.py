@@ -191,9 +191,12 @@ def _print_results(experiment: Experiment, result: SweepResult, results: Path) -
 
 def _more_is_worse(experiment: Experiment, result: SweepResult) -> str:
     """The first place of the grid where more GPUs, faster links or fewer jobs are much worse."""
-    from artist.results.caveats import FEWER_HELPS, MORE_HELPS, more_is_worse
+    from artist.experiments.experiment import runs
+    from artist.results.caveats import FEWER_HELPS, MORE_HELPS, more_is_worse, spreads_jobs
     from artist.results.statistics.replicate_means import replicate_means
 
+    scenarios = [each.scenario for each in runs(experiment)]
+    spreads = all(spreads_jobs(one.backend, one.policy, one.policy_options) for one in scenarios)
     for setting in experiment.grid:
         if setting.rpartition(".")[2] not in MORE_HELPS + FEWER_HELPS:
             continue
@@ -205,8 +208,8 @@ def _more_is_worse(experiment: Experiment, result: SweepResult) -> str:
             values.setdefault(str(row[setting]), []).append(float(row["makespan_s"]))
         for place, values in places.items():
             means = [({setting: one}, mean) for one, mean in replicate_means(values).items()]
-            repeated = all(len(runs) > 1 for runs in values.values())
-            if sentence := more_is_worse("makespan", means, explained=repeated):
+            once = any(len(each) < 2 for each in values.values())
+            if sentence := more_is_worse("makespan", means, once=once, spreads=spreads):
                 return f"{', '.join(place)}: {sentence}" if place else sentence
     return ""
 
