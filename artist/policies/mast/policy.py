@@ -123,8 +123,9 @@ class Mast(BasePolicy):
             self._record_pass(view.now, before)
             if not view.on_notice:
                 decisions += self._reasons.waits(
-                    free, books, cells, self._ledger, self._queue, view.waiting
-                )
+                    free, books, cells, self._ledger, self._queue, view.waiting,
+                    lambda handle: self._regions(view, handle, view.waiting[handle].job),
+                )  # fmt: skip
         preempted = any(isinstance(x, Preempt) for x in decisions)
         if preempted:
             # The victims enter the queue at the next question, so it comes at once.

@@ -2,8 +2,8 @@
 
 - **quota**: at its own priority, as if within its tenant's quota, the job would get a plan.
 - **data**: it would get one in a region that does not hold all of its tables.
-- **place** (cells 1 and 5): it would get one outside the place to which it was bound. Jobs that
-  read tables are told neither there: either could be the cause.
+- **place** (cells 1 and 5): it would get one outside the place to which it was bound; if it reads
+  tables, in a region that holds them all. Else its data is told.
 - **consolidation**: enough GPUs are free, but no cluster (region, for a larger gang) has so many.
   One may under cell 3, where a plan looks at one cluster.
 
@@ -13,7 +13,8 @@ nothing where too few GPUs are free in all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeAlias
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.contract import Decision, JobView, Wait, WaitCause
@@ -30,6 +31,10 @@ _APART = "enough GPUs were free, but in several {0}s, and its gang lies in one {
 _LEAST_LOADED = "enough GPUs were free, but not in the cluster with the least load, which was tried"
 
 
+Regions: TypeAlias = Callable[[int], tuple[int, ...]]
+"""Handle of a waiting job -> the regions that may plan for it: those with all of its tables."""
+
+
 class Reasons:
     """What was said of waiting jobs."""
 
@@ -44,11 +49,13 @@ class Reasons:
         ledger: Ledger,
         queue: WaitingQueue,
         waiting: Mapping[int, JobView],
+        regions: Regions,
     ) -> list[Decision]:
         """What is said now of jobs of which something else, or nothing, was said before."""
         told, before = {}, self._told
         waits: list[Decision] = []
-        for handle, (words, cause) in _reasons(free, books, cells, ledger, queue, waiting):
+        reasons = _reasons(free, books, cells, ledger, queue, waiting, regions)
+        for handle, (words, cause) in reasons:
             told[handle] = words
             if before.get(handle) != words:
                 waits.append(Wait(handle, words, cause))
@@ -68,6 +75,7 @@ def _reasons(
     ledger: Ledger,
     queue: WaitingQueue,
     waiting: Mapping[int, JobView],
+    regions: Regions,
 ) -> Iterator[tuple[int, tuple[str, WaitCause]]]:
     """Handles of waiting jobs, and why each of them waits."""
     for rank, places in enumerate(queue.groups):
@@ -86,8 +94,12 @@ def _reasons(
                 for _, handle in group:
                     if within[ledger.waiting[handle].priority]:
                         yield handle, (quota, "quota")
-                    elif roomy and cells.binds != bool(waiting[handle].job.tables):
-                        yield handle, (_PLACE, "policy") if cells.binds else (_DATA, "data")
+                    elif roomy and waiting[handle].job.tables:
+                        unbound = Where(regions(handle), kinds=where.kinds)
+                        bound = cells.binds and cells.fits(free, unbound, gpus, rank)
+                        yield handle, (_PLACE, "policy") if bound else (_DATA, "data")
+                    elif roomy and cells.binds:
+                        yield handle, (_PLACE, "policy")
                     elif apart is not None:
                         yield handle, (apart, "consolidation")
 

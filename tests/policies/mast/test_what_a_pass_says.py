@@ -17,6 +17,7 @@ from artist.rng import FIRST_DRAWS
 from artist.run import open_policy
 from artist.testing import LevelRates
 
+ALL_CAUSES = {"quota", "policy", "data"}
 PLACES = {
     6: {"in one cluster", "in one region", "in one cluster to which it may go"},
     5: {"in one cluster to which it may go", "in one region to which it may go"},
@@ -24,12 +25,21 @@ PLACES = {
 }
 
 
-def lifted(policy: Any, wait: Wait, view: ClusterView) -> Any:
-    """A copy of the policy whose rule does not hold for one job."""
+def lifted(policy: Any, wait: Wait, view: ClusterView, cause: str = "") -> Any:
+    """A copy of the policy whose rule does not hold for one job; `cause`: another one's rule.
+
+    A job that is bound to a place could not go to its data elsewhere, so both are lifted.
+    """
     other, handle = copy.deepcopy(policy), wait.handle
+    cause = cause or wait.cause
     job = view.waiting[handle].job
     everywhere = other._books.regions_with(job.gpu_kinds, job.gpus)
-    if wait.cause == "quota":
+    if cause != "quota" and job.tables:
+        where = other._cells.where
+        other._cells.where = lambda free, one, gpus, regions, kinds: (
+            Where(regions) if one == handle else where(free, one, gpus, regions, kinds)
+        )
+    if cause == "quota":
         charge = other._ledger._charge
 
         def charged(entry: Any, one: int, now: int) -> None:
@@ -38,7 +48,7 @@ def lifted(policy: Any, wait: Wait, view: ClusterView) -> Any:
                 entry.within, entry.rank = True, entry.priority
 
         other._ledger._charge = charged
-    elif wait.cause == "data":
+    elif cause == "data":
         regions = other._regions
         other._regions = lambda view, one, job: (
             everywhere if one == handle else regions(view, one, job)
@@ -77,7 +87,7 @@ def assert_none_of_the_free_help(view: ClusterView, answer: list[Any], wait: Wai
 
 @interpreted
 @pytest.mark.parametrize(
-    ("cell", "causes"), [(6, {"quota", "data"}), (5, {"quota", "policy"}), (1, {"quota", "policy"})]
+    ("cell", "causes"), [(6, {"quota", "data"}), (5, ALL_CAUSES), (1, ALL_CAUSES)]
 )
 def test_without_the_cause_that_is_told_the_job_starts(cell: int, causes: set[str]) -> None:
     told, told_apart, places = set(), 0, set()
@@ -101,6 +111,9 @@ def test_without_the_cause_that_is_told_the_job_starts(cell: int, causes: set[st
                     told.add(wait.cause)
                     starts = lifted(before, wait, view).decide(view)
                     assert wait.handle in {x.handle for x in starts if isinstance(x, Start)}
+                    if wait.cause == "data":
+                        starts = lifted(before, wait, view, "policy").decide(view)
+                        assert wait.handle not in {x.handle for x in starts if isinstance(x, Start)}
             standing -= {x.handle for x in answer if isinstance(x, Start)}
             engine.answer(answer)
     assert told == causes
