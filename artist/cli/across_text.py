@@ -203,7 +203,7 @@ def domain_words(domain: Domain) -> str:
     (most, word), *others = [pair for pair in by_count if pair[0]]
     total = len(domain.verdicts)
     if not others:
-        return f"{word} in all {total}"
+        return f"{word} in {'both' if total == 2 else f'all {total}'}"
     rest = "; ".join(f"{other} in {', '.join(worlds)}" for worlds, other in others)
     return f"{word} in {len(most)} of {total}; {rest}"
 

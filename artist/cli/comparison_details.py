@@ -21,7 +21,7 @@ from artist.results.statistics.compare_values import (
 from artist.results.statistics.holm import undecided_together
 from artist.results.terms.chief_metrics import IN_WORDS
 from artist.results.terms.glossary import unit_after
-from artist.results.terms.number_text import percent, short
+from artist.results.terms.number_text import level_text, percent, short
 
 
 def print_details(comparison: Comparison, in_words: Sequence[str] = IN_WORDS) -> None:
@@ -57,7 +57,7 @@ def _print_table(comparison: Comparison) -> None:
         "metric",
         comparison.setting,
         "median [min .. max]",
-        f"against {baseline}, {100 * comparison.level:g} %",
+        f"against {baseline}, {level_text(comparison.level)} %",
         "verdict",
     )
     title = f"{comparison.design}, paired; changes are those of geometric means"

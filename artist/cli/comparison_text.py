@@ -2,7 +2,7 @@
 
 `comparison_details.py` has the rest. The table has a row for each variant, and for each of the
 first metrics its mean and its difference from the baseline. A difference in percent is that of the
-means beside it, which are geometric.
+means beside it, which are geometric unless marked arithmetic.
 """
 
 from __future__ import annotations
@@ -35,8 +35,9 @@ from artist.results.statistics.compare_values import (
     ComparedValues,
     sure_but_within,
 )
+from artist.results.statistics.replicate_means import are_geometric
 from artist.results.terms.chief_metrics import IN_WORDS
-from artist.results.terms.number_text import percent
+from artist.results.terms.number_text import level_text, percent
 from artist.run import build_calibration, build_fabric
 from artist.run.communication_split import Split, communication_split
 from artist.run.world import what_slows, world
@@ -96,8 +97,13 @@ def _table(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
         for metric in metrics:
             row += [means[metric][variant], _against(comparison, variant, metric)]
         rows.append(row)
-    names = [metric_name(metric) for metric in metrics]
-    level = f"{100 * comparison.level:g} %"
+    geometric = _geometric(comparison)
+    some = any(geometric.values())
+    names = [
+        metric_name(metric) + (", arithmetic" if some and not geometric[metric] else "")
+        for metric in metrics
+    ]
+    level = f"{level_text(comparison.level)} %"
     columns = [cell for name in names for cell in (name, f"against {baseline}, {level}")]
     return [comparison.setting, *columns], rows
 
@@ -113,14 +119,16 @@ def _title(comparison: Comparison, shown: int) -> str:
         if kept < there
     ]
     replicates = counted(comparison.independent, comparison.kind.removesuffix("s"))
-    means = f"{'geometric ' if _all_geometric(comparison) else ''}means"
+    means = f"{'geometric ' if any(_geometric(comparison).values()) else ''}means"
     return f"{means} of {replicates}, paired" + (f"; {', '.join(left_out)}" if left_out else "")
 
 
-def _all_geometric(comparison: Comparison) -> bool:
-    """Whether all means of the table are geometric ones."""
-    metrics = comparison.metrics[:MOST_METRICS]
-    return all(min(each[one]) > 0 for each in comparison.values.values() for one in metrics)
+def _geometric(comparison: Comparison) -> dict[str, bool]:
+    """Metric of the table -> whether its means are geometric ones."""
+    return {
+        one: are_geometric(x for each in comparison.values.values() for x in each[one])
+        for one in comparison.metrics[:MOST_METRICS]
+    }
 
 
 def _shown(comparison: Comparison) -> Sequence[str]:
@@ -174,7 +182,7 @@ def _what_verdicts_mean(comparison: Comparison, *, jointly: bool) -> str:
     every = [one for metrics in comparison.differences.values() for one in metrics.values()]
     judged = [*within_failures(comparison).values()] or [comparison]
     pairs = sum(max((best.family for best in one.best_variants()), default=0) for one in judged)
-    text = f"Less, more and surely are right in {100 * comparison.level:g} % of cases"
+    text = f"Less, more and surely are right in {level_text(comparison.level)} % of cases"
     if comparison.level > ONE_LOOK:
         text += " (several looks share the 5 %: artist explain confidence)"
     if comparison.family > 1 or pairs > 1:
@@ -188,7 +196,7 @@ def _what_verdicts_mean(comparison: Comparison, *, jointly: bool) -> str:
     alike = [one for one in every if one.verdict == NO_DIFFERENCE]
     if any(one.low < 1 / margin or one.high > margin for one in alike):
         text += (
-            f" No difference: the {100 * (2 * comparison.level - 1):g} % interval, narrower than "
+            f" No difference: the {level_text(2 * comparison.level - 1)} % interval, narrower than "
             f"the one shown, lies within {share_text(comparison.equivalence)}."
         )
     if any(one.verdict in (LESS, MORE) for one in every):

@@ -96,7 +96,8 @@ def _what(best: Best, comparison: Comparison) -> str:
     unit = unit_of(comparison, best.metric)
     name, value = metric_name(best.metric), value_text(best.metric, best.value, unit)
     if not best.others:
-        return f"the {name} is {value} under all {len(best.policies)}"
+        count = len(best.policies)
+        return f"the {name} is {value} under {'both' if count == 2 else f'all {count}'}"
     have = "has" if len(best.policies) == 1 else "have"
     within = f" within {share_text(comparison.equivalence)}" if best.passed_over else ""
     lowest = f"{listed(best.policies)} {have} the lowest {name}{within}, {value}"

@@ -173,7 +173,8 @@ def _of_metric(judged: Sequence[Best], sentence: str) -> dict[str, Any]:
         "only": "",
         "count": len(judged),
         "wins": Counter(p for best in judged for p in best.policies if best.others).most_common(),
-        "ties": any(len(best.policies) > 1 for best in judged),
+        "ties": any(len(best.policies) > 1 and best.others for best in judged),
+        "equal": sum(not best.others for best in judged),
         "surely": None if few else surely.most_common(),
     }
 

@@ -22,6 +22,7 @@ from artist.report.failure_costs import within_failures
 from artist.report.metric_text import interval_text
 from artist.report.verdict_sentences import best_sentence
 from artist.results.statistics.holm import undecided_together
+from artist.results.terms.number_text import level_text
 
 NOISE = np.exp(np.random.default_rng(1).normal(0, 0.02, (20, 8)))
 ORDERS = tuple((0, order) for order in range(8))
@@ -192,6 +193,27 @@ def test_a_level_of_several_looks_leads_to_its_explanation(capsys) -> None:
     assert "explain confidence" not in capsys.readouterr().out
 
 
+def test_a_level_has_one_decimal_and_is_never_all() -> None:
+    levels = (0.95, 0.975, 1 - 0.05 / 3, 1 - 0.05 / 200)
+    assert [level_text(one) for one in levels] == ["95", "97.5", "98.3", "99.9"]
+
+
+def test_the_table_tells_which_means_are_arithmetic(capsys) -> None:
+    metrics = {"jct_mean_s": (3600.0, 7200.0), "preemptions": (0.0, 4.0)}
+    rare = {"jct_mean_s": (3600.0, 7200.0), "preemptions": (1.0, 4.0)}
+    print_comparison(compared("policy", {"fifo": metrics, "las": rare}, ORDERS[:2], 0.02, None))
+    told = capsys.readouterr().out
+    assert "geometric means of 2 permutations, paired" in told
+    assert "preemptions, arithmetic" in told
+    assert told.count("arithmetic") == 1
+    zero = {name: {"jct_mean_s": (0.0, 7200.0)} for name in ("fifo", "las")}
+    print_comparison(compared("policy", zero, ORDERS[:2], 0.02, None))
+    told = capsys.readouterr().out
+    assert "means of 2 permutations, paired" in told
+    assert "geometric" not in told
+    assert "arithmetic" not in told
+
+
 def test_too_few_replicates_say_how_many_a_verdict_needs() -> None:
     values = {"a": {"jct_mean_s": (1.0, 1.1)}, "b": {"jct_mean_s": (2.0, 2.1)}}
     _, sure = answer(compared("policy", values, ORDERS[:2], 0.02, None))
@@ -207,7 +229,7 @@ def test_what_no_order_changes_is_exact() -> None:
 def test_nothing_differs() -> None:
     values = {name: {"jct_mean_s": (1.0, 2.0)} for name in "ab"}
     first, sure = answer(compared("policy", values, ORDERS[:2], 0.02, None))
-    assert first == "Nothing differs: the JCT mean is 1.41 s under all 2."
+    assert first == "Nothing differs: the JCT mean is 1.41 s under both."
     assert sure == "Equal on 2 replicates."
 
 
@@ -239,7 +261,7 @@ def test_what_differs_is_told_where_the_first_metric_is_the_same() -> None:
     values = {name: {"jct_mean_s": same, "makespan_s": more} for name in "ab"}
     values["b"]["makespan_s"] = tuple(2 * NOISE[4][:6])
     first, sure = answer(compared("policy", values, ORDERS[:6], 0.02, None))
-    assert first == "Only another metric differs: the JCT mean is 1 s under all 2."
+    assert first == "Only another metric differs: the JCT mean is 1 s under both."
     assert sure.startswith("Equal on 6 replicates; but a has the lowest makespan, ")
 
 

@@ -73,7 +73,7 @@ def made(baseline: np.ndarray, other: np.ndarray) -> Comparison:
 @pytest.mark.parametrize(
     ("verdicts", "words"),
     [
-        ([LESS, LESS], "lower in all 2"),
+        ([LESS, LESS], "lower in both"),
         ([LESS, LESS, OPEN], "lower in 2 of 3; undecided in w2"),
         ([MORE, LESS, MORE], "higher in 2 of 3; lower in w1"),
     ],

@@ -140,6 +140,14 @@ def test_settings_are_counted() -> None:
     )
 
 
+def test_settings_in_which_all_are_equal_are_told() -> None:
+    one, other = {"a": FAST, "b": SLOW}, {"a": SLOW, "b": FAST}
+    same = {"a": FAST, "b": FAST}
+    assert about_jct(on_seeds(one, other, same, same)).startswith(
+        "Average JCT is lowest under a in 1 of 4 settings and b in 1; equal under all in 2."
+    )
+
+
 def test_policies_without_a_common_replicate_are_not_compared() -> None:
     study = on_seeds({"a": FAST})
     apart = study_of(study.settings[0].runs, {"b": {(9, 0): run_with(1.0)}})

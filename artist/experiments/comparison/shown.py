@@ -12,7 +12,7 @@ from artist.results.statistics.compare_values import IDENTICAL
 from artist.results.statistics.holm import undecided_together
 from artist.results.terms import glossary
 from artist.results.terms.chief_metrics import BOUND
-from artist.results.terms.number_text import plain
+from artist.results.terms.number_text import level_text, plain
 from artist.units import counted
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _title(comparison: Comparison) -> str:
 
 
 def _against(comparison: Comparison) -> str:
-    return f"against {comparison.variants[0]}, {100 * comparison.level:g} %"
+    return f"against {comparison.variants[0]}, {level_text(comparison.level)} %"
 
 
 def _cells(row: ShownRow) -> tuple[str, ...]:

@@ -92,6 +92,11 @@ def percent(share: float) -> str:
     return f"{100 * share:,.0f}" if share >= 0.0995 else f"{100 * share:.2g}"
 
 
+def level_text(level: float) -> str:
+    """A level of confidence in percent without the sign: `95`, `98.3`; never 100."""
+    return f"{min(99.9, round(100 * level, 1)):g}"
+
+
 def listed(names: Sequence[str]) -> str:
     """The names as a part of a sentence: `a, b and c`; `a; b, d; and c` if one has a comma."""
     *first, last = names
