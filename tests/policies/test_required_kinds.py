@@ -272,6 +272,14 @@ def test_nobody_waits_beside_free_gpus_that_it_accepts(policy: str, data: st.Dat
         engine.answer(answer)
 
 
+def test_gandiva_serves_a_job_whose_kind_a_migration_frees() -> None:
+    """At 1 s the large job leaves the only GPU of kind b for two that a finished job held."""
+    tree = of_kinds(nested(LEVELS, [[1, 2, 1, 2]]), "a", "a", "b", "a")
+    jobs = [needs("large", 3, s=500), needs("x", 1, s=1), needs("y", 1, s=1), needs("z", 1, ("b",))]
+    begun = starts(ran(tree, jobs, make_policy("gandiva", quantum_s=3000)))
+    assert begun == {"large": 0, "x": 0, "y": 0, "z": 1}
+
+
 @pytest.mark.parametrize("policy", ["fifo", "las", "dally", "tiresias", "easy", "themis"])
 @given(st.data())
 @settings(max_examples=6, deadline=None)

@@ -107,7 +107,7 @@ from artist.policies.shared.clock import PeriodClock
 from artist.policies.shared.contest import Contest
 from artist.policies.shared.packing import widest_level
 from artist.policies.shared.placers import placer
-from artist.policies.shared.ranking import RankedQueue, by_rank
+from artist.policies.shared.ranking import Rank, RankedQueue, by_rank
 from artist.policies.shared.refusals import Refusals, far_apart
 from artist.policies.shared.sharing import Sharing
 from artist.policies.shared.usable import free_after, usable_by
@@ -163,9 +163,12 @@ class Gandiva(BasePolicy):
             if not self._queue and (view.finished or slice_ends):
                 self._spread(view, decisions)
         if self.options.migrate and (view.finished or slice_ends):
-            migration = Consolidation(view, decisions, self._affinity)
+            migration, before = Consolidation(view, decisions, self._affinity), len(decisions)
             decisions += migration.closer()
             decisions += migration.emptier(self.options.fragmented_share)
+            if len(decisions) > before and self._queue and view.free.hosts is not None:
+                started = self._serve_moved(view, decisions)
+                waits = [x for x in waits if getattr(x, "handle", -1) not in started]
         for decision in decisions:
             if isinstance(decision, Start | Migrate):
                 job = view.waiting.get(decision.handle) or view.running[decision.handle]
@@ -194,22 +197,36 @@ class Gandiva(BasePolicy):
         waiting = self._queue.walk(lambda gpus: self._room(contest, gpus))
         ranked = [((view.now, -self._since[job.handle]), job) for job in contestable]
         order = heapq.merge(waiting, sorted(ranked, key=by_rank), key=by_rank)
-        for rank, job in order if ranked else waiting:
-            before = len(contest.decisions)
-            self._affinity.comes_forward()
-            contest.offer(rank, job)
-            for decision in contest.decisions[before:]:
-                if isinstance(decision, Start | Migrate):
-                    self._affinity.placed(job, decision.placement, contest.pool)
-        for decision in contest.decisions:
-            if isinstance(decision, Start):
-                self._queue.remove(decision.handle)
+        self._offer(contest, order if ranked else waiting)
         waits = sharing.waits()
         if self._refusals is not None:
             refused = self._refusals.refused(contest, view.now)
             reason = partial(self._far_apart, view, sharing)
             waits += self._refusals.waits(refused, reason, contest.starved)
         return list(contest.decisions), waits
+
+    def _serve_moved(self, view: ClusterView, decisions: list[Decision]) -> set[int]:
+        """Start waiting jobs for which moves leave GPUs of a kind that they accept; which ones."""
+        sharing = Sharing(view, self.options.most_slowdown)
+        contest = Contest(free_after(view, decisions), (), partial(self._place, sharing))
+        sharing.decisions = contest.decisions = decisions
+        before = len(decisions)
+        self._offer(contest, self._queue.walk(lambda gpus: self._room(contest, gpus)))
+        return {x.handle for x in decisions[before:] if isinstance(x, Start)}
+
+    def _offer(self, contest: Contest, order: Iterable[tuple[Rank, JobView]]) -> None:
+        """Let jobs come forward; those that start leave the queue."""
+        first = len(contest.decisions)
+        for rank, job in order:
+            before = len(contest.decisions)
+            self._affinity.comes_forward()
+            contest.offer(rank, job)
+            for decision in contest.decisions[before:]:
+                if isinstance(decision, Start | Migrate):
+                    self._affinity.placed(job, decision.placement, contest.pool)
+        for decision in contest.decisions[first:]:
+            if isinstance(decision, Start):
+                self._queue.remove(decision.handle)
 
     def _far_apart(self, view: ClusterView, sharing: Sharing, job: JobView) -> Wait | None:
         """Why a job waits that the placer refused; None if the placer takes GPUs anywhere."""
