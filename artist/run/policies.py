@@ -58,7 +58,8 @@ def open_policy(
         raise ConfigError(f"policy {shortened(name)}: more than {MOST_WRAPPERS} wrappers")
     outer, bracket, inner = name.partition("(")
     entry = entry_of(outer.strip())
-    if entry.wraps != bool(bracket) or (bracket and not inner.endswith(")")):
+    closed = inner.endswith(")") and inner[:-1].strip()
+    if entry.wraps != bool(bracket) or (bracket and not closed):
         raise ConfigError(f"policy {name!r}: write {entry.usage}")
     if not isinstance(options, Mapping):
         raise ConfigError(

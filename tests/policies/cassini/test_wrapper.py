@@ -326,6 +326,9 @@ def test_options_stand_in_a_scenario_and_in_a_sweep(tmp_path: Path) -> None:
     [
         ("cassini(themi)", {}, "unknown policy 'themi': did you mean 'themis'"),
         ("cassini", {}, r"write cassini\(POLICY\)"),
+        ("cassini()", {}, r"write cassini\(POLICY\)"),
+        ("cassini( )", {}, r"write cassini\(POLICY\)"),
+        ("quota(random-placement())", {}, r"write random-placement\(POLICY\)"),
         ("themis-cassini(las)", {}, "write themis-cassini"),
         ("themis-cassini", {"host": {"leas_s": 1}}, "policy themis: unknown setting 'leas_s'"),
         ("themis-cassini", {"candidates": 0}, "candidates"),
