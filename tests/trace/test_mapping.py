@@ -357,6 +357,24 @@ def test_an_unknown_model_is_named_with_the_flags_that_help(own: Path) -> None:
         check_models(read(own, columns=without, units=HOURS))
 
 
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("resnet50@batch=0", "; correct the cell"),
+        ("net@batch=2", "which model it is under 'models' in a file for --columns"),
+        ("net=2", "which model it is under 'models' in a file for --columns"),
+    ],
+)
+def test_a_model_that_models_cannot_name_has_another_remedy(
+    name: str, remedy: str, tmp_path: Path
+) -> None:
+    text = f"job_id,submit_time,num_gpus,duration,model\na,0,1,60,{name}\n"
+    with pytest.raises(TraceError) as caught:
+        check_models(read(put(tmp_path, "t.csv", text)))
+    assert remedy in str(caught.value)
+    assert "--models" not in str(caught.value)
+
+
 def test_named_models_go_before_the_rule_and_only_the_rest_is_drawn(own: Path) -> None:
     given: dict[str, Any] = {
         "columns": COLUMNS, "units": HOURS, "models": {"VGG-Net": "vgg19"},

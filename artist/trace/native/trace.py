@@ -184,7 +184,12 @@ _NAMED = 10
 def _unknown_models(
     trace: Trace, unknown: Mapping[str, tuple[int, UnknownNameError]]
 ) -> TraceError:
-    """The error about models that the catalogue lacks: each with the job that has it first."""
+    """The error about models that the catalogue lacks: each with the job that has it first.
+
+    Of a known model it is a setting that is wrong, and the remedy is another.
+    """
+    from artist.workload.models import is_spelled
+
     first, *others = unknown
     index, error = unknown[first]
     also, which = "", "which model it is"
@@ -193,9 +198,14 @@ def _unknown_models(
         rest = len(others) - (_NAMED - 1)
         more = f" and {rest} more" if rest > 0 else ""
         also, which = f"; unknown as well: {named}{more}", "which models they are"
+    where = f"{trace.place(index)}: field 'model' of job {trace.jobs[index].id!r}: {error}{also}"
+    if is_spelled(first):
+        return TraceError(f"{where}; correct the cell")
+    how = f"with --models {shlex.quote(f'{first}=MODEL')}{',...' * bool(others)}"
+    if "=" in first:  # --models would end the name there
+        how = "under 'models' in a file for --columns (NAME: MODEL)"
     return TraceError(
-        f"{trace.place(index)}: field 'model' of job {trace.jobs[index].id!r}: {error}{also}; say "
-        f"{which} with --models {shlex.quote(f'{first}=MODEL')}{',...' * bool(others)}, give all "
+        f"{where}; say {which} {how}, give all "
         "jobs without a known model one with --model-rule MODEL, or run without communication: "
         "--backend none"
     )
