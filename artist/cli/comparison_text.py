@@ -40,7 +40,7 @@ from artist.results.terms.chief_metrics import IN_WORDS
 from artist.results.terms.number_text import level_text, percent
 from artist.run import build_calibration, build_fabric
 from artist.run.communication_split import Split, communication_split
-from artist.run.world import what_slows, world
+from artist.run.world import measured_part, what_slows, world
 from artist.units import counted
 
 ONE_LOOK = 0.95
@@ -270,7 +270,8 @@ def print_whole(
     """Print the world, the answer, the table and what a reader should know."""
     varied = _settings(comparison)
     about = [] if varied & {"fabric", "cluster", "backend", "calibration"} else [world(scenario)]
-    print_heading("; ".join([*about, *what_slows(scenario, varied), scope(comparison)]))
+    slowed, part = what_slows(scenario, varied), measured_part(scenario, varied)
+    print_heading("; ".join([*about, *slowed, scope(comparison), *part]))
     found = [] if costs is None else priced(comparison, costs)
     also = [cheapest(found, costs)] if costs is not None else []
     also = [*cut, *also, *what_links_decide(comparison, scenario)]
@@ -301,11 +302,12 @@ def print_worlds(made: Across, worlds: Sequence[World], *, assumptions: bool, al
 
     if assumptions:
         given = worlds[0].scenario
-        print_heading("; ".join([world(given), *what_slows(given)]))
+        print_heading("; ".join([world(given), *what_slows(given), *measured_part(given)]))
         across_text.print_assumptions(made, all_=all_)
         return
     for one in worlds:
-        about = "; ".join([world(one.scenario), *what_slows(one.scenario)])
+        given = one.scenario
+        about = "; ".join([world(given), *what_slows(given), *measured_part(given)])
         print_heading(f"{one.label}: {about}")
     across_text.print_across(made)
 

@@ -76,6 +76,15 @@ def what_slows(scenario: Scenario, varied: Collection[str] = ()) -> list[str]:
     return [words for name, words in told.items() if name not in varied]
 
 
+def measured_part(scenario: Scenario, varied: Collection[str] = ()) -> list[str]:
+    """Which jobs the figures are about, where that is part of the run and does not vary."""
+    start_s, end_s = scenario.measure_from_s, scenario.measure_until_s
+    if (start_s, end_s) == (None, None) or {"measure_from_s", "measure_until_s"} & {*varied}:
+        return []
+    end = "on" if end_s is None else f"to {time_text(end_s)}"
+    return [f"measured from {time_text(start_s or 0.0)} {end}: the jobs that arrive then"]
+
+
 def _assumed_gpu(scenario: Scenario, fabric: Fabric, kinds: Collection[str]) -> str:
     """On which GPU models compute, where that is not the GPU of the cluster; else empty.
 

@@ -15,7 +15,7 @@ from artist.default_fabric import MEASURED_FABRIC
 from artist.estimates.calibration import load_calibration
 from artist.io.shipped import resource
 from artist.run import build_fabric, simulate
-from artist.run.world import busiest_model, what_slows, world
+from artist.run.world import busiest_model, measured_part, what_slows, world
 from artist.trace.native.writer import write_csv
 from artist.trace.synthetic.generate import synth_jobs
 
@@ -100,6 +100,23 @@ def test_what_slows_jobs_is_named_where_it_is_not_the_default() -> None:
     assert what_slows(slow, {"failures", "restart_s"}) == ["contention mean"]
     assert what_slows(Scenario(first_start_s=90.0)) == ["first start 90 s"]
     assert what_slows(Scenario(first_start_s="restart")) == ["first start as restart"]
+
+
+@pytest.mark.parametrize(
+    ("start_s", "end_s", "part"),
+    [
+        (86_400.0, 259_200.0, "from 24 h to 3 d"),
+        (None, 259_200.0, "from 0 s to 3 d"),
+        (86_400.0, None, "from 24 h on"),
+    ],
+)
+def test_the_head_says_which_jobs_are_measured(
+    start_s: float | None, end_s: float | None, part: str
+) -> None:
+    scenario = Scenario(measure_from_s=start_s, measure_until_s=end_s)
+    assert measured_part(scenario) == [f"measured {part}: the jobs that arrive then"]
+    assert not measured_part(scenario, {"measure_until_s"})
+    assert not measured_part(Scenario())
 
 
 def test_a_comparison_names_what_slows_jobs_in_its_head(artist) -> None:
