@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 from artist import run, settings
-from artist.config import Scenario
+from artist.config import Scenario, check_scenario
 from artist.default_fabric import MEASURED_FABRIC
 from artist.errors import (
     ArtistError,
@@ -72,6 +72,7 @@ def simulate(
     Raises:
         ArtistError: whatever is wrong with the scenario, by the kind of mistake.
     """
+    check_scenario(scenario)
     with open_store(enabled=cache and scenario.backend != "none") as store:
         return run.simulate(scenario, check=check, store=store, links=links)
 

@@ -274,3 +274,16 @@ class Scenario(_Explained):
         """The fabric that the scenario names; None if it leaves that to its cluster file."""
         unsaid = self.cluster is not None and "fabric" not in self.model_fields_set
         return None if unsaid else self.fabric
+
+
+def check_scenario(given: object) -> None:
+    """Refuse what is no scenario, where Python code hands one over.
+
+    Raises:
+        ConfigError: says how to make one.
+    """
+    if not isinstance(given, Scenario):
+        raise ConfigError(
+            f"scenario={shortened(given)}: expected artist.Scenario(...), or a file read with "
+            "artist.load_scenario(FILE)"
+        )

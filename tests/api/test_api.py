@@ -7,6 +7,7 @@ import os
 import pickle
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -137,6 +138,22 @@ def test_errors_are_those_of_the_command(
         artist.simulate(load_scenario(None, settings, ()), cache=False)
     assert str(raised.value) == str(expected.value)
     assert raised.value.exit_code == expected.value.exit_code
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda: artist.simulate("x"), r"scenario='x': expected artist\.Scenario"),
+        (lambda: artist.compare("x", ["las", "fifo"]), r"scenario='x': expected artist\.Scenario"),
+        (lambda: artist.compare(artist.Scenario(), "las"), "policies='las': expected a list"),
+        (lambda: artist.compare(artist.Scenario(), ["las"]), "^policies las: .* vary= in Python"),
+    ],
+)
+def test_a_value_of_another_kind_is_refused_in_a_sentence(
+    call: Callable[[], object], words: str
+) -> None:
+    with pytest.raises(artist.ConfigError, match=words):
+        call()
 
 
 def test_latency_answers_as_the_command(tmp_path: Path) -> None:

@@ -30,8 +30,8 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias
 
-from artist.config import Scenario
-from artist.errors import ConfigError
+from artist.config import Scenario, check_scenario
+from artist.errors import ConfigError, shortened
 from artist.experiments.comparison.comparison_result import Comparison, compared
 from artist.experiments.comparison.draws import check_seeds, is_drawn, of_each_trace
 from artist.experiments.comparison.runs import Runner, Runs, in_memory
@@ -116,6 +116,9 @@ def compare(
             seeds of which none draws a trace or failures, a share out of bounds, a budget below
             the replicates to begin with, or no replicate done when the time was over.
     """
+    check_scenario(scenario)
+    if isinstance(policies, str):
+        raise ConfigError(f"policies={shortened(policies)}: expected a list, as in ['las', 'fifo']")
     permutations, until, budget = replicates_by_default(seeds, permutations, until, budget)
     if seeds < 1 or permutations < 1:
         raise ConfigError(f"--seeds {seeds} --permutations {permutations}: at least 1 of each")
