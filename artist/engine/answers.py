@@ -14,7 +14,7 @@ from artist.contract import Decision, Fetch, Hold, Migrate, Preempt, SetBatch, S
 from artist.engine.holdings import Holdings
 from artist.engine.job_state import JobState
 from artist.errors import PolicyError
-from artist.units import LAST_TICK, Tick
+from artist.units import LAST_TICK, Tick, counted
 from artist.workload.goodput import Batch
 from artist.workload.job import Job
 
@@ -120,8 +120,10 @@ def _check_placement(job: Job, placement: Placement, holdings: Holdings) -> None
     """Check that the job may have so many GPUs, and none that leave service."""
     gpus = placement.gpus
     if not job.gpus_min <= gpus <= job.gpus_max:
+        least, most = job.gpus_min, job.gpus_max
+        needs = f"{least}" if least == most else f"{least} to {most}"
         raise PolicyError(
-            f"job {job.id!r} placed on {gpus} GPUs, but it runs on {job.gpus_min} to {job.gpus_max}"
+            f"job {job.id!r} placed on {counted(gpus, 'GPU')}, but it runs on {needs}"
         )
     if holdings.on_notice:
         for leaf in placement.leaves:

@@ -426,6 +426,7 @@ class Simulator:
     def _apply(self, decisions: Sequence[Decision]) -> None:
         """Check, move the GPUs of all decisions at once, then do everything else."""
         if not decisions:
+            readable(decisions, self._holdings.name)  # None is no answer
             self._entered, self._finished = [], []
             return
         holdings = self._holdings

@@ -234,7 +234,7 @@ def test_beside_a_measured_pair_a_share_may_be_slower_than_alone_and_never_faste
         ([Start(1, ONE)], "'b': 1 GPUs of machine 0 claimed, but 0 are free there"),
         ([Migrate(0, ONE), Start(1, OTHER), Start(2, OTHER)], "'c': 1 GPUs of machine 1 claimed"),
         ([Start(1, ONE, beside=0)], "makes 3 jobs on a GPU"),
-        ([Start(1, on({0: 1, 1: 1}))], "placed on 2 GPUs, but it runs on 1 to 1"),
+        ([Start(1, on({0: 1, 1: 1}))], "placed on 2 GPUs, but it runs on 1"),
     ],
 )
 def test_an_unlawful_answer_is_an_error_and_changes_nothing(

@@ -216,11 +216,11 @@ UNLAWFUL = {
         [Migrate(0, on({1: 4})), Start(1, on({1: 5}))],
         "job 'b': 5 GPUs of machine 1 claimed, but 4 are free there",
     ),
-    "too few GPUs": ([Start(1, on({0: 1}))], "job 'b' placed on 1 GPUs, but it runs on 2 to 6"),
+    "too few GPUs": ([Start(1, on({0: 1}))], "job 'b' placed on 1 GPU, but it runs on 2 to 6"),
     "too many GPUs": ([Start(1, on({1: 7}))], "job 'b' placed on 7 GPUs, but it runs on 2 to 6"),
     "too many GPUs of a rigid job": (
         [Migrate(0, on({1: 5}))],
-        "job 'a' placed on 5 GPUs, but it runs on 4 to 4",
+        "job 'a' placed on 5 GPUs, but it runs on 4",
     ),
     "an unknown job": ([Start(9, on({1: 4}))], "unknown job 9 is not waiting"),
     "a negative job": ([Preempt(-1)], "unknown job -1 is not running"),
@@ -306,6 +306,11 @@ def test_an_unlawful_decision_is_an_error_that_names_policy_job_and_value(case: 
     with pytest.raises(PolicyError) as caught:
         started().answer(decisions, "Greedy")
     assert str(caught.value).startswith(f"unlawful decision of Greedy: {message}")
+
+
+def test_a_policy_that_returns_nothing_is_told_so() -> None:
+    with pytest.raises(PolicyError, match="of Greedy: None is not a list of decisions"):
+        started().answer(None, "Greedy")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("case", UNLAWFUL)
