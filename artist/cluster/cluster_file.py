@@ -22,7 +22,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from pydantic import ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
 from artist.cluster.fabric_options import LevelOptions
 from artist.cluster.mig import Mode, memory_gib
@@ -39,13 +46,11 @@ from artist.cluster.with_units import (
     with_unit,
 )
 from artist.errors import ConfigError, did_you_mean, shortened
-from artist.io.documents import Document, Positive, explain, line_in, load_yaml, validate
+from artist.io.documents import NAME, Document, Positive, explain, line_in, load_yaml, validate
 from artist.io.shipped import document_names
 from artist.registry import named_document
 from artist.slurm.facts import SlurmFacts
 from artist.units import CORE_MILLI, GIB_MIB, MOST_CORES, MOST_GIB
-
-NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 
 Location = tuple[int | str, ...]
 
@@ -108,13 +113,19 @@ class ClusterFile(Document):
             raise ValueError(f"{reserved[0]!r} cannot be the name of a level; choose another")
         return levels
 
+    @field_validator("links")
+    @classmethod
+    def _of_levels(
+        cls, links: dict[str, LevelOptions], info: ValidationInfo
+    ) -> dict[str, LevelOptions]:
+        levels = info.data.get("levels", links)  # bad levels are told of first
+        for level in links:
+            if level not in levels:
+                raise ValueError(f"unknown level {shortened(level)}: {did_you_mean(level, levels)}")
+        return links
+
     @model_validator(mode="after")
-    def _links_of_levels(self) -> ClusterFile:
-        for level in self.links:
-            if level not in self.levels:
-                raise ValueError(
-                    f"links of level {shortened(level)}: {did_you_mean(level, self.levels)}"
-                )
+    def _links_outside_machines(self) -> ClusterFile:
         if self.wide_area is not None and len(self.levels) == 1:
             raise ValueError("wide_area needs a level outside machines, such as region")
         return self

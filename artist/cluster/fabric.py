@@ -35,7 +35,7 @@ from artist.cluster.with_units import (
 )
 from artist.errors import ConfigError, shortened
 from artist.io.digests import sha256
-from artist.io.documents import Document, Positive, load_yaml, validate
+from artist.io.documents import NAME, Document, Positive, load_yaml, validate
 from artist.io.shipped import document_names
 from artist.registry import named_document
 
@@ -174,7 +174,7 @@ class Machine(Document):
     gpus: int = Field(ge=1, description="GPUs in it")
     kind: str | None = Field(
         default=None,
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
+        pattern=NAME,
         description="kind of its GPUs, such as h100; it changes no compute time (gpu= in the name "
         "of a model does), but results say on which GPU models compute",
     )
@@ -217,7 +217,7 @@ class Fabric(Document):
     # A name and no path: it means the same wherever the run is done, also on another machine.
     calibration: str | None = Field(
         default=None,
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
+        pattern=NAME,
         description="the calibration that belongs to the fabric; --calibration auto takes it",
     )
 
@@ -325,7 +325,8 @@ class Fabric(Document):
         if tree.level_names != self.level_names:
             raise ConfigError(
                 f"fabric {self.name!r} has levels {', '.join(self.level_names)}, but a cluster of "
-                f"racks and machines has {', '.join(tree.level_names)}"
+                f"racks and machines has {', '.join(tree.level_names)}; give it these levels, or "
+                "describe the cluster in a file (--cluster FILE)"
             )
         return tree
 

@@ -70,7 +70,7 @@ def read_quantity(value: Any, key: str) -> float:
     """A text such as `100Gbit/s` as a number of the key's base unit (GiB/s, ns or bytes).
 
     Raises:
-        ValueError: no number, no unit, or one that is not known; says how to write it.
+        ValueError: no number, no unit or an unknown one; says how to write it. A bandwidth of 0.
     """
     text = str(value) if isinstance(value, int | float) else value
     known = QUANTITIES[key]
@@ -85,6 +85,8 @@ def read_quantity(value: Any, key: str) -> float:
             f"the number needs a unit ({known.units_text}), such as {key}={known.example}; "
             f"{known.own_unit} takes a number without one"
         )
+    if not number and known.units is BANDWIDTH_UNITS:
+        raise ValueError("expected more than 0")
     return in_base_unit(number, unit, known.units)
 
 

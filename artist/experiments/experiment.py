@@ -19,11 +19,11 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Field
 
 from artist.config import Scenario
-from artist.errors import ArtistError, ConfigError
+from artist.errors import ArtistError, ConfigError, shortened
 from artist.estimates.backends import BACKENDS
 from artist.experiments.relative_values import is_relative, scenario_at
 from artist.failures.model_file import NONE, load_failures
-from artist.io.documents import Document, line_in, load_yaml, validate
+from artist.io.documents import NAME, Document, line_in, load_yaml, validate
 from artist.network.rates.rate_functions import CONTENTION
 from artist.run import build_calibration, build_fabric, build_policy
 from artist.settings import assign, checked
@@ -37,7 +37,7 @@ class Experiment(Document):
     """What `artist sweep` reads."""
 
     name: str = Field(
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
+        pattern=NAME,
         description="also a folder name",
         examples=["my-sweep"],
     )
@@ -92,14 +92,29 @@ def load_experiment(path: Path) -> Experiment:
 def _check_names(experiment: Experiment, path: Path) -> None:
     """Refuse names and options with which runs would fail, each for the same reason."""
     checked: set[str] = set()
-    for run in runs(experiment):
+    try:
+        made = runs(experiment)
+    except ConfigError as cause:
+        reason = str(cause).removeprefix(f"experiment {experiment.name!r}: ")
+        raise ConfigError(f"{path}:{line_in(path, ('grid',))}: grid: {reason}") from cause
+    for run in made:
         for fault in faults(run.scenario, checked):
-            value = getattr(run.scenario, fault.setting)
-            places = [
-                at for at, key, one in _settings(experiment) if (key, one) == (fault.setting, value)
-            ]
+            places = list(_places(experiment, run, fault))
             line = f":{line_in(path, places[0])}" if places else ""
             raise ConfigError(f"{path}{line}: {fault.cause}; no run was started") from fault.cause
+
+
+def _places(experiment: Experiment, run: Run, fault: Fault) -> Iterator[tuple[str | int, ...]]:
+    """Where the file gives a run what is at fault: the options that are named, then the setting."""
+    value, point = getattr(run.scenario, fault.setting), dict(run.point)
+    for at, key, one in _settings(experiment):
+        group, _, option = key.partition(".")
+        named = f"'{option}'" in str(fault.cause)
+        if option and group == fault.setting and named and point.get(key, one) == one:
+            yield at
+    for at, key, one in _settings(experiment):
+        if (key, one) == (fault.setting, value):
+            yield at
 
 
 def _settings(experiment: Experiment) -> Iterator[tuple[tuple[str | int, ...], str, Any]]:
@@ -123,9 +138,16 @@ def runs(experiment: Experiment) -> list[Run]:
     by_id: dict[str, Run] = {}
     for run in _cells(experiment):
         if run.id in by_id:
-            raise ConfigError(f"experiment {experiment.name!r}: {run.id} appears twice in the grid")
+            twice = " and ".join(_in_words(one.point) for one in (by_id[run.id], run))
+            raise ConfigError(
+                f"experiment {experiment.name!r}: {twice} are the same scenario; leave one out"
+            )
         by_id[run.id] = run
     return list(by_id.values())
+
+
+def _in_words(point: tuple[tuple[str, Any], ...]) -> str:
+    return " ".join(f"{key}={shortened(value)}" for key, value in point)
 
 
 def _cells(experiment: Experiment) -> Iterator[Run]:

@@ -205,6 +205,8 @@ def explain(error: ValidationError, model: type[BaseModel]) -> str:
         return f"setting '{key}' is missing" + (f"; add {example}" if example else "")
     if problem["type"] in ("too_short", "too_long"):
         has = problem["ctx"]["actual_length"]
+        if has == 0:
+            return f"'{key}' is empty, expected at least {problem['ctx']['min_length']}"
         return f"'{key}' has {has}, expected {expected_in_words(problem)}"
     if problem["loc"] and (expected := expected_in_words(problem)):
         if expected == "a number" and is_time(str(problem["loc"][-1])):
@@ -221,6 +223,9 @@ def _example(model: type[BaseModel], location: tuple[int | str, ...]) -> str:
     field = model.model_fields.get(str(location[0])) if len(location) == 1 else None
     return f"{location[0]}: {field.examples[0]}" if field and field.examples else ""
 
+
+NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+"""The pattern of names that also name files and folders."""
 
 _EXPECTED = {
     "greater_than_equal": "at least {ge}",
@@ -251,7 +256,10 @@ _EXPECTED = {
 
 def expected_in_words(problem: ErrorDetails) -> str:
     """What was expected in the place of a bad value; empty where pydantic has to say it."""
-    return _EXPECTED.get(problem["type"], "").format(**problem.get("ctx", {}))
+    context = problem.get("ctx", {})
+    if context.get("pattern") == NAME:
+        return "letters, digits, '.', '_' and '-', the first a letter or digit"
+    return _EXPECTED.get(problem["type"], "").format(**context)
 
 
 def _as_list(problem: ErrorDetails) -> str:

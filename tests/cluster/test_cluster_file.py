@@ -118,6 +118,16 @@ def test_a_scenario_may_name_another_fabric(tmp_path: Path) -> None:
         (HEAD.replace("rack, machine", "rack") + WEST, 3, "the last one must be 'machine'"),
         (HEAD.replace("rack,", "count,") + WEST, 3, "'count' cannot be the name of a level"),
         ("wide: 1\n" + HEAD + WEST, 1, "unknown setting 'wide'"),
+        (
+            HEAD.replace("tree", "links: {rck: {}}\ntree") + WEST,
+            4,
+            "'links': unknown level 'rck': did you mean 'rack'?",
+        ),
+        (
+            HEAD.replace("tree", "wide_area: {bandwidth: 0Gbit/s}\ntree") + WEST,
+            4,
+            "'wide_area.bandwidth': expected more than 0, got '0Gbit/s'",
+        ),
         (HEAD + "- {rack: {count: 4000000, machine: {gpus: 999}}}", 5, "more than 4000000 GPUs"),
     ],
 )

@@ -311,7 +311,7 @@ def _without(model: str, kind: str) -> dict[str, Any]:
         ),
         ({**TABLE, "speeds": {"any": {"new": 0, "old": 1}}}, {}, r"speeds.yaml:\d+: .* is 0, exp"),
         ({**TABLE, "speeds": {"any": {"new": {0: 1}}}}, {}, "expected at least 1"),
-        ({**TABLE, "speeds": {"any": {"new": {}}}}, {}, "expected at least 1 of them"),
+        ({**TABLE, "speeds": {"any": {"new": {}}}}, {}, "is empty, expected at least 1"),
         ({**TABLE, "speeds": {"any": {"new": "fast"}}}, {}, "expected a number"),
         ({**TABLE, "speed": 1}, {}, "unknown setting 'speed': did you mean 'speeds'?"),
         (

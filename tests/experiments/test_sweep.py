@@ -146,16 +146,19 @@ def test_finished_runs_are_left_untouched_by_a_resume(tmp_path: Path) -> None:
             "name: x\nversion: 1\nbase: {policy_options: 5}\n",
             "e.yaml:3: base: 'policy_options' is 5, expected a mapping",
         ),
-        ("name: x\nversion: 1\ngrid: {racks: []}\n", "racks"),
+        ("name: x\nversion: 1\ngrid: {racks: []}\n", "'grid.racks' is empty, expected at least 1"),
         ("name: x\nversion: 0\n", "version"),
         ("version: 1\n", "e.yaml:1: setting 'name' is missing; add name: my-sweep$"),
         (
             "name: x\nversion: 1\ngrid:\n  fabric.network.bandwith: [9Gbit/s]\n",
             "e.yaml:4: grid: unknown setting 'fabric.network.bandwith': did you mean 'bandwidth'",
         ),
-        ("name: ../x\nversion: 1\n", "name"),
+        ("name: ../x\nversion: 1\n", "e.yaml:1: 'name' is '../x', expected letters, digits, '.'"),
         ("name: x\nversion: 1\nbase: {racks: 0}\n", "racks"),
-        ("name: x\nversion: 1\ngrid: {racks: [1, 1]}\n", "twice"),
+        (
+            "name: x\nversion: 1\ngrid: {racks: [1, 1]}\n",
+            "e.yaml:3: grid: racks=1 and racks=1",
+        ),
         (
             "name: x\nversion: 1\ngrid: {policy: dally}\n",
             r"e.yaml:3: 'grid.policy' is 'dally', expected a list: write \[dally\]$",
@@ -170,6 +173,14 @@ def test_finished_runs_are_left_untouched_by_a_resume(tmp_path: Path) -> None:
         (
             "name: x\nversion: 1\ngrid:\n  policy:\n    - fifo\n    - dlly\n",
             r"e.yaml:6: unknown policy 'dlly': did you mean 'dally'\? .*; no run was started",
+        ),
+        (
+            "name: x\nversion: 1\nbase: {policy: las}\ngrid:\n  policy.foo: [1]\n",
+            "e.yaml:5: policy las: unknown setting 'foo'",
+        ),
+        (
+            "name: x\nversion: 1\ngrid:\n  policy: [las]\n  policy.lease_s:\n  - 9\n  - -1\n",
+            "e.yaml:7: policy las: 'lease_s' is -1",
         ),
         ("name: x\nversion: 1\nbase: {fabric: hgx}\n", "e.yaml:3: unknown fabric 'hgx'"),
         ("name: x\nversion: 1\nbase: {trace: tiny}\n", "e.yaml:3: unknown trace 'tiny'"),
