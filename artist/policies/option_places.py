@@ -7,15 +7,19 @@ that has one too.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
+from artist.errors import did_you_mean
 from artist.policies.own_file import entry_in_file, is_in_a_file
 from artist.policies.table import POLICIES
 from artist.registry import Entry
+
+WITH_ESTIMATES = ("easy", "conservative")
+"""The policies with the option `estimates`, which has a flag of its own."""
 
 MOST_WRAPPERS = 20
 """Policies inside one another. No run needs more than a few."""
@@ -73,6 +77,13 @@ def known_options(policy: str) -> list[str]:
     """The options of a policy, then those of the policy that it wraps."""
     entry, host = entry_and_host(policy)
     return [*_fields(entry), *(["host", *known_options(host)] if host else ())]
+
+
+def about_unknown(key: str, known: Iterable[str]) -> str:
+    """What a message says about an option that a policy lacks."""
+    if key == "estimates":
+        return f"--estimates is for {' and '.join(WITH_ESTIMATES)}"
+    return did_you_mean(key, known)
 
 
 def _fields(entry: Entry) -> Mapping[str, FieldInfo]:

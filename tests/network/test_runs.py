@@ -333,7 +333,11 @@ def test_an_unknown_option_or_argument_is_refused() -> None:
         ("mean", {"eta": 0}, "contention mean: 'eta'"),
         ("phase", {"eta": 1.1}, "contention phase: 'eta'"),
         ("phase:3", {}, "contention phase:3: phase takes no argument"),
-        ("none", {"eta": 0.9}, "contention none: unknown setting 'eta'"),
+        (
+            "none",
+            {"eta": 0.9},
+            "contention none: unknown setting 'eta': it has none; contention",
+        ),
         ("maen", {}, "unknown model of contention 'maen': did you mean 'mean'?"),
     ):
         with pytest.raises(ConfigError) as caught:

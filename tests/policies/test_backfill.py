@@ -11,6 +11,8 @@ from artist.cluster.placement import Placement
 from artist.contract import Restore, Withdraw
 from artist.errors import ConfigError, TraceError
 from artist.network.rates.isolated import AloneRates
+from artist.policies.option_places import WITH_ESTIMATES, known_options
+from artist.policies.table import POLICIES
 from artist.testing import check_policy
 from artist.units import seconds, ticks
 from artist.workload.job import Job
@@ -110,6 +112,16 @@ def test_a_job_without_a_limit_is_named(limit: object) -> None:
 def test_a_rule_that_is_none_is_refused(rule: str) -> None:
     with pytest.raises(ConfigError, match="expected exact, limit, learned or factor:F"):
         make_policy("conservative", estimates=rule)
+
+
+def test_a_bad_rule_is_said_once_and_other_policies_have_none() -> None:
+    with pytest.raises(ConfigError) as caught:
+        make_policy("easy", estimates="factor:-1")
+    assert str(caught.value).count("factor:-1") == 1
+    having = {x.id for x in POLICIES if "estimates" in known_options(x.id)}
+    assert having == set(WITH_ESTIMATES)
+    with pytest.raises(ConfigError, match=r"policy las: .* --estimates is for easy and conserv"):
+        make_policy("las", estimates="exact")
 
 
 @pytest.mark.parametrize("policy", ["easy", "conservative"])

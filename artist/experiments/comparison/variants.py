@@ -15,11 +15,11 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from artist.config import Scenario
-from artist.errors import ConfigError, did_you_mean, shortened
+from artist.errors import ConfigError, shortened
 from artist.experiments.experiment import MAX_RUNS, faults
 from artist.experiments.relative_values import is_relative, scenario_at
 from artist.io.safe_yaml import parse_yaml
-from artist.policies.option_places import known_options, takes_option
+from artist.policies.option_places import about_unknown, known_options, takes_option
 from artist.policies.table import POLICIES
 from artist.results.terms.number_text import listed
 from artist.run import build_cluster, build_fabric, build_policy
@@ -99,7 +99,7 @@ def _check_known(options: Iterable[str], policies: Sequence[str]) -> None:
         if key not in known:
             raise ConfigError(
                 f"policies {', '.join(policies)}: unknown setting {f'policy.{key}'!r}: "
-                f"{did_you_mean(key, known)}"
+                f"{about_unknown(key, known)}"
             )
 
 

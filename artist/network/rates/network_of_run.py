@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from artist.cluster.fabric import Fabric
 from artist.cluster.tree import ClusterTree
-from artist.contract import Options
-from artist.errors import ConfigError
+from artist.errors import ConfigError, shortened
 from artist.estimates.backends import NoCommunication
-from artist.io.documents import validate
 from artist.network.rates.isolated import AloneRates
 from artist.units import Tick
 
@@ -137,5 +135,9 @@ def lone_rates(argument: str, options: Mapping[str, Any], network: NetworkOfRun)
     """`none`: every job runs as in isolation."""
     if argument:
         raise ConfigError(f"contention none:{argument}: none takes no argument; write none")
-    validate(options, Options, "contention none")
+    if options:
+        raise ConfigError(
+            f"contention none: unknown setting {shortened(next(iter(options)))}: it has none; "
+            "contention.* goes with --contention mean, phase or fluid"
+        )
     return network.alone

@@ -7,7 +7,6 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from artist.contract import Options
-from artist.errors import shortened
 from artist.io.reading import as_float
 from artist.policies.shared.ranking import OrderName
 
@@ -23,10 +22,7 @@ def estimate_factor(text: str) -> float:
         return 1.0
     number = as_float(factor)
     if rule != "factor" or not colon or not 1e-3 <= number <= 1e6:
-        raise ValueError(
-            f"got {shortened(text)}, expected exact, limit, learned or factor:F with F from "
-            "0.001 to 1e6"
-        )
+        raise ValueError("expected exact, limit, learned or factor:F with F from 0.001 to 1e6")
     return number
 
 
