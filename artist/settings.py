@@ -10,6 +10,7 @@ from artist.cluster.with_units import without_other_spelling
 from artist.config import Scenario
 from artist.errors import ConfigError, did_you_mean, nearest, shortened
 from artist.io.documents import in_seconds, load_yaml, validate
+from artist.io.reading import read_text
 from artist.io.safe_yaml import parse_yaml
 from artist.policies.table import POLICIES
 
@@ -34,7 +35,7 @@ def load_scenario(path: Path | None, flags: Mapping[str, Any], sets: Sequence[st
     Raises:
         ConfigError: unreadable file, unknown key or bad value.
     """
-    base = load_yaml(path, Scenario).model_dump(exclude_unset=True) if path else {}
+    base = _of_file(path).model_dump(exclude_unset=True) if path else {}
     base |= {key: value for key, value in flags.items() if value is not None}
     for assignment in sets:
         key, equals, text = assignment.partition("=")
@@ -57,6 +58,26 @@ def load_scenario(path: Path | None, flags: Mapping[str, Any], sets: Sequence[st
             if f"'{assignment.partition('=')[0]}'" in reason:
                 raise ConfigError(f"--set {shortened(assignment)}: {reason}") from cause
         raise
+
+
+def _of_file(path: Path) -> Scenario:
+    """The scenario of a file; the message about a file of another kind says what takes it."""
+    try:
+        return load_yaml(path, Scenario)
+    except ConfigError as cause:
+        _, data = parse_yaml(read_text(path), str(path))
+        for keys, what in _OTHER_FILES.items():
+            if isinstance(data, dict) and keys <= data.keys():
+                raise ConfigError(f"{path}: this is {what}, and no scenario") from cause
+        raise
+
+
+_OTHER_FILES = {
+    frozenset({"name", "grid"}): "an experiment (artist sweep FILE)",
+    frozenset({"levels", "tree"}): "a cluster (--cluster FILE)",
+    frozenset({"name", "levels"}): "a fabric (--fabric FILE)",
+}
+"""Keys of other files that a user may take for a scenario, and what the file is."""
 
 
 def checked(settings: Mapping[str, Any], where: str) -> Scenario:

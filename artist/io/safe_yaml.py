@@ -102,8 +102,9 @@ class _Census:
                 raise self._error(node, f"a number of {len(node.value)} digits; correct it")
             if self._typed and node.tag in _NUMBERS and _MISREAD.fullmatch(node.value):
                 value = shortened(node.value)
+                remedy = "a time with its unit (10min)" if ":" in value else "it as one"
                 raise self._error(
-                    node, f"{value} is no decimal number; write it as one, or quote it"
+                    node, f"{value} is no decimal number; write {remedy}, or quote what is a text"
                 )
             if self._typed and node.tag in _NUMBERS and node.value.startswith("+"):
                 node.tag = _TEXT  # +2 is two more where values may be relative

@@ -55,7 +55,8 @@ def place_data(
         pieces = None if run is None else pieces_of(run)
         write_plan(plan, solver, out, overwrite=overwrite, pieces=pieces)
         if not quiet:
-            note(f"wrote {out}: moves.csv to review; artist sim --data {out / 'tables.csv'}")
+            again = f"artist sim --cluster FILE --trace FILE --data {out / 'tables.csv'}"
+            note(f"wrote {out}: moves.csv to review; {again}")
     if format_ is Format.JSON:
         print_json(plan.facts())
         return

@@ -105,11 +105,10 @@ def synth(
     if shape is Shape.CASSINI:
         made = cassini(arrivals, jobs, gpus, seed, load, divided=divided)
         write_native(add(iter(made.jobs)), out)
-    elif of_cassini or load is None:
-        raise ConfigError(
-            f"--shape {shape}: it has Poisson arrivals at a --load; give --load, and --arrivals "
-            "and --divided only with --shape cassini"
-        )
+    elif of_cassini:
+        raise ConfigError(f"--arrivals and --divided belong to --shape cassini, not {shape}")
+    elif load is None:
+        raise ConfigError(f"--shape {shape}: it has Poisson arrivals at a load; give --load")
     elif shape is Shape.LLM:
         from artist.trace.synthetic.llm import llm_jobs
 
