@@ -7,6 +7,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 from support import job
 
@@ -19,6 +20,7 @@ from artist.errors import ArtistError, ConfigError
 from artist.estimates.backends import NoCommunication
 from artist.estimates.speeds import SpeedsOfRun, SpeedTable
 from artist.network.rates.isolated import AloneRates
+from artist.policies.gavel.allocation import Jobs, makespan
 from artist.run import open_policy
 from artist.units import seconds
 from artist.workload.job import Job
@@ -106,6 +108,29 @@ def test_makespan_gives_the_longer_job_the_faster_kind() -> None:
     rows = ran(jobs, tree, "gavel-makespan", reset_s=0.0)
     assert kinds_by_job(rows, tree)["long"] == ["new"]
     assert finishes(rows) == {"short": 7200.0, "long": 10800.0}
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_run_takes_hardly_longer_than_the_shortest_makespan(seed: int) -> None:
+    """No run can beat the optimum of the program at its begin, in which jobs may be cut finely."""
+    draw = Random(seed)
+    jobs = [
+        job(
+            f"j{i}",
+            draw.choice([1, 1, 1, 2, 4]),
+            round(120 * 10 ** draw.uniform(1.5, 3)),
+            model=draw.choice(["any", "same", "odd"]),
+        )
+        for i in range(40)
+    ]
+    relative = {"any": (0.5, 1.0), "same": (1.0, 1.0), "odd": (3.0, 1.0)}
+    speeds = np.array([relative[one.model] for one in jobs])
+    gpus = np.array([one.gpus for one in jobs], float)
+    steps = np.array([one.iterations for one in jobs], float)
+    shortest = makespan(Jobs(speeds, gpus, np.array([8.0, 8.0])), steps).value
+    tree = cluster("old", "new", gpus=8)
+    took = max(finishes(ran(jobs, tree, "gavel-makespan")).values())
+    assert shortest <= took < 1.03 * shortest
 
 
 def test_fifo_gives_the_first_job_its_fastest_kind_and_lets_none_pass() -> None:
