@@ -263,17 +263,25 @@ def test_an_elastic_job_waits_for_the_fewest_gpus_that_it_runs_on() -> None:
 def test_gpus_out_of_service_are_not_free() -> None:
     # Machine 1 leaves at 2 and comes back at 8; b needs both machines, and a holds one GPU.
     jobs = [job("a", 1, 20), job("b", 3, 1, arrival_s=1.0), job("c", 2, 1, arrival_s=3.0)]
+    jobs.append(job("d", 3, 1, arrival_s=4.0))
     tree = cluster([2, 2])
     events = Outage(Withdraw(2 * S, on({1: 2})), Restore(8 * S, on({1: 2})))
     answers = {
         0: [Start(0, on({0: 1}))],
         8: [Start(2, on({1: 2}))],
+        9: [Start(3, on({0: 1, 1: 2}))],
         20: [Start(1, on({0: 2, 1: 1}))],
     }
     rows = simulator(tree, jobs, events=events).run(Script(answers))
-    assert some(table(rows, tree, jobs), "job_id", "cause", "free_gpus_max", "left_free_s") == [
-        ("b", "left-free", 3, 12.0),  # at 1 and from 9 on, when c has finished
+    waits = table(rows, tree, jobs)
+    assert some(waits, "job_id", "cause", "free_gpus_max", "left_free_s") == [
+        ("b", "left-free", 3, 11.0),  # at 1 and from 10 on, when d has finished
         ("c", "gpus", 1, 0.0),
+        ("d", "gpus", 1, 0.0),
+    ]
+    assert [wait["reason"] for wait in waits[1:]] == [
+        "at most 1 GPU was free, and it wanted 2; 2 of 4 GPUs were out of service",
+        "at most 1 GPU was free, and it wanted 3; up to 2 of 4 GPUs were out of service",
     ]
 
 

@@ -38,13 +38,18 @@ class FreeGpusOfWaits(NamedTuple):
     """For how many ticks before its start as many stayed free, without a break."""
     fewer: Whole
     """Most GPUs that stayed free while too few did, where `left_for` is a part of the wait."""
+    least_away: Whole
+    """Fewest GPUs that were out of service."""
+    most_away: Whole
+    """Most GPUs that were out of service for a time."""
 
 
 def free_gpus_of(inputs: WaitInputs, waits: Waits) -> FreeGpusOfWaits:
     """The free GPUs of each wait."""
     stays, service = inputs.stays, inputs.withdrawn
     ticks = rising(stays.start, stays.end, waits.begin, waits.end, service[:, 0])
-    steady, changing = _over_time(inputs, ticks)
+    away = _out_of_service(inputs, ticks)
+    steady, changing = _over_time(inputs, ticks, away)
     most_at, lengths = np.maximum(steady, changing), np.diff(ticks)
     stays_so = lengths >= HAND_OVER
     low, high = np.searchsorted(ticks, waits.begin), np.searchsorted(ticks, waits.end)
@@ -70,10 +75,21 @@ def free_gpus_of(inputs: WaitInputs, waits: Waits) -> FreeGpusOfWaits:
     since = np.maximum(steady[last], np.where(later, after, 0))
     known = np.where(last >= low, ticks[last], -1)
     most = _largest_between(most_at, low, high)
-    return FreeGpusOfWaits(most, stayed, left_for, known, since, at_last, fewer)
+    least_away = -_largest_between(np.where(stays_so, -away[:-1], -inputs.gpus), low, high)
+    most_away = _largest_between(np.where(stays_so, away[:-1], 0), low, high)
+    return FreeGpusOfWaits(
+        most, stayed, left_for, known, since, at_last, fewer, least_away, most_away
+    )
 
 
-def _over_time(inputs: WaitInputs, ticks: Whole) -> tuple[Whole, Whole]:
+def _out_of_service(inputs: WaitInputs, ticks: Whole) -> Whole:
+    """GPUs out of service from each tick on. Of outages of one tick the last one counts."""
+    known = np.concatenate([[0], inputs.withdrawn[:, 1]])
+    away: Whole = known[np.searchsorted(inputs.withdrawn[:, 0], ticks, side="right")]
+    return away
+
+
+def _over_time(inputs: WaitInputs, ticks: Whole, away: Whole) -> tuple[Whole, Whole]:
     """Free GPUs from each tick until the next one, and at the tick itself."""
     stays = inputs.stays
     some = stays.end > stays.start
@@ -97,10 +113,6 @@ def _over_time(inputs: WaitInputs, ticks: Whole) -> tuple[Whole, Whole]:
     old, new = pairs
     kept = np.minimum(gpus[old], gpus[new])
     through = held - begun + _sums(start[new], kept, ticks)
-    # Outages of one tick follow each other: the last one counts from then on.
-    known = np.concatenate([[0], inputs.withdrawn[:, 1]])
-    at = np.searchsorted(inputs.withdrawn[:, 0], ticks, side="right")
-    away = known[at]
     earlier = np.concatenate([[0], away[:-1]])
     return inputs.gpus - held - away, inputs.gpus - through - np.maximum(away, earlier)
 

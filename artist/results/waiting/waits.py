@@ -234,6 +234,7 @@ def _reasons(
                 around.served,
                 around.overtaken,
                 _behind(inputs, waits),
+                _out_of_service(inputs.gpus, free),
                 strict=True,
             )
         )
@@ -257,6 +258,18 @@ class _Figures(NamedTuple):
     served: int
     overtaken: int
     behind: str
+    away: str
+
+
+def _out_of_service(gpus: int, free: FreeGpusOfWaits) -> list[str]:
+    """How many of a cluster's GPUs each wait was without; nothing where all were in service."""
+    return [
+        f"; {'' if least == most else 'up to '}{most} of {counted(gpus, 'GPU')} "
+        f"{'was' if gpus == 1 else 'were'} out of service"
+        if most
+        else ""
+        for least, most in zip(free.least_away.tolist(), free.most_away.tolist(), strict=True)
+    ]
 
 
 def _behind(inputs: WaitInputs, waits: Waits) -> list[str]:
@@ -289,7 +302,7 @@ def _reason(cause: str, told: _Told | None, wait: _Figures) -> str:
         return f"{_told_text(told, wait.length)}; {wanted}, and {free}{in_all}"
     besides = "" if told is None else f"; besides, {_told_text(told, wait.length)}"
     if cause == GPUS:
-        return f"{wait.behind}{free}, and {wanted}{besides}"
+        return f"{wait.behind}{free}, and {wanted}{wait.away}{besides}"
     if wait.left_for:
         stayed = f"for {_of(wait.left_for, wait.length)} as many stayed free"
         unused = ", but the policy's order or rule of placement left them unused"
