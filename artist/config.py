@@ -227,6 +227,19 @@ class Scenario(_Explained):
             raise ValueError("expected trace, batch or poisson:JOBS_PER_HOUR (above 0)")
         return value
 
+    @field_validator("tree")
+    @classmethod
+    def _gpus_in_all(cls, tree: list[Any] | None) -> list[Any] | None:
+        """Refuse a count below 1 with its line. What the levels are, the fabric says later."""
+        inside = list(tree or ())
+        while inside:
+            one = inside.pop()
+            if isinstance(one, list):
+                inside += one
+            elif isinstance(one, int) and one < 1:
+                raise ValueError(f"a machine must hold at least 1 GPU, and one holds {one}")
+        return tree
+
     @model_validator(mode="after")
     def _one_cluster(self) -> Self:
         """Refuse two descriptions of the cluster, of which one would be ignored."""
