@@ -92,7 +92,7 @@ class Blind(Classic):
     ("policy", "words"),
     [
         (Lazy, "waiting"),
-        (Greedy, "GPUs"),
+        (Greedy, "placed on 1 GPU, but it runs on 4"),
         (NameReader, "insensitive to names"),
         (lambda: Meddler(ClassicOptions()), "free"),
         (
