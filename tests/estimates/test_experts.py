@@ -13,7 +13,7 @@ from artist.estimates.group_members import shares_of_copies
 from artist.estimates.iteration_split import TimePart
 from artist.estimates.query import Dimension, Estimate, LatencyQuery, SystemSettings, Topology
 from artist.network.demand.curves import busy_ns
-from artist.workload.layers import Scope, quantised
+from artist.workload.layers import Scope
 from artist.workload.models import workload
 
 BACKEND = LayerwiseBackend(AnalyticalBackend())
@@ -31,31 +31,8 @@ def dimensions(**npus: int) -> tuple[Dimension, ...]:
 def answer(model: str, dims: tuple[Dimension, ...], *, profile: bool = False) -> Estimate:
     ring, straight = ("ring",) * len(dims), ("direct1",) * len(dims)
     system = SystemSettings(ring, ring, ring, straight)
-    query = LatencyQuery(quantised(workload(model)), dims, system)
+    query = LatencyQuery(workload(model), dims, system)
     return BACKEND.estimate(query, profile=profile)
-
-
-@pytest.mark.parametrize(
-    ("implied", "said"),
-    [
-        ("mixtral-8x7b", "mixtral-8x7b@expert=8"),
-        ("gpt2-moe", "gpt2-moe@expert=8"),
-        ("gpt2@tensor=2", "gpt2@tensor=2,order=tensor-data"),
-    ],
-)
-@pytest.mark.parametrize("machines", [1, 2, 4])
-def test_axes_that_are_said_take_and_send_what_those_implied_do(
-    implied: str, said: str, machines: int
-) -> None:
-    """Both forms of a workload have the same order, and the same peers in a dimension."""
-    dims = dimensions(machine=8, rack=machines)
-    one, other = answer(implied, dims, profile=True), answer(said, dims, profile=True)
-    assert one.finish_ns == other.finish_ns
-    assert one.compute_ns == other.compute_ns
-    assert one.bytes_per_dimension == other.bytes_per_dimension
-    assert one.axes == other.axes
-    starts = [burst.offset_ns for burst in one.profile or ()]
-    assert starts == sorted(starts)
 
 
 @pytest.mark.parametrize(("machines", "copies"), [(2, 3), (4, 2), (3, 4), (5, 1)])

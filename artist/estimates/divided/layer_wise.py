@@ -159,13 +159,25 @@ class CollectiveTimes:
             self._members[scope] = members(self._query.dimensions, degrees, scope)
         return self._members[scope]
 
+    def shares(self, node: GraphNode) -> tuple[int, ...] | None:
+        """Bytes that the average GPU sends on each dimension of its group; None if not known.
+
+        In each direction, p stages have p - 1 borders. A border is written as a collective in which
+        both sides send (`parallelism.py`).
+        """
+        sent = self.of(node).bytes_per_dimension
+        if sent is None or node.scope is not Scope.STAGE:
+            return sent
+        stages = self._query.workload.degrees.stages
+        return tuple(share * (stages - 1) // stages for share in sent)
+
     def sent(self, graph: tuple[GraphNode, ...]) -> tuple[int, ...] | None:
         """Bytes that one GPU sends on each dimension of the query; None if they are not known."""
         total = [0] * len(self._query.dimensions)
         for node in graph:
             if node.collective is None:
                 continue
-            shares = self.of(node).bytes_per_dimension
+            shares = self.shares(node)
             if shares is None:
                 return None
             for dimension, share in zip(self.over(node.scope).indices, shares, strict=True):
@@ -178,7 +190,7 @@ class CollectiveTimes:
         for node in graph:
             if node.collective is None:
                 continue
-            shares = self.of(node).bytes_per_dimension
+            shares = self.shares(node)
             if shares is None:
                 return None
             over = self.over(node.scope)
@@ -190,7 +202,7 @@ class CollectiveTimes:
         """Traffic over time: the bytes of each collective, spread over its whole span."""
         bursts: list[Burst] = []
         for node, span in zip(graph, spans, strict=True):
-            shares = self.of(node).bytes_per_dimension if node.collective is not None else ()
+            shares = self.shares(node) if node.collective is not None else ()
             if shares is None:
                 return None
             start, length = round(span.start), round(span.end - span.start)
