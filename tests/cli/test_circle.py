@@ -141,15 +141,17 @@ def test_the_paper_s_traces(artist, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments",
+    ("arguments", "remedy"),
     [
-        ("--shape", "cassini"),
-        ("--shape", "cassini", "--arrivals", "snapshot", "--load", "1"),
-        ("--arrivals", "snapshot"),
-        (),
+        (("--shape", "cassini"), "give --load"),
+        (("--shape", "cassini", "--arrivals", "snapshot", "--load", "1"), "leave it out"),
+        (("--arrivals", "snapshot"), "belong to --shape cassini, not sensetime"),
+        ((), "give --load"),
     ],
 )
-def test_a_load_belongs_to_poisson_arrivals(artist, arguments: tuple[str, ...]) -> None:
+def test_a_load_belongs_to_poisson_arrivals(
+    artist, arguments: tuple[str, ...], remedy: str
+) -> None:
     ran = artist("trace", "synth", "--jobs", "6", "--gpus", "24", "--out", "x.csv", *arguments)
     assert (ran.returncode, len(ran.stderr.splitlines())) == (2, 1)
-    assert "--load" in ran.stderr
+    assert ran.stderr.endswith(f"{remedy}\n")

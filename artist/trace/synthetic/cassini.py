@@ -124,8 +124,10 @@ def cassini(
         ConfigError: a number is not positive, or the load is missing or out of place.
     """
     check_positive(jobs, gpus, load)
-    if (kind is ArrivalKind.POISSON) != (load is not None):
-        raise ConfigError(f"--arrivals {kind}: --load belongs to poisson, and only there")
+    if kind is ArrivalKind.POISSON and load is None:
+        raise ConfigError(f"--arrivals {kind}: jobs arrive at a load; give --load")
+    if kind is not ArrivalKind.POISSON and load is not None:
+        raise ConfigError(f"--arrivals {kind}: --load belongs to --arrivals poisson; leave it out")
     if divided and gpus < PAIR:
         raise ConfigError(f"--divided --gpus {gpus}: a divided model needs {PAIR}; give more")
     rng = stream(seed, "trace.cassini")
