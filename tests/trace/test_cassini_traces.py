@@ -75,10 +75,13 @@ def test_every_model_is_spelt_as_the_catalogue_reads_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "load"), [(ArrivalKind.POISSON, None), (ArrivalKind.SNAPSHOT, 0.9)]
+    ("kind", "load", "remedy"),
+    [(ArrivalKind.POISSON, None, "give --load"), (ArrivalKind.SNAPSHOT, 0.9, "leave it out")],
 )
-def test_a_load_belongs_to_poisson_arrivals(kind: ArrivalKind, load: float | None) -> None:
-    with pytest.raises(ConfigError, match="--load belongs to poisson"):
+def test_a_load_belongs_to_poisson_arrivals(
+    kind: ArrivalKind, load: float | None, remedy: str
+) -> None:
+    with pytest.raises(ConfigError, match=remedy):
         cassini(kind, 9, 24, 0, load)
 
 
