@@ -208,9 +208,6 @@ _TOGETHER = "placement", "consolidate-or-wait"
 """The option of a policy that keeps a job's GPUs together, and its value."""
 
 
-_GANGS = ": the shortest job first is no optimum for jobs that need several GPUs at once"
-
-
 def _beaten_oracles(
     comparison: Comparison, best_variants: Sequence[Best], scenario: Scenario
 ) -> str:
@@ -228,9 +225,8 @@ def _beaten_oracles(
                 f"{listed(beaten)} {know} the {KNOWS} and {have} a longer average JCT than "
                 f"{listed(best.policies)}"
             )
-            if scenario.backend == "none":  # where a job runs costs nothing
-                gangs = comparison.preempts_freely and beaten == ["srtf"]
-                return f"{told}{_GANGS if gangs else ''}."
+            if scenario.backend == "none":
+                return f"{told}."
             key, value = _TOGETHER
             hint = ""
             if all(takes_option(one, key, value) for one in beaten):

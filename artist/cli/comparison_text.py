@@ -2,7 +2,7 @@
 
 `comparison_details.py` has the rest. The table has a row for each variant, and for each of the
 first metrics its mean and its difference from the baseline. A difference in percent is that of the
-means beside it, which are geometric unless marked arithmetic.
+means beside it. Of geometric and arithmetic means in one table, the latter are marked.
 """
 
 from __future__ import annotations

@@ -125,7 +125,7 @@ class ClusterFile(Document):
         return links
 
     @model_validator(mode="after")
-    def _links_outside_machines(self) -> ClusterFile:
+    def _wide_area_outside_machines(self) -> ClusterFile:
         if self.wide_area is not None and len(self.levels) == 1:
             raise ValueError("wide_area needs a level outside machines, such as region")
         return self

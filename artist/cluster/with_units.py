@@ -70,7 +70,8 @@ def read_quantity(value: Any, key: str) -> float:
     """A text such as `100Gbit/s` as a number of the key's base unit (GiB/s, ns or bytes).
 
     Raises:
-        ValueError: no number, no unit or an unknown one; says how to write it. A bandwidth of 0.
+        ValueError: no number, no unit or an unknown one; or a bandwidth of 0; says how to
+            write it.
     """
     text = str(value) if isinstance(value, int | float) else value
     known = QUANTITIES[key]

@@ -16,7 +16,8 @@ from artist.workload.layers import Degrees, Scope, Workload
 class Members:
     """The dimensions of a group. `indices` are those of the query that they are cut from.
 
-    `strides` are the ranks from one member to the next in each of them.
+    `strides` are the ranks from one member to the next in each of them. Those of a STAGED workload
+    are in its `Ranks`.
     """
 
     dimensions: tuple[Dimension, ...]

@@ -89,6 +89,10 @@ def load_experiment(path: Path) -> Experiment:
     return experiment
 
 
+class _SameScenarioError(ConfigError):
+    """Two cells of the grid are the same scenario."""
+
+
 def _check_names(experiment: Experiment, path: Path) -> None:
     """Refuse names and options with which runs would fail, each for the same reason."""
     checked: set[str] = set()
@@ -96,7 +100,8 @@ def _check_names(experiment: Experiment, path: Path) -> None:
         made = runs(experiment)
     except ConfigError as cause:
         reason = str(cause).removeprefix(f"experiment {experiment.name!r}: ")
-        raise ConfigError(f"{path}:{line_in(path, ('grid',))}: grid: {reason}") from cause
+        grid = f":{line_in(path, ('grid',))}: grid" if isinstance(cause, _SameScenarioError) else ""
+        raise ConfigError(f"{path}{grid}: {reason}") from cause
     for run in made:
         for fault in faults(run.scenario, checked):
             places = list(_places(experiment, run, fault))
@@ -139,7 +144,7 @@ def runs(experiment: Experiment) -> list[Run]:
     for run in _cells(experiment):
         if run.id in by_id:
             twice = " and ".join(_in_words(one.point) for one in (by_id[run.id], run))
-            raise ConfigError(
+            raise _SameScenarioError(
                 f"experiment {experiment.name!r}: {twice} are the same scenario; leave one out"
             )
         by_id[run.id] = run

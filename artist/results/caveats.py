@@ -158,10 +158,11 @@ def communication_warning(share: float, calibration: str = "", fabric: str = "")
     )
 
 
-def slowest_job_sentence(jobs: Table, placements: Table) -> str:
+def slowest_job_sentence(jobs: Table, placements: Table, *, spreads: bool = True) -> str:
     """Which job ran far longer than isolated, and by what; empty if none did.
 
-    Where most of it is communication that its closest GPUs would have saved, what avoids that.
+    Where most of it is communication that its closest GPUs would have saved, what avoids that, if
+    nothing in the run does (`spreads`, as in `spreads_jobs`).
     """
     ratios = np.asarray(jobs["run_s"]) / np.asarray(jobs["alone_s"])
     slowest = int(np.argmax(ratios))
@@ -172,6 +173,8 @@ def slowest_job_sentence(jobs: Table, placements: Table) -> str:
         f"Job {job} ({jobs['model'][slowest]}, {counted(int(jobs['gpus'][slowest]), 'GPU')}) ran "
         f"{short(float(ratios[slowest]))} times as long as isolated"
     )
+    if _REMOTE in str(jobs["source"][slowest]):
+        return f"{told}; it read tables over the network between regions."
     cost_s = {
         what: float(jobs[column][slowest]) for column, what in _COSTS.items() if column in jobs
     }
@@ -179,15 +182,21 @@ def slowest_job_sentence(jobs: Table, placements: Table) -> str:
     closest_s = max(0.0, alone_s - float(jobs["ideal_s"][slowest]))
     spread_s = float(jobs["comm_s"][slowest]) - closest_s - cost_s.get(_COSTS[_CONTENDED], 0.0)
     if 2 * spread_s > run_s - alone_s:
-        return (
-            f"{told}, mostly spread over the level {_mostly_at(job, placements)}"
-            f"{_slowed(jobs, slowest)}. Policies that wait for GPUs closer together avoid that: "
-            "dally, or the option placement=consolidate-or-wait."
-        )
+        told += f", mostly spread over the level {_mostly_at(job, placements)}"
+        told += f"{_slowed(jobs, slowest)}."
+        return f"{told} {_CLOSER}" if spreads else told
     most = max(cost_s, key=lambda what: cost_s[what])
     cost = f"; {most} cost it {time_text(cost_s[most])}" if is_slowed(cost_s[most], run_s) else ""
     return f"{told}{cost}."
 
+
+_CLOSER = (
+    "Policies that wait for GPUs close together avoid that: dally, or the option "
+    "placement=consolidate-or-wait."
+)
+
+_REMOTE = "remote-data"
+"""In the source of stays that read tables of other regions (`data/remote_reads.py`)."""
 
 _CONTENDED = "contention_lost_s"
 
@@ -253,10 +262,7 @@ def more_is_worse(
         return told and f"{told}, in one run each."
     if not (adds_gpus and spreads):
         return f"{told}."
-    return (
-        f"{told}: where more GPUs are free, jobs spread over more links. Policies that wait for "
-        "GPUs close together avoid that: dally, or the option placement=consolidate-or-wait."
-    )
+    return f"{told}: where more GPUs are free, jobs spread over more links. {_CLOSER}"
 
 
 def spreads_jobs(backend: str, policy: str, options: Mapping[str, Any]) -> bool:

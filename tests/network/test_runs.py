@@ -336,7 +336,7 @@ def test_an_unknown_option_or_argument_is_refused() -> None:
         (
             "none",
             {"eta": 0.9},
-            "contention none: unknown setting 'eta': it has none; contention",
+            "contention none takes no settings, got 'eta'; contention.* goes",
         ),
         ("maen", {}, "unknown model of contention 'maen': did you mean 'mean'?"),
     ):

@@ -81,7 +81,7 @@ def sim(
         regions_sentence,
         tenants_sentence,
     )
-    from artist.results.caveats import last_job_sentence, slowest_job_sentence
+    from artist.results.caveats import last_job_sentence, slowest_job_sentence, spreads_jobs
     from artist.results.run_directory import check_target, write_run
     from artist.results.tables import finished_jobs
     from artist.results.waiting.job_story import causes_text
@@ -145,9 +145,10 @@ def sim(
         if sentence := regions_sentence(chosen, result.tables["jobs"], result.tables["placements"]):
             print_text(sentence)
         stays = result.tables["placements"]
+        spreads = spreads_jobs(chosen.backend, chosen.policy, chosen.policy_options)
         if sentence := last_job_sentence(jobs_done, summary["makespan_s"], stays):
             print_text(sentence)
-        if sentence := slowest_job_sentence(jobs_done, stays):
+        if sentence := slowest_job_sentence(jobs_done, stays, spreads=spreads):
             print_text(sentence)
         if steps:
             print_text(f"{steps}; iteration times are those of these steps.")

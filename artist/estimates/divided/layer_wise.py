@@ -194,7 +194,7 @@ class CollectiveTimes:
             if shares is None:
                 return None
             over = self.over(node.scope)
-            for key, share in zip(over.axes, shares, strict=bool(shares)):
+            for key, share in zip(over.axes, shares, strict=True):
                 totals[key] += share
         return tuple(AxisTraffic(*key, total) for key, total in sorted(totals.items()) if total)
 

@@ -137,7 +137,7 @@ def lone_rates(argument: str, options: Mapping[str, Any], network: NetworkOfRun)
         raise ConfigError(f"contention none:{argument}: none takes no argument; write none")
     if options:
         raise ConfigError(
-            f"contention none: unknown setting {shortened(next(iter(options)))}: it has none; "
+            f"contention none takes no settings, got {shortened(next(iter(options)))}; "
             "contention.* goes with --contention mean, phase or fluid"
         )
     return network.alone

@@ -47,6 +47,8 @@ Among equals the job gets the first machine in visiting order.
    is packed anew into the free GPUs and its own, as the placer `pack` does. It moves if that is a
    better level, or the same level with fewer machines.
 2. Machines that are nearly empty are emptied (`Consolidation.emptier`).
+3. Where GPUs or hosts differ, the waiting jobs come forward once more: these moves may free GPUs
+   that a job accepts.
 
 A job that started, moved or lost its GPUs at this question does not migrate, and no job moves
 twice. A job's own GPUs count as free when it migrates, also for affinity.
@@ -206,7 +208,7 @@ class Gandiva(BasePolicy):
         return list(contest.decisions), waits
 
     def _serve_moved(self, view: ClusterView, decisions: list[Decision]) -> set[int]:
-        """Start waiting jobs for which moves leave GPUs of a kind that they accept; which ones."""
+        """Append the starts of waiting jobs that moves made room for; their handles."""
         sharing = Sharing(view, self.options.most_slowdown)
         contest = Contest(free_after(view, decisions), (), partial(self._place, sharing))
         sharing.decisions = contest.decisions = decisions

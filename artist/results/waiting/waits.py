@@ -234,7 +234,7 @@ def _reasons(
                 around.served,
                 around.overtaken,
                 _behind(inputs, waits),
-                _out_of_service(inputs.gpus, free),
+                _away_texts(inputs.gpus, free),
                 strict=True,
             )
         )
@@ -261,11 +261,11 @@ class _Figures(NamedTuple):
     away: str
 
 
-def _out_of_service(gpus: int, free: FreeGpusOfWaits) -> list[str]:
+def _away_texts(gpus: int, free: FreeGpusOfWaits) -> list[str]:
     """How many of a cluster's GPUs each wait was without; nothing where all were in service."""
     return [
         f"; {'' if least == most else 'up to '}{most} of {counted(gpus, 'GPU')} "
-        f"{'was' if gpus == 1 else 'were'} out of service"
+        f"{'was' if most == 1 else 'were'} out of service"
         if most
         else ""
         for least, most in zip(free.least_away.tolist(), free.most_away.tolist(), strict=True)

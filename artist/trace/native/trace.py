@@ -198,14 +198,14 @@ def _unknown_models(
         rest = len(others) - (_NAMED - 1)
         more = f" and {rest} more" if rest > 0 else ""
         also, which = f"; unknown as well: {named}{more}", "which models they are"
-    where = f"{trace.place(index)}: field 'model' of job {trace.jobs[index].id!r}: {error}{also}"
+    where = f"{trace.place(index)}: field 'model' of job {trace.jobs[index].id!r}: {error}"
     if is_spelled(first):
         return TraceError(f"{where}; correct the cell")
     how = f"with --models {shlex.quote(f'{first}=MODEL')}{',...' * bool(others)}"
     if "=" in first:  # --models would end the name there
         how = "under 'models' in a file for --columns (NAME: MODEL)"
     return TraceError(
-        f"{where}; say {which} {how}, give all "
+        f"{where}{also}; say {which} {how}, give all "
         "jobs without a known model one with --model-rule MODEL, or run without communication: "
         "--backend none"
     )
