@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from artist.estimates.group_members import Members, members
 from artist.estimates.iteration_split import PART_OF_SCOPE, SENDERS, TimePart
@@ -78,14 +78,15 @@ class LayerwiseBackend:
             from artist.estimates.divided.flat_groups import flat_ns, layer_graph
 
             one_pass_ns, profile = flat_ns(self._backend, query, layer_graph(query)), False
+        axes = collectives.axes(graph)
         grouped = query.workload.parallelism is Parallelism.LAYERWISE
         return Estimate(
             finish_ns=one_pass_ns * query.passes,
             compute_ns=iteration.compute_ns() * query.passes,
             source=query.source(self.source),
-            bytes_per_dimension=collectives.sent(graph),
+            bytes_per_dimension=_per_dimension(axes, len(query.dimensions)),
             profile=collectives.profile(graph, spans) if profile else None,
-            axes=collectives.axes(graph) if grouped else None,
+            axes=axes if grouped else None,
         )
 
 
@@ -171,19 +172,6 @@ class CollectiveTimes:
         stages = self._query.workload.degrees.stages
         return tuple(share * (stages - 1) // stages for share in sent)
 
-    def sent(self, graph: tuple[GraphNode, ...]) -> tuple[int, ...] | None:
-        """Bytes that one GPU sends on each dimension of the query; None if they are not known."""
-        total = [0] * len(self._query.dimensions)
-        for node in graph:
-            if node.collective is None:
-                continue
-            shares = self.shares(node)
-            if shares is None:
-                return None
-            for dimension, share in zip(self.over(node.scope).indices, shares, strict=True):
-                total[dimension] += share
-        return tuple(total)
-
     def axes(self, graph: tuple[GraphNode, ...]) -> tuple[AxisTraffic, ...] | None:
         """Bytes that one GPU sends to the members of its groups; None if they are not known."""
         totals: Counter[tuple[int, int, int]] = Counter()
@@ -219,6 +207,16 @@ class CollectiveTimes:
         if query is None:
             return Estimate(0, 0, self._backend.source, (), ())
         return self._backend.estimate(query)
+
+
+def _per_dimension(axes: Sequence[AxisTraffic] | None, dimensions: int) -> tuple[int, ...] | None:
+    """Bytes that one GPU sends on each dimension; None if they are not known."""
+    if axes is None:
+        return None
+    total = [0] * dimensions
+    for axis in axes:
+        total[axis.dimension] += axis.size_bytes
+    return tuple(total)
 
 
 def composed(query: LatencyQuery) -> bool:
