@@ -13,8 +13,8 @@ The order of the nodes depends on the parallelism:
   They are gathered at most one layer ahead of the computation (arXiv:2304.11277), and reduced when
   the whole layer, a block, has been computed.
 - LAYERWISE: the collectives of a layer's forward and input-gradient pass end before the next
-  layer begins. The collective of its weight gradient delays only the end of the iteration, and
-  goes after those of the activations of its block, which others wait for (`stage_programs.py`).
+  layer begins. The collective of its weight gradient delays only the end of the iteration. This
+  is the order of HYBRID_DATA_MODEL in ASTRA-sim's text converter.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 
 from artist.errors import ConfigError
 from artist.workload.layers import Collective, Layer, Parallelism, Phase, Scope, Workload
@@ -120,10 +119,6 @@ class _Builder:
     def compute(self, name: str, phase: Phase, *after: int | None) -> int:
         return self._add(GraphNode(name, _without_none(after), compute_us=phase.compute_us))
 
-    def step(self, name: str, phase: Phase, after: tuple[int, ...]) -> tuple[int, ...]:
-        """The new node, or what it would wait for if the phase computes nothing."""
-        return (self.compute(name, phase, *after),) if phase.compute_us else after
-
     def collective(self, name: str, phase: Phase, *after: int | None) -> int | None:
         """The number of the new node; None and no node if the phase has no collective."""
         if phase.collective is Collective.NONE:
@@ -179,25 +174,19 @@ def _fsdp(graph: _Builder, layers: tuple[Layer, ...]) -> None:
 
 def _layerwise(graph: _Builder, layers: tuple[Layer, ...]) -> None:
     """The next layer waits for the collectives of activations, not for those of gradients."""
-    waits: tuple[int, ...] = ()
+    # The last computation, and the last collective that the next layer waits for.
+    last: int | None = None
+    sent: int | None = None
     for layer in layers:
-        computed = graph.step(f"{layer.name} forward", layer.forward, waits)
-        sent = graph.collective(f"{layer.name} output", layer.forward, *computed)
-        waits = _without_none((*computed, sent))
-    for _, block in groupby(reversed(layers), key=_block_of):
-        gradients: list[tuple[Layer, tuple[int, ...]]] = []
-        for layer in block:
-            computed, sent = waits, None
-            if layer is not layers[0]:
-                computed = graph.step(f"{layer.name} input gradient", layer.input_grad, waits)
-                sent = graph.collective(f"{layer.name} input", layer.input_grad, *computed)
-            computed = graph.step(f"{layer.name} weight gradient", layer.weight_grad, computed)
-            gradients.append((layer, computed))
-            waits = _without_none((*computed, sent))
-        for layer, computed in gradients:
-            graph.collective(f"{layer.name} gradient", layer.weight_grad, *computed)
-
-
-def _block_of(layer: Layer) -> str:
-    """The block of a layer: `h0` of `h0.qkv`."""
-    return layer.name.partition(".")[0]
+        last = graph.compute(f"{layer.name} forward", layer.forward, last, sent)
+        sent = graph.collective(f"{layer.name} output", layer.forward, last)
+    for index in reversed(range(len(layers))):
+        layer = layers[index]
+        if index:
+            last = graph.compute(f"{layer.name} input gradient", layer.input_grad, last, sent)
+            sent = graph.collective(f"{layer.name} input", layer.input_grad, last)
+            waits: tuple[int | None, ...] = (last,)
+        else:
+            waits = (last, sent)
+        last = graph.compute(f"{layer.name} weight gradient", layer.weight_grad, *waits)
+        graph.collective(f"{layer.name} gradient", layer.weight_grad, last)

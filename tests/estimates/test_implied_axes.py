@@ -1,4 +1,4 @@
-"""Do jobs whose axes are implied take and send what those do that say them?"""
+"""Do jobs whose axes are implied send what those do that say them?"""
 
 from __future__ import annotations
 
@@ -35,16 +35,20 @@ def answer(model: str, machines: int) -> Estimate:
     ],
 )
 @pytest.mark.parametrize("machines", [1, 2, 4])
-def test_axes_that_are_said_take_and_send_what_those_implied_do(
+def test_axes_that_are_said_send_what_those_implied_do(
     implied: str, said: str, machines: int
 ) -> None:
-    """Both forms of a workload have the same order, and the same peers in a dimension."""
+    """Not always in the same order: a list is in ASTRA-sim's, in which gradients come first."""
     one, other = answer(implied, machines), answer(said, machines)
-    assert one.finish_ns == other.finish_ns
-    assert one.compute_ns == other.compute_ns
     assert one.bytes_per_dimension == other.bytes_per_dimension
     assert one.axes == other.axes
-    starts = [burst.offset_ns for burst in one.profile or ()]
+
+
+@pytest.mark.parametrize("model", ["gpt2-xl@parallel=fsdp", "mixtral-8x7b@expert=8"])
+def test_bursts_come_in_the_order_of_their_start(model: str) -> None:
+    """Weights may be gathered before the gradients of an earlier node are sent."""
+    starts = [burst.offset_ns for burst in answer(model, 2).profile or ()]
+    assert starts
     assert starts == sorted(starts)
 
 

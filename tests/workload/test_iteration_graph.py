@@ -70,23 +70,6 @@ def test_layerwise_blocks_on_outputs_but_not_on_gradients_by_hand() -> None:
     }
 
 
-def test_gradients_go_after_the_exchanges_of_their_block_by_hand() -> None:
-    """Experts exchange and compute nothing; the block before them waits for that."""
-    exchange = Phase(0.0, Collective.ALL_TO_ALL, 3)
-    layers = (
-        _layer("h0.router"),
-        Layer("h0.dispatch", exchange, exchange, Phase()),
-        _layer("h0.experts", weight_grad=100),
-        _layer("h1.experts", weight_grad=60),
-    )
-    ends = _ends(Workload("m", Parallelism.LAYERWISE, layers))
-    assert (ends["h0.dispatch output"], ends["h1.experts forward"]) == (13, 33)
-    assert (ends["h1.experts gradient"], ends["h0.experts weight gradient"]) == (143, 133)
-    # The exchange waits for what is being sent, but not for the gradient of its block.
-    assert ends["h0.dispatch input"] == 146
-    assert (ends["h0.router weight gradient"], ends["h0.experts gradient"]) == (176, 246)
-
-
 def test_a_micro_workload_is_no_iteration() -> None:
     with pytest.raises(ConfigError, match="no training iteration"):
         nodes(Workload("m", Parallelism.MICRO, (_layer("a"),)))
