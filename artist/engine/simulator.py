@@ -9,6 +9,8 @@ One instant goes through these stages:
 3. answer: check the decisions (`answers.py`), move GPUs, then apply everything else;
 4. rate: ask the rate function once about the jobs that changed.
 
+What each of these does to a job is in `transitions.py`.
+
 `run` is the loop over these stages; a driver outside may use them one by one. At a question the
 simulator can be copied or pickled. Continuing the copy gives the same rows.
 """
@@ -18,9 +20,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
 
-from artist.cluster.placement import Placement, tier
 from artist.cluster.tree import ClusterTree
 from artist.cluster.visiting_order import VisitingOrder
 from artist.contract import (
@@ -31,44 +31,28 @@ from artist.contract import (
     ClusterView,
     Decision,
     EventSource,
-    Hold,
     LinksNow,
-    Notice,
     Policy,
     RateFunction,
-    Restore,
-    Wait,
-    Withdraw,
     as_if_alone,
     policy_name,
 )
 from artist.contract.readable_answer import readable
-from artist.engine import invariants, outages
+from artist.engine import invariants
 from artist.engine.answers import checked
 from artist.engine.events import ARRIVAL, FINISH, LEASE_END, OUTSIDE, WAKE, Event, EventQueue
 from artist.engine.holdings import Holdings
 from artist.engine.job_state import JobState
 from artist.engine.livelock import Livelock
-from artist.engine.progress import check_rate
-from artist.engine.rows import (
-    CANCELLED,
-    FINISHED,
-    HELD,
-    LEASE_ENDED,
-    MIGRATED,
-    PREEMPTED,
-    RE_RATED,
-    EndReason,
-    OutageRow,
-    Rows,
-    WaitRow,
-)
+from artist.engine.outages import Outages
+from artist.engine.rows import Rows
 from artist.engine.shared_holdings import SharedHoldings
+from artist.engine.transitions import Transitions
 from artist.engine.what_if import finishes
 from artist.errors import InvariantError, PolicyError, TraceError
 from artist.garbage_collector import many_objects
 from artist.units import LAST_TICK, SHORTEST_LEASE_S, Tick, counted, ticks
-from artist.workload.job import Job, start_cost_s
+from artist.workload.job import Job
 
 # A policy needs one wake-up, the next. Each takes 150 bytes until it comes.
 MAX_WAKES = 1_000_000
@@ -106,31 +90,25 @@ class Simulator:
                 "scheduler takes GPUs away that soon; make it longer"
             )
         self.tree = tree
-        self.rows = Rows()
         self.now: Tick = 0
-        self.lease = lease
         self._jobs = jobs
         self._rates = rates
         self._check = check
         shared = any(job.is_share for job in jobs)
         holdings = SharedHoldings if shared else Holdings
         self._holdings = holdings(tree, jobs, visiting_order)
-        self.rows.timeline.gpu_parts = holdings.gpu_parts
         if jobs_per_gpu > 1 and shared:
             raise PolicyError(
                 "jobs ask for shares of GPUs, and the policy lets jobs share whole ones "
                 "(jobs_per_gpu); leave one of them out"
             )
         self._queue = EventQueue()
+        self._transitions = Transitions(self._holdings, self._queue, rates, lease, checkpoints)
+        self.rows = self._transitions.rows
+        self.rows.timeline.gpu_parts = holdings.gpu_parts
         self._arrived = 0
-        self._outages = outages.Outages(events)
-        self._checkpoints = checkpoints
+        self._outages = Outages(events)
         self._jobs_per_gpu = jobs_per_gpu
-        # What the policy has not heard of yet. A job that its last answer preempted has entered.
-        self._entered: list[JobState] = []
-        self._lease_ended: list[JobState] = []
-        self._finished: list[int] = []
-        self._changed: dict[int, JobState] = {}
         self._asking = False
         self._livelock = Livelock()
         self._wakes = 0  # wake-ups that were asked for and are still to come
@@ -169,6 +147,7 @@ class Simulator:
         A question that is not answered yet is asked again. The end of a lease is a question,
         unless `policy` is given and says that no job contests it (`Policy.contests`).
         """
+        transitions = self._transitions
         while not self._asking:
             heap = self._queue.next_events()
             if not heap:
@@ -185,35 +164,41 @@ class Simulator:
                 self._handle(self._queue.pop())
                 if self._check:
                     invariants.check(self._holdings)
-            if self._lease_ended and not self._asking:
+            if transitions.lease_ended and not self._asking:
                 self._ask_about_leases(policy)
-            if self._changed and not self._asking:
-                self._rate_changed()
+            if transitions.changed and not self._asking:
+                transitions.rate(tick)
         return self.view()
 
     def _ask_about_leases(self, policy: Policy | None) -> None:
         """Leases ended and nothing else happened: ask, or renew the leases that no job contests."""
-        free = self._holdings.free
-        if policy is None or self._entered or policy.contests(self._lease_ended, free, self.now):
+        transitions, free = self._transitions, self._holdings.free
+        if (
+            policy is None
+            or transitions.entered
+            or policy.contests(transitions.lease_ended, free, self.now)
+        ):
             self._asking = True
         else:
-            self._renew_leases()
+            transitions.renew_leases(self.now)
 
     def view(self) -> ClusterView:
         """The question that is being asked."""
-        holdings, rates = self._holdings, self._rates
+        holdings, rates, transitions = self._holdings, self._rates, self._transitions
         links, on_notice = rates.links, holdings.on_notice
         if links is not NO_SHARED_LINKS:
-            gone = [handle for handle, state in self._changed.items() if state.placement is None]
+            gone = [
+                handle for handle, state in transitions.changed.items() if state.placement is None
+            ]
             links = LinksNow(links, dict.fromkeys(gone))
         return ClusterView(
             self.now,
             holdings.free,
             MappingProxyType(holdings.waiting),
             MappingProxyType(holdings.running),
-            self._entered,
-            self._lease_ended,
-            self._finished,
+            transitions.entered,
+            transitions.lease_ended,
+            transitions.finished,
             rates.alone,
             links,
             self._what_if,
@@ -243,10 +228,10 @@ class Simulator:
             self._apply(decisions)
         except PolicyError as cause:
             raise PolicyError(f"unlawful decision of {policy}: {cause}") from None
-        if self._lease_ended:
-            self._renew_leases()
-        if self._changed:
-            self._rate_changed()
+        if self._transitions.lease_ended:
+            self._transitions.renew_leases(self.now)
+        if self._transitions.changed:
+            self._transitions.rate(self.now)
         self._asking = False
         if self._livelock.suspected:
             stuck = len(self.rows.jobs) + self.jobs_waiting == self.jobs_total
@@ -278,8 +263,9 @@ class Simulator:
         come = any(kind is ARRIVAL for _, kind, *_ in self._queue)
         twin._jobs = self._jobs[: self._arrived - come]
         twin._arrived = len(twin._jobs)
-        twin._outages = outages.Outages(None)
+        twin._outages = Outages(None)
         twin.rows = Rows()
+        twin._transitions = self._transitions.elsewhere(twin.rows, twin._queue)
         twin.rows.timeline.gpu_parts = self.rows.timeline.gpu_parts
         twin._livelock = Livelock()
         twin._check = False
@@ -337,7 +323,9 @@ class Simulator:
         elif kind is OUTSIDE:
             if len(self.rows.jobs) == len(self._jobs):
                 return  # all jobs have finished
-            self._apply_outage()
+            self._transitions.outage(self._outages.take(), self.now)
+            self._asking = True
+            self._outages.schedule(self.now, self._queue)
         else:
             state = self._holdings.running.get(handle)
             if state is None or state.epoch != epoch:
@@ -345,11 +333,12 @@ class Simulator:
             if self.now > LAST_TICK:
                 raise self._too_late(state)
             if kind is LEASE_END:
-                self._end_lease(state)
+                self._transitions.end_lease(state, self.now)
             elif kind is FINISH:
-                self._finish(state)
+                self._transitions.finish(state, self.now)
+                self._asking = True
             else:
-                self._changed[handle] = state
+                self._transitions.changed[handle] = state
         self.rows.events += 1
 
     def _too_late(self, state: JobState) -> TraceError:
@@ -359,10 +348,7 @@ class Simulator:
         )
 
     def _arrive(self, handle: int) -> None:
-        holdings = self._holdings
-        state = holdings.arrives(self._jobs[handle], handle, self.now)
-        holdings.waiting[handle] = state
-        self._entered.append(state)
+        self._transitions.arrive(self._jobs[handle], handle, self.now)
         self._asking = True
         self._schedule_arrival()
 
@@ -373,61 +359,13 @@ class Simulator:
             self._queue.push(arrival, ARRIVAL, self._arrived)
             self._arrived += 1
 
-    def _finish(self, state: JobState) -> None:
-        self._release(state)
-        self._stop(state, FINISHED)
-        if not state.progress.complete:
-            raise InvariantError(f"job {state.job.id!r} finished before its last iteration")
-        self._finished.append(state.handle)
-        self._keep_out(state.former_placement)
-        self._asking = True
-        self.rows.jobs.append(state.row(self.now))
-
-    def _apply_outage(self) -> None:
-        """GPUs leave or enter service."""
-        event, holdings = self._outages.take(), self._holdings
-        outages.expire_notices(holdings, self.now)
-        match event:
-            case Withdraw(_, placement, outage, position):
-                outages.end_notice(holdings, self.rows, placement, self.now)
-                # They enter the queue in order of arrival, as after any other loss of GPUs.
-                stopped = outages.victims(holdings, placement, position)[::-1]
-                for state in stopped:
-                    self._release(state)
-                    self._stop(state, outages.reason(outage), outage.text if outage else "")
-                    self._enter_again(state)
-                self.rows.outages.append(
-                    OutageRow(self.now, placement, outage, tuple(job.handle for job in stopped))
-                )
-                # A job without GPUs has no lease to ask about.
-                self._lease_ended = [state for state in self._lease_ended if state.gpus]
-                outages.withdraw(holdings, placement)
-                left = [job.former_placement for job in stopped]
-                self._keep_out(placement, *left)
-            case Restore(_, placement):
-                outages.restore(holdings, placement)
-                self.rows.outages.append(OutageRow(self.now, placement, back=True))
-                self._keep_out(placement)
-            case Notice():
-                outages.put_on_notice(holdings, self.rows, event)
-        self.rows.note_withdrawn(self.now, sum(holdings.withdrawn.values()))
-        self._asking = True
-        self._outages.schedule(self.now, self._queue)
-
-    def _keep_out(self, *left: Placement | None) -> None:
-        """Take GPUs that have become free out of service if their leaf is on notice."""
-        if self._holdings.on_notice:
-            for placement in left:
-                if placement is not None:
-                    outages.keep_out(self._holdings, self.rows, placement.leaves, self.now)
-
     # -- decisions ---------------------------------------------------------------
 
     def _apply(self, decisions: Sequence[Decision]) -> None:
         """Check, move the GPUs of all decisions at once, then do everything else."""
         if not decisions:
             readable(decisions, self._holdings.name)  # None is no answer
-            self._entered, self._finished = [], []
+            self._transitions.heard()
             return
         holdings = self._holdings
         answer = checked(readable(decisions, holdings.name), holdings, self.now, self._jobs_per_gpu)
@@ -439,147 +377,8 @@ class Simulator:
         # may be answered again.
         holdings.exchange(answer)
         self._wakes += len(answer.wakes)
-        self._entered, self._finished = [], []
         if answer.placed or answer.preempted or answer.holds or answer.batches:
             self._livelock.decided()
         for tick in answer.wakes:
             self._queue.push(tick, WAKE, -1)
-        ended = {state.handle for state in self._lease_ended} if answer.preempted else ()
-        for state in answer.preempted:
-            if state.handle in answer.cancelled:
-                self._cancel(state, answer.reasons[state.handle])
-                continue
-            reason = LEASE_ENDED if state.handle in ended else PREEMPTED
-            self._stop(state, reason, answer.reasons[state.handle])
-            self._enter_again(state)
-        for state in answer.moved:
-            self._stop(state, MIGRATED, answer.reasons[state.handle])
-        for state, placement in answer.placed:
-            self._place(state, placement, answer.beside.get(state.handle))
-        for state, hold in answer.holds:
-            self._hold(state, hold)
-        for state, batch in answer.batches:
-            state.batch = batch
-            self._changed[state.handle] = state  # its rate follows from the batch
-        for state, wait in answer.wait_reasons:
-            self._tell(state, wait)
-        if holdings.on_notice:
-            gone = [*answer.preempted, *answer.moved]
-            self._keep_out(*(state.former_placement for state in gone))
-
-    def _place(self, state: JobState, placement: Placement, host: JobState | None) -> None:
-        """Start or restart a job on GPUs that are claimed for it already, or beside a host."""
-        stands_still = ticks(start_cost_s(state.job, again=state.first_start is not None))
-        self._holdings.waiting.pop(state.handle, None)
-        self._holdings.running[state.handle] = state
-        if host is not None:
-            self._holdings.join(state, host)
-            self._regrouped(state.beside)
-        state.place(placement, tier(self.tree, placement), self.now, stands_still)
-        if self._checkpoints is not None:
-            state.checkpoint = self._checkpoints(state.job, placement)
-        self._changed[state.handle] = state
-        if self.lease is not None:
-            state.lease_due = self.now + self.lease
-
-    def _release(self, state: JobState) -> None:
-        """Free the GPUs of a running job, unless others hold them too; or its share of one."""
-        if not state.beside or state.job.is_share:
-            assert state.placement is not None  # running jobs have GPUs
-            self._holdings.free.release(state.placement, state.job)
-
-    def _regrouped(self, handles: Sequence[int]) -> None:
-        """Other jobs share the GPUs of these from now on."""
-        for handle in handles:
-            self._changed[handle] = self._holdings.running[handle]
-
-    def _stop(self, state: JobState, reason: EndReason, note: str = "") -> None:
-        """End a job's stay on GPUs that are already released."""
-        self._close_interval(state, reason, note)
-        if state.beside:
-            self._regrouped(state.beside)
-            self._holdings.part(state)
-        state.unplace(self.now)
-        del self._holdings.running[state.handle]
-        if reason is not FINISHED:
-            state.count_stop(reason)
-        self._changed[state.handle] = state
-
-    def _cancel(self, state: JobState, note: str) -> None:
-        """A job that lost its GPUs leaves the run with the iterations that it has done."""
-        self._stop(state, CANCELLED, note)
-        self._finished.append(state.handle)
-        self.rows.jobs.append(state.row(self.now))
-
-    def _enter_again(self, state: JobState) -> None:
-        """A job that lost its GPUs waits."""
-        state.entered = self.now
-        self._holdings.waiting[state.handle] = state
-        self._entered.append(state)
-
-    def _tell(self, state: JobState, wait: Wait) -> None:
-        """Write down why a job waits, unless that is the reason on record."""
-        if wait != state.told and (wait.reason or state.told is not None):
-            state.told = wait
-            self.rows.wait_reasons.append(
-                WaitRow(self.now, state.handle, wait.reason, wait.cause, wait.until)
-            )
-
-    def _hold(self, state: JobState, hold: Hold) -> None:
-        """Let a running job stand still, with its GPUs, until a tick; the phase is kept."""
-        if state.rate is not None:  # else it starts at this tick, and has no interval to close
-            self._close_interval(state, HELD, hold.reason)
-        state.hold(hold)
-        if state.rate is not None:
-            self._reschedule(state)
-            # That has scheduled its lease as well: it must not be renewed a second time.
-            self._lease_ended = [ended for ended in self._lease_ended if ended is not state]
-        self._changed[state.handle] = state
-
-    # -- rates, leases and rows ----------------------------------------------------
-
-    def _rate_changed(self) -> None:
-        """Ask the rate function once, and reschedule the jobs that run at another rate."""
-        # Whatever happened to a job at this instant, the rate function hears of it once.
-        changed, self._changed = list(self._changed.values()), {}
-        running = self._holdings.running
-        rates: Mapping[int, Any] = self._rates(self.now, MappingProxyType(running), changed)
-        for handle, rate in rates.items():  # `Any` until `check_rate` has seen it
-            if handle not in running:
-                raise InvariantError(
-                    f"a rate for {self._holdings.name(handle)}, which does not run"
-                )
-            check_rate(rate)
-            state = running[handle]
-            if state.rate is not None:
-                if rate == state.rate and not state.regrouped:
-                    continue  # its events stay valid
-                # Another `until` alone reschedules the job, but is no new interval.
-                if state.regrouped or not rate.same_speed(state.rate):
-                    self._close_interval(state, RE_RATED)
-            state.set_rate(rate)
-            self._reschedule(state)
-        for state in changed:
-            if state.placement is not None and state.rate is None:
-                raise InvariantError(f"job {state.job.id!r} runs, but was given no rate")
-
-    def _reschedule(self, state: JobState) -> None:
-        state.schedule(self._queue, self.now, leased=self.lease is not None)
-
-    def _end_lease(self, state: JobState) -> None:
-        """Leases are counted from the start of the stay: the next is due a whole number later."""
-        assert self.lease is not None  # only leases end
-        state.lease_due = self.now + self.lease - (self.now - state.started) % self.lease
-        self._lease_ended.append(state)
-
-    def _renew_leases(self) -> None:
-        """Give another lease to the jobs whose lease ended and that still have their GPUs."""
-        ended, self._lease_ended = self._lease_ended, []
-        for state in ended:
-            if state.gpus and state.started < self.now:  # else it lost its GPUs, or moved just now
-                state.schedule_lease(self._queue)
-
-    def _close_interval(self, state: JobState, reason: EndReason, note: str = "") -> None:
-        row = state.close_interval(self.now, reason, note)
-        if row is not None:
-            self.rows.placements.append(row)
+        self._transitions.apply(answer, self.now)
