@@ -13,6 +13,7 @@ from artist.cli.questions import (
     PlacedQuestion,
     about_models,
     beyond_memory,
+    spread_of_experts,
     trained_as_published,
     workload_of,
 )
@@ -75,8 +76,9 @@ class GpuScaling:
         if self.plot is not None:  # before the backend works
             check_figure(self.plot, overwrite=self.overwrite)
         points = self._points(counts, asked, goodput)
-        workload = workload_of(asked.model, asked.workload, asked.models).name
-        self._print(points, asked, workload)
+        made = workload_of(asked.model, asked.workload, asked.models)
+        workload = made.name
+        self._print(points, asked, workload, spread_of_experts(made, points[0].gpus))
         if self.plot is not None:
             plot_scaling(points, workload, self.plot)
             note(f"wrote {self.plot}")
@@ -134,7 +136,9 @@ class GpuScaling:
             _say_left_out(refused, none_left=not points)
         return points
 
-    def _print(self, points: Sequence[ScalingPoint], asked: PlacedQuestion, workload: str) -> None:
+    def _print(
+        self, points: Sequence[ScalingPoint], asked: PlacedQuestion, workload: str, spread: str
+    ) -> None:
         shown = self.goodput is not None
         rows = _rows_of_goodput(points) if shown else [_row(point) for point in points]
         if self.format is SweepFormat.CSV:
@@ -175,6 +179,7 @@ class GpuScaling:
         for sentence in about_models(asked.model, asked.models, asked.fabric, asked.system):
             print_text(sentence)
         for told in (
+            spread,
             trained_as_published(asked.model, points[-1].gpus),
             beyond_memory(asked.model, points[0].gpus, asked.models),
         ):

@@ -115,9 +115,10 @@ def extent(gpus: int, degrees: Degrees, scope: Scope) -> tuple[int, int]:
     per_stage = gpus // degrees.stages
     experts = max(min(degrees.experts, per_stage), 1)
     if gpus % model or per_stage % experts:
+        other = "other degrees" if model > 1 else f"expert={math.gcd(experts, per_stage)}"
         raise DivisionError(
             f"{counted(gpus, 'GPU')} cannot be divided into {_degrees_text(degrees)}; give the job "
-            f"a multiple of {math.lcm(model, experts)} GPUs or the model other degrees"
+            f"a multiple of {math.lcm(model, experts)} GPUs or the model {other}"
         )
     match scope:
         case Scope.ALL:

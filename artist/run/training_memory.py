@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from artist.units import counted
+from artist.workload.divide import fitted
 from artist.workload.division.staged import Sharded, Staged
 from artist.workload.gpus import MEMORY_GB, Precision, in_words
 from artist.workload.layers import Layer, Parallelism, Scope, Workload
@@ -48,7 +49,7 @@ def least_memory_bytes(model: str, gpus: int) -> float:
     Raises:
         ConfigError: the model is unknown.
     """
-    iteration, width = workload(model), Precision(settings(model).precision).width
+    iteration, width = fitted(workload(model), gpus), Precision(settings(model).precision).width
     return max(
         sum(_held_bytes(iteration, layer, width, gpus) for layer in stage)
         for stage in _stages(iteration)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from artist.errors import ConfigError, DivisionError, TraceError, shortened
 from artist.trace.native.trace import Trace
 from artist.units import counted
 from artist.workload.division.job_parallelism import JobParallelism, may_be_divided, says_axes
+from artist.workload.division.spread import spread_text
 from artist.workload.division.staged import sizes_of
 from artist.workload.job import Job
 from artist.workload.layers import Workload
@@ -49,12 +50,13 @@ def with_axes(trace: Trace, chosen: JobParallelism | Literal["published", "none"
         filled: Counter[str] = Counter()
     else:
         trace, filled = with_models(trace, published if chosen == "published" else given)
-    trace = _checked(trace)
+    trace, spread = _checked(trace)
     source = "published for the model" if chosen == "published" else "the scenario's"
     texts = tuple(
         f"parallelism of {counted(count, 'job')}, {source}: {model}"
         for model, count in filled.items()
     )
+    texts += tuple(f"of {counted(count, 'job')}, {told}" for told, count in spread.items())
     return replace(trace, filled=(*trace.filled, *texts)) if texts else trace
 
 
@@ -77,32 +79,46 @@ def with_models(trace: Trace, model_of: Callable[[Job], str | None]) -> tuple[Tr
     return (replace(trace, jobs=tuple(jobs)), filled) if filled else (trace, filled)
 
 
-def _checked(trace: Trace) -> Trace:
-    """The trace with the sizes of tensor groups; axes must multiply to the GPUs of a job."""
+def _checked(trace: Trace) -> tuple[Trace, Counter[str]]:
+    """The trace with the sizes of tensor groups; axes must multiply to the GPUs of a job.
+
+    With it, how the experts of jobs are spread that have no GPU for each, and do not say it.
+    """
     from artist.workload.models import is_graph, workload
 
-    known: dict[tuple[str, int, int, int], int] = {}
+    known: dict[tuple[str, int, int, int], _Division] = {}
+    spread: Counter[str] = Counter()
     jobs = list(trace.jobs)
     for index, job in enumerate(jobs):
         key = (job.model, job.gpus, job.gpus_min, job.gpus_max)
         if key not in known:
             try:
                 graph = is_graph(job.model)
-                known[key] = 1 if graph else _tensor(workload(job.model), key[1:])
+                known[key] = _Division() if graph else _division(workload(job.model), key[1:])
             except (ConfigError, DivisionError) as cause:
                 raise _at(trace, index, cause) from cause
-        if known[key] > 1:
-            jobs[index] = replace(job, tensor=known[key])
-    return replace(trace, jobs=tuple(jobs)) if max(known.values()) > 1 else trace
+        if known[key].tensor > 1:
+            jobs[index] = replace(job, tensor=known[key].tensor)
+        if known[key].spread:
+            spread[f"{known[key].spread}: {job.model}"] += 1
+    checked = any(division.tensor > 1 for division in known.values())
+    return (replace(trace, jobs=tuple(jobs)) if checked else trace), spread
 
 
-def _tensor(divided: Workload, sizes: tuple[int, ...]) -> int:
-    """The GPUs of a tensor group of a staged workload that runs on so many GPUs, else 1."""
+class _Division(NamedTuple):
+    """The GPUs of a tensor group, and how experts are spread where that is said (`spread.py`)."""
+
+    tensor: int = 1
+    spread: str = ""
+
+
+def _division(divided: Workload, sizes: tuple[int, ...]) -> _Division:
+    """How a staged workload that runs on so many GPUs is divided; others are not."""
     if divided.staged is None:
-        return 1
+        return _Division()
     for gpus in dict.fromkeys(sizes):
         sizes_of(divided.staged.axes, gpus)
-    return divided.staged.axes.tensor
+    return _Division(divided.staged.axes.tensor, spread_text(divided.staged.axes, sizes[0]))
 
 
 def _at(trace: Trace, index: int, cause: Exception) -> TraceError:

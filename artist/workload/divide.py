@@ -24,6 +24,7 @@ from itertools import groupby
 
 from artist.errors import ConfigError
 from artist.workload.architectures.operators import Operator, OperatorKind, Role
+from artist.workload.division.spread import fitted_spread
 from artist.workload.division.staged import (
     DISPATCH,
     GRADIENTS,
@@ -80,6 +81,28 @@ def divide(name: str, operators: tuple[Operator, ...], plan: Plan, gpu: Gpu) -> 
     )
     layers = tuple(layer for unit in units for layer in unit)
     return Workload(name, Parallelism.STAGED, layers, staged=staged)
+
+
+def fitted(workload: Workload, gpus: int) -> Workload:
+    """The workload with an implied spread that fits so many GPUs; others are returned as they are.
+
+    A GPU that holds several experts has the gradients of all of them. Compute times stay those of
+    the model, which do not depend on the job's GPUs.
+
+    Raises:
+        DivisionError: the axes do not multiply to the number of GPUs.
+    """
+    staged = workload.staged
+    if staged is None or not staged.axes.implied:
+        return workload
+    axes = staged.axes
+    spread = fitted_spread(axes, gpus)
+    share = axes.expert / spread
+    return replace(
+        workload,
+        layers=tuple(_holding(layer, share) for layer in workload.layers),
+        staged=replace(staged, axes=replace(axes, expert=spread, implied=False)),
+    )
 
 
 def _chunks(
@@ -251,3 +274,12 @@ def _pair(name: str, forward: Collective, size_bytes: int, scope: Scope) -> Laye
         Phase(0.0, backward, size_bytes, scope),
         Phase(),
     )
+
+
+def _holding(layer: Layer, share: float) -> Layer:
+    """The layer on a GPU that holds `share` times as many experts."""
+    gradient = layer.weight_grad
+    if gradient.scope is not Scope.REPLICA:
+        return layer
+    held = replace(gradient, comm_bytes=round(share * gradient.comm_bytes))
+    return replace(layer, weight_grad=held)

@@ -284,6 +284,7 @@ def _plan(chosen: Settings) -> Plan:
         chosen.spread,
         chosen.data or None,
         axes_of_order(chosen.order),
+        implied=not chosen.expert and chosen.spread > 1,
     )
     return Plan(
         axes,

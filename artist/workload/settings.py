@@ -56,8 +56,8 @@ class Settings:
     pipeline: int = 1
     context: int = 1
     expert: int = 0
-    """GPUs over which experts are spread; 0: one for each expert, but one in all if tensor,
-    pipeline or FSDP cuts the model."""
+    """GPUs over which experts are spread; 0: one for each expert, or all that a stage has, but one
+    in all if tensor, pipeline or FSDP cuts the model."""
     data: int = 0
     """Replicas; 0: as many as there are GPUs for."""
     schedule: str = "1f1b"
@@ -141,7 +141,8 @@ def parse(spec: str, text: str, default: Settings) -> Settings:
     plain = replace(chosen, sharded="")
     chosen = plain if chosen.sharding is plain.sharding is Sharded.NO else chosen
     plain = replace(chosen, expert=0)
-    same = (chosen.spread, chosen.staged) == (plain.spread, plain.staged)
+    # A spread over several GPUs that is said does not shrink to the gang, so it is another job.
+    same = chosen.spread == plain.spread == 1 and chosen.staged == plain.staged
     return plain if same else chosen
 
 

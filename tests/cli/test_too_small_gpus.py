@@ -39,3 +39,12 @@ def test_latency_says_that_a_model_does_not_fit(artist: Run) -> None:
     assert words in artist(*setup, "--placement", "1", code=0).stdout
     assert words in artist(*setup, "--gpus", "1..4", code=0).stdout
     assert words not in artist(*setup, "--placement", "2", code=0).stdout
+
+
+@pytest.mark.parametrize("model", ["mixtral-8x7b", "mixtral-8x7b@recompute=full"])
+def test_latency_says_how_experts_are_spread_that_have_no_gpu_each(artist: Run, model: str) -> None:
+    words = "On 4 GPUs, the 8 experts of a layer are spread over 4 GPUs, 2 on each."
+    setup = ("latency", "--model", model, "--fabric", "hgx-h100")
+    assert words in artist(*setup, "--placement", "4", code=0).stdout
+    assert words in artist(*setup, "--gpus", "4,8", code=0).stdout
+    assert "experts of a layer" not in artist(*setup, "--placement", "8,8", code=0).stdout

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from artist.astra.model.analytical import AnalyticalBackend
+from artist.errors import DivisionError
 from artist.estimates.divided.layer_wise import LayerwiseBackend
 from artist.estimates.query import Dimension, Estimate, LatencyQuery, SystemSettings, Topology
+from artist.workload.division.spread import fitted_spread, spread_text
+from artist.workload.division.staged import Axes, Axis
 from artist.workload.layers import quantised
 from artist.workload.models import workload
 
 BACKEND = LayerwiseBackend(AnalyticalBackend())
 
 
-def dimensions(machines: int) -> tuple[Dimension, ...]:
-    """Machines of eight GPUs, with a slower network between them."""
-    inside = Dimension(Topology.SWITCH, 8, 500.0, 500.0, "machine")
+def dimensions(machines: int, each: int) -> tuple[Dimension, ...]:
+    """Machines of some GPUs, with a slower network between them."""
+    inside = Dimension(Topology.SWITCH, each, 500.0, 500.0, "machine")
     return (inside, Dimension(Topology.SWITCH, machines, 5.0, 500.0, "rack"))
 
 
-def answer(model: str, machines: int) -> Estimate:
+def answer(model: str, machines: int, each: int = 8) -> Estimate:
     rings = ("ring",) * 2
     system = SystemSettings(rings, rings, rings, ("direct1",) * 2)
-    query = LatencyQuery(quantised(workload(model)), dimensions(machines), system)
+    query = LatencyQuery(quantised(workload(model)), dimensions(machines, each), system)
     return BACKEND.estimate(query, profile=True)
 
 
@@ -42,6 +47,104 @@ def test_axes_that_are_said_send_what_those_implied_do(
     one, other = answer(implied, machines), answer(said, machines)
     assert one.bytes_per_dimension == other.bytes_per_dimension
     assert one.axes == other.axes
+
+
+@pytest.mark.parametrize(
+    ("model", "machines", "each", "spread"),
+    [
+        ("mixtral-8x7b", 1, 4, 4),
+        ("gpt2-moe", 2, 2, 4),
+        ("qwen3-30b-a3b", 1, 8, 8),
+        ("qwen3-30b-a3b", 4, 8, 32),
+        ("qwen3-30b-a3b", 3, 4, None),
+    ],
+)
+def test_experts_without_a_gpu_each_send_the_same_under_any_name(
+    model: str, machines: int, each: int, spread: int | None
+) -> None:
+    """The plain name, one that says the number of replicas, and one that says the spread.
+
+    128 experts do not divide among 12 GPUs, so no name can say that spread.
+    """
+    plain = answer(model, machines, each)
+    names = [f"{model}@data={machines * each}"]
+    if spread is not None:
+        names += [f"{model}@expert={spread}", f"{names[0]},expert={spread}"]
+    for name in names:
+        other = answer(name, machines, each)
+        assert other.bytes_per_dimension == plain.bytes_per_dimension, name
+        assert other.axes == plain.axes, name
+
+
+@pytest.mark.parametrize(
+    ("setting", "machines", "each", "spread"),
+    [
+        ("context=2", 1, 4, 4),
+        ("context=2", 3, 4, 4),
+        ("recompute=full", 5, 6, 2),
+        ("sharded=zero2", 3, 4, 4),
+        ("context=6", 9, 8, 4),  # of a multiple of 8, but 8 are the innermost GPUs in no order
+    ],
+)
+def test_an_implied_spread_that_fits_sends_what_the_same_one_that_is_said_does(
+    setting: str, machines: int, each: int, spread: int
+) -> None:
+    """More GPUs than experts, so that experts have replicas, which reduce their gradients."""
+    implied, said = (
+        answer(f"mixtral-8x7b@{setting}{more}", machines, each)
+        for more in ("", f",expert={spread}")
+    )
+    assert implied.bytes_per_dimension == said.bytes_per_dimension
+    assert (implied.axes, implied.finish_ns) == (said.axes, said.finish_ns)
+
+
+@pytest.mark.parametrize(
+    ("axes", "gpus", "spread"),
+    [
+        (Axes(expert=8), 1, 1),
+        (Axes(expert=8), 6, 6),
+        (Axes(expert=8), 24, 8),
+        (Axes(expert=8), 12, 4),
+        (Axes(expert=8), 9, 1),
+        (Axes(expert=8, context=3), 24, 8),  # the replicas lie inside
+        (Axes(expert=8, context=3, order=(Axis.CONTEXT,)), 24, 1),
+        (Axes(expert=8, context=6), 72, 4),
+        (Axes(expert=128, pipeline=2), 16, 8),
+        (Axes(expert=4, pipeline=2), 12, 2),
+    ],
+)
+def test_experts_are_spread_over_as_many_gpus_of_a_stage_as_fit(
+    axes: Axes, gpus: int, spread: int
+) -> None:
+    assert fitted_spread(replace(axes, implied=True), gpus) == spread
+
+
+def test_axes_that_do_not_multiply_to_the_gpus_are_refused_all_the_same() -> None:
+    with pytest.raises(DivisionError, match="context=3 do not multiply to 8 GPUs"):
+        answer("mixtral-8x7b@context=3", 1)
+
+
+@pytest.mark.parametrize(
+    ("model", "gpus", "text"),
+    [
+        ("mixtral-8x7b@data=8", 8, ""),
+        ("mixtral-8x7b@recompute=full", 16, ""),
+        ("mixtral-8x7b@expert=4", 4, ""),
+        ("mixtral-8x7b@pipeline=2", 8, ""),
+        ("gpt2@data=1", 1, ""),
+        ("mixtral-8x7b@data=4", 4, "the 8 experts of a layer are spread over 4 GPUs, 2 on each"),
+        (
+            "mixtral-8x7b@data=6",
+            6,
+            "the 8 experts of a layer are spread over 6 GPUs, 1 or 2 on each",
+        ),
+        ("mixtral-8x7b@recompute=full", 1, "each GPU holds all 8 experts of a layer"),
+    ],
+)
+def test_what_is_said_of_a_spread(model: str, gpus: int, text: str) -> None:
+    staged = workload(model).staged
+    assert staged is not None
+    assert spread_text(staged.axes, gpus) == text
 
 
 @pytest.mark.parametrize("model", ["gpt2-xl@parallel=fsdp", "mixtral-8x7b@expert=8"])

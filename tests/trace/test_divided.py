@@ -70,13 +70,22 @@ def test_bad_cells_are_refused_where_they_stand(tmp_path: Path, cell: str, messa
         with_axes(trace(tmp_path, f"a,0,16,gpt3-xl,10,2,{cell}"), "published")
 
 
-@pytest.mark.parametrize(("cell", "spread"), [("expert=8", 8), ("recompute=full", 8)])
+@pytest.mark.parametrize("cell", ["expert=8", '"recompute=full,expert=8"'])
 def test_a_gang_over_which_experts_cannot_be_spread_is_refused_where_it_stands(
-    tmp_path: Path, cell: str, spread: int
+    tmp_path: Path, cell: str
 ) -> None:
-    message = rf"t\.csv:2: job 'a': .* spread over {spread} GPUs, and a stage has 4; .* expert to 4"
+    message = r"t\.csv:2: job 'a': .* spread over 8 GPUs, and a stage has 4; .* expert to 4"
     with pytest.raises(TraceError, match=message):
         with_axes(trace(tmp_path, f"a,0,4,mixtral-8x7b,10,2,{cell}"), "published")
+
+
+def test_a_trace_says_how_experts_are_spread_that_have_no_gpu_each(tmp_path: Path) -> None:
+    rows = ("a,0,4,mixtral-8x7b,10,2,recompute=full", "b,0,8,mixtral-8x7b,10,2,recompute=full")
+    divided = with_axes(trace(tmp_path, *rows), "published")
+    assert divided.filled == (
+        "of 1 job, the 8 experts of a layer are spread over 4 GPUs, 2 on each: "
+        "mixtral-8x7b@recompute=full",
+    )
 
 
 def test_a_large_model_gets_published_axes_and_the_trace_says_so(tmp_path: Path) -> None:

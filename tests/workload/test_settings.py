@@ -174,6 +174,14 @@ def test_one_gpu_for_the_experts_is_a_name_of_its_own_where_it_changes_the_job()
     assert canonical("mixtral-8x7b@expert=1") == "mixtral-8x7b@expert=1"
 
 
+def test_a_spread_that_is_said_is_a_name_of_its_own_since_only_implied_ones_fit_gangs() -> None:
+    implied, said = (f"mixtral-8x7b@{axes}recompute=full" for axes in ("", "expert=8,"))
+    assert canonical(said) == said != canonical(implied)
+    for spec, fits in ((implied, True), (said, False)):
+        staged = workload(spec).staged
+        assert staged is not None and (staged.axes.expert, staged.axes.implied) == (8, fits)
+
+
 def test_parallelism_follows_from_the_settings() -> None:
     assert workload("gpt2").parallelism is Parallelism.DATA
     assert workload("gpt2@parallel=fsdp").parallelism is Parallelism.FSDP

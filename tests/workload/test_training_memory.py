@@ -57,6 +57,12 @@ def test_experts_are_spread(model: str) -> None:
     assert found == pytest.approx((4 + 12 / 16) * others + (4 + 12 / 2) * experts, rel=0.01)
 
 
+@pytest.mark.parametrize("gpus", [1, 2, 4, 6])
+def test_gpus_hold_as_many_experts_as_it_takes_under_any_name(gpus: int) -> None:
+    plain, named = (least_memory_bytes(f"mixtral-8x7b{x}", gpus) for x in ("", "@recompute=full"))
+    assert named == pytest.approx(plain, rel=1e-9)
+
+
 @pytest.mark.parametrize("model", ["mixtral-8x7b", "qwen3-30b-a3b", "gpt-oss-120b", "bert-large"])
 def test_one_gpu_holds_everything(model: str) -> None:
     """Also all experts, of which GPUs hold as many as it takes where there are fewer GPUs."""

@@ -181,6 +181,7 @@ def latency(
         if on_fabric is not None and one is not None:
             shape = parse_signature(one.partition("@")[0], on_fabric.level_names)
             for told in (
+                questions.spread_of_experts(counted.query.workload, gpus_of(shape)),
                 questions.trained_as_published(model, gpus_of(shape)),
                 questions.beyond_memory(model, gpus_of(shape), models),
             ):

@@ -13,6 +13,7 @@ fills and drains computes; it communicates exposed where messages and collective
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import replace
@@ -32,6 +33,7 @@ from artist.estimates.query import (
     LatencyQuery,
 )
 from artist.units import bytes_per_ns
+from artist.workload.divide import fitted
 from artist.workload.division.staged import Staged
 from artist.workload.graph import Kind, play
 from artist.workload.layers import Scope, Workload
@@ -50,6 +52,8 @@ class StagedQuery:
     """A query about a staged workload. Each different collective is asked once."""
 
     def __init__(self, backend: LatencyBackend, query: LatencyQuery) -> None:
+        gpus = math.prod(dimension.npus for dimension in query.dimensions)
+        query = replace(query, workload=fitted(query.workload, gpus))
         self.backend, self.query = backend, query
         # Kept here, because looking a workload up hashes all its layers.
         self.traffic = stage_traffic(query.workload)

@@ -107,8 +107,10 @@ class Axes:
     """The sizes of the axes. The GPUs that the others leave are the `data` axis.
 
     `data` is None if any number of replicas is right. `expert` is the number of GPUs over which the
-    experts of a layer are spread: the innermost ones of a stage. `order` is the order of ranks,
-    innermost axis first. An empty one means the best for the placement that has `tensor` innermost.
+    experts of a layer are spread: the innermost ones of a stage. If that is `implied` by the model,
+    it is a GPU for each, and fewer where a stage has fewer (`spread.py`). `order` is the order of
+    ranks, innermost axis first. An empty one means the best for the placement that has `tensor`
+    innermost.
     """
 
     tensor: int = 1
@@ -117,6 +119,7 @@ class Axes:
     expert: int = 1
     data: int | None = None
     order: tuple[Axis, ...] = ()
+    implied: bool = False
 
     @property
     def of_replica(self) -> int:
@@ -124,8 +127,8 @@ class Axes:
         return self.tensor * self.context * self.pipeline
 
     def text(self) -> str:
-        """The sizes above 1, as in `tensor=8, pipeline=4`."""
-        names = ("tensor", "context", "pipeline", "expert")
+        """The sizes above 1, as in `tensor=8, pipeline=4`, without what is implied."""
+        names = ("tensor", "context", "pipeline", *(() if self.implied else ("expert",)))
         shown = [f"{name}={getattr(self, name)}" for name in names if getattr(self, name) > 1]
         return ", ".join(shown) or "one GPU per replica"
 
@@ -145,7 +148,7 @@ def sizes_of(axes: Axes, gpus: int) -> dict[Axis, int]:
             f"{axes.of_replica * (axes.data or 1)} GPUs or other axes"
         )
     of_stage = gpus // axes.pipeline
-    if of_stage % axes.expert:
+    if of_stage % axes.expert and not axes.implied:
         raise DivisionError(
             f"experts are spread over {axes.expert} GPUs, and a stage has {of_stage}; set the "
             f"model's expert to {math.gcd(axes.expert, of_stage)}, or give the job other GPUs"

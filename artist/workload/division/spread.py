@@ -1,0 +1,63 @@
+"""Over how many GPUs the experts of a layer are spread where the job does not say it.
+
+There is one GPU for each expert, if the job has so many. Over fewer GPUs experts are spread evenly,
+as many on each as it takes, so no GPU has a replica of another's (`layers.Degrees` means the same).
+Where a stage has more GPUs, but no multiple of them, the largest divisor of the experts counts into
+which its axes divide, and each expert has replicas.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import permutations
+
+from artist.workload.division.staged import INNERMOST_FIRST, Axes, Axis, sizes_of
+
+
+def fitted_spread(axes: Axes, gpus: int) -> int:
+    """Over how many of a job's GPUs experts are spread that are on `expert` GPUs at most.
+
+    Raises:
+        DivisionError: the axes do not multiply to the number of GPUs.
+    """
+    sizes = sizes_of(axes, gpus)
+    of_stage = gpus // axes.pipeline
+    if of_stage <= axes.expert:
+        return of_stage
+    first = (*axes.order, *(axis for axis in INNERMOST_FIRST if axis not in axes.order))
+    orders = [first] if axes.order else [*permutations(INNERMOST_FIRST)]
+    inside = [[sizes[axis] for axis in order if axis is not Axis.PIPELINE] for order in orders]
+    common = math.gcd(axes.expert, of_stage)
+    return next(
+        spread
+        for spread in range(common, 0, -1)
+        if common % spread == 0 and any(_is_innermost(spread, parts) for parts in inside)
+    )
+
+
+def spread_text(axes: Axes, gpus: int) -> str:
+    """A clause if experts whose spread is implied have no GPU for each; else empty.
+
+    Raises:
+        DivisionError: the axes do not multiply to the number of GPUs.
+    """
+    experts = axes.expert
+    spread = fitted_spread(axes, gpus) if axes.implied else experts
+    if spread == experts:
+        return ""
+    if spread == 1:
+        return f"each GPU holds all {experts} experts of a layer"
+    each, left = divmod(experts, spread)
+    held = f"{each} or {each + 1}" if left else f"{each}"
+    return f"the {experts} experts of a layer are spread over {spread} GPUs, {held} on each"
+
+
+def _is_innermost(spread: int, sizes: Sequence[int]) -> bool:
+    """Whether so many ranks are the innermost ones of axes of these sizes."""
+    for size in sizes:
+        taken = math.gcd(spread, size)
+        if taken < size and taken < spread:
+            return False
+        spread //= taken
+    return True
