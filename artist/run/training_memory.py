@@ -1,4 +1,4 @@
-"""The least memory that training a model takes on each GPU: weights, gradients, optimizer states.
+"""The least memory that training a model takes on each GPU.
 
 With P parameters held by a GPU and an element of w bytes:
 
@@ -8,14 +8,16 @@ k is 12 in mixed precision, where Adam keeps fp32 weights, momentum and variance
 where plain SGD keeps a momentum (Rajbhandari et al., *ZeRO*, arXiv:1910.02054, section 3.1). The d
 GPUs that hold the same parameters share the states, as ZeRO's first stage does at no further
 communication (section 7.2.1), whether the job says so or not. Its second and third stage share
-gradients and weights too. Activations, buffers and fragmentation come on top, so a job that fits
-by this may not.
+gradients and weights too. Transformers keep activations beside them (`activation_memory.py`).
+Buffers and fragmentation come on top, so a job that fits by this may not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
+from artist.run.activation_memory import kept_bytes, under_way_bytes
 from artist.units import counted
 from artist.workload.divide import fitted
 from artist.workload.division.staged import Sharded, Staged
@@ -27,33 +29,70 @@ _STATES_BYTES = {2: 12, 4: 4}
 """Bytes of optimizer states per parameter, by those of an element."""
 
 
+class Held(NamedTuple):
+    """Bytes on a GPU: weights, gradients and optimizer states, and beside them activations."""
+
+    states: float
+    activations: float
+
+    @property
+    def total(self) -> float:
+        """All of it."""
+        return self.states + self.activations
+
+
 def does_not_fit(model: str, gpus: int, kinds: Iterable[str]) -> str:
     """A clause if a model cannot train on so many GPUs of any of these kinds; empty if it may.
 
     A GPU that the model's name says goes before `kinds`, which are of `GPU_NAMES`.
     """
-    kind = settings(model).gpu or max(kinds, key=MEMORY_GB.__getitem__)
-    least_gb = least_memory_bytes(model, gpus) / 1e9
-    if least_gb <= MEMORY_GB[kind]:
+    chosen = settings(model)
+    kind = chosen.gpu or max(kinds, key=MEMORY_GB.__getitem__)
+    samples = counted(chosen.batch // chosen.microbatches, "sample")
+    held = least_memory(model, gpus)
+    if held.total / 1e9 <= MEMORY_GB[kind]:
         return ""
     return (
-        f"weights, gradients and optimizer states of {model} on {counted(gpus, 'GPU')} take at "
-        f"least {least_gb:,.0f} GB of each, and {in_words(kind)} has {MEMORY_GB[kind]} GB; divide "
-        "the model further (tensor=, pipeline=, sharded=zero3) or take more GPUs"
+        f"weights, gradients, optimizer states and activations of {model} on "
+        f"{counted(gpus, 'GPU')} take at least {held.total / 1e9:,.0f} GB of each "
+        f"({held.activations / 1e9:,.0f} GB of activations, {samples} at a time), and "
+        f"{in_words(kind)} has {MEMORY_GB[kind]} GB; divide the model further (tensor=, pipeline=, "
+        "sharded=zero3), keep fewer activations (recompute=full, microbatches=, batch=) or take "
+        "more GPUs"
     )
 
 
-def least_memory_bytes(model: str, gpus: int) -> float:
-    """What the fullest of the job's GPUs holds, in bytes. They divide into the model's axes.
+def least_memory(model: str, gpus: int) -> Held:
+    """What the fullest of the job's GPUs holds. They divide into the model's axes.
 
     Raises:
         ConfigError: the model is unknown.
     """
     iteration, width = fitted(workload(model), gpus), Precision(settings(model).precision).width
+    stages = zip(_stages(iteration), _activations(model, iteration), strict=True)
     return max(
-        sum(_held_bytes(iteration, layer, width, gpus) for layer in stage)
-        for stage in _stages(iteration)
+        (
+            Held(sum(_held_bytes(iteration, layer, width, gpus) for layer in stage), kept)
+            for stage, kept in stages
+        ),
+        key=lambda held: held.total,
     )
+
+
+def _activations(model: str, iteration: Workload) -> Iterator[float]:
+    """The activations of each stage; of an average stage, those of the first."""
+    kept, staged = kept_bytes(model), iteration.staged
+    if staged is None:
+        stages = iteration.degrees.stages
+        yield sum(kept.values()) / stages * min(stages, settings(model).microbatches)
+        return
+    blocks = [
+        dict.fromkeys(layer.name.partition(".")[0] for layer in chunk)
+        for chunk in _chunks(iteration.layers, staged)
+    ]
+    of_chunks = [sum(kept.get(name, 0.0) for name in names) for names in blocks]
+    for stage in range(staged.axes.pipeline):
+        yield under_way_bytes(staged, stage, of_chunks)
 
 
 def _stages(iteration: Workload) -> Iterator[list[Layer]]:
