@@ -15,15 +15,14 @@ scale of the residuals from their median absolute deviation.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
 from artist.errors import TraceError
+from artist.results.statistics.students_t import expanded_quantile
 
 CONFIDENCE = 0.99
 MIN_POINTS = 6
@@ -101,23 +100,6 @@ def _huber(design: Vector, times: Vector) -> Vector:
     return coefficients
 
 
-def student(confidence: float, degrees: int) -> float:
-    """Two-sided quantile of Student's t, by its Cornish-Fisher expansion.
-
-    It is within 1 % of the exact value from 4 degrees of freedom on.
-    """
-    z = NormalDist().inv_cdf((1 + confidence) / 2)
-    n = degrees
-    terms = (
-        z,
-        (z**3 + z) / (4 * n),
-        (5 * z**5 + 16 * z**3 + 3 * z) / (96 * n**2),
-        (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * n**3),
-        (79 * z**9 + 776 * z**7 + 1482 * z**5 - 1920 * z**3 - 945 * z) / (92160 * n**4),
-    )
-    return math.fsum(terms)
-
-
 def _solve(design: Vector, values: Vector, weights: Vector) -> Vector:
     """Weighted least squares."""
     root = np.sqrt(weights)
@@ -151,7 +133,7 @@ def _line(design: Vector, times: Vector, coefficients: Vector, unit: float, wher
     correction = 1 + 2 / count * (1 - psi_slope) / psi_slope
     scaled = design / predicted[:, None]
     covariance = correction**2 * scale**2 * inflation * np.linalg.inv(scaled.T @ scaled)
-    reach = student(CONFIDENCE, count - 2) * np.sqrt(np.diag(covariance))
+    reach = expanded_quantile(CONFIDENCE, count - 2) * np.sqrt(np.diag(covariance))
     return Line(
         alpha_us=FittedValue(*(float(intercept + x) for x in (0, -reach[0], reach[0]))),
         beta_us_per_byte=FittedValue(*(float(slope + x) / unit for x in (0, -reach[1], reach[1]))),

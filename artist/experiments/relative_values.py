@@ -24,6 +24,7 @@ from artist.data.gate import DataOptions
 from artist.errors import ConfigError, did_you_mean, shortened
 from artist.failures.checkpoints import CheckpointOptions
 from artist.network.rates.contended_rates import ContentionOptions
+from artist.policies.option_places import own_options
 from artist.policies.own_file import entry_in_file, is_in_a_file
 from artist.policies.table import POLICIES
 from artist.run import asked_fabric, build_cluster, build_fabric, build_trace, cluster_of
@@ -213,5 +214,5 @@ def _policy_defaults(name: str) -> dict[str, Any]:
     """The options of a policy that a scenario need not give."""
     outer = name.partition("(")[0].strip()
     entry = entry_in_file(name) if is_in_a_file(outer) else POLICIES[outer]
-    fields = getattr(getattr(entry.load(), "Options", None), "model_fields", {})
-    return {key: field.get_default() for key, field in fields.items()} | dict(entry.preset)
+    defaults = {key: field.get_default() for key, field in own_options(entry).items()}
+    return defaults | dict(entry.preset)

@@ -65,7 +65,7 @@ def _goes_inside(entry: Entry, host: str, key: str, value: Any) -> bool:
     """A bad value goes where an option of that name is, so that the message is about it."""
     if _takes(entry, key, value):
         return False
-    return takes_option(host, key, value) or (key not in _fields(entry) and _knows(host, key))
+    return takes_option(host, key, value) or (key not in own_options(entry) and _knows(host, key))
 
 
 def _knows(policy: str, key: str) -> bool:
@@ -76,7 +76,7 @@ def _knows(policy: str, key: str) -> bool:
 def known_options(policy: str) -> list[str]:
     """The options of a policy, then those of the policy that it wraps."""
     entry, host = entry_and_host(policy)
-    return [*_fields(entry), *(["host", *known_options(host)] if host else ())]
+    return [*own_options(entry), *(["host", *known_options(host)] if host else ())]
 
 
 def about_unknown(key: str, known: Iterable[str]) -> str:
@@ -86,14 +86,15 @@ def about_unknown(key: str, known: Iterable[str]) -> str:
     return did_you_mean(key, known)
 
 
-def _fields(entry: Entry) -> Mapping[str, FieldInfo]:
+def own_options(entry: Entry) -> Mapping[str, FieldInfo]:
+    """The options of a policy itself, by name."""
     options: Any = getattr(entry.load(), "Options", None)
     return {} if options is None else options.model_fields
 
 
 def _takes(entry: Entry, key: str, value: Any) -> bool:
     """Whether a policy itself has an option that may have this value."""
-    if key not in _fields(entry):
+    if key not in own_options(entry):
         return False
     try:
         entry.load().Options.model_validate({key: value})

