@@ -56,7 +56,7 @@ Location = tuple[int | str, ...]
 
 
 def _one_bandwidth_and_latency(schema: dict[str, Any]) -> None:
-    either_spelling(schema, ("bandwidth", "latency"))
+    either_spelling(schema)
 
 
 class WideArea(WithUnits):

@@ -41,7 +41,7 @@ from artist.registry import named_document
 
 
 def _one_bandwidth_and_latency(schema: dict[str, Any]) -> None:
-    either_spelling(schema, ("bandwidth", "latency"))
+    either_spelling(schema)
 
 
 # Numbers of data sheets are rounded to three or four digits.

@@ -177,10 +177,10 @@ class WithUnits(Document):
         return plain
 
 
-def either_spelling(schema: dict[str, Any], keys: tuple[str, ...]) -> None:
-    """Let a JSON Schema require one of a setting's two keys instead of the plain one."""
+def either_spelling(schema: dict[str, Any]) -> None:
+    """Let a JSON Schema require bandwidth and latency with a unit or in their own units."""
     required = schema.get("required", [])
-    own_units = {key: QUANTITIES[key].own_unit for key in keys}
+    own_units = {key: QUANTITIES[key].own_unit for key in ("bandwidth", "latency")}
     asked = {key: own for key, own in own_units.items() if own in required}
     schema["required"] = [name for name in required if name not in asked.values()]
     schema["allOf"] = [

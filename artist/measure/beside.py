@@ -43,10 +43,7 @@ class SharedSpeeds:
 
 
 def measure_shared(
-    models: Sequence[str],
-    groups: Sequence[tuple[int, ...]],
-    device: str,
-    window_s: float = WINDOW_S,
+    models: Sequence[str], groups: Sequence[tuple[int, ...]], device: str
 ) -> list[SharedSpeeds]:
     """The speeds of the models of each group; a group is some positions in `models`.
 
@@ -75,7 +72,7 @@ def measure_shared(
         def together(*chosen: int) -> list[float]:
             opens = time.monotonic() + _AROUND_S
             for number in chosen:
-                pipes[number].send((opens, window_s))
+                pipes[number].send((opens, WINDOW_S))
             return [_answer(models[number], pipes[number]) for number in chosen]
 
         members = sorted({number for group in groups for number in group})

@@ -137,7 +137,8 @@ def _difference(
             fact
             for part in parts
             if seconds[part] >= _EXPLAINED * gap_s
-            for fact in _FACTS.get(part, _no_fact)(study, low, high)
+            if part in _FACTS
+            for fact in _FACTS[part](study, low, high)
         ],
     }
 
@@ -194,10 +195,6 @@ def _by_level(runs: Sequence[RecordedRun]) -> Mapping[str, float]:
         hours.update(gpu_hours_by_level(run))
     total = sum(hours.values()) or 1.0  # no stay takes any time in damaged runs
     return {level: value / total for level, value in hours.items()}
-
-
-def _no_fact(*_: object) -> Iterator[dict[str, Any]]:
-    return iter(())
 
 
 _FACTS = {"waiting": _waiting, "communication": _communicating}

@@ -25,16 +25,16 @@ from artist.results.terms.columns import TABLE_TERMS, TABLES, Column, ColumnTerm
 SUFFIXES = (".csv", ".parquet")
 
 
-def check_table_file(path: Path, option: str, *, overwrite: bool) -> None:
-    """Refuse a file that may not or cannot be written, before the work on its content begins.
+def check_table_file(path: Path, *, overwrite: bool) -> None:
+    """Refuse a file of `--values` that may not or cannot be written, before the work begins.
 
     Raises:
         ConfigError: another suffix, a file that is there already, or a place that cannot be
             written.
     """
     if path.suffix not in SUFFIXES:
-        raise ConfigError(f"{option} {path}: expected a name that ends in .csv or .parquet")
-    check_new_file(path, option, overwrite=overwrite)
+        raise ConfigError(f"--values {path}: expected a name that ends in .csv or .parquet")
+    check_new_file(path, "--values", overwrite=overwrite)
 
 
 def write_table(rows: Sequence[Mapping[str, Any]], path: Path) -> None:

@@ -240,8 +240,8 @@ def _odd(table: Table, name: str, source: str) -> str | None:
             return "all cells are empty"
     if name == "job_id":
         return None if len({*cells}) == len(cells) else "ids are repeated"
-    fits = _KINDS.get(name, _is_text)
-    odd = next((cell for cell in cells if not fits(cell)), None)
+    fits = _KINDS.get(name)
+    odd = next((cell for cell in cells if fits is not None and not fits(cell)), None)
     return None if odd is None else f"a cell is {shortened(odd)}"
 
 
@@ -260,10 +260,6 @@ def _is_length(cell: str) -> bool:
 
 def _is_arrival(cell: str) -> bool:
     return _is_length(cell) or is_date(cell)
-
-
-def _is_text(cell: str) -> bool:
-    return True
 
 
 def _are_axes(cell: str) -> bool:

@@ -30,11 +30,11 @@ def test_a_column_that_a_row_lacks_is_empty(tmp_path: Path) -> None:
 
 def test_a_file_that_exists_needs_overwrite(tmp_path: Path) -> None:
     file = tmp_path / "t.csv"
-    check_table_file(file, "--values", overwrite=False)
+    check_table_file(file, overwrite=False)
     file.write_text("mine")
     with pytest.raises(ConfigError, match="exists already; choose another name"):
-        check_table_file(file, "--values", overwrite=False)
-    check_table_file(file, "--values", overwrite=True)
+        check_table_file(file, overwrite=False)
+    check_table_file(file, overwrite=True)
     assert file.read_text() == "mine"
 
 
@@ -43,7 +43,7 @@ def test_links_devices_and_other_suffixes_are_refused(tmp_path: Path, overwrite:
     (tmp_path / "link.csv").symlink_to(tmp_path / "t.csv")
     for name, words in (("link.csv", "a symbolic link"), ("t.txt", "ends in .csv or .parquet")):
         with pytest.raises(ConfigError, match=words):
-            check_table_file(tmp_path / name, "--values", overwrite=overwrite)
+            check_table_file(tmp_path / name, overwrite=overwrite)
 
 
 BIG = 2**63

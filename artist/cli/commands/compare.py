@@ -153,7 +153,7 @@ def compare(
     from artist.results.terms.chief_metrics import COMPARED, check_metrics
 
     if values is not None:
-        check_table_file(values, "--values", overwrite=overwrite)
+        check_table_file(values, overwrite=overwrite)
     prices = None if costs is None else _prices(costs, across, assumptions=assumptions)
     most, time_budget = _budget(budget, until)
     go_on = time_budget or (lambda: True)
@@ -269,8 +269,8 @@ def _budget(text: str | None, until: str | None) -> tuple[int | None, TimeBudget
         return None, None if text is None else TimeBudget(text)
     if until is None:
         raise ConfigError(
-            f"--budget {text}: a number of replicates needs --until SHARE, which it ends; a time "
-            "has a unit (10min)"
+            f"--budget {text}: a number of replicates goes with --until SHARE; a time has a unit "
+            "(10min)"
         )
     return int(text), None
 

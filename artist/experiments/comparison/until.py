@@ -98,15 +98,15 @@ def half_width(
     return reach / largest if largest else math.inf
 
 
-def enough_for(count: int, width: float, until: float, level: float = 0.95) -> int | None:
-    """Independent replicates that give a half-width `until`, if `count` of them give `width`.
+def enough_for(count: int, width: float, until: float) -> int | None:
+    """Independent replicates that give a 95 % half-width `until`, if `count` of them give `width`.
 
     None: more than `MOST_REPLICATES`.
     """
-    deviation = math.log1p(width) * math.sqrt(count) / t_quantile(level, count - 1)
+    deviation = math.log1p(width) * math.sqrt(count) / t_quantile(0.95, count - 1)
 
     def narrow(count: int) -> bool:
-        reach = t_quantile(level, count - 1) * deviation / math.sqrt(count)
+        reach = t_quantile(0.95, count - 1) * deviation / math.sqrt(count)
         return reach <= math.log1p(until)
 
     return least_count(count, MOST_REPLICATES, narrow)

@@ -81,8 +81,9 @@ class PresentLinks:
                 "recorded time; name them with --fabric, one of artist list fabrics"
             )
         if not self._known:
+            jobs = counted(len(self._recording.trace.jobs), "job")
             raise ConfigError(
-                f"{where}: says nothing, since the models of {self._jobs_words()} are unknown, and "
+                f"{where}: says nothing, since the models of all {jobs} are unknown, and "
                 f"so is what they communicate; say which they are{self._remedy()}"
             )
         try:
@@ -165,9 +166,6 @@ class PresentLinks:
         kept = [pair for pair in pairs if pair[0].id in known]
         jobs, numbers = zip(*kept, strict=True)
         return replace(trace, jobs=jobs, numbers=numbers)
-
-    def _jobs_words(self) -> str:
-        return f"all {counted(len(self._recording.trace.jobs), 'job')}"
 
     def _remedy(self) -> str:
         """As in `with --models 'train-*=MODEL'`: the names that hold most GPU time."""

@@ -139,13 +139,13 @@ class WhatIf:
         finish = [Group(one.kind, one.name, one.jobs & self.finish) for one in found]
         return [one for one in finish if one.jobs.any()]
 
-    def _tops(self, most: int = 3) -> list[str]:
-        """The accounts whose jobs wait longest in all."""
+    def _tops(self) -> list[str]:
+        """The three accounts whose jobs wait longest in all."""
         if "tenant" not in self.jobs:
             return []
         waits_s, accounts = self.present.waits_s.mean(axis=0), self.jobs["tenant"]
         named = sorted({str(x) for x in accounts if x})
-        return sorted(named, key=lambda x: -float(waits_s[accounts == x].sum()))[:most]
+        return sorted(named, key=lambda x: -float(waits_s[accounts == x].sum()))[:3]
 
     def compared(self, outcome: Outcome, group: Group) -> BlockDifference:
         """The mean waits of a group's jobs, over all phases."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from artist.contract import Hold, JobView, Turn, Uplink
@@ -73,13 +73,9 @@ def holds(
 ) -> list[Hold]:
     """The decisions. A job that need not wait is held for a tick: a hold carries its turn."""
     return [
-        Hold(handle, max(until, now + 1), "time-shift", _with_slack(turn, slacks[handle]))
+        Hold(handle, max(until, now + 1), "time-shift", replace(turn, slack=slacks[handle]))
         for handle, (until, turn) in sorted(aligned.items())
     ]
-
-
-def _with_slack(turn: Turn, slack: Tick | None) -> Turn:
-    return Turn(turn.group, turn.start, turn.period, slack)
 
 
 def circle_rows(

@@ -53,7 +53,7 @@ from artist.policies.mast.books import Books, Running
 from artist.policies.mast.cells import Cells
 from artist.policies.mast.options import FederatedOptions, MastOptions
 from artist.policies.mast.queue import WaitingQueue, Where
-from artist.policies.mast.reasons import Reasons
+from artist.policies.mast.reasons import Reasons, reasons_of
 from artist.policies.mast.sweep import QueueSweep
 from artist.policies.quota.ledger import Ledger, LedgerEntry, queue_table
 from artist.policies.shared.clock import PeriodClock
@@ -122,10 +122,11 @@ class Mast(BasePolicy):
         if full:
             self._record_pass(view.now, before)
             if not view.on_notice:
-                decisions += self._reasons.waits(
+                reasons = reasons_of(
                     free, books, cells, self._ledger, self._queue, view.waiting,
                     lambda handle: self._regions(view, handle, view.waiting[handle].job),
                 )  # fmt: skip
+                decisions += self._reasons.waits(reasons, self._ledger.waiting)
         preempted = any(isinstance(x, Preempt) for x in decisions)
         if preempted:
             # The victims enter the queue at the next question, so it comes at once.
@@ -201,8 +202,8 @@ class Mast(BasePolicy):
                 raise TraceError(
                     f"job {job.id!r} wants {counted(job.gpus, 'GPU')} of kind "
                     f"{' or '.join(job.gpu_kinds)} in one cluster, and no cluster of one such kind "
-                    "has so many; give each kind a unit of its own of a level called cluster, or "
-                    "let the job accept other kinds or want fewer GPUs"
+                    "has so many; put each kind into a unit of its own at a level called cluster, "
+                    "or let the job accept other kinds or want fewer GPUs"
                 )
         if view.data is None or not job.tables:
             return everywhere

@@ -13,7 +13,7 @@ nothing where too few GPUs are free in all.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from artist.cluster.free_gpus import FreeGpus
@@ -34,6 +34,9 @@ _LEAST_LOADED = "enough GPUs were free, but not in the cluster with the least lo
 Regions: TypeAlias = Callable[[int], tuple[int, ...]]
 """Handle of a waiting job -> the regions that may plan for it: those with all of its tables."""
 
+Reason: TypeAlias = tuple[int, tuple[str, WaitCause]]
+"""Handle of a waiting job; why it waits in words, and the cause."""
+
 
 class Reasons:
     """What was said of waiting jobs."""
@@ -41,25 +44,15 @@ class Reasons:
     def __init__(self) -> None:
         self._told: dict[int, str] = {}
 
-    def waits(
-        self,
-        free: FreeGpus,
-        books: Books,
-        cells: Cells,
-        ledger: Ledger,
-        queue: WaitingQueue,
-        waiting: Mapping[int, JobView],
-        regions: Regions,
-    ) -> list[Decision]:
+    def waits(self, reasons: Iterable[Reason], waiting: Container[int]) -> list[Decision]:
         """What is said now of jobs of which something else, or nothing, was said before."""
         told, before = {}, self._told
         waits: list[Decision] = []
-        reasons = _reasons(free, books, cells, ledger, queue, waiting, regions)
         for handle, (words, cause) in reasons:
             told[handle] = words
             if before.get(handle) != words:
                 waits.append(Wait(handle, words, cause))
-        lapsed = [x for x in before if x not in told and x in ledger.waiting]
+        lapsed = [x for x in before if x not in told and x in waiting]
         self._told = told
         return [*waits, *(Wait(handle, "") for handle in lapsed)]
 
@@ -68,7 +61,7 @@ class Reasons:
         self._told.pop(handle, None)
 
 
-def _reasons(
+def reasons_of(
     free: FreeGpus,
     books: Books,
     cells: Cells,
@@ -76,7 +69,7 @@ def _reasons(
     queue: WaitingQueue,
     waiting: Mapping[int, JobView],
     regions: Regions,
-) -> Iterator[tuple[int, tuple[str, WaitCause]]]:
+) -> Iterator[Reason]:
     """Handles of waiting jobs, and why each of them waits."""
     for rank, places in enumerate(queue.groups):
         for where, sizes in places.items():

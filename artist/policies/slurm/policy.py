@@ -68,13 +68,14 @@ class Slurm(BasePolicy):
         if missing and options.not_modelled == "refuse":
             raise _not_modelled(missing)
         numbers = self.settings.numbers
+        calc_period = self.settings.calc_period_s * TICKS_PER_S
         self._clocks = {
             name: PeriodClock(period, draws.phase(period) or first)
             for name, period, first in (
                 ("tick", TICKS_PER_S, TICKS_PER_S // 2),
                 ("full", max(1, numbers["sched_interval"]) * TICKS_PER_S, TICKS_PER_S // 2),
                 ("backfill", max(1, numbers["bf_interval"]) * TICKS_PER_S, TICKS_PER_S // 2),
-                ("priority", self.settings.calc_period_s * TICKS_PER_S, self._calc_phase()),
+                ("priority", calc_period, round(options.calc_phase_s * TICKS_PER_S) % calc_period),
                 ("timeout", TIMEOUT_CHECK_S * TICKS_PER_S, TICKS_PER_S // 2),
             )
         }
@@ -93,10 +94,6 @@ class Slurm(BasePolicy):
         self._last_main: Tick = -(10**18)
         self._wake: Tick = -1
         self._begun = False
-
-    def _calc_phase(self) -> Tick:
-        period = self.settings.calc_period_s * TICKS_PER_S
-        return round(self.options.calc_phase_s * TICKS_PER_S) % period
 
     def killed_at_limit(self, job: Job) -> Job:
         """A job that Slurm would kill at its time limit, cut there; else the same job.

@@ -55,7 +55,7 @@ class BlockDifference:
 
 
 def block_difference(
-    baseline: Floats, other: Floats, blocks: Sequence[Hashable], level: float = 0.95
+    baseline: Floats, other: Floats, blocks: Sequence[Hashable]
 ) -> BlockDifference:
     """Compare the means of two values of the same jobs, which lie in these blocks (days, say)."""
     names, index = np.unique(np.asarray(blocks), return_inverse=True)
@@ -68,7 +68,7 @@ def block_difference(
         return BlockDifference(*means, none, none, none, none, Verdict.TOO_FEW, count)
     weights = stream(0, "block-bootstrap").multinomial(count, [1 / count] * count, size=DRAWS)
     before, after = (weights @ np.bincount(index, weights=x) for x in (baseline, other))
-    ends = _expanded(count, level)
+    ends = _expanded(count)
     low, high = _quantiles((after - before) / (weights @ np.bincount(index)), ends)
     ratios = math.nan, math.nan
     if min(np.min(baseline), np.min(other)) >= 0:
@@ -87,8 +87,8 @@ def _quantiles(drawn: Floats, ends: tuple[float, float]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def _expanded(count: int, level: float) -> tuple[float, float]:
+def _expanded(count: int) -> tuple[float, float]:
     """The quantiles whose distance is right for so few blocks."""
-    reach = t_quantile(level, count - 1) * math.sqrt(count / (count - 1))
+    reach = t_quantile(0.95, count - 1) * math.sqrt(count / (count - 1))
     below = NormalDist().cdf(-reach)
     return below, 1 - below

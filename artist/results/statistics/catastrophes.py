@@ -60,6 +60,8 @@ def far_off(values: Sequence[float]) -> FarOff | None:
     return FarOff(index, math.exp(distance))
 
 
-def unseen(count: int, level: float = 0.95) -> float:
-    """The largest share of runs in which something may happen that `count` runs did not show."""
-    return float(1 - (1 - level) ** (1 / count))
+def unseen(count: int) -> float:
+    """The largest share of runs in which something may happen that `count` runs did not show, at
+    95 % confidence.
+    """
+    return float(1 - (1 - 0.95) ** (1 / count))

@@ -130,8 +130,8 @@ def _longest_first(parts: Iterable[tuple[str, float]]) -> dict[str, float]:
     return {cause: length_s for cause, length_s in ordered if length_s}
 
 
-def worst_waits(run: Path, by: str, most: int = 10) -> list[Row]:
-    """The jobs of a run that waited longest, or single waits.
+def worst_waits(run: Path, by: str) -> list[Row]:
+    """The ten jobs of a run that waited longest, or single waits.
 
     | `by` | rows | sorted by |
     |---|---|---|
@@ -166,7 +166,7 @@ def worst_waits(run: Path, by: str, most: int = 10) -> list[Row]:
         waits = _longest_of_each(waits)
     keys = _KEYS[by]
     waits.sort(key=lambda wait: tuple(-(wait[key] or 0.0) for key in keys))
-    return waits[:most]
+    return waits[:10]
 
 
 _KEYS: Mapping[str, Sequence[str]] = {

@@ -142,12 +142,10 @@ def first_line(data: bytes) -> str:
     return ""
 
 
-def read_lines(
-    path: Path, data: bytes, header: Sequence[str], delimiter: str | None, comment: str = ";"
-) -> Table:
+def read_lines(path: Path, data: bytes, header: Sequence[str], delimiter: str | None) -> Table:
     """The cells of lines without quotes, separated by `delimiter` (None: any white space).
 
-    `header` names the columns. Blank lines and lines that begin with `comment` are skipped.
+    `header` names the columns. Blank lines and lines that begin with `;` are skipped.
 
     Raises:
         TraceError: not UTF-8, or a line with too many or too few cells.
@@ -157,7 +155,7 @@ def read_lines(
     rows: list[list[str]] = []
     text = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="\n")
     for number, line in enumerate(text, start=1):
-        if not line.strip() or line.startswith(comment):
+        if not line.strip() or line.startswith(";"):
             continue
         cells = line.rstrip("\r\n").split(delimiter)
         if len(cells) != len(header):
