@@ -66,6 +66,13 @@ def longer_rounds(policy: str) -> dict[str, float]:
     return {"period_s": 3600.0} if policy in _IN_PERIODS else {}
 
 
+def short_turns(policy: str) -> dict[str, float]:
+    """Options with which jobs of a minute take turns."""
+    if policy in ("dally", "tiresias", "las"):
+        return {"lease_s": 60.0}
+    return {"quantum_s": 30.0} if policy == "gandiva" else {}
+
+
 def cluster(*racks: Nested) -> ClusterTree:
     """`cluster([8, 8], [4])`: two racks of machines with so many GPUs."""
     return nested(("machine", "rack", "network"), racks)

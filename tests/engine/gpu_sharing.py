@@ -7,13 +7,18 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import pytest
 from support import SELF_SUFFICIENT, job, make_policy, on
 from support import run as run_script
 
+from artist.api import simulate
 from artist.cluster.mig import Mode
 from artist.cluster.tree import ClusterTree, HostSizes, nested
 from artist.config import Scenario
 from artist.engine.rows import Rows
+from artist.errors import ArtistError
+from artist.trace.native.writer import write_native
+from artist.trace.read import read_trace
 from artist.units import GPU_MILLI, seconds
 from artist.workload.job import Job
 
@@ -75,3 +80,16 @@ def scenario_of(folder: Path, cluster: str, trace: str, **more: Any) -> Scenario
     (folder / "t.csv").write_text(trace)
     files = {"cluster": str(folder / "c.yaml"), "trace": str(folder / "t.csv")}
     return Scenario(**files, **{"backend": "none", "policy": "fifo-backfill", **more})
+
+
+def assert_refused(scenario: Scenario, words: str) -> None:
+    """A scenario is refused in one line with these words."""
+    with pytest.raises(ArtistError, match=words) as refused:
+        simulate(scenario, cache=False)
+    assert "\n" not in str(refused.value)
+
+
+def assert_reads_back(jobs: Sequence[Job], path: Path) -> None:
+    """Jobs that are written to a trace are the jobs that it holds."""
+    write_native(jobs, path)
+    assert list(read_trace(path).jobs) == jobs

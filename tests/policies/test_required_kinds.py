@@ -22,6 +22,7 @@ from support import (
     make_policy,
     on,
     question,
+    short_turns,
     simulator,
 )
 from support import run as run_script
@@ -236,12 +237,6 @@ def crowds(draw: st.DrawFn) -> tuple[ClusterTree, list[Job]]:
     return tree, sorted(jobs, key=lambda x: x.arrival_s)
 
 
-def options_of(policy: str) -> Mapping[str, Any]:
-    if policy in ("dally", "tiresias", "las"):
-        return {"lease_s": 60.0}
-    return {"quantum_s": 30.0} if policy == "gandiva" else {}
-
-
 @pytest.mark.parametrize("policy", [*OBEY, *WRAPPED])
 @given(st.data())
 @settings(max_examples=5, deadline=None)
@@ -249,7 +244,7 @@ def test_no_job_is_ever_on_a_kind_that_it_does_not_accept_and_all_finish(
     policy: str, data: st.DataObject
 ) -> None:
     tree, jobs = data.draw(crowds())
-    rows = ran(tree, jobs, make_policy(policy, **options_of(policy)))
+    rows = ran(tree, jobs, make_policy(policy, **short_turns(policy)))
     assert len(rows.jobs) == len(jobs)
     assert lawful(tree, rows)
 
@@ -260,7 +255,7 @@ def test_no_job_is_ever_on_a_kind_that_it_does_not_accept_and_all_finish(
 def test_nobody_waits_beside_free_gpus_that_it_accepts(policy: str, data: st.DataObject) -> None:
     tree, jobs = data.draw(crowds())
     placement = {} if policy == "gandiva" else {"placement": "any"}
-    one = make_policy(policy, **{**options_of(policy), **placement})
+    one = make_policy(policy, **{**short_turns(policy), **placement})
     engine = engine_of(tree, jobs, one)
     while (view := engine.next_question(one)) is not None:
         answer = one.decide(view)
@@ -335,7 +330,7 @@ def test_a_job_that_was_told_to_wait_for_a_kind_had_room_on_others(policy: str) 
         )
         for number in range(40)
     ]
-    one = make_policy(policy, **options_of(policy))
+    one = make_policy(policy, **short_turns(policy))
     engine = engine_of(tree, jobs, one)
     told = 0
     while (view := engine.next_question(one)) is not None:

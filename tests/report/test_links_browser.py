@@ -17,6 +17,7 @@ from artist.report.reader import read_runs
 pytestmark = NEEDS_BROWSER
 
 HEAT = "document.querySelector('[id^=fig-links-over-time]')"
+CIRCLE = "document.querySelector('[id^=fig-circle]')"
 
 
 @pytest.fixture(scope="module")
@@ -30,32 +31,48 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("size", [(1280, 900), (390, 844)], ids=["desktop", "phone"])
-def test_the_map_is_drawn_without_complaint(browser, report: Path, size, dark: bool) -> None:
-    browser.open(report, *size, dark=dark, phone=size[0] < 700)
+def screens(test):
+    """Of a test on a wide and a narrow screen, in light and dark colours."""
+    sizes = pytest.mark.parametrize("size", [(1280, 900), (390, 844)], ids=["desktop", "phone"])
+    return pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])(sizes(test))
+
+
+def assert_readable(browser, width: int) -> None:
+    """The open page is as wide as the screen, and everybody can read it."""
     assert browser.errors() == []
-    assert browser.run("return document.documentElement.scrollWidth") == size[0]
-    assert browser.run(f"return {HEAT}.querySelectorAll('path.cells').length") > 2
+    assert browser.run("return document.documentElement.scrollWidth") == width
     for check in (TEXTS, MARKS):
         checked, weak = browser.run(check)
         assert checked > 10
         assert weak == []
 
 
-def test_a_cell_and_the_table_tell_values(browser, report: Path) -> None:
-    browser.open(report, 1280, 900, dark=False)
+@screens
+def test_the_map_is_drawn_without_complaint(browser, report: Path, size, dark: bool) -> None:
+    browser.open(report, *size, dark=dark, phone=size[0] < 700)
+    assert_readable(browser, size[0])
+    assert browser.run(f"return {HEAT}.querySelectorAll('path.cells').length") > 2
+
+
+def tooltip(browser, figure: str) -> str:
+    """What a figure says of the first place to which an arrow key leads."""
     browser.run(
-        f"const c = {HEAT}.querySelector('svg.chart'); c.focus();"
+        f"const c = {figure}.querySelector('svg.chart'); c.focus();"
         "c.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight'}))"
     )
-    said = browser.run("return document.querySelector('.tooltip').textContent")
+    said: str = browser.run("return document.querySelector('.tooltip').textContent")
+    return said
+
+
+def test_a_cell_and_the_table_tell_values(browser, report: Path) -> None:
+    browser.open(report, 1280, 900, dark=False)
+    said = tooltip(browser, HEAT)
     assert "utilisation" in said
     assert "most jobs at once" in said
     browser.run(f"{HEAT}.querySelector('details').open = true")
-    head = "return [...HEAT.querySelectorAll('thead th')].map(x => x.textContent).join()"
     time.sleep(0.3)  # the page fills a table when it is opened
-    assert "mean utilisation (%)" in browser.run(head.replace("HEAT", HEAT))
+    head = f"return {HEAT}.querySelector('thead').textContent"
+    assert "mean utilisation (%)" in browser.run(head)
 
 
 def test_the_map_follows_the_policy(browser, report: Path) -> None:
@@ -70,9 +87,6 @@ def test_the_map_follows_the_policy(browser, report: Path) -> None:
     assert browser.run(shown) != before
 
 
-CIRCLE = "document.querySelector('[id^=fig-circle]')"
-
-
 @pytest.fixture(scope="module")
 def turns(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two jobs that take turns."""
@@ -83,28 +97,18 @@ def turns(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
-@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
-@pytest.mark.parametrize("size", [(1280, 900), (390, 844)], ids=["desktop", "phone"])
+@screens
 def test_circles_are_drawn_without_complaint(browser, turns: Path, size, dark: bool) -> None:
     browser.open(turns, *size, dark=dark, phone=size[0] < 700)
-    assert browser.errors() == []
-    assert browser.run("return document.documentElement.scrollWidth") == size[0]
+    assert_readable(browser, size[0])
     # Two rings and the red one, before and after; after, nothing is red.
     assert browser.run(f"return {CIRCLE}.querySelectorAll('.ring').length") == 6
     assert browser.run(f"return {CIRCLE}.querySelectorAll('.arc').length") == 5
-    for check in (TEXTS, MARKS):
-        checked, weak = browser.run(check)
-        assert checked > 10
-        assert weak == []
 
 
 def test_a_place_on_a_circle_and_the_table_tell_values(browser, turns: Path) -> None:
     browser.open(turns, 1280, 900, dark=False)
-    browser.run(
-        f"const c = {CIRCLE}.querySelector('svg.chart'); c.focus();"
-        "c.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight'}))"
-    )
-    said = browser.run("return document.querySelector('.tooltip').textContent")
+    said = tooltip(browser, CIRCLE)
     assert "in step, at 0 ms" in said
     assert "together0 Gbit/s of 50" in said
     browser.run(f"{CIRCLE}.querySelector('details').open = true")

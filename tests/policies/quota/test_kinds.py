@@ -12,7 +12,7 @@ import pytest
 from engine.gpu_sharing import scenario_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import LACKING, SHARING, job, make_policy
+from support import LACKING, SHARING, job, make_policy, short_turns
 
 from artist.api import simulate
 from artist.cluster.kinds import accepts, kinds_of
@@ -290,12 +290,6 @@ def crowds(draw: st.DrawFn, *, on_one: bool = False) -> tuple[ClusterTree, list[
     return tree, sorted(jobs, key=lambda x: x.arrival_s)
 
 
-def options_of(host: str) -> Mapping[str, Any]:
-    if host in ("dally", "tiresias", "las"):
-        return {"lease_s": 60.0}
-    return {"quantum_s": 30.0} if host == "gandiva" else {}
-
-
 @pytest.mark.parametrize("host", HOSTS)
 @given(st.data())
 @settings(max_examples=5, deadline=None)
@@ -303,7 +297,7 @@ def test_no_job_is_ever_on_a_kind_that_it_does_not_accept_and_all_finish(
     host: str, data: st.DataObject
 ) -> None:
     tree, jobs = data.draw(crowds(on_one=host.startswith(("gavel", "sia"))))
-    rows = ran(tree, jobs, quota(host, **options_of(host)))
+    rows = ran(tree, jobs, quota(host, **short_turns(host)))
     assert len(rows.jobs) == len(jobs)
     by_handle = {row.handle: row.job for row in rows.jobs}
     assert all(accepts(tree, by_handle[row.handle], row.placement) for row in rows.placements)
@@ -361,7 +355,7 @@ class Watch:
 @settings(max_examples=20, deadline=None)
 def test_work_is_conserved_and_no_preemption_is_useless(host: str, data: st.DataObject) -> None:
     tree, jobs = data.draw(crowds())
-    policy = quota(host, placement="any", **options_of(host))
+    policy = quota(host, placement="any", **short_turns(host))
     engine, watch, last = engine_of(tree, jobs, policy), Watch(policy), -2
     while (view := engine.next_question(policy)) is not None:
         watch.before(view, last)
