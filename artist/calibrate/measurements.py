@@ -188,8 +188,8 @@ def _rows(path: Path, lines: list[str]) -> Iterator[Measurement]:
         placements = {on for model, on in seen if model == row.model}
         if ONE_GPU in placements and len(placements) > 1:
             raise TraceError(
-                f"{table.place(index)}: {row.model} has rows on one GPU and on several, and either "
-                "tells its compute time; keep one kind"
+                f"{table.place(index)}: {row.model} has rows on one GPU and on several, and "
+                "either kind gives its compute time; keep one of the two"
             )
         yield row
 
@@ -222,8 +222,8 @@ def _compute_ms(where: str, cells: dict[str, str]) -> float:
     exposes = any(cell and as_float(cell) != 0 for cell in exposed)
     if cells.get("use") == "compare" or not cells.get("compute_ms") or exposes:
         raise TraceError(
-            f"{where}: placement 1 is one GPU, which does not communicate: give compute_ms alone, "
-            "to fit the compute time to, or a placement of several GPUs"
+            f"{where}: placement 1 is one GPU, which does not communicate; give compute_ms alone, "
+            "or a placement of several GPUs"
         )
     compute_ms = _number(where, "compute_ms", cells["compute_ms"], above=0.0)
     if not SHORTEST_MS <= compute_ms <= LONGEST_MS:

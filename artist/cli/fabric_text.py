@@ -77,7 +77,7 @@ def _rows(fabric: Fabric) -> Iterator[tuple[str, ...]]:
 
 
 def _of_uplink(level: str, uplink: Uplink) -> Iterator[str]:
-    """What jobs get of an uplink that they share, and which of its links a connection takes."""
+    """The share of an uplink that jobs on it get together, and the link that a connection takes."""
     if (eta := uplink.eta or 1.0) < 1:
         share = f"{100 * eta:g} %"
         yield f"Jobs that share an uplink of a {level} get {share} of what it carries (eta)."

@@ -27,8 +27,8 @@ Table = tuple[str, Sequence[str], Sequence[Sequence[object]]]
 
 
 def answer(found: WhatIf) -> list[str]:
-    """What the best change does, who loses by it, what other links change, which jobs count if some
-    are cancelled, how far that can be trusted, and what chance does; a line each.
+    """A line each: the effect of the best change, who loses by it, the effect of other links, which
+    jobs count if some are cancelled, how far to trust this, and the effect of chance.
     """
     every = found.groups()[0]
     best = min(found.outcomes, key=lambda one: found.compared(one, every).other)

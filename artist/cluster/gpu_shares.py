@@ -1,10 +1,10 @@
 """GPUs of which jobs hold parts, and what is left of each, in thousandths of a GPU.
 
-A job that asks for a share of a GPU (`Job.gpu_milli`) gets it from one GPU: of those that other
-shares leave enough of the one with the least left (best fit), the first in visiting order among
-equals; where there is none, from a free GPU. The GPUs of one leaf are alike, so a placement names
-the leaf only, and this rule says which of its GPUs is meant. Enough is left if the memory that the
-jobs there and the new one state fits the GPU's, too.
+A job that asks for a share of a GPU (`Job.gpu_milli`) gets it from one GPU. Among shared GPUs with
+enough left, that is the one with the least left (best fit), the first in visiting order among
+equals; if there is none, it is a free GPU. The GPUs of one leaf are alike, so a placement names the
+leaf only, and this rule says which of its GPUs is meant. The memory that the jobs there and the new
+one state must fit the GPU's, too.
 
 A job that asks for a MIG instance (`Job.mig`) gets it beside other instances where one may begin,
 else from a free GPU, which is in MIG mode from then on until its last instance ends. No other job

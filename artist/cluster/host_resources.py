@@ -64,7 +64,7 @@ class Needy(Protocol):
 
     @property
     def gpu_memory_mib(self) -> int:
-        """MiB of memory that it needs of each of its GPUs; 0: none are stated."""
+        """MiB of memory that it needs on each of its GPUs; 0: not stated."""
 
     @property
     def mig(self) -> str:
@@ -106,7 +106,7 @@ MIG = Resource("mig", "GPUs for its MIG instance", 1)
 
 
 def of_kind(kinds: Sequence[str]) -> Resource:
-    """That each GPU of a job must be of one of these kinds."""
+    """The requirement that each GPU of a job is of one of these kinds."""
     return Resource("gpu_kind", f"GPUs of kind {' or '.join(kinds)}", 1)
 
 

@@ -86,7 +86,7 @@ class Uplink(WithUnits):
 
     @model_serializer(mode="wrap")
     def _given(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """What is stated, so that digests stay those of before other settings were there."""
+        """Only what is stated, so that digests do not change when uplinks get new settings."""
         return {key: value for key, value in serialise(self).items() if value is not None}
 
     @property

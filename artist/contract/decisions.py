@@ -19,9 +19,9 @@ MOST_JOBS_PER_GPU = 4
 class Start:
     """Give a waiting job these GPUs.
 
-    With `beside`, the handle of a job that runs already and keeps its GPUs, or gets them by an
-    earlier decision of the answer, they are all GPUs of that job, and both share them. The policy
-    says how many jobs it lets share one (`jobs_per_gpu`).
+    With `beside`, the job shares all GPUs of another job, whose handle this is. The other job keeps
+    its GPUs, or gets them by an earlier decision of the answer. The policy says how many jobs may
+    share one GPU (`jobs_per_gpu`).
     """
 
     handle: int

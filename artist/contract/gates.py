@@ -1,4 +1,4 @@
-"""What becomes of an answer of which a gate or a wrapper turns a part down.
+"""What is left of an answer when a gate or a wrapper turns down a part of it.
 
 Gates stand between policy and engine. They keep policies, which need not know of them, to rules
 about where jobs may be: beside their data (`data/gate.py`), and not on units that will leave
@@ -6,10 +6,10 @@ service (`failures/notice_gate.py`). `quota(HOST)` turns down starts that quotas
 
 - A job that would start waits. To the policy it has started and lost its GPUs at once. So do jobs
   that would come beside it.
-- A job that would move stays where it is. If other decisions of the same answer need the GPUs that
-  it would have left, or let a job come to share them, it loses them, as in an outage.
-- A job that would lose its GPUs, or leave them, only to what is turned down keeps them. To the
-  policy nothing has happened to it: it is among the running jobs of the next view, and has not
+- A job that would move stays where it is. If other decisions of the answer need its old GPUs, or
+  let a job share them, it loses these GPUs, as in an outage.
+- A job keeps its GPUs if it would lose or leave them only for a decision that is turned down. To
+  the policy nothing has happened to it: it is among the running jobs of the next view, and has not
   entered the queue.
 """
 
@@ -174,7 +174,7 @@ def gpus_left(decisions: Sequence[Decision], view: ClusterView) -> dict[int, int
         if isinstance(decision, Preempt | Migrate) and decision.handle in view.running:
             state = view.running[decision.handle]
             held = state.placement
-            # Of jobs that share GPUs the first gives them back, once none of them stays.
+            # Jobs that share GPUs give them back when all of them leave; the first one does it.
             if held is not None and all(x in leaving and x > state.handle for x in state.beside):
                 for leaf, count in zip(held.leaves, held.counts, strict=True):
                     left[leaf] = left.get(leaf, free[leaf]) + count

@@ -148,5 +148,5 @@ def _check_storage(
                 raise TraceError(
                     f"{where}: with {piece.name!r} region {cluster.regions[region]!r} holds "
                     f"{size_text(held[region])}, more than its storage of {size_text(room)}; give "
-                    "it more, or choose another region"
+                    "the region more storage, or choose another region"
                 )

@@ -1,13 +1,13 @@
 """Copies and reads between regions share the regions' links: max-min fair.
 
 Each region has one link to the backbone, in both directions (`artist/cluster/cluster_links.py`).
-A flow uses the link out of each region that it reads from, and the link into its own. Max-min
-fairness is what connections of one kind get of links that they share, and needs no order of
-service: the rates of all flows rise together until a link is full or a flow has what it wants.
+A flow uses the link out of each region that it reads from, and the link into its own. Connections
+of one kind share links max-min fairly, and no order of service is needed: the rates of all flows
+rise together until a link is full or a flow has what it wants.
 
-The filling of `artist/network` cannot serve here. A job that reads from several regions sends a
-part of its rate on each link, where a flow of the network sends all of it on every link. And ends
-of copies are whole ticks, so rates are exact fractions.
+The algorithm of `artist/network` does not fit: there a flow sends its whole rate on every link,
+while a job that reads from several regions sends a part of its rate on each link. And copies end at
+whole ticks, so rates are exact fractions.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Link: TypeAlias = "tuple[int, bool]"
 
 @dataclass(frozen=True, slots=True)
 class WideAreaFlow:
-    """What shares links: the part of its rate on each of them, and the rate that it wants."""
+    """A flow: the part of its rate on each link, and the rate that it wants."""
 
     parts: Mapping[Link, Fraction]
     wants: Fraction | None = None

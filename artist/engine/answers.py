@@ -140,12 +140,12 @@ def _check_beside(
     holdings: Holdings,
     jobs_per_gpu: int,
 ) -> None:
-    """Check that jobs come to share all GPUs of a job that keeps them or gets them before, and that
-    they are not too many.
+    """Check that each of these jobs shares all GPUs of a job that keeps them, or that was placed
+    earlier in the answer, and that not too many jobs share a GPU.
     """
     placed = {state.handle: (at, state) for at, (state, _) in enumerate(answer.placed)}
     leaving = {state.handle for state in (*answer.preempted, *answer.moved)}
-    # Whose GPUs those are that a job of this answer gets: who held them first.
+    # For each job that this answer places beside another: who held those GPUs first.
     first: dict[int, tuple[bool, int]] = {}
     joined: dict[tuple[bool, int], int] = {}
     for state, handle in beside:

@@ -85,7 +85,7 @@ class JobState:
         self._run_ticks: Tick = 0
         self._gpu_ticks = 0
         self._beside: tuple[int, ...] = ()
-        # What others attained of the GPUs that it held, in parts of a GPU-tick: whole numbers.
+        # GPU time that others attained on this job's GPUs, a whole number of parts of a GPU-tick.
         self._ceded = 0
 
     def run_ticks(self, now: Tick) -> Tick:

@@ -28,7 +28,7 @@ from artist.workload.job import Job
 
 
 class SharingJob(JobState):
-    """A job of such a run, be it one of those that ask for shares or not."""
+    """A job in a run with shares, whether it asks for a share itself or not."""
 
     __slots__ = ("_own", "_sharing")
 
@@ -108,7 +108,7 @@ class SharedHoldings(Holdings):
             placed.remove(state.handle)
             if state.job.is_share:
                 beside = map(self.handle, self.shared.shares.beside(state.job))
-                # Of those that come with it only the ones that are placed before it.
+                # Jobs of the same answer count only if they are placed before it.
                 host = next((x for x in beside if x not in placed), None)
                 if host is not None:
                     answer.beside[state.handle] = self.running.get(host) or self.waiting[host]

@@ -1,12 +1,12 @@
 """What a resumed sweep may keep: finished runs that read the same inputs.
 
-A run's id holds its values in the grid and a digest of its scenario. Where a grid got a new
-setting, a run of the same scenario has another id. Its folder gets that name then, so that the
-sweep is the same as one of the new grid from the start.
+A run's id holds its values in the grid and a digest of its scenario. If the grid gets a new
+setting, a run of the same scenario gets another id, and its folder is renamed. So the sweep looks
+as if it had been made with the new grid from the start.
 
-A sweep can be resumed after days. A trace, fabric, calibration or other file that has changed since
-would make one table of two experiments. Every run's manifest holds the digests of what it read.
-They are compared with the files as they are when the sweep begins.
+A sweep can be resumed after days. If a trace, fabric, calibration or other file has changed since,
+one table would mix two experiments. So the digests in every run's manifest are compared with the
+files as they are when the sweep resumes.
 """
 
 from __future__ import annotations

@@ -145,8 +145,8 @@ class FailingUnits:
         for index, one in enumerate(file.model.slow):
             if one.kind in (GPU, LINK):
                 raise ConfigError(
-                    f"{file.place('slow', index)}: a slow {one.kind}; name the machine instead: a "
-                    "job does not say which of its GPUs it holds, and goes at the slowest machine"
+                    f"{file.place('slow', index)}: a slow {one.kind}; name the machine instead: "
+                    "a job's GPUs are only known by machine, and it is as fast as the slowest one"
                 )
             level = self._level(one.kind, file, ("slow", index))
             self._check(one, "a slow", level, file, ("slow", index))

@@ -3,8 +3,8 @@
     compute time = compute time at full speed / speed of the slowest unit
 
 A rate function around another one. Bytes and links stay as they are, so an estimate of
-communication is asked with the longer compute times, and hides as much as these allow. What other
-jobs take of the links of a slowed job is what they would take of it at full speed.
+communication is asked with the longer compute times, and hides as much as these allow. Other jobs
+slow its communication down as much as if the job ran at full speed.
 
 Policies and estimates know nothing of it: operators find such machines late (docs/failures.md).
 """

@@ -224,8 +224,8 @@ def whole_folder(out: Path, *, overwrite: bool) -> Iterator[Path]:
     except OSError as cause:
         if cause.errno in _TAKEN:
             raise ConfigError(
-                f"--out {out}: another process wrote there meanwhile, and that stays; choose "
-                "another path for this one"
+                f"--out {out}: another process has written there meanwhile, and its files stay; "
+                "choose another path"
             ) from cause
         raise ConfigError(f"--out {out}: cannot be written ({cause.strerror or cause})") from cause
 

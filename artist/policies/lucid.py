@@ -7,20 +7,21 @@ program (S-Lab-System-Group/Lucid, `simulation/`).
 **Order.** The job with the smallest estimate of GPUs x run time comes forward first, equal ones in
 order of arrival. One that gets no GPUs is passed. No job loses its GPUs.
 
-**Estimate.** A job's run time is the mean of those that jobs of its user and model have had, else
-those of its model, else those of all; until a job has finished, all are equal. It is made as the
-job enters the queue, and until one of its model has finished, again whenever a job finishes.
+**Estimate.** A job's run time is the mean run time of finished jobs of its user and model, else of
+its model, else of all jobs. Until any job has finished, all estimates are equal. The estimate is
+made when the job enters the queue. Until a job of its model has finished, it is made again whenever
+a job finishes.
 
 **Sharing score.** By the mean speed of a model beside one job of each model that has arrived, over
 its speed alone: `tiny` (0) from .95 on, `medium` (1) from .85 on, else `jumbo` (2). These are the
 bounds by which the program labels models.
 
-**Packing.** A job that gets no GPUs of its own comes beside a running one, the one that started
-first of those that
+**Packing.** A job that gets no GPUs of its own joins the running job that started first, among
+those
 
-1. have as many GPUs, inside one machine, and share them with nobody;
-2. have a score that, with the job's, is at most `sharing_capacity` (GSS, 2);
-3. are estimated to run at least half as long x GPUs as the job: a long job does not slow a short
+1. with as many GPUs, inside one machine, which no other job shares;
+2. whose score plus the job's is at most `sharing_capacity` (GSS, 2);
+3. whose estimate of GPUs x run time is at least half of the job's: a long job does not slow a short
    one down for most of its time.
 
 Both stay together until one finishes; then the other has the GPUs to itself.

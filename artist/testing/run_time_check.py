@@ -36,10 +36,9 @@ def check_run_times(make: Callable[[], Policy]) -> None:
     seen = decides_by_run_times(make)
     if seen is not None:
         raise PolicyError(
-            "not ignorant of run times: it decides otherwise at "
-            f"{seconds(seen):g} s where jobs have other iterations, though none has finished; rank "
-            "by what a scheduler sees (service, waits, GPUs), or say knows_run_times = True in "
-            f"class {type(policy).__name__}"
+            f"the policy knows run times: its decision at {seconds(seen):g} s depends on the "
+            "iterations of jobs, though none has finished; rank by what a scheduler sees (service, "
+            f"waits, GPUs), or say knows_run_times = True in class {type(policy).__name__}"
         )
 
 

@@ -144,9 +144,9 @@ def closest(names: Sequence[str]) -> Format:
     """The format that a file with these columns comes closest to, although it lacks some.
 
     A published format is meant if the file has at least three quarters of its columns, and a larger
-    share of them than of native and of simple: a few common words are chance. Otherwise it is
-    native or simple: the one that finds more of what tells them apart, by its own or another usual
-    name. That is how long jobs run, then when they arrive. Of equals, it is simple.
+    share of them than of native's or simple's: a few common words are chance. Otherwise it is
+    native or simple, whichever finds more of its own columns, under their names or other usual
+    ones: first those that say how long jobs run, then when they arrive. Of equals, it is simple.
     """
 
     def own_share(format_: OwnFormat) -> tuple[float, bool]:

@@ -117,8 +117,8 @@ def scaled_communication(trace: Trace, models: CalibratedModels) -> str:
 
     An iteration takes `compute_s` x (1 + comm ratio), and the ratio is that of the model (Dally,
     section IV-C). So communication is scaled as `compute_s` is against the model's own compute
-    time. Left out are jobs of one GPU, those that state no step, models that a calibration has
-    scaled, and steps that `warnings` tells of.
+    time. Jobs of one GPU, jobs that state no step time, models that a calibration has scaled, and
+    steps that `warnings` reports are left out.
 
     Raises:
         ConfigError: a model cannot be timed on this GPU.

@@ -197,7 +197,7 @@ def test_what_another_process_wrote_meanwhile_stays(tmp_path: Path) -> None:
     out = tmp_path / "run"
     out.mkdir()
     with (
-        pytest.raises(ConfigError, match="another process wrote there meanwhile"),
+        pytest.raises(ConfigError, match="another process has written there meanwhile"),
         whole_folder(out, overwrite=False) as scratch,
     ):
         (scratch / "row").write_text("mine")

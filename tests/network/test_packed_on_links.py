@@ -169,7 +169,7 @@ def test_links_say_what_packed_jobs_want_of_them() -> None:
 def test_a_table_of_slowdowns_tells_no_sum(tmp_path: Path) -> None:
     table = tmp_path / "pairs.csv"
     table.write_text("model,beside,slowdown\nvgg11,vgg11,1.2\n")
-    with pytest.raises(ConfigError, match="contention table: it tells no bytes"):
+    with pytest.raises(ConfigError, match="contention table: the policy lets jobs share"):
         rates(f"table:{table}", sharing(8))
 
 

@@ -53,9 +53,9 @@ class Quota(WrapperPolicy):
 
 
 def test_a_policy_that_reads_run_times_and_does_not_say_so_breaks_the_contract() -> None:
-    with pytest.raises(PolicyError, match=r"ignorant of run times: .*class Fairsize"):
+    with pytest.raises(PolicyError, match=r"knows run times: .*class Fairsize"):
         check_policy(Fairsize)
-    with pytest.raises(PolicyError, match=r"otherwise at 3000 s .*class Later"):
+    with pytest.raises(PolicyError, match=r"decision at 3000 s .*class Later"):
         check_run_times(Later)
     check_policy(Declared)
 

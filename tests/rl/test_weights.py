@@ -61,10 +61,10 @@ def changed(file: Path, **arrays: Any) -> None:
 @pytest.mark.parametrize(
     ("arrays", "words"),
     [
-        ({"scores.0.bias": np.ones(9, np.float32)}, "numbers are not those that were written"),
-        ({"scores.0.bias": np.ones(8, np.float32)}, "arrays are not those that its manifest"),
-        ({"scores.0.bias": np.ones(9)}, "arrays are not those that its manifest"),
-        ({"more": np.ones(1, np.float32)}, "arrays are not those that its manifest"),
+        ({"scores.0.bias": np.ones(9, np.float32)}, "numbers have changed since"),
+        ({"scores.0.bias": np.ones(8, np.float32)}, "arrays differ from those that the manifest"),
+        ({"scores.0.bias": np.ones(9)}, "arrays differ from those that the manifest"),
+        ({"more": np.ones(1, np.float32)}, "arrays differ from those that the manifest"),
     ],
 )
 def test_arrays_that_differ_from_the_manifest_are_refused(

@@ -111,7 +111,9 @@ def latency(
         placed=bool(placement), elsewhere=bool(cases or sweep) or len(placement or []) != 1
     )
     if gpus is not None and (placement or sweep or cases or topology):
-        raise ConfigError(f"--gpus {gpus}: it places GPUs itself; leave out what else places them")
+        raise ConfigError(
+            f"--gpus {gpus}: it chooses placements itself; leave out the other options for them"
+        )
     if goodput is not None and gpus is None:
         raise ConfigError("--goodput needs --gpus FROM..TO")
     if gpu_kind is not None and goodput is None:

@@ -39,7 +39,7 @@ def _summary(scenario: Scenario) -> Summary:
 
 
 class Remembered:
-    """A runner that remembers what another one made, so that it can be judged if that one ends."""
+    """A runner that keeps the runs of another, so that they can be judged after an interruption."""
 
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
@@ -52,7 +52,7 @@ class Remembered:
             yield index, summary
 
     def again(self, scenarios: Sequence[Scenario]) -> Iterator[tuple[int, Summary]]:
-        """Yield those of the runs that were made, and make none."""
+        """Yield the kept runs among these scenarios; make no others."""
         for index, scenario in enumerate(scenarios):
             if (summary := self._made.get(scenario.model_dump_json())) is not None:
                 yield index, summary

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 class ShownRow(NamedTuple):
     """A variant on one metric.
 
-    `low` and `high` are the interval of `ratio`; without a ratio, of `difference`. They are the
-    joint one where the verdict is undecided only since many are judged together. `mean` is the
-    geometric one of the replicates, so that `ratio` is a quotient of two of them; the arithmetic
-    one where a value is zero. `difference` is this mean minus that of the baseline.
+    `low` and `high` are the interval of `ratio`; without a ratio, of `difference`. It is the joint
+    interval where the verdict is undecided only because many are judged together. `mean` is the
+    geometric mean of the replicates, so `ratio` is a quotient of two means; it is the arithmetic
+    mean where a value is zero. `difference` is this mean minus the baseline's.
     """
 
     metric: str

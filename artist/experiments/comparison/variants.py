@@ -69,9 +69,9 @@ def of_policies(scenario: Scenario, policies: Sequence[str]) -> list[Variant]:
 
 
 def _own_options(scenario: Scenario, policies: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """Policy -> the scenario's options that it takes.
+    """Policy -> the options of the scenario that the policy takes.
 
-    An option whose value none of them takes stays with all, so that it is refused.
+    If no policy takes the value of an option, all of them keep it, so that it is refused.
 
     Raises:
         ConfigError: an option that none of them has.

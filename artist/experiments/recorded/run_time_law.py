@@ -178,10 +178,11 @@ class _Law:
 
 
 def _likeness(members: Mapping[Key, Sequence[tuple[float, bool]]]) -> float:
-    """How probable it is that a job is like others of its batch, instead of any of its group.
+    """The probability that a job resembles its batch, rather than its group at large.
 
-    Two jobs are alike if both are, so it is the root of the correlation of the ranks of jobs that
-    follow each other; what chance may make of that (two standard errors) does not count.
+    Two jobs resemble each other if both resemble the batch. So the probability is the square root
+    of the rank correlation of consecutive jobs. Two standard errors, which may be chance, are taken
+    off the correlation first.
     """
     former, later = list[float](), list[float]()
     for key, seen in members.items():

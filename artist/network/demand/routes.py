@@ -6,9 +6,10 @@
 
 A connection is what a pair of GPUs sends on one dimension of a collective. Its queue pairs
 (NCCL_IB_QPS_PER_CONNECTION) are put on links one by one, and each carries as much. Link k up and
-link k down lead to the same switch outside, so who takes k of its source's unit takes k of its
-target's. Few connections that each send much are what collides (Al-Fares et al., Hedera, NSDI
-2010; Gangidi et al., RDMA over Ethernet for Distributed AI Training, SIGCOMM 2024).
+link k down lead to the same switch outside, so a connection that leaves its source's unit on link k
+enters its target's unit on link k. Collisions arise where few connections send much each (Al-Fares
+et al., Hedera, NSDI 2010; Gangidi et al., RDMA over Ethernet for Distributed AI Training, SIGCOMM
+2024).
 
 A job is known by its place in the order of arrival, and units by theirs in the cluster: no name
 counts.

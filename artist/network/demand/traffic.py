@@ -140,9 +140,9 @@ class Traffic:
         ):
             if algorithm.flat:
                 raise ConfigError(
-                    f"collectives {', '.join(self.algorithms)}: what an algorithm over all "
-                    "dimensions sends beside those on single ones is not known; give all levels "
-                    "the same algorithm"
+                    f"collectives {', '.join(self.algorithms)}: an algorithm over all dimensions "
+                    "cannot be mixed with algorithms on single ones; give all levels the same "
+                    "algorithm"
                 )
             yield algorithm, dimension.npus, stride, sent, dimension.level
             stride *= dimension.npus

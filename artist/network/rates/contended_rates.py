@@ -1,15 +1,14 @@
 """Rates of jobs that share links: which jobs are asked again when jobs come and go.
 
-Asked again are the jobs within one shared uplink of a change, then those within one uplink of a job
-whose iteration moved by more than `MOVED`, and so on. A job whose iteration would move by less
-keeps its rate. So a change costs what it changes, whatever the size of the cluster.
+When jobs come or go, the jobs on their uplinks are asked again; then the jobs on the uplinks of
+each job whose iteration moved by more than `MOVED`, and so on. A job whose iteration would
+move by less keeps its rate. So the work depends on how much changes, whatever the cluster's size.
 
 A model of contention (`solvers`) gives shares, and curves turn them into iterations (`co_located`).
 A job that shares no link that binds runs as in isolation, to the byte.
 
-Jobs on the same GPUs are stretched by what they cost each other (`interference`), and send the less
-per second. Rates here are those in a job's own stretched time: a share of what it sends then costs
-it what the same share costs it alone.
+Jobs that share GPUs slow each other down (`interference`), and send less per second. Rates here are
+in a job's own stretched time: there a share of its bandwidth costs it as much as it would alone.
 """
 
 from __future__ import annotations
@@ -88,7 +87,7 @@ class ContendedRates:
     def __call__(
         self, now: Tick, running: Mapping[int, JobView], changed: Sequence[JobView]
     ) -> Mapping[int, Rate]:
-        """Rates of those changed jobs that run, and of others that run faster or slower for it."""
+        """Rates of the changed jobs that run, and of jobs whose speed they change."""
         self.links.forget()
         touched: set[On] = set()
         rates: dict[int, Rate] = {}

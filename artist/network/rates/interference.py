@@ -3,18 +3,20 @@
     iteration_s = iteration_s without the others x slowdown
     slowdown    = 1 + sum over the others of (1 / speed beside that one - 1)
 
-The speed of a job beside another one is its throughput there over that on GPUs of its own. A table
-of measured pairs gives it. Of a pair that it lacks, each job has the speed of two of its model;
-without that, the two take turns, at 1/2. The time that each other job costs adds up, so n jobs that
-take turns have a speed of 1/n each: the closed form of fair time-slicing.
+The speed of a job beside another one is its throughput there over its throughput on GPUs of its
+own. A table of measured pairs gives it. If the table lacks a pair, each job has the speed that it
+has beside a job of its own model; if that is missing too, the two take turns, at 1/2. The time that
+each other job costs adds up, so n jobs that take turns have a speed of 1/n each: the closed form of
+fair time-slicing.
 
-How far this is from two GPUs (`tests/network/test_interference_rules.py`): speeds of two of its
-model are off by 2.6 % in the median on an H200, whose networks keep it busy, and by 19 % on an H100
-that waited for its host. Threes are 5 and 13 % slower than the sum says. The table of the H200 is
-off by 12 % in the median on the H100, taking turns by 25 %: measure one's own.
+How far this is from measurements (`tests/network/test_interference_rules.py`): the speed beside a
+job of the same model is off by 2.6 % in the median on an H200 that the networks kept busy, and by
+19 % on an H100 that waited for its host. Groups of three are 5 and 13 % slower than the sum says.
+On the H100, the table of the H200 is off by 12 % in the median, and taking turns by 25 %: measure
+your own.
 
-A job that asks for a share of a GPU is as fast as on its share alone, unless a table says that it
-gets less beside others than its share of what it would do alone on the GPU:
+A job that asks for a share of a GPU runs at the speed of that share. A table may say that it is
+slower beside others:
 
     slowdown of a share = max(1, share x slowdown)
 

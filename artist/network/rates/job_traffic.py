@@ -76,7 +76,7 @@ class JobTraffic:
         return {uplink: max(gpus, largest) for uplink, gpus in found.items()}
 
     def capacity(self, uplink: On) -> float:
-        """Bytes per second in one direction, of all links of an uplink or of one of them."""
+        """Bytes per second in one direction, of a whole uplink or of one link of it."""
         if uplink not in self._capacities:
             level, unit, *which = uplink
             up, _ = both_directions(self._tree, self._fabric, level, unit)
@@ -175,7 +175,7 @@ class JobTraffic:
     def pattern(self, placed: PlacedJob) -> LinkPattern:
         """What the job does on its uplinks in isolation (`SharedLinks.pattern`).
 
-        If it overfills one of its own, it sends for longer, on all of them.
+        If it asks more of one uplink than that carries, it sends for longer, on all of them.
         """
         up: dict[Uplink, UpPhase] = {}
         phases = self._phases_of(placed.job.model)

@@ -52,7 +52,7 @@ class PairRates(PatternsUnknown):
     def __call__(
         self, now: Tick, running: Mapping[int, JobView], changed: Sequence[JobView]
     ) -> Mapping[int, Rate]:
-        """Rates of those changed jobs that run, and of all that shared or share a link with one."""
+        """Rates of the changed jobs that run, and of jobs that share or shared a link with one."""
         affected: set[int] = set()
         for view in changed:
             affected |= self._leave(view.handle)
@@ -156,8 +156,8 @@ def table_rates(argument: str, options: Mapping[str, Any], network: NetworkOfRun
     network.check_uplinks("table")
     if network.sharing is not None:
         raise ConfigError(
-            "contention table: it tells no bytes, so not what jobs on the same GPU send, and the "
-            "policy lets jobs share GPUs; take --contention mean, or leave the sharing out"
+            "contention table: the policy lets jobs share GPUs, and a table does not say how many "
+            "bytes such jobs send; take --contention mean, or a policy without sharing"
         )
     return PairRates(network, Path(argument))
 

@@ -127,9 +127,9 @@ class Rounds:
         return moved
 
     def _look_near(self, asked: Sequence[PlacedJob]) -> Crowds:
-        """The jobs asked about, those that they meet, and those that these meet, or more of them.
+        """The jobs asked about, their neighbours on links, and the neighbours of these, or more.
 
-        A job depends on the mean speeds of those that it meets, which depend on theirs in turn.
+        A job depends on the mean speeds of its neighbours, which depend on theirs in turn.
         """
         near = {placed.handle: placed for placed in asked}
         for _ in range(2):

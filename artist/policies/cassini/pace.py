@@ -35,8 +35,8 @@ class TurnGroup:
 def groups(uses: Sequence[LinkPatterns], solver: LinkSolver) -> list[TurnGroup]:
     """The connected jobs of links without loops, by first job.
 
-    Periods are snapped link by link. From the first job on they are carried over, so that those of
-    the jobs of any link have the ratios of its circle.
+    Periods are snapped link by link, starting from the first job, so that on every link the
+    periods of its jobs have the ratios of its circle.
     """
     of_job: dict[int, list[LinkPatterns]] = {}
     for use in uses:

@@ -5,8 +5,8 @@ all from 0 to 1. A place without candidate is all zeros. No number depends on th
 cluster, so weights that were trained on a small cluster can be used on a large one.
 
 The contention sensitivity of a job is CS = time of an iteration beside others / time alone (Ryu
-and Eo, eq. 1). Here it is asked of the run's rate function (`ClusterView.links`), so it is of the
-model of contention of the run: a table of pairs or shared links.
+and Eo, eq. 1). Here the run's rate function answers it (`ClusterView.links`), by the run's model of
+contention: a table of pairs or shared links.
 
 With preemption at once, a candidate is shown as if it were the next to come forward. Running jobs
 before it in order may keep or take the GPUs that it would lie on.

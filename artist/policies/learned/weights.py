@@ -102,12 +102,13 @@ def _check(where: str, arrays: Mapping[str, Array], manifest: Manifest) -> None:
     shapes = {name: array.shape for name, array in arrays.items()}
     if shapes != manifest.shapes or any(array.dtype != np.float32 for array in arrays.values()):
         raise ConfigError(
-            f"{where}: its arrays are not those that its manifest lists; copy it again, or train "
-            "again"
+            f"{where}: the arrays differ from those that the manifest lists; copy the file again, "
+            "or train again"
         )
     if digest_of(arrays) != manifest.digest:
         raise ConfigError(
-            f"{where}: its numbers are not those that were written; copy it again, or train again"
+            f"{where}: the numbers have changed since they were written; copy the file again, or "
+            "train again"
         )
     if not all(np.isfinite(array).all() for array in arrays.values()):
         raise ConfigError(f"{where}: some numbers are not finite; train again with another seed")

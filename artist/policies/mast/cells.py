@@ -9,8 +9,8 @@
 | (9) | global | global | all clusters of all regions in one plan |
 
 *Load* of a place that jobs are bound to is the GPUs that they want over its GPUs, running or
-waiting (section 5.6: "the lowest demand over supply rate of the required GPU type"). A job that
-names kinds looks at the GPUs of these kinds, and at jobs that name one of them first. In cells that
+waiting (section 5.6: "the lowest demand over supply rate of the required GPU type"). For a job that
+names kinds, only GPUs of these kinds count, and jobs whose first kind is one of them. In cells that
 bind no job, load is the GPUs held over its GPUs. Ties go to the place that is visited first. Queues
 share one ledger in all cells, so that they differ in scope only.
 """

@@ -218,8 +218,8 @@ class Ledger:
         """Give running jobs above quota their own class where the quota covers them by now.
 
         They come in the order of their starts, on top of the tenant's running jobs within quota,
-        and of waiting jobs `on_top`. Returns those that it covers. The others would be above quota
-        again if they lost their GPUs, so none of them could take back what it lost.
+        and of waiting jobs `on_top`. Returns those that the quota covers. Each other job would be
+        above quota again after losing its GPUs, and could not take them back.
         """
         above = {x: entry for x, entry in self.running.items() if not entry.within}
         if not above:

@@ -107,8 +107,8 @@ class QuotaWrapper(WrapperPolicy):
         self._ledger = HostLedger(tenants or NO_TENANTS, options, in_turn=in_turn)
         self._admission = Admission(self._ledger, in_turn=in_turn)
         self._reasons = WaitReasons(self._ledger, self._admission, in_turn=in_turn)
-        # Jobs for which others were preempted at the last question; and those for which that was
-        # wasted since the last pass, because the host let them wait all the same.
+        # Jobs for which others were preempted at the last question; and, since the last pass, jobs
+        # for which preemption was in vain, because the host let them wait nevertheless.
         self._reserved_for: set[int] = set()
         self._wasted_on: set[int] = set()
         # The first of the questions that follow each other within nanoseconds, and the last one.
@@ -239,9 +239,10 @@ class QuotaWrapper(WrapperPolicy):
     def _mates(
         self, view: ClusterView, answer: Sequence[Decision], starts: Mapping[int, LedgerEntry]
     ) -> list[int]:
-        """Jobs that may run and wait on, the most urgent first: mates of jobs that start above
-        quota. Not those for which jobs of later classes will lose GPUs, so that the host may choose
-        then whether they or mates get them.
+        """Mates of jobs that start above quota which may run but wait, the most urgent first.
+
+        Mates for which jobs of later classes will lose GPUs are left out: the host may choose then
+        which mate gets those GPUs.
         """
         waiting = self._ledger.waiting
         asked = {entry.mates for entry in starts.values() if not entry.within}

@@ -59,7 +59,7 @@ def free_after(view: ClusterView, decisions: Sequence[Decision]) -> FreeGpus:
     for handle in leaving:
         job = view.running[handle]
         assert job.placement is not None  # running jobs have GPUs
-        # Of jobs that share GPUs one gives them back, once none of them stays.
+        # Jobs that share GPUs give them back when all of them leave; one of them does it.
         if all(other in leaving and handle < other for other in job.beside):
             free.release(job.placement, job.job)
     for decision in decisions:

@@ -242,7 +242,7 @@ def _reasons(
 
 
 class _Figures(NamedTuple):
-    """The figures of one wait that its sentence gives, and what it says of the queue's head."""
+    """What the sentence about a wait states: its figures, and the head of the queue."""
 
     gpus: int
     least: int

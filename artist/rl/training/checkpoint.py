@@ -78,8 +78,8 @@ def restore(path: Path, model: Any, asked: dict[str, Any]) -> SavedState:
         raise ConfigError(f"{path}: no checkpoint of a training; {_REMEDY}") from None
     if facts.asked != json.loads(json.dumps(asked)):
         raise ConfigError(
-            f"{path}: of a training with other settings{_which(facts.asked, asked)}; give those, "
-            "or another --out"
+            f"{path}: the checkpoint is of a training with other settings"
+            f"{_which(facts.asked, asked)}; give the same settings, or another --out"
         )
     try:
         _restore(model, arrays, facts)

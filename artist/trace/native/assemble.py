@@ -126,8 +126,8 @@ def _quotas(table: Table, format_: OwnFormat) -> tuple[Iterable[Any], ...]:
 def _parts_of_gpus(
     table: Table, format_: OwnFormat, gpus: npt.NDArray[np.int64]
 ) -> tuple[Iterable[Any], ...]:
-    """Of each job thousandths of its GPU (all where it does not ask for a part), MiB of each of its
-    GPUs (0 where it does not say), and its MIG profile.
+    """For each job: thousandths of a GPU (1000 unless it asks for a part), MiB of memory on each of
+    its GPUs (0 if not stated), and its MIG profile.
     """
     if GPU_MEMORY not in format_.optional:
         return tuple(repeat(absent, len(table)) for absent in (GPU_MILLI, 0, ""))
@@ -140,7 +140,7 @@ def _parts_of_gpus(
     for other in ("gpus_min", "gpus_max"):
         gpus = np.maximum(gpus, table.counts_or(other, gpus.tolist(), MAX_GPUS))
     one = (milli == GPU_MILLI) | (gpus == 1)
-    table.require(one, SHARE, "none for a job of several GPUs, each of which is its own")
+    table.require(one, SHARE, "none for a job of several GPUs, which holds whole ones")
     mig = table.texts_or(MIG, "")
     if any(mig):
         memory = list(memory)
@@ -158,7 +158,7 @@ def _milli_of_instance(
     if name not in ALL:
         raise table.error(index, MIG, f"one of {', '.join(NAMES)}")
     if gpus > 1:
-        raise table.error(index, MIG, "none for a job of several GPUs, each of which is its own")
+        raise table.error(index, MIG, "none for a job of several GPUs, which holds whole ones")
     own = SLICE_MILLI * ALL[name].memory
     if milli not in (own, GPU_MILLI):
         raise table.error(index, SHARE, f"{own / GPU_MILLI:g} or nothing beside {name}")

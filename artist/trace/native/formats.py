@@ -289,8 +289,8 @@ _MAPPED = frozenset({"native", "simple"})
 # Every own format may have these; `assemble` reads them.
 _COMMON = ("gpus_min", "gpus_max", "restart_s", "checkpoint_interval_s", "checkpoint_cost_s")
 
-# The tenant of a job, how urgent it is, what it reads, on what it runs, and what it needs beside
-# GPUs. Not in sensetime: its files have a descriptive column `priority` of another meaning.
+# A job's tenant, priority, tables, kinds of GPUs, and needs other than GPUs. Not in sensetime: its
+# files have a column `priority` that means something else.
 _QUOTAS = (
     "tenant", "priority", "tables", "gpu_kinds", "cpu_cores", "memory_gib", SHARE, GPU_MEMORY,
     MIG,
