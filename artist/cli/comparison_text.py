@@ -172,14 +172,13 @@ def _what_verdicts_mean(comparison: Comparison, *, jointly: bool) -> str:
     """
     if comparison.cancelled:
         return "other jobs: what a variant cancelled has no completion time, so nothing is judged."
+    every = [one for metrics in comparison.differences.values() for one in metrics.values()]
     if not comparison.family:
         if any(map(comparison.exact, comparison.metrics)):
             return "exact: the same under all orders of machines, on this trace."
-        every = [one for metrics in comparison.differences.values() for one in metrics.values()]
         if all(one.verdict == IDENTICAL for one in every):
             return "identical: equal on every replicate."
         return "No verdict: fewer than five independent replicates, or all are copies of one."
-    every = [one for metrics in comparison.differences.values() for one in metrics.values()]
     judged = [*within_failures(comparison).values()] or [comparison]
     pairs = sum(max((best.family for best in one.best_variants()), default=0) for one in judged)
     text = f"Less, more and surely are right in {level_text(comparison.level)} % of cases"

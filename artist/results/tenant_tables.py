@@ -56,8 +56,9 @@ def tenant_additions(
         tenant = [job.tenant or "" for job in of_jobs]
         columns["tenant"] = tenant
         names = list(tenants) or sorted({job.tenant for job in of_jobs if job.tenant is not None})
-        tables["tenants"] = _tenants(tenant, jobs, rows, trace, names, tenants, gpus)
-        tables["tenant_use"] = _use_over_time(rows, trace, names, tenants, gpus)
+        entitled = _entitled(names, tenants, gpus)
+        tables["tenants"] = _tenants(tenant, jobs, rows, trace, names, entitled, gpus)
+        tables["tenant_use"] = _use_over_time(rows, trace, names, entitled)
         metrics |= _metrics_of_tenants(tables["tenants"])
     if any(job.priority is not None for job in of_jobs):
         priority = np.array([job.priority or 0 for job in of_jobs], np.int32)
@@ -101,12 +102,11 @@ def _tenants(
     rows: Rows,
     trace: Sequence[Job],
     names: Sequence[str],
-    tenants: Mapping[str, Tenant],
+    entitled: npt.NDArray[np.float64],
     gpus: int,
 ) -> Table:
     """A row per tenant, in the order of the scenario, else of the names."""
-    of_job, done = np.array(tenant, dtype=object), _finished(jobs)
-    delays, lost = np.asarray(jobs["queue_delay_s"]), np.asarray(jobs["preemptions"])
+    of_job = np.array(tenant, dtype=object)
     used_gpu_s = dict.fromkeys(names, 0.0)
     for row in rows.placements:
         name = trace[row.handle].tenant
@@ -116,7 +116,6 @@ def _tenants(
     makespan_s = float(np.max(jobs["finish_s"]) - np.min(jobs["arrival_s"]))
     own = [of_job == name for name in names]
     used = np.array([used_gpu_s[name] for name in names])
-    entitled = _entitled(names, tenants, gpus)
     columns: Table = {
         "tenant": list(names),
         "entitled_gpus": entitled,
@@ -124,11 +123,20 @@ def _tenants(
         "used_gpu_h": used / SECONDS_PER_HOUR,
         "used_share": used / (gpus * makespan_s),
         "entitled_share": entitled / gpus,
-        "queue_delay_mean_s": [_mean(delays[mask & done]) for mask in own],
-        "queue_delay_p95_s": [_p95(delays[mask & done]) for mask in own],
-        "preemptions": [lost[mask].sum() for mask in own],
+        **_waits(jobs, own),
     }
     return typed("tenants", columns)
+
+
+def _waits(jobs: Table, groups: Sequence[npt.NDArray[np.bool_]]) -> Table:
+    """How long the jobs of each group waited, and how often they lost their GPUs."""
+    delays, lost = np.asarray(jobs["queue_delay_s"]), np.asarray(jobs["preemptions"])
+    done = _finished(jobs)
+    return {
+        "queue_delay_mean_s": [_mean(delays[group & done]) for group in groups],
+        "queue_delay_p95_s": [_p95(delays[group & done]) for group in groups],
+        "preemptions": [lost[group].sum() for group in groups],
+    }
 
 
 def _entitled(
@@ -141,11 +149,7 @@ def _entitled(
 
 
 def _use_over_time(
-    rows: Rows,
-    trace: Sequence[Job],
-    names: Sequence[str],
-    tenants: Mapping[str, Tenant],
-    gpus: int,
+    rows: Rows, trace: Sequence[Job], names: Sequence[str], entitled: npt.NDArray[np.float64]
 ) -> Table:
     """Mean use of every tenant in equal intervals of the run."""
     first = min(row.arrival for row in rows.jobs)
@@ -157,7 +161,6 @@ def _use_over_time(
         if name is not None:
             by_tenant[name].append(row)
     held = np.array([_mean_held(by_tenant[name], edges) for name in names])
-    entitled = _entitled(names, tenants, gpus)
     return {
         "tenant": [name for name in names for _ in range(INTERVALS)],
         "start_s": np.tile(edges[:-1] / TICKS_PER_S, len(names)),
@@ -199,16 +202,12 @@ def _metrics_of_tenants(tenants: Table) -> Mapping[str, float]:
 
 def _priorities(priority: npt.NDArray[np.int32], jobs: Table) -> Table:
     """A row per priority, from the most urgent; jobs without one come last, as 0."""
-    delays, lost = np.asarray(jobs["queue_delay_s"]), np.asarray(jobs["preemptions"])
-    done = _finished(jobs)
     values = sorted({int(x) for x in priority}, key=lambda x: (x == 0, x))
     own = [priority == value for value in values]
     columns: Table = {
         "priority": values,
         "jobs": [mask.sum() for mask in own],
-        "queue_delay_mean_s": [_mean(delays[mask & done]) for mask in own],
-        "queue_delay_p95_s": [_p95(delays[mask & done]) for mask in own],
-        "preemptions": [lost[mask].sum() for mask in own],
+        **_waits(jobs, own),
     }
     return typed("priorities", columns)
 
