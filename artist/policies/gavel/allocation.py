@@ -32,7 +32,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from artist.errors import PolicyError, one_line
+from artist.errors import PolicyError
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -135,11 +135,16 @@ def fairest(jobs: Jobs, steps: Floats, waited_s: Floats, isolated_s: Floats) -> 
     Of job i it is (waited_s[i] + steps[i] / gets[i]) / isolated_s[i]: the time from its arrival to
     its finish over that in isolation. At a fairness r, job i needs steps / (r isolated_s -
     waited_s). The search goes from one r to the largest fairness of what is best for it, which is
-    never larger, until that falls no more.
+    never larger, until that falls no more, or nothing could be fairer: no job is faster than alone
+    on its best kind.
     """
     shares = max_min(jobs, steps / isolated_s).shares
     value = _largest(jobs, shares, steps, waited_s, isolated_s)
+    best = jobs.speeds.max(axis=1) if jobs.pairs is None else np.inf
+    least = float(((waited_s + steps / best) / isolated_s).max())
     for _ in range(_MOST_STEPS):
+        if not least < value * (1 - _CLOSE):
+            break
         needs = steps / (value * isolated_s - waited_s)
         better = max_min(jobs, needs).shares
         fairness = _largest(jobs, better, steps, waited_s, isolated_s)
@@ -162,7 +167,7 @@ def per_cost(jobs: Jobs, prices: Floats) -> Optimum:
     """
     of, rows, speeds = jobs.members()
     gains = _Gains(of, rows, speeds / prices[None, :])
-    value, shares = _solved(jobs, gains, -gains.sums(), None)
+    value, shares = _optimum(jobs, gains, -gains.sums(), None)
     return Optimum(-value, shares)
 
 
@@ -176,12 +181,20 @@ def max_min(jobs: Jobs, needs: Floats) -> Optimum:
         if gained.shape[1] == 1:
             value, shares = _on_one_kind(gained[:, 0], jobs.gpus, float(jobs.capacity[0]))
             return Optimum(value * unit, shares[:, None])
-        value, shares = _of_classes(jobs, gained)
+        alone = _all_on_their_best(jobs, gained)
+        value, shares = _of_classes(jobs, gained) if alone is None else (1.0, alone)
         return Optimum(value * unit, shares)
     of, rows, speeds = jobs.members()
     gains = _Gains(of, rows, speeds / (needs * unit)[of, None])
     value, shares = _largest_least(jobs, gains, gains.sums())
     return Optimum(value * unit, shares)
+
+
+def _all_on_their_best(jobs: Jobs, gained: Floats) -> Floats | None:
+    """Every job on its best kind all the time: the only optimum, if each has one and they fit."""
+    best = gained == gained.max(axis=1, keepdims=True)
+    fit = (jobs.gpus @ best <= jobs.capacity).all() and best.sum() == len(best)
+    return best.astype(np.float64) if fit else None
 
 
 def _of_classes(jobs: Jobs, gained: Floats) -> tuple[float, Floats]:
@@ -199,8 +212,22 @@ def _of_classes(jobs: Jobs, gained: Floats) -> tuple[float, Floats]:
     first, count = first[order], count[order]
     classes = Jobs(gained[first], jobs.gpus[first] * count, jobs.capacity)
     gains = _Gains(np.arange(len(first)), np.arange(len(first)), classes.speeds)
-    value, shares = _largest_least(classes, gains, (classes.speeds * count[:, None]).ravel())
+    sums = (classes.speeds * count[:, None]).ravel()
+    value, shares = _of_most(classes, gains, sums) or _largest_least(classes, gains, sums)
     return value, shares[np.argsort(order)[of.ravel()]]
+
+
+def _of_most(jobs: Jobs, gains: _Gains, sums: Floats) -> tuple[float, Floats] | None:
+    """`_largest_least` if the largest z is as large as the neediest job alone can have; else None.
+
+    It mostly is where GPUs do not lack, and then the second program is enough.
+    """
+    best = jobs.speeds.max(axis=1)
+    most = float(best.min())
+    if most * float((jobs.gpus / best).sum()) > float(jobs.capacity.sum()):
+        return None  # not even if every GPU were of everyone's best kind
+    found = _solved(jobs, gains, -sums, np.full(len(best), -most * (1 - _SLACK)))
+    return None if found is None else (most, found[1])
 
 
 def _largest_least(jobs: Jobs, gains: _Gains, sums: Floats) -> tuple[float, Floats]:
@@ -212,11 +239,11 @@ def _largest_least(jobs: Jobs, gains: _Gains, sums: Floats) -> tuple[float, Floa
     count = len(jobs.gpus)
     cost = np.zeros(len(sums) + 1)
     cost[-1] = -1.0
-    value, shares = _solved(jobs, gains, cost, np.zeros(count))
+    value, shares = _optimum(jobs, gains, cost, np.zeros(count))
     # The second program: no job below z, and the largest sum.
     floor = np.full(count, -gains.least(shares) * (1 - _SLACK))
-    _, shares = _solved(jobs, gains, -sums, floor, fallback=shares)
-    return -value, shares
+    second = _solved(jobs, gains, -sums, floor)
+    return -value, shares if second is None else second[1]
 
 
 def _on_one_kind(gains: Floats, gpus: Floats, capacity: float) -> tuple[float, Floats]:
@@ -250,19 +277,25 @@ class _Gains:
         return float(np.bincount(self.jobs, (self.speeds * shares[self.rows]).sum(axis=1)).min())
 
 
-def _solved(
-    jobs: Jobs,
-    gains: _Gains,
-    cost: Floats,
-    floor: Floats | None,
-    fallback: Floats | None = None,
-) -> tuple[float, Floats]:
-    """The minimum of cost x, and x as [rows, K]; a variable z may follow x.
-
-    With a floor, no job's -gain, plus z if there is one, may be above it.
+def _optimum(jobs: Jobs, gains: _Gains, cost: Floats, floor: Floats | None) -> tuple[float, Floats]:
+    """`_solved` of a program that has an optimum.
 
     Raises:
-        PolicyError: HiGHS gives up, and there is no `fallback`.
+        PolicyError: HiGHS finds none.
+    """
+    found = _solved(jobs, gains, cost, floor)
+    if found is None:
+        raise PolicyError(f"HiGHS found no optimum for {len(jobs.gpus)} jobs")
+    return found
+
+
+def _solved(
+    jobs: Jobs, gains: _Gains, cost: Floats, floor: Floats | None
+) -> tuple[float, Floats] | None:
+    """The minimum of cost x, and x as [rows, K]; a variable z may follow x. None if HiGHS finds
+    none.
+
+    With a floor, no job's -gain, plus z if there is one, may be above it.
     """
     from scipy.optimize import linprog
     from scipy.sparse import csr_array
@@ -292,8 +325,6 @@ def _solved(
     bounds = np.column_stack([np.zeros(len(cost)), most])
     found = linprog(cost, A_ub=bounded, b_ub=bound, bounds=bounds, method="highs", options=_TIGHT)
     if found.status != 0:
-        if fallback is not None:
-            return 0.0, fallback
-        raise PolicyError(f"HiGHS found no optimum for {count} jobs: {one_line(found.message)}")
+        return None
     shares: Floats = np.clip(found.x[:size], 0.0, 1.0).reshape(-1, kinds)
     return float(found.fun), shares

@@ -182,3 +182,30 @@ def test_alike_jobs_share_equally_and_nothing_is_lost(seed: int) -> None:
     assert got.sum() == pytest.approx(total, rel=1e-6)
     for one in {*copies.tolist()}:
         assert len(np.unique(found.shares[copies == one], axis=0)) == 1
+
+
+@settings(max_examples=100)
+@given(
+    st.lists(
+        st.tuples(
+            st.tuples(*[st.sampled_from([0.0, 1.0, 2.0, 3.0, 5.0])] * 3).filter(any),
+            st.sampled_from([1.0, 2.0, 4.0]),
+            st.floats(0.5, 2.0),
+        ),
+        min_size=1,
+        max_size=8,
+    ),
+    st.tuples(*[st.sampled_from([4.0, 5.0, 8.0])] * 3),
+)
+def test_shortcuts_where_gpus_do_not_lack_lose_nothing(
+    drawn: list[tuple[tuple[float, ...], float, float]], capacity: tuple[float, ...]
+) -> None:
+    """Few jobs: all on their best kinds, or as much as the neediest alone could have, or less."""
+    speeds, gpus, needs = (np.array(column) for column in zip(*drawn, strict=True))
+    jobs = Jobs(speeds, gpus, np.array(capacity))
+    found = max_min(jobs, needs)
+    assert_possible(jobs, found)
+    least, total = whole(jobs, needs)
+    got = gets(jobs, found) / needs
+    assert [found.value, got.min()] == pytest.approx([least, least], rel=1e-6)
+    assert got.sum() == pytest.approx(total, rel=1e-6)
