@@ -67,11 +67,11 @@ all pairs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 from artist.cluster.free_gpus import FreeGpus
-from artist.cluster.kinds import free_of_kinds, kinds_of
+from artist.cluster.kinds import free_of_kinds
 from artist.cluster.placement import Placement
 from artist.cluster.tree import gpus_by_kind
 from artist.contract import (
@@ -111,6 +111,8 @@ class Gavel(BasePolicy):
         self._round, self._reset = ticks(options.round_s), ticks(options.reset_s)
         self._round_end: Tick = 0
         self._kinds: tuple[str, ...] = ()
+        self._kind_of_leaf: tuple[int, ...] = ()
+        """The index of the kind of each leaf's GPUs."""
         self._fractions = TimeFractions(self._round)
         self._changed = False
         """Whether jobs have come or gone since shares were computed."""
@@ -150,15 +152,19 @@ class Gavel(BasePolicy):
                 ]
         if not goes_on:
             self._round_end = view.now + self._round
-        chosen = self._chosen(view)
-        decisions = self._placed(view, chosen)
+        present = self._present(view)
+        chosen = self._chosen(view, present)
+        decisions = self._placed(view, chosen, present)
         told = self._waits.begun(view, decisions)
         return [*decisions, *told, *self._next_round(view, chosen)]
 
     # -- what is known of jobs and kinds -----------------------------------------------
 
     def _learn(self, view: ClusterView) -> None:
-        self._kinds = tuple(gpus_by_kind(view.cluster))
+        tree = view.cluster
+        self._kinds = tuple(gpus_by_kind(tree))
+        of_machine = [self._kinds.index(kind) for kind in tree.kinds]
+        self._kind_of_leaf = tuple(of_machine[machine] for machine in tree.machine_of)
         if self.options.objective != "cost":
             return
         for kind in self._kinds:
@@ -188,10 +194,12 @@ class Gavel(BasePolicy):
 
     # -- a round ---------------------------------------------------------------------------
 
-    def _chosen(self, view: ClusterView) -> dict[Combination, int]:
-        """Who is to run in this round, and the index of their kind."""
+    def _chosen(
+        self, view: ClusterView, present: Mapping[Combination, int]
+    ) -> dict[Combination, int]:
+        """Who is to run in this round, and the index of their kind; `present`: of who runs."""
         jobs = {**view.waiting, **view.running}
-        self._account(view, jobs)
+        self._fractions.account(jobs, present, view.now)
         left = self._left(view)
         movable = [x for x in sorted(jobs) if x in view.waiting or view.frees(view.running[x])]
         speeds = {handle: self._of_job[handle] for handle in movable}
@@ -205,38 +213,39 @@ class Gavel(BasePolicy):
         which = [*self._fractions.pairs(speeds), *((handle,) for handle in movable)]
         for kind in self._visited(speeds):
             which = [one for one in which if taken.isdisjoint(one)]
-            run = [one for one in which if all(speeds[x][kind] > 0 for x in one)]
+            runs_here = {handle for handle, of_kinds in speeds.items() if of_kinds[kind] > 0}
+            run = [one for one in which if runs_here.issuperset(one)]
             for one in self._fractions.by_priority(kind, run) if left[kind] else ():
                 gpus = jobs[one[0]].job.gpus
+                if gpus > left[kind] or not taken.isdisjoint(one):
+                    continue
                 alone = unshared and len(one) == 1
-                entitled = alone or self._fractions.share(one, kind) > 0
-                if entitled and gpus <= left[kind] and taken.isdisjoint(one):
+                if alone or self._fractions.share(one, kind) > 0:
                     chosen[one] = kind
                     taken.update(one)
                     left[kind] -= gpus
+                    if not left[kind]:
+                        break
         return chosen
 
     def _left(self, view: ClusterView) -> list[int]:
         """GPUs of each kind that are free, or with jobs that may lose them."""
-        tree = view.cluster
-        left = dict.fromkeys(self._kinds, 0)
-        for kind, gpus in zip(tree.kinds, view.free.counts(tree.machine).tolist(), strict=True):
+        left = [0] * len(self._kinds)
+        for kind, gpus in zip(self._kind_of_leaf, view.free.leaves, strict=True):
             left[kind] += gpus
-        for placement in _given_up(view):
-            left[kinds_of(tree, placement)[0]] += placement.gpus
-        return list(left.values())
-
-    def _account(self, view: ClusterView, jobs: Mapping[int, JobView]) -> None:
-        """Note what jobs have run since the last round, and on which kind."""
-        self._fractions.account(jobs, self._present(view), view.now)
+        for state in view.running.values():
+            if _gives_up(view, state):
+                left[self._kind_of(state)] += state.gpus
+        return left
 
     def _present(self, view: ClusterView) -> dict[Combination, int]:
         """Who runs, and the index of their kind."""
-        return {
-            _together(state): self._kinds.index(kinds_of(view.cluster, state.placement)[0])
-            for state in view.running.values()
-            if state.placement is not None
-        }
+        return {_together(state): self._kind_of(state) for state in view.running.values()}
+
+    def _kind_of(self, state: JobView) -> int:
+        """The index of the kind of a running job's GPUs."""
+        assert state.placement is not None  # running jobs have GPUs
+        return self._kind_of_leaf[state.placement.leaves[0]]
 
     def _share_out(
         self,
@@ -260,34 +269,44 @@ class Gavel(BasePolicy):
         relative = [sum(row[kind] / max(row) for row in speeds.values()) for kind in kinds]
         return sorted(kinds, key=lambda kind: (-relative[kind], kind))
 
-    def _placed(self, view: ClusterView, chosen: dict[Combination, int]) -> list[Decision]:
+    def _placed(
+        self,
+        view: ClusterView,
+        chosen: Mapping[Combination, int],
+        present: Mapping[Combination, int],
+    ) -> list[Decision]:
         """Decisions that give the chosen jobs GPUs of their kinds, and take those of the others."""
-        present = self._present(view)
         here: dict[int, list[Combination]] = {}
         for one, kind in chosen.items():
             here.setdefault(kind, []).append(one)
         found: dict[Combination, _Place] = {}
-        placed = set[int]()
-        pool: FreeGpus | None = None
+        stay = set[Combination]()
+        moving: dict[int, list[Combination]] = {}
         for kind, which in sorted(here.items()):
-            if all(present.get(one) == kind for one in which):  # all can stay, so all do
-                placed.update(handle for one in which for handle in one)
-                continue
-            if pool is None:
-                pool = view.free.copy()
-                for placement in _given_up(view):
-                    pool.release(placement)
-            found |= _packed(view, free_of_kinds(pool, (self._kinds[kind],)), which)
-        placed.update(handle for one in found for handle in one)
+            # No larger job takes the GPUs of these.
+            least = max((_gpus(view, one) for one in which if present.get(one) != kind), default=0)
+            for one in which:
+                if present.get(one) == kind and _gpus(view, one) >= least:
+                    stay.add(one)
+                else:
+                    moving.setdefault(kind, []).append(one)
+        if moving:
+            pool = view.free.copy()
+            for state in view.running.values():
+                if state.placement and _gives_up(view, state) and _together(state) not in stay:
+                    pool.release(state.placement)
+            for kind, which in moving.items():
+                found |= _packed(view, free_of_kinds(pool, (self._kinds[kind],)), which)
+        placed = {handle for one in (*stay, *found) for handle in one}
         decisions: list[Decision] = [
             Preempt(handle, "other jobs have the round")
             for handle, state in view.running.items()
             if handle not in placed and view.frees(state)
         ]
-        for one, (placement, stay) in found.items():
-            host = stay[0] if stay else None
+        for one, (placement, lie) in found.items():
+            host = lie[0] if lie else None
             for handle in one:
-                if handle in stay:
+                if handle in lie:
                     continue
                 if handle in view.waiting:
                     decisions.append(Start(handle, placement, beside=host))
@@ -323,12 +342,13 @@ def _together(state: JobView) -> Combination:
     return tuple(sorted(alone + state.beside)) if state.beside else alone
 
 
-def _given_up(view: ClusterView) -> Iterator[Placement]:
-    """What running jobs hold that may lose it; what two of them hold once."""
-    for state in view.running.values():
-        first = not state.beside or state.handle < state.beside[0]
-        if state.placement is not None and first and view.frees(state):
-            yield state.placement
+def _gives_up(view: ClusterView, state: JobView) -> bool:
+    """Whether a running job may lose its GPUs; of two that share some only the first says so."""
+    return (not state.beside or state.handle < state.beside[0]) and view.frees(state)
+
+
+def _gpus(view: ClusterView, one: Combination) -> int:
+    return (view.waiting.get(one[0]) or view.running[one[0]]).job.gpus
 
 
 def _fits(job: Job, speeds: Sequence[float], left: Sequence[int]) -> bool:

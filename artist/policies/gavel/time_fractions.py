@@ -80,7 +80,7 @@ class TimeFractions:
         """
         run = {handle: state.run_ticks(now) for handle, state in jobs.items()}
         for one, kind in kind_of.items():
-            ticks_run = min(run[handle] - self._run[handle] for handle in one)
+            ticks_run = min([run[handle] - self._run[handle] for handle in one])
             mine = self._accounts.get(one)
             if ticks_run > 0 and mine is not None:
                 seconds = ticks_run / TICKS_PER_S
@@ -120,10 +120,12 @@ class TimeFractions:
 
     def by_priority(self, kind: int, which: Sequence[Combination]) -> list[Combination]:
         """By their priority on a kind, the highest first; equal ones in the order given."""
-        return sorted(which, key=lambda one: self._key(one, kind), reverse=True)
+        accounts, on_kind = self._accounts, self._on_kind[kind]
 
-    def _key(self, one: Combination, kind: int) -> tuple[float, float, float]:
-        mine = self._accounts[one]
-        share = mine.share[kind] if mine.share else 0.0
-        part = mine.had[kind] / self._on_kind[kind]
-        return share / part, mine.owed[kind], share
+        def priority(one: Combination) -> tuple[float, float, float]:
+            mine = accounts[one]
+            share = mine.share[kind] if mine.share else 0.0
+            part = mine.had[kind] / on_kind
+            return share / part, mine.owed[kind], share
+
+        return sorted(which, key=priority, reverse=True)

@@ -150,6 +150,19 @@ def test_fifo_gives_the_first_job_its_fastest_kind_and_lets_none_pass() -> None:
     assert starts["a"] == starts["b"] == 0.0 < starts["c"] <= starts["d"]
 
 
+def test_smaller_jobs_make_room_for_a_larger_one_that_comes() -> None:
+    jobs = [job("short", 3, 100), job("a", 1, 4000), job("b", 1, 4000)]
+    tree = cluster("new", "new", gpus=4)
+    rows = ran([*jobs, job("large", 4, 1000, arrival_s=200.0)], tree)
+    # `short` leaves `a` and `b` on a machine each. `large` gets one of them, and `a` moves.
+    names = {row.handle: row.job.id for row in rows.jobs}
+    stays: dict[str, list[set[int]]] = {}
+    for row in sorted(rows.placements, key=lambda row: row.start):
+        machines = {tree.machine_of[leaf] for leaf in row.placement.leaves}
+        stays.setdefault(names[row.handle], []).append(machines)
+    assert stays == {"short": [{0}], "a": [{0}, {1}], "b": [{1}], "large": [{0}]}
+
+
 def test_a_job_that_comes_during_a_round_waits_for_the_next() -> None:
     jobs = [job("a", 1, 1000), job("b", 1, 100, arrival_s=100.0)]
     rows = ran(jobs, cluster("new", gpus=4))
