@@ -94,12 +94,15 @@ def nearest(name: str, known: Iterable[str], least: float = 0.5) -> str | None:
     'jct_mean_s'
     >>> nearest("h100", ["a100", "h100-quantum2-spectrum4", "hgx-h100"])
     'hgx-h100'
+    >>> nearest("lsa", ["las", "sia"])
+    'las'
     """
     some = list(itertools.islice(known, _COMPARED))
     family = _family(name, some)
     some.sort()
     near = (
-        difflib.get_close_matches(name, some, n=1, cutoff=_SLIP)
+        [one for one in some if sorted(one) == sorted(name)]  # swapped letters
+        or difflib.get_close_matches(name, some, n=1, cutoff=_SLIP)
         or family
         or _containing(name, some)
         or difflib.get_close_matches(name, some, 1, cutoff=least)
