@@ -222,7 +222,10 @@ def _sentences(found: list[Domain], baseline: str) -> Iterator[str]:
         told = ", ".join(f"{one.metric} of {one.variant}" for one in flipping)
         yield f"Lower than {baseline} in some worlds and higher in others: {told}."
     if not everywhere and not flipping:
-        yield f"No difference from {baseline} is sure in every world, and none changes its sign."
+        yield (
+            f"No difference from {baseline} is sure in every world, and none is sure in one world "
+            "and surely of the other sign in another."
+        )
 
 
 def _cell(ratio: float, verdict: Verdict) -> str:

@@ -13,6 +13,7 @@ from artist.cli.questions import (
     PlacedQuestion,
     about_models,
     beyond_memory,
+    run_as,
     spread_of_experts,
     trained_as_published,
     workload_of,
@@ -178,9 +179,11 @@ class GpuScaling:
             print_text(f"The fabric is changed: {asked.changes}.")
         for sentence in about_models(asked.model, asked.models, asked.fabric, asked.system):
             print_text(sentence)
+        differ = len({run_as(asked.model, point.gpus) for point in points}) > 1
         for told in (
             spread,
             trained_as_published(asked.model, points[-1].gpus),
+            "On fewer GPUs they have fewer axes." if differ else "",
             beyond_memory(asked.model, points[0].gpus, asked.models),
         ):
             if told:

@@ -146,7 +146,7 @@ def _points(
 def _why_little(placement: str, level: str, shares: LevelShares) -> str:
     if shares.elsewhere == 1:
         return f"{placement}: nothing that it sends on level {level} makes an iteration longer"
-    return f"{placement}: more bandwidth gains little: of the communication, {shares} on {level}"
+    return f"{placement}: more bandwidth of {level} gains little: of the communication, {shares}"
 
 
 def _row(sweep: SettingSweep, point: Point) -> dict[str, Any]:

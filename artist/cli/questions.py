@@ -12,7 +12,8 @@ from artist.calibrate.asked_otherwise import asked_otherwise, lacking_sentence
 from artist.cli.options import load_scenario
 from artist.cluster.fabric import Fabric
 from artist.cluster.fabric_options import changes_text
-from artist.errors import ConfigError
+from artist.cluster.placement_shape import gpus_of, parse_signature
+from artist.errors import ConfigError, DivisionError
 from artist.estimates.calibration import (
     AUTO,
     NONE,
@@ -21,6 +22,7 @@ from artist.estimates.calibration import (
     choose_calibration,
     load_calibration,
 )
+from artist.estimates.query import LatencyBackend
 from artist.estimates.query_from_text import (
     Question,
     asked_as,
@@ -28,9 +30,10 @@ from artist.estimates.query_from_text import (
     on_placement,
     parse_system,
 )
+from artist.estimates.shape_queries import Counted
 from artist.run import build_fabric, machine_gpus, open_backend
 from artist.run.training_memory import does_not_fit
-from artist.trace.native.divided_models import published_model
+from artist.trace.native.divided_models import is_as_published, published_model
 from artist.units import counted
 from artist.workload.astra_text import read_text
 from artist.workload.division.spread import spread_text
@@ -118,16 +121,49 @@ def spread_of_experts(workload: Workload, gpus: int) -> str:
     return told and f"On {counted(gpus, 'GPU')}, {told}."
 
 
+def run_as(model: str | None, gpus: int) -> str | None:
+    """The name under which runs ask about this model, if it has published axes beside its own."""
+    if model is None or is_graph(model):
+        return None
+    name = published_model(model, gpus)
+    if name is None or canonical_if_known(name) == canonical_if_known(model):
+        return None
+    return name
+
+
+def answer_of(
+    asked: Question,
+    backend: LatencyBackend,
+    model: str | None,
+    placement: str | None,
+    fabric: Fabric | None,
+) -> Counted:
+    """The answer to a question.
+
+    Raises:
+        DivisionError: the GPUs do not divide; the message says what runs ask there.
+    """
+    try:
+        return asked.answer(backend)
+    except DivisionError as cause:
+        if placement is None or fabric is None:
+            raise
+        shape = parse_signature(placement.partition("@")[0], fabric.level_names)
+        name = run_as(model, gpus_of(shape))
+        if name is None:
+            raise
+        raise DivisionError(f"{cause}; runs ask --model {name}") from cause
+
+
 def trained_as_published(model: str | None, gpus: int) -> str:
     """What runs ask about jobs of this model, if they have published axes that the name lacks."""
-    if model is None or is_graph(model):
-        return ""
-    run_as = published_model(model, gpus)
-    if run_as is None or canonical_if_known(run_as) == canonical_if_known(model):
+    name = run_as(model, gpus)
+    if name is None:
         return ""
     return (
-        f"In runs, jobs of {model} on {counted(gpus, 'GPU')} are trained as published; ask about "
-        f"them with --model {run_as}"
+        f"In runs, jobs of {model} on {counted(gpus, 'GPU')} have "
+        f"{'published axes' if is_as_published(name) else 'fewer axes than published'}; ask "
+        f"about them with --model {name}"
     )
 
 

@@ -182,9 +182,12 @@ def check_gpu_kinds(scenario: Scenario, tree: ClusterTree, policy: Policy, trace
     reads = getattr(policy, "reads_gpu_kinds", False)
     check_kinds(trace, by_kind, whole=not reads)
     if job is not None and not (reads or getattr(policy, "obeys_gpu_kinds", False)):
+        remedy = ", let your own keep to them (obeys_gpu_kinds, docs/policy-reference.md)"
+        own = remedy if ":" in scenario.policy else ""
         raise ConfigError(
             f"policy {scenario.policy} ignores kinds of GPUs, but job {job.id!r} accepts "
-            f"{', '.join(job.gpu_kinds)}; choose {', '.join(OBEY_KINDS)}, or leave the kinds out"
+            f"{', '.join(job.gpu_kinds)}; choose {', '.join(OBEY_KINDS)}{own}, or leave the kinds "
+            "out"
         )
     if quota is not None and not (reads and getattr(policy, "has_quotas", False)):
         raise ConfigError(

@@ -29,7 +29,12 @@ def with_axes(trace: Trace, chosen: JobParallelism | Literal["published", "none"
         "@" in name or may_be_divided(name, chosen) for name in {x.model for x in trace.jobs}
     ):
         return trace
-    from artist.trace.native.divided_models import divided_model, published_model, takes_axes
+    from artist.trace.native.divided_models import (
+        divided_model,
+        is_as_published,
+        published_model,
+        takes_axes,
+    )
     from artist.workload.models import is_graph
 
     def given(job: Job) -> str | None:
@@ -51,9 +56,15 @@ def with_axes(trace: Trace, chosen: JobParallelism | Literal["published", "none"
     else:
         trace, filled = with_models(trace, published if chosen == "published" else given)
     trace, spread = _checked(trace)
-    source = "published for the model" if chosen == "published" else "the scenario's"
+
+    def source(model: str) -> str:
+        if chosen != "published":
+            return "the scenario's"
+        exactly = is_as_published(model)
+        return "published for the model" if exactly else "fewer than published for the model"
+
     texts = tuple(
-        f"parallelism of {counted(count, 'job')}, {source}: {model}"
+        f"parallelism of {counted(count, 'job')}, {source(model)}: {model}"
         for model, count in filled.items()
     )
     texts += tuple(f"of {counted(count, 'job')}, {told}" for told, count in spread.items())

@@ -71,8 +71,9 @@ def nodes(workload: Workload) -> tuple[GraphNode, ...]:
             )
         case Parallelism.STAGED:
             raise ConfigError(
-                f"workload {workload.name!r} is {workload.parallelism}: its iteration has no list "
-                "of collectives for one GPU; give a model without axes such as pipeline or sharded"
+                f"workload {workload.name!r} has GPUs that send differently, so one list of "
+                "collectives is not its iteration, and none is rendered; leave out settings such "
+                "as pipeline and sharded, or ask artist latency, which plays them"
             )
     return tuple(graph.nodes)
 

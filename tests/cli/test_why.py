@@ -73,6 +73,16 @@ def test_a_story_tells_the_first_start_apart(tmp_path: Path, capsys) -> None:
         assert "2 min stood still (2 min for its first start)" in capsys.readouterr().out
 
 
+def test_a_story_says_what_checkpoints_took(tmp_path: Path, capsys) -> None:
+    checkpoint = {"interval_s": 600, "cost_s": 30}
+    scenario = library.Scenario(**TINY, checkpoint=checkpoint)  # type: ignore[arg-type]
+    library.simulate(scenario, cache=False).save(tmp_path / "run")
+    story = job_story(tmp_path / "run", "18")
+    assert story["checkpoint_s"] > 0
+    _print_story(story)
+    assert " went into checkpoints and " in capsys.readouterr().out
+
+
 @pytest.fixture
 def told_of_b(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[[str, str], str]:
     """The story of job b on four old and four new GPUs, under a policy that gets these rows."""

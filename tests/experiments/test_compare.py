@@ -127,6 +127,8 @@ def test_the_parts_of_each_difference_add_up() -> None:
         assert parts["computing"] == pytest.approx(0, abs=1e-6)
         assert parts["communication"] != 0
     assert comparison.differences_of_parts("srtf")["preemption and restarts"] != 0
+    with pytest.raises(ConfigError, match=r"unknown variant 'srft': did you mean 'srtf'\?"):
+        comparison.differences_of_parts("srft")
 
 
 def test_other_metrics_are_compared_in_their_order() -> None:

@@ -431,7 +431,7 @@ class Mine(BasePolicy):
 """
     (tmp_path / "mine.py").write_text(source)
     made = scenario_of(tmp_path, CLUSTER, TRACE + ROWS, policy=f"{tmp_path / 'mine.py'}:Mine")
-    with pytest.raises(ArtistError, match="ignores kinds of GPUs, but job"):
+    with pytest.raises(ArtistError, match=r"ignores kinds of GPUs, but job .*obeys_gpu_kinds"):
         simulate(made, cache=False)
     says = source.replace("    def decide", "    obeys_gpu_kinds = True\n    def decide")
     (tmp_path / "mine.py").write_text(says)

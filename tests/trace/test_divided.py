@@ -15,7 +15,7 @@ from artist.run.communication_split import communication_split
 from artist.settings import load_scenario
 from artist.trace.divided import with_axes
 from artist.trace.native.choices import Rules
-from artist.trace.native.divided_models import published_model
+from artist.trace.native.divided_models import is_as_published, published_model
 from artist.trace.native.trace import Trace
 from artist.trace.read import read_trace
 from artist.workload.division.job_parallelism import PUBLISHED, JobParallelism
@@ -97,6 +97,26 @@ def test_a_large_model_gets_published_axes_and_the_trace_says_so(tmp_path: Path)
     assert divided.jobs[2].model == "llama3-70b@tensor=8"
     (text,) = divided.filled
     assert text.startswith("parallelism of 1 job, published for the model: llama3-70b@")
+
+
+@pytest.mark.parametrize(
+    ("model", "gpus", "axes"),
+    [
+        ("llama3-70b", 64, (4, 8)),
+        ("gpt3-175b", 64, (8, 8)),
+        ("gpt3-175b", 36, (4, 9)),
+        ("llama3-70b", 24, (4, 6)),
+        ("llama3-70b", 7, (1, 7)),
+    ],
+)
+def test_a_gang_gets_as_many_stages_as_divide_it(
+    model: str, gpus: int, axes: tuple[int, int]
+) -> None:
+    name = published_model(model, gpus)
+    assert name is not None
+    chosen = settings(name)
+    assert (chosen.tensor, chosen.pipeline) == axes
+    assert is_as_published(name) == (gpus == 64 and model == "llama3-70b")
 
 
 def test_a_trace_of_other_models_is_the_same_object(tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ def latency(
     )
     started = time.perf_counter()
     opened = open_backend(backend)
-    answer = asked.answer(opened)
+    answer = questions.answer_of(asked, opened, model, one, on_fabric)
     estimate, counted = answer.estimate, asked.asked[answer.index]
     if model is not None:
         estimate = models.complete(model, counted.query, estimate)

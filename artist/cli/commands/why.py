@@ -221,11 +221,13 @@ def _totals(story: dict[str, Any]) -> list[str]:
         f"{word} {told(story[key])} ({100 * story[key] / jct_s if jct_s else 0:.1f} %)"
         for word, key in parts
     )
+    saving_s = story.get("checkpoint_s")
+    saved = f", {told(saving_s)} went into checkpoints" if saving_s else ""
     return [
         f"It {ended} {told(jct_s)} after its arrival{compared}.",
-        f"It {spent}; of this run time {told(story['comm_s'])} was exposed communication and "
-        f"{told(story['stalled_s'])} stood still{first}; {told(story['lost_s'])} of work was "
-        "lost.",
+        f"It {spent}; of this run time {told(story['comm_s'])} was exposed communication"
+        f"{saved} and {told(story['stalled_s'])} stood still{first}; "
+        f"{told(story['lost_s'])} of work was lost.",
         *([f"Why it waited: {causes_text(story['causes'])}."] if story["causes"] else []),
     ]
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from artist.experiments.comparison.shown import comparison_frame, comparison_html, comparison_text
 from artist.experiments.comparison.until import enough_for, half_width
 from artist.experiments.comparison.variants import POLICY
+from artist.registry import UnknownNameError
 from artist.results.statistics.best_policy import Best, Measured, bests
 from artist.results.statistics.catastrophes import far_off
 from artist.results.statistics.compare_values import (
@@ -214,7 +215,13 @@ class Comparison:
         """Part -> mean over replicates of the variant's seconds minus the baseline's.
 
         The sum is the mean difference of `jct_mean_s`.
+
+        Raises:
+            UnknownNameError: no variant of this label was compared.
         """
+        if variant not in self.parts:
+            known = ", ".join(self.variants)
+            raise UnknownNameError("variant", variant, self.variants, f"compared are {known}")
         ours, theirs = self.parts[variant], self.parts[self.variants[0]]
         return {part: fmean(ours[part]) - fmean(theirs[part]) for part in theirs}
 

@@ -65,15 +65,15 @@ def with_axes_of_cells(trace: Trace, table: Table) -> Trace:
 def published_model(model: str, gpus: int) -> str | None:
     """A model's name with its published axes, fitted to so many GPUs; None if there are none.
 
-    Stages are halved until the gang divides, then tensor groups.
+    Tensor groups are halved until the gang divides. Then it gets the most stages, at most as many
+    as published, that divide the rest.
     """
     name = canonical(model).partition("@")[0]
     if name not in PUBLISHED or says_axes(model):
         return None
     row = PUBLISHED[name]
-    tensor, pipeline = row.tensor, row.pipeline
-    while gpus % (tensor * pipeline):
-        tensor, pipeline = (tensor, pipeline // 2) if pipeline > 1 else (tensor // 2, 1)
+    tensor = math.gcd(row.tensor, gpus)  # both powers of two
+    pipeline = max(x for x in range(1, row.pipeline + 1) if gpus // tensor % x == 0)
     expert = math.gcd(row.expert, gpus // pipeline)
     if tensor * pipeline * expert == 1:
         return None
@@ -86,6 +86,13 @@ def published_model(model: str, gpus: int) -> str | None:
         batch = settings(model).batch if "batch=" in model else row.batch
         chosen |= {"microbatches": batch}
     return divided_model(model, {key: str(value) for key, value in chosen.items()})
+
+
+def is_as_published(model: str) -> bool:
+    """Whether the axes of `published_model` are those that were published, not fewer."""
+    row, chosen = PUBLISHED[canonical(model).partition("@")[0]], settings(model)
+    axes = chosen.tensor, chosen.pipeline, max(chosen.expert, 1)
+    return axes == (row.tensor, row.pipeline, row.expert)
 
 
 def takes_axes(model: str) -> bool:

@@ -28,7 +28,9 @@ class JobParallelism(Document):
     context: Size | None = Field(default=None, description="GPUs that share each sequence")
     order: str | None = Field(default=None, description="ranks, innermost axis first, or best")
     batch: Size | None = Field(default=None, description="samples of a replica in an iteration")
-    microbatches: Size | None = Field(default=None, description="parts of the batch")
+    microbatches: Size | None = Field(
+        default=None, description="parts of the batch; 1 if not given: only one stage works at once"
+    )
     schedule: Literal["1f1b", "gpipe", "interleaved"] | None = Field(
         default=None, description="the order of passes"
     )
