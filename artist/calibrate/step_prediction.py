@@ -85,7 +85,7 @@ MOST_P90 = 0.26
 def misfit(
     steps: Sequence[PredictedStep],
     where: str,
-    contradicting: Callable[[PredictedStep], PlacedStep | None] = lambda worst: None,
+    contradicting: Callable[[PredictedStep], PlacedStep | None],
 ) -> str:
     """Why a fit to these steps is refused, with the worst step; empty if it is good.
 

@@ -73,7 +73,7 @@ _Alike = tuple[int, str, int | None, tuple[int, ...]]
 """GPUs, kind, storage, and what is inside: numbers of `_Alike` of the inner level."""
 
 
-def outline(tree: ClusterTree, cluster: Cluster | None = None) -> Outline:
+def outline(tree: ClusterTree, cluster: Cluster | None) -> Outline:
     """The outline of a whole cluster. With its cluster file, units have names and storage."""
     return _Outlines(tree, cluster).of(tree.root, [0])
 

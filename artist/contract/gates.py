@@ -179,8 +179,6 @@ def gpus_left(decisions: Sequence[Decision], view: ClusterView) -> dict[int, int
                 for leaf, count in zip(held.leaves, held.counts, strict=True):
                     left[leaf] = left.get(leaf, free[leaf]) + count
         if isinstance(decision, Start | Migrate) and decision.beside is None:
-            for leaf, count in zip(
-                decision.placement.leaves, decision.placement.counts, strict=True
-            ):
+            for leaf, count in zip(*decision.placement, strict=True):
                 left[leaf] = left.get(leaf, free[leaf] if leaf < len(free) else 0) - count
     return left

@@ -26,7 +26,7 @@ _KINDS = 8
 """Colours before they repeat: those of policies."""
 
 
-def cluster_svg(tree: ClusterTree, cluster: Cluster | None = None) -> str:
+def cluster_svg(tree: ClusterTree, cluster: Cluster | None) -> str:
     """The picture as the text of an SVG file. With the cluster file, boxes have names."""
     levels = range(tree.root, tree.machine - 1, -1)
     legend_top = len(levels) * (ROW + GAP) + GAP

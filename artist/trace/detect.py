@@ -55,8 +55,8 @@ def open_table(
     path: Path,
     data: bytes,
     forced: Format | None,
-    mapping: TraceMapping | None = None,
-    place: str = "",
+    mapping: TraceMapping | None,
+    place: str,
 ) -> tuple[Table, Format, tuple[str, ...]]:
     """The cells of a file, its format, and the columns that a mapping left out.
 

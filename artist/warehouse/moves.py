@@ -49,7 +49,7 @@ def best_regions(state: State, tables: Ints, price: float = 0.0) -> tuple[Ints, 
     return np.concatenate([x for x, _ in parts]), np.concatenate([x for _, x in parts])
 
 
-def best_region(state: State, table: int, price: float = 0.0) -> tuple[int, float]:
+def best_region(state: State, table: int, price: float) -> tuple[int, float]:
     """`best_regions` of one table, in a tenth of the time."""
     x, at = state.scalars.constants, state.scalars
     old, size = at.home[table], x.size[table]

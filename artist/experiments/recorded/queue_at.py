@@ -127,9 +127,7 @@ def moment_in(text: str | None, log: Log) -> float:
     return moment
 
 
-def queue_at(
-    folder: Path, inputs: Path, log: Log, at_s: float, *, keep_names: bool = False
-) -> QueueAt:
+def queue_at(folder: Path, inputs: Path, log: Log, at_s: float, *, keep_names: bool) -> QueueAt:
     """The recording as it was known at a moment.
 
     Raises:

@@ -153,7 +153,7 @@ class JobsOnLinks:
         )
 
 
-def speeds_of_several(asked: Sequence[Sharers], two_bottleneck_weight: float = 1.0) -> list[Floats]:
+def speeds_of_several(asked: Sequence[Sharers], two_bottleneck_weight: float) -> list[Floats]:
     """Of each of some chains that have nothing to do with each other: shape (states, jobs).
 
     Speeds are 0 for jobs that are not Up. `two_bottleneck_weight` as in `SendingFlows`.

@@ -44,7 +44,7 @@ class Periods(StrEnum):
     LCM = "lcm"
 
 
-def in_reach(periods_s: Sequence[float], rule: Periods, angle_deg: int = ANGLE_DEG) -> bool:
+def in_reach(periods_s: Sequence[float], rule: Periods, angle_deg: int) -> bool:
     """Whether `unify` makes a perimeter. Some common multiples have too many angles."""
     if rule is not Periods.LCM:
         return True

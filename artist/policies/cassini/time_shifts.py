@@ -42,7 +42,7 @@ SAME = 1e-9
 """Scores that differ by less are equal: they are sums in another order."""
 
 
-def best_rotations(link: LinkCircle, seed: int = 0) -> tuple[int, ...]:
+def best_rotations(link: LinkCircle, seed: int) -> tuple[int, ...]:
     """The first rotations, in angles, that give the highest score; by order of jobs."""
     if len(link.demands) <= EXHAUSTIVE_JOBS and _work(link) <= MOST_WORK:
         return exhaustive(link)

@@ -15,7 +15,7 @@ from artist.units import Tick, clock_text
 class RoundWaits:
     """What is said of waiting jobs at the beginning of rounds and between."""
 
-    def __init__(self, period: Tick, *, one_kind: bool = False) -> None:
+    def __init__(self, period: Tick, *, one_kind: bool) -> None:
         """`one_kind`: the policy gives no job GPUs of several kinds."""
         self._late = f"jobs start at the beginning of a round of {clock_text(period)}"
         self._kinds = OtherKinds(one_kind=one_kind)

@@ -147,9 +147,9 @@ def will_run(
     departures: Departures,
     now_s: int,
     *,
-    preemptable: Iterable[RunningJob] = (),
-    now_only: bool = False,
-    busy_until: Callable[[int], int] = lambda end_s: end_s,
+    preemptable: Iterable[RunningJob],
+    now_only: bool,
+    busy_until: Callable[[int], int],
 ) -> Possible | None:
     """When and where a job could start on machines of a bit set; None if never.
 

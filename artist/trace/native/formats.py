@@ -106,7 +106,7 @@ _LONGEST = 60
 
 
 def check_columns(
-    table: Table, format_: str, required: tuple[str, ...], extra: list[str], *, named: bool = True
+    table: Table, format_: str, required: tuple[str, ...], extra: list[str], *, named: bool
 ) -> None:
     """Refuse a table that lacks a required column of `format_`.
 

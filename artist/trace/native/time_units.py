@@ -140,9 +140,7 @@ def time_remedy(cell: object, column: str) -> str:
     return "correct this row"
 
 
-def reader_of_dates(
-    texts: Sequence[str], day_first: bool | None = None
-) -> Callable[[str], float | None]:
+def reader_of_dates(texts: Sequence[str], day_first: bool | None) -> Callable[[str], float | None]:
     """How to read the dates of a column: with zones if the first has one, else without.
 
     `day_first`: whether days come before months; None if the cells are to tell.
