@@ -43,8 +43,8 @@ _SLACK = 1e-9
 _TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 """HiGHS's smallest tolerances."""
 
-_CLOSE = 1e-8
-"""The search for the largest finish-time fairness ends when it may fall by this part at most."""
+_CLOSE = 1e-9
+"""The search for the largest finish-time fairness ends when it falls by less than this part."""
 
 _MOST_STEPS = 100
 
@@ -81,13 +81,6 @@ class Jobs(NamedTuple):
             both = self.pairs.speeds.reshape(-1, len(self.capacity))
             speeds = np.concatenate([speeds, both])
         return jobs, rows, speeds
-
-    def best(self) -> Floats:
-        """[J] the most that each job could get, iterations per second."""
-        jobs, _, speeds = self.members()
-        result = np.zeros(len(self.gpus))
-        np.maximum.at(result, jobs, speeds.max(axis=1))
-        return result
 
     def gets(self, shares: Floats) -> Floats:
         """[J] what each job gets, iterations per second."""
@@ -141,25 +134,23 @@ def fairest(jobs: Jobs, steps: Floats, waited_s: Floats, isolated_s: Floats) -> 
 
     Of job i it is (waited_s[i] + steps[i] / gets[i]) / isolated_s[i]: the time from its arrival to
     its finish over that in isolation. At a fairness r, job i needs steps / (r isolated_s -
-    waited_s). The search halves the interval between what has been reached and what cannot be, the
-    least of which is what a job has if its best kind is its own. Mostly that can be reached.
+    waited_s). The search goes from one r to the largest fairness of what is best for it, which is
+    never larger, until that falls no more, or nothing could be fairer: no job is faster than alone
+    on its best kind.
     """
     shares = max_min(jobs, steps / isolated_s).shares
     value = _largest(jobs, shares, steps, waited_s, isolated_s)
-    least = float(((waited_s + steps / jobs.best()) / isolated_s).max())
-    tried = least * (1 + _CLOSE / 2)
+    best = jobs.speeds.max(axis=1) if jobs.pairs is None else np.inf
+    least = float(((waited_s + steps / best) / isolated_s).max())
     for _ in range(_MOST_STEPS):
-        if least >= value * (1 - _CLOSE):
+        if not least < value * (1 - _CLOSE):
             break
-        found = max_min(jobs, steps / (tried * isolated_s - waited_s))
-        fairness = _largest(jobs, found.shares, steps, waited_s, isolated_s)
-        if fairness < value:
-            value, shares = fairness, found.shares
-        if found.value < 1.0 - _SLACK:
-            least = tried
-        elif fairness > tried * (1 + _CLOSE):
-            break  # all that rounding lets one see
-        tried = (least + value) / 2
+        needs = steps / (value * isolated_s - waited_s)
+        better = max_min(jobs, needs).shares
+        fairness = _largest(jobs, better, steps, waited_s, isolated_s)
+        if not fairness < value * (1 - _CLOSE):
+            break
+        value, shares = fairness, better
     return Optimum(value, shares)
 
 
