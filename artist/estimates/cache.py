@@ -25,7 +25,7 @@ from artist.estimates.query import AxisTraffic, Burst, Estimate, LatencyQuery
 from artist.workload.layers import Workload
 
 # Part of every key. Raise it when the meaning of a query or of an estimate changes.
-SCHEMA = 6
+SCHEMA = 7
 # https://www.sqlite.org/rescode.html: the file is damaged, no database, or has other tables.
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}
 _NO_ESTIMATE = (KeyError, TypeError, ValueError, zlib.error)

@@ -235,7 +235,8 @@ def co_locate(
         first = [
             replace(x, ways=routed(x.ways, links)) for x, links in zip(first, taken, strict=True)
         ]
-    contended = _contended(first)
+    busy_s = [_busy_s(tree, fabric, job, curves) for job in jobs]
+    contended = _contended(first, busy_s)
     curved: list[CurvedJob] = []
     for job, at_first in zip(jobs, first, strict=True):
         mine = {link for way in at_first.ways for link in way.links} & contended
@@ -268,17 +269,29 @@ def _curved(
     return CurvedJob(way, curve, curve.compute_s, job.offset_s)
 
 
-def _contended(jobs: Sequence[CurvedJob]) -> set[Link]:
-    """Links that several jobs send over, or that one job can fill."""
+def _busy_s(
+    tree: ClusterTree, fabric: Fabric, job: JobAtPlace, curves: Curves
+) -> Mapping[str, float]:
+    """For how long the job sends out of units of each level, by the level's name."""
+    names, of_job = fabric.level_names, shape(tree, job.placement)
+    return {
+        names[level]: curves.sent(job.model, of_job, frozenset(names[level + 1 :])).busy_s
+        for level in fabric.uplink_levels
+    }
+
+
+def _contended(jobs: Sequence[CurvedJob], busy_s: Sequence[Mapping[str, float]]) -> set[Link]:
+    """Links that several jobs send over, or that one job can fill while it sends over them."""
     seen: set[Link] = set()
     contended: set[Link] = set()
-    for job in jobs:
+    for job, of_level in zip(jobs, busy_s, strict=True):
         volumes = bytes_on_links(job.ways)
         contended |= seen & set(volumes)
         seen |= set(volumes)
-        busy_s = job.busy_s(1.0)
         contended |= {
-            link for link, volume in volumes.items() if volume > link.bytes_per_s * busy_s
+            link
+            for link, volume in volumes.items()
+            if volume > link.bytes_per_s * of_level[link.level]
         }
     return contended
 

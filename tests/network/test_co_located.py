@@ -9,7 +9,7 @@ from support import on
 from artist.cluster.fabric import Fabric, load_fabric
 from artist.cluster.links import Link
 from artist.cluster.placement_shape import shape
-from artist.network.co_located import CurvedJob, shared
+from artist.network.co_located import CurvedJob, JobAtPlace, Shared, co_locate, shared
 from artist.network.demand.curves import Curves
 from artist.network.demand.ways import Way, ways
 from artist.network.models.canonical import Model
@@ -116,6 +116,39 @@ def test_two_real_jobs_on_one_uplink(model: Model) -> None:
         assert answer.alone_s == curved.iteration_s(1.0)
         assert answer.iteration_s == curved.iteration_s(answer.share)
         assert 0.4 < answer.share < 1.0
+
+
+LLAMA = "llama3-70b@tensor=8,pipeline=8,batch=16,microbatches=16"
+
+
+@pytest.mark.parametrize("model", [LLAMA, "gpt3-175b@tensor=8,pipeline=8", "gpt2@pipeline=4"])
+@pytest.mark.parametrize("racks", [1, 2])
+def test_stages_never_overfill_uplinks_that_carry_all_that_their_gpus_send(
+    model: str, racks: int
+) -> None:
+    """Stages send unevenly: the last one over one border, others over two."""
+    fabric = load_fabric("h100-quantum2-spectrum4")
+    machines = 8 if "=8" in model else 4
+    answer = alone(fabric, model, machines, racks)
+    assert answer.own_share == 1.0
+    assert answer.iteration_s == answer.alone_s
+
+
+@pytest.mark.parametrize(("uplinks", "share"), [(4, 1.0), (2, 0.5), (1, 0.25)])
+def test_two_stages_send_out_of_racks_with_the_rate_of_their_own_gpus(
+    uplinks: int, share: float
+) -> None:
+    """Of 32 GPUs in a rack, the 8 of one stage send over its border. A port serves two."""
+    fabric = oversubscribed("h100-quantum2-spectrum4", uplinks=uplinks)
+    assert alone(fabric, LLAMA, 8, 2).own_share == pytest.approx(share, rel=0.01)
+
+
+def alone(fabric: Fabric, model: str, machines: int, racks: int) -> Shared:
+    """A job on whole machines of 8 GPUs, in this many racks, without neighbours."""
+    tree = fabric.cluster(racks=racks, machines_per_rack=machines // racks, gpus_per_machine=8)
+    curves = Curves(fabric, open_backend("analytical"), workload)
+    placement = on(dict.fromkeys(range(machines), 8))
+    return co_locate(tree, fabric, [JobAtPlace(model, placement)], curves, fluid).jobs[0]
 
 
 def oversubscribed(name: str, uplinks: int) -> Fabric:

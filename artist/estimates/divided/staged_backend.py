@@ -14,8 +14,8 @@ fills and drains computes; it communicates exposed where messages and collective
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Collection
+from collections import Counter, defaultdict
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
 
@@ -35,9 +35,9 @@ from artist.estimates.query import (
 from artist.units import bytes_per_ns
 from artist.workload.divide import fitted
 from artist.workload.division.staged import Staged
-from artist.workload.graph import Kind, play
+from artist.workload.graph import Kind, LaneProgram, play
 from artist.workload.layers import Scope, Workload
-from artist.workload.stage_programs import Costs, stage_programs
+from artist.workload.stage_programs import Costs, Sent, stage_programs
 from artist.workload.stage_steps import Request, alone_ns, stage_traffic
 
 ROUNDS = 4
@@ -282,43 +282,54 @@ class _Costs:
         )
 
     def profile(self) -> tuple[Burst, ...] | None:
-        """Traffic over time of the stage that sends longest; of a series, over all its time.
+        """Traffic over time; on each dimension, of the stage that sends most on it.
 
-        What is hidden of an all-to-all is sent just before the rest.
+        So what a GPU sends on average fits into the time in which it sends.
         """
         made = stage_programs(self._asked.steady, self)
-        played = play(made.programs)
-        busy: Counter[int] = Counter()
+        starts_ns = play(made.programs).starts_ns
+        every: list[tuple[int, Burst]] = []
         for sent in made.sent:
-            program = made.programs[sent.stage]
-            if program.kinds[sent.node] is not Kind.COMPUTE:
-                busy[sent.stage] += program.durations_ns[sent.node]
-        shown = max(range(len(made.programs)), key=lambda stage: busy[stage])
+            bursts = self._bursts(made.programs[sent.stage], starts_ns[sent.stage], sent)
+            if bursts is None:
+                return None
+            every += [(sent.stage, burst) for burst in bursts]
+        totals: defaultdict[int, Counter[int]] = defaultdict(Counter)
+        for stage, burst in every:
+            totals[burst.dimension][stage] += burst.size_bytes
+        most = {dimension: total.most_common(1)[0][0] for dimension, total in totals.items()}
+        shown = [burst for stage, burst in every if stage == most[burst.dimension]]
+        shown.sort(key=lambda burst: burst.offset_ns)
+        return tuple(self._with_rounds(shown, round(self._asked.rounds)))
+
+    def _bursts(
+        self, program: LaneProgram, starts_ns: Sequence[int], sent: Sent
+    ) -> list[Burst] | None:
+        """What a GPU sends during a node; None if its bytes are not known.
+
+        A series sends over all its time. What is hidden of an all-to-all is sent just before the
+        rest.
+        """
         bursts: list[Burst] = []
-        for sent in made.sent:
-            if sent.stage != shown:
-                continue
-            start = played.starts_ns[shown][sent.node]
-            length = made.programs[shown].durations_ns[sent.node]
-            if sent.to is not None:
-                index = self.ranks.route(shown, sent.to)[0]
-                bursts.append(Burst(index, start, length, self._border_bytes()))
-            if len(sent.what) == 1 and made.programs[shown].kinds[sent.node] is not Kind.SERIES:
-                end = start + length
-                start = max(end - self._collective(sent.what[0]).finish_ns, 0)
-                length = end - start
-            for request in sent.what:
-                shares = self._collective(request).bytes_per_dimension
-                if shares is None:
-                    return None
-                indices = self._indices(request, shares)
-                bursts += [
-                    Burst(index, start, length, share)
-                    for index, share in zip(indices, shares, strict=True)
-                    if share
-                ]
-        bursts.sort(key=lambda burst: burst.offset_ns)
-        return tuple(self._with_rounds(bursts, round(self._asked.rounds)))
+        start, length = starts_ns[sent.node], program.durations_ns[sent.node]
+        if sent.to is not None:
+            index = self.ranks.route(sent.stage, sent.to)[0]
+            bursts.append(Burst(index, start, length, self._border_bytes()))
+        if len(sent.what) == 1 and program.kinds[sent.node] is not Kind.SERIES:
+            end = start + length
+            start = max(end - self._collective(sent.what[0]).finish_ns, 0)
+            length = end - start
+        for request in sent.what:
+            shares = self._collective(request).bytes_per_dimension
+            if shares is None:
+                return None
+            indices = self._indices(request, shares)
+            bursts += [
+                Burst(index, start, length, share)
+                for index, share in zip(indices, shares, strict=True)
+                if share
+            ]
+        return bursts
 
     def _with_rounds(self, bursts: list[Burst], rounds: int) -> list[Burst]:
         """The bursts with those of the round before the middle repeated."""
