@@ -134,6 +134,23 @@ def test_stages_never_overfill_uplinks_that_carry_all_that_their_gpus_send(
     assert answer.iteration_s == answer.alone_s
 
 
+@pytest.mark.parametrize(
+    ("axes", "machines"),
+    [
+        ("pipeline=3,batch=60,microbatches=60,sequence=8192,recompute=full", 6),
+        ("pipeline=3,batch=240,microbatches=240", 6),
+        ("pipeline=4,batch=128,microbatches=128", 12),
+    ],
+)
+def test_the_stage_that_sends_most_does_so_in_all_rounds(axes: str, machines: int) -> None:
+    """In the first rounds alone the gradients of the embeddings are more than the messages."""
+    fabric = load_fabric("cassini-testbed")
+    tree = fabric.cluster(racks=1, machines_per_rack=machines, gpus_per_machine=1)
+    curves = Curves(fabric, open_backend("analytical"), workload)
+    job = JobAtPlace(f"llama3-8b@{axes}", on(dict.fromkeys(range(machines), 1)))
+    assert co_locate(tree, fabric, [job], curves, fluid).jobs[0].own_share == 1.0
+
+
 @pytest.mark.parametrize(("uplinks", "share"), [(4, 1.0), (2, 0.5), (1, 0.25)])
 def test_two_stages_send_out_of_racks_with_the_rate_of_their_own_gpus(
     uplinks: int, share: float

@@ -14,7 +14,7 @@ fills and drains computes; it communicates exposed where messages and collective
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from functools import cached_property, lru_cache
@@ -246,18 +246,28 @@ class _Costs:
 
     def bytes_per_dimension(self) -> tuple[int, ...] | None:
         """Bytes that a GPU sends on each dimension, the mean of all stages."""
-        totals = [0] * len(self._asked.query.dimensions)
-        traffic = self._asked.traffic
-        for stage, sent in enumerate(traffic):
+        of_stages = self._bytes_of_stages()
+        if of_stages is None:
+            return None
+        total = sum(of_stages, Counter())
+        dimensions = range(len(self._asked.query.dimensions))
+        return tuple(round(total[dimension] / len(of_stages)) for dimension in dimensions)
+
+    def _bytes_of_stages(self) -> list[Counter[int]] | None:
+        """Bytes that a GPU of each stage sends, by dimension; None if they are not known."""
+        of_stages: list[Counter[int]] = []
+        for stage, sent in enumerate(self._asked.traffic):
+            total: Counter[int] = Counter()
             for request, times in sent.collectives.items():
                 shares = self._collective(request).bytes_per_dimension
                 if shares is None:
                     return None
                 for index, share in zip(self._indices(request, shares), shares, strict=True):
-                    totals[index] += times * share
+                    total[index] += times * share
             for to, times in sent.messages.items():
-                totals[self.ranks.route(stage, to)[0]] += times * self._border_bytes()
-        return tuple(round(total / len(traffic)) for total in totals)
+                total[self.ranks.route(stage, to)[0]] += times * self._border_bytes()
+            of_stages.append(total)
+        return of_stages
 
     def axes(self) -> tuple[AxisTraffic, ...] | None:
         """What a GPU sends along each axis, the mean of all stages."""
@@ -286,26 +296,28 @@ class _Costs:
 
         So what a GPU sends on average fits into the time in which it sends.
         """
+        of_stages = self._bytes_of_stages()
+        if of_stages is None:
+            return None
+        stages = range(len(of_stages))
+        most = [
+            max(stages, key=[of_stage[dimension] for of_stage in of_stages].__getitem__)
+            for dimension in range(len(self._asked.query.dimensions))
+        ]
         made = stage_programs(self._asked.steady, self)
         starts_ns = play(made.programs).starts_ns
-        every: list[tuple[int, Burst]] = []
-        for sent in made.sent:
-            bursts = self._bursts(made.programs[sent.stage], starts_ns[sent.stage], sent)
-            if bursts is None:
-                return None
-            every += [(sent.stage, burst) for burst in bursts]
-        totals: defaultdict[int, Counter[int]] = defaultdict(Counter)
-        for stage, burst in every:
-            totals[burst.dimension][stage] += burst.size_bytes
-        most = {dimension: total.most_common(1)[0][0] for dimension, total in totals.items()}
-        shown = [burst for stage, burst in every if stage == most[burst.dimension]]
+        shown = [
+            burst
+            for sent in made.sent
+            if sent.stage in most
+            for burst in self._bursts(made.programs[sent.stage], starts_ns[sent.stage], sent)
+            if most[burst.dimension] == sent.stage
+        ]
         shown.sort(key=lambda burst: burst.offset_ns)
         return tuple(self._with_rounds(shown, round(self._asked.rounds)))
 
-    def _bursts(
-        self, program: LaneProgram, starts_ns: Sequence[int], sent: Sent
-    ) -> list[Burst] | None:
-        """What a GPU sends during a node; None if its bytes are not known.
+    def _bursts(self, program: LaneProgram, starts_ns: Sequence[int], sent: Sent) -> list[Burst]:
+        """What a GPU sends during a node. The bytes of its collectives are known.
 
         A series sends over all its time. What is hidden of an all-to-all is sent just before the
         rest.
@@ -320,9 +332,7 @@ class _Costs:
             start = max(end - self._collective(sent.what[0]).finish_ns, 0)
             length = end - start
         for request in sent.what:
-            shares = self._collective(request).bytes_per_dimension
-            if shares is None:
-                return None
+            shares = self._collective(request).bytes_per_dimension or ()
             indices = self._indices(request, shares)
             bursts += [
                 Burst(index, start, length, share)
