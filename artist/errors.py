@@ -101,7 +101,7 @@ def nearest(name: str, known: Iterable[str], least: float = 0.5) -> str | None:
     family = _family(name, some)
     some.sort()
     near = (
-        [one for one in some if sorted(one) == sorted(name)]  # swapped letters
+        [one for one in some if _has_two_letters_swapped(one, name)]
         or difflib.get_close_matches(name, some, n=1, cutoff=_SLIP)
         or family
         or _containing(name, some)
@@ -122,6 +122,11 @@ def closest_three(name: str, known: Iterable[str], least: float = 0.0) -> str:
     near = difflib.get_close_matches(name, sorted(known), n=3, cutoff=least)
     alike = list(dict.fromkeys([*_family(name, known), *_containing(name, known), *near]))
     return f"closest: {', '.join(alike[:3])}" if alike else ""
+
+
+def _has_two_letters_swapped(one: str, other: str) -> bool:
+    differ = sum(a != b for a, b in zip(one, other, strict=False))
+    return differ == 2 and sorted(one) == sorted(other)
 
 
 def _family(name: str, known: Iterable[str]) -> list[str]:

@@ -105,7 +105,7 @@ class GpuScaling:
         system, backend = parse_system(list(asked.system)), open_backend(asked.backend)
         points: list[ScalingPoint] = []
         refused: dict[int, DivisionError] = {}
-        divided = in_groups(workload)
+        divided = in_groups(workload, counts[-1])
         for gpus in counts:
             text = shape_text(shape(tree, _packed(tree, gpus)), tree.level_names)
             try:
@@ -179,11 +179,12 @@ class GpuScaling:
             print_text(f"The fabric is changed: {asked.changes}.")
         for sentence in about_models(asked.model, asked.models, asked.fabric, asked.system):
             print_text(sentence)
-        differ = len({run_as(asked.model, point.gpus) for point in points}) > 1
+        names = [run_as(asked.model, point.gpus) for point in points]
+        differ = names[-1] is not None and len(set(names)) > 1
         for told in (
             spread,
             trained_as_published(asked.model, points[-1].gpus),
-            "On fewer GPUs they have fewer axes." if differ else "",
+            "On other numbers of GPUs, runs take other axes." if differ else "",
             beyond_memory(asked.model, points[0].gpus, asked.models),
         ):
             if told:

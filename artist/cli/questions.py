@@ -152,7 +152,7 @@ def answer_of(
         name = run_as(model, gpus_of(shape))
         if name is None:
             raise
-        raise DivisionError(f"{cause}; runs ask --model {name}") from cause
+        raise DivisionError(f"{cause}; runs give it --model {name}") from cause
 
 
 def trained_as_published(model: str | None, gpus: int) -> str:
@@ -162,7 +162,7 @@ def trained_as_published(model: str | None, gpus: int) -> str:
         return ""
     return (
         f"In runs, jobs of {model} on {counted(gpus, 'GPU')} have "
-        f"{'published axes' if is_as_published(name) else 'fewer axes than published'}; ask "
+        f"{'published axes' if is_as_published(name) else 'smaller axes than published'}; ask "
         f"about them with --model {name}"
     )
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from artist.cluster.fabric import Fabric, with_system
-from artist.cluster.placement_shape import parse_signature, shape_text
+from artist.cluster.placement_shape import gpus_of, parse_signature, shape_text
 from artist.errors import ConfigError
 from artist.estimates.dimensions import asked_shapes, system_settings
 from artist.estimates.latency_service import answer
@@ -91,10 +91,12 @@ def on_placement(
     sent = quantised(as_sent(workload, fabric.system))
     if at:
         sent = _in_order(sent, placement, order)
-    asked, grouped = [], in_groups(sent)
+    asked = []
     for one in asked_shapes(shape, fabric, divided=sent.fits_some_gpus):
         dims = dimensions_for(sent, one, fabric, of=shape)
-        settings = change_system(system_settings(dims, fabric, in_groups=grouped), of_astra)
+        settings = change_system(
+            system_settings(dims, fabric, in_groups=in_groups(sent, gpus_of(one))), of_astra
+        )
         signature = shape_text(one, fabric.level_names)
         flat = flat_groups(sent, fabric.system)
         query = LatencyQuery(sent, dims, settings, flat_groups=flat)

@@ -7,15 +7,17 @@ and `uneven` the dimensions (`dimensions.py`), `collectives` and `hidden_share` 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from artist.cluster.fabric import Fabric, FabricSystem
-from artist.cluster.placement_shape import Shape
+from artist.cluster.placement_shape import Shape, gpus_of
 from artist.errors import DivisionError
 from artist.estimates.dimensions import asked_shapes, dimensions, system_settings
 from artist.estimates.group_members import groups_fit
 from artist.estimates.query import Dimension, Estimate, LatencyQuery
+from artist.workload.division.spread import fitted_spread
 from artist.workload.gradients import bucketed, with_hidden_share
 from artist.workload.layers import Degrees, Parallelism, Workload
 
@@ -44,7 +46,7 @@ def dimensions_for(
 
     Under `rings: one`, a divided job whose groups do not fit its machines is one ring, too.
     """
-    grouped = in_groups(workload)
+    grouped = in_groups(workload, gpus_of(asked))
     dims = dimensions(asked, fabric, of=of, in_groups=grouped)
     if grouped and fabric.system.rings == "one" and not groups_fit(workload, dims):
         return dimensions(asked, fabric, of=of)
@@ -53,15 +55,18 @@ def dimensions_for(
 
 def query(workload: Workload, dims: tuple[Dimension, ...], fabric: Fabric) -> LatencyQuery:
     """A query about dimensions of a fabric. The workload has whole microseconds."""
-    system = system_settings(dims, fabric, in_groups=in_groups(workload))
+    gpus = math.prod(dimension.npus for dimension in dims)
+    system = system_settings(dims, fabric, in_groups=in_groups(workload, gpus))
     return LatencyQuery(workload, dims, system, flat_groups=flat_groups(workload, fabric.system))
 
 
-def in_groups(workload: Workload) -> bool:
+def in_groups(workload: Workload, gpus: int) -> bool:
     """Whether a workload's collectives are those of groups, and not of all GPUs of the job."""
     if workload.staged is not None:
         axes = workload.staged.axes
-        return axes.of_replica > 1 or axes.expert > 1
+        if axes.of_replica > 1 or not axes.implied:
+            return axes.of_replica > 1 or axes.expert > 1
+        return axes.data not in (None, gpus) or fitted_spread(axes, gpus) > 1
     return workload.degrees != Degrees()
 
 

@@ -14,10 +14,10 @@ values again, as DeepSeek-V3 does (arXiv:2412.19437, section 3.2.1), and what it
 from low ranks. Experts keep copies of their tokens. A stage keeps this for every microbatch under
 way: the first of p in `1f1b`, for p of them (section 4.2.3).
 
-All else is left out, so that the sum is never too large: attention scores, the term 5 a s / h of
-equation 1, which fused kernels compute again; embeddings, logits, buffers. Tensor groups count as
-sequence-parallel (equation 4): names seldom say that, and it sends no more. In 8 bits or fewer, an
-element takes a byte.
+All else is left out, so that little is counted that frameworks can avoid: attention scores, the
+term 5 a s / h of equation 1, which fused kernels compute again; embeddings, logits, buffers. Tensor
+groups count as sequence-parallel (equation 4): names seldom say that, and it sends no more. In 8
+bits or fewer, an element takes a byte.
 """
 
 from __future__ import annotations

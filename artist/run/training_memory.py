@@ -8,7 +8,8 @@ k is 12 in mixed precision, where Adam keeps fp32 weights, momentum and variance
 where plain SGD keeps a momentum (Rajbhandari et al., *ZeRO*, arXiv:1910.02054, section 3.1). The d
 GPUs that hold the same parameters share the states, as ZeRO's first stage does at no further
 communication (section 7.2.1), whether the job says so or not. Its second and third stage share
-gradients and weights too. Transformers keep activations beside them (`activation_memory.py`).
+gradients and weights too. Transformers keep activations beside them (`activation_memory.py`);
+gradients have buffers of their own, as in DDP and Megatron.
 Buffers and fragmentation come on top, so a job that fits by this may not.
 """
 
@@ -56,14 +57,14 @@ def does_not_fit(model: str, gpus: int, kinds: Iterable[str]) -> str:
         f"weights, gradients, optimizer states and activations of {model} on "
         f"{counted(gpus, 'GPU')} take at least {held.total / 1e9:,.0f} GB of each "
         f"({held.activations / 1e9:,.0f} GB of activations, {samples} at a time), and "
-        f"{in_words(kind)} has {MEMORY_GB[kind]} GB; divide the model further (tensor=, pipeline=, "
-        "sharded=zero3), keep fewer activations (recompute=full, microbatches=, batch=) or take "
-        "more GPUs"
+        f"{in_words(kind)} has {MEMORY_GB[kind]} GB; divide the model further (tensor=, "
+        "pipeline=, sharded=zero3), keep fewer activations (recompute=full, microbatches=, "
+        "batch=) or take more GPUs"
     )
 
 
 def least_memory(model: str, gpus: int) -> Held:
-    """What the fullest of the job's GPUs holds. They divide into the model's axes.
+    """What a GPU of the fullest stage holds, on average. The GPUs divide into the model's axes.
 
     Raises:
         ConfigError: the model is unknown.

@@ -61,7 +61,7 @@ def with_axes(trace: Trace, chosen: JobParallelism | Literal["published", "none"
         if chosen != "published":
             return "the scenario's"
         exactly = is_as_published(model)
-        return "published for the model" if exactly else "fewer than published for the model"
+        return "published for the model" if exactly else "smaller than published"
 
     texts = tuple(
         f"parallelism of {counted(count, 'job')}, {source(model)}: {model}"

@@ -71,9 +71,9 @@ def nodes(workload: Workload) -> tuple[GraphNode, ...]:
             )
         case Parallelism.STAGED:
             raise ConfigError(
-                f"workload {workload.name!r} has GPUs that send differently, so one list of "
-                "collectives is not its iteration, and none is rendered; leave out settings such "
-                "as pipeline and sharded, or ask artist latency, which plays them"
+                f"workload {workload.name!r} is divided along axes or has settings of such jobs "
+                "(expert, pipeline, recompute, sharded, ...), for which no list of collectives is "
+                "rendered; leave these settings out, or ask artist latency"
             )
     return tuple(graph.nodes)
 

@@ -158,12 +158,12 @@ def test_a_model_that_runs_divide_otherwise_is_said_with_what_to_ask(artist) -> 
     for where in (("--placement", "8,8"), ("--gpus", "8,16")):
         told = artist("latency", "--model", "llama2-70b", *where, code=0).stdout
         said = re.search(
-            r"In runs, jobs of llama2-70b on 16 GPUs have fewer axes .* --model (.*)", told
+            r"In runs, jobs of llama2-70b on 16 GPUs have smaller axes .* --model (.*)", told
         )
         assert said and "tensor=4" in said[1]
         same = ("latency", "--model", said[1], "--gpus", "16")
         assert "In runs" not in artist(*same, code=0).stdout
-        assert ("On fewer GPUs they have fewer axes." in told) == (where[0] == "--gpus")
+        assert ("On other numbers of GPUs, runs take other axes." in told) == (where[0] == "--gpus")
     assert "In runs" not in artist(*ASKED, "--placement", "8").stdout
     refused = artist("latency", "--model", "gpt3-175b", "--placement", "8,8,8,8,8,8,8,8")
-    assert refused.stderr.endswith("or other axes; runs ask --model gpt3-175b@pipeline=8\n")
+    assert refused.stderr.endswith("or other axes; runs give it --model gpt3-175b@pipeline=8\n")

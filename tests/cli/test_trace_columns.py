@@ -324,7 +324,7 @@ def test_axes_that_a_run_refuses_are_not_called_valid(artist, own: Path) -> None
 def test_stats_tell_the_axes_that_runs_take_for_published_models(artist, own: Path) -> None:
     header = "job_id,arrival_s,gpus,model,iterations,compute_s\n"
     (own / "llm.csv").write_text(f"{header}a,0,64,gpt3-175b,9,1\nb,0,8,vgg11,9,1\n")
-    told = "parallelism of 1 job, fewer than published for the model: gpt3-175b@pipeline=8"
+    told = "parallelism of 1 job, smaller than published: gpt3-175b@pipeline=8"
     assert f"in_runs\t{told}\n" in artist("trace", "stats", "llm.csv", code=0).stdout
     assert artist("trace", "validate", "llm.csv").stdout.startswith("# valid\n")
     assert told in artist("sim", "--trace", "llm.csv", code=0).stderr

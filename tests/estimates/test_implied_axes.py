@@ -7,9 +7,11 @@ from dataclasses import replace
 import pytest
 
 from artist.astra.model.analytical import AnalyticalBackend
+from artist.cluster.fabric import load_fabric
 from artist.errors import DivisionError
 from artist.estimates.divided.layer_wise import LayerwiseBackend
 from artist.estimates.query import Dimension, Estimate, LatencyQuery, SystemSettings, Topology
+from artist.estimates.query_from_text import on_placement
 from artist.workload.division.spread import fitted_spread, spread_text
 from artist.workload.division.staged import Axes, Axis
 from artist.workload.layers import quantised
@@ -138,7 +140,7 @@ def test_axes_that_do_not_multiply_to_the_gpus_are_refused_all_the_same() -> Non
             6,
             "the 8 experts of a layer are spread over 6 GPUs, 1 or 2 on each",
         ),
-        ("mixtral-8x7b@recompute=full", 1, "each GPU holds all 8 experts of a layer"),
+        ("mixtral-8x7b@recompute=full", 1, "the GPU holds all 8 experts of a layer"),
     ],
 )
 def test_what_is_said_of_a_spread(model: str, gpus: int, text: str) -> None:
@@ -153,6 +155,15 @@ def test_bursts_come_in_the_order_of_their_start(model: str) -> None:
     starts = [burst.offset_ns for burst in answer(model, 2).profile or ()]
     assert starts
     assert starts == sorted(starts)
+
+
+def test_experts_that_every_gpu_holds_make_no_groups() -> None:
+    """Nine GPUs have no spread of eight experts: they are one ring of `rings: one`."""
+    fabric = load_fabric("a100")
+    models = [workload(f"mixtral-8x7b@recompute=full{said}") for said in ("", ",expert=1")]
+    asked = [on_placement(model, "3,3,3", fabric, {}) for model in models]
+    answers = [question.answer(BACKEND).estimate.finish_ns for question in asked]
+    assert answers[0] == answers[1]
 
 
 @pytest.mark.parametrize("stages", [2, 4])

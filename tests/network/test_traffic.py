@@ -110,7 +110,7 @@ def test_a_flat_ring_over_all_dimensions_is_one_ring() -> None:
     both = Traffic((dimension(4, "machine"), dimension(2, "rack")), ("oneRing", "oneRing"), (7, 0))
     assert volumes(between_npus(HALVES, both)) == {(0, 1): 7.0, (1, 0): 7.0}
     mixed = Traffic((dimension(4, "machine"), dimension(2, "rack")), ("ring", "oneRing"), (7, 7))
-    with pytest.raises(ConfigError, match="ring, oneRing: what an algorithm over all dimensions"):
+    with pytest.raises(ConfigError, match="ring, oneRing: an algorithm over all dimensions"):
         between_npus(HALVES, mixed)
 
 

@@ -220,7 +220,7 @@ def _of_classes(jobs: Jobs, gained: Floats) -> tuple[float, Floats]:
 def _of_most(jobs: Jobs, gains: _Gains, sums: Floats) -> tuple[float, Floats] | None:
     """`_largest_least` if the largest z is as large as the neediest job alone can have; else None.
 
-    It mostly is where GPUs do not lack, and then the second program is enough.
+    That is the rule where there are enough GPUs. Then the second program is enough.
     """
     best = jobs.speeds.max(axis=1)
     most = float(best.min())

@@ -283,7 +283,7 @@ class Gavel(BasePolicy):
         stay = set[Combination]()
         moving: dict[int, list[Combination]] = {}
         for kind, which in sorted(here.items()):
-            # No larger job takes the GPUs of these.
+            # Jobs at least as large as every one that comes keep their GPUs: they are placed first.
             least = max((_gpus(view, one) for one in which if present.get(one) != kind), default=0)
             for one in which:
                 if present.get(one) == kind and _gpus(view, one) >= least:

@@ -1,9 +1,9 @@
 """Over how many GPUs the experts of a layer are spread where the job does not say it.
 
-There is one GPU for each expert, if the job has so many. Over fewer GPUs experts are spread evenly,
-as many on each as it takes, so no GPU has a replica of another's (`layers.Degrees` means the same).
-Where a stage has more GPUs, but no multiple of them, the largest divisor of the experts counts into
-which its axes divide, and each expert has replicas.
+There is one GPU for each expert, if the job has so many. Over fewer GPUs experts are spread, as
+many on each as it takes, so no GPU has a replica of another's. `layers.Degrees` means the same, and
+refuses larger stages that are no multiple. Here the largest divisor of the experts counts there
+into which the stage's axes divide, and each expert has replicas.
 """
 
 from __future__ import annotations
@@ -47,9 +47,10 @@ def spread_text(axes: Axes, gpus: int) -> str:
     if spread == experts:
         return ""
     if spread == 1:
-        return f"each GPU holds all {experts} experts of a layer"
-    each, left = divmod(experts, spread)
-    held = f"{each} or {each + 1}" if left else f"{each}"
+        each = "each GPU" if gpus > 1 else "the GPU"
+        return f"{each} holds all {experts} experts of a layer"
+    least, left = divmod(experts, spread)
+    held = f"{least} or {least + 1}" if left else f"{least}"
     return f"the {experts} experts of a layer are spread over {spread} GPUs, {held} on each"
 
 

@@ -142,10 +142,12 @@ def sizes_of(axes: Axes, gpus: int) -> dict[Axis, int]:
     """
     replicas = gpus // axes.of_replica
     if gpus % axes.of_replica or axes.data not in (None, replicas):
-        data = f", data={axes.data}" if axes.data is not None else ""
+        data, least = "", f"a multiple of {axes.of_replica}"
+        if axes.data is not None:
+            data, least = f", data={axes.data}", f"{axes.of_replica * axes.data}"
         raise DivisionError(
-            f"{axes.text()}{data} do not multiply to {gpus} GPUs; give the job a multiple of "
-            f"{axes.of_replica * (axes.data or 1)} GPUs or other axes"
+            f"{axes.text()}{data} do not multiply to {gpus} GPUs; give the job {least} GPUs or "
+            "other axes"
         )
     of_stage = gpus // axes.pipeline
     if of_stage % axes.expert and not axes.implied:
