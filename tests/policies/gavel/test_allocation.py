@@ -148,6 +148,17 @@ def test_one_kind_is_max_min_fair_in_gpu_time(gpus: list[float], capacity: float
     assert sums[0] == pytest.approx(sums[1])
 
 
+def same_as_the_whole_program(jobs: Jobs, needs: Floats) -> Optimum:
+    """The answer of `max_min`, whose two optima are those of the program of all jobs."""
+    found = max_min(jobs, needs)
+    assert_possible(jobs, found)
+    least, total = whole(jobs, needs)
+    got = gets(jobs, found) / needs
+    assert [found.value, got.min()] == pytest.approx([least, least], rel=1e-6)
+    assert got.sum() == pytest.approx(total, rel=1e-6)
+    return found
+
+
 def whole(jobs: Jobs, needs: Floats) -> tuple[float, float]:
     """The largest least and the largest sum beside it, with a row for every job."""
     count, kinds = jobs.speeds.shape
@@ -174,12 +185,7 @@ def test_alike_jobs_share_equally_and_nothing_is_lost(seed: int) -> None:
     copies = draw.integers(0, min(len(steps), 6), 60)  # few kinds of jobs, in any order
     jobs = jobs._replace(speeds=jobs.speeds[copies], gpus=jobs.gpus[copies])
     needs = (steps[copies] if seed % 3 else equal_part(jobs)) / jobs.gpus
-    found = max_min(jobs, needs)
-    assert_possible(jobs, found)
-    least, total = whole(jobs, needs)
-    got = gets(jobs, found) / needs
-    assert [found.value, got.min()] == pytest.approx([least, least], rel=1e-6)
-    assert got.sum() == pytest.approx(total, rel=1e-6)
+    found = same_as_the_whole_program(jobs, needs)
     for one in {*copies.tolist()}:
         assert len(np.unique(found.shares[copies == one], axis=0)) == 1
 
@@ -203,9 +209,4 @@ def test_shortcuts_where_gpus_do_not_lack_lose_nothing(
     """Few jobs: all on their best kinds, or as much as the neediest alone could have, or less."""
     speeds, gpus, needs = (np.array(column) for column in zip(*drawn, strict=True))
     jobs = Jobs(speeds, gpus, np.array(capacity))
-    found = max_min(jobs, needs)
-    assert_possible(jobs, found)
-    least, total = whole(jobs, needs)
-    got = gets(jobs, found) / needs
-    assert [found.value, got.min()] == pytest.approx([least, least], rel=1e-6)
-    assert got.sum() == pytest.approx(total, rel=1e-6)
+    same_as_the_whole_program(jobs, needs)
