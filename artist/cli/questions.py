@@ -37,7 +37,6 @@ from artist.trace.native.divided_models import is_as_published, published_model
 from artist.units import counted
 from artist.workload.astra_text import read_text
 from artist.workload.division.spread import spread_text
-from artist.workload.division.staged import Axes
 from artist.workload.gpus import assumed_in_words
 from artist.workload.layers import Workload
 from artist.workload.models import canonical, canonical_if_known, is_graph, settings
@@ -113,11 +112,7 @@ def beyond_memory(model: str | None, gpus: int, models: CalibratedModels) -> str
 
 def spread_of_experts(workload: Workload, gpus: int) -> str:
     """A sentence if the experts of a layer have no GPU for each, and the name does not say so."""
-    staged, experts = workload.staged, workload.degrees.experts
-    if staged is not None:
-        told = spread_text(staged.axes, gpus)
-    else:  # a list of collectives has no other spread where GPUs are more
-        told = spread_text(Axes(expert=experts, implied=True), min(experts, gpus))
+    told = spread_text(workload, gpus)
     return told and f"On {counted(gpus, 'GPU')}, {told}."
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from artist.errors import DivisionError
 from artist.estimates.query import Dimension, SystemSettings
 from artist.units import counted
+from artist.workload.division.spread import fitted_spread
+from artist.workload.division.staged import Axes
 from artist.workload.iteration_graph import nodes
 from artist.workload.layers import Degrees, Scope, Workload
 
@@ -113,13 +115,12 @@ def extent(gpus: int, degrees: Degrees, scope: Scope) -> tuple[int, int]:
     """Stride (GPUs from one member to the next) and number of members of a scope's group."""
     model = degrees.tensor * degrees.stages
     per_stage = gpus // degrees.stages
-    experts = max(min(degrees.experts, per_stage), 1)
-    if gpus % model or per_stage % experts:
-        other = "other degrees" if model > 1 else f"expert={math.gcd(experts, per_stage)}"
+    if gpus % model:
         raise DivisionError(
             f"{counted(gpus, 'GPU')} cannot be divided into {_degrees_text(degrees)}; give the job "
-            f"a multiple of {math.lcm(model, experts)} GPUs or the model {other}"
+            f"a multiple of {model} GPUs or the model other degrees"
         )
+    experts = fitted_spread(Axes(expert=degrees.experts, implied=True), per_stage)
     match scope:
         case Scope.ALL:
             return 1, gpus

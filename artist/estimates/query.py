@@ -7,6 +7,7 @@ these numbers and, on request, the traffic. Times in this package are nanosecond
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
@@ -75,6 +76,11 @@ class LatencyQuery:
     system: SystemSettings
     passes: int = 1
     flat_groups: bool = False
+
+    @property
+    def gpus(self) -> int:
+        """The GPUs of its dimensions."""
+        return math.prod(dimension.npus for dimension in self.dimensions)
 
     def source(self, backend: str) -> str:
         """The source of an answer by a backend."""

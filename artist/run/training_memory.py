@@ -21,6 +21,7 @@ from typing import NamedTuple
 from artist.run.activation_memory import kept_bytes, under_way_bytes
 from artist.units import counted
 from artist.workload.divide import fitted
+from artist.workload.division.spread import axes_of
 from artist.workload.division.staged import Sharded, Staged
 from artist.workload.gpus import MEMORY_GB, Precision, in_words
 from artist.workload.layers import Layer, Parallelism, Scope, Workload
@@ -118,8 +119,6 @@ def _held_bytes(iteration: Workload, layer: Layer, width: int, gpus: int) -> flo
     """What a GPU holds for a layer, whose gradient has as many bytes as its weights."""
     weights = float(layer.weight_grad.comm_bytes)
     sharers = _sharers(iteration, layer.weight_grad.scope, gpus)
-    if iteration.staged is None and layer.weight_grad.scope is Scope.REPLICA:
-        weights *= iteration.degrees.experts / min(iteration.degrees.experts, gpus)
     sharded = Sharded.ZERO3 if iteration.parallelism is Parallelism.FSDP else Sharded.NO
     if iteration.staged is not None:
         sharded = iteration.staged.sharded
@@ -131,11 +130,5 @@ def _held_bytes(iteration: Workload, layer: Layer, width: int, gpus: int) -> flo
 
 def _sharers(iteration: Workload, scope: Scope, gpus: int) -> int:
     """The GPUs that hold the same parameters."""
-    if iteration.staged is not None:
-        axes = iteration.staged.axes
-        of_stage = gpus // axes.pipeline
-        return of_stage // (axes.expert if scope is Scope.REPLICA else axes.tensor)
-    degrees = iteration.degrees
-    if scope is Scope.REPLICA:
-        return gpus // min(degrees.experts, gpus)
-    return gpus // (degrees.tensor * degrees.stages)
+    axes = axes_of(iteration)
+    return gpus // axes.pipeline // (axes.expert if scope is Scope.REPLICA else axes.tensor)

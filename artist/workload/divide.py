@@ -24,7 +24,7 @@ from itertools import groupby
 
 from artist.errors import ConfigError
 from artist.workload.architectures.operators import Operator, OperatorKind, Role
-from artist.workload.division.spread import fitted_spread
+from artist.workload.division.spread import axes_of, fitted_spread
 from artist.workload.division.staged import (
     DISPATCH,
     GRADIENTS,
@@ -92,17 +92,16 @@ def fitted(workload: Workload, gpus: int) -> Workload:
     Raises:
         DivisionError: the axes do not multiply to the number of GPUs.
     """
-    staged = workload.staged
-    if staged is None or not staged.axes.implied:
+    axes, staged = axes_of(workload), workload.staged
+    if not axes.implied:
         return workload
-    axes = staged.axes
     spread = fitted_spread(axes, gpus)
     share = axes.expert / spread
-    return replace(
-        workload,
-        layers=tuple(_holding(layer, share) for layer in workload.layers),
-        staged=replace(staged, axes=replace(axes, expert=spread, implied=False)),
-    )
+    layers = tuple(_holding(layer, share) for layer in workload.layers)
+    if staged is None:
+        return replace(workload, layers=layers, degrees=replace(workload.degrees, experts=spread))
+    axes = replace(axes, expert=spread, implied=False)
+    return replace(workload, layers=layers, staged=replace(staged, axes=axes))
 
 
 def _chunks(

@@ -68,7 +68,7 @@ class Degrees:
 
     Neighbouring GPUs form tensor-parallel groups; the pipeline stages are the outermost division.
     `experts` is the number of experts of a layer. They are spread over that many neighbouring
-    GPUs, or over all GPUs of a smaller job.
+    GPUs, or over fewer where these do not divide the job (`division/spread.py`).
     """
 
     tensor: int = 1

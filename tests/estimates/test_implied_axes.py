@@ -55,6 +55,7 @@ def test_axes_that_are_said_send_what_those_implied_do(
     ("model", "machines", "each", "spread"),
     [
         ("mixtral-8x7b", 1, 4, 4),
+        ("mixtral-8x7b", 3, 4, 4),  # each expert has three replicas
         ("gpt2-moe", 2, 2, 4),
         ("qwen3-30b-a3b", 1, 8, 8),
         ("qwen3-30b-a3b", 4, 8, 32),
@@ -141,12 +142,13 @@ def test_axes_that_do_not_multiply_to_the_gpus_are_refused_all_the_same() -> Non
             "the 8 experts of a layer are spread over 6 GPUs, 1 or 2 on each",
         ),
         ("mixtral-8x7b@recompute=full", 1, "the GPU holds all 8 experts of a layer"),
+        ("mixtral-8x7b", 8, ""),
+        ("mixtral-8x7b", 12, "the 8 experts of a layer are spread over 4 GPUs, 2 on each"),
+        ("mixtral-8x7b", 9, "each GPU holds all 8 experts of a layer"),
     ],
 )
 def test_what_is_said_of_a_spread(model: str, gpus: int, text: str) -> None:
-    staged = workload(model).staged
-    assert staged is not None
-    assert spread_text(staged.axes, gpus) == text
+    assert spread_text(workload(model), gpus) == text
 
 
 @pytest.mark.parametrize("model", ["gpt2-xl@parallel=fsdp", "mixtral-8x7b@expert=8"])

@@ -62,6 +62,8 @@ def test_data_parallel_passes_through() -> None:
         ((8, 4), Degrees(experts=16), Scope.REPLICA, {1: 2}),
         ((8, 4), Degrees(experts=64), Scope.EXPERT, {0: 8, 1: 4}),
         ((8, 4), Degrees(experts=64), Scope.REPLICA, {}),
+        ((4, 3), Degrees(experts=8), Scope.EXPERT, {0: 4}),
+        ((4, 3), Degrees(experts=8), Scope.REPLICA, {1: 3}),
         ((4, 2, 2), Degrees(tensor=8), Scope.TENSOR, {0: 4, 1: 2}),
     ],
 )
@@ -80,7 +82,7 @@ def test_groups_cut_dimensions(
         ((6, 4), Degrees(tensor=8), Scope.TENSOR),
         ((4,), Degrees(tensor=8), Scope.TENSOR),
         ((6, 4), Degrees(tensor=8), Scope.DATA),
-        ((4, 3), Degrees(experts=8), Scope.EXPERT),
+        ((6, 4), Degrees(experts=8), Scope.EXPERT),
     ],
 )
 def test_groups_that_do_not_fit_are_refused(

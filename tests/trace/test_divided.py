@@ -18,7 +18,8 @@ from artist.trace.native.choices import Rules
 from artist.trace.native.divided_models import is_as_published, published_model
 from artist.trace.native.trace import Trace
 from artist.trace.read import read_trace
-from artist.workload.division.job_parallelism import PUBLISHED, JobParallelism
+from artist.workload.catalogue import ROWS
+from artist.workload.division.job_parallelism import PUBLISHED, JobParallelism, may_be_divided
 from artist.workload.models import settings, workload
 
 HEADER = "job_id,arrival_s,gpus,model,iterations,compute_s,parallelism\n"
@@ -79,12 +80,23 @@ def test_a_gang_over_which_experts_cannot_be_spread_is_refused_where_it_stands(
         with_axes(trace(tmp_path, f"a,0,4,mixtral-8x7b,10,2,{cell}"), "published")
 
 
-def test_a_trace_says_how_experts_are_spread_that_have_no_gpu_each(tmp_path: Path) -> None:
-    rows = ("a,0,4,mixtral-8x7b,10,2,recompute=full", "b,0,8,mixtral-8x7b,10,2,recompute=full")
+@pytest.mark.parametrize("model", ["tensor=2,stages=2", "tensor=2,pipeline=2"])
+def test_a_gang_that_axes_do_not_divide_is_refused_where_it_stands(
+    tmp_path: Path, model: str
+) -> None:
+    with pytest.raises(TraceError, match=r"t\.csv:2: job 'a': .* multiple of 4 GPUs"):
+        with_axes(trace(tmp_path, f'a,0,3,"gpt2@{model}",10,2,'), "published")
+
+
+@pytest.mark.parametrize("cell", ["", "recompute=full"])
+def test_a_trace_says_how_experts_are_spread_that_have_no_gpu_each(
+    tmp_path: Path, cell: str
+) -> None:
+    rows = [f"{gpus},0,{gpus},mixtral-8x7b,10,2,{cell}" for gpus in (4, 8, 12)]
     divided = with_axes(trace(tmp_path, *rows), "published")
     assert divided.filled == (
-        "of 1 job, the 8 experts of a layer are spread over 4 GPUs, 2 on each: "
-        "mixtral-8x7b@recompute=full",
+        "of 2 jobs, the 8 experts of a layer are spread over 4 GPUs, 2 on each: "
+        f"mixtral-8x7b{cell and '@' + cell}",
     )
 
 
@@ -117,6 +129,13 @@ def test_a_gang_gets_as_many_stages_as_divide_it(
     chosen = settings(name)
     assert (chosen.tensor, chosen.pipeline) == axes
     assert is_as_published(name) == (gpus == 64 and model == "llama3-70b")
+
+
+def test_every_spelling_of_a_model_with_axes_or_experts_is_looked_at() -> None:
+    rows = [row for row in ROWS if row.id in PUBLISHED or row.settings.experts]
+    names = [name for row in rows for name in (row.id, *row.aliases)]
+    assert rows
+    assert all(may_be_divided(name, "published") for name in names)
 
 
 def test_a_trace_of_other_models_is_the_same_object(tmp_path: Path) -> None:

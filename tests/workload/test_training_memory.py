@@ -62,7 +62,7 @@ def test_experts_are_spread(model: str) -> None:
     assert found == pytest.approx((4 + 12 / 16) * others + (4 + 12 / 2) * experts, rel=0.01)
 
 
-@pytest.mark.parametrize("gpus", [1, 2, 4, 6])
+@pytest.mark.parametrize("gpus", [1, 2, 4, 6, 12])
 def test_gpus_hold_as_many_experts_as_it_takes_under_any_name(gpus: int) -> None:
     plain, named = (states_bytes(f"mixtral-8x7b{x}", gpus) for x in ("", "@recompute=full"))
     assert named == pytest.approx(plain, rel=1e-9)

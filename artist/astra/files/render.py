@@ -6,7 +6,6 @@ here and never reaches a program. `artist.astra.files.input_reader` reads the fi
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import shutil
@@ -51,7 +50,7 @@ def render(query: LatencyQuery, directory: Path, dialect: str = "astra2") -> Ren
     """
     spoken = dialects.dialect(dialect)
     files = dict(_contents(query, spoken))
-    npus = math.prod(dimension.npus for dimension in query.dimensions)
+    npus = query.gpus
     try:
         for folder in ("", *spoken.folders):
             (directory / folder).mkdir(parents=True, exist_ok=True)

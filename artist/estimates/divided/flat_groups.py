@@ -12,7 +12,6 @@ communicator may finish at different times, so no GPU stands for others here.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
@@ -22,6 +21,7 @@ from artist.estimates.divided.layer_wise import contributed_bytes
 from artist.estimates.divided.rank_groups import Ranks
 from artist.estimates.group_members import extent
 from artist.estimates.query import LatencyBackend, LatencyQuery
+from artist.workload.divide import fitted
 from artist.workload.division.staged import Axis
 from artist.workload.graph import GraphNode, JobGraph, Kind
 from artist.workload.iteration_graph import nodes
@@ -48,7 +48,7 @@ def layer_graph(query: LatencyQuery) -> JobGraph:
     Raises:
         DivisionError: the job's GPUs do not divide into its groups.
     """
-    gpus = _gpus(query)
+    gpus = query.gpus
     degrees = query.workload.degrees
 
     def group(scope: Scope, gpu: int) -> Group:
@@ -65,7 +65,7 @@ def layer_graph(query: LatencyQuery) -> JobGraph:
         _Node(Kind.COMPUTE, x.after, int(x.compute_us))
         if x.collective is None
         else _Node(Kind.COLLECTIVE, x.after, request=(x.collective, x.comm_bytes, x.scope))
-        for x in nodes(query.workload)
+        for x in nodes(fitted(query.workload, gpus))
     ]
     # A collective of one GPU takes no time, as a computation of nothing, which takes 1 ns, does.
     programs = tuple(tuple(listed.node(node, gpu) for node in program) for gpu in range(gpus))
@@ -74,7 +74,7 @@ def layer_graph(query: LatencyQuery) -> JobGraph:
 
 def stage_graph(query: LatencyQuery, workload: Workload, ranks: Ranks) -> JobGraph:
     """The iteration of a staged workload, whose ranks lie on the GPUs in this order."""
-    placed = _PlacedRanks(ranks, _gpus(query))
+    placed = _PlacedRanks(ranks, query.gpus)
     listed = _Communicators(query, placed.group)
     made = stage_programs(workload, _NoTime(ranks), fine=True)
     stages = [list(_stage_nodes(made, stage)) for stage in range(len(made.programs))]
@@ -208,7 +208,3 @@ class _NoTime:
     def message_ns(self, sender: int, receiver: int, size_bytes: int) -> int:
         """Any duration."""
         return 1
-
-
-def _gpus(query: LatencyQuery) -> int:
-    return math.prod(dimension.npus for dimension in query.dimensions)

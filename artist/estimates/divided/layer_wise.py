@@ -33,6 +33,7 @@ from artist.estimates.query import (
     LatencyQuery,
     SystemSettings,
 )
+from artist.workload.divide import fitted
 from artist.workload.graph import duration_ns as graph_duration_ns
 from artist.workload.iteration_graph import GraphNode, Span, nodes, schedule
 from artist.workload.layers import Collective, Layer, Parallelism, Phase, Scope, Workload
@@ -94,7 +95,7 @@ class LayerIteration:
     """One iteration whose GPUs all run the same nodes, and the times of its collectives."""
 
     def __init__(self, backend: LatencyBackend, query: LatencyQuery) -> None:
-        self.graph = nodes(query.workload)
+        self.graph = nodes(fitted(query.workload, query.gpus))
         self.collectives = CollectiveTimes(backend, query)
         self._layers = query.workload.layers
 
@@ -233,7 +234,7 @@ def collective_queries(query: LatencyQuery) -> dict[Request, LatencyQuery | None
         BackendSettingError: the job's GPUs do not divide as the workload asks.
     """
     queries: dict[Request, LatencyQuery | None] = {}
-    for node in nodes(query.workload):
+    for node in nodes(fitted(query.workload, query.gpus)):
         if node.collective is not None:
             over = members(query.dimensions, query.workload.degrees, node.scope)
             request = (node.collective, node.comm_bytes, node.scope)

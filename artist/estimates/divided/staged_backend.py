@@ -13,7 +13,6 @@ fills and drains computes; it communicates exposed where messages and collective
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -52,8 +51,7 @@ class StagedQuery:
     """A query about a staged workload. Each different collective is asked once."""
 
     def __init__(self, backend: LatencyBackend, query: LatencyQuery) -> None:
-        gpus = math.prod(dimension.npus for dimension in query.dimensions)
-        query = replace(query, workload=fitted(query.workload, gpus))
+        query = replace(query, workload=fitted(query.workload, query.gpus))
         self.backend, self.query = backend, query
         # Kept here, because looking a workload up hashes all its layers.
         self.traffic = stage_traffic(query.workload)

@@ -99,7 +99,7 @@ PUBLISHED: Mapping[str, Published] = MappingProxyType(
     }
 )
 
-_FAMILIES = ("llama", "gpt", "qwen", "deep")
+_FAMILIES = ("llama", "gpt", "qwen", "deep", "mixtral")
 
 _AXES = frozenset(
     {"tensor", "stages", "pipeline", "context", "expert", "data", "parallel", "sharded", "order"}
@@ -107,9 +107,9 @@ _AXES = frozenset(
 
 
 def may_be_divided(model: str, chosen: object) -> bool:
-    """Whether a job of a model that says nothing may get axes; cheap, and true if in doubt.
+    """Whether a job of a model that says nothing may get axes or has experts.
 
-    Any spelling of a published model has the letters of its family.
+    Cheap, and true if in doubt: any spelling of such a model has the letters of its family.
     """
     return chosen != "published" or any(family in model.casefold() for family in _FAMILIES)
 

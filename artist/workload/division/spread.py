@@ -1,9 +1,9 @@
 """Over how many GPUs the experts of a layer are spread where the job does not say it.
 
 There is one GPU for each expert, if the job has so many. Over fewer GPUs experts are spread, as
-many on each as it takes, so no GPU has a replica of another's. `layers.Degrees` means the same, and
-refuses larger stages that are no multiple. Here the largest divisor of the experts counts there
-into which the stage's axes divide, and each expert has replicas.
+many on each as it takes, so no GPU has a replica of another's. In a larger stage that is no
+multiple, the largest divisor of the experts counts into which the stage's axes divide, and each
+expert has replicas. `layers.Degrees` means the same.
 """
 
 from __future__ import annotations
@@ -13,6 +13,15 @@ from collections.abc import Sequence
 from itertools import permutations
 
 from artist.workload.division.staged import INNERMOST_FIRST, Axes, Axis, sizes_of
+from artist.workload.layers import Workload
+
+
+def axes_of(workload: Workload) -> Axes:
+    """The axes of a workload; those of a list of collectives follow from its degrees."""
+    if workload.staged is not None:
+        return workload.staged.axes
+    degrees = workload.degrees
+    return Axes(degrees.tensor, pipeline=degrees.stages, expert=degrees.experts, implied=True)
 
 
 def fitted_spread(axes: Axes, gpus: int) -> int:
@@ -36,12 +45,13 @@ def fitted_spread(axes: Axes, gpus: int) -> int:
     )
 
 
-def spread_text(axes: Axes, gpus: int) -> str:
+def spread_text(workload: Workload, gpus: int) -> str:
     """A clause if experts whose spread is implied have no GPU for each; else empty.
 
     Raises:
         DivisionError: the axes do not multiply to the number of GPUs.
     """
+    axes = axes_of(workload)
     experts = axes.expert
     spread = fitted_spread(axes, gpus) if axes.implied else experts
     if spread == experts:
