@@ -21,6 +21,7 @@ from artist.estimates.divided.layer_wise import CollectiveTimes, LayerwiseBacken
 from artist.estimates.query import LatencyBackend
 from artist.estimates.query_from_text import Question, on_placement
 from artist.estimates.shape_queries import as_sent
+from artist.workload.divide import fitted
 from artist.workload.iteration_graph import GraphNode, nodes, schedule
 from artist.workload.layers import Workload, quantised
 
@@ -88,7 +89,7 @@ class ShareModel:
 
     def _played_with(self, workload: Workload, times: CollectiveTimes) -> float:
         """The share for one query about the placement."""
-        graph = nodes(workload)
+        graph = nodes(fitted(workload, times.query.gpus))
 
         def duration_ns(node: GraphNode) -> float:
             if node.collective is None:

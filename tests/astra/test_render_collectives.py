@@ -36,7 +36,12 @@ def query(model: str, placement: str) -> LatencyQuery:
     return on_placement(workload(model), placement, load_fabric("dally2025"), {}).asked[0].query
 
 
-MODELS = [("llama2-7b", "4+4"), ("gpt2-moe", "4+4,4+4"), ("gpt2@tensor=4,stages=2", "4+4")]
+MODELS = [
+    ("llama2-7b", "4+4"),
+    ("gpt2-moe", "4+4,4+4"),
+    ("gpt2-moe", "2+2,2+2,2+2"),  # experts on 4 of 12 GPUs
+    ("gpt2@tensor=4,stages=2", "4+4"),
+]
 
 
 @pytest.mark.parametrize(("model", "placement"), MODELS)
@@ -91,6 +96,6 @@ def test_an_iteration_can_be_composed_again_from_the_files(
 
 
 def test_a_model_that_does_not_divide_leaves_no_files(tmp_path: Path) -> None:
-    with pytest.raises(BackendSettingError, match="cannot be divided"):
+    with pytest.raises(BackendSettingError, match="do not multiply to 3 GPUs"):
         render_collectives(query("gpt2@tensor=4,stages=2", "3"), tmp_path / "out")
     assert not (tmp_path / "out").exists()

@@ -22,9 +22,8 @@ from pathlib import Path
 from artist.astra.files.dialects import DIALECTS
 from artist.astra.files.render import check, is_trace, render
 from artist.errors import ConfigError
-from artist.estimates.divided.layer_wise import Request, collective_queries
+from artist.estimates.divided.layer_wise import Request, collective_queries, nodes_of
 from artist.estimates.query import LatencyQuery
-from artist.workload.iteration_graph import nodes
 
 ITERATION = "iteration.csv"
 COLUMNS = ("node", "name", "after", "compute_us", "collective", "bytes", "gpus", "folder")
@@ -68,7 +67,7 @@ def _names(asked: dict[Request, LatencyQuery | None]) -> Iterator[str]:
 
 
 def _rows(query: LatencyQuery, folders: dict[Request, str]) -> Iterator[tuple[object, ...]]:
-    for number, node in enumerate(nodes(query.workload)):
+    for number, node in enumerate(nodes_of(query)):
         after = " ".join(map(str, node.after))
         if node.collective is None:
             yield number, node.name, after, int(node.compute_us), "", "", "", ""

@@ -17,14 +17,12 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from artist.errors import DivisionError
-from artist.estimates.divided.layer_wise import contributed_bytes
+from artist.estimates.divided.layer_wise import contributed_bytes, nodes_of
 from artist.estimates.divided.rank_groups import Ranks
 from artist.estimates.group_members import extent
 from artist.estimates.query import LatencyBackend, LatencyQuery
-from artist.workload.divide import fitted
 from artist.workload.division.staged import Axis
 from artist.workload.graph import GraphNode, JobGraph, Kind
-from artist.workload.iteration_graph import nodes
 from artist.workload.layers import Collective, Parallelism, Scope, Workload
 from artist.workload.stage_programs import StagePrograms, stage_programs
 from artist.workload.stage_steps import NS_PER_US, Request
@@ -65,7 +63,7 @@ def layer_graph(query: LatencyQuery) -> JobGraph:
         _Node(Kind.COMPUTE, x.after, int(x.compute_us))
         if x.collective is None
         else _Node(Kind.COLLECTIVE, x.after, request=(x.collective, x.comm_bytes, x.scope))
-        for x in nodes(fitted(query.workload, gpus))
+        for x in nodes_of(query)
     ]
     # A collective of one GPU takes no time, as a computation of nothing, which takes 1 ns, does.
     programs = tuple(tuple(listed.node(node, gpu) for node in program) for gpu in range(gpus))

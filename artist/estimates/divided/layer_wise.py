@@ -95,7 +95,7 @@ class LayerIteration:
     """One iteration whose GPUs all run the same nodes, and the times of its collectives."""
 
     def __init__(self, backend: LatencyBackend, query: LatencyQuery) -> None:
-        self.graph = nodes(fitted(query.workload, query.gpus))
+        self.graph = nodes_of(query)
         self.collectives = CollectiveTimes(backend, query)
         self._layers = query.workload.layers
 
@@ -142,7 +142,7 @@ class CollectiveTimes:
 
     def __init__(self, backend: LatencyBackend, query: LatencyQuery) -> None:
         self._backend = backend
-        self._query = query
+        self.query = query
         self._members: dict[Scope, Members] = {}
         self._estimates: dict[Request, Estimate] = {}
 
@@ -157,8 +157,8 @@ class CollectiveTimes:
     def over(self, scope: Scope) -> Members:
         """The GPUs that take part in the collectives of a scope."""
         if scope not in self._members:
-            degrees = self._query.workload.degrees
-            self._members[scope] = members(self._query.dimensions, degrees, scope)
+            degrees = self.query.workload.degrees
+            self._members[scope] = members(self.query.dimensions, degrees, scope)
         return self._members[scope]
 
     def shares(self, node: GraphNode) -> tuple[int, ...] | None:
@@ -170,7 +170,7 @@ class CollectiveTimes:
         sent = self.of(node).bytes_per_dimension
         if sent is None or node.scope is not Scope.STAGE:
             return sent
-        stages = self._query.workload.degrees.stages
+        stages = self.query.workload.degrees.stages
         return tuple(share * (stages - 1) // stages for share in sent)
 
     def axes(self, graph: tuple[GraphNode, ...]) -> tuple[AxisTraffic, ...] | None:
@@ -204,7 +204,7 @@ class CollectiveTimes:
         return tuple(sorted(bursts, key=lambda burst: burst.offset_ns))
 
     def _ask(self, collective: Collective, size_bytes: int, scope: Scope) -> Estimate:
-        query = collective_query(self._query, self.over(scope), collective, size_bytes)
+        query = collective_query(self.query, self.over(scope), collective, size_bytes)
         if query is None:
             return Estimate(0, 0, self._backend.source, (), ())
         return self._backend.estimate(query)
@@ -225,6 +225,15 @@ def composed(query: LatencyQuery) -> bool:
     return query.workload.parallelism in _COMPOSED
 
 
+def nodes_of(query: LatencyQuery) -> tuple[GraphNode, ...]:
+    """The computations and collectives of an iteration on the GPUs of a query.
+
+    Raises:
+        DivisionError: the job's GPUs do not divide as the workload asks.
+    """
+    return nodes(fitted(query.workload, query.gpus))
+
+
 def collective_queries(query: LatencyQuery) -> dict[Request, LatencyQuery | None]:
     """What a backend is asked for an iteration: one query for every different collective.
 
@@ -234,7 +243,7 @@ def collective_queries(query: LatencyQuery) -> dict[Request, LatencyQuery | None
         BackendSettingError: the job's GPUs do not divide as the workload asks.
     """
     queries: dict[Request, LatencyQuery | None] = {}
-    for node in nodes(fitted(query.workload, query.gpus)):
+    for node in nodes_of(query):
         if node.collective is not None:
             over = members(query.dimensions, query.workload.degrees, node.scope)
             request = (node.collective, node.comm_bytes, node.scope)
