@@ -2,31 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from artist.cluster.placement import Placement
-from artist.contract import JobView
+from artist.contract import ClusterView, JobView
+from artist.units import Tick
 
 
 class History:
-    """Of the jobs that are here, by handle."""
+    """Of the jobs that are here, by handle.
+
+    A decision counts once it is seen that the job got its GPUs: a gate or a wrapper may turn it
+    down.
+    """
 
     def __init__(self) -> None:
         self._stays: dict[int, int] = {}
         self._most: dict[int, int] = {}
+        self._decided: dict[int, tuple[Placement, Tick]] = {}
+        """GPUs that a job was to get, and for how long it had held any before."""
 
-    def forget(self, finished: Iterable[int]) -> None:
-        """Jobs have finished."""
-        for handle in finished:
-            self._stays.pop(handle, None)
-            self._most.pop(handle, None)
+    def note(self, view: ClusterView) -> None:
+        """See who got the GPUs of the last decisions, and forget jobs that have finished."""
+        for handle in view.finished:
+            for known in (self._stays, self._most, self._decided):
+                known.pop(handle, None)
+        for handle in list(self._decided):
+            state = view.running.get(handle) or view.waiting.get(handle)
+            if state is None:  # a wrapper hides it
+                continue
+            placement, run = self._decided.pop(handle)
+            lost = state.former_placement if state.run_ticks(view.now) > run else None
+            if placement == (state.placement or lost):
+                self._stays[handle] = self._stays.get(handle, 0) + 1
+                self._most[handle] = max(self._most.get(handle, 0), placement.gpus)
 
-    def record(self, jobs: Mapping[int, JobView], placed: Mapping[int, Placement]) -> None:
+    def record(
+        self, view: ClusterView, jobs: Mapping[int, JobView], placed: Mapping[int, Placement]
+    ) -> None:
         """These placements are decided; one that a job has already is no new stay."""
         for handle, placement in placed.items():
             if placement != jobs[handle].placement:
-                self._stays[handle] = self._stays.get(handle, 0) + 1
-                self._most[handle] = max(self._most.get(handle, 0), placement.gpus)
+                self._decided[handle] = placement, jobs[handle].run_ticks(view.now)
 
     def restarts(self, handle: int) -> int:
         """How often a job has been given GPUs after the first time."""

@@ -79,8 +79,8 @@ class Pollux(Rounds):
         self._speeds: dict[tuple[Goodput, float, bool], list[float]] = {}
 
     def note(self, view: ClusterView) -> None:
-        """Forget jobs that have finished."""
-        self._history.forget(view.finished)
+        """Learn who got GPUs, and forget jobs that have finished."""
+        self._history.note(view)
 
     def round(self, view: ClusterView) -> Sequence[Decision]:
         """Choose all jobs' GPUs and batches anew."""
@@ -97,7 +97,7 @@ class Pollux(Rounds):
         wanted = dict(zip(jobs, spreads, strict=True))
         placed = _placed(view, jobs, wanted, pool)
         decisions = changes(view, jobs, placed)
-        self._history.record(jobs, placed)
+        self._history.record(view, jobs, placed)
         return [*decisions, *(best_batches(view, placed) if self.options.adapt_batch else ())]
 
     # -- values ------------------------------------------------------------------------------

@@ -86,13 +86,13 @@ class Sia(Rounds):
         self._speeds: dict[tuple[object, ...], float] = {}
 
     def note(self, view: ClusterView) -> None:
-        """Learn the cluster and new jobs, and forget jobs that have finished."""
+        """Learn the cluster, new jobs and who got GPUs, and forget jobs that have finished."""
         if not self._kinds:
             self._kinds = tuple(gpus_by_kind(view.cluster))
             self._machine = tuple(_largest(view.cluster, kind) for kind in self._kinds)
             totals = gpus_by_kind(view.cluster).values()
             self._sizes = tuple(map(_sizes, self._machine, totals))
-        self._history.forget(view.finished)
+        self._history.note(view)
         for state in view.entered:
             job = state.job
             if not any(self._closest.of_kind(view, job, job.gpus_min, x) for x in self._kinds):
@@ -129,7 +129,7 @@ class Sia(Rounds):
                 "off without GPUs, so none of them ever runs; choose a larger value"
             )
         decisions = changes(view, jobs, placed)
-        self._history.record(jobs, placed)
+        self._history.record(view, jobs, placed)
         return [*decisions, *best_batches(view, placed)]
 
     def can_improve(self, view: ClusterView) -> bool:

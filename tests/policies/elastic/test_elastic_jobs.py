@@ -3,19 +3,47 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from random import Random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from support import S, Script, cluster, finishes, intervals, job, make_policy, on, run
+from support import (
+    Outage,
+    S,
+    Script,
+    cluster,
+    finishes,
+    intervals,
+    job,
+    make_policy,
+    on,
+    run,
+    simulator,
+)
 
 from artist.cli.commands.why import _stay_line
-from artist.contract import Decision, Migrate, SetBatch, Start, Wake, policy_name
+from artist.cluster.placement import Placement
+from artist.contract import (
+    ClusterView,
+    Decision,
+    Migrate,
+    Policy,
+    Restore,
+    SetBatch,
+    Start,
+    Wake,
+    Withdraw,
+    WrapperPolicy,
+    policy_name,
+)
+from artist.contract.gates import without
 from artist.engine.rows import MIGRATED, Rows
 from artist.errors import PolicyError
+from artist.policies.elastic.history import History
 from artist.policies.pollux.search import Player, Rules, Search, Spread, objective
 from artist.results.tables import placement_table
 from artist.workload.goodput import Batch, Goodput
@@ -253,6 +281,70 @@ def test_a_fair_share_that_no_batch_fits_leaves_speedups_finite() -> None:
         rows = run(cluster([8]), jobs, make_policy("pollux", explore=False))
     counts = {row.placement.gpus for index in range(4) for row in intervals(rows, index)}
     assert counts == {1, 3}
+
+
+# -- what counts as a stay ---------------------------------------------------------------
+
+
+class _LaterStarts(WrapperPolicy):
+    """Turns all starts of the first minute down."""
+
+    def decide(self, view: ClusterView) -> Sequence[Decision]:
+        starts = view.waiting if view.now < 60 * S else ()
+        return without(self.host.decide(view), starts, view, "not yet")[0]
+
+
+def _exploring(policy: str) -> Policy:
+    if policy == "sia":
+        pytest.importorskip("scipy")
+    return make_policy(policy)
+
+
+@pytest.mark.parametrize("policy", ["pollux", "sia"])
+def test_a_start_that_is_turned_down_is_no_stay(policy: str) -> None:
+    """A job gets its fewest GPUs first, and at most twice as many as it ever had."""
+    alone = with_params("a", FREE, iterations=4000)
+    rows = run(cluster([4]), [alone], _LaterStarts(_exploring(policy)))
+    gpus = [(row.start // S, row.placement.gpus) for row in intervals(rows, 0)]
+    assert gpus[:2] == [(60, 1), (120, 2)]
+
+
+@pytest.mark.parametrize(
+    ("placement", "former", "run", "counts"),
+    [
+        (on({0: 2}), None, 5, True),
+        (on({0: 1}), None, 5, False),  # it was to move, and stayed
+        (None, on({0: 2}), 6, True),  # it has lost them again
+        (None, on({0: 2}), 5, False),  # it had lost them before
+        (None, on({0: 1}), 6, False),
+    ],
+)
+def test_only_gpus_that_a_job_held_are_a_stay(
+    placement: Placement | None, former: Placement | None, run: int, counts: bool
+) -> None:
+    def seen(placement: Placement | None, run: int) -> SimpleNamespace:
+        return SimpleNamespace(
+            job=job("a"), handle=0, placement=placement, former_placement=former,
+            run_ticks=lambda now: run,
+        )  # fmt: skip
+
+    def view(**jobs: Mapping[int, SimpleNamespace]) -> SimpleNamespace:
+        return SimpleNamespace(**{"now": 0, "finished": (), "running": {}, "waiting": {}, **jobs})
+
+    history = History()
+    history.record(view(), {0: seen(None, 5)}, {0: on({0: 2})})
+    history.note(view())  # a wrapper hides it
+    history.note(view(running={0: seen(placement, run)}))
+    assert history.explored(seen(None, 5)) == (4 if counts else 1)
+
+
+@pytest.mark.parametrize("policy", ["pollux", "sia"])
+def test_a_stay_that_an_outage_ends_counts(policy: str) -> None:
+    alone = with_params("a", FREE, iterations=4000)
+    gone = Outage(Withdraw(10 * S, on({0: 4})), Restore(20 * S, on({0: 4})))
+    rows = simulator(cluster([4]), [alone], events=gone).run(_exploring(policy))
+    gpus = [(row.start // S, row.placement.gpus) for row in intervals(rows, 0)]
+    assert gpus[:2] == [(0, 1), (60, 2)]
 
 
 # -- laws ---------------------------------------------------------------------------------
