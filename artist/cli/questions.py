@@ -36,6 +36,7 @@ from artist.run.training_memory import does_not_fit
 from artist.trace.native.divided_models import is_as_published, published_model
 from artist.units import counted
 from artist.workload.astra_text import read_text
+from artist.workload.divide import axes_of
 from artist.workload.division.spread import spread_text
 from artist.workload.gpus import assumed_in_words
 from artist.workload.layers import Workload
@@ -112,7 +113,7 @@ def beyond_memory(model: str | None, gpus: int, models: CalibratedModels) -> str
 
 def spread_of_experts(workload: Workload, gpus: int) -> str:
     """A sentence if the experts of a layer have no GPU for each, and the name does not say so."""
-    told = spread_text(workload, gpus)
+    told = spread_text(axes_of(workload), gpus)
     return told and f"On {counted(gpus, 'GPU')}, {told}."
 
 

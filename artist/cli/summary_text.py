@@ -266,14 +266,14 @@ def _failures_sentence(summary: Mapping[str, Any]) -> str:
     lost_h, saving_h = (summary[f"{key}_gpu_s"] / 3600 for key in ("lost", "checkpoint"))
     slow = ""
     if "slowed_gpu_s" in summary:
-        slow = f"Slow units cost {summary['slowed_gpu_s'] / 3600:,.1f} GPU-hours of computing"
+        slow = f"Slow units cost {short(summary['slowed_gpu_s'] / 3600)} GPU-hours of computing"
         if not summary["outages"] and not saving_h:
             return f"{slow}; nothing failed."
         slow += ". "
     return slow + (
         f"{counted(summary['outages'], 'outage')}; failures stopped jobs "
-        f"{counted(summary['failures'], 'time')} and "
-        f"cost {lost_h:,.1f} GPU-hours of work, checkpoints {saving_h:,.1f}. Of the time in which "
+        f"{counted(summary['failures'], 'time')} and cost "
+        f"{short(lost_h)} GPU-hours of work, checkpoints {short(saving_h)}. Of the time in which "
         f"a job held GPUs, {100 * summary['training_time_ratio_mean']:.1f} % was productive on "
         "average (training_time_ratio_mean)."
     )

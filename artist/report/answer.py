@@ -218,7 +218,7 @@ def _certainty(best: Best, comparison: Comparison) -> Iterator[str]:
         near = [one for one in surely if sure_but_within(best.others[one], comparison.equivalence)]
         than = "all others" if best.surely else _named(surely)
         within = share_text(comparison.equivalence)
-        by = f" (by less than {within} than {_named(near)})" if near else ""
+        by = f" (than {_named(near)} by less than {within})" if near else ""
         yield f"surely lower than {than}{by}"
     equal = best.with_verdict(NO_DIFFERENCE, IDENTICAL)
     if equal and (_sure(best) or not _all_equal(best, comparison)):

@@ -20,8 +20,7 @@ from typing import NamedTuple
 
 from artist.run.activation_memory import kept_bytes, under_way_bytes
 from artist.units import counted
-from artist.workload.divide import fitted
-from artist.workload.division.spread import axes_of
+from artist.workload.divide import axes_of, fitted
 from artist.workload.division.staged import Sharded, Staged
 from artist.workload.gpus import MEMORY_GB, Precision, in_words
 from artist.workload.layers import Layer, Parallelism, Scope, Workload

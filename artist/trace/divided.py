@@ -11,7 +11,7 @@ from artist.errors import ConfigError, DivisionError, TraceError, shortened
 from artist.trace.native.trace import Trace
 from artist.units import counted
 from artist.workload.division.job_parallelism import JobParallelism, may_be_divided, says_axes
-from artist.workload.division.spread import axes_of, spread_text
+from artist.workload.division.spread import spread_text
 from artist.workload.division.staged import sizes_of
 from artist.workload.job import Job
 from artist.workload.layers import Workload
@@ -125,11 +125,13 @@ class _Division(NamedTuple):
 
 def _division(divided: Workload, sizes: tuple[int, ...]) -> _Division:
     """How a workload that runs on so many GPUs is divided."""
+    from artist.workload.divide import axes_of
+
     axes = axes_of(divided)
     for gpus in dict.fromkeys(sizes):
         sizes_of(axes, gpus)
     tensor = 1 if divided.staged is None else axes.tensor
-    return _Division(tensor, spread_text(divided, sizes[0]))
+    return _Division(tensor, spread_text(axes, sizes[0]))
 
 
 def _at(trace: Trace, index: int, cause: Exception) -> TraceError:

@@ -24,7 +24,7 @@ from itertools import groupby
 
 from artist.errors import ConfigError
 from artist.workload.architectures.operators import Operator, OperatorKind, Role
-from artist.workload.division.spread import axes_of, fitted_spread
+from artist.workload.division.spread import fitted_spread
 from artist.workload.division.staged import (
     DISPATCH,
     GRADIENTS,
@@ -81,6 +81,14 @@ def divide(name: str, operators: tuple[Operator, ...], plan: Plan, gpu: Gpu) -> 
     )
     layers = tuple(layer for unit in units for layer in unit)
     return Workload(name, Parallelism.STAGED, layers, staged=staged)
+
+
+def axes_of(workload: Workload) -> Axes:
+    """The axes of a workload; those of a list of collectives follow from its degrees."""
+    if workload.staged is not None:
+        return workload.staged.axes
+    degrees = workload.degrees
+    return Axes(degrees.tensor, pipeline=degrees.stages, expert=degrees.experts, implied=True)
 
 
 def fitted(workload: Workload, gpus: int) -> Workload:

@@ -300,7 +300,7 @@ def test_a_column_that_is_missing_has_one_name_in_all_messages(artist, own: Path
     accepted = artist("trace", "columns", "n.csv", "--accept")
     assert (accepted.returncode, f"n.csv: {named}" in accepted.stderr) == (3, True)
     ran = artist("sim", "--trace", "n.csv")
-    assert "of the simple format, the closest, are missing" in ran.stderr
+    assert "and the closest, simple, needs columns" in ran.stderr
     assert not (own / "n.csv.columns.yaml").exists()
 
 

@@ -12,6 +12,7 @@ from artist.errors import DivisionError
 from artist.estimates.divided.layer_wise import LayerwiseBackend
 from artist.estimates.query import Dimension, Estimate, LatencyQuery, SystemSettings, Topology
 from artist.estimates.query_from_text import on_placement
+from artist.workload.divide import axes_of
 from artist.workload.division.spread import fitted_spread, spread_text
 from artist.workload.division.staged import Axes, Axis
 from artist.workload.layers import quantised
@@ -148,7 +149,7 @@ def test_axes_that_do_not_multiply_to_the_gpus_are_refused_all_the_same() -> Non
     ],
 )
 def test_what_is_said_of_a_spread(model: str, gpus: int, text: str) -> None:
-    assert spread_text(workload(model), gpus) == text
+    assert spread_text(axes_of(workload(model)), gpus) == text
 
 
 @pytest.mark.parametrize("model", ["gpt2-xl@parallel=fsdp", "mixtral-8x7b@expert=8"])

@@ -220,7 +220,7 @@ def test_what_slow_machines_cost_is_counted_and_named(tmp_path: Path, capsys) ->
     run = simulated(tmp_path, "slow: [{kind: machine, unit: 1, speed: 0.25}]", ROW)
     print_sentences(run.summary, run.scenario)
     printed = capsys.readouterr().out.replace("\n", " ")
-    assert "Slow units cost 0.1 GPU-hours of computing; nothing failed." in printed
+    assert "Slow units cost 0.0667 GPU-hours of computing; nothing failed." in printed
     vary = f"failures=none,{tmp_path}/slow.yaml"
     assert f"artist compare with the same settings, --policies fifo --vary {vary}." in printed
     tables = run.tables["jobs"], 20.0, run.tables["placements"]

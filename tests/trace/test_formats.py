@@ -163,7 +163,7 @@ BAD = [
     ("zero-duration", [SIMPLE, "a,0,1,0"], ["t.csv:2", "'duration'", "'0'", "more than 0"]),
     ("negative-submit", [SIMPLE, "a,-5,1,9"], ["t.csv:2", "'submit_time'", "'-5'"]),
     ("simple-column", [SIMPLE.replace("num_", ""), "a,0,1,9"], ["'num_gpus'", "mean 'gpus'"]),
-    ("not-a-trace", ["hello world"], ["t.csv", "missing", "hello world"]),
+    ("not-a-trace", ["hello world"], ["t.csv", "no format fits", "hello world"]),
 ]
 
 
@@ -324,7 +324,7 @@ def test_stats_by_hand(tmp_path: Path) -> None:
 CLOSEST = {
     "job_id,submitted,n_gpus,duration,model_name": (
         "simple",
-        ["'submit_time', 'num_gpus' of the simple format, the closest, are missing",
+        ["no format fits, and the closest, simple, needs columns 'submit_time', 'num_gpus'",
          "did you mean 'submitted', 'n_gpus'?",
          "--columns submit_time=submitted,num_gpus=n_gpus,model=model_name"],
     ),
@@ -335,18 +335,18 @@ CLOSEST = {
     ),
     "id,time,gpus,model,steps,step_ms": (
         "native",
-        ["'job_id', 'arrival_s', 'iterations', 'compute_s' of the native format, the closest",
+        ["native, needs columns 'job_id', 'arrival_s', 'iterations', 'compute_s'",
          "job_id=id", "iterations=steps"],
     ),
     "job_id,num_gpu,submit_time,iterations,model_name,length": (
         "tiresias",
-        ["column 'duration' of the tiresias format, the closest, is missing: did you mean 'length'",
+        ["the closest, tiresias, needs column 'duration': did you mean 'length'",
          "artist trace columns ", "--from tiresias --columns duration=length"],
     ),
     "job_id,user,gpu_num,state,submit_time,start,duration": (
-        "helios", ["'start_time' of the helios format", "--from helios --columns start_time=start"],
+        "helios", ["helios, needs column 'start_time'", "--from helios --columns start_time=start"],
     ),
-    "job_id,arrival_s,gpus": ("native", ["columns 'model', 'iterations' of the native"]),
+    "job_id,arrival_s,gpus": ("native", ["native, needs columns 'model', 'iterations'"]),
     "job_id,submitted,gpus,hours,model": (
         "simple",
         ["--columns submit_time=submitted,num_gpus=gpus,duration=hours --units duration=h"],
@@ -367,7 +367,7 @@ def test_a_header_that_fits_nothing_names_the_closest_format(tmp_path: Path, hea
     format_, parts = CLOSEST[header]
     assert closest(header.split(",")).id == format_
     path = write(tmp_path / "t.csv", header, ",".join("1" for _ in header.split(",")))
-    assert_refused(path, [f"{path}:1: column", header.replace(",", ", "), *parts])
+    assert_refused(path, [f"{path}:1: no format fits", header.replace(",", ", "), *parts])
 
 
 @pytest.mark.parametrize("known", ["native", "simple", "sensetime", "tiresias", "helios", "openb"])

@@ -99,7 +99,7 @@ def test_iterations_without_duration_leave_the_time_of_one_to_the_catalogue(tmp_
     path = put(tmp_path, "t.csv", "id,t,cards,net,steps\na,5,4,vgg11,100\n")
     assert [job.iterations for job in read(path, columns=columns).jobs] == [100]
     path = put(tmp_path, "t.csv", "id,t,cards,net,steps,step_s\na,5,4,vgg11,100,1\n")
-    with pytest.raises(TraceError, match="column 'compute_s' of the native format is missing"):
+    with pytest.raises(TraceError, match="format native needs column 'compute_s'"):
         read(path, columns=columns)
 
 
@@ -244,7 +244,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "a column that is still missing": (
         {"columns": {"gpus": "n_gpus", "job_id": "id", "duration": "run_hours"}},
-        r"column 'submit_time' of the simple format is missing: did you mean 'submitted'\?; the "
+        r"format simple needs column 'submit_time': did you mean 'submitted'\?; the "
         r"file has 'id, submitted, .*--columns submit_time=submitted,model=network",
     ),
     "no mapping file": ({"columns": "nowhere.yaml"}, r"nowhere\.yaml: cannot be read"),

@@ -136,7 +136,7 @@ def test_a_wait_a_moment_or_a_limit_is_not_taken_for_the_duration(
 
 
 def test_a_table_that_looks_like_no_trace_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(TraceError, match="are missing; the file has 'x, y'; name them with"):
+    with pytest.raises(TraceError, match="'duration'; the file has 'x, y'; name them with"):
         proposed(put(tmp_path, "t.csv", "x,y\n1,2\n"))
 
 

@@ -126,12 +126,12 @@ def check_columns(
     others = [name for name in others if name not in model.values()]
     near |= last_left(table, missing, near, others)
     names = ", ".join(map(repr, missing))
-    one = len(missing) == 1
+    asks = f"format {format_}" if named else f"no format fits, and the closest, {format_},"
+    asks += f" needs column{'' if len(missing) == 1 else 's'} {names}"
     guesses = ", ".join(map(shortened, near.values()))
     header = one_line(", ".join(table.names), most=200)
     raise TraceError(
-        f"{table.header_place()}: column{'' if one else 's'} {names} of the {format_} format"
-        f"{'' if named else ', the closest,'} {'is' if one else 'are'} missing"
+        f"{table.header_place()}: {asks}"
         f"{f': did you mean {guesses}?' if near else ''}; the file has {header!r}; "
         f"{_what_to_type(table, format_, [*missing, *model], {**near, **model})}"
     )
@@ -262,8 +262,8 @@ def _sensetime(table: Table) -> Work:
     arrival = next((x for x in ("arrival_time", "start_time") if x in table.columns), None)
     if arrival is None:
         raise TraceError(
-            f"{table.place(0)}: column 'arrival_time' of the sensetime format is missing; "
-            "give arrival_time or start_time, in seconds"
+            f"{table.place(0)}: format sensetime needs column 'arrival_time' or 'start_time', in "
+            "seconds; add one"
         )
     uneven = int(np.count_nonzero(total % gpus))
     warnings = (

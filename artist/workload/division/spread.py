@@ -13,15 +13,6 @@ from collections.abc import Sequence
 from itertools import permutations
 
 from artist.workload.division.staged import INNERMOST_FIRST, Axes, Axis, sizes_of
-from artist.workload.layers import Workload
-
-
-def axes_of(workload: Workload) -> Axes:
-    """The axes of a workload; those of a list of collectives follow from its degrees."""
-    if workload.staged is not None:
-        return workload.staged.axes
-    degrees = workload.degrees
-    return Axes(degrees.tensor, pipeline=degrees.stages, expert=degrees.experts, implied=True)
 
 
 def fitted_spread(axes: Axes, gpus: int) -> int:
@@ -45,13 +36,12 @@ def fitted_spread(axes: Axes, gpus: int) -> int:
     )
 
 
-def spread_text(workload: Workload, gpus: int) -> str:
+def spread_text(axes: Axes, gpus: int) -> str:
     """A clause if experts whose spread is implied have no GPU for each; else empty.
 
     Raises:
         DivisionError: the axes do not multiply to the number of GPUs.
     """
-    axes = axes_of(workload)
     experts = axes.expert
     spread = fitted_spread(axes, gpus) if axes.implied else experts
     if spread == experts:
