@@ -139,6 +139,16 @@ def test_a_small_share_is_not_called_none() -> None:
     assert text.startswith("Communication took 0.2 % of the GPU time that jobs held under one and")
 
 
+def test_communication_is_told_where_no_model_makes_half_of_it() -> None:
+    even = rows_of(
+        {"job_id": ["a", "b", "c"], "model": ["vgg11", "resnet50", "gpt2"]},
+        {"comm_s": [1.0] * 3, "gpus": [1.0] * 3, "queue_delay_s": [0.0] * 3},
+    )
+    run = dataclasses.replace(run_with(), jobs=even)
+    told = compared(one=run)[0]
+    assert told == "Communication took 20 % of the GPU time that jobs held under one."
+
+
 def test_of_many_policies_the_least_and_the_most_communicating_are_named() -> None:
     shares = {f"p{n}": run_with(gpu_communicating_share=0.05 * n) for n in range(1, 7)}
     text = next(one for one in compared(**shares) if one.startswith("Communication"))
