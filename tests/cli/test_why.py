@@ -274,6 +274,12 @@ def test_an_iteration_on_half_the_gpus_is_worth_half(damaged) -> None:
     assert [stay["slowdown"] for stay in job_story(run, "18")["stays"]] == [2.0]
 
 
+@pytest.mark.parametrize(("batch", "slowdown"), [(0, 2.0), (64, None)])
+def test_what_a_step_with_a_batch_is_worth_is_not_guessed(damaged, batch, slowdown) -> None:
+    run = damaged("placements", lambda frame: frame.assign(gpus=2, batch=batch))
+    assert [stay["slowdown"] for stay in job_story(run, "18")["stays"]] == [slowdown]
+
+
 def test_a_run_in_which_nobody_waits(artist, tmp_path: Path) -> None:
     scenario = library.Scenario(**{**TINY, "racks": 16})  # type: ignore[arg-type]
     library.simulate(scenario, cache=False).save(tmp_path / "empty")

@@ -172,17 +172,12 @@ def _wait_text(wait: dict[str, Any]) -> str:
     return "; ".join(texts)
 
 
-def _is_elastic(stay: dict[str, Any], submitted_gpus: int) -> bool:
-    """Whether a job ran otherwise than it was submitted, as its isolated run does."""
-    return bool(stay.get("batch")) or stay["gpus"] != submitted_gpus
-
-
 def _stay_line(stay: dict[str, Any], submitted_gpus: int) -> tuple[str, str]:
     from artist.results.waiting.job_story import ended_words
 
     slowdown = stay["slowdown"]
     speed = "" if slowdown is None else f", {slowdown:.3f} x its isolated time"
-    if speed and _is_elastic(stay, submitted_gpus):
+    if speed and stay["gpus"] != submitted_gpus:
         speed += " as submitted"
     if slow := stay.get("slow_unit"):
         speed += f" on {slow}"
@@ -210,8 +205,8 @@ def _totals(story: dict[str, Any]) -> list[str]:
     compared = ""
     if story["slowdown"] is not None:
         compared = f", {story['slowdown']:.3f} x the {told(story['alone_s'])} of its isolated run"
-        if any(_is_elastic(stay, story["gpus"]) for stay in story["stays"]):
-            batch = " and batch" if any(stay.get("batch") for stay in story["stays"]) else ""
+        batch = " and batch" if any(stay.get("batch") for stay in story["stays"]) else ""
+        if batch or any(stay["gpus"] != story["gpus"] for stay in story["stays"]):
             compared += f" with its submitted GPUs{batch}"
     start_s = story.get("first_start_s")
     first = f" ({told(start_s)} for its first start)" if start_s else ""

@@ -59,7 +59,8 @@ def job_story(run: Path, job: str) -> Row:
     longest first: they add up to `queue_delay_s` and to `wait_s`.
 
     `slowdown` is jct_s / alone_s of the job, and the same per iteration of a stay; it is None if
-    the run has no alone_s.
+    the run has no alone_s, and of a stay with a batch: the table of placements does not say what
+    its steps are worth (decision 34).
 
     Raises:
         UnknownNameError: the run has no such job.
@@ -77,7 +78,8 @@ def job_story(run: Path, job: str) -> Row:
         alone_s = None  # of all its iterations, which it did not do
     stays = _of_job(_table(run, "placements"), job)
     for stay in stays:
-        stay["slowdown"] = _slowdown(_submitted_s(stay, totals), alone_s, totals["iterations"])
+        told_s = None if stay.get("batch") else alone_s
+        stay["slowdown"] = _slowdown(_submitted_s(stay, totals), told_s, totals["iterations"])
     stays.sort(key=_start)
     waits = sorted(_of_job(_table(run, "waits"), job), key=_start)
     told = read_table(run, "wait_causes", "why")
