@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from artist.engine.rows import PlacementRow, Rows
 from artist.results.metrics import SECONDS_PER_HOUR, Additions
+from artist.results.statistics.measured_window import MeasuredWindow
 from artist.results.terms.columns import Table, typed
 from artist.units import TICKS_PER_S
 from artist.workload.job import Job
@@ -40,15 +41,18 @@ def tenant_additions(
     gpus: int,
     tenants: Mapping[str, Tenant],
     queue: Mapping[str, Sequence[Any]],
+    window: MeasuredWindow | None,
 ) -> Additions:
     """What tenants and priorities add to a run on `gpus` GPUs.
 
-    `queue` is the table of that name of the run's policy; empty if it has none.
+    `queue` is the table of that name of the run's policy; empty if it has none. The waits of
+    urgent jobs are of those that arrive in `window`, as all figures of jobs; all else is of the
+    whole run.
     """
     if not tenants and all(job.tenant is None and job.priority is None for job in trace):
         return Additions()
-    handles = sorted(row.handle for row in rows.jobs)
-    of_jobs = [trace[handle] for handle in handles]
+    ordered = sorted(rows.jobs, key=lambda row: row.handle)
+    of_jobs = [trace[row.handle] for row in ordered]
     columns: Table = {}
     tables: dict[str, Table] = {}
     metrics: dict[str, float] = {}
@@ -65,6 +69,8 @@ def tenant_additions(
         columns["priority"] = priority
         tables["priorities"] = _priorities(priority, jobs)
         urgent = (priority > 0) & (priority <= URGENT) & _finished(jobs)
+        if window is not None:
+            urgent &= [window.has(row.arrival) for row in ordered]
         if urgent.any():
             delays = np.asarray(jobs["queue_delay_s"])[urgent]
             metrics["queue_delay_urgent_mean_s"] = float(np.mean(delays))

@@ -88,7 +88,8 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
     queue = own_tables.get("queue", {})
     if queue and getattr(prepared.policy, "has_quotas", False):
         own_tables["queue"] = queue = whose_waits(queue, trace.jobs)
-    accounts = tenant_additions(rows, trace.jobs, jobs, tree.gpus, tenants, queue)
+    window = measured_window(scenario)
+    accounts = tenant_additions(rows, trace.jobs, jobs, tree.gpus, tenants, queue, window)
     jobs |= accounts.job_columns
     fastest = {} if speeds is None else {"least_scale": speeds.least_scale}
     of_run = summarise(
@@ -101,7 +102,7 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
         **fastest,
         gains=gains(scenario.interference),
     )
-    if (window := measured_window(scenario)) is not None:
+    if window is not None:
         of_run = summarise_measured(rows, tree, jobs, timeline, of_run, window)
     summary = {
         "policy": scenario.policy,

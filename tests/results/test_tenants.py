@@ -60,6 +60,23 @@ def test_waits_by_priority(tmp_path: Path) -> None:
     assert list(result.tables["jobs"]["tenant"]) == ["ads", "ads", "web", ""]
 
 
+@pytest.mark.parametrize(
+    ("window", "urgent_s"),
+    [
+        ({"measure_from_s": 120}, 480.0),
+        ({"measure_until_s": 120}, 0.0),
+        ({"measure_from_s": 60, "measure_until_s": 120}, None),
+    ],
+)
+def test_urgent_waits_are_of_the_jobs_of_the_window(
+    tmp_path: Path, window: dict[str, float], urgent_s: float | None
+) -> None:
+    """Of the urgent jobs, a and b arrive at 0 s and wait for nothing, d arrives at 120 s."""
+    result = simulate(scenario(tmp_path, policy="fifo", **window))
+    for name in ("mean", "p95"):
+        assert result.summary.get(f"queue_delay_urgent_{name}_s") == urgent_s
+
+
 def test_runs_without_tenants_have_no_accounts(tmp_path: Path) -> None:
     rows = [row.rsplit(",", 2)[0] + ",," for row in JOBS]
     result = simulate(scenario(tmp_path, *rows, policy="fifo"))
