@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 from hybrid_cases import FOLDER, HybridCase, cases
+from rendered_queries import tiny
 from support import CASES
 
-from artist.astra.files.chakra_folder import read_folder
+from artist.astra.files.chakra_folder import chakra_workload, digest_of_model, read_folder
 from artist.astra.files.chakra_writer import encode_program
+from artist.astra.files.render import render
 from artist.astra.model.all_npus import AllNpus
-from artist.astra.model.analytical import finish_times
+from artist.astra.model.analytical import AnalyticalBackend, finish_times
 from artist.astra.model.prepared_graph import prepare_graph
 from artist.astra.model.representatives import play_classes
 from artist.errors import BackendSettingError, TraceError
@@ -175,6 +177,17 @@ GRAPH = on_all(
 def test_a_folder_holds_the_graph_that_was_written(tmp_path: Path) -> None:
     read = read_folder(write(tmp_path / "traces", GRAPH))
     assert (read.programs, read.communicators) == (GRAPH.programs, GRAPH.communicators)
+
+
+def test_a_rendered_query_is_a_folder_of_traces(tmp_path: Path) -> None:
+    """Its settings are no communicators, and no part of the graph."""
+    asked = tiny(4)
+    render(asked, tmp_path)
+    read, digest = chakra_workload(tmp_path), digest_of_model(f"chakra:{tmp_path}")
+    answer = AnalyticalBackend().estimate(replace(asked, workload=read))
+    assert answer.finish_ns == AnalyticalBackend().estimate(asked).finish_ns
+    (tmp_path / "system.json").write_text("{}")
+    assert digest_of_model(f"chakra:{tmp_path}") == digest
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,8 @@ _METADATA = 1
 _SKIPPED = (0, _METADATA)
 """Invalid and metadata nodes: ASTRA-sim passes over them."""
 _MEMORY = (2, 3)
+_SETTINGS = ("memory.json", "system.json")
+"""What `artist render` writes beside the traces: how ASTRA-sim is configured, no communicators."""
 _COLLECTIVES = {
     code: name for name, code in COLLECTIVE_CODES.items() if name is not Collective.NONE
 }
@@ -72,7 +74,7 @@ def digest_of_model(model: str) -> str:
         TraceError: the folder or one of its traces is missing.
     """
     folder = Path(model.removeprefix(CHAKRA))
-    read = (*_files(folder), *sorted(folder.glob("*.json")))
+    read = (*_files(folder), *_lists(folder))
     return sha256("".join(sha256(read_bytes(path)) for path in read))
 
 
@@ -122,9 +124,14 @@ def _files(folder: Path) -> list[Path]:
     return [found[gpu] for gpu in range(len(found))]
 
 
+def _lists(folder: Path) -> list[Path]:
+    """The JSON files of the folder that list communicators."""
+    return [path for path in sorted(folder.glob("*.json")) if path.name not in _SETTINGS]
+
+
 def _communicators(folder: Path) -> Communicators | None:
-    """The communicators of the only JSON file of the folder; None without one."""
-    paths = sorted(folder.glob("*.json"))
+    """The communicators of the only list of the folder; None without one."""
+    paths = _lists(folder)
     if not paths:
         return None
     if len(paths) > 1:
