@@ -16,6 +16,7 @@ from artist.cli.questions import (
     run_as,
     spread_of_experts,
     trained_as_published,
+    waiting_stages,
     workload_of,
 )
 from artist.cli.split_text import flat_splits, print_splits, split_facts
@@ -186,6 +187,7 @@ class GpuScaling:
             trained_as_published(asked.model, points[-1].gpus),
             "On other numbers of GPUs, runs take other axes." if differ else "",
             beyond_memory(asked.model, points[0].gpus, asked.models),
+            waiting_stages(asked.model),
         ):
             if told:
                 print_text(told)

@@ -342,13 +342,14 @@ def say_what_was_read(
             tell(f"warning: {sentence}")
         # Traces of artist have the steps that they are meant to have.
         if scenario is not None and is_trace_file(scenario.trace):
-            from artist.run.trace_warnings import scaled_communication_of, too_large_for_gpus
+            from artist.run import trace_warnings
 
-            for sentence in (
-                scaled_communication_of(scenario, trace),
-                too_large_for_gpus(scenario, trace),
+            for warning in (
+                trace_warnings.scaled_communication_of,
+                trace_warnings.too_large_for_gpus,
+                trace_warnings.waiting_stages,
             ):
-                if sentence:
+                if sentence := warning(scenario, trace):
                     tell(f"warning: {sentence}")
 
 

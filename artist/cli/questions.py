@@ -111,6 +111,12 @@ def beyond_memory(model: str | None, gpus: int, models: CalibratedModels) -> str
     return told and f"{told[0].upper()}{told[1:]}."
 
 
+def waiting_stages(model: str | None) -> str:
+    """A sentence if a model's pipeline has too few microbatches; else empty."""
+    told = "" if model is None or is_graph(model) else settings(model).idle_stages
+    return told and f"The {told}."
+
+
 def spread_of_experts(workload: Workload, gpus: int) -> str:
     """A sentence if the experts of a layer have no GPU for each, and the name does not say so."""
     told = spread_text(axes_of(workload), gpus)

@@ -1,7 +1,8 @@
-"""What a scenario makes questionable about its trace, in sentences: bytes, and memory."""
+"""What a scenario makes questionable about its trace, in sentences: bytes, memory and pipelines."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 
 from artist.config import Scenario
@@ -14,6 +15,7 @@ from artist.run.hardware import (
 )
 from artist.run.traces import elastic
 from artist.trace.native.trace import Trace
+from artist.workload.job import Job
 
 
 def scaled_communication_of(scenario: Scenario, trace: Trace) -> str:
@@ -55,8 +57,28 @@ def too_large_for_gpus(scenario: Scenario, trace: Trace) -> str:
             return ""
         return does_not_fit(model, gpus, {gpu_of((kind,)) for kind in accepted or kinds})
 
+    return _first(trace, lambda job: clause(job.model, job.gpus, job.gpu_kinds))
+
+
+def waiting_stages(scenario: Scenario, trace: Trace) -> str:
+    """A sentence on the first job whose pipeline has too few microbatches; else empty."""
+    if scenario.backend.partition(":")[0] in ("none", "recorded"):
+        return ""
+    from artist.workload.models import is_graph, settings
+
+    def clause(job: Job) -> str:
+        if "@" not in job.model or is_graph(job.model):
+            return ""
+        told = settings(job.model).idle_stages
+        return told and f"{job.model}: {told}"
+
+    return _first(trace, clause)
+
+
+def _first(trace: Trace, clause: Callable[[Job], str]) -> str:
+    """The first clause about a job on GPUs of its own, its place, and how many more have one."""
     told = {
-        index: clause(job.model, job.gpus, job.gpu_kinds)
+        index: clause(job)
         for index, job in enumerate(trace.jobs)
         if job.goodput is None and not job.is_share
     }

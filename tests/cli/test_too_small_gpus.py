@@ -50,3 +50,28 @@ def test_latency_says_how_experts_are_spread_that_have_no_gpu_each(artist: Run, 
     assert words in artist(*setup, "--placement", "4", code=0).stdout
     assert words in artist(*setup, "--gpus", "4,8", code=0).stdout
     assert "experts of a layer" not in artist(*setup, "--placement", "8,8", code=0).stdout
+
+
+@pytest.mark.parametrize(
+    ("axes", "told"),
+    [
+        ("pipeline=8", "8 stages share 1 microbatch, so each works at most 12.5 % of the time"),
+        ("pipeline=4,batch=2,microbatches=2", "2 microbatches, so each works at most 40 % of the"),
+        ("pipeline=4,batch=4,microbatches=4", ""),
+    ],
+)
+def test_a_pipeline_with_fewer_microbatches_than_stages_is_named(
+    artist: Run, tmp_path: Path, axes: str, told: str
+) -> None:
+    """m of m + p - 1 microbatches' time: 1 of 8, and 2 of 5."""
+    (tmp_path / "t.csv").write_text(f'{HEADER}a,0,8,"gpt2-xl@{axes}",9,\n')
+    setup = ("--fabric", "hgx-h100")
+    ran = artist("sim", "--trace", "t.csv", "--policy", "fifo", "--racks", "1", *setup, code=0)
+    answers = [
+        artist("latency", "--model", f"gpt2-xl@{axes}", *setup, *one, code=0).stdout
+        for one in (("--placement", "8"), ("--gpus", "8"))
+    ]
+    for text in (ran.stderr, *answers):
+        assert ("so each works at most" in text) == bool(told)
+        assert told in text
+    assert ("warning: t.csv:2: job 'a': gpt2-xl@" in ran.stderr) == bool(told)
