@@ -80,6 +80,7 @@ class ModelCalibration(Document):
                 _scaled(layer, self.compute_scale, self.comm_scale) for layer in workload.layers
             ),
             staged=staged,
+            graph=workload.graph and workload.graph.scaled(self.compute_scale),
         )
 
 

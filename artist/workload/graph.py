@@ -21,7 +21,7 @@ import hashlib
 import heapq
 from collections import deque
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
 from artist.workload.layers import Collective
@@ -84,6 +84,18 @@ class JobGraph:
     def compute_ns(self, gpu: int) -> int:
         """How long a GPU computes."""
         return sum(duration_ns(x.compute_us) for x in self.programs[gpu] if x.kind is Kind.COMPUTE)
+
+    def scaled(self, compute_scale: float) -> JobGraph:
+        """The graph on GPUs that compute so many times as long, in whole microseconds."""
+
+        def node(old: GraphNode) -> GraphNode:
+            if old.kind is not Kind.COMPUTE:
+                return old
+            return replace(old, compute_us=round(old.compute_us * compute_scale))
+
+        # GPUs that do the same have one program, and keep it.
+        known = {id(program): tuple(map(node, program)) for program in self.programs}
+        return replace(self, programs=tuple(known[id(one)] for one in self.programs), digest="")
 
 
 def duration_ns(compute_us: float) -> int:

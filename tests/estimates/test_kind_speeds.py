@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -10,9 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from rendered_queries import tiny
 from support import cluster, job, on
 
 import artist
+from artist.astra.files.chakra_folder import chakra_workload
+from artist.astra.files.render import render
+from artist.astra.model.analytical import AnalyticalBackend
 from artist.cluster.fabric import load_fabric
 from artist.cluster.tree import ClusterTree, nested
 from artist.config import Scenario
@@ -206,6 +211,28 @@ def test_a_kind_four_times_as_fast_hides_a_quarter_of_each_exchange_of_experts()
     assert plain is not None and faster is not None
     assert plain.hidden_ns > 0
     assert faster.hidden_ns == pytest.approx(plain.hidden_ns / 4, abs=1)
+
+
+def test_traces_of_single_gpus_compute_longer_on_a_slow_kind_and_send_as_much(
+    tmp_path: Path,
+) -> None:
+    """As the layers do that they were rendered from."""
+    query = tiny(4)
+    layers = replace(
+        query.workload, layers=tuple(replace(x, update_us=0) for x in query.workload.layers)
+    )
+    render(replace(query, workload=layers), tmp_path)
+    traces = chakra_workload(tmp_path)
+    for scale in (1.0, 2.0, 7.0):
+        scaled = [
+            ScaledModels({"x": one}.__getitem__, lambda model: 0.0).workload(
+                scaled_name("x", scale)
+            )
+            for one in (traces, layers)
+        ]
+        told = [AnalyticalBackend().estimate(replace(query, workload=one)) for one in scaled]
+        assert told[0].finish_ns == told[1].finish_ns
+        assert told[0].compute_ns == told[1].compute_ns
 
 
 def test_links_carry_as_much_of_a_job_on_a_slow_kind_in_a_longer_time(tmp_path: Path) -> None:
