@@ -107,6 +107,7 @@ class WrapperPolicy:
         self.lease = host.lease
         self.remembers_placements = getattr(host, "remembers_placements", False)
         self.has_quotas = getattr(host, "has_quotas", False)
+        self.head_blocks = getattr(host, "head_blocks", False)
         self.reads_gpu_kinds = getattr(host, "reads_gpu_kinds", False)
         self.obeys_gpu_kinds = getattr(host, "obeys_gpu_kinds", False)
 

@@ -58,6 +58,7 @@ class LeavesOut(WrapperPolicy):
 
     def __init__(self, host: Policy) -> None:
         super().__init__(host)
+        self.head_blocks = False  # which may be left out
         self.left_out: tuple[int, ...] = ()
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:

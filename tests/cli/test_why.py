@@ -34,7 +34,8 @@ TINY = {"trace": "tiny-batch", "racks": 1, "policy": "fifo", "backend": "none"}
 STORY = """\
 # job 18: resnet50 on 4 GPUs, arrived at 0 h
 from h to h took what why, where
-0.000 1.272 1.27 h waits free GPUs went to other jobs: it headed the queue itself for 45.8 min; \
+0.000 1.272 1.27 h waits free GPUs went to other jobs: it stood behind 15 (8 GPUs), \
+which headed the queue for 22.3 min, and no job passes the head; \
 it wanted 4, and for 8.2 min of 76.3 min as many stayed free; \
 for 68.1 min no GPU did; 18 other jobs got GPUs meanwhile, all before it in the trace; \
 most GPU time was held by \

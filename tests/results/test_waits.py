@@ -173,14 +173,15 @@ def test_the_cause_of_a_wait_is_what_took_most_of_it() -> None:
 
 
 def test_the_head_of_the_queue_is_the_first_waiting_job_at_each_instant() -> None:
-    # 0 waits again from 30 on, as after a failure. 2 heads the queue while 0 runs: 10-30, 40-50.
+    # 0 waits again from 30 on, as after a failure. 2 heads the queue while 0 runs, 10-30 and 40-50:
+    # its wait is told of 0, which headed it at 5-10 and 30-40.
     waits = [(0, 0, 10), (1, 0, 10), (2, 5, 50), (3, 5, 45), (0, 30, 40)]
     by_begin = sorted(waits, key=lambda wait: (wait[1], wait[0]))
     columns = [np.array(column, dtype=np.int64) for column in zip(*by_begin, strict=True)]
     assert {
         (handle, begin): tuple(head)
         for (handle, begin, _), head in zip(by_begin, longest_heads(Waits(*columns)), strict=True)
-    } == {(0, 0): (0, 10), (1, 0): (0, 10), (2, 5): (2, 30), (3, 5): (2, 25), (0, 30): (0, 10)}
+    } == {(0, 0): (0, 10), (1, 0): (0, 10), (2, 5): (0, 15), (3, 5): (2, 25), (0, 30): (0, 10)}
 
 
 @pytest.mark.parametrize(
@@ -191,6 +192,17 @@ def test_only_strict_arrival_order_has_a_head_that_blocks(
     options: dict[str, Any], blocks: bool
 ) -> None:
     assert make_policy("fifo-backfill", **options).head_blocks is blocks  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("spec", "blocks"),
+    [
+        ("cassini(fifo)", True), ("cassini(las)", False), ("random-placement(fifo)", True),
+        ("quota(fifo)", False), ("lookahead(fifo)", False),
+    ],
+)  # fmt: skip
+def test_a_wrapper_that_keeps_the_order_of_its_host_has_its_head(spec: str, blocks: bool) -> None:
+    assert make_policy(spec).head_blocks is blocks  # type: ignore[attr-defined]
 
 
 def test_waits_under_las_by_hand() -> None:

@@ -103,7 +103,7 @@ class QuotaWrapper(WrapperPolicy):
         self._next_pass: Tick | None = None
         self._wake: Tick = -1
         # Behind a mate that waits none may start, so the order of arrival charges them.
-        in_turn = bool(getattr(host, "head_blocks", False))
+        in_turn, self.head_blocks = self.head_blocks, False  # other classes pass the head
         self._ledger = HostLedger(tenants or NO_TENANTS, options, in_turn=in_turn)
         self._admission = Admission(self._ledger, in_turn=in_turn)
         self._reasons = WaitReasons(self._ledger, self._admission, in_turn=in_turn)

@@ -229,14 +229,14 @@ def _low_bound(held: Whole, counts: Whole) -> Whole:
 
 
 class Head(NamedTuple):
-    """The job that headed the queue longest during a wait, and for how much of the wait in all."""
+    """The job that kept a wait's job waiting longest at the head, and for how much of the wait."""
 
     handle: int
     length: Tick
 
 
 def longest_heads(waits: Waits) -> list[Head]:
-    """For each wait the job that headed the queue longest in all; maybe the waiting job itself.
+    """For each wait the other job that headed the queue longest in all; itself if no other did.
 
     It matters where none may pass the first in the order of arrival (`BasePolicy.head_blocks`). Of
     jobs that headed it equally long the first counts.
@@ -248,8 +248,8 @@ def longest_heads(waits: Waits) -> list[Head]:
     first = np.searchsorted(end, waits.begin, side="right")
     after = np.searchsorted(start, waits.end)
     heads = []
-    for low, high, begin, until, *some in zip(
-        *(column.tolist() for column in (first, after, waits.begin, waits.end)),
+    for low, high, own, begin, until, *some in zip(
+        *(column.tolist() for column in (first, after, *waits)),
         *(np.searchsorted(resumed, bounds).tolist() for bounds in (first, after)),
         strict=True,
     ):
@@ -260,6 +260,8 @@ def longest_heads(waits: Waits) -> list[Head]:
         for again in resumed[slice(*some)][::-1].tolist():
             if before[again] >= low:
                 lengths[before[again] - low] += lengths[again - low]
+        if (others := handle[low:high] != own).any():
+            lengths[~others] = 0
         longest = int(lengths.argmax())
         heads.append(Head(int(handle[low + longest]), int(lengths[longest])))
     return heads
