@@ -205,9 +205,12 @@ def alone_step_s(workload: Workload) -> float:
 
 
 def single_gpu_ns(workload: Workload) -> int:
-    """Compute time of one pass. The first layer of a DATA workload needs no input gradient."""
+    """Compute time of one pass. The first layer of a DATA workload needs no input gradient.
+
+    Of a graph, that of the GPU which computes longest.
+    """
     if workload.graph is not None:
-        return workload.graph.compute_ns(0)
+        return max(map(workload.graph.compute_ns, range(len(workload.graph.programs))))
     if workload.staged is not None:
         from artist.workload.stage_steps import alone_ns
 

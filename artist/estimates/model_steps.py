@@ -11,32 +11,34 @@ as much of them as `compute_s` allows.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from artist.estimates.calibration import CalibratedModels
 from artist.estimates.latency_service import alone_step_s
 from artist.workload.job import Job
-from artist.workload.models import is_graph
+from artist.workload.layers import Workload
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSteps:
     """The compute times of models in a run whose jobs send the bytes of their models."""
 
-    models: CalibratedModels
+    workload_of: Callable[[str], Workload]
+    calibrated: Callable[[str], bool]
+    """Whether a calibration scales a model."""
     _known_s: dict[str, float] = field(default_factory=dict)
 
     def ratio(self, job: Job) -> float:
         """The `compute_s` of a job over the compute time of its model.
 
-        1 for a model that a calibration scales, since what was fitted is its ratio, and for a
-        folder of execution traces, whose steps are its own.
+        1 for a model that a calibration scales, since what was fitted is its ratio, and for one
+        that computes nothing.
         """
-        if is_graph(job.model) or self.models.scales(job.model):
+        if self.calibrated(job.model):
             return 1.0
         known_s = self._known_s.get(job.model)
         if known_s is None:
-            known_s = alone_step_s(self.models.workload(job.model))
+            known_s = alone_step_s(self.workload_of(job.model))
             self._known_s[job.model] = known_s
         # Rounded: backends are asked about each ratio, and traces hold many compute times.
-        return float(f"{job.compute_s / known_s:.4g}")
+        return float(f"{job.compute_s / known_s:.4g}") if known_s else 1.0

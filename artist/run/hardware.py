@@ -214,7 +214,8 @@ def build_model_steps(
         )
     from artist.estimates.model_steps import ModelSteps
 
-    return ModelSteps(models_of_run(scenario, fabric, calibration))
+    models = models_of_run(scenario, fabric, calibration)
+    return ModelSteps(WithGraphs(models.workload), models.scales)
 
 
 def asked_fabric(scenario: Scenario, fabric: Fabric) -> Fabric:

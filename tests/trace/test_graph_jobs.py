@@ -63,6 +63,16 @@ def test_a_job_takes_as_long_as_its_graph_on_its_placement(
     assert took["a"] == pytest.approx(10 * (1 + ratio), abs=1e-6)
 
 
+def test_a_job_that_keeps_its_bytes_waits_as_long_for_them_as_its_traces(tmp_path: Path) -> None:
+    """Its step computes for 1 s, those of the traces .7 ms: all of it sends after computing."""
+    folder = written(tmp_path / "llama")
+    ran = simulate(jobs(folder, racks=1, communication="absolute")).tables
+    where, comm_s = ran["placements"]["signature"], ran["jobs"]["comm_s"]  # of a, then of b
+    question = on_placement(chakra_workload(folder), where[0], load_fabric(FABRIC), {})
+    exposed_ns = question.answer(open_backend("analytical")).estimate.exposed_comm_ns
+    assert comm_s[0] == pytest.approx(10 * exposed_ns / 1e9, rel=1e-3)
+
+
 def test_a_job_needs_as_many_gpus_as_there_are_traces(tmp_path: Path) -> None:
     with pytest.raises(BackendError, match="graph 'llama' has 4 GPUs, but the placement has 8"):
         simulate(jobs(written(tmp_path / "llama"), gpus=8, racks=2))
