@@ -404,6 +404,23 @@ def test_gpus_left_free_just_before_the_start_did_not_go_to_other_jobs() -> None
     )
 
 
+def test_too_few_gpus_are_not_said_to_be_enough() -> None:
+    # wide has 7 of 8 GPUs until 9. From then on all are free, and pair is told why not.
+    jobs = [job("wide", 7, 9), job("pair", 2, 1, arrival_s=1.0)]
+    answers = {
+        0: [Start(0, on({0: 7}))],
+        9: [Wait(1, "above its quota", "quota"), Wake(12 * S)],
+        12: [Start(1, on({0: 2}))],
+    }
+    tree = cluster([8])
+    (pair,) = table(run(tree, jobs, Script(answers)), tree, jobs)
+    assert (pair["cause"], pair["free_gpus_max"]) == ("gpus", 8)
+    assert pair["reason"] == (
+        "it wanted 2, and for 8 s of 11 s fewer were free; besides, above its quota (for 3 s of "
+        "11 s)"
+    )
+
+
 # -- against the definitions ---------------------------------------------------------
 
 

@@ -66,10 +66,10 @@ def wait_table(inputs: WaitInputs) -> Table:
     mostly_free = (free.left_for > 0) & (2 * free.left_for >= waits.end - waits.begin)
     cause = np.select([mostly_free, free.most >= least], [LEFT_FREE, ORDER], GPUS).tolist()
     spent = _spent(inputs, waits, told)
-    left_untold = free.left_for.copy()
+    left_untold, short = free.left_for.copy(), np.zeros_like(free.left_for)
     for index, causes in spent.items():
         cause[index] = causes.most_common(1)[0][0]
-        left_untold[index] = causes[LEFT_FREE]
+        left_untold[index], short[index] = causes[LEFT_FREE], causes[GPUS]
     ended = inputs.stays.ended
     columns: Table = {
         "job_id": names[waits.handle].tolist(),
@@ -79,7 +79,7 @@ def wait_table(inputs: WaitInputs) -> Table:
         "gpus": inputs.wanted[waits.handle],
         "began": [ended[stay] if stay >= 0 else ARRIVED for stay in before.tolist()],
         "cause": cause,
-        "reason": _reasons(cause, told, inputs, waits, free, left_untold, around),
+        "reason": _reasons(cause, told, inputs, waits, free, left_untold, short, around),
         "free_gpus_max": free.most,
         "left_free_s": seconds_column(free.left_for),
         "waited_for": _named(around.holders, inputs.jobs),
@@ -213,9 +213,14 @@ def _reasons(
     waits: Waits,
     free: FreeGpusOfWaits,
     left_untold: Whole,
+    short: Whole,
     around: WaitNeighbours,
 ) -> list[str]:
-    """The sentence of each wait. `left_untold`: ticks left free while the policy told no reason."""
+    """The sentence of each wait.
+
+    While the policy told no reason, GPUs were left free for `left_untold` ticks. In waits of which
+    it told one, too few were free for `short` ticks of the rest.
+    """
     return [
         _reason(cause, told.get(index), _Figures(*figures))
         for index, (cause, *figures) in enumerate(
@@ -230,6 +235,7 @@ def _reasons(
                 (waits.end - free.last).tolist(),
                 free.at_last.tolist(),
                 left_untold.tolist(),
+                short.tolist(),
                 (waits.end - waits.begin).tolist(),
                 around.served,
                 around.overtaken,
@@ -254,6 +260,7 @@ class _Figures(NamedTuple):
     """How long before its start as many GPUs as it needs were free for the last time."""
     at_last: Tick
     left_for: Tick
+    short: Tick
     length: Tick
     served: int
     overtaken: int
@@ -302,6 +309,9 @@ def _reason(cause: str, told: _Told | None, wait: _Figures) -> str:
         return f"{_told_text(told, wait.length)}; {wanted}, and {free}{in_all}"
     besides = "" if told is None else f"; besides, {_told_text(told, wait.length)}"
     if cause == GPUS:
+        if wait.most_free >= wait.least:  # while the policy told why the job did not get them
+            free = f"for {_of(wait.short, wait.length)} fewer were free"
+            return f"{wait.behind}{wanted}, and {free}{wait.away}{besides}"
         return f"{wait.behind}{free}, and {wanted}{wait.away}{besides}"
     if wait.left_for:
         stayed = f"for {_of(wait.left_for, wait.length)} as many stayed free"
