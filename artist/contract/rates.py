@@ -21,6 +21,7 @@ class Rate(NamedTuple):
     An iteration takes `iteration_s` seconds and is worth `worth` iterations of the job as
     submitted: 1 on the GPUs that it asked for, 0.5 on half of them. `alone_iteration_s` is what
     an iteration would take by the estimate: no other job, and no limit of the job's own uplinks.
+    These make it `own_longer_s` longer, where they carry less than it sends.
     The rate function is asked again when the job has done `until_iteration` submitted iterations in
     all, or at the tick `until`. A point that does not lie after now and before the job's finish is
     ignored. The engine refuses rates that no job can run at (`engine/progress.py`).
@@ -38,6 +39,7 @@ class Rate(NamedTuple):
     until: Tick | None = None
     compute_scale: float = 1.0
     stretch: float = 1.0
+    own_longer_s: float = 0.0
 
     def same_speed(self, other: Rate) -> bool:
         """Whether the rates are equal apart from `until` and `until_iteration`."""

@@ -239,6 +239,7 @@ class JobState:
             beside,
             self._batch,
             rate.stretch,
+            own_longer_s=rate.own_longer_s,
         )
 
     def schedule(self, queue: EventQueue, now: Tick, *, leased: bool) -> None:

@@ -73,6 +73,8 @@ class PlacementRow(NamedTuple):
     """How many times longer everything takes for the jobs on these GPUs (`Rate.stretch`)."""
     gpu_milli: int = GPU_MILLI
     """Thousandths of its GPU that it holds; those beside it hold others."""
+    own_longer_s: float = 0.0
+    """What the job's own uplinks add to an iteration (`Rate.own_longer_s`)."""
 
     @property
     def first(self) -> bool:

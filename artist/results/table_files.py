@@ -159,10 +159,11 @@ def _bitmap(present: Sequence[bool] | None) -> Any:
     return pa.py_buffer(np.packbits(np.array(present, np.bool_), bitorder="little"))
 
 
-def read_table(folder: Path, name: str, reader: str, *, contended: bool = False) -> Any:
+def read_table(folder: Path, name: str, reader: str, *, contended: bool | None = False) -> Any:
     """The columns of a run's table that `reader` reads, as a `pyarrow.Table`.
 
-    None if the table is one that not every run has, and this run has none of its rows.
+    None if the table is one that not every run has, and this run has none of its rows. If
+    `contended` is None, what contention cost is read where it is there.
 
     Raises:
         TraceError: the file is missing or damaged, or a column is missing or has wrong values.
@@ -200,12 +201,12 @@ def read_table(folder: Path, name: str, reader: str, *, contended: bool = False)
 
 
 def _wanted(
-    table: str, reader: str, there: list[str], *, contended: bool
+    table: str, reader: str, there: list[str], *, contended: bool | None
 ) -> tuple[ColumnTerm, ...]:
     """The columns that must be there, and those of the others that are."""
 
     def is_wanted(term: ColumnTerm) -> bool:
-        if term.when == "contention":
+        if term.when == "contention" and contended is not None:
             return contended
         return not term.when or term.name in there
 

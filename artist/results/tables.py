@@ -114,7 +114,11 @@ def _lost_to_others(parts: Sequence[_Parts]) -> Table:
     disturbed = np.array([part.disturbed for part in parts], dtype=bool)
     lost_s = np.where(disturbed, running_s - undisturbed_s, 0.0)
     slowdown = np.divide(lost_s, undisturbed_s, out=np.zeros(len(parts)), where=undisturbed_s > 0)
-    return {"contention_slowdown": slowdown, "contention_lost_s": lost_s}
+    told: Table = {"contention_slowdown": slowdown, "contention_lost_s": lost_s}
+    own_s = np.array([part.own_s for part in parts])
+    if own_s.any():
+        told["contention_own_s"] = own_s
+    return told
 
 
 def placement_table(
@@ -150,6 +154,7 @@ def placement_table(
         "iterations": [row.iterations for row in placements],
         "iteration_s": [row.iteration_s for row in placements],
         "alone_iteration_s": [row.alone_iteration_s for row in placements],
+        **_own_iterations(placements),
         "stalled_s": seconds_column([row.stalled for row in placements]),
         "lost_s": seconds_column([row.lost for row in placements]),
         "source": [row.source for row in placements],
@@ -160,6 +165,13 @@ def placement_table(
     if any(row.batch for row in placements):
         columns["batch"] = [row.batch for row in placements]
     return typed("placements", columns)
+
+
+def _own_iterations(placements: Sequence[PlacementRow]) -> Table:
+    """The column of iterations on own links; none if these carry all that their jobs send."""
+    if not any(row.own_longer_s for row in placements):
+        return {}
+    return {"own_iteration_s": [row.alone_iteration_s + row.own_longer_s for row in placements]}
 
 
 def timeline_table(rows: Rows, tree: ClusterTree, *, failing: bool = False) -> Table:
@@ -220,6 +232,8 @@ class _Parts:
     comm_s: float = 0.0
     undisturbed_s: float = 0.0
     """The running time that its iterations would have taken with no link full."""
+    own_s: float = 0.0
+    """The running time that its own full uplinks added."""
     disturbed: bool = False
     stalled: int = 0
     lost: int = 0
@@ -240,6 +254,7 @@ def _parts(
         # What jobs on its GPUs cost it, it has not lost on links.
         undisturbed_s = row.alone_iteration_s * row.stretch
         part.undisturbed_s += running_s * (undisturbed_s / row.iteration_s)
+        part.own_s += running_s * (row.own_longer_s * row.stretch / row.iteration_s)
         part.disturbed |= undisturbed_s != row.iteration_s
         part.stalled += row.stalled
         part.lost += row.lost

@@ -48,6 +48,9 @@ def test_a_run_tells_what_contention_cost(artist, folder: Path) -> None:
     told = " ".join((ran.stdout + ran.stderr).split())
     assert f" s in all to other jobs on links or to their own full uplinks; {longer}" in told
     assert summary["contention"] == "mean"
+    assert "Its own uplinks carry less" in artist("why", "run", "job-0", code=0).stdout
+    # It stays inside a machine.
+    assert "own uplinks" not in artist("why", "run", "job-2", code=0).stdout
     assert summary["contention_slowdown_mean"] > 0.01
     assert summary["contention_slowdown_p95"] >= summary["contention_slowdown_mean"]
     assert (folder / "run" / "links.parquet").is_file()
@@ -69,6 +72,9 @@ def test_a_job_alone_is_not_said_to_lose_time_to_others(artist, tmp_path: Path) 
     longer = f"{100 * summary['contention_slowdown_mean']:.2f} %"
     assert f"other jobs on links or to their own full uplinks; each ran {longer} longer" in told
     assert "each other" not in told
+    told = artist("why", "run", "x", code=0).stdout
+    assert "Its own uplinks carry less than it sends: that cost" in told
+    assert "alone too. Other jobs on its links cost 0 " in told
     artist("report", "run", "--out", "page.html", code=0)
     page = (tmp_path / "page.html").read_text()
     assert "job-hours to each other" not in page

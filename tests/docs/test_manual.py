@@ -46,8 +46,12 @@ def test_every_column_and_every_key_is_explained() -> None:
     # tests/results/test_shared_gpus.py
     tables["placements"].insert(tables["placements"].index("ended") + 1, "beside")
     tables["placements"].insert(tables["placements"].index("beside") + 1, "batch")
+    # tests/results/test_links_table.py
+    tables["jobs"].insert(tables["jobs"].index("contention_lost_s") + 1, "contention_own_s")
+    own = tables["placements"].index("alone_iteration_s") + 1
+    tables["placements"].insert(own, "own_iteration_s")
     # tests/slurm/test_slurm_preemption.py
-    tables["jobs"].insert(tables["jobs"].index("contention_lost_s") + 1, "cancelled")
+    tables["jobs"].insert(tables["jobs"].index("contention_own_s") + 1, "cancelled")
     # tests/results/test_metrics.py
     tables["jobs"].insert(tables["jobs"].index("cancelled") + 1, "first_start_s")
     tables["jobs"] += ["slowed_s", "tenant", "priority"]  # slowed_s: tests/failures

@@ -28,9 +28,9 @@ def elastic(name: str, iterations: int = 1000) -> Job:
     return replace(job(name, iterations=iterations), goodput=GOODPUT, gpus_min=1, gpus_max=32)
 
 
-def scaled_network() -> NetworkOfRun:
+def scaled_network(uplinks: int = 8) -> NetworkOfRun:
     """Estimates know models at other compute times, as in runs with goodput."""
-    asked = fabric()
+    asked = fabric(uplinks)
     tree = asked.cluster(racks=4, machines_per_rack=2, gpus_per_machine=8)
     models = ScaledModels(workload, lambda _: 0.0)
     return NetworkOfRun(tree, asked, LatencyService(asked, BACKEND, models.workload), 0)
@@ -47,6 +47,15 @@ def test_a_step_is_stretched_as_that_of_a_job_that_computes_as_long(model: str) 
         assert row.alone_iteration_s == pytest.approx(STEP_S)
         assert row.iteration_s == pytest.approx(STEP_S * stretch)
         assert row.source == f"goodput+{model}"
+
+
+def test_its_own_full_uplinks_stretch_a_step_as_much_as_an_iteration() -> None:
+    (rigid,) = intervals(run([job("a")], [LEFT], "mean", network(rack_uplinks=1)), 0)
+    row = intervals(run([elastic("a")], [LEFT], "mean", scaled_network(1)), 0)[0]
+    longer = rigid.own_longer_s / rigid.alone_iteration_s
+    assert longer > 0.5
+    assert row.own_longer_s == pytest.approx(row.alone_iteration_s * longer)
+    assert row.iteration_s == pytest.approx(row.alone_iteration_s + row.own_longer_s)
 
 
 def test_a_larger_batch_computes_longer_and_sends_as_much() -> None:

@@ -114,6 +114,20 @@ def test_packed_jobs_are_two_others_on_twice_the_link_in_slow_motion(
     )
 
 
+def test_packed_jobs_lose_as_much_to_their_own_uplinks_on_half_of_them() -> None:
+    jobs = [job("a"), job("b", iterations=2000)]
+    packed = placed(jobs, [LEFT, LEFT], "mean", sharing(1), eta=1.0)
+    apart = placed(jobs, [LEFT, RIGHT], "mean", sharing(2), eta=1.0)
+    slow, fast = first(packed, 0), first(apart, 0)
+    assert slow.own_longer_s == pytest.approx(fast.own_longer_s, rel=1e-3)
+    assert 0 < 2 * slow.own_longer_s < slow.iteration_s - 2 * slow.alone_iteration_s
+    lost, of_apart = (job_table(x, contended=True) for x in (packed, apart))
+    part, expected = (
+        x["contention_own_s"][0] / x["contention_lost_s"][0] for x in (lost, of_apart)
+    )
+    assert part == pytest.approx(expected, rel=1e-3)
+
+
 def test_a_third_job_meets_the_sum_of_what_the_two_send() -> None:
     # Two at half speed send what one sends alone: to a third the pair is no more than one job.
     jobs = [job("a"), job("b"), job("c", iterations=100)]

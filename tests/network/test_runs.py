@@ -354,6 +354,7 @@ def test_a_job_that_overfills_its_own_uplinks_is_slowed_by_nothing_else(model: s
     assert expected.own_share < 0.5
     assert row.iteration_s == pytest.approx(expected.iteration_s, rel=1e-3)
     assert row.iteration_s > 1.5 * row.alone_iteration_s
+    assert row.own_longer_s == pytest.approx(row.iteration_s - row.alone_iteration_s, rel=1e-9)
 
 
 @every_model
@@ -363,3 +364,15 @@ def test_others_cost_a_job_more_than_its_own_uplinks(model: str) -> None:
     alone = run(jobs[:1], [LEFT], model, on_network)
     (own,) = intervals(alone, 0)
     assert intervals(rows, 0)[0].iteration_s > 1.3 * own.iteration_s
+    # Its own part is what it loses alone, whoever is beside it.
+    for row in (own, *intervals(rows, 0)):
+        longer_s = own.iteration_s - own.alone_iteration_s
+        assert row.own_longer_s == pytest.approx(longer_s, rel=1e-9)
+
+
+@every_model
+def test_a_job_whose_uplinks_carry_all_that_it_sends_has_no_own_part(model: str) -> None:
+    rows = run([job("one"), job("two")], [LEFT, RIGHT], model)
+    slowed = intervals(rows, 0)[0]
+    assert slowed.iteration_s > slowed.alone_iteration_s
+    assert slowed.own_longer_s == 0.0

@@ -18,7 +18,7 @@ from artist.network.demand.ways import bytes_on_links, ways
 from artist.network.models.patterns import ETA
 from artist.results.links import link_tables
 from artist.results.metrics import summarise
-from artist.results.tables import job_table, timeline_table
+from artist.results.tables import job_table, placement_table, timeline_table
 from artist.units import GIB
 
 LEFT, RIGHT = {0: 8, 2: 8}, {1: 8, 3: 8}
@@ -106,6 +106,31 @@ def test_jobs_tell_what_they_lost_to_each_other() -> None:
     summary = summarise(rows, on_network.tree, table, timeline_table(rows, on_network.tree), 2)
     assert summary["contention_lost_job_h"] == pytest.approx(np.sum(run_s - alone_s) / 3600)
     assert summary["contention_slowdown_mean"] == np.mean(table["contention_slowdown"])
+
+
+def test_a_loss_tells_the_own_uplinks_from_the_neighbours() -> None:
+    on_network, jobs = network(rack_uplinks=1), [job("one"), job("two", iterations=500)]
+    alone = job_table(run(jobs[:1], [LEFT], "mean", on_network), contended=True)
+    assert alone["contention_own_s"] == pytest.approx(alone["contention_lost_s"])
+    rows = run(jobs, [LEFT, RIGHT], "mean", on_network)
+    both = job_table(rows, contended=True)
+    # The same iterations on the same links; what is beside them costs the rest.
+    assert both["contention_own_s"][0] == pytest.approx(alone["contention_own_s"][0], rel=1e-6)
+    assert both["contention_own_s"][0] < 0.8 * both["contention_lost_s"][0]
+    names = [one.id for one in jobs]
+    placements = placement_table(rows, on_network.tree, names, {})
+    longer_s = placements["own_iteration_s"] - placements["alone_iteration_s"]
+    iterations = (placements["end_s"] - placements["start_s"]) / placements["iteration_s"]
+    for name, own_s in zip(names, both["contention_own_s"], strict=True):
+        mine = [index for index, one in enumerate(placements["job_id"]) if one == name]
+        assert own_s == pytest.approx(float((iterations * longer_s)[mine].sum()), rel=1e-6)
+
+
+def test_without_an_own_part_its_columns_are_left_out() -> None:
+    rows, jobs, on_network = a_run("mean")
+    told = placement_table(rows, on_network.tree, [one.id for one in jobs], {})
+    assert "own_iteration_s" not in told
+    assert "contention_own_s" not in job_table(rows, contended=True)
 
 
 def test_without_contention_nothing_is_told() -> None:

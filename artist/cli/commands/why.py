@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -223,8 +223,19 @@ def _totals(story: dict[str, Any]) -> list[str]:
         f"It {spent}; of this run time {told(story['comm_s'])} was exposed communication"
         f"{saved} and {told(story['stalled_s'])} stood still{first}; "
         f"{told(story['lost_s'])} of work was lost.",
+        *_lost_on_links(story, told),
         *([f"Why it waited: {causes_text(story['causes'])}."] if story["causes"] else []),
     ]
+
+
+def _lost_on_links(story: dict[str, Any], told: Callable[[float], str]) -> Iterator[str]:
+    """What the job's own full uplinks cost it, and what other jobs; nothing without the former."""
+    if own_s := story.get("contention_own_s"):
+        others_s = max(story["contention_lost_s"] - own_s, 0.0)
+        yield (
+            f"Its own uplinks carry less than it sends: that cost {told(own_s)}, alone too. "
+            f"Other jobs on its links cost {told(others_s)}."
+        )
 
 
 def _jobs(names: list[str]) -> str:

@@ -219,13 +219,21 @@ class ContendedRates:
         return after != before
 
     def _rate(self, placed: PlacedJob, share: float, name: str) -> Rate:
-        alone, iteration_s = placed.alone, placed.alone.iteration_s
+        alone, iteration_s, own_s = placed.alone, placed.alone.iteration_s, 0.0
         if share != 1.0:
-            iteration_s = self._uplinks.curved(placed).iteration_s(share) / placed.stretch
+            curved = self._uplinks.curved(placed)
+            iteration_s = curved.iteration_s(share) / placed.stretch
+            if self._uplinks.overfills(placed):
+                own_share = max(self._solver.own_share(placed), share)
+                own_s = curved.iteration_s(own_share) / placed.stretch - alone.iteration_s
         iteration_s += placed.held_s
         if iteration_s <= alone.iteration_s:
             return alone
-        return alone._replace(iteration_s=iteration_s, source=f"{alone.source}+{name}")
+        return alone._replace(
+            iteration_s=iteration_s,
+            source=f"{alone.source}+{name}",
+            own_longer_s=max(own_s, 0.0),
+        )
 
 
 def mean_rates(argument: str, options: Mapping[str, Any], network: NetworkOfRun) -> ContendedRates:

@@ -115,7 +115,11 @@ class AloneRates:
             return rate
         _, _, model = sends.source.rpartition("+")
         slower = truediv(sends.iteration_s, alone.iteration_s)
-        return rate._replace(iteration_s=rate.iteration_s * slower, source=f"{rate.source}+{model}")
+        return rate._replace(
+            iteration_s=rate.iteration_s * slower,
+            source=f"{rate.source}+{model}",
+            own_longer_s=rate.iteration_s * truediv(sends.own_longer_s, alone.iteration_s),
+        )
 
     def on_kinds(self, job: Job, placement: Placement) -> Job:
         """The job as estimates of links must ask about it: with its compute time on these GPUs."""

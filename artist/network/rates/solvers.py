@@ -15,7 +15,7 @@ from dataclasses import replace
 from artist.cluster.links import Link
 from artist.contract import JobView, Turn
 from artist.network.co_located import MOST_ROUNDS as MOST_CURVE_ROUNDS
-from artist.network.co_located import SETTLED, CurvedJob, shared
+from artist.network.co_located import SETTLED, CurvedJob, Shared, shared
 from artist.network.models.canonical import Model
 from artist.network.models.mean import (
     CONVERGED,
@@ -59,6 +59,10 @@ class Mean:
         if bound not in placed.lone_shares:
             placed.lone_shares[bound] = self._shares(jobs)[placed.handle]
         return {placed.handle: placed.lone_shares[bound]}
+
+    def own_share(self, placed: PlacedJob) -> float:
+        """What a job would have without others."""
+        return self.shares([placed], {}, 0)[placed.handle]
 
     def _shares(self, jobs: Sequence[PlacedJob]) -> Mapping[int, float]:
         """The fixed point: shares say how long jobs send, and that says what shares are left."""
@@ -226,13 +230,7 @@ class Phases:
             )
             for placed in jobs
         ]
-        answers = shared(
-            curved,
-            self._model,
-            eta=uplinks.eta,
-            fair_queued=uplinks.fair_queued,
-            settled=self._settled,
-        )
+        answers = self._answers(curved)
         for placed, answer in zip(jobs, answers, strict=True):
             placed.held_s = answer.held_s
             if placed.turn is not None:
@@ -240,6 +238,23 @@ class Phases:
             else:
                 self._turns.ends(placed.handle, now)
         return {placed.handle: answer.share for placed, answer in zip(jobs, answers, strict=True)}
+
+    def own_share(self, placed: PlacedJob) -> float:
+        """What a job would have without others."""
+        bound = tuple(self._uplinks.bound(placed))
+        if bound not in placed.lone_shares:
+            (answer,) = self._answers([self._uplinks.curved(placed)])
+            placed.lone_shares[bound] = answer.share
+        return placed.lone_shares[bound]
+
+    def _answers(self, curved: Sequence[CurvedJob]) -> tuple[Shared, ...]:
+        return shared(
+            curved,
+            self._model,
+            eta=self._uplinks.eta,
+            fair_queued=self._uplinks.fair_queued,
+            settled=self._settled,
+        )
 
     def _offset_s(self, placed: PlacedJob, view: JobView, now: Tick) -> float:
         """As `Member.offset_s`. A job that stands still goes on where it stopped."""

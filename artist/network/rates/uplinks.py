@@ -165,6 +165,14 @@ class Uplinks:
             if uplink in self.binding and self.traffic.sends(placed, uplink)
         ]
 
+    def overfills(self, placed: PlacedJob) -> bool:
+        """Whether the job by itself sends more on an uplink than that carries."""
+        return any(
+            max(self.traffic.at(placed, uplink[0]).offered[uplink]) / placed.stretch
+            > self.traffic.capacity(uplink) * (1 + SLOWED)
+            for uplink in self.bound(placed)
+        )
+
     def sharers(self, placed: PlacedJob) -> set[int]:
         """Handles of the jobs that share a binding uplink with a job, and its own."""
         return {placed.handle} | {

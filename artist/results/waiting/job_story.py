@@ -232,7 +232,7 @@ def _of_job(table: Any, job: str) -> list[Row]:
 
 
 def _table(run: Path, name: str) -> Any:
-    table = read_table(run, name, "why")
+    table = read_table(run, name, "why", contended=None)
     if table is None:
         raise TraceError(
             f"{run / name}.parquet: is missing, since an earlier version wrote the run; simulate "
