@@ -94,6 +94,12 @@ class BasePolicy:
         """True. Override it to save questions (`Policy.contests`)."""
         return True
 
+    def fewest_gpus(self, view: ClusterView, job: JobView) -> int:
+        """On how few GPUs it would start a waiting job: as many as were submitted. A policy that
+        gives elastic jobs other numbers overrides it; what a quota is charged follows from it.
+        """
+        return job.job.gpus
+
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """No extra tables."""
         return {}
@@ -128,6 +134,11 @@ class WrapperPolicy:
     def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
         """What the policy inside says."""
         return self.host.contests(ended, free, now)
+
+    def fewest_gpus(self, view: ClusterView, job: JobView) -> int:
+        """What the policy inside says, or else as many as were submitted."""
+        asked = getattr(self.host, "fewest_gpus", None)
+        return job.job.gpus if asked is None else int(asked(view, job))
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """The tables of the policy inside."""

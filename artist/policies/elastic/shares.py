@@ -56,6 +56,10 @@ class Shares(Rounds):
         self._placer = PackPlacer()
         self._speeds: dict[tuple[object, ...], float] = {}
 
+    def fewest_gpus(self, view: ClusterView, job: JobView) -> int:
+        """The fewest that the job accepts."""
+        return job.job.gpus_min
+
     def round(self, view: ClusterView) -> Sequence[Decision]:
         """Share the GPUs out anew."""
         jobs = movable(view)

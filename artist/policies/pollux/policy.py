@@ -100,6 +100,10 @@ class Pollux(Rounds):
         self._history.record(view, jobs, placed)
         return [*decisions, *(best_batches(view, placed) if self.options.adapt_batch else ())]
 
+    def fewest_gpus(self, view: ClusterView, job: JobView) -> int:
+        """The fewest that the job accepts."""
+        return job.job.gpus_min
+
     # -- values ------------------------------------------------------------------------------
 
     def _player(

@@ -163,6 +163,6 @@ class Admission:
 
 
 def set_aside(entry: LedgerEntry, spare: GpuCounts, free: GpuCounts) -> None:
-    """Promise a waiting job its GPUs if enough are free, or what other promises left of these."""
+    """Promise a waiting job the GPUs that were submitted if it could start, or what is left."""
     if entry.gpus <= free.left(entry.accepts):
-        spare.promise(entry.accepts, min(entry.gpus, spare.left(entry.accepts)))
+        spare.promise(entry.accepts, min(entry.asked, spare.left(entry.accepts)))

@@ -5,7 +5,7 @@ becomes free. Among *mates*, jobs of one tenant and one priority, this order bin
 host starts another one, that one is charged instead. The tenant's use stays as it is, and no other
 tenant can tell the difference. What is exchanged:
 
-- The charge of a mate that the host preempts in the same answer.
+- The charge of a mate that the host preempts in the same answer, or of the GPUs that it takes away.
 - The charge of a mate that waits, of those the last in the order of credit.
 - Above quota, the spare GPUs that a waiting mate was to get, or those of a mate that is preempted.
   A waiting mate accepts the same kinds of GPUs then.
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from artist.contract import Decision, Preempt
+from artist.contract import Decision, Migrate, Preempt
 from artist.policies.quota.host_ledger import HostLedger
 from artist.policies.quota.ledger import Mates
 from artist.units import Tick
@@ -29,7 +29,7 @@ class Exchange:
     ) -> None:
         """`waiting` are jobs that may run and wait on, the most urgent one first."""
         self._ledger, self._now = ledger, now
-        # By mates and whether within quota: jobs that wait, and GPUs of those that are preempted.
+        # By mates and whether within quota: jobs that wait, and GPUs that running ones lose.
         self._waiting: dict[tuple[Mates, bool], list[int]] = {}
         for handle in waiting:
             entry = ledger.waiting[handle]
@@ -115,13 +115,14 @@ class Exchange:
 
 
 def _leaving(ledger: HostLedger, decisions: Sequence[Decision]) -> dict[tuple[Mates, bool], int]:
-    """GPUs of preempted jobs by mates, within quota and above."""
+    """GPUs that running jobs lose, by mates, within quota and above."""
     leaving: dict[tuple[Mates, bool], int] = {}
     for decision in decisions:
-        if isinstance(decision, Preempt):
+        if isinstance(decision, Preempt | Migrate):
             entry = ledger.running[decision.handle]
+            keeps = decision.placement.gpus if isinstance(decision, Migrate) else 0
             key = entry.mates, entry.within
-            leaving[key] = leaving.get(key, 0) + entry.gpus
+            leaving[key] = leaving.get(key, 0) + max(0, entry.gpus - keeps)
     return leaving
 
 

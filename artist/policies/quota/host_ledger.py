@@ -38,10 +38,12 @@ class HostLedger(Ledger):
         self.kinds: frozenset[str] = frozenset()
         """The cluster's kinds of GPUs; none where every job accepts all of them."""
 
-    def enter(self, handle: int, job: Job, now: Tick, *, ranked: bool = True) -> LedgerEntry:
+    def enter(
+        self, handle: int, job: Job, now: Tick, *, gpus: int | None = None, ranked: bool = True
+    ) -> LedgerEntry:
         """A job enters the queue and is ranked; or it has the last class until the next pass."""
         stuck = self._in_turn and self.above.has_mates((job.tenant, class_of(job)))
-        entry = super().enter(handle, job, now, ranked=ranked and not stuck)
+        entry = super().enter(handle, job, now, gpus=gpus, ranked=ranked and not stuck)
         accepted = frozenset(job.gpu_kinds)
         entry.accepts = () if accepted >= self.kinds else tuple(sorted(accepted))
         if entry.within:
@@ -67,6 +69,22 @@ class HostLedger(Ledger):
         if entry.within:
             self.gpus_within[entry.mates] -= entry.gpus
         return entry
+
+    def resize(self, handle: int, gpus: int, now: Tick) -> None:
+        """A running job has so many GPUs now. Its class stays, though its tenant may use more than
+        its quota then: the host decides how many GPUs a job gets.
+        """
+        entry = self.running[handle]
+        more = gpus - entry.gpus
+        if not more:
+            return
+        if entry.within:
+            self.gpus_within[entry.mates] += more
+        entry.gpus = gpus
+        self._count(entry, more)
+        if entry.tenant is not None:
+            self._windows[entry.tenant].change(now, more)
+        self._freed.add(entry.tenant)  # the quota may cover it, or others
 
     def cover(self, on_top: Iterable[LedgerEntry] = ()) -> list[int]:
         """Give running jobs above quota their own class where the quota covers them by now."""

@@ -102,6 +102,7 @@ class LedgerEntry:
 
     __slots__ = (
         "accepts",
+        "asked",
         "credit",
         "entered",
         "gpus",
@@ -114,9 +115,10 @@ class LedgerEntry:
         "within_since",
     )
 
-    def __init__(self, job: Job, entered: Tick) -> None:
+    def __init__(self, job: Job, entered: Tick, gpus: int) -> None:
         self.tenant = job.tenant
-        self.gpus = job.gpus
+        self.gpus = gpus  # those that it has, or the fewest with which it would start
+        self.asked = max(gpus, job.gpus)
         self.accepts = job.gpu_kinds
         self.kind = ""  # of GPUs to which it is charged, where its tenant has a quota by kind
         self.priority = class_of(job)
@@ -170,9 +172,14 @@ class Ledger:
         for name in tenants:
             self._window(name)
 
-    def enter(self, handle: int, job: Job, now: Tick, *, ranked: bool = True) -> LedgerEntry:
-        """A job enters the queue and is ranked; or it has the last class until the next pass."""
-        entry = self.waiting[handle] = LedgerEntry(job, now)
+    def enter(
+        self, handle: int, job: Job, now: Tick, *, gpus: int | None = None, ranked: bool = True
+    ) -> LedgerEntry:
+        """A job enters the queue and is ranked; or it has the last class until the next pass.
+
+        It asks for as many GPUs as were submitted, or for `gpus`.
+        """
+        entry = self.waiting[handle] = LedgerEntry(job, now, job.gpus if gpus is None else gpus)
         self._window(entry.tenant)
         if ranked:
             self._charge(entry, handle, now)

@@ -28,6 +28,9 @@ applies among jobs that may compete.
    for it until the next pass.
 6. A host in rounds places no jobs between them (`in_round`), so nobody is preempted in 4 there, and
    no job is let wait as in 5.
+7. A waiting elastic job counts with the fewest GPUs on which the host would start it
+   (`fewest_gpus`), a running one with those that it has. It keeps its class while it grows, and its
+   tenant has less left then.
 
 To the host, a job that was preempted in 4 is a job whose GPUs left service. Copies of the run that
 the host tries answers on have only the jobs that it sees.
@@ -43,6 +46,7 @@ from artist.contract import (
     ClusterView,
     Decision,
     JobView,
+    Migrate,
     Policy,
     Preempt,
     Start,
@@ -114,6 +118,7 @@ class QuotaWrapper(WrapperPolicy):
         # The first of the questions that follow each other within nanoseconds, and the last one.
         # Jobs that started since the first keep their GPUs.
         self._instant: Tick = -1
+        self._moved: set[int] = set()  # jobs that were given other GPUs at the last question
         self._asked: Tick = -2
         # Running jobs that the host wanted to preempt in this instant for jobs of later classes.
         self._kept: set[int] = set()
@@ -171,10 +176,13 @@ class QuotaWrapper(WrapperPolicy):
             self._ledger.kinds = frozenset(view.cluster.kinds)
         for handle in view.finished:
             self._ledger.stop(handle, view.now)
+        for handle in sorted(self._moved.intersection(view.running)):  # a gate may have kept it
+            self._ledger.resize(handle, view.running[handle].gpus, view.now)
+        self._moved.clear()
         for job in view.entered:
             if job.handle in self._ledger.running:
                 self._ledger.stop(job.handle, view.now)
-            self._ledger.enter(job.handle, job.job, view.now)
+            self._ledger.enter(job.handle, job.job, view.now, gpus=self.fewest_gpus(view, job))
             self._admission.enter(job)
         self._ledger.promote(view.now)
 
@@ -338,6 +346,9 @@ class QuotaWrapper(WrapperPolicy):
             if isinstance(decision, Start):
                 self._ledger.start(decision.handle, view.now)
                 self._admission.start(decision.handle)
+            if isinstance(decision, Start | Migrate):
+                self._ledger.resize(decision.handle, decision.placement.gpus, view.now)
+                self._moved.add(decision.handle)
         self._ledger.promote(view.now)
 
     def _wakes(

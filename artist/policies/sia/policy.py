@@ -85,13 +85,17 @@ class Sia(Rounds):
         self._closest = ClosestGpus()
         self._speeds: dict[tuple[object, ...], float] = {}
 
-    def note(self, view: ClusterView) -> None:
-        """Learn the cluster, new jobs and who got GPUs, and forget jobs that have finished."""
+    def _learn(self, view: ClusterView) -> None:
+        """Learn the cluster."""
         if not self._kinds:
             self._kinds = tuple(gpus_by_kind(view.cluster))
             self._machine = tuple(_largest(view.cluster, kind) for kind in self._kinds)
             totals = gpus_by_kind(view.cluster).values()
             self._sizes = tuple(map(_sizes, self._machine, totals))
+
+    def note(self, view: ClusterView) -> None:
+        """Learn the cluster, new jobs and who got GPUs, and forget jobs that have finished."""
+        self._learn(view)
         self._history.note(view)
         for state in view.entered:
             job = state.job
@@ -132,6 +136,11 @@ class Sia(Rounds):
         self._history.record(view, jobs, placed)
         return [*decisions, *best_batches(view, placed)]
 
+    def fewest_gpus(self, view: ClusterView, job: JobView) -> int:
+        """Those of its smallest configuration, of all kinds."""
+        self._learn(view)
+        return min(gpus for _, gpus in self._choices(job))
+
     def can_improve(self, view: ClusterView) -> bool:
         """Whether jobs wait, could have more GPUs, or could have others."""
         return super().can_improve(view) or (bool(view.running) and several_kinds(view.cluster))
@@ -145,14 +154,7 @@ class Sia(Rounds):
     def _offers(self, view: ClusterView, state: JobView) -> list[Offer]:
         """The configurations that a job may get, by kind and number of GPUs."""
         job, present = state.job, self._present(view, state)
-        most = job.gpus_max
-        if self.options.explore:
-            most = min(most, self._history.explored(state))
-        choices = [
-            (kind, gpus)
-            for kind, sizes in enumerate(self._sizes)
-            for gpus in _within(sizes, job.gpus_min, most)
-        ]
+        choices = self._choices(state)
         if present is not None and present not in choices:
             choices.append(present)
         speed_on = self._speeds_of(view, state)
@@ -168,6 +170,17 @@ class Sia(Rounds):
         return [
             Offer(*x, speed * unit * (1.0 if x == present else factor))
             for x, speed in speeds.items()
+        ]
+
+    def _choices(self, state: JobView) -> list[tuple[int, int]]:
+        """Kind and number of GPUs of the configurations that a job may explore."""
+        job, most = state.job, state.job.gpus_max
+        if self.options.explore:
+            most = min(most, self._history.explored(state))
+        return [
+            (kind, gpus)
+            for kind, sizes in enumerate(self._sizes)
+            for gpus in _within(sizes, job.gpus_min, most)
         ]
 
     def _present(self, view: ClusterView, state: JobView) -> tuple[int, int] | None:

@@ -92,3 +92,32 @@ def test_a_job_without_a_tenant_is_above_quota_where_there_are_quotas() -> None:
     books = ledger()
     books.enter(0, job("a", priority=1), 0)
     assert books.waiting[0].rank == LAST_CLASS
+
+
+def test_a_running_job_is_charged_for_the_gpus_that_it_has() -> None:
+    books = ledger()
+    for handle, gpus in enumerate((2, 2)):
+        books.enter(handle, job(str(handle), 8, tenant="ads"), 0, gpus=gpus)
+    assert books.room("ads") == 4
+    books.start(0, 0)
+    books.resize(0, 6, 10)
+    assert (books.room("ads"), books.gpus_within) == (0, {("ads", NO_PRIORITY): 8})
+    assert books._windows["ads"].gpu_ticks(20) == 10 * 2 + 10 * 6
+    books.enter(2, job("2", 1, tenant="ads"), 20)
+    assert not books.waiting[2].within
+    books.resize(0, 5, 20)
+    books.promote(20)
+    assert books.waiting[2].within
+    books.stop(0, 20)
+    assert (books.room("ads"), books.gpus_within) == (5, {("ads", NO_PRIORITY): 3})
+
+
+def test_a_running_job_above_quota_is_charged_for_the_gpus_that_it_has() -> None:
+    books = ledger()
+    books.enter(0, job("a", 9, tenant="ads"), 0, gpus=9)
+    books.start(0, 0)
+    books.resize(0, 10, 0)
+    assert (books.room("ads"), books.gpus_within) == (-2, {})
+    books.resize(0, 8, 0)
+    books.promote(0)
+    assert books.running[0].within and books.gpus_within == {("ads", NO_PRIORITY): 8}
