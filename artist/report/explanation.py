@@ -23,7 +23,7 @@ from artist.report.wait_causes import half_of_the_waiting, waited
 from artist.results.terms.chief_metrics import parts_of
 from artist.results.terms.number_text import time_text
 from artist.results.waiting.job_story import cause_words
-from artist.run.world import busiest_model
+from artist.run.world import busiest_model, window_words
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -62,6 +62,9 @@ def _of_setting(study: Study, setting: Setting) -> dict[str, Any]:
     return {
         "setting": setting,
         "worlds": list(dict.fromkeys(_world(run) for run in runs)),
+        "windows": list(
+            dict.fromkeys(_window(run) for run in runs if "jobs_measured" in run.summary)
+        ),
         "shares": list(shares.items()),
         "all_named": len(shares) == len(setting.runs),
         "busiest": _busiest(runs),
@@ -78,6 +81,15 @@ def _world(run: RecordedRun) -> str:
     failures = run.scenario.get("failures", "none")
     fails = "" if failures == "none" else f"; failures: {failures}"
     return f"{words}; {compete or 'jobs do not compete on links'}{fails}"
+
+
+def _window(run: RecordedRun) -> str:
+    """The part of a run that its summary is about; empty if it is all of it."""
+    if "measured_from_s" not in run.summary:
+        return ""
+    whole = run.scenario.get("measure_until_s") is None
+    until_s = None if whole else run.metric("measured_until_s")
+    return window_words(run.metric("measured_from_s"), until_s)
 
 
 def _communication(runs: Sequence[RecordedRun]) -> float:

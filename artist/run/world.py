@@ -81,8 +81,13 @@ def measured_part(scenario: Scenario, varied: Collection[str] = ()) -> list[str]
     start_s, end_s = scenario.measure_from_s, scenario.measure_until_s
     if (start_s, end_s) == (None, None) or {"measure_from_s", "measure_until_s"} & {*varied}:
         return []
+    return [f"{window_words(start_s or 0.0, end_s)}: the jobs that arrive then"]
+
+
+def window_words(start_s: float, end_s: float | None) -> str:
+    """The window of a run that is measured, perhaps up to its end: `measured from 1 h to 2 h`."""
     end = "on" if end_s is None else f"to {time_text(end_s)}"
-    return [f"measured from {time_text(start_s or 0.0)} {end}: the jobs that arrive then"]
+    return f"measured from {time_text(start_s)} {end}"
 
 
 def _assumed_gpu(scenario: Scenario, fabric: Fabric, kinds: Collection[str]) -> str:

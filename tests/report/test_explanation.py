@@ -172,6 +172,23 @@ def test_a_world_without_a_network_says_so(tmp_path: Path) -> None:
     assert any("no network: communication takes no time" in sentence for sentence in text)
 
 
+@pytest.mark.parametrize(
+    ("window", "told"),
+    [
+        ({"measure_from_s": 60}, "measured from 60 s on: of the jobs"),
+        ({"measure_until_s": 120}, "measured from 0 s to 120 s: of the jobs"),
+        ({}, None),
+    ],
+)
+def test_the_page_says_of_which_jobs_its_metrics_are(
+    tmp_path: Path, window: dict[str, float], told: str | None
+) -> None:
+    run = make_run(tmp_path / "run", policy="fifo", arrivals="poisson:200", **window)
+    shown = " ".join(page(group(read_runs([run]))).decode().split())
+    assert (told is None) == ("Metrics of summary.json" not in shown)
+    assert told is None or f"Metrics of summary.json are {told} that arrive then" in shown
+
+
 # -- causes of waiting -----------------------------------------------------------------
 
 
