@@ -35,7 +35,15 @@ def build_fabric(scenario: Scenario) -> Fabric:
         return with_options(load_fabric(scenario.fabric), scenario.fabric_options)
     from artist.cluster.cluster_links import fabric_of_cluster
 
-    named = load_fabric(scenario.own_fabric or cluster.file.fabric or scenario.fabric)
+    try:
+        named = load_fabric(scenario.own_fabric or cluster.file.fabric or scenario.fabric)
+    except ConfigError as cause:
+        if scenario.own_fabric is not None or cluster.file.fabric is None:
+            raise
+        raise ConfigError(
+            f"cluster {shortened(scenario.cluster)}: 'fabric': {cause}; paths count from the "
+            "current folder, and --fabric takes another one"
+        ) from cause
     fabric = fabric_of_cluster(cluster.file, named)
     return with_options(fabric, scenario.fabric_options, cluster.file.name)
 

@@ -43,6 +43,18 @@ def test_a_level_that_the_fabric_does_not_know_is_like_its_outermost(scenario: S
     assert rack == build_fabric(Scenario(fabric="hgx-h100")).levels[1]
 
 
+def test_a_fabric_that_the_file_names_in_vain_is_told_with_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "far.yaml"
+    path.write_text(
+        "{name: far, summary: x, fabric: near.yaml, levels: [machine], tree: {count: 2, gpus: 8}}"
+    )
+    words = r"cluster '.*far\.yaml': 'fabric': near\.yaml: cannot be read .*; paths count from the"
+    with pytest.raises(ConfigError, match=words):
+        build_fabric(Scenario(cluster=str(path)))
+    with pytest.raises(ConfigError, match=r"^mine\.yaml: cannot be read"):
+        build_fabric(Scenario(cluster=str(path), fabric="mine.yaml"))
+
+
 def test_gpus_of_a_job_in_a_region_share_its_wide_area_link(scenario: Scenario) -> None:
     sixteen = ((8, 8), (8, 8))
     wide = dimensions((sixteen[0], sixteen[1]), build_fabric(scenario))  # inside a datacenter
