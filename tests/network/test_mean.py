@@ -96,6 +96,48 @@ def test_no_job_gains_from_sharing(contention: Contention) -> None:
     assert all(slowed.slowdown >= 1 for slowed in mean(contention))
 
 
+@st.composite
+def on_a_link(draw: st.DrawFn) -> Contention:
+    """A few jobs, each with one flow over the only link."""
+
+    def member() -> Member:
+        share, volume = draw(st.floats(0.05, 1.0)), draw(st.floats(1e-3, 2.0))
+        flow = Flow((0,), share * LINE, draw(st.sampled_from([0.1, 1.0, 2.5, 8.0])))
+        return Member(Pattern.simple(draw(st.floats(0.0, 3.0)), volume * LINE, flow))
+
+    jobs = draw(st.integers(2, MOST_TOGETHER))
+    return on_one_link(*[member() for _ in range(jobs)], eta=draw(st.sampled_from([0.9, 1.0])))
+
+
+@settings(deadline=None)
+@given(on_a_link())
+def test_another_job_on_a_link_speeds_nobody_up(contention: Contention) -> None:
+    # On one link the max-min rate of a job never rises with who else is Up. So the chain is
+    # attractive (Liggett, Interacting Particle Systems, 1985, chapter III): more jobs, more Up.
+    fewer = mean(replace(contention, members=contention.members[:-1]))
+    for before, after in zip(fewer, mean(contention), strict=False):
+        assert after.iteration_s >= before.iteration_s * (1 - 1e-9)
+
+
+def test_a_seventh_job_that_hardly_sends_moves_the_others_by_up_to_an_eighth() -> None:
+    # Seven have crowds of four in place of the chain of all, so this is an error and no effect.
+    random, moved = Random(5), []
+    tiny = Member(line_rate(0.999, 0.001))
+
+    def member() -> Member:
+        period_s, up = random.uniform(0.3, 3.0), random.uniform(0.05, 0.6)
+        flow = Flow((0,), random.choice([0.25, 0.5, 1.0]) * LINE, random.choice([1.0, 2.0, 4.0]))
+        volume = period_s * up * flow.cap_bytes_per_s
+        return Member(Pattern.simple(period_s * (1 - up), volume, flow))
+
+    for _ in range(60):
+        members = [member() for _ in range(MOST_TOGETHER)]
+        before, after = mean(on_one_link(*members)), mean(on_one_link(*members, tiny))
+        pairs = zip(before, after, strict=False)
+        moved += [y.iteration_s / x.iteration_s - 1 for x, y in pairs]
+    assert -0.125 < min(moved) < 0 < max(moved) < 0.05
+
+
 def sharing(contention: Contention) -> Sharers:
     """All jobs of a contention, nobody around them."""
     flows = [member.pattern.flows for member in contention.members]
