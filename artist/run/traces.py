@@ -66,7 +66,8 @@ def build_trace(scenario: Scenario, tree: ClusterTree) -> Trace:
     if scenario.first_start_s is not None:
         _check_first_start(scenario, trace)
         trace = replace(trace, jobs=with_first_starts(trace.jobs, scenario.first_start_s))
-    check_sizes(trace, tree.gpus)
+    sizes = "--racks, --machines-per-rack" if scenario.tree is None else "tree"
+    check_sizes(trace, tree.gpus, scenario.cluster or sizes)
     check_tenants(trace, load_tenants(scenario.tenants))
     if scenario.trained_as is not None:
         _check_trained_as(scenario, scenario.trained_as)

@@ -1,11 +1,15 @@
 """The sample traces that ship: their content, and the script in README that makes them."""
 
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from artist.config import Scenario
 from artist.errors import ConfigError, TraceError
 from artist.io.shipped import resource
+from artist.run import simulate
 from artist.trace.named import DEFAULT_TRACE, builtin, builtin_traces, open_trace
 from artist.trace.native.trace import UNKNOWN_MODEL, check_models, check_sizes, head
 from artist.trace.read import read_trace
@@ -24,7 +28,7 @@ def test_the_readme_lists_every_sample() -> None:
 def test_tiny_traces_have_known_models_and_fit_on_16_gpus(name: str, jobs: int) -> None:
     trace = builtin(name)
     check_models(trace)
-    check_sizes(trace, 16)
+    check_sizes(trace, 16, "")
     assert len(trace.jobs) == jobs
     assert {job.id for job in trace.jobs} == {str(i) for i in range(jobs)}
     assert (trace.jobs[-1].arrival_s > 0) == (name == "tiny-poisson")
@@ -85,4 +89,22 @@ def test_head_keeps_the_first_arrivals_and_their_places() -> None:
 
 def test_a_job_larger_than_the_cluster_is_named() -> None:
     with pytest.raises(TraceError, match=r"tiny-batch\.csv:2: job '0' demands 16 .*has 8"):
-        check_sizes(builtin("tiny-batch"), 8)
+        check_sizes(builtin("tiny-batch"), 8, "")
+
+
+@pytest.mark.parametrize(
+    ("settings", "larger"),
+    [
+        ({"racks": 1, "machines_per_rack": 1}, "--racks, --machines-per-rack"),
+        ({"tree": [[8]]}, "tree"),
+        ({"cluster": "one.yaml"}, "one.yaml"),
+    ],
+)
+def test_what_makes_a_cluster_larger_depends_on_how_it_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, settings: dict[str, Any], larger: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = "{name: one, summary: x, levels: [machine], tree: {gpus: 8}}"
+    (tmp_path / "one.yaml").write_text(text)
+    with pytest.raises(TraceError, match=re.escape(f"enlarge the cluster ({larger}) or drop")):
+        simulate(Scenario(trace="tiny-batch", policy="fifo", **settings))

@@ -211,8 +211,10 @@ def _unknown_models(
     )
 
 
-def check_sizes(trace: Trace, gpus: int) -> None:
+def check_sizes(trace: Trace, gpus: int, larger: str) -> None:
     """Refuse jobs that demand more GPUs than a cluster of `gpus` GPUs has.
+
+    `larger` says how a user makes the cluster larger.
 
     Raises:
         TraceError: names the first such job, with its file and line.
@@ -221,5 +223,5 @@ def check_sizes(trace: Trace, gpus: int) -> None:
         if job.gpus > gpus:
             raise TraceError(
                 f"{trace.place(index)}: job {job.id!r} demands {job.gpus} GPUs, but the cluster "
-                f"has {gpus}; enlarge the cluster (--racks, --machines-per-rack) or drop the job"
+                f"has {gpus}; enlarge the cluster ({larger}) or drop the job"
             )
