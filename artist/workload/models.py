@@ -173,7 +173,9 @@ def _resolved(name: str) -> tuple[str, Model, Settings]:
     identity = _SPELLINGS.get(_normalised(spelling))
     if identity is None:
         # One nearest by a few letters is another model, and would change results.
-        raise UnknownNameError("model", spelling, _NAMES, "artist list models", _NEAR)
+        layers = "; artist latency takes a file of layers as --workload FILE"
+        remedy = f"artist list models{layers * spelling.endswith('.txt')}"
+        raise UnknownNameError("model", spelling, _NAMES, remedy, _NEAR)
     row = catalogue[identity]
     chosen = parse(name, text, row.settings) if at else row.settings
     _check(name, row, chosen)

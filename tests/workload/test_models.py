@@ -322,5 +322,10 @@ def test_a_model_that_is_only_a_little_alike_is_not_suggested(name: str) -> None
         workload(name)
 
 
+def test_a_file_of_layers_is_sent_to_its_option() -> None:
+    with pytest.raises(ConfigError, match=r"list models; .* of layers as --workload FILE\)$"):
+        workload("layers.txt")
+
+
 def test_building_a_workload_twice_gives_the_same_object() -> None:
     assert workload("vgg11") is workload("vgg11")
