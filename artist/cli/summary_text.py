@@ -30,6 +30,7 @@ from artist.results.terms.number_text import (
     HOUR,
     DisplayUnit,
     gpu_hours_text,
+    percent,
     short,
     time_text,
     time_unit,
@@ -189,14 +190,16 @@ def contention_sentence(summary: Mapping[str, Any], scenario: Scenario) -> str:
     lost = f"{lost_h:,.{1 if lost_h >= 10 else 3}f} job-hours"
     if lost_h < _FEW_HOURS:
         lost = f"{'less than 1 s' if lost_h * HOUR < 1 else time_text(lost_h * HOUR)} in all"
+    own = min(1.0, summary.get("contention_own_job_h", 0.0) / lost_h)
+    to = f"{_ON_LINKS} ({percent(own)} % to their own)" if own else _ON_LINKS
     if max(mean, p95) < _LEAST_SLOWDOWN:
         return (
-            f"Jobs lost {lost} to {_ON_LINKS}; each ran less than "
+            f"Jobs lost {lost} to {to}; each ran less than "
             f"{100 * _LEAST_SLOWDOWN:g} % longer, on average and at the 95th percentile of jobs "
             f"(contention {summary['contention']})."
         )
     return (
-        f"Jobs lost {lost} to {_ON_LINKS}; each "
+        f"Jobs lost {lost} to {to}; each "
         f"ran {100 * mean:.2f} % longer on average, {100 * p95:.2f} % at the 95th percentile "
         f"of jobs (contention {summary['contention']})."
     )

@@ -233,7 +233,11 @@ def _contention(jobs: Table) -> Mapping[str, float]:
     return {
         "contention_slowdown_mean": float(np.mean(slowdown)),
         "contention_slowdown_p95": percentile(slowdown, 95),
-        "contention_lost_job_h": float(np.sum(jobs["contention_lost_s"])) / SECONDS_PER_HOUR,
+        **{
+            f"contention_{part}_job_h": float(np.sum(jobs[column])) / SECONDS_PER_HOUR
+            for part in ("lost", "own")
+            if (column := f"contention_{part}_s") in jobs
+        },
     }
 
 

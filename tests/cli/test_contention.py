@@ -9,6 +9,7 @@ import pytest
 
 from artist.config import Scenario
 from artist.experiments.experiment import load_experiment, runs
+from artist.results.terms.number_text import percent
 
 FABRIC = """name: narrow
 summary: half of what the GPUs of a rack can send
@@ -46,7 +47,9 @@ def test_a_run_tells_what_contention_cost(artist, folder: Path) -> None:
     summary = json.loads((folder / "run" / "summary.json").read_text())
     longer = f"each ran {100 * summary['contention_slowdown_mean']:.2f} % longer on average, "
     told = " ".join((ran.stdout + ran.stderr).split())
-    assert f" s in all to other jobs on links or to their own full uplinks; {longer}" in told
+    own = percent(summary["contention_own_job_h"] / summary["contention_lost_job_h"])
+    links = f"other jobs on links or to their own full uplinks ({own} % to their own)"
+    assert f" s in all to {links}; {longer}" in told
     assert summary["contention"] == "mean"
     assert "Its own uplinks carry less" in artist("why", "run", "job-0", code=0).stdout
     # It stays inside a machine.
@@ -70,7 +73,9 @@ def test_a_job_alone_is_not_said_to_lose_time_to_others(artist, tmp_path: Path) 
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert summary["contention_lost_job_h"] > 0
     longer = f"{100 * summary['contention_slowdown_mean']:.2f} %"
-    assert f"other jobs on links or to their own full uplinks; each ran {longer} longer" in told
+    assert summary["contention_own_job_h"] == pytest.approx(summary["contention_lost_job_h"])
+    links = "other jobs on links or to their own full uplinks (100 % to their own)"
+    assert f"{links}; each ran {longer} longer" in told
     assert "each other" not in told
     told = artist("why", "run", "x", code=0).stdout
     assert "Its own uplinks carry less than it sends: that cost" in told
