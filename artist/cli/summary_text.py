@@ -19,6 +19,7 @@ from artist.results.caveats import (
     FREE_PREEMPTIONS,
     cancelled_sentence,
     communication_warning,
+    no_pair_met,
     nothing_lost,
     preempts_freely,
 )
@@ -185,6 +186,8 @@ def contention_sentence(summary: Mapping[str, Any], scenario: Scenario) -> str:
     lost_h = summary["contention_lost_job_h"]
     if not lost_h:
         fabric = build_fabric(scenario)
+        if scenario.contention.startswith("table:"):
+            return no_pair_met(fabric)
         return nothing_lost(build_cluster(scenario, fabric), fabric)
     mean, p95 = (summary[f"contention_slowdown_{which}"] for which in ("mean", "p95"))
     lost = f"{lost_h:,.{1 if lost_h >= 10 else 3}f} job-hours"

@@ -331,6 +331,18 @@ def nothing_lost(tree: ClusterTree, fabric: Fabric) -> str:
     return f"Jobs lost nothing to each other on links: no uplink was ever full ({words})."
 
 
+def no_pair_met(fabric: Fabric) -> str:
+    """Why jobs lost nothing to each other by a table of pairs, which looks at no demand."""
+    inner = fabric.levels[:-1]
+    stated = [level.name for level in inner if level.uplink is not None]
+    silent = [level.name for level in inner if level.uplink is None]
+    advice = f"; --set fabric.{silent[-1]}.oversubscription=1 states one" if silent else ""
+    return (
+        "Jobs lost nothing to each other on links: no two that the table slows met on an uplink "
+        f"that fabric {fabric.name} states ({', '.join(stated) or 'none'}){advice}."
+    )
+
+
 # -- run times that the trace records ------------------------------------------------
 #
 # A recorded run time counts as compute time, and a run adds communication. Communication is a share

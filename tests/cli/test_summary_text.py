@@ -125,6 +125,25 @@ def test_contention_without_effect_says_why(artist, fabric: str, why: str) -> No
     )
 
 
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ((), "(machine); --set fabric.rack.oversubscription=1 states one."),
+        (("--set", "fabric.rack.oversubscription=1"), "(machine, rack)."),
+    ],
+)
+def test_a_table_of_pairs_without_effect_says_where_they_could_have_met(
+    artist, tmp_path: Path, more: tuple[str, ...], told: str
+) -> None:
+    (tmp_path / "pairs.csv").write_text("model,beside,slowdown\nvgg11,vgg11,1\n")
+    (tmp_path / "one.csv").write_text(
+        "job_id,arrival_s,gpus,model,iterations,compute_s\na,0,4,vgg11,10,1\n"
+    )
+    asked = ("sim", "--trace", "one.csv", "--racks", "2", "--contention", "table:pairs.csv")
+    words = "no two that the table slows met on an uplink that fabric a100 states"
+    assert f"{words} {told}" in artist(*asked, "--fabric", "a100", *more).stdout
+
+
 def test_the_mean_wait_of_each_tenant_is_told_the_longest_first() -> None:
     waits_s = [3600.0, 7200.0, 0.0, 0.0]
     tenants = {"tenant": ["a", "b", "c", "cancelled"], "queue_delay_mean_s": waits_s}
