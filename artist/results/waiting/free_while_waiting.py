@@ -3,6 +3,8 @@
 At an instant at which GPUs change hands, those count as free that no job holds both before and
 after it. So GPUs that go from one job to another are free at that instant: the policy could have
 given them to the job that waits. GPUs out of service are never free.
+
+To a job that asks for a share, GPUs with as much left are free, too (`room_for_shares.py`).
 """
 
 from __future__ import annotations
@@ -50,6 +52,22 @@ def free_gpus_of(inputs: WaitInputs, waits: Waits) -> FreeGpusOfWaits:
     ticks = rising(stays.start, stays.end, waits.begin, waits.end, service[:, 0])
     away = _out_of_service(inputs, ticks)
     steady, changing = _over_time(inputs, ticks, away)
+    found = _free_gpus(inputs, waits, ticks, away, steady, changing)
+    shares = inputs.shares[waits.handle]
+    for share in rising(shares[shares != 0]).tolist():
+        these = shares == share
+        own = Waits(*(column[these] for column in waits))
+        room, at_hand = inputs.shared.room(share, ticks)
+        free = _free_gpus(inputs, own, ticks, away, steady + room, changing + at_hand)
+        for column, values in zip(found, free, strict=True):
+            column[these] = values
+    return found
+
+
+def _free_gpus(
+    inputs: WaitInputs, waits: Waits, ticks: Whole, away: Whole, steady: Whole, changing: Whole
+) -> FreeGpusOfWaits:
+    """The same of jobs for which so many GPUs are free, as `_over_time` tells."""
     most_at, lengths = np.maximum(steady, changing), np.diff(ticks)
     stays_so = lengths >= HAND_OVER
     low, high = np.searchsorted(ticks, waits.begin), np.searchsorted(ticks, waits.end)

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.engine.rows import FINISHED, HELD, RE_RATED, PlacementRow, Rows, WaitRow
+from artist.results.waiting.room_for_shares import SharedGpus, asked_shares, shared_gpus
 from artist.workload.job import Job
 
 Whole = npt.NDArray[np.int64]
@@ -41,8 +42,11 @@ class WaitInputs(NamedTuple):
     wanted: Whole
     least: Whole
     """Fewest GPUs that a job can run on."""
+    shares: Whole
+    """The share of a GPU that a job asks for, as in `room_for_shares.py`; 0: whole GPUs."""
     arrival: Whole
     stays: Stays
+    shared: SharedGpus
     withdrawn: Whole
     """Tick and GPUs out of service from then on, one row per change."""
     reasons: Sequence[WaitRow]
@@ -58,13 +62,16 @@ def wait_inputs(
     arrival = np.zeros(len(jobs), dtype=np.int64)
     for row in rows.jobs:
         arrival[row.handle] = row.arrival
+    shares = asked_shares(jobs)
     return WaitInputs(
         gpus,
         [job.id for job in jobs],
         np.array([job.gpus for job in jobs], dtype=np.int64),
         np.array([job.gpus_min for job in jobs], dtype=np.int64),
+        shares,
         arrival,
         _stays(rows.placements),
+        shared_gpus(rows.placements, shares),
         np.array(rows.withdrawn, dtype=np.int64).reshape(-1, 2),
         rows.wait_reasons,
         head_blocks,

@@ -34,7 +34,7 @@ from artist.results.terms.number_text import NO_DAYS, time_text, time_unit
 from artist.results.waiting.free_while_waiting import HAND_OVER, FreeGpusOfWaits, free_gpus_of
 from artist.results.waiting.stays import WaitInputs, Whole
 from artist.results.waiting.wait_neighbours import WaitNeighbours, Waits, longest_heads, neighbours
-from artist.units import Tick, counted, seconds
+from artist.units import GPU_MILLI, Tick, counted, seconds
 
 LEFT_FREE, ORDER, GPUS = "left-free", "order", "gpus"
 CAUSES = (*WAIT_CAUSES, LEFT_FREE, ORDER, GPUS)
@@ -228,6 +228,7 @@ def _reasons(
                 causes,
                 inputs.wanted[waits.handle].tolist(),
                 inputs.least[waits.handle].tolist(),
+                np.abs(inputs.shares[waits.handle]).tolist(),
                 free.most.tolist(),
                 free.stayed.tolist(),
                 free.since.tolist(),
@@ -252,6 +253,8 @@ class _Figures(NamedTuple):
 
     gpus: int
     least: int
+    share: int
+    """Thousandths of a GPU; 0: whole GPUs."""
     most_free: int
     most_stayed: int
     most_since: int
@@ -301,10 +304,12 @@ def _behind(inputs: WaitInputs, waits: Waits) -> list[str]:
 def _reason(cause: str, told: _Told | None, wait: _Figures) -> str:
     """The sentence of a wait; what it says of times adds up to the wait."""
     least = f" (at least {wait.least})" if wait.least < wait.gpus else ""
-    wanted, free = f"it wanted {wait.gpus}{least}", _most_free(wait.most_free)
+    part = f"{wait.share / GPU_MILLI:g} of a GPU"
+    wanted = f"it wanted {part if wait.share else wait.gpus}{least}"
+    free, many = _most_free(wait.most_free, wait.share), "much" if wait.share else "many"
     if told is not None and cause in told.ticks:
         # GPUs that only changed hands would ask why the job did not get them.
-        free = _most_free(wait.most_stayed)
+        free = _most_free(wait.most_stayed, wait.share)
         in_all = " in all" if wait.most_stayed >= wait.least else ""  # so where they lay told
         return f"{_told_text(told, wait.length)}; {wanted}, and {free}{in_all}"
     besides = "" if told is None else f"; besides, {_told_text(told, wait.length)}"
@@ -314,21 +319,22 @@ def _reason(cause: str, told: _Told | None, wait: _Figures) -> str:
             return f"{wait.behind}{wanted}, and {free}{wait.away}{besides}"
         return f"{wait.behind}{free}, and {wanted}{wait.away}{besides}"
     if wait.left_for:
-        stayed = f"for {_of(wait.left_for, wait.length)} as many stayed free"
+        stayed = f"for {_of(wait.left_for, wait.length)} as {many} stayed free"
         unused = ", but the policy's order or rule of placement left them unused"
         had = f"{wanted}, and {stayed}{'' if wait.behind else unused}{_too_few(told, wait)}"
     elif wait.at_last >= HAND_OVER:  # the policy told why
         stayed = f"stayed free for the last {_time(wait.at_last, wait.length)} before it started"
-        had = f"{wanted}; that many went to other jobs at times, and {stayed}"
+        had = f"{wanted}; that {many} went to other jobs at times, and {stayed}"
     elif wait.since < A_MOMENT:
         had = (
-            f"{wanted}; that many were last free at once when it started, but other jobs came first"
+            f"{wanted}; that {_was(wait)} last free at once when it started, but other jobs came "
+            "first"
         )
     else:
         before = _time(wait.since, wait.length)
         had = (
-            f"{wanted}; that many were last free at once {before} before it started, but went to "
-            f"other jobs; from then on {_most_free(wait.most_since)}"
+            f"{wanted}; that {_was(wait)} last free at once {before} before it started, but went "
+            f"to other jobs; from then on {_most_free(wait.most_since, wait.share)}"
         )
     return f"{wait.behind}{had}; {_meanwhile(wait.served, wait.overtaken)}{besides}"
 
@@ -362,10 +368,15 @@ def _meanwhile(served: int, overtaken: int) -> str:
     return f"{meanwhile}, {'which comes' if served == 1 else 'all'} {side} it in the trace"
 
 
-def _most_free(gpus: int) -> str:
+def _most_free(gpus: int, share: int) -> str:
+    one, several = ("had room", "had room") if share else ("was free", "were free")
     if gpus < 2:
-        return "at most 1 GPU was free" if gpus else "no GPU was free"
-    return f"at most {gpus} GPUs were free"
+        return f"at most 1 GPU {one}" if gpus else f"no GPU {one}"
+    return f"at most {gpus} GPUs {several}"
+
+
+def _was(wait: _Figures) -> str:
+    return "much was" if wait.share else "many were"
 
 
 def _of(part: Tick, length: Tick) -> str:
