@@ -22,7 +22,9 @@ workloads*, OSDI 2020, sections 3 and 4, and its program (scheduler/policies).
 All but the last ask the same: maximise z, where every job i gets at least z x need[i]. HiGHS solves
 them, through SciPy; on one kind without pairs the optimum has a closed form. Optima are often not
 unique. Here a vertex is taken that has the largest z, and among these the largest sum of what jobs
-get over their needs, so no GPU that helps is left out.
+get over their needs, so no GPU that helps is left out. Under `ftf` that sum would serve those first
+that need least. There, without pairs, the centre of all optima is taken (`centre.py`), as in the
+authors' program.
 """
 
 from __future__ import annotations
@@ -33,8 +35,10 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.errors import PolicyError
+from artist.policies.gavel.centre import centre
 
 Floats = npt.NDArray[np.float64]
+
 Ints = npt.NDArray[np.int64]
 
 _SLACK = 1e-9
@@ -43,8 +47,8 @@ _SLACK = 1e-9
 _TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 """HiGHS's smallest tolerances."""
 
-_CLOSE = 1e-9
-"""The search for the largest finish-time fairness ends when it falls by less than this part."""
+_CLOSE = 1e-8
+"""The search for the largest finish-time fairness ends when it may fall by this part at most."""
 
 _MOST_STEPS = 100
 
@@ -81,6 +85,13 @@ class Jobs(NamedTuple):
             both = self.pairs.speeds.reshape(-1, len(self.capacity))
             speeds = np.concatenate([speeds, both])
         return jobs, rows, speeds
+
+    def best(self) -> Floats:
+        """[J] the most that each job could get, iterations per second."""
+        jobs, _, speeds = self.members()
+        result = np.zeros(len(self.gpus))
+        np.maximum.at(result, jobs, speeds.max(axis=1))
+        return result
 
     def gets(self, shares: Floats) -> Floats:
         """[J] what each job gets, iterations per second."""
@@ -134,24 +145,34 @@ def fairest(jobs: Jobs, steps: Floats, waited_s: Floats, isolated_s: Floats) -> 
 
     Of job i it is (waited_s[i] + steps[i] / gets[i]) / isolated_s[i]: the time from its arrival to
     its finish over that in isolation. At a fairness r, job i needs steps / (r isolated_s -
-    waited_s). The search goes from one r to the largest fairness of what is best for it, which is
-    never larger, until that falls no more, or nothing could be fairer: no job is faster than alone
-    on its best kind.
+    waited_s). The search halves the interval between what has been reached and what cannot be, the
+    least of which is what a job has if its best kind is its own. Mostly that can be reached.
     """
     shares = max_min(jobs, steps / isolated_s).shares
     value = _largest(jobs, shares, steps, waited_s, isolated_s)
-    best = jobs.speeds.max(axis=1) if jobs.pairs is None else np.inf
-    least = float(((waited_s + steps / best) / isolated_s).max())
+    least = float(((waited_s + steps / jobs.best()) / isolated_s).max())
+    tried = least * (1 + _CLOSE / 2)
     for _ in range(_MOST_STEPS):
-        if not least < value * (1 - _CLOSE):
+        if least >= value * (1 - _CLOSE):
             break
-        needs = steps / (value * isolated_s - waited_s)
-        better = max_min(jobs, needs).shares
-        fairness = _largest(jobs, better, steps, waited_s, isolated_s)
-        if not fairness < value * (1 - _CLOSE):
-            break
-        value, shares = fairness, better
+        found = max_min(jobs, steps / (tried * isolated_s - waited_s))
+        fairness = _largest(jobs, found.shares, steps, waited_s, isolated_s)
+        if fairness < value:
+            value, shares = fairness, found.shares
+        if found.value < 1.0 - _SLACK:
+            least = tried
+        elif fairness > tried * (1 + _CLOSE):
+            break  # all that rounding lets one see
+        tried = (least + value) / 2
+    if jobs.pairs is None:
+        shares = _central(jobs, steps / (value * isolated_s - waited_s))
     return Optimum(value, shares)
+
+
+def _central(jobs: Jobs, needs: Floats) -> Floats:
+    """The centre of the shares that `max_min` could have."""
+    unit = float((jobs.speeds.max(axis=1) / needs).min())
+    return centre(jobs.speeds / (needs * unit)[:, None], jobs.gpus, jobs.capacity)
 
 
 def _largest(

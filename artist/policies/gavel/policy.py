@@ -49,8 +49,9 @@ all pairs.
 **Deviations.**
 
 - A round lasts `round_s`, not until the last job of it has done a whole number of steps.
-- Of several optima, the authors' solver takes one inside; see `allocation.py`. In the
-  authors' program, jobs that need no more than they have get slower kinds than they could.
+- Of several optima, the authors' solver takes one inside; here so only under `ftf`, without
+  space sharing (`allocation.py`). Jobs that need no more than they have get slower kinds there than
+  they could.
 - A job that has come since shares were computed gets GPUs that are left. In the authors' program it
   waits for shares, and the GPUs stay free.
 - With `aware=false`, work is time on a job's fastest kind under `ftf` and `makespan`. In the

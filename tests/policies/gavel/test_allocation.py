@@ -25,6 +25,7 @@ from artist.policies.gavel.allocation import (
     max_min,
     per_cost,
 )
+from artist.policies.gavel.centre import centre
 
 LINES = (Path(__file__).parent / "optima.csv").read_text(encoding="utf-8").splitlines()
 OPTIMA = list(csv.DictReader(line for line in LINES if not line.startswith("#")))
@@ -210,3 +211,57 @@ def test_shortcuts_where_gpus_do_not_lack_lose_nothing(
     speeds, gpus, needs = (np.array(column) for column in zip(*drawn, strict=True))
     jobs = Jobs(speeds, gpus, np.array(capacity))
     same_as_the_whole_program(jobs, needs)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_allocation_is_fairer_where_many_jobs_want_few_gpus(seed: int) -> None:
+    jobs, steps, waited_s = instance(seed)
+    many = np.tile(np.arange(len(steps)), 5)
+    draw = np.random.default_rng(seed)
+    jobs = jobs._replace(speeds=jobs.speeds[many], gpus=jobs.gpus[many])
+    steps, waited_s = steps[many] * draw.uniform(0.01, 2, len(many)), waited_s[many]
+    isolated_s = waited_s + steps / isolated(jobs)
+    found = fairest(jobs, steps, waited_s, isolated_s)
+    needs = [steps / (found.value * part * isolated_s - waited_s) for part in (1 - 1e-6, 1 + 1e-6)]
+    assert max_min(jobs, needs[0]).value < 1 < max_min(jobs, needs[1]).value
+    reached = (waited_s + steps / gets(jobs, found)) / isolated_s
+    assert reached.max() == pytest.approx(found.value, rel=1e-6)
+
+
+# -- the centre ---------------------------------------------------------------------------
+
+
+def test_the_centre_is_where_the_product_of_all_slack_is_largest() -> None:
+    """Job 0 must have its kind all the time. Job 1 may have its own for a quarter of it, or all."""
+    jobs = jobs_of([[1, 0], [0, 4]], [1, 2], [1, 3])
+    share = np.linspace(0.25, 1, 750_001)[1:-1]
+    slack = (4 * share - 1) * (1 - share) * (3 - 2 * share) * share
+    found = centre(jobs.speeds, jobs.gpus, jobs.capacity)
+    assert found[0] == pytest.approx([1, 0], abs=1e-6)
+    assert found[1] == pytest.approx([0, share[slack.argmax()]], abs=1e-5)
+
+
+def test_fair_shares_are_central() -> None:
+    jobs = jobs_of([[1, 0], [0, 4]], [1, 2], [1, 3])
+    steps, waited_s = np.array([10.0, 10.0]), np.zeros(2)
+    found = fairest(jobs, steps, waited_s, np.array([10.0, 10.0]))
+    assert found.value == pytest.approx(1.0)
+    assert found.shares == pytest.approx(centre(jobs.speeds, jobs.gpus, jobs.capacity), abs=1e-6)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 10**6))
+def test_the_centre_is_an_optimum_and_serves_equal_jobs_equally(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    count, kinds = int(draw.integers(1, 30)), int(draw.integers(1, 4))
+    speeds = draw.uniform(0.1, 10, (count, kinds)) * (draw.random((count, kinds)) > 0.2)
+    speeds[speeds.max(axis=1) == 0] = 1.0
+    jobs = Jobs(speeds, draw.choice([1.0, 2.0, 4.0], count), draw.choice([4.0, 8.0, 30.0], kinds))
+    jobs = jobs._replace(speeds=np.tile(speeds, (2, 1)), gpus=np.tile(jobs.gpus, 2))
+    if seed % 3 == 0:
+        jobs = jobs._replace(speeds=agnostic(jobs.speeds))
+    best = max_min(jobs, np.ones(2 * count))
+    shares = centre(jobs.speeds, jobs.gpus, jobs.capacity)
+    assert_possible(jobs, Optimum(best.value, shares))
+    assert (jobs.speeds * shares).sum(axis=1).min() == pytest.approx(best.value, rel=1e-6)
+    assert (shares[:count] == shares[count:]).all()
