@@ -247,7 +247,7 @@ def chosen_intervals_sentence(scenario: Scenario, summary: Mapping[str, Any]) ->
     least_s, most_s = (summary.get(f"checkpoint_interval_{end}_s") for end in ("min", "max"))
     how = failures.checkpoint.interval_s
     if least_s is None or most_s is None:
-        return f"Checkpoints ({how}): none, since no failures hit jobs."
+        return f"Checkpoints ({how}): none, since nothing fails at random."
     if not most_s:
         return ""
     return (

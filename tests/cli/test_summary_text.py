@@ -249,6 +249,26 @@ def test_the_seconds_that_auto_comes_to_are_told() -> None:
     assert chosen_intervals_sentence(hourly, {}) == ""
 
 
+def test_planned_outages_alone_call_for_no_checkpoints(tmp_path) -> None:
+    # The machine stops its job, so it would be false that no failure hits one.
+    (tmp_path / "planned.csv").write_text("unit,from,until\nmachine 0,100,200\n")
+    scenario = Scenario.model_validate(
+        {
+            "racks": 1,
+            "trace": "tiny-batch",
+            "jobs": 3,
+            "backend": "none",
+            "policy": "fifo",
+            "failures": str(tmp_path / "planned.csv"),
+            "checkpoint": {"interval_s": "auto", "cost_s": 300},
+        }
+    )
+    summary = simulate(scenario).summary
+    assert summary["failures"] == 1
+    told = chosen_intervals_sentence(scenario, summary)
+    assert told == "Checkpoints (auto): none, since nothing fails at random."
+
+
 def test_commands_say_where_interference_changes_nothing(artist) -> None:
     told = "interference=h200 changes nothing: under las no jobs share a GPU,"
     asked = ("sim", "--trace", "tiny-poisson", "--racks", "1", "--policy", "las")

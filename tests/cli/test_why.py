@@ -296,6 +296,12 @@ def test_an_unknown_job_is_told_its_nearest_name(artist, tiny: Path) -> None:
     )
 
 
+def test_a_cause_of_less_than_a_microsecond_is_not_told() -> None:
+    told = causes_text({"left-free": 470.0, "timer": 1e-6, "order": 2e-9})
+    assert told.startswith("GPUs were left free 7.83 min (100.0 %), a delay timer ")
+    assert "other jobs" not in told
+
+
 def test_a_run_of_an_earlier_version_says_what_to_do(artist, tiny: Path, tmp_path: Path) -> None:
     shutil.copytree(tiny, tmp_path / "old", ignore=shutil.ignore_patterns("waits.parquet"))
     for arguments in (("why", "old"), ("why", "old", "18")):

@@ -13,8 +13,9 @@ from artist.errors import TraceError, shortened
 from artist.registry import UnknownNameError
 from artist.results.table_files import read_table
 from artist.results.terms.number_text import NO_DAYS, time_text, time_unit
+from artist.results.waiting.free_while_waiting import HAND_OVER
 from artist.results.waiting.waits import LEFT_FREE, ORDER
-from artist.units import counted
+from artist.units import counted, seconds
 
 Row: TypeAlias = dict[str, Any]
 """Column name -> value, as in the file."""
@@ -194,12 +195,16 @@ def cause_words(cause: str) -> str:
 
 
 def causes_text(causes: Mapping[str, float]) -> str:
-    """Seconds by cause in words, with their shares: `a delay timer 3 h (75.0 %), ...`."""
+    """Seconds by cause in words, with their shares: `a delay timer 3 h (75.0 %), ...`.
+
+    What took no longer than GPUs take to be passed on is not told.
+    """
     waited_s = sum(causes.values())
     unit = time_unit(waited_s, days=NO_DAYS)
     return ", ".join(
         f"{cause_words(cause)} {time_text(length_s, unit)} ({100 * length_s / waited_s:.1f} %)"
         for cause, length_s in causes.items()
+        if length_s >= seconds(HAND_OVER)
     )
 
 
