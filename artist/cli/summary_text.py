@@ -247,6 +247,8 @@ def chosen_intervals_sentence(scenario: Scenario, summary: Mapping[str, Any]) ->
     least_s, most_s = (summary.get(f"checkpoint_interval_{end}_s") for end in ("min", "max"))
     how = failures.checkpoint.interval_s
     if least_s is None or most_s is None:
+        if summary["checkpoint_gpu_s"] > 0:  # at intervals that the jobs state
+            return ""
         return f"Checkpoints ({how}): none, since nothing fails at random."
     if not most_s:
         return ""

@@ -269,6 +269,25 @@ def test_planned_outages_alone_call_for_no_checkpoints(tmp_path) -> None:
     assert told == "Checkpoints (auto): none, since nothing fails at random."
 
 
+def test_nothing_is_told_of_auto_where_jobs_state_their_intervals(tmp_path) -> None:
+    (tmp_path / "own.csv").write_text(
+        "job_id,arrival_s,gpus,model,iterations,compute_s,checkpoint_interval_s,checkpoint_cost_s\n"
+        "a,0,8,resnet50,1000,1,50,5\n"
+    )
+    scenario = Scenario.model_validate(
+        {
+            "racks": 1,
+            "trace": str(tmp_path / "own.csv"),
+            "backend": "none",
+            "failures": "meta-rsc",
+            "checkpoint": {"interval_s": "auto", "cost_s": 300},
+        }
+    )
+    summary = simulate(scenario).summary
+    assert summary["checkpoint_gpu_s"] == 8 * 20 * 5
+    assert chosen_intervals_sentence(scenario, summary) == ""
+
+
 def test_commands_say_where_interference_changes_nothing(artist) -> None:
     told = "interference=h200 changes nothing: under las no jobs share a GPU,"
     asked = ("sim", "--trace", "tiny-poisson", "--racks", "1", "--policy", "las")
