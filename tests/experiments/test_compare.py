@@ -158,8 +158,12 @@ def test_metrics_that_cannot_be_compared_are_refused(metrics: list[str], words: 
 
 
 def test_a_metric_that_runs_lack_is_named() -> None:
-    with pytest.raises(ConfigError, match="--metrics data_copies: runs on this cluster"):
+    with pytest.raises(ConfigError, match="--metrics data_copies: runs of fifo do not have it"):
         compare(SMALL, ["fifo", "las"], seeds=1, permutations=1, metrics=["data_copies"])
+    # It is not the cluster that lacks it: runs with failures have it.
+    vary = {"failures": ["none", "meta-rsc"]}
+    with pytest.raises(ConfigError, match="lost_gpu_s: runs of failures=none do not have it"):
+        compare(SMALL, seeds=1, permutations=1, metrics=["lost_gpu_s"], vary=vary)
 
 
 def test_everyday_policies_are_those_that_stand_for_themselves() -> None:

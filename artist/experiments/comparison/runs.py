@@ -201,18 +201,17 @@ class Runs:
         ]
         total = len(self._summaries) + len(tasks)
         for index, summary in self._runner(tasks):
-            self._check_has(summary)
             one, replicate = missing[index]
+            self._check_has(summary, one.label)
             self._summaries[one.label, replicate] = summary
             if self._on_done:
                 self._on_done(len(self._summaries), total)
 
-    def _check_has(self, summary: Summary) -> None:
+    def _check_has(self, summary: Summary, label: str) -> None:
         for metric in self._metrics:
             if metric not in summary:
                 raise ConfigError(
-                    f"--metrics {metric}: runs on this cluster and backend do not have it; leave "
-                    "it out"
+                    f"--metrics {metric}: runs of {label} do not have it; leave it out"
                 )
 
 
