@@ -217,8 +217,8 @@ def _certainty(best: Best, comparison: Comparison) -> Iterator[str]:
     if surely := best.with_verdict(MORE):
         near = [one for one in surely if sure_but_within(best.others[one], comparison.equivalence)]
         than = "all others" if best.surely else _named(surely)
-        within = share_text(comparison.equivalence)
-        by = f" (than {_named(near)} by less than {within})" if near else ""
+        by = f", but by less than {share_text(comparison.equivalence)}" if near else ""
+        by += f" than {_named(near)}" if near and near != surely else ""
         yield f"surely lower than {than}{by}"
     equal = best.with_verdict(NO_DIFFERENCE, IDENTICAL)
     if equal and (_sure(best) or not _all_equal(best, comparison)):

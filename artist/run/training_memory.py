@@ -53,13 +53,15 @@ def does_not_fit(model: str, gpus: int, kinds: Iterable[str]) -> str:
     held = least_memory(model, gpus)
     if held.total / 1e9 <= MEMORY_GB[kind]:
         return ""
+    shared = "" if chosen.sharding is Sharded.ZERO3 else ", sharded=zero3"
+    again = "" if chosen.recompute == "full" else "recompute=full, "
     return (
         f"weights, gradients, optimizer states and activations of {model} on "
         f"{counted(gpus, 'GPU')} take at least {held.total / 1e9:,.0f} GB of each "
         f"({held.activations / 1e9:,.0f} GB of activations, {samples} at a time), and "
         f"{in_words(kind)} has {MEMORY_GB[kind]} GB; divide the model further (tensor=, "
-        "pipeline=, sharded=zero3), keep fewer activations (recompute=full, microbatches=, "
-        "batch=) or take more GPUs"
+        f"pipeline={shared}), keep fewer activations ({again}microbatches=, batch=) or take more "
+        "GPUs"
     )
 
 

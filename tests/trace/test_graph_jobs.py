@@ -73,6 +73,14 @@ def test_a_job_that_keeps_its_bytes_waits_as_long_for_them_as_its_traces(tmp_pat
     assert comm_s[0] == pytest.approx(10 * exposed_ns / 1e9, rel=1e-3)
 
 
+def test_what_traces_send_on_shared_links_is_not_known(tmp_path: Path) -> None:
+    folder = written(tmp_path / "llama")
+    shared = jobs(folder, racks=4, machines_per_rack=2, gpus_per_machine=1, contention="mean")
+    shared = shared.model_copy(update={"fabric": "leaf-spine"})
+    with pytest.raises(BackendError, match=r"what the traces of 'chakra:.* leave that job out"):
+        simulate(shared)
+
+
 def test_a_job_needs_as_many_gpus_as_there_are_traces(tmp_path: Path) -> None:
     with pytest.raises(BackendError, match="graph 'llama' has 4 GPUs, but the placement has 8"):
         simulate(jobs(written(tmp_path / "llama"), gpus=8, racks=2))

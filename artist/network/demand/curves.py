@@ -31,7 +31,7 @@ from typing import NamedTuple
 
 from artist.cluster.fabric import Fabric
 from artist.cluster.placement_shape import Shape, gpus_of
-from artist.errors import BackendError
+from artist.errors import BackendError, shortened
 from artist.estimates.calibration import with_constant_share
 from artist.estimates.latency_service import EstimateStore, answer
 from artist.estimates.query import (
@@ -47,6 +47,7 @@ from artist.estimates.shape_queries import as_sent, asked_dimensions, counted, q
 from artist.network.demand.traffic import Traffic
 from artist.units import TICKS_PER_S
 from artist.workload.layers import Workload, quantised
+from artist.workload.models import is_graph
 
 SHARES = tuple(2.0 ** (-power / 2) for power in range(9))
 """From 1 to 1/16 by the root of 2. Between two of them, the comm ratio of the catalogue's models
@@ -183,6 +184,11 @@ class Curves:
 
     def _traffic(self, model: str, dims: tuple[Dimension, ...], first: Estimate) -> Traffic:
         if first.bytes_per_dimension is None or first.profile is None:
+            if is_graph(model):
+                raise BackendError(
+                    f"what the traces of {shortened(model)} send on shared links is not known; "
+                    "leave that job out, or --contention and --links"
+                )
             raise BackendError(
                 f"backend {first.source} reports no traffic, so what jobs send on shared links "
                 "is not known; take --backend analytical, or --contention none"
