@@ -15,8 +15,8 @@ from artist.cli.questions import (
     beyond_memory,
     run_as,
     spread_of_experts,
+    too_few_microbatches,
     trained_as_published,
-    waiting_stages,
     workload_of,
 )
 from artist.cli.split_text import flat_splits, print_splits, split_facts
@@ -187,7 +187,7 @@ class GpuScaling:
             trained_as_published(asked.model, points[-1].gpus),
             "On other numbers of GPUs, runs take other axes." if differ else "",
             beyond_memory(asked.model, points[0].gpus, asked.models),
-            waiting_stages(asked.model),
+            too_few_microbatches(asked.model),
         ):
             if told:
                 print_text(told)

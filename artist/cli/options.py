@@ -347,7 +347,7 @@ def say_what_was_read(
             for warning in (
                 trace_warnings.scaled_communication_of,
                 trace_warnings.too_large_for_gpus,
-                trace_warnings.waiting_stages,
+                trace_warnings.too_few_microbatches,
             ):
                 if sentence := warning(scenario, trace):
                     tell(f"warning: {sentence}")

@@ -33,6 +33,7 @@ from artist.estimates.query_from_text import (
 from artist.estimates.shape_queries import Counted
 from artist.run import build_fabric, machine_gpus, open_backend
 from artist.run.training_memory import does_not_fit
+from artist.run.waiting_stages import waiting_stages
 from artist.trace.native.divided_models import is_as_published, published_model
 from artist.units import counted
 from artist.workload.astra_text import read_text
@@ -111,9 +112,9 @@ def beyond_memory(model: str | None, gpus: int, models: CalibratedModels) -> str
     return told and f"{told[0].upper()}{told[1:]}."
 
 
-def waiting_stages(model: str | None) -> str:
-    """A sentence if a model's pipeline has too few microbatches; else empty."""
-    told = "" if model is None or is_graph(model) else settings(model).idle_stages
+def too_few_microbatches(model: str | None) -> str:
+    """A sentence if the stages of a model's pipeline wait for most of the time; else empty."""
+    told = "" if model is None else waiting_stages(model)
     return told and f"The {told}."
 
 

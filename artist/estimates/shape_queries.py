@@ -17,9 +17,10 @@ from artist.errors import DivisionError
 from artist.estimates.dimensions import asked_shapes, dimensions, system_settings
 from artist.estimates.group_members import groups_fit
 from artist.estimates.query import Dimension, Estimate, LatencyQuery
+from artist.workload.divide import axes_of
 from artist.workload.division.spread import fitted_spread
 from artist.workload.gradients import bucketed, with_hidden_share
-from artist.workload.layers import Degrees, Parallelism, Workload
+from artist.workload.layers import Parallelism, Workload
 
 
 def as_sent(workload: Workload, system: FabricSystem) -> Workload:
@@ -62,12 +63,10 @@ def query(workload: Workload, dims: tuple[Dimension, ...], fabric: Fabric) -> La
 
 def in_groups(workload: Workload, gpus: int) -> bool:
     """Whether a workload's collectives are those of groups, and not of all GPUs of the job."""
-    if workload.staged is not None:
-        axes = workload.staged.axes
-        if axes.of_replica > 1 or not axes.implied:
-            return axes.of_replica > 1 or axes.expert > 1
-        return axes.data not in (None, gpus) or fitted_spread(axes, gpus) > 1
-    return workload.degrees != Degrees()
+    axes = axes_of(workload)
+    if axes.of_replica > 1 or not axes.implied:
+        return axes.of_replica > 1 or axes.expert > 1
+    return axes.data not in (None, gpus) or fitted_spread(axes, gpus) > 1
 
 
 def flat_groups(workload: Workload, system: FabricSystem) -> bool:

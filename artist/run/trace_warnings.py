@@ -60,23 +60,25 @@ def too_large_for_gpus(scenario: Scenario, trace: Trace) -> str:
     return _first(trace, lambda job: clause(job.model, job.gpus, job.gpu_kinds))
 
 
-def waiting_stages(scenario: Scenario, trace: Trace) -> str:
+def too_few_microbatches(scenario: Scenario, trace: Trace) -> str:
     """A sentence on the first job whose pipeline has too few microbatches; else empty."""
     if scenario.backend.partition(":")[0] in ("none", "recorded"):
         return ""
-    from artist.workload.models import is_graph, settings
+    from artist.run.waiting_stages import waiting_stages
 
-    def clause(job: Job) -> str:
-        if "@" not in job.model or is_graph(job.model):
-            return ""
-        told = settings(job.model).idle_stages
-        return told and f"{job.model}: {told}"
+    @cache
+    def clause(model: str) -> str:
+        told = waiting_stages(model)
+        return told and f"{model}: {told}"
 
-    return _first(trace, clause)
+    return _first(trace, lambda job: clause(job.model))
 
 
 def _first(trace: Trace, clause: Callable[[Job], str]) -> str:
-    """The first clause about a job on GPUs of its own, its place, and how many more have one."""
+    """The first clause about a job, its place, and how many more have one.
+
+    No question is asked about the models of jobs with goodput parameters, or on parts of GPUs.
+    """
     told = {
         index: clause(job)
         for index, job in enumerate(trace.jobs)

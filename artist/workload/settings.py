@@ -96,22 +96,6 @@ class Settings:
         return Sharded(self.sharded or implied)
 
     @property
-    def idle_stages(self) -> str:
-        """A clause if a pipeline has fewer microbatches than stages; else empty.
-
-        A stage of p works for m of m + p - 1 microbatches' time (arXiv:2104.04473, section 2.2).
-        """
-        stages, parts = max(self.pipeline, self.stages), self.microbatches
-        if parts >= stages:
-            return ""
-        busy = parts / (parts + stages - 1)
-        return (
-            f"{stages} stages share {parts} microbatch{'' if parts == 1 else 'es'}, so each works "
-            f"at most {100 * busy:.3g} % of the time; give microbatches={stages} or more, and a "
-            "batch of as many samples"
-        )
-
-    @property
     def spread(self) -> int:
         """Over how many GPUs experts are spread if the job is staged: as said, or as implied."""
         one = self.tensor * self.pipeline > 1 or self.parallel == "fsdp"

@@ -55,8 +55,9 @@ def test_latency_says_how_experts_are_spread_that_have_no_gpu_each(artist: Run, 
 @pytest.mark.parametrize(
     ("axes", "told"),
     [
-        ("pipeline=8", "8 stages share 1 microbatch, so each works at most 12.5 % of the time"),
-        ("pipeline=4,batch=2,microbatches=2", "2 microbatches, so each works at most 40 % of the"),
+        ("pipeline=8", "8 stages share 1 microbatch, so each works 12.5 % of the time if"),
+        ("stages=4", "4 stages share 1 microbatch, so each works 25 % of the time if"),
+        ("pipeline=4,batch=2,microbatches=2", "2 microbatches, so each works 40 % of the time"),
         ("pipeline=4,batch=4,microbatches=4", ""),
     ],
 )
@@ -72,6 +73,6 @@ def test_a_pipeline_with_fewer_microbatches_than_stages_is_named(
         for one in (("--placement", "8"), ("--gpus", "8"))
     ]
     for text in (ran.stderr, *answers):
-        assert ("so each works at most" in text) == bool(told)
+        assert ("so each works" in text) == bool(told)
         assert told in text
     assert ("warning: t.csv:2: job 'a': gpt2-xl@" in ran.stderr) == bool(told)

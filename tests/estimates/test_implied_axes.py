@@ -167,6 +167,9 @@ def test_experts_that_every_gpu_holds_make_no_groups() -> None:
     asked = [on_placement(model, "3,3,3", fabric, {}) for model in models]
     answers = [question.answer(BACKEND).estimate.finish_ns for question in asked]
     assert answers[0] == answers[1]
+    for machines, rings in (("3,3,3", [9]), ("4,4,4", [4, 3])):
+        (listed,) = on_placement(workload("mixtral-8x7b"), machines, fabric, {}).asked
+        assert [dimension.npus for dimension in listed.query.dimensions] == rings
 
 
 @pytest.mark.parametrize("stages", [2, 4])

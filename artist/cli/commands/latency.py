@@ -186,7 +186,7 @@ def latency(
                 questions.spread_of_experts(counted.query.workload, gpus_of(shape)),
                 questions.trained_as_published(model, gpus_of(shape)),
                 questions.beyond_memory(model, gpus_of(shape), models),
-                questions.waiting_stages(model),
+                questions.too_few_microbatches(model),
             ):
                 if told:
                     print_text(told)

@@ -23,8 +23,8 @@ def fitted_spread(axes: Axes, gpus: int) -> int:
     """
     sizes = sizes_of(axes, gpus)
     of_stage = gpus // axes.pipeline
-    if of_stage <= axes.expert:
-        return of_stage
+    if axes.expert == 1 or of_stage <= axes.expert:
+        return min(axes.expert, of_stage)
     first = (*axes.order, *(axis for axis in INNERMOST_FIRST if axis not in axes.order))
     orders = [first] if axes.order else [*permutations(INNERMOST_FIRST)]
     inside = [[sizes[axis] for axis in order if axis is not Axis.PIPELINE] for order in orders]
