@@ -38,7 +38,6 @@ from artist.errors import PolicyError
 from artist.policies.gavel.centre import centre
 
 Floats = npt.NDArray[np.float64]
-
 Ints = npt.NDArray[np.int64]
 
 _SLACK = 1e-9
@@ -67,7 +66,8 @@ class Jobs(NamedTuple):
     """J jobs on K kinds of GPUs."""
 
     speeds: Floats
-    """[J, K] iterations per second on each kind; 0 where a job cannot run. No row is all 0."""
+    """[J, K] iterations per second on each kind; 0 where a job cannot run. Each job can run on some
+    kind that has GPUs."""
     gpus: Floats
     """[J]"""
     capacity: Floats
@@ -170,9 +170,17 @@ def fairest(jobs: Jobs, steps: Floats, waited_s: Floats, isolated_s: Floats) -> 
 
 
 def _central(jobs: Jobs, needs: Floats) -> Floats:
-    """The centre of the shares that `max_min` could have."""
-    unit = float((jobs.speeds.max(axis=1) / needs).min())
-    return centre(jobs.speeds / (needs * unit)[:, None], jobs.gpus, jobs.capacity)
+    """The centre of the shares that `max_min` could have.
+
+    Kinds without GPUs are left out, since nothing there has room to be inside its bounds.
+    """
+    there = jobs.capacity > 0
+    speeds = np.compress(there, jobs.speeds, axis=1)
+    unit = float((speeds.max(axis=1) / needs).min())
+    shares = np.zeros(jobs.speeds.shape)
+    gains = speeds / (needs * unit)[:, None]
+    shares[:, there] = centre(gains, jobs.gpus, jobs.capacity[there])
+    return shares
 
 
 def _largest(

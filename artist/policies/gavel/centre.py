@@ -73,7 +73,7 @@ class _Slack(NamedTuple):
 
 
 def centre(gains: Floats, gpus: Floats, capacity: Floats) -> Floats:
-    """[J, K] shares for jobs that each gain something on some kind."""
+    """[J, K] shares for jobs that each gain something on some kind; every kind has GPUs."""
     runs = gains > 0
     program = _Program(gains, np.where(runs, gpus[:, None], 0.0), capacity, runs)
     kinds = gains.shape[1]

@@ -249,6 +249,18 @@ def test_fair_shares_are_central() -> None:
     assert found.shares == pytest.approx(centre(jobs.speeds, jobs.gpus, jobs.capacity), abs=1e-6)
 
 
+def test_fair_shares_are_as_if_a_kind_without_gpus_were_not_there() -> None:
+    jobs = jobs_of([[9, 2], [1, 1], [0, 1]], [1, 2, 2], [0, 3])
+    there = jobs._replace(speeds=jobs.speeds[:, 1:], capacity=jobs.capacity[1:])
+    steps, waited_s = np.array([100.0, 100.0, 50.0]), np.array([0.0, 10.0, 20.0])
+    isolated_s = steps / isolated(there)
+    found, alone = (fairest(x, steps, waited_s, isolated_s) for x in (jobs, there))
+    assert_possible(jobs, found)
+    assert found.value == pytest.approx(alone.value)
+    assert found.shares[:, 1:] == pytest.approx(alone.shares, abs=1e-6)
+    assert not found.shares[:, 0].any()
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6))
 def test_the_centre_is_an_optimum_and_serves_equal_jobs_equally(seed: int) -> None:

@@ -254,6 +254,26 @@ def test_failures_of_all_machines_of_a_kind_end_no_run(tmp_path: Path) -> None:
     assert artist.simulate(made, cache=False).summary["makespan_s"] == result.summary["makespan_s"]
 
 
+def test_fair_shares_go_on_while_kinds_are_out_of_service(tmp_path: Path) -> None:
+    """First the V100s, on which alone `v` runs; then, for a while, all kinds."""
+    log = tmp_path / "down.yaml"
+    outages = [(2, 500, 5000), (0, 3000, 500), (1, 3000, 500)]
+    lines = [
+        f"  - {{kind: rack, unit: {unit}, at_s: {at_s}, duration_s: {lasts_s}}}"
+        for unit, at_s, lasts_s in outages
+    ]
+    log.write_text("\n".join(["outages:", *lines, ""]), encoding="utf-8")
+    rows = [f"j{i},{100 * i},16,resnet50,5000,.3," for i in range(8)]
+    made = scenario(
+        tmp_path, *rows, "v,600,8,resnet50,500,.3,v100", policy="gavel-ftf", failures=str(log)
+    )
+    placed = artist.simulate(made, cache=False, check=True).tables["placements"]
+    stays = list(zip(placed["job_id"], placed["start_s"], placed["end_s"], strict=True))
+    assert min(start_s for name, start_s, _ in stays if name == "v") >= 5500
+    assert not any(start_s < 3500 and end_s > 3000 for _, start_s, end_s in stays)
+    assert any(500 < start_s < 3000 for _, start_s, _ in stays)
+
+
 @pytest.mark.parametrize(
     ("row", "settings", "words"),
     [
