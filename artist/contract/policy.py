@@ -95,8 +95,11 @@ class BasePolicy:
         return True
 
     def fewest_gpus(self, view: ClusterView, job: JobView) -> int:
-        """On how few GPUs it would start a waiting job: as many as were submitted. A policy that
-        gives elastic jobs other numbers overrides it; what a quota is charged follows from it.
+        """On how few GPUs it would start a waiting job: as many as were submitted.
+
+        What a quota is charged follows from it. A policy that shares GPUs out anew in rounds
+        overrides it for elastic jobs. Other policies should not: they may start such a job on more,
+        and it then keeps GPUs that others have a right to.
         """
         return job.job.gpus
 

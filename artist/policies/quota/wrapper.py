@@ -28,9 +28,10 @@ applies among jobs that may compete.
    for it until the next pass.
 6. A host in rounds places no jobs between them (`in_round`), so nobody is preempted in 4 there, and
    no job is let wait as in 5.
-7. A waiting elastic job counts with the fewest GPUs on which the host would start it
-   (`fewest_gpus`), a running one with those that it has. It keeps its class while it grows, and its
-   tenant has less left then.
+7. A waiting job counts with the GPUs that were submitted. Under a host that shares GPUs out anew in
+   rounds, an elastic one counts with the fewest on which it would start (`fewest_gpus`). A running
+   job counts with those that it has. It keeps its class while it grows, and its tenant has less
+   left then.
 
 To the host, a job that was preempted in 4 is a job whose GPUs left service. Copies of the run that
 the host tries answers on have only the jobs that it sees.

@@ -123,10 +123,6 @@ class Themis(BasePolicy):
                 self._done_at_start[decision.handle] = job.iterations_done(view.now)
         return [*decisions, *waits, *self._next_period(view, decisions)]
 
-    def fewest_gpus(self, view: ClusterView, job: JobView) -> int:
-        """The fewest that the job accepts."""
-        return job.job.gpus_min
-
     # -- the auction -----------------------------------------------------------------
 
     def _answer(

@@ -184,6 +184,17 @@ def test_an_elastic_job_is_charged_what_its_host_gives_it() -> None:
     assert [(x["job"], x["class"]) for x in starts] == [(0, 2), (1, 2), (2, LAST_CLASS)]
 
 
+def test_an_elastic_job_is_charged_what_was_submitted_where_its_host_takes_nothing_back() -> None:
+    """Themis lets it start on all GPUs, and would leave them to it until its lease ends."""
+    made = [
+        job("above", 16, 400_000, tenant="ads", gpus_min=1),
+        job("within", 8, 100, tenant="web", arrival_s=10.0),
+        job("beside", 8, 100, tenant="web", gpus_min=4, arrival_s=10.0),
+    ]
+    rows = run("quota(themis)", cluster([8, 8]), made, {"ads": 1, "web": 15})
+    assert {row.job.id: row.start // S for row in rows.jobs}["within"] == 10
+
+
 @pytest.mark.parametrize("policy", ["quota(equal-share)", "quota(cassini(pollux))"])
 def test_a_job_keeps_its_gpus_until_the_round_that_gives_them_to_another(policy: str) -> None:
     made = [
