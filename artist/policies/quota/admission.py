@@ -163,6 +163,8 @@ class Admission:
 
 
 def set_aside(entry: LedgerEntry, spare: GpuCounts, free: GpuCounts) -> None:
-    """Promise a waiting job the GPUs that were submitted if it could start, or what is left."""
+    """If a waiting job could start, promise it the GPUs that it asked for, or as many of them as
+    are left.
+    """
     if entry.gpus <= free.left(entry.accepts):
         spare.promise(entry.accepts, min(entry.asked, spare.left(entry.accepts)))

@@ -119,8 +119,8 @@ class QuotaWrapper(WrapperPolicy):
         # The first of the questions that follow each other within nanoseconds, and the last one.
         # Jobs that started since the first keep their GPUs.
         self._instant: Tick = -1
-        self._moved: set[int] = set()  # jobs that were given other GPUs at the last question
         self._asked: Tick = -2
+        self._moved: set[int] = set()  # jobs that were given other GPUs at the last question
         # Running jobs that the host wanted to preempt in this instant for jobs of later classes.
         self._kept: set[int] = set()
         # Jobs that were to lose their GPUs in this instant. Where a gate turns
