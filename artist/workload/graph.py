@@ -24,7 +24,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
 
-from artist.workload.layers import Collective
+from artist.workload.layers import CarriedRounding, Collective
 
 
 class Kind(IntEnum):
@@ -86,15 +86,22 @@ class JobGraph:
         return sum(duration_ns(x.compute_us) for x in self.programs[gpu] if x.kind is Kind.COMPUTE)
 
     def scaled(self, compute_scale: float) -> JobGraph:
-        """The graph on GPUs that compute so many times as long, in whole microseconds."""
+        """The graph on GPUs that compute so many times as long, in whole microseconds.
 
-        def node(old: GraphNode) -> GraphNode:
-            if old.kind is not Kind.COMPUTE:
-                return old
-            return replace(old, compute_us=round(old.compute_us * compute_scale))
+        The rounding error of a node is carried into the next one of its GPU, as in `quantised`.
+        """
+
+        def scaled(program: tuple[GraphNode, ...]) -> tuple[GraphNode, ...]:
+            rounding = CarriedRounding()
+            return tuple(
+                replace(node, compute_us=rounding.next(node.compute_us * compute_scale))
+                if node.kind is Kind.COMPUTE
+                else node
+                for node in program
+            )
 
         # GPUs that do the same have one program, and keep it.
-        known = {id(program): tuple(map(node, program)) for program in self.programs}
+        known = {id(program): scaled(program) for program in self.programs}
         return replace(self, programs=tuple(known[id(one)] for one in self.programs), digest="")
 
 

@@ -125,16 +125,14 @@ def quantised(workload: Workload) -> Workload:
     end of every pass are right within half a microsecond. If each pass were rounded alone, many
     layers of less than half a microsecond would add up to nothing.
     """
-    rounding = _CarriedRounding()
+    rounding = CarriedRounding()
+
+    def whole(phase: Phase) -> Phase:
+        return replace(phase, compute_us=float(rounding.next(phase.compute_us)))
+
     # In the order of execution: forward from the first layer, then backward from the last.
-    forward = [replace(x.forward, compute_us=rounding.next(x.forward)) for x in workload.layers]
-    backward = [
-        (
-            replace(x.weight_grad, compute_us=rounding.next(x.weight_grad)),
-            replace(x.input_grad, compute_us=rounding.next(x.input_grad)),
-        )
-        for x in reversed(workload.layers)
-    ]
+    forward = [whole(x.forward) for x in workload.layers]
+    backward = [(whole(x.weight_grad), whole(x.input_grad)) for x in reversed(workload.layers)]
     layers = tuple(
         Layer(x.name, ahead, input_grad, weight_grad, float(round(x.update_us)))
         for x, ahead, (weight_grad, input_grad) in zip(
@@ -144,15 +142,16 @@ def quantised(workload: Workload) -> Workload:
     return replace(workload, layers=layers)
 
 
-class _CarriedRounding:
+class CarriedRounding:
     """Rounds a series of times. Each result is the difference of two rounded running sums."""
 
     def __init__(self) -> None:
         self._exact_us = 0.0
         self._rounded_us = 0
 
-    def next(self, phase: Phase) -> float:
-        self._exact_us += phase.compute_us
+    def next(self, exact_us: float) -> int:
+        """The next time of the series, in whole microseconds."""
+        self._exact_us += exact_us
         whole_us = round(self._exact_us) - self._rounded_us
         self._rounded_us += whole_us
-        return float(whole_us)
+        return whole_us
