@@ -24,7 +24,15 @@ import numpy as np
 
 from artist.cluster.free_gpus import FreeGpus, Unit
 from artist.cluster.host_resources import ANY_MEMORY, Needy
-from artist.cluster.mig import ALL, alike, best_start, free_starts, slices
+from artist.cluster.mig import (
+    ALL,
+    COMPUTE_SLICES,
+    alike,
+    best_start,
+    compute_slices,
+    free_starts,
+    slices,
+)
 from artist.cluster.placement import Placement
 from artist.cluster.tree import ClusterTree
 from artist.cluster.visiting_order import VisitingOrder
@@ -90,8 +98,15 @@ class FreeShares:
 
     @property
     def most_left(self) -> int:
-        """The most that is left of a GPU, be it of use or not; 0 if there is none."""
-        return next((gpu[0] for gpu in reversed(self._ranked) if gpu[2] not in self.closed), 0)
+        """The most that is left of a GPU, be it of use or not; 0 if there is none.
+
+        Without a compute slice left nothing is: seven instances 1g leave an eighth of a GPU.
+        """
+        for left, _, leaf, made in reversed(self._ranked):
+            held = compute_slices(job.mig for job in self._jobs[made])
+            if leaf not in self.closed and held < COMPUTE_SLICES:
+                return left
+        return 0
 
     def fitting(self, job: Needy) -> Iterator[int]:
         """The leaves of the GPUs with room for a job, the fullest GPU first."""

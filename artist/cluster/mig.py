@@ -11,10 +11,12 @@ and 0. Who has an instance holds eighths of a GPU, one for each memory slice.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from typing import Literal, NamedTuple
 
 MEMORY_SLICES = 8
+COMPUTE_SLICES = 7
 SLICE_MILLI = 1000 // MEMORY_SLICES
 """Thousandths of a GPU that are held for each memory slice; 125, exactly."""
 
@@ -64,6 +66,11 @@ def memory_gib(mode: Mode) -> int:
 def slices(profile: Profile, start: int) -> int:
     """The memory slices of an instance, a bit for each."""
     return ((1 << profile.memory) - 1) << start
+
+
+def compute_slices(names: Iterable[str]) -> int:
+    """The compute slices of some instances together; an empty name is of none."""
+    return sum(ALL[name].compute for name in names if name)
 
 
 def alike(one: str, other: str) -> bool:

@@ -97,3 +97,27 @@ def test_an_instance_has_no_room_beside_other_shares_nor_they_beside_it() -> Non
     assert [beside[name]["left_free_s"] for name in ("share", "another")] == [0.0, 18.0]
     beside = waits(machines("a100-40gb"), [part("shared", 500, 20), *behind])
     assert [beside[name]["left_free_s"] for name in ("share", "another")] == [18.0, 0.0]
+
+
+def small(name: str, seconds: int, arrival_s: float = 0.0) -> Job:
+    return part(name, 125, seconds, mig="1g.5gb", arrival_s=arrival_s)
+
+
+def test_seven_small_instances_leave_no_room_for_an_eighth() -> None:
+    """They hold 875 thousandths of a GPU, and all compute slices."""
+    seven = [small(f"m{number}", 20) for number in range(1, 8)]
+    found = waits(machines("a100-40gb"), [*seven, small("m8", 5, 1.0), small("m9", 5, 2.0)])
+    assert figures(found["m8"]) == (19.0, 0.0, 0, "gpus")
+    assert figures(found["m9"]) == (18.0, 0.0, 0, "gpus")
+    assert "no GPU had room, and it wanted 0.125 of a GPU" in found["m9"]["reason"]
+
+
+def test_what_a_small_instance_gives_back_is_room_for_another() -> None:
+    # m8 gets at 10 what m1 gives back; m9, which wants as much, waits until the others end.
+    seven = [small(f"m{number}", 10 if number == 1 else 20) for number in range(1, 8)]
+    found = waits(machines("a100-40gb"), [*seven, small("m8", 20, 1.0), small("m9", 5, 2.0)])
+    assert figures(found["m8"]) == (9.0, 0.0, 0, "gpus")
+    assert figures(found["m9"]) == (18.0, 0.0, 1, "order")
+    # Six leave room, but all heads the queue.
+    behind = [job("all", 1, 5, arrival_s=1.0), small("next", 5, 2.0)]
+    assert figures(waits(machines("a100-40gb"), [*seven[1:], *behind])["next"])[1:3] == (18.0, 1)

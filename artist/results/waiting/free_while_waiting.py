@@ -54,10 +54,10 @@ def free_gpus_of(inputs: WaitInputs, waits: Waits) -> FreeGpusOfWaits:
     steady, changing = _over_time(inputs, ticks, away)
     found = _free_gpus(inputs, waits, ticks, away, steady, changing)
     shares = inputs.shares[waits.handle]
-    for share in rising(shares[shares != 0]).tolist():
-        these = shares == share
+    for share in sorted(set(map(tuple, shares[shares[:, 0] > 0].tolist()))):
+        these = (shares == share).all(axis=1)
         own = Waits(*(column[these] for column in waits))
-        room, at_hand = inputs.shared.room(share, ticks)
+        room, at_hand = inputs.shared.room(np.array(share), ticks)
         free = _free_gpus(inputs, own, ticks, away, steady + room, changing + at_hand)
         for column, values in zip(found, free, strict=True):
             column[these] = values

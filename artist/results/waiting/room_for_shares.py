@@ -1,22 +1,24 @@
 """GPUs of which jobs hold shares, and for how many further shares they have room over time.
 
-A share is thousandths of a GPU. That of a MIG instance is negative here: instances and other shares
-do not lie on one GPU. Memory is not looked at, nor where an instance may begin: where these keep a
-job off, the policy says so.
+A share is thousandths of a GPU, and compute slices: those of a MIG instance, none of other shares.
+An instance has at least one, and instances and other shares do not lie on one GPU. Memory is not
+looked at, nor where an instance may begin: where these keep a job off, the policy says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
+from artist.cluster.mig import COMPUTE_SLICES, compute_slices
 from artist.engine.rows import PlacementRow
 from artist.units import GPU_MILLI
 from artist.workload.job import Job
 
-Whole = np.ndarray[tuple[int], np.dtype[np.int64]]
+Whole = npt.NDArray[np.int64]
 
 
 class SharedGpus(NamedTuple):
@@ -25,16 +27,16 @@ class SharedGpus(NamedTuple):
     start: Whole
     end: Whole
     left: Whole
-    """Thousandths that no job holds."""
+    """Thousandths and compute slices that no job holds, a row each."""
     at_start: Whole
     """Those that no job holds both before and after the start; 0 if it was a whole free GPU."""
     sliced: Whole
     """1 in MIG mode."""
 
-    def room(self, share: int, ticks: Whole) -> tuple[Whole, Whole]:
+    def room(self, share: Whole, ticks: Whole) -> tuple[Whole, Whole]:
         """GPUs with room for a share from each tick until the next one, and at the tick itself."""
-        fits = self.sliced == (share < 0)
-        stays, begins = fits & (self.left >= abs(share)), fits & (self.at_start >= abs(share))
+        fits = self.sliced == (share[1] > 0)
+        stays, begins = (fits & (x >= share).all(axis=1) for x in (self.left, self.at_start))
         begun = _count(self.start[stays], ticks)
         steady = np.cumsum(begun - _count(self.end[stays], ticks))
         return steady, steady - begun + _count(self.start[begins], ticks)
@@ -46,25 +48,34 @@ def _count(at: Whole, ticks: Whole) -> Whole:
 
 
 def asked_shares(jobs: Sequence[Job]) -> Whole:
-    """The share that each job asks for; 0 of jobs that ask for whole GPUs."""
-    shares = [job.gpu_milli * (-1 if job.mig else 1) if job.is_share else 0 for job in jobs]
-    return np.array(shares, dtype=np.int64)
+    """Thousandths and compute slices that each job asks for; 0 of jobs that ask for whole GPUs."""
+    shares = [
+        (job.gpu_milli, compute_slices([job.mig])) if job.is_share else (0, 0) for job in jobs
+    ]
+    return np.array(shares, dtype=np.int64).reshape(-1, 2)
 
 
 def shared_gpus(intervals: Sequence[PlacementRow], shares: Whole) -> SharedGpus:
     """The GPUs of which jobs held shares, from the engine's rows."""
     rows = [row for row in intervals if row.gpu_milli < GPU_MILLI and row.end > row.start]
     holders = {(row.handle, row.end): {row.handle, *row.beside} for row in rows}
+    milli, compute = shares.T.tolist()
+
+    def left(some: Collection[int]) -> tuple[int, int]:
+        return (
+            GPU_MILLI - sum(milli[who] for who in some),
+            COMPUTE_SLICES - sum(compute[who] for who in some),
+        )
+
     entries = []
     for row in rows:
         if not row.first:
             continue
-        now, own = {row.handle, *row.beside}, shares[row.handle]
+        now = {row.handle, *row.beside}
         # A share stays where it is, so whoever held one just before held it of this GPU.
         former = [holders[who, row.start] for who in now if (who, row.start) in holders]
-        through = now & former[0] if former else set()
-        left, at_start = (
-            GPU_MILLI - sum(abs(int(shares[who])) for who in some) for some in (now, through)
-        )
-        entries.append((row.start, row.end, left, at_start if former else 0, int(own < 0)))
-    return SharedGpus(*np.array(entries, dtype=np.int64).reshape(-1, 5).T)
+        at_start = left(now & former[0]) if former else (0, 0)
+        entries.append((row.start, row.end, *left(now), *at_start, compute[row.handle] > 0))
+    columns = np.array(entries, dtype=np.int64).reshape(-1, 7)
+    start, end, sliced = columns[:, (0, 1, 6)].T
+    return SharedGpus(start, end, columns[:, 2:4], columns[:, 4:6], sliced)

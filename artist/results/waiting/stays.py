@@ -43,7 +43,8 @@ class WaitInputs(NamedTuple):
     least: Whole
     """Fewest GPUs that a job can run on."""
     shares: Whole
-    """The share of a GPU that a job asks for, as in `room_for_shares.py`; 0: whole GPUs."""
+    """The share of a GPU that a job asks for, as in `room_for_shares.py`, a row each; 0: whole
+    GPUs."""
     arrival: Whole
     stays: Stays
     shared: SharedGpus

@@ -228,7 +228,7 @@ def _reasons(
                 causes,
                 inputs.wanted[waits.handle].tolist(),
                 inputs.least[waits.handle].tolist(),
-                np.abs(inputs.shares[waits.handle]).tolist(),
+                inputs.shares[waits.handle, 0].tolist(),
                 free.most.tolist(),
                 free.stayed.tolist(),
                 free.since.tolist(),
