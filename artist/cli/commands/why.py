@@ -233,8 +233,8 @@ def _lost_on_links(story: dict[str, Any], told: Callable[[float], str]) -> Itera
     if own_s := story.get("contention_own_s"):
         others_s = max(story["contention_lost_s"] - own_s, 0.0)
         yield (
-            f"Its own uplinks carry less than it sends: that cost {told(own_s)}, alone too. "
-            f"Other jobs on its links cost {told(others_s)}."
+            "Its own uplinks carry less than it sends: that would cost it "
+            f"{told(own_s)} alone, too. Other jobs on its links cost {told(others_s)}."
         )
 
 
