@@ -193,7 +193,7 @@ def contention_sentence(summary: Mapping[str, Any], scenario: Scenario) -> str:
     lost = f"{lost_h:,.{1 if lost_h >= 10 else 3}f} job-hours"
     if lost_h < _FEW_HOURS:
         lost = f"{'less than 1 s' if lost_h * HOUR < 1 else time_text(lost_h * HOUR)} in all"
-    own = min(1.0, summary.get("contention_own_job_h", 0.0) / lost_h)
+    own = summary.get("contention_own_job_h", 0.0) / lost_h
     to = f"{_ON_LINKS} ({percent(own)} % to their own)" if own else _ON_LINKS
     if max(mean, p95) < _LEAST_SLOWDOWN:
         return (

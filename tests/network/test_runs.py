@@ -25,7 +25,7 @@ from artist.network.rates.contended_rates import MOVED, ContendedRates
 from artist.network.rates.isolated import AloneRates
 from artist.network.rates.job_traffic import JobTraffic
 from artist.network.rates.placed_job import PlacedJob
-from artist.network.rates.solvers import alone_s
+from artist.network.rates.solvers import Mean, Phases, alone_s
 from artist.units import Tick, ticks
 from artist.workload.job import Job
 
@@ -368,6 +368,24 @@ def test_others_cost_a_job_more_than_its_own_uplinks(model: str) -> None:
     for row in (own, *intervals(rows, 0)):
         longer_s = own.iteration_s - own.alone_iteration_s
         assert row.own_longer_s == pytest.approx(longer_s, rel=1e-9)
+
+
+@every_model
+@pytest.mark.parametrize("others", [1, 8])
+def test_a_job_loses_no_less_than_it_would_alone(
+    model: str, others: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even where the answer about the job alone has settled less well than that of all."""
+    solver = Mean if model == "mean" else Phases
+    monkeypatch.setattr(solver, "own_share", lambda _, placed: 0.9 * placed.share)
+    jobs = [job("one", gpus=8), *(job(f"{n}", gpus=2, iterations=100) for n in range(others))]
+    placed = [{0: 4, 2: 4}, *[{1: 1, 3: 1}] * others]
+    rows = run(jobs, placed, model, network(rack_uplinks=1))
+    (*_, last) = told = intervals(rows, 0)
+    assert last.own_longer_s > 0
+    for row in told:
+        whole_s = row.iteration_s - row.alone_iteration_s
+        assert row.own_longer_s <= whole_s * (1 + 1e-9)
 
 
 @every_model

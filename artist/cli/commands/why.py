@@ -231,6 +231,7 @@ def _totals(story: dict[str, Any]) -> list[str]:
 def _lost_on_links(story: dict[str, Any], told: Callable[[float], str]) -> Iterator[str]:
     """What the job's own full uplinks cost it, and what other jobs; nothing without the former."""
     if own_s := story.get("contention_own_s"):
+        # Of a job that is alone, sums of intervals differ by their rounding.
         others_s = max(story["contention_lost_s"] - own_s, 0.0)
         yield (
             "Its own uplinks carry less than it sends: that would cost it "

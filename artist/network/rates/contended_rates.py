@@ -224,6 +224,7 @@ class ContendedRates:
             curved = self._uplinks.curved(placed)
             iteration_s = curved.iteration_s(share) / placed.stretch
             if self._uplinks.overfills(placed):
+                # Crowds settle less finely than lone jobs. A part is never more than the whole.
                 own_share = max(self._solver.own_share(placed), share)
                 own_s = curved.iteration_s(own_share) / placed.stretch - alone.iteration_s
         iteration_s += placed.held_s
