@@ -116,13 +116,13 @@ def _spared(decisions: Sequence[Decision], kept: Sequence[Decision], view: Clust
         if view.running[x.handle].beside or x.handle in joined:
             continue  # others keep its GPUs, are decided upon too, or come where it moves
         change = counts_of(placement)
-        job = view.running[x.handle].job
-        taken = hosts_before is not None and hosts_before.shortage(placement, job) is not None
-        if all(before[leaf] >= count for leaf, count in change.items()) and not taken:
-            continue  # nobody was to get its GPUs, or what feeds them
         if isinstance(x, Migrate) and x.beside is None:
             for leaf, count in counts_of(x.placement).items():
                 change[leaf] = change.get(leaf, 0) - count
+        job = view.running[x.handle].job
+        taken = hosts_before is not None and not _could_feed(hosts_before, x, placement, job)
+        if all(before.get(leaf, 0) >= count for leaf, count in change.items()) and not taken:
+            continue  # nobody was to get the GPUs that it gives up, or what feeds them
         stays = all(left.get(leaf, 0) >= count for leaf, count in change.items())
         if stays and (hosts is None or _feeds_again(hosts, x, placement, job)):
             spared.add(x.handle)
@@ -136,15 +136,23 @@ def counts_of(placement: Placement) -> dict[int, int]:
     return dict(zip(placement.leaves, placement.counts, strict=True))
 
 
+def _could_feed(hosts: FreeHosts, x: Preempt | Migrate, held: Placement, job: Job) -> bool:
+    """Whether a job could have what it held without its decision."""
+    if not isinstance(x, Migrate):
+        return hosts.shortage(held, job) is None
+    hosts.release(x.placement, job)
+    feeds = hosts.shortage(held, job) is None
+    hosts.take(x.placement, job)
+    return feeds
+
+
 def _feeds_again(hosts: FreeHosts, x: Preempt | Migrate, held: Placement, job: Job) -> bool:
     """Whether a job can have what it held without its decision; if so, it has that afterwards."""
-    if isinstance(x, Migrate):
-        hosts.release(x.placement, job)
-    feeds = hosts.shortage(held, job) is None
+    feeds = _could_feed(hosts, x, held, job)
     if feeds:
+        if isinstance(x, Migrate):
+            hosts.release(x.placement, job)
         hosts.take(held, job)
-    elif isinstance(x, Migrate):
-        hosts.take(x.placement, job)
     return feeds
 
 

@@ -24,6 +24,7 @@ def view() -> ClusterView:
 
 
 MOVE = Migrate(THIRD, on({2: 3}))
+SHRINK = Migrate(THIRD, on({1: 2}))
 BOTH = [Preempt(FIRST), Preempt(SECOND), Start(BIG, on({0: 4}))]
 
 
@@ -39,14 +40,23 @@ BOTH = [Preempt(FIRST), Preempt(SECOND), Start(BIG, on({0: 4}))]
         ),
         ([MOVE, Start(BIG, on({1: 4}))], []),
         ([MOVE, Start(BIG, on({1: 1, 2: 1}))], [MOVE]),
+        ([SHRINK, Start(BIG, on({1: 2, 2: 1}))], []),
+        ([SHRINK, Start(BIG, on({1: 1, 2: 1}))], [SHRINK]),
     ],
     ids=["victims", "and what is said of them", "not another one", "not one that a second start "
-         "needs", "a move out of the way", "not a move for its own sake"],
+         "needs", "a move out of the way", "not a move for its own sake", "GPUs given up for it",
+         "not GPUs given up for another question"],
 )  # fmt: skip
 def test_what_served_only_a_refused_start_falls_with_it(
     view: ClusterView, answer: list[Decision], kept: list[Decision]
 ) -> None:
     assert without(answer, {BIG}, view, "") == (kept, [BIG])
+
+
+def test_where_nothing_is_refused_nothing_falls(view: ClusterView) -> None:
+    """Also no GPUs given up for a job that starts at the next question."""
+    for answer in ([SHRINK], [MOVE], [Preempt(FIRST)], BOTH):
+        assert without(answer, (), view, "") == (answer, [])
 
 
 A, B, C = on({0: 1}), on({1: 1}), on({2: 1})

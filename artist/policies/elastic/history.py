@@ -12,15 +12,15 @@ from artist.units import Tick
 class History:
     """Of the jobs that are here, by handle.
 
-    A decision counts once it is seen that the job got its GPUs: a gate or a wrapper may turn it
-    down.
+    A decision counts once it is seen that the job got as many GPUs: a gate or a wrapper may turn it
+    down, or choose others of them.
     """
 
     def __init__(self) -> None:
         self._stays: dict[int, int] = {}
         self._most: dict[int, int] = {}
-        self._decided: dict[int, tuple[Placement, Tick]] = {}
-        """GPUs that a job was to get, and for how long it had held any before."""
+        self._decided: dict[int, tuple[int, Placement | None, Tick]] = {}
+        """How many GPUs a job was to get, those it had, and for how long it had held any."""
 
     def note(self, view: ClusterView) -> None:
         """See who got the GPUs of the last decisions, and forget jobs that have finished."""
@@ -31,11 +31,12 @@ class History:
             state = view.running.get(handle) or view.waiting.get(handle)
             if state is None:  # a wrapper hides it
                 continue
-            placement, run = self._decided.pop(handle)
+            gpus, before, run = self._decided.pop(handle)
             lost = state.former_placement if state.run_ticks(view.now) > run else None
-            if placement == (state.placement or lost):
+            got = state.placement or lost
+            if got is not None and got != before and got.gpus == gpus:
                 self._stays[handle] = self._stays.get(handle, 0) + 1
-                self._most[handle] = max(self._most.get(handle, 0), placement.gpus)
+                self._most[handle] = max(self._most.get(handle, 0), gpus)
 
     def record(
         self, view: ClusterView, jobs: Mapping[int, JobView], placed: Mapping[int, Placement]
@@ -43,7 +44,8 @@ class History:
         """These placements are decided; one that a job has already is no new stay."""
         for handle, placement in placed.items():
             if placement != jobs[handle].placement:
-                self._decided[handle] = placement, jobs[handle].run_ticks(view.now)
+                had = jobs[handle].placement
+                self._decided[handle] = placement.gpus, had, jobs[handle].run_ticks(view.now)
 
     def restarts(self, handle: int) -> int:
         """How often a job has been given GPUs after the first time."""

@@ -314,6 +314,7 @@ def test_a_start_that_is_turned_down_is_no_stay(policy: str) -> None:
     [
         (on({0: 2}), None, 5, True),
         (on({0: 1}), None, 5, False),  # it was to move, and stayed
+        (on({1: 2}), None, 5, True),  # a wrapper chose others
         (None, on({0: 2}), 6, True),  # it has lost them again
         (None, on({0: 2}), 5, False),  # it had lost them before
         (None, on({0: 1}), 6, False),
@@ -336,6 +337,20 @@ def test_only_gpus_that_a_job_held_are_a_stay(
     history.note(view())  # a wrapper hides it
     history.note(view(running={0: seen(placement, run)}))
     assert history.explored(seen(None, 5)) == (4 if counts else 1)
+
+
+def test_a_job_that_a_wrapper_keeps_where_it_is_has_no_new_stay() -> None:
+    def seen(run: int) -> SimpleNamespace:
+        return SimpleNamespace(
+            job=job("a"), handle=0, placement=on({0: 2}), former_placement=None,
+            run_ticks=lambda now: run,
+        )  # fmt: skip
+
+    history = History()
+    view = SimpleNamespace(now=0, finished=(), running={0: seen(9)}, waiting={})
+    history.record(view, {0: seen(5)}, {0: on({1: 2})})
+    history.note(view)
+    assert history.explored(seen(5)) == 1
 
 
 @pytest.mark.parametrize("policy", ["pollux", "sia"])
