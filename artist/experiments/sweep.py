@@ -31,6 +31,7 @@ from artist.experiments.run_folder import (
 )
 from artist.results.run_directory import MANIFEST, write_run
 from artist.results.table_files import write_table
+from artist.results.terms.glossary import column_of
 from artist.run import (
     ABOUT_COMPUTE_TIMES,
     OnTrace,
@@ -250,11 +251,12 @@ def _tell_traces(missing: Sequence[Run], on_trace: OnTrace) -> None:
 def _row(run: Run, folder: Path) -> Mapping[str, Any]:
     """A run's row: its point in the grid, then its summary without `wall_s`.
 
-    A figure of the summary that is also a setting of the grid stands there once.
+    What the summary tells of a setting of the grid stands there once.
     """
     summary = run_summary(folder)
     summary.pop("wall_s")
     point = {
-        key: value if isinstance(value, int | float) else str(value) for key, value in run.point
+        column_of(key): value if isinstance(value, int | float) else str(value)
+        for key, value in run.point
     }
     return {"run": run.id, **point, **{k: v for k, v in summary.items() if k not in point}}

@@ -17,6 +17,7 @@ from artist.cli import options
 from artist.cli.interruption import Interrupted, raise_if_lost
 from artist.cli.output import Format, note, print_facts, print_json, print_table, print_text
 from artist.cli.progress_bar import bar_of_runs
+from artist.results.terms.glossary import column_of
 from artist.results.terms.number_text import DisplayUnit, short, time_unit
 from artist.units import counted
 
@@ -132,7 +133,7 @@ def _print_results(experiment: Experiment, result: SweepResult, results: Path) -
     if not result.rows:
         return
     columns = [*experiment.grid] or ["run"]
-    metrics = [name for name in OF_A_SWEEP if name in result.rows[0] and name not in columns]
+    metrics = [name for name in OF_A_SWEEP if name in result.rows[0]]
     units = {
         name: _unit(term.unit, [float(row[name]) for row in result.rows])
         for name in metrics
@@ -142,7 +143,7 @@ def _print_results(experiment: Experiment, result: SweepResult, results: Path) -
     title, what = "results", "runs"
     rows = [
         [
-            *(_cell(row.get(name)) for name in columns),
+            *(_cell(row.get(column_of(name))) for name in columns),
             *(short(float(row[name]) / units[name].seconds) for name in metrics),
         ]
         for row in result.rows
@@ -203,7 +204,7 @@ def _more_is_worse(experiment: Experiment, result: SweepResult) -> str:
         others = [name for name in experiment.grid if name not in (setting, *REPLICATES)]
         places: dict[tuple[str, ...], dict[str, list[float]]] = {}
         for row in result.rows:
-            place = tuple(f"{name}={row[name]}" for name in others)
+            place = tuple(f"{name}={row[column_of(name)]}" for name in others)
             values = places.setdefault(place, {})
             values.setdefault(str(row[setting]), []).append(float(row["makespan_s"]))
         for place, values in places.items():
@@ -220,7 +221,7 @@ def _by_point(
     """The runs of each combination of settings, in the order of the grid."""
     found: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
     for row in rows:
-        found.setdefault(tuple(str(row.get(name)) for name in settings), []).append(row)
+        found.setdefault(tuple(str(row.get(column_of(name))) for name in settings), []).append(row)
     return found
 
 
@@ -266,7 +267,7 @@ def _catastrophe(
     if not found:
         return ""
     factor, metric, run, kind = max(found, key=lambda one: one[0])
-    who = ", ".join(f"{name}={run[name]}" for name in experiment.grid)
+    who = ", ".join(f"{name}={run[column_of(name)]}" for name in experiment.grid)
     where = str(folder / "runs" / str(run["run"]))
     return catastrophe_sentence(who, metric, factor, f"more {kind}", where)
 

@@ -39,6 +39,15 @@ def unit_after(name: str) -> str:
     return "" if term is None or term.unit in ("", "1") else f" {term.unit}"
 
 
+def column_of(setting: str) -> str:
+    """The column of a setting in a table with metrics: its name, unless a metric has that name.
+
+    >>> column_of("racks"), column_of("failures")
+    ('racks', 'failures_setting')
+    """
+    return f"{setting}_setting" if any(term.name == setting for term in METRICS) else setting
+
+
 def names() -> list[str]:
     """The names of all terms and metrics."""
     return [term.name for term in (*TERMS, *METRICS)]
