@@ -23,9 +23,8 @@ from artist.results.statistics.compare_values import LESS, MORE, UNDECIDED
 from artist.results.terms.number_text import listed, short, time_text
 
 
-def notes(comparison: Comparison, scenario: Scenario | None = None) -> Iterator[str]:
+def notes(comparison: Comparison, scenario: Scenario) -> Iterator[str]:
     """The sentences that apply. `scenario`: what the variants share, and those settings vary."""
-    scenario = scenario or Scenario()
     best_variants = comparison.best_variants()
     for sentence in (
         _oracles(comparison, best_variants),

@@ -56,9 +56,7 @@ REST = (
 )
 
 
-def print_comparison(
-    comparison: Comparison, also: Sequence[str] = (), scenario: Scenario | None = None
-) -> None:
+def print_comparison(comparison: Comparison, also: Sequence[str], scenario: Scenario) -> None:
     """Print the answer and other sentences, the table, what its verdicts mean, and caveats."""
     said = [*answer(comparison), *also]
     for sentence in said:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from artist.cli.comparison_notes import notes
+from artist.cli import comparison_notes
 from artist.cli.comparison_text import MOST_ROWS, print_comparison
 from artist.cli.remarks import same_with_turns
 from artist.config import Scenario
@@ -35,6 +35,11 @@ def made(setting: str = "policy", **means: float) -> Comparison:
         for place, (name, hours) in enumerate(means.items())
     }
     return compared(setting, values, ORDERS, 0.02, None)
+
+
+def notes(comparison: Comparison, scenario: Scenario | None = None) -> list[str]:
+    """The notes on variants of a scenario, else of the default one."""
+    return [*comparison_notes.notes(comparison, scenario or Scenario())]
 
 
 def table(shown: str) -> list[list[str]]:
@@ -102,7 +107,7 @@ def test_the_change_in_percent_is_that_of_the_means_beside_it(capsys) -> None:
     comparison = catastrophic()
     one, means = comparison.differences["las"]["jct_mean_s"], comparison.means("jct_mean_s")
     assert means["las"] / means["dally"] == pytest.approx(one.ratio, rel=1e-12)
-    print_comparison(comparison)
+    print_comparison(comparison, (), Scenario())
     shown = capsys.readouterr().out
     assert "geometric means of 8 permutations, paired" in shown
     _, baseline, las = table(shown)
@@ -179,17 +184,17 @@ def test_variants_equal_in_all_that_was_compared_are_named() -> None:
     values = {**comparison.values, "srtf": comparison.values["las"]}
     same = compared("policy", values, ORDERS, 0.02, None)
     told = "las and srtf are equal in all that was compared."
-    assert told in [*notes(same)]
+    assert told in notes(same)
     other = {"srtf": {"waiting": (1.0,)}, "las": {"waiting": (2.0,)}}
-    assert told not in [*notes(replace(same, parts=other))]
+    assert told not in notes(replace(same, parts=other))
     assert not [one for one in notes(comparison) if "are equal in all" in one]
 
 
 def test_a_level_of_several_looks_leads_to_its_explanation(capsys) -> None:
     hint = "are right in 97.5 % of cases (several looks share the 5 %: artist explain confidence)"
-    print_comparison(replace(made(fifo=20, las=10), level=0.975))
+    print_comparison(replace(made(fifo=20, las=10), level=0.975), (), Scenario())
     assert hint in " ".join(capsys.readouterr().out.split())
-    print_comparison(made(fifo=20, las=10))
+    print_comparison(made(fifo=20, las=10), (), Scenario())
     assert "explain confidence" not in capsys.readouterr().out
 
 
@@ -201,13 +206,15 @@ def test_a_level_has_one_decimal_and_is_never_all() -> None:
 def test_the_table_tells_which_means_are_arithmetic(capsys) -> None:
     metrics = {"jct_mean_s": (3600.0, 7200.0), "preemptions": (0.0, 4.0)}
     rare = {"jct_mean_s": (3600.0, 7200.0), "preemptions": (1.0, 4.0)}
-    print_comparison(compared("policy", {"fifo": metrics, "las": rare}, ORDERS[:2], 0.02, None))
+    print_comparison(
+        compared("policy", {"fifo": metrics, "las": rare}, ORDERS[:2], 0.02, None), (), Scenario()
+    )
     told = capsys.readouterr().out
     assert "geometric means of 2 permutations, paired" in told
     assert "preemptions, arithmetic" in told
     assert told.count("arithmetic") == 1
     zero = {name: {"jct_mean_s": (0.0, 7200.0)} for name in ("fifo", "las")}
-    print_comparison(compared("policy", zero, ORDERS[:2], 0.02, None))
+    print_comparison(compared("policy", zero, ORDERS[:2], 0.02, None), (), Scenario())
     told = capsys.readouterr().out
     assert "means of 2 permutations, paired" in told
     assert "geometric" not in told
@@ -344,7 +351,7 @@ def test_the_checkpoint_intervals_that_were_chosen_are_told_once(
 def test_gpu_time_has_its_unit_and_its_name(capsys) -> None:
     hours = {"fifo": (0.0, *range(10, 80, 10)), "las": tuple(range(5, 13))}
     values = {name: {"lost_gpu_s": tuple(3600.0 * x for x in each)} for name, each in hours.items()}
-    print_comparison(compared("policy", values, ORDERS, 0.02, None))
+    print_comparison(compared("policy", values, ORDERS, 0.02, None), (), Scenario())
     heading, las, fifo = table(capsys.readouterr().out)
     assert heading[1] == "lost GPU time"
     assert fifo[1] == "35.0 GPU-h"
@@ -353,7 +360,9 @@ def test_gpu_time_has_its_unit_and_its_name(capsys) -> None:
 
 
 def test_the_table_has_a_dozen_rows_and_says_what_it_leaves_out(capsys) -> None:
-    print_comparison(made("racks", baseline=99, **{f"p{i}": 10.0 + i for i in range(15)}))
+    print_comparison(
+        made("racks", baseline=99, **{f"p{i}": 10.0 + i for i in range(15)}), (), Scenario()
+    )
     shown = capsys.readouterr().out
     heading, *rows = table(shown)
     assert heading[:3] == ["racks", "JCT mean", "against baseline, 95 %"]
@@ -367,18 +376,18 @@ def test_policies_stand_by_their_mean_and_the_baseline_is_kept(capsys) -> None:
         name: {"jct_mean_s": tuple((99.0 if name == names[0] else 10.0 + place) * NOISE[0])}
         for place, name in enumerate(names)
     }
-    print_comparison(compared("policy", values, ORDERS, 0.02, None))
+    print_comparison(compared("policy", values, ORDERS, 0.02, None), (), Scenario())
     _, *rows = table(capsys.readouterr().out)
     assert [row[0] for row in rows] == [*names[1:MOST_ROWS], names[0]]
 
 
 def test_settings_stand_in_their_order(capsys) -> None:
-    print_comparison(made("racks", two=3, four=2, eight=1))
+    print_comparison(made("racks", two=3, four=2, eight=1), (), Scenario())
     assert [row[0] for row in table(capsys.readouterr().out)] == ["racks", "two", "four", "eight"]
 
 
 def test_a_column_has_one_unit(capsys) -> None:
-    print_comparison(made("racks", short=5, long=500))
+    print_comparison(made("racks", short=5, long=500), (), Scenario())
     assert [row[1] for row in table(capsys.readouterr().out)[1:]] == ["5.02 h", "501 h"]
 
 
@@ -388,14 +397,14 @@ def test_a_difference_to_nothing_has_the_unit_of_its_column(capsys) -> None:
         "one": {"queue_delay_mean_s": (36_000.0, 43_200.0) * 3},
         "two": {"queue_delay_mean_s": (0.0,) * 6},
     }
-    print_comparison(compared("racks", values, ORDERS[:6], 0.02, None))
+    print_comparison(compared("racks", values, ORDERS[:6], 0.02, None), (), Scenario())
     one, two = table(capsys.readouterr().out)[1:]
     assert (one[1], two[1], two[2].partition(" [")[0]) == ("11 h", "0 h", "-11 h")
 
 
 def test_table_and_sentences_have_one_unit_for_one_metric(capsys) -> None:
     """Times of ten days are told in hours where the least time is one of hours."""
-    print_comparison(made("policy", srtf=20, fifo=250, las=260))
+    print_comparison(made("policy", srtf=20, fifo=250, las=260), (), Scenario())
     out = capsys.readouterr().out
     assert " d," not in out.partition("\n# ")[0]
     assert "of the others fifo has the lowest average JCT, 250 h." in out
@@ -409,7 +418,7 @@ def test_jointly_is_explained_only_where_an_interval_has_it(capsys) -> None:
                 name: {"jct_mean_s": tuple(np.exp(rng.normal(0.08 * place, 0.1, 6)))}
                 for place, name in enumerate("abcdefgh"[:count])
             }
-            print_comparison(compared("racks", values, ORDERS[:6], 0.02, None))
+            print_comparison(compared("racks", values, ORDERS[:6], 0.02, None), (), Scenario())
             out = capsys.readouterr().out
             assert ("An interval marked jointly" in out) == (" jointly]" in out)
             seen.add(" jointly]" in out)
@@ -447,7 +456,7 @@ def test_next_to_nothing_has_no_sign_and_no_interval(capsys) -> None:
     half = tuple(2 * one for one in times)
     each = {"as given": nearly, "x2": times, "x0.5": half}
     values = {name: {"jct_mean_s": times} for name, times in each.items()}
-    print_comparison(compared("setting", values, ORDERS, 0.02, None))
+    print_comparison(compared("setting", values, ORDERS, 0.02, None), (), Scenario())
     shown = capsys.readouterr().out
     assert "next to nothing below the next, x2." in shown
     assert "\t0.0 % [0.0 .. 0.0] no difference" in shown
@@ -455,7 +464,7 @@ def test_next_to_nothing_has_no_sign_and_no_interval(capsys) -> None:
 
 
 def test_one_line_says_what_is_judged_together_and_what_may_not_show(capsys) -> None:
-    print_comparison(made(fifo=20, las=10, srtf=12))
+    print_comparison(made(fifo=20, las=10, srtf=12), (), Scenario())
     shown = capsys.readouterr().out
     assert (
         "Less, more and surely are right in 95 % of cases: 2 differences of the table and 3 pairs "
@@ -516,7 +525,7 @@ def test_failures_beside_another_setting_are_not_recommended() -> None:
 
 
 def test_lost_gpu_hours_are_told_where_something_fails() -> None:
-    assert next(notes(failing(2, 31.5))) == (
+    assert notes(failing(2, 31.5))[0] == (
         "Lost to failures in a run, on average: 31.5 GPU-hours of work with f.yaml (6 stops of "
         "jobs)."
     )
@@ -533,7 +542,7 @@ def test_labels_with_commas_are_separated_by_semicolons() -> None:
 def test_checkpoints_are_told_beside_the_work_that_they_save() -> None:
     often, seldom = Failed(2, 6, 145.0, 0.0, 978.0), Failed(2, 6, 514.0, 0.0, 246.0)
     asked = replace(failing(2, 1), failed={"900": often, "3600": seldom})
-    assert next(notes(replace(asked, parts={}))) == (
+    assert notes(replace(asked, parts={}))[0] == (
         "Lost to failures and checkpoints in a run, on average: 514 GPU-hours of work and 246 of "
         "checkpoints with 3600 (6 stops of jobs); 145 GPU-hours of work and 978 of checkpoints "
         "with 900 (6 stops of jobs)."
@@ -557,7 +566,7 @@ def test_where_failures_vary_the_answer_is_what_they_cost(capsys) -> None:
     assert rarely.endswith("31.5 GPU-hours of lost work (0.4 stops of jobs) and 12 out of service.")
     assert change.startswith("JCT mean against none, 10 h: with f.yaml it ")
     assert not any("Lost to failures" in one for one in notes(asked))
-    print_comparison(asked)
+    print_comparison(asked, (), Scenario())
     assert capsys.readouterr().out.startswith(costs)
     assert answer(replace(asked, failed={}))[0].startswith("f.yaml and none are alike")
 
@@ -604,19 +613,19 @@ def test_failures_that_change_nothing_say_so() -> None:
 
 
 def test_a_variant_that_is_faster_with_failures_is_told_with_its_cause() -> None:
-    told = [*notes(failing(2, 31.5, saved=2))][1]
+    told = notes(failing(2, 31.5, saved=2))[1]
     assert told.startswith("Failures cost work, but with f.yaml jobs communicate less, since")
     assert "closer together: 120 min per job against none." in told
     assert not any("but with f.yaml" in one for one in notes(failing(2, 31.5, saved=-2)))
     some = failing(2, 31.5, saved=2, setting="failures")
     writes = replace(some, failed={**some.failed, "none": Failed(0, 0, 0.0, 0.0, 7.0)})
-    assert told in [*notes(writes)]
+    assert told in notes(writes)
 
 
 def test_what_a_setting_saves_is_told_with_its_largest_part() -> None:
     some = replace(failing(2, 31.5, saved=2, setting="racks"), failed={})
     told = "Against none, f.yaml saves 120 min per job; the largest part is communication, 120 min."
-    assert told in [*notes(some)]
+    assert told in notes(some)
     longer = replace(failing(2, 31.5, saved=-2, setting="racks"), failed={})
     for other in (longer, replace(some, parts={})):
         assert not any("largest part" in one for one in notes(other))
@@ -625,7 +634,7 @@ def test_what_a_setting_saves_is_told_with_its_largest_part() -> None:
 
 
 def test_failures_that_did_not_happen_are_told() -> None:
-    told = [*notes(failing(0, 0))]
+    told = notes(failing(0, 0))
     assert told[0].startswith("No unit failed in these runs; units that fail more often")
     assert not any("Lost to failures" in one for one in told)
 
@@ -633,11 +642,11 @@ def test_failures_that_did_not_happen_are_told() -> None:
 def test_what_slow_units_cost_is_told_in_place_of_failures_that_were_none() -> None:
     some = failing(0, 0)
     slow = replace(some, failed={"f.yaml": Failed(0, 0, 0, 12.34)})
-    told = [*notes(slow)]
+    told = notes(slow)
     assert told[0] == "Slow units cost 12.3 GPU-hours of computing in a run with f.yaml."
     assert not any("No unit failed" in one for one in told)
     both = replace(some, failed={"a": Failed(1, 1, 2, 3.0), "b": Failed(1, 1, 2, 4.0)})
-    told = [*notes(replace(both, parts={}))]
+    told = notes(replace(both, parts={}))
     assert told[0].endswith("4 GPU-hours of computing in a run or less, most with b.")
     assert told[1].startswith("Lost to failures in a run")
 
@@ -645,7 +654,7 @@ def test_what_slow_units_cost_is_told_in_place_of_failures_that_were_none() -> N
 def test_of_many_variants_those_that_lose_least_and_most_are_told() -> None:
     some = failing(2, 1.0)
     failed = {f"v{lost}": Failed(1, 1, lost) for lost in (5.0, 9.0, 2.0, 7.0, 6.0)}
-    told = next(notes(replace(some, failed=failed, parts={})))
+    told = notes(replace(some, failed=failed, parts={}))[0]
     assert told.endswith(
         "2 GPU-hours of work with v2.0 (1 stop of jobs) to 9 GPU-hours of work with v9.0 (1 stop "
         "of jobs)."

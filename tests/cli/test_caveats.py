@@ -32,7 +32,7 @@ TINY = {"trace": "tiny-batch", "racks": 1, "machines_per_rack": 2, "backend": "n
 def shown(capsys: pytest.CaptureFixture[str], policies: list[str], permutations: int = 1, **more):
     scenario = Scenario(**{**TINY, **more})
     made = compare(scenario, policies, seeds=1, permutations=permutations)
-    print_comparison(made)
+    print_comparison(made, (), Scenario())
     print_details(made)
     return capsys.readouterr().out
 
@@ -168,7 +168,7 @@ def test_a_rare_catastrophe_is_named(capsys) -> None:
     replicates = tuple((0, permutation) for permutation in range(5))
     made = compared("policy", values, replicates, 0.02, None)
     assert made.catastrophes() == [("las", "makespan_s", 0, 2, pytest.approx(4.0 / 1.1))]
-    print_comparison(made)
+    print_comparison(made, (), Scenario())
     told = (
         "las with seed 0 and permutation 2 has a makespan 3.64 times the median of its replicates"
     )
@@ -180,7 +180,7 @@ def test_surely_says_what_so_few_runs_may_not_show(capsys) -> None:
     times = (1.0, 1.01, 1.02, 1.01, 1.03)
     values = {"fifo": {"makespan_s": times}, "las": {"makespan_s": tuple(2 * x for x in times)}}
     replicates = tuple((0, permutation) for permutation in range(5))
-    print_comparison(compared("policy", values, replicates, 0.02, None))
+    print_comparison(compared("policy", values, replicates, 0.02, None), (), Scenario())
     told = (
         "5 runs of each may all have been lucky: what goes wrong in up to 45 % of runs may not be "
         "among them."
@@ -192,7 +192,7 @@ def test_an_oracle_that_loses_to_a_rule_is_told(capsys) -> None:
     """Placement decides on `dally2025`: whoever packs as closely as is free loses to Dally."""
     scenario = Scenario(trace="sensetime-batch-500", fabric="dally2025", racks=2, jobs=120)
     made = compare(scenario, ["dally", "sjf"], seeds=1, permutations=6)
-    print_comparison(made)
+    print_comparison(made, (), Scenario())
     sure = made.differences["sjf"]["jct_mean_s"].verdict == "more"
     told = "sjf knows the run times of all jobs and has a longer average JCT than dally"
     printed = capsys.readouterr().out.replace("\n", " ")
@@ -211,7 +211,9 @@ def test_one_draw_of_a_trace_is_said_to_be_one(capsys) -> None:
     assert DRAW in shown(capsys, ["fifo", "las"], **drawn)
     assert DRAW not in shown(capsys, ["fifo", "las"])  # a file
     print_comparison(
-        compare(Scenario(**{**TINY, **drawn}), ["fifo", "las"], seeds=2, permutations=1)
+        compare(Scenario(**{**TINY, **drawn}), ["fifo", "las"], seeds=2, permutations=1),
+        (),
+        Scenario(),
     )
     assert DRAW not in capsys.readouterr().out
 
