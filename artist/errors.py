@@ -85,7 +85,7 @@ class PolicyError(InvariantError):
     """A policy returned an unlawful decision or stopped making progress."""
 
 
-def nearest(name: str, known: Iterable[str], least: float = 0.5) -> str | None:
+def nearest(name: str, known: Iterable[str], least: float = 0.6) -> str | None:
     """The known name that a misspelt one most likely stands for; None if none is near.
 
     `least`: the share of letters that near names have in common.

@@ -135,6 +135,7 @@ levels:
     ("old", "new", "message"),
     [
         ("levels:", "sytem: {}\nlevels:", ":3: unknown setting 'sytem': did you mean 'system'"),
+        ("name: machine", "level: machine", ":4: unknown setting 'levels.0.level': known: name, "),
         ("topology: Ring", "topology: Rign", ":5: 'levels.0.topology' is 'Rign', expected 'Ring'"),
         ("_s: 10\n", "_s: -10\n", ":11: 'levels.1.bandwidth_gib_per_s' is -10, expected more tha"),
         ("_s: 10\n", "_s: .inf\n", ":11: 'levels.1.bandwidth_gib_per_s' is inf, expected a finite"),
