@@ -302,6 +302,13 @@ def test_a_cause_of_less_than_a_microsecond_is_not_told() -> None:
     assert "other jobs" not in told
 
 
+def test_rounding_to_nanoseconds_is_not_told(tiny: Path, capsys) -> None:
+    """As of a job that a policy holds until an instant between two."""
+    story = job_story(tiny, "18") | {"stalled_s": 1e-9, "lost_s": 1e-6}
+    _print_story(story)
+    assert "and 0 h stood still; 0.001 ms of work was lost" in capsys.readouterr().out
+
+
 def test_a_run_of_an_earlier_version_says_what_to_do(artist, tiny: Path, tmp_path: Path) -> None:
     shutil.copytree(tiny, tmp_path / "old", ignore=shutil.ignore_patterns("waits.parquet"))
     for arguments in (("why", "old"), ("why", "old", "18")):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -191,7 +190,7 @@ def _stay_line(stay: dict[str, Any], submitted_gpus: int) -> tuple[str, str]:
 
 
 _HAND_OVER_S = 1e-6
-"""Within so long GPUs are passed on from one job to another."""
+"""Within so long GPUs are passed on from one job to another. It is no wait in `waits.parquet`."""
 
 
 def _totals(story: dict[str, Any]) -> list[str]:
@@ -199,9 +198,10 @@ def _totals(story: dict[str, Any]) -> list[str]:
     from artist.results.waiting.job_story import causes_text
 
     jct_s = story["jct_s"]
-    told = partial(time_text, unit=_unit(jct_s))
-    if story["queue_delay_s"] < _HAND_OVER_S:  # no wait, as in waits.parquet
-        story = {**story, "queue_delay_s": 0.0}
+
+    def told(time_s: float) -> str:
+        return time_text(time_s if time_s >= _HAND_OVER_S else 0.0, _unit(jct_s))
+
     compared = ""
     if story["slowdown"] is not None:
         compared = f", {story['slowdown']:.3f} x the {told(story['alone_s'])} of its isolated run"
