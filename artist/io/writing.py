@@ -163,20 +163,18 @@ def check_folder(
             its parent is not writable.
     """
     if kind := special_kind(out):
-        raise ConfigError(f"--out {out}: is {kind}; give the name of a new folder")
+        raise ConfigError(f"{out}: is {kind}; give the name of a new folder")
     if out.exists() and not out.is_dir():
-        raise ConfigError(
-            f"--out {out}: exists and is not a {what}; choose another path or remove it"
-        )
+        raise ConfigError(f"{out}: exists and is not a {what}; choose another path or remove it")
     if out.exists() and any(out.iterdir()):
         if (other := foreign(out)) is not None:
             raise ConfigError(
-                f"--out {out}: exists and is not a {what} (artist did not write "
+                f"{out}: exists and is not a {what} (artist did not write "
                 f"{other.relative_to(out)}); choose another path or remove it"
             )
         if not overwrite:
             raise ConfigError(
-                f"--out {out}: holds a {what} already; choose another path, or replace it with "
+                f"{out}: holds a {what} already; choose another path, or replace it with "
                 "--overwrite (overwrite=True in Python)"
             )
     check_parent(out)
@@ -192,7 +190,7 @@ def check_parent(out: Path) -> None:
     while not parent.exists():
         parent = parent.parent
     if not parent.is_dir() or not os.access(parent, os.W_OK | os.X_OK):
-        raise ConfigError(f"--out {out}: {parent} is not a writable directory; choose another path")
+        raise ConfigError(f"{out}: {parent} is not a writable directory; choose another path")
 
 
 @contextmanager
@@ -224,10 +222,10 @@ def whole_folder(out: Path, *, overwrite: bool) -> Iterator[Path]:
     except OSError as cause:
         if cause.errno in _TAKEN:
             raise ConfigError(
-                f"--out {out}: another process has written there meanwhile, and its files stay; "
+                f"{out}: another process has written there meanwhile, and its files stay; "
                 "choose another path"
             ) from cause
-        raise ConfigError(f"--out {out}: cannot be written ({cause.strerror or cause})") from cause
+        raise ConfigError(f"{out}: cannot be written ({cause.strerror or cause})") from cause
 
 
 def _put_in_place(scratch: Path, out: Path, *, overwrite: bool) -> None:

@@ -71,7 +71,7 @@ def test_what_render_did_not_write_is_not_replaced(artist, tmp_path: Path) -> No
     out = tmp_path / "out"
     assert artist(*RENDER).returncode == 0
     refused = artist(*RENDER, code=2)
-    assert "--out out: holds a folder of rendered files already" in refused.stderr
+    assert ": out: holds a folder of rendered files already" in refused.stderr
     (smaller := [*RENDER])[4] = "8"
     assert artist(*smaller, "--overwrite").returncode == 0
     assert len(list(out.glob("workload.*.et"))) == 8

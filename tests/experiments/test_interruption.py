@@ -230,7 +230,7 @@ def test_a_failed_write_is_told_and_leaves_what_is_done(
     out = tmp_path / "out"
     with monkeypatch.context() as patch:
         patch.setattr(sweep_module, "write_table", lambda *_: full(out, b""))
-        with pytest.raises(ConfigError, match=r"--out .*out: cannot be written \(No space left"):
+        with pytest.raises(ConfigError, match=r"out: cannot be written \(No space left"):
             sweep(TINY, out, [], workers=1)
     assert sweep(TINY, out, [], workers=1, resume=True).skipped == 12
 

@@ -182,7 +182,7 @@ def test_a_folder_is_replaced_only_when_asked_and_only_if_it_is_one(tmp_path: Pa
     out.mkdir()
     check_folder(out, "run directory", foreign, overwrite=False)
     (out / "row").write_text("earlier")
-    with pytest.raises(ConfigError, match=r"holds a run directory already.*--overwrite"):
+    with pytest.raises(ConfigError, match=rf"^{out}: holds a run directory already.*--over"):
         check_folder(out, "run directory", foreign, overwrite=False)
     check_folder(out, "run directory", foreign, overwrite=True)
     (out / "row").rename(out / "thesis.tex")
