@@ -315,11 +315,11 @@ def _reason(cause: str, told: _Told | None, wait: _Figures) -> str:
     besides = "" if told is None else f"; besides, {_told_text(told, wait.length)}"
     if cause == GPUS:
         if wait.most_free >= wait.least:  # while the policy told why the job did not get them
-            free = f"for {_of(wait.short, wait.length)} fewer were free"
+            free = f"{_for(wait.short, wait.length)} fewer were free"
             return f"{wait.behind}{wanted}, and {free}{wait.away}{besides}"
         return f"{wait.behind}{free}, and {wanted}{wait.away}{besides}"
     if wait.left_for:
-        stayed = f"for {_of(wait.left_for, wait.length)} as {many} stayed free"
+        stayed = f"{_for(wait.left_for, wait.length)} as {many} stayed free"
         unused = ", but the policy's order or rule of placement left them unused"
         had = f"{wanted}, and {stayed}{'' if wait.behind else unused}{_too_few(told, wait)}"
     elif wait.at_last >= HAND_OVER:  # the policy told why
@@ -353,7 +353,7 @@ def _told_text(told: _Told, length: Tick) -> str:
     """The policy's words, with the part of the wait for which they hold, if not all of it."""
     whole = _time(length, length)
     return ", and ".join(
-        told.words[cause] + f" (for {_of(ticks, length)})" * (_time(ticks, length) != whole)
+        told.words[cause] + f" ({_for(ticks, length)})" * (_time(ticks, length) != whole)
         for cause, ticks in told.ticks.items()
     )
 
@@ -379,8 +379,10 @@ def _was(wait: _Figures) -> str:
     return "much was" if wait.share else "many were"
 
 
-def _of(part: Tick, length: Tick) -> str:
-    return f"{_time(part, length)} of {_time(length, length)}"
+def _for(part: Tick, length: Tick) -> str:
+    if length - part < HAND_OVER:
+        return "all the while"
+    return f"for {_time(part, length)} of {_time(length, length)}"
 
 
 def _time(ticks: Tick, length: Tick) -> str:
