@@ -16,6 +16,7 @@ from artist.cluster.tree import ClusterTree
 from artist.cluster.with_units import read_quantity
 from artist.config import Scenario
 from artist.errors import ConfigError, shortened
+from artist.estimates.latency_service import Asker
 from artist.estimates.placements_from_text import Room
 from artist.estimates.query_from_text import parse_system
 from artist.network.co_located import CoLocation, JobAtPlace, LinkBusyness, co_locate
@@ -91,13 +92,13 @@ def answer_beside(asks: PlacedQuestion, neighbours: CoLocatedJobs, format_: Form
         named, placement = _neighbour(text)
         name = name_of(*named)
         jobs.append(JobAtPlace(name, room.take(placement), len(jobs) * offset_s))
-    curves = Curves(
+    asker = Asker(
         fabric,
         open_backend(asks.backend),
         workloads.__getitem__,
         constant_share_of=constant_shares.__getitem__,
     )
-    answer = co_locate(tree, fabric, jobs, curves, *_model(neighbours.contention))
+    answer = co_locate(tree, fabric, jobs, Curves(asker), *_model(neighbours.contention))
     facts = _facts(tree, jobs, answer, neighbours.contention, asks.models.name)
     if format_ is Format.JSON:
         print_json(facts)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
-from typing import ClassVar, NamedTuple, Protocol
+from typing import ClassVar, Protocol
 
 from artist.cluster.fabric import Fabric
 from artist.cluster.placement_shape import Shape, gpus_of, shape_text
@@ -34,26 +35,58 @@ class EstimateStore(Protocol):
         ...
 
 
-class AskedWith(NamedTuple):
-    """What a latency service was made of."""
+@dataclass(slots=True)
+class Asker:
+    """Asks one backend about models on one fabric; the store keeps the answers.
+
+    `constant_share_of` gives the constant share of a model, which is added to the comm ratio of
+    its estimates on more than one GPU. The store keeps estimates without it.
+    """
 
     fabric: Fabric
     backend: LatencyBackend
     workload_of: Callable[[str], Workload]
-    store: EstimateStore | None
-    constant_share_of: Callable[[str], float] | None
-    known_query: Callable[[str, Shape], tuple[Dimension, ...] | None]
+    store: EstimateStore | None = None
+    constant_share_of: Callable[[str], float] | None = None
+    _workloads: dict[str, Workload] = field(default_factory=dict)
+
+    def workload(self, model: str) -> Workload:
+        """The model's workload as it is asked about."""
+        if model not in self._workloads:
+            sent = as_sent(self.workload_of(model), self.fabric.system)
+            self._workloads[model] = quantised(sent)
+        return self._workloads[model]
+
+    def dimensions(self, model: str, shape: Shape) -> list[tuple[Dimension, ...]]:
+        """The queries about a model on a shape."""
+        return asked_dimensions(self.workload(model), shape, self.fabric)
+
+    def ask(self, model: str, dims: tuple[Dimension, ...], *, profile: bool) -> Estimate:
+        """The kept answer to a query, or that of the backend."""
+        asked = query(self.workload(model), dims, self.fabric)
+        store = self.store if dims else None
+        if store is not None:
+            kept = store.get(asked, asked.source(self.backend.source), profile=profile)
+            if kept is not None:
+                return kept
+        estimate = answer(self.backend, asked, profile=profile)
+        if store is not None:
+            store.put(asked, estimate, profile=profile)
+        return estimate
+
+    def with_constant(self, model: str, shape: Shape, estimate: Estimate) -> Estimate:
+        """The estimate with the constant share of the model."""
+        if self.constant_share_of is None or gpus_of(shape) == 1:
+            return estimate
+        return with_constant_share(estimate, self.constant_share_of(model))
 
 
 class LatencyService:
     """Estimates on one fabric by one backend.
 
     `queries` counts how often an estimate was asked for. `distinct` counts the queries among them
-    that ASTRA-sim can tell apart. `store_hits` counts how many of these the store answered.
-
-    `constant_share_of` gives the constant share of a model, which is added to the comm ratio of
-    its estimates on more than one GPU. The store keeps estimates without it. No estimate holds
-    `everywhere`.
+    that ASTRA-sim can tell apart. `store_hits` counts how many of these the store answered. No
+    estimate holds `everywhere`.
     """
 
     everywhere: ClassVar[None] = None
@@ -68,12 +101,7 @@ class LatencyService:
     ) -> None:
         self.queries = 0
         self.store_hits = 0
-        self._fabric = fabric
-        self._backend = backend
-        self._workload_of = workload_of
-        self._store = store
-        self._constant_share_of = constant_share_of
-        self._workloads: dict[str, Workload] = {}
+        self.asker = Asker(fabric, backend, workload_of, store, constant_share_of)
         self._by_shape: dict[tuple[str, Shape, bool], Estimate] = {}
         # Two shapes may have the same dimensions. Then one query serves both.
         self._by_dimensions: dict[tuple[str, tuple[Dimension, ...], bool], Estimate] = {}
@@ -89,18 +117,6 @@ class LatencyService:
         return self._of_trials
 
     @property
-    def asked_with(self) -> AskedWith:
-        """Fabric, backend and the rest, for whoever asks other queries about the same run."""
-        return AskedWith(
-            self._fabric,
-            self._backend,
-            self._workload_of,
-            self._store,
-            self._constant_share_of,
-            self.known_query,
-        )
-
-    @property
     def distinct(self) -> int:
         """Number of queries that ASTRA-sim can tell apart."""
         return len({(model, dims) for model, dims, _ in self._by_dimensions})
@@ -108,7 +124,7 @@ class LatencyService:
     @property
     def fallback_uses(self) -> int:
         """Queries that a recorded table did not hold and its fallback answered."""
-        return int(getattr(self._backend, "fallback_uses", 0))
+        return int(getattr(self.asker.backend, "fallback_uses", 0))
 
     def estimate(self, model: str, shape: Shape, *, profile: bool = False) -> Estimate:
         """The estimate of one iteration of a model on this shape; on request with its traffic.
@@ -120,8 +136,8 @@ class LatencyService:
         key = (model, shape, profile)
         estimate = self._by_shape.get(key)
         if estimate is None:
-            estimate = self._with_constant(model, shape, self._on_shape(model, shape, profile))
-            self._by_shape[key] = estimate
+            estimate = self._on_shape(model, shape, profile)
+            estimate = self._by_shape[key] = self.asker.with_constant(model, shape, estimate)
         return estimate
 
     def known_query(self, model: str, shape: Shape) -> tuple[Dimension, ...] | None:
@@ -135,52 +151,27 @@ class LatencyService:
 
     def constant_share(self, model: str) -> float:
         """The comm ratio that a model has at least on every shape of more than one GPU."""
-        return self._constant_share_of(model) if self._constant_share_of is not None else 0.0
-
-    def _with_constant(self, model: str, shape: Shape, estimate: Estimate) -> Estimate:
-        if self._constant_share_of is None or gpus_of(shape) == 1:
-            return estimate
-        return with_constant_share(estimate, self.constant_share(model))
+        share_of = self.asker.constant_share_of
+        return share_of(model) if share_of is not None else 0.0
 
     def _on_shape(self, model: str, shape: Shape, profile: bool) -> Estimate:
-        every = asked_dimensions(self._workload(model), shape, self._fabric)
+        every, fabric = self.asker.dimensions(model, shape), self.asker.fabric
         asks = [partial(self._on_dimensions, model, dims, profile) for dims in every]
         try:
-            answers = counted(asks, fastest=takes_fastest(self._fabric.system))
+            answers = counted(asks, fastest=takes_fastest(fabric.system))
             self._counts[model, shape] = every[answers.index]
             return answers.estimate
         except BackendError as cause:
-            signature = shape_text(shape, self._fabric.level_names)
+            signature = shape_text(shape, fabric.level_names)
             cause.args = (f"model {model!r} on placement {signature}: {cause}",)
             raise
 
     def _on_dimensions(self, model: str, dims: tuple[Dimension, ...], profile: bool) -> Estimate:
         key = (model, dims, profile)
         if key not in self._by_dimensions:
-            asked = query(self._workload(model), dims, self._fabric)
-            self._by_dimensions[key] = self._ask(asked, profile)
+            estimate = self._by_dimensions[key] = self.asker.ask(model, dims, profile=profile)
+            self.store_hits += estimate.from_cache
         return self._by_dimensions[key]
-
-    def _workload(self, model: str) -> Workload:
-        if model not in self._workloads:
-            sent = as_sent(self._workload_of(model), self._fabric.system)
-            self._workloads[model] = quantised(sent)
-        return self._workloads[model]
-
-    def _ask(self, query: LatencyQuery, profile: bool) -> Estimate:
-        store = self._store if query.dimensions else None
-        kept = (
-            store.get(query, query.source(self._backend.source), profile=profile)
-            if store is not None
-            else None
-        )
-        if kept is not None:
-            self.store_hits += 1
-            return kept
-        estimate = answer(self._backend, query, profile=profile)
-        if store is not None:
-            store.put(query, estimate, profile=profile)
-        return estimate
 
 
 def answer(backend: LatencyBackend, query: LatencyQuery, *, profile: bool = False) -> Estimate:

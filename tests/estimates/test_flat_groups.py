@@ -13,7 +13,7 @@ from test_staged_backend import BACKEND, ROUNDING, USUAL, dims, network, recorde
 from artist.cluster.fabric import load_fabric, with_system
 from artist.errors import BackendError, DivisionError
 from artist.estimates.cache import DiskStore
-from artist.estimates.latency_service import LatencyService
+from artist.estimates.latency_service import Asker, LatencyService
 from artist.estimates.query import Estimate, LatencyQuery, SystemSettings
 from artist.network.demand.curves import Curves
 from artist.workload.layers import quantised
@@ -125,6 +125,6 @@ def test_only_the_setting_changes_the_digest_of_a_fabric() -> None:
 
 
 def test_contention_asks_for_cut_groups() -> None:
-    curves = Curves(FLAT, BACKEND, workload)
+    curves = Curves(Asker(FLAT, BACKEND, workload))
     with pytest.raises(BackendError, match="analytical, flat groups reports no traffic"):
         curves.sent("gpt2@tensor=4,pipeline=2", (8, 8), frozenset())

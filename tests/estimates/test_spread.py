@@ -93,7 +93,7 @@ def _sorted(shape: Shape) -> Shape:
 
 def faster(estimates: LatencyService, model: str, racks: tuple[Racks, Racks]) -> float:
     """By which share the second placement is faster."""
-    sockets = estimates.asked_with.fabric.gpus_per_socket is not None
+    sockets = estimates.asker.fabric.gpus_per_socket is not None
     close, far = (
         1 + estimates.estimate(model, shape_of(one, sockets=sockets)).comm_ratio for one in racks
     )

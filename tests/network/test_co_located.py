@@ -9,6 +9,7 @@ from support import on
 from artist.cluster.fabric import Fabric, load_fabric
 from artist.cluster.links import Link
 from artist.cluster.placement_shape import shape
+from artist.estimates.latency_service import Asker
 from artist.network.co_located import CurvedJob, JobAtPlace, Shared, co_locate, shared
 from artist.network.demand.curves import Curves
 from artist.network.demand.ways import Way, ways
@@ -105,7 +106,7 @@ def test_two_real_jobs_on_one_uplink(model: Model) -> None:
     # of 8 GPUs in each of two racks: one of them fits the uplink.
     fabric = oversubscribed("h100-quantum2-spectrum4", uplinks=4)
     tree = fabric.cluster(racks=2, machines_per_rack=2, gpus_per_machine=8)
-    curves = Curves(fabric, open_backend("analytical"), workload)
+    curves = Curves(Asker(fabric, open_backend("analytical"), workload))
     jobs = []
     for first in (0, 1):
         placement = on({first: 8, first + 2: 8})
@@ -146,7 +147,7 @@ def test_the_stage_that_sends_most_does_so_in_all_rounds(axes: str, machines: in
     """In the first rounds alone the gradients of the embeddings are more than the messages."""
     fabric = load_fabric("cassini-testbed")
     tree = fabric.cluster(racks=1, machines_per_rack=machines, gpus_per_machine=1)
-    curves = Curves(fabric, open_backend("analytical"), workload)
+    curves = Curves(Asker(fabric, open_backend("analytical"), workload))
     job = JobAtPlace(f"llama3-8b@{axes}", on(dict.fromkeys(range(machines), 1)))
     assert co_locate(tree, fabric, [job], curves, fluid).jobs[0].own_share == 1.0
 
@@ -163,7 +164,7 @@ def test_two_stages_send_out_of_racks_with_the_rate_of_their_own_gpus(
 def alone(fabric: Fabric, model: str, machines: int, racks: int) -> Shared:
     """A job on whole machines of 8 GPUs, in this many racks, without neighbours."""
     tree = fabric.cluster(racks=racks, machines_per_rack=machines // racks, gpus_per_machine=8)
-    curves = Curves(fabric, open_backend("analytical"), workload)
+    curves = Curves(Asker(fabric, open_backend("analytical"), workload))
     placement = on(dict.fromkeys(range(machines), 8))
     return co_locate(tree, fabric, [JobAtPlace(model, placement)], curves, fluid).jobs[0]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -12,7 +13,7 @@ from artist.cluster.fabric import load_fabric, with_system
 from artist.cluster.placement_shape import Shape, parse_signature
 from artist.estimates.calibration import CalibratedModels, Calibration, choose_calibration
 from artist.estimates.dimensions import asked_shapes
-from artist.estimates.latency_service import LatencyService
+from artist.estimates.latency_service import Asker, LatencyService
 from artist.estimates.query import Burst, Estimate, LatencyBackend, LatencyQuery
 from artist.network.demand.curves import SHARES, Curves, busy_ns
 from artist.run import open_backend
@@ -52,10 +53,9 @@ def test_the_measured_table(
 ) -> None:
     fabric = with_system(load_fabric(fabric_name), AS_THEN)
     models = CalibratedModels(calibration_then(fabric_name))
-    curves = Curves(
-        fabric, open_backend("analytical"), models.workload, shares=TABLE_SHARES,
-        constant_share_of=models.constant_share,
-    )  # fmt: skip
+    backend, constant = open_backend("analytical"), models.constant_share
+    asker = Asker(fabric, backend, models.workload, constant_share_of=constant)
+    curves = Curves(asker, shares=TABLE_SHARES)
     placed = parse_signature(signature, fabric.level_names, fabric.gpus_per_socket)
     outermost = frozenset({"network" if "/" in signature else "rack"})
     asked = curves.curve(model, placed, outermost)
@@ -68,10 +68,9 @@ def test_the_measured_table(
 def curves_on(fabric_name: str, **more: object) -> Curves:
     fabric = load_fabric(fabric_name)
     models = CalibratedModels(choose_calibration("auto", fabric))
-    return Curves(
-        fabric, open_backend("analytical"), models.workload,
-        constant_share_of=models.constant_share, **more,  # type: ignore[arg-type]
-    )  # fmt: skip
+    backend, constant = open_backend("analytical"), models.constant_share
+    asker = Asker(fabric, backend, models.workload, constant_share_of=constant)
+    return Curves(asker, **more)  # type: ignore[arg-type]
 
 
 def placed(fabric_name: str, signature: str) -> Shape:
@@ -141,7 +140,7 @@ def test_each_curve_is_asked_for_once() -> None:
         asked.append(model)
         return workload(model)
 
-    curves = Curves(load_fabric("t4"), open_backend("analytical"), workload_of)  # type: ignore[arg-type]
+    curves = Curves(Asker(load_fabric("t4"), open_backend("analytical"), workload_of))  # type: ignore[arg-type]
     shape = placed("t4", "1,1")
     first = curves.curve("resnet50", shape, frozenset({"rack"}))
     assert curves.curve("resnet50", shape, frozenset({"rack"})) is first
@@ -152,9 +151,9 @@ def test_of_an_uneven_shape_only_the_query_that_counts_is_asked_for_its_traffic(
     fabric, shape = load_fabric("leaf-spine"), placed("leaf-spine", "4,4,3,1/2,1")
     service = LatencyService(fabric, open_backend("analytical"), workload)
     service.estimate("resnet50", shape)
-    asked = service.asked_with
-    backend = Profiles(asked.backend)
-    curves, others = Curves(*asked._replace(backend=backend)), Curves(*asked[:-1])
+    backend = Profiles(service.asker.backend)
+    curves = Curves(replace(service.asker, backend=backend), service.known_query)
+    others = Curves(service.asker)
     contended = frozenset({"network"})
     assert curves.sent("resnet50", shape, contended) == others.sent("resnet50", shape, contended)
     assert backend.profiles == 1 < len(asked_shapes(shape, fabric))

@@ -17,6 +17,7 @@ from artist.cluster.links import links
 from artist.cluster.placement import Placement
 from artist.cluster.placement_shape import shape
 from artist.errors import ConfigError
+from artist.estimates.latency_service import Asker
 from artist.estimates.query import Dimension, Topology
 from artist.network.demand.curves import Curves
 from artist.network.demand.traffic import (
@@ -119,7 +120,7 @@ def test_a_flat_ring_over_all_dimensions_is_one_ring() -> None:
 
 def traffic_of(fabric: Fabric, placement: Placement, model: str = "vgg11") -> Traffic:
     tree = fabric.cluster(racks=2, machines_per_rack=2, gpus_per_machine=8)
-    curves = Curves(fabric, open_backend("analytical"), workload, shares=(1.0,))
+    curves = Curves(Asker(fabric, open_backend("analytical"), workload), shares=(1.0,))
     return curves.curve(model, shape(tree, placement), frozenset({"rack", "network"})).traffic
 
 
@@ -265,7 +266,7 @@ def test_a_job_on_one_machine_has_no_ways() -> None:
 def test_a_divided_job_sends_to_the_peers_of_each_axis() -> None:
     """4 machines of 8: tensor inside, pipelines on pairs of machines, replicas across the pairs."""
     fabric = load_fabric("h100-quantum2-spectrum4")
-    curves = Curves(fabric, open_backend("analytical"), workload)
+    curves = Curves(Asker(fabric, open_backend("analytical"), workload))
     job = "gpt2@tensor=8,pipeline=2,order=tensor-pipeline-data"
     sent = curves.sent(job, (8, 8, 8, 8), frozenset({"network"})).traffic
     machines = np.repeat(range(4), 8)

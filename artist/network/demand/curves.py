@@ -29,11 +29,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
-from artist.cluster.fabric import Fabric
-from artist.cluster.placement_shape import Shape, gpus_of
+from artist.cluster.placement_shape import Shape
 from artist.errors import BackendError, shortened
-from artist.estimates.calibration import with_constant_share
-from artist.estimates.latency_service import EstimateStore, answer
+from artist.estimates.latency_service import Asker, answer
 from artist.estimates.query import (
     Burst,
     Dimension,
@@ -43,7 +41,7 @@ from artist.estimates.query import (
     SystemSettings,
     Topology,
 )
-from artist.estimates.shape_queries import as_sent, asked_dimensions, counted, query, takes_fastest
+from artist.estimates.shape_queries import counted, query, takes_fastest
 from artist.network.demand.traffic import Traffic
 from artist.units import TICKS_PER_S
 from artist.workload.layers import Workload, quantised
@@ -134,23 +132,16 @@ class LevelTraffic(NamedTuple):
 class Curves:
     """Curves on one fabric by one backend. Each is asked for once.
 
-    The arguments are those of `artist.estimates.latency_service.LatencyService` and `AskedWith`.
+    `known_query` gives the query that counts of those about a shape, where it is known.
     """
 
     def __init__(
         self,
-        fabric: Fabric,
-        backend: LatencyBackend,
-        workload_of: Callable[[str], Workload],
-        store: EstimateStore | None = None,
-        constant_share_of: Callable[[str], float] | None = None,
+        asker: Asker,
         known_query: Callable[[str, Shape], tuple[Dimension, ...] | None] | None = None,
         shares: tuple[float, ...] = SHARES,
     ) -> None:
-        self._fabric, self._backend, self._store = fabric, backend, store
-        self._workload_of, self._constant_share_of = workload_of, constant_share_of
-        self._known_query, self._shares = known_query, shares
-        self._workloads: dict[str, Workload] = {}
+        self._asker, self._known_query, self._shares = asker, known_query, shares
         self._known: dict[tuple[str, Shape, frozenset[str]], Curve] = {}
         self._sent: dict[tuple[str, Shape, frozenset[str]], LevelTraffic] = {}
         self._firsts: dict[tuple[str, Shape], tuple[tuple[Dimension, ...], Estimate]] = {}
@@ -178,7 +169,7 @@ class Curves:
             self._firsts[model, shape] = (
                 self._counted(model, shape, frozenset(), 1.0)
                 if dims is None
-                else (dims, self._ask(model, dims))
+                else (dims, self._asker.ask(model, dims, profile=True))
             )
         return self._firsts[model, shape]
 
@@ -193,7 +184,7 @@ class Curves:
                 f"backend {first.source} reports no traffic, so what jobs send on shared links "
                 "is not known; take --backend analytical, or --contention none"
             )
-        system = query(self._workload(model), dims, self._fabric).system
+        system = query(self._asker.workload(model), dims, self._asker.fabric).system
         return Traffic(dims, system.all_reduce, first.bytes_per_dimension, first.axes)
 
     def curve(self, model: str, shape: Shape, contended: frozenset[str]) -> Curve:
@@ -217,44 +208,27 @@ class Curves:
         self, model: str, shape: Shape, contended: frozenset[str], share: float
     ) -> tuple[float, float]:
         """Comm ratio and busy ratio at a share."""
-        constant = 0.0
-        if self._constant_share_of is not None and gpus_of(shape) > 1:
-            constant = self._constant_share_of(model)
         if share == 1.0:
             dims, point = self._first(model, shape)
         else:
             dims, point = self._counted(model, shape, contended, share)
         busy = busy_ns(point.profile or (), _crossed(dims, contended)) / point.compute_ns
-        return with_constant_share(point, constant).comm_ratio, busy
+        return self._asker.with_constant(model, shape, point).comm_ratio, busy
 
     def _counted(
         self, model: str, shape: Shape, contended: frozenset[str], share: float
     ) -> tuple[tuple[Dimension, ...], Estimate]:
-        fastest = takes_fastest(self._fabric.system)
+        fastest = takes_fastest(self._asker.fabric.system)
         if fastest and share < 1:  # the shape that counts alone: a job does not change it
             every = [self._first(model, shape)[0]]
         else:
-            every = asked_dimensions(self._workload(model), shape, self._fabric)
-        asks = [partial(self._ask, model, at_share(dims, contended, share)) for dims in every]
+            every = self._asker.dimensions(model, shape)
+        asks = [
+            partial(self._asker.ask, model, at_share(dims, contended, share), profile=True)
+            for dims in every
+        ]
         answers = counted(asks, fastest=fastest)
         return every[answers.index], answers.estimate
-
-    def _ask(self, model: str, dims: tuple[Dimension, ...]) -> Estimate:
-        asked = query(self._workload(model), dims, self._fabric)
-        store = self._store if dims else None
-        kept = store.get(asked, self._backend.source, profile=True) if store is not None else None
-        if kept is not None:
-            return kept
-        estimate = answer(self._backend, asked, profile=True)
-        if store is not None:
-            store.put(asked, estimate, profile=True)
-        return estimate
-
-    def _workload(self, model: str) -> Workload:
-        if model not in self._workloads:
-            sent = as_sent(self._workload_of(model), self._fabric.system)
-            self._workloads[model] = quantised(sent)
-        return self._workloads[model]
 
 
 def at_share(

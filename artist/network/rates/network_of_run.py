@@ -116,7 +116,7 @@ class NetworkOfRun:
             )
         from artist.network.demand.curves import Curves
 
-        return Curves(*self.estimates.asked_with)
+        return Curves(self.estimates.asker, self.estimates.known_query)
 
     def check_uplinks(self, model: str) -> None:
         """Check that jobs can meet on links.
