@@ -81,11 +81,6 @@ Task = TypeVar("Task")
 Outcome = TypeVar("Outcome")
 
 
-def cores() -> int:
-    """Processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 class WorkerDiedError(ConfigError):
     """A worker process ended without an answer."""
 

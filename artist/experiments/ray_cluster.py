@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from artist.errors import ConfigError
-from artist.experiments.executors import cores, outcome_of_death
+from artist.experiments.executors import outcome_of_death
+from artist.io.processes import cores
 
 Task = TypeVar("Task")
 Outcome = TypeVar("Outcome")

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from artist.config import ABOUT_THE_TRACE, Scenario
 from artist.errors import ArtistError, one_line
 from artist.estimates.cache import open_store
-from artist.experiments.executors import cores, run_all
+from artist.experiments.executors import run_all
 from artist.experiments.experiment import Experiment, Run, runs
 from artist.experiments.resume import Inputs, adopt, check_inputs
 from artist.experiments.run_folder import (
@@ -29,6 +29,7 @@ from artist.experiments.run_folder import (
     remove_leftovers,
     run_summary,
 )
+from artist.io.processes import cores
 from artist.results.run_directory import MANIFEST, write_run
 from artist.results.table_files import write_table
 from artist.results.terms.glossary import column_of

@@ -1,4 +1,4 @@
-"""Names of processes that no other process ever has, and whether the process has ended."""
+"""Names of processes that no other ever has, whether these have ended, and for how many is room."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ import socket
 from pathlib import Path
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
+
+
+def cores() -> int:
+    """Processors that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def owner() -> str:

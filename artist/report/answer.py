@@ -26,7 +26,7 @@ from collections.abc import Iterator, Sequence
 from artist.experiments.comparison.comparison_result import Comparison
 from artist.report.failure_costs import failure_costs, tells_costs, within_failures
 from artist.report.metric_text import JOINTLY, value_text
-from artist.report.verdict_sentences import metric_name, share_text, what_may_decide
+from artist.report.verdict_sentences import metric_name, share_text, surely_lower, undecided
 from artist.results.caveats import no_verdict
 from artist.results.statistics.best_policy import Best
 from artist.results.statistics.compare_values import (
@@ -214,12 +214,7 @@ def _certainty(best: Best, comparison: Comparison) -> Iterator[str]:
         waits = [parts["waiting"] for parts in comparison.parts.values()]
         if waits and not any(map(any, waits)):
             yield "no job waited for GPUs, so fewer GPUs or more jobs would tell more"
-    if surely := best.with_verdict(MORE):
-        near = [one for one in surely if sure_but_within(best.others[one], comparison.equivalence)]
-        than = "all others" if best.surely else _named(surely)
-        by = f", but by less than {share_text(comparison.equivalence)}" if near else ""
-        by += f" than {_named(near)}" if near and near != surely else ""
-        yield f"surely lower than {than}{by}"
+    yield from surely_lower(best, comparison.equivalence, _named)
     equal = best.with_verdict(NO_DIFFERENCE, IDENTICAL)
     if equal and (_sure(best) or not _all_equal(best, comparison)):
         yield f"no difference beyond {share_text(comparison.equivalence)} from {_named(equal)}"
@@ -231,10 +226,7 @@ def _certainty(best: Best, comparison: Comparison) -> Iterator[str]:
         yield f"only {_named(slightly)} {are} surely lower, by less than {within}"
     open_ = [one for one in best.with_verdict(UNDECIDED, LESS) if one not in slightly]
     if open_:
-        nearest = min(open_, key=lambda one: best.others[one].enough or math.inf)
-        what = f"it against {nearest}" if len(open_) > 1 else "it"
-        more = what_may_decide(best.others[nearest], best.kind, what)
-        yield f"undecided against {_named(open_)}" + (f" ({more})" if more else "")
+        yield undecided(best, open_, _named)
         if sure := [one for one in open_ if _table_is_sure(best, one, comparison)]:
             judged = f"{counted(comparison.family, 'difference')} and not {best.family} pairs"
             yield f"the table, which judges {judged}, is sure of {_named(sure)}"

@@ -13,8 +13,7 @@ from artist.calibrate.fit_fabric import FabricFit
 from artist.estimates.sensitivity import Point, ScalingPoint, SettingSweep
 from artist.io.figures import new_figure, save_figure
 from artist.policies.cassini.job_circle import Circle, Floats
-from artist.policies.cassini.score import link_circle
-from artist.policies.cassini.time_shifts import Solution, SolverOptions
+from artist.policies.cassini.time_shifts import Solution, SolverOptions, shifted
 
 
 def plot_sweep(sweep: SettingSweep, points: Sequence[Point], workload: str, path: Path) -> None:
@@ -129,8 +128,7 @@ def plot_circle(
     figure = new_figure()
     still = [0.0] * len(circles)
     for place, (title, shifts_s) in enumerate((("in step", still), ("shifted", solution.shifts_s))):
-        delayed = [circle.delayed(by_s) for circle, by_s in zip(circles, shifts_s, strict=True)]
-        link = link_circle(delayed, capacity, options.periods, options.angle_deg)
+        link = shifted(circles, capacity, shifts_s, options)
         score = link.score([0] * len(link.demands))
         axes: Any = figure.add_subplot(1, 2, place + 1, projection="polar")
         axes.set_axis_off()

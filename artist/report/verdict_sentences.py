@@ -13,7 +13,7 @@ intervals are those of the ratio, so they agree with the table of a comparison.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -257,27 +257,39 @@ def best_sentence(best: Best, value: str, equivalence: float = EQUIVALENCE) -> s
 
 def _certainty(best: Best, equivalence: float) -> Iterator[str]:
     """What the verdicts of the pairs say, as parts of a sentence."""
-    if surely := best.with_verdict(MORE):
-        near = [policy for policy in surely if sure_but_within(best.others[policy], equivalence)]
-        by = f", but by less than {share_text(equivalence)}" if near else ""
-        than = f" than {listed(near)}" if near and len(near) < len(surely) else ""
-        yield f"surely lower than {'all others' if best.surely else listed(surely)}{by}{than}"
+    yield from surely_lower(best, equivalence, listed)
     if equal := best.with_verdict(NO_DIFFERENCE):
         yield f"no difference beyond {share_text(equivalence)} from {listed(equal)}"
     # `less` beside a lower mean: geometric and arithmetic means rank the two differently.
-    undecided = best.with_verdict(UNDECIDED, LESS)
-    if open_ := [one for one in undecided if one not in best.passed_over]:
-        # Each needs a number of its own; the pair that is decided first is the one to say.
-        nearest = min(open_, key=lambda policy: best.others[policy].enough or math.inf)
-        what = f"it against {nearest}" if len(open_) > 1 else "it"
-        more = what_may_decide(best.others[nearest], best.kind, what)
-        yield f"undecided against {listed(open_)}" + (f" ({more})" if more else "")
+    pairs = best.with_verdict(UNDECIDED, LESS)
+    if open_ := [one for one in pairs if one not in best.passed_over]:
+        yield undecided(best, open_, listed)
     exact = best.exactly
     few = [policy for policy in best.with_verdict(TOO_FEW) if policy not in exact]
     for policies, words in ((exact, "exact on this trace"), (few, "untested")):
         if policies:
             every = len(policies) == len(best.others)
             yield f"{words}{'' if every else f' against {listed(policies)}'}"
+
+
+def surely_lower(
+    best: Best, equivalence: float, named: Callable[[Sequence[str]], str]
+) -> Iterator[str]:
+    """Than which others the best one is surely lower, if any."""
+    if surely := best.with_verdict(MORE):
+        near = [one for one in surely if sure_but_within(best.others[one], equivalence)]
+        by = f", but by less than {share_text(equivalence)}" if near else ""
+        by += f" than {named(near)}" if near and near != surely else ""
+        yield f"surely lower than {'all others' if best.surely else named(surely)}{by}"
+
+
+def undecided(best: Best, open_: Sequence[str], named: Callable[[Sequence[str]], str]) -> str:
+    """Against which others the best one is undecided, and what may decide one of these pairs."""
+    # Each needs a number of its own; the pair that is decided first is the one to say.
+    nearest = min(open_, key=lambda one: best.others[one].enough or math.inf)
+    what = f"it against {nearest}" if len(open_) > 1 else "it"
+    more = what_may_decide(best.others[nearest], best.kind, what)
+    return f"undecided against {named(open_)}" + (f" ({more})" if more else "")
 
 
 def catastrophe_sentence(who: str, metric: str, factor: float, more: str, run: str) -> str:

@@ -159,6 +159,12 @@ def _bitmap(present: Sequence[bool] | None) -> Any:
     return pa.py_buffer(np.packbits(np.array(present, np.bool_), bitorder="little"))
 
 
+def unreadable(path: Path, cause: Exception) -> TraceError:
+    """The error of a table that cannot be read."""
+    reason = one_line(str(cause).splitlines()[0]) if str(cause) else type(cause).__name__
+    return TraceError(f"{path}: cannot be read as Parquet ({reason}); simulate the run again")
+
+
 def read_table(folder: Path, name: str, reader: str, *, contended: bool | None = False) -> Any:
     """The columns of a run's table that `reader` reads, as a `pyarrow.Table`.
 
@@ -189,10 +195,7 @@ def read_table(folder: Path, name: str, reader: str, *, contended: bool | None =
             raise TraceError(f"{path}: lacks the column {missing[0].name!r}")
         table = read_parquet(path, [term.name for term in wanted])
     except (OSError, ValueError, pa.ArrowException) as cause:
-        reason = one_line(str(cause).splitlines()[0]) if str(cause) else type(cause).__name__
-        raise TraceError(
-            f"{path}: cannot be read as Parquet ({reason}); simulate the run again"
-        ) from cause
+        raise unreadable(path, cause) from cause
     for term in wanted:
         _check(table[term.name], term, path)
     if {"start_s", "end_s"} <= set(table.column_names):

@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from artist.config import SIZES, Scenario
-from artist.errors import ConfigError, TraceError, one_line
+from artist.errors import ConfigError, TraceError
 from artist.io.documents import validate
 from artist.io.parquet import read_parquet
 from artist.io.reading import is_file, read_json
 from artist.results.result import LazyTables, Result
 from artist.results.run_directory import MANIFEST, SUMMARY
+from artist.results.table_files import unreadable
 from artist.results.terms.columns import Column, Table
 from artist.results.waiting.job_story import waited_by_cause
 
@@ -88,10 +89,7 @@ def _table(folder: Path, name: str) -> Table:
     try:
         table = read_parquet(path)
     except (OSError, ValueError, pa.ArrowException) as cause:
-        reason = one_line(str(cause).splitlines()[0]) if str(cause) else type(cause).__name__
-        raise TraceError(
-            f"{path}: cannot be read as Parquet ({reason}); simulate the run again"
-        ) from cause
+        raise unreadable(path, cause) from cause
     return {column: _values(table[column]) for column in table.column_names}
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from artist.errors import ConfigError, shortened
 from artist.io.reading import is_file, read_text
-from artist.slurm.texts import MOST_BYTES, NOTHING, unpacked
+from artist.slurm.texts import MOST_BYTES, NOTHING, cells_of, unpacked
 
 _SAMPLE = ("TIME", "JOBID", "NAME", "PARTITION", "ACCOUNT", "USER", "STATE", "PRIORITY", "REASON",
            "START_TIME", "END_TIME", "NODES", "NODELIST", "TRES_PER_NODE")  # fmt: skip
@@ -54,11 +54,7 @@ def _read(path: Path, text: str) -> list[Expected]:
                 raise ConfigError(f"{path}:1: no column {name}; print it with squeue -a -o %all")
     found = []
     for number, line in enumerate(lines[first - 1 :], start=first):
-        cells = line.split("|")
-        if len(cells) != len(names):
-            raise ConfigError(
-                f"{path}:{number}: {len(cells)} cells, expected {len(names)}; print it again"
-            )
+        cells = cells_of(line, len(names), f"{path}:{number}")
         row = dict(zip(reversed(names), reversed(cells), strict=True))  # the first of two counts
         starts_at = row["START_TIME"]
         if starts_at in NOTHING or row.get("STATE", row.get("ST", "PD"))[:1] != "P":

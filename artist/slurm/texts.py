@@ -168,12 +168,17 @@ def _rows(
             )
     columns = [(name, x) for x, name in enumerate(names) if name in kept or not kept]
     for number, line in enumerate(rows, start=2):
-        cells = line.split("|")
-        if len(cells) != len(names):
-            raise ConfigError(
-                f"{path}:{number}: {len(cells)} cells, expected {len(names)}; print it again"
-            )
-        yield Record(f"{path}:{number}", {name: cells[x] for name, x in columns})
+        place = f"{path}:{number}"
+        cells = cells_of(line, len(names), place)
+        yield Record(place, {name: cells[x] for name, x in columns})
+
+
+def cells_of(line: str, columns: int, place: str) -> list[str]:
+    """The cells of a line of a table that Slurm printed."""
+    cells = line.split("|")
+    if len(cells) != columns:
+        raise ConfigError(f"{place}: {len(cells)} cells, expected {columns}; print it again")
+    return cells
 
 
 def hosts(text: str, place: str) -> list[str]:

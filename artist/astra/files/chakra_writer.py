@@ -5,7 +5,7 @@ Only fields that ASTRA-sim reads are written (`artist.astra.files.chakra_schema`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from artist.astra.files.chakra_graph import nodes
 from artist.astra.files.chakra_schema import (
@@ -29,9 +29,12 @@ def encode_workload(workload: Workload, passes: int = 1) -> bytes:
     Raises:
         ValueError: a compute time is not in whole microseconds.
     """
+    return _file(encode_node(node) for node in nodes(workload, passes))
+
+
+def _file(of_nodes: Iterable[bytes]) -> bytes:
     schema = _attribute("schema", _text(ATTRIBUTE_FIELDS["text"], SCHEMA_VERSION))
-    messages = [_nested(METADATA_FIELDS["attribute"], schema)]
-    messages += [encode_node(node) for node in nodes(workload, passes)]
+    messages = [_nested(METADATA_FIELDS["attribute"], schema), *of_nodes]
     return b"".join(_varint(len(message)) + message for message in messages)
 
 
@@ -87,10 +90,7 @@ _KINDS = {Kind.COMPUTE: 4, Kind.SEND: 5, Kind.RECEIVE: 6, Kind.COLLECTIVE: 7}
 
 def encode_program(nodes: Sequence[GraphNode]) -> bytes:
     """The trace file of one GPU of a graph. The number of a node is its place."""
-    schema = _attribute("schema", _text(ATTRIBUTE_FIELDS["text"], SCHEMA_VERSION))
-    messages = [_nested(METADATA_FIELDS["attribute"], schema)]
-    messages += [_encode_graph_node(number, node) for number, node in enumerate(nodes)]
-    return b"".join(_varint(len(message)) + message for message in messages)
+    return _file(_encode_graph_node(number, node) for number, node in enumerate(nodes))
 
 
 def _encode_graph_node(number: int, node: GraphNode) -> bytes:

@@ -63,11 +63,14 @@ def render(query: LatencyQuery, directory: Path, dialect: str = "astra2") -> Ren
         if spoken.traces:
             _give_to_all(directory, npus)
     except OSError as cause:
-        reason = cause.strerror or str(cause)
-        raise ConfigError(
-            f"{directory}: cannot be written ({reason}); name another folder"
-        ) from cause
+        raise cannot_be_written(directory, cause) from cause
     return RenderedQuery(directory, spoken.name, npus, spoken.arguments(query))
+
+
+def cannot_be_written(directory: Path, cause: OSError) -> ConfigError:
+    """The error of a folder in which a file cannot be written."""
+    reason = cause.strerror or str(cause)
+    return ConfigError(f"{directory}: cannot be written ({reason}); name another folder")
 
 
 def is_trace(name: str) -> bool:

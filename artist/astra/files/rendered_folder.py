@@ -20,8 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from artist.astra.files.dialects import DIALECTS
-from artist.astra.files.render import check, is_trace, render
-from artist.errors import ConfigError
+from artist.astra.files.render import cannot_be_written, check, is_trace, render
 from artist.estimates.divided.layer_wise import Request, collective_queries, nodes_of
 from artist.estimates.query import LatencyQuery
 
@@ -51,10 +50,7 @@ def render_collectives(query: LatencyQuery, directory: Path, dialect: str = "ast
         directory.mkdir(parents=True, exist_ok=True)
         (directory / ITERATION).write_text(text.getvalue(), encoding="utf-8")
     except OSError as cause:
-        reason = cause.strerror or str(cause)
-        raise ConfigError(
-            f"{directory}: cannot be written ({reason}); name another folder"
-        ) from cause
+        raise cannot_be_written(directory, cause) from cause
 
 
 def _names(asked: dict[Request, LatencyQuery | None]) -> Iterator[str]:

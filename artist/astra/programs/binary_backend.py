@@ -14,11 +14,12 @@ from pathlib import Path
 
 from artist.astra.files import dialects
 from artist.astra.files.render import render
-from artist.astra.programs.bounded_run import core_count, in_parallel, run_bounded
+from artist.astra.programs.bounded_run import in_parallel, run_bounded
 from artist.astra.programs.ended_run import estimate_of
 from artist.errors import BackendError, ConfigError
 from artist.estimates.query import Estimate, LatencyBackend, LatencyQuery
 from artist.io.digests import PREFIX, sha256
+from artist.io.processes import cores
 
 # The largest query measured (1,024 NPUs) takes a minute.
 TIMEOUT_S = 600.0
@@ -39,7 +40,7 @@ class BinaryBackend:
         self._binary = _executable(binary)
         self._dialect = dialects.dialect(dialect).name
         self._timeout_s = timeout_s
-        self._jobs = jobs or core_count()
+        self._jobs = jobs or cores()
         # Twelve digits of the digest tell executables apart and stay readable in a table.
         self.source = f"astra-binary@{sha256(self._binary.read_bytes())[: len(PREFIX) + 12]}"
 

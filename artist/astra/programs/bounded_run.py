@@ -128,8 +128,3 @@ def in_parallel(
             if not isinstance(error, Exception):
                 abandon()
             raise
-
-
-def core_count() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -21,13 +21,14 @@ from pathlib import Path
 
 from artist.astra.files.render import RenderedQuery, render
 from artist.astra.programs.binary_backend import TIMEOUT_S
-from artist.astra.programs.bounded_run import Completed, core_count, in_parallel
+from artist.astra.programs.bounded_run import Completed, in_parallel
 from artist.astra.programs.container_restarts import RestartedContainer
 from artist.astra.programs.docker_client import DockerEngine
 from artist.astra.programs.ended_run import estimate_of
 from artist.astra.programs.images import DEFAULT_IMAGE, ImageEntry, load_image
 from artist.astra.programs.leftovers import remove_leftovers
 from artist.estimates.query import Estimate, LatencyBackend, LatencyQuery
+from artist.io.processes import cores
 
 
 class DockerBackend:
@@ -51,7 +52,7 @@ class DockerBackend:
         image_id = engine.image_id(entry)
         remove_leftovers(engine)
         self._timeout_s = timeout_s
-        self._jobs = jobs or core_count()
+        self._jobs = jobs or cores()
         self._slots = threading.BoundedSemaphore(self._jobs)
         self._container = RestartedContainer(engine, entry, image_id)
         self._finalizer = weakref.finalize(self, self._container.close_now)

@@ -148,7 +148,7 @@ def compare(
     from artist.experiments.comparison.runs import Remembered
     from artist.experiments.comparison.until import BUDGET, FIRST_LOOK
     from artist.experiments.comparison.variants import everyday_policies, partly_taken
-    from artist.experiments.executors import cores
+    from artist.io.processes import cores
     from artist.results.table_files import check_table_file
     from artist.results.terms.chief_metrics import COMPARED, check_metrics
 

@@ -104,7 +104,7 @@ def _one(
 
 def _work(paper: Paper, item: Item, seeds: int) -> str:
     """How many runs an item takes, and about how long."""
-    from artist.experiments.executors import cores
+    from artist.io.processes import cores
 
     count = item.runs * seeds
     whole_s = count * paper.seconds_per_run / cores()

@@ -225,9 +225,16 @@ def score_at(
     options: SolverOptions = PAPER,
 ) -> float:
     """The score at given time-shifts, which need not be whole angles."""
-    delayed = [circle.delayed(by_s) for circle, by_s in zip(circles, shifts_s, strict=True)]
-    link = link_circle(delayed, capacity, options.periods, options.angle_deg)
+    link = shifted(circles, capacity, shifts_s, options)
     return link.score([0] * len(link.perimeter.jobs))
+
+
+def shifted(
+    circles: Sequence[Circle], capacity: float, shifts_s: Sequence[float], options: SolverOptions
+) -> LinkCircle:
+    """The link of jobs that are at given time-shifts."""
+    delayed = [circle.delayed(by_s) for circle, by_s in zip(circles, shifts_s, strict=True)]
+    return link_circle(delayed, capacity, options.periods, options.angle_deg)
 
 
 def _solution(circles: Sequence[Circle], link: LinkCircle, rotations: Sequence[int]) -> Solution:
