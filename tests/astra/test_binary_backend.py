@@ -56,21 +56,6 @@ def test_nothing_is_left_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert not list(scratch.iterdir())
 
 
-def test_many_keep_their_order(tmp_path: Path) -> None:
-    body = "time.sleep(0.2 / NPUS)\nfor rank in range(NPUS): finished(rank, NPUS * 1000, 0)"
-    backend = BinaryBackend(program(tmp_path, body), jobs=4)
-    sizes = (2, 3, 4, 5, 6, 7)
-    estimates = backend.estimate_many([tiny(size) for size in sizes])
-    assert [estimate.finish_ns for estimate in estimates] == [1000 * size for size in sizes]
-
-
-def test_many_fail_with_the_first_error(tmp_path: Path) -> None:
-    body = f"if NPUS == 3: sys.exit(1)\n{WELL}"
-    backend = BinaryBackend(program(tmp_path, body), jobs=2)
-    with pytest.raises(BackendError, match="exit code 1"):
-        backend.estimate_many([tiny(size) for size in (2, 3, 4, 5)])
-
-
 def test_hanging(tmp_path: Path) -> None:
     backend = BinaryBackend(program(tmp_path, "time.sleep(60)"), timeout_s=0.5)
     started = time.monotonic()

@@ -38,8 +38,8 @@ def _nothing_is_left() -> Iterator[None]:
 def backend() -> Iterator[Callable[..., DockerBackend]]:
     made: list[DockerBackend] = []
 
-    def make(*mode: str, timeout_s: float = 60, jobs: int | None = None) -> DockerBackend:
-        made.append(DockerBackend(entry(*mode), timeout_s=timeout_s, jobs=jobs))
+    def make(*mode: str, timeout_s: float = 60) -> DockerBackend:
+        made.append(DockerBackend(entry(*mode), timeout_s=timeout_s))
         return made[-1]
 
     yield make

@@ -47,10 +47,10 @@ def test_answers_and_their_source(backend: Make) -> None:
 
 
 def test_one_container_serves_all(backend: Make) -> None:
-    answering = backend("well", jobs=3)
+    answering = backend("well")
     names = set()
-    for _ in range(3):
-        answering.estimate_many([tiny(size) for size in (2, 3, 4, 5, 6)])
+    for size in (2, 3, 4, 5, 6):
+        answering.estimate(tiny(size))
         names |= set(containers())
     assert len(names) == 1
 
@@ -206,7 +206,7 @@ from containers import entry
 from rendered_queries import tiny
 from artist.astra.programs.docker_backend import DockerBackend
 backend = DockerBackend(entry("hang"))
-backend.estimate_many([tiny(), tiny(3)])
+backend.estimate(tiny())
 """
 
 
@@ -272,8 +272,8 @@ def test_artist_in_an_image_answers_as_in_process() -> None:
     ]
     inside = AnalyticalBackend()
     with DockerBackend(local) as contained:
-        for query, answer in zip(queries, contained.estimate_many(queries), strict=True):
-            expected = inside.estimate(query)
+        for query in queries:
+            answer, expected = contained.estimate(query), inside.estimate(query)
             times = (answer.finish_ns, answer.compute_ns)
             assert times == (expected.finish_ns, expected.compute_ns)
         with pytest.raises(BackendSettingError):

@@ -9,38 +9,30 @@ from __future__ import annotations
 import os
 import shlex
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 from artist.astra.files import dialects
 from artist.astra.files.render import render
-from artist.astra.programs.bounded_run import in_parallel, run_bounded
+from artist.astra.programs.bounded_run import run_bounded
 from artist.astra.programs.ended_run import estimate_of
 from artist.errors import BackendError, ConfigError
 from artist.estimates.query import Estimate, LatencyBackend, LatencyQuery
 from artist.io.digests import PREFIX, sha256
-from artist.io.processes import cores
 
 # The largest query measured (1,024 NPUs) takes a minute.
 TIMEOUT_S = 600.0
 
 
 class BinaryBackend:
-    """Runs `binary` for every query, without a shell, and up to `jobs` queries at a time."""
+    """Runs `binary` for every query, without a shell."""
 
     def __init__(
-        self,
-        binary: Path,
-        *,
-        dialect: str = "astra2",
-        timeout_s: float = TIMEOUT_S,
-        jobs: int | None = None,
+        self, binary: Path, *, dialect: str = "astra2", timeout_s: float = TIMEOUT_S
     ) -> None:
         """Raises BackendError where the file is missing or cannot be executed."""
         self._binary = _executable(binary)
         self._dialect = dialects.dialect(dialect).name
         self._timeout_s = timeout_s
-        self._jobs = jobs or cores()
         # Twelve digits of the digest tell executables apart and stay readable in a table.
         self.source = f"astra-binary@{sha256(self._binary.read_bytes())[: len(PREFIX) + 12]}"
 
@@ -56,14 +48,6 @@ class BinaryBackend:
             command = (str(self._binary), *rendered.arguments)
             done = run_bounded(command, self._timeout_s, cwd=rendered.directory)
             return estimate_of(done, rendered, self.source)
-
-    def estimate_many(self, queries: Sequence[LatencyQuery]) -> list[Estimate]:
-        """Answers in the order of the queries, which run in parallel.
-
-        Raises:
-            BackendError: the error of the first query that failed.
-        """
-        return in_parallel(self.estimate, queries, self._jobs)
 
 
 def _executable(binary: Path) -> Path:

@@ -1,7 +1,4 @@
-"""Runs commands within limits of time and output, and queries in parallel.
-
-Answers come in the order of the queries. The first error ends the remaining queries.
-"""
+"""Runs commands within limits of time and output."""
 
 from __future__ import annotations
 
@@ -10,13 +7,11 @@ import selectors
 import shlex
 import subprocess
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from artist.errors import BackendError
-from artist.estimates.query import Estimate, LatencyQuery
 
 OUTPUT_LIMIT_BYTES = 256 * 2**20
 
@@ -106,25 +101,3 @@ def _collect(process: subprocess.Popen[bytes], deadline_s: float) -> tuple[str, 
         raise TimeoutError from cause
     stdout, stderr = (text.decode(errors="replace") for text in texts.values())
     return stdout, stderr
-
-
-def in_parallel(
-    estimate: Callable[[LatencyQuery], Estimate],
-    queries: Sequence[LatencyQuery],
-    jobs: int,
-    abandon: Callable[[], None] = lambda: None,
-) -> list[Estimate]:
-    """Answers in order, up to `jobs` queries at a time. After an error no more are begun.
-
-    `abandon` is called after Ctrl-C. It has to end the queries that are under way.
-    """
-    with ThreadPoolExecutor(max_workers=jobs) as pool:
-        futures = [pool.submit(estimate, query) for query in queries]
-        try:
-            return [future.result() for future in futures]
-        except BaseException as error:
-            pool.shutdown(wait=False, cancel_futures=True)
-            # Leaving the `with` block waits for the queries under way: they must end soon.
-            if not isinstance(error, Exception):
-                abandon()
-            raise

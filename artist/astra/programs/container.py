@@ -1,4 +1,4 @@
-"""One running container, how it is isolated, and the shells in it (workers) that run queries.
+"""One running container, how it is isolated, and the shell in it (its worker) that runs queries.
 
 The program in the container is not trusted. It has no network and no privileges, it can write
 only to `/tmp` and to the work folder, and its memory and its processes are limited.
@@ -7,7 +7,7 @@ The first process of the container waits for the end of its input, which artist 
 Whatever ends artist, `kill -9` included, closes this input. The container then stops, and the
 engine removes it.
 
-A worker is a shell loop in the container. It reads the name of a folder from its input, prints
+The worker is a shell loop in the container. It reads the name of a folder from its input, prints
 the process number of the program that it starts there, waits, and prints the exit code:
 
     artist -> worker    3f2a91
@@ -21,7 +21,6 @@ import os
 import secrets
 import selectors
 import subprocess
-import threading
 import time
 from pathlib import Path
 
@@ -86,7 +85,7 @@ class GoneError(Exception):
 
 
 class Container:
-    """One running container and its idle workers."""
+    """One running container and its worker."""
 
     def __init__(
         self, engine: DockerEngine, entry: ImageEntry, image_id: str, folder: Path
@@ -94,8 +93,7 @@ class Container:
         self.name = f"artist-{os.getpid()}-{secrets.token_hex(4)}"
         self._engine = engine
         self._entry = entry
-        self._idle: list[_AttachedClient] = []
-        self._lock = threading.Lock()
+        self._worker: _AttachedClient | None = None
         flags = isolation(entry, folder)
         command = ("run", "--name", self.name, *flags, image_id, "-c", _WAIT_FOR_END_OF_INPUT)
         self._main = self._attach(command)
@@ -108,9 +106,8 @@ class Container:
             GoneError: the container died.
             BackendError: the engine does not answer.
         """
-        with self._lock:
-            worker = self._idle.pop() if self._idle else None
         deadline_s = time.monotonic() + timeout_s
+        worker, self._worker = self._worker, None
         if worker is None:
             command = ("exec", "--interactive", self.name, "sh", "-c", _WORKER_LOOP)
             worker = self._attach((*command, *self._entry.command))
@@ -131,16 +128,14 @@ class Container:
         except BaseException:
             worker.close()
             raise
-        with self._lock:
-            self._idle.append(worker)
+        self._worker = worker
         return code
 
     def close(self) -> None:
         """Stop and remove the container."""
-        with self._lock:
-            workers, self._idle = self._idle, []
-        for worker in (*workers, self._main):
-            worker.close()
+        if self._worker is not None:
+            self._worker.close()
+        self._main.close()
         try:
             self._engine.remove(self.name)
         except BackendError:

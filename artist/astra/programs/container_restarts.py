@@ -4,8 +4,8 @@ the first query                 starts a container
 the container dies              the query that was running in it starts another one, and runs
                                 there again
 it dies again in that query     the query fails
-the backend is closed           the container and the work folder are removed; queries under
-                                way fail; a later query starts another container
+the backend is closed           the container and the work folder are removed; a later query
+                                starts another container
 the process is killed           the container ends by itself (`artist.astra.programs.container`);
                                 the next backend removes the work folder (`leftovers`)
 """
@@ -15,7 +15,6 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-import threading
 from pathlib import Path
 
 from artist.astra.programs.container import Container, GoneError
@@ -36,10 +35,8 @@ class RestartedContainer:
         self._entry = entry
         self._image_id = image_id
         self._pid = os.getpid()
-        self._lock = threading.Lock()
         self._container: Container | None = None
         self._folder: Path | None = None
-        self._times_closed = 0
 
     def query_folder(self) -> Path:
         """A path for the folder of one query, inside the work folder that the container sees.
@@ -47,44 +44,32 @@ class RestartedContainer:
         Raises:
             BackendError: this is not the process that made the backend.
         """
-        with self._lock:
-            return self._work_folder() / secrets.token_hex(8)
+        return self._work_folder() / secrets.token_hex(8)
 
     def run(self, folder: Path, timeout_s: float) -> int:
         """Exit code of the program in the folder of a query.
 
         Raises:
             TimeLimitError: it took too long; it has been killed.
-            BackendError: no container can be started, it died twice, or it was closed meanwhile.
+            BackendError: no container can be started, or it died twice.
         """
-        closed_before = self._times_closed
         for _ in range(2):
             container = self._started()
             try:
                 return container.run(folder.name, timeout_s)
             except GoneError as cause:
                 died = str(cause)
-                self._retire(container)
-                if self._times_closed != closed_before:
-                    raise BackendError("the container was closed during the query") from cause
+                container.close()
+                self._container = None
         raise BackendError(
             f"the container of image {self._entry.image} died twice during one query ({died}): "
             "raise its 'memory' in images.yaml if the kernel killed it (see: dmesg), then run again"
         )
 
     def close(self) -> None:
-        """Remove the container and the work folder, after the call that is using them."""
-        with self._lock:
-            self.close_now()
-
-    def close_now(self) -> None:
-        """Remove the container and the work folder without waiting for anybody.
-
-        At the end of a process, threads that never come back may hold the lock.
-        """
+        """Remove the container and the work folder."""
         if os.getpid() != self._pid:
             return  # a fork of the process: the container is not its own
-        self._times_closed += 1
         container, self._container = self._container, None
         folder, self._folder = self._folder, None
         if container is not None:
@@ -93,18 +78,10 @@ class RestartedContainer:
             shutil.rmtree(folder, ignore_errors=True)
 
     def _started(self) -> Container:
-        with self._lock:
-            if self._container is None:
-                folder = self._work_folder()
-                self._container = Container(self._engine, self._entry, self._image_id, folder)
-            return self._container
-
-    def _retire(self, container: Container) -> None:
-        with self._lock:
-            container.close()
-            # Another query may have noticed the same death and started the next container.
-            if self._container is container:
-                self._container = None
+        if self._container is None:
+            folder = self._work_folder()
+            self._container = Container(self._engine, self._entry, self._image_id, folder)
+        return self._container
 
     def _work_folder(self) -> Path:
         if os.getpid() != self._pid:

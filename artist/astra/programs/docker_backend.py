@@ -1,10 +1,10 @@
 """The backend `astra-docker`: ASTRA-sim in one long-lived container for all queries of a run.
 
-`docker exec` alone costs 60 to 200 ms per query, more than most queries take. Therefore each
-parallel query has a worker: a shell loop in the container, started once, that reads the name of
-a folder and runs the program there (`artist.astra.programs.container`).
+`docker exec` alone costs 60 to 200 ms per query, more than most queries take. Therefore there is a
+worker: a shell loop in the container, started once, that reads the name of a folder and runs the
+program there (`artist.astra.programs.container`).
 
-    container             the container and its workers
+    container             the container and its worker
     container_isolation   what the container may do and see
     container_restarts    what happens when it dies
     docker_client         how artist calls the Docker engine
@@ -14,37 +14,29 @@ a folder and runs the program there (`artist.astra.programs.container`).
 from __future__ import annotations
 
 import shutil
-import threading
 import weakref
-from collections.abc import Sequence
 from pathlib import Path
 
 from artist.astra.files.render import RenderedQuery, render
 from artist.astra.programs.binary_backend import TIMEOUT_S
-from artist.astra.programs.bounded_run import Completed, in_parallel
+from artist.astra.programs.bounded_run import Completed
 from artist.astra.programs.container_restarts import RestartedContainer
 from artist.astra.programs.docker_client import DockerEngine
 from artist.astra.programs.ended_run import estimate_of
 from artist.astra.programs.images import DEFAULT_IMAGE, ImageEntry, load_image
 from artist.astra.programs.leftovers import remove_leftovers
 from artist.estimates.query import Estimate, LatencyBackend, LatencyQuery
-from artist.io.processes import cores
 
 
 class DockerBackend:
-    """Answers with the program of `entry`, up to `jobs` queries at a time.
+    """Answers with the program of `entry`.
 
     The container starts with the first query. It lives until `close`, the end of a `with` block
     or the end of the process.
     """
 
     def __init__(
-        self,
-        entry: ImageEntry,
-        *,
-        timeout_s: float = TIMEOUT_S,
-        jobs: int | None = None,
-        docker: str = "docker",
+        self, entry: ImageEntry, *, timeout_s: float = TIMEOUT_S, docker: str = "docker"
     ) -> None:
         """Raises BackendError where the engine or the image is missing."""
         self._entry = entry
@@ -52,10 +44,8 @@ class DockerBackend:
         image_id = engine.image_id(entry)
         remove_leftovers(engine)
         self._timeout_s = timeout_s
-        self._jobs = jobs or cores()
-        self._slots = threading.BoundedSemaphore(self._jobs)
         self._container = RestartedContainer(engine, entry, image_id)
-        self._finalizer = weakref.finalize(self, self._container.close_now)
+        self._finalizer = weakref.finalize(self, self._container.close)
         # `sha256:` and twelve digits.
         self.source = f"astra-docker@{image_id[:19]}"
 
@@ -76,21 +66,12 @@ class DockerBackend:
             BackendSettingError: ASTRA-sim would crash, hang or deadlock on it.
             BackendError: the container or the program failed, or took too long.
         """
-        with self._slots:
-            folder = self._container.query_folder()
-            try:
-                rendered = _prepare(query, folder, self._entry.dialect)
-                return estimate_of(self._run(rendered), rendered, self.source)
-            finally:
-                shutil.rmtree(folder, ignore_errors=True)
-
-    def estimate_many(self, queries: Sequence[LatencyQuery]) -> list[Estimate]:
-        """Answers in the order of the queries, which run in parallel.
-
-        Raises:
-            BackendError: the error of the first query that failed.
-        """
-        return in_parallel(self.estimate, queries, self._jobs, self.close)
+        folder = self._container.query_folder()
+        try:
+            rendered = _prepare(query, folder, self._entry.dialect)
+            return estimate_of(self._run(rendered), rendered, self.source)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
 
     def _run(self, rendered: RenderedQuery) -> Completed:
         exit_code = self._container.run(rendered.directory, self._timeout_s)
