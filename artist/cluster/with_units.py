@@ -103,7 +103,6 @@ Bandwidth = Annotated[float, _reader("bandwidth"), _schema("bandwidth")]
 Rate = Annotated[float, _reader("rate"), _schema("rate")]
 Latency = Annotated[float, _reader("latency"), _schema("latency")]
 Storage = Annotated[float, _reader("storage"), _schema("storage")]
-Size = Annotated[float, _reader("size"), _schema("size")]
 
 SLOWEST_GIB_PER_S = float(BANDWIDTH_UNITS["Mbit/s"])
 FASTEST_GIB_PER_S = float(10**6 * BANDWIDTH_UNITS["Gbit/s"])

@@ -26,7 +26,6 @@ from artist.io.reading import as_float, is_file
 from artist.slurm.texts import Record, host_list, hosts, records, settings, table
 from artist.units import LENGTH, length_s
 
-TEXTS = ("nodes", "topology", "partitions", "qos", "assoc", "config", "reservations")
 _LACKED = {
     "config": "settings of scheduling", "partitions": "partitions", "qos": "QOS",
     "assoc": "accounts with their shares and limits",

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from graph_traces import encode_program
 from hybrid_cases import FOLDER, HybridCase, cases
 from rendered_queries import tiny
 from support import CASES
 
 from artist.astra.files.chakra_folder import chakra_workload, digest_of_model, read_folder
-from artist.astra.files.chakra_writer import encode_program
 from artist.astra.files.render import render
 from artist.astra.model.all_npus import AllNpus
 from artist.astra.model.analytical import AnalyticalBackend, finish_times

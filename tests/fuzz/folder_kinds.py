@@ -61,7 +61,7 @@ def _collective(size: int, *after: int) -> GraphNode:
 @cache
 def _traces() -> dict[str, bytes]:
     """The files of a folder of two GPUs, which compute and sum twice."""
-    from artist.astra.files.chakra_writer import encode_program
+    from graph_traces import encode_program
 
     program = (GraphNode(NodeKind.COMPUTE, compute_us=7), _collective(4096, 0))
     traces = {f"job.{gpu}.et": encode_program(program) for gpu in range(2)}

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from graph_traces import encode_program
 
 from artist.astra.files.chakra_folder import chakra_workload
-from artist.astra.files.chakra_writer import encode_program
 from artist.cluster.fabric import load_fabric
 from artist.config import Scenario
 from artist.errors import BackendError, ConfigError, TraceError

@@ -6,11 +6,10 @@ played through and wait for each other for ever.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from artist.astra.messages.chunks_and_stages import Cut, Request
-from artist.astra.messages.groups import Algorithm, AnyGroup, communicator, groups
+from artist.astra.messages.groups import AnyGroup, communicator, groups
 from artist.astra.messages.message_costs import MessageNetwork
 from artist.astra.model import graph_refusals, refusals
 from artist.astra.model.prepared_query import algorithm_lists, cut_of, shared_work
@@ -19,8 +18,6 @@ from artist.astra.model.work import Work
 from artist.estimates.query import Dimension, SystemSettings
 from artist.workload.graph import GraphNode, JobGraph, Kind, Over, duration_ns
 from artist.workload.layers import Collective
-
-Lists = Mapping[Collective, tuple[str, tuple[Algorithm, ...]]]
 
 
 @dataclass(frozen=True, slots=True)

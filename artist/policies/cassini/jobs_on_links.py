@@ -7,8 +7,7 @@ their phases, there is nothing to align.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
-from typing import TypeAlias
+from collections.abc import Callable, Iterable
 
 from artist.cluster.placement import Placement
 from artist.contract import LinkPattern, SharedLinks, Uplink
@@ -17,9 +16,6 @@ from artist.policies.cassini.solver import LinkPatterns
 
 # Rates and capacities are sums of floats.
 _FULL = 1 + 1e-9
-
-Where: TypeAlias = "Mapping[int, Placement]"
-"""By handle: the GPUs of jobs."""
 
 
 class JobsOnLinks:
