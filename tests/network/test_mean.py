@@ -13,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from artist.network.models.mean import (
-    CROWD,
     MOST_TOGETHER,
     Chain,
     Crowds,
@@ -50,7 +49,7 @@ def test_few_equal_jobs_are_a_closed_network(jobs: int, up_s: float) -> None:
 
 @pytest.mark.parametrize(("jobs", "up_s"), [(8, 0.3), (12, 0.05), (12, 0.1), (24, 0.05), (16, 0.3)])
 def test_many_equal_jobs_come_close_to_it(jobs: int, up_s: float) -> None:
-    assert jobs > MOST_TOGETHER > CROWD
+    assert jobs > MOST_TOGETHER
     slowed = mean(on_one_link(*[Member(line_rate(1 - up_s, up_s))] * jobs))
     assert slowed[0].iteration_s == pytest.approx(closed_network_s(jobs, 1 - up_s, up_s), rel=0.04)
 
@@ -119,8 +118,8 @@ def test_another_job_on_a_link_speeds_nobody_up(contention: Contention) -> None:
         assert after.iteration_s >= before.iteration_s * (1 - 1e-9)
 
 
-def test_a_seventh_job_that_hardly_sends_moves_the_others_by_up_to_an_eighth() -> None:
-    # Seven have crowds of four in place of the chain of all, so this is an error and no effect.
+def test_a_seventh_job_that_hardly_sends_hardly_moves_the_others() -> None:
+    # Six have the chain of all, seven have crowds of six.
     random, moved = Random(5), []
     tiny = Member(line_rate(0.999, 0.001))
 
@@ -135,7 +134,8 @@ def test_a_seventh_job_that_hardly_sends_moves_the_others_by_up_to_an_eighth() -
         before, after = mean(on_one_link(*members)), mean(on_one_link(*members, tiny))
         pairs = zip(before, after, strict=False)
         moved += [y.iteration_s / x.iteration_s - 1 for x, y in pairs]
-    assert -0.125 < min(moved) < 0 < max(moved) < 0.05
+    assert min(moved) > -1e-9
+    assert max(moved) < 0.002
 
 
 def sharing(contention: Contention) -> Sharers:
