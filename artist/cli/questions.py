@@ -226,7 +226,7 @@ def query_of(
     columns: dict[str, Any],
     system: list[str],
     models: CalibratedModels,
-    gpus_per_machine: int | None = None,
+    gpus_per_machine: int | None,
 ) -> Question:
     """What the options ask: a workload on a placement or on dimensions.
 

@@ -75,9 +75,7 @@ def reason(outage: Outage | None) -> EndReason:
     return FAILED if outage is not None and outage.failed else WITHDRAWN
 
 
-def victims(
-    holdings: Holdings, placement: Placement, position: int | None = None
-) -> list[JobState]:
+def victims(holdings: Holdings, placement: Placement, position: int | None) -> list[JobState]:
     """The jobs that lose their GPUs when these GPUs are withdrawn, the latest arrival first.
 
     `position` is that of `Withdraw`.

@@ -196,7 +196,7 @@ def _dimension(level: FabricLevel, size: int, bandwidth_gib_per_s: float) -> Dim
 
 
 def system_settings(
-    dims: Sequence[Dimension], fabric: Fabric, *, in_groups: bool = False
+    dims: Sequence[Dimension], fabric: Fabric, *, in_groups: bool
 ) -> SystemSettings:
     """ASTRA-sim's system settings for these dimensions, from the fabric.
 

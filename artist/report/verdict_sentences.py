@@ -312,7 +312,7 @@ def family_words(count: int, of_what: str) -> str:
     return f"{count:,} comparisons are judged together (Holm): {of_what}."
 
 
-def what_may_decide(compared: ComparedValues, kind: str = "replicates", what: str = "it") -> str:
+def what_may_decide(compared: ComparedValues, kind: str, what: str = "it") -> str:
     """How many more decide in 80 % of cases, as a clause; empty unless undecided.
 
     `kind`: more of what. `what`: what is not decided.

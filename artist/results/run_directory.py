@@ -41,7 +41,7 @@ RUN_DIRECTORY = OwnFolder(
 """Policies name tables of their own, so a table may have any name."""
 
 
-def check_target(out: Path, *, overwrite: bool = False) -> None:
+def check_target(out: Path, *, overwrite: bool) -> None:
     """Refuse a target that may not or cannot be written, before the simulation begins.
 
     What a killed process left half-written next to it is removed first.

@@ -100,7 +100,7 @@ def build_cluster(scenario: Scenario, fabric: Fabric) -> ClusterTree:
     )
 
 
-def machine_gpus(fabric: Fabric, given: int | None = None) -> int:
+def machine_gpus(fabric: Fabric, given: int | None) -> int:
     """GPUs of a machine where no cluster says it: those that the fabric describes, else of runs."""
     described = fabric.machine.gpus if fabric.machine is not None else Scenario().gpus_per_machine
     return given or described

@@ -69,7 +69,7 @@ class AstraInputError(BackendError):
 
 
 def read_query(
-    workload: Path, system: Path, network: Path, memory: Path, queues: int = 1
+    workload: Path, system: Path, network: Path, memory: Path, queues: int
 ) -> LatencyQuery:
     """The query of one run. `workload` is the prefix of the traces PREFIX.RANK.et.
 
@@ -127,7 +127,7 @@ def read_memory(path: Path) -> None:
         )
 
 
-def read_system(path: Path, queues: int = 1) -> SystemSettings:
+def read_system(path: Path, queues: int) -> SystemSettings:
     """The settings of a system file.
 
     Raises:

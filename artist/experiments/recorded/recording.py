@@ -60,7 +60,7 @@ def read_recording(
     folder: Path,
     inputs: Path,
     *,
-    keep_names: bool = False,
+    keep_names: bool,
     log: Path | None = None,
     models: Mapping[str, str] = MappingProxyType({}),
 ) -> Recording:

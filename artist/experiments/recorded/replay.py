@@ -168,7 +168,7 @@ def replay(
     return replayed(read_recording(folder, inputs, keep_names=keep_names), sets=sets, phases=phases)
 
 
-def replayed(recording: Recording, *, sets: Sequence[str] = (), phases: int = 1) -> Replay:
+def replayed(recording: Recording, *, sets: Sequence[str] = (), phases: int) -> Replay:
     """A recording, simulated in so many phases and compared."""
     trace, runs, epoch_s = recording.trace, recording.runs, recording.epoch_s
     cluster = load_cluster(str(recording.inputs / "cluster.yaml"))

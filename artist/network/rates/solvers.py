@@ -207,7 +207,7 @@ class Phases:
         model: Model,
         uplinks: Uplinks,
         turns: TurnsOfRun,
-        settled: float = SETTLED,
+        settled: float,
     ) -> None:
         self.name = name
         self._model, self._uplinks, self._turns = model, uplinks, turns

@@ -36,7 +36,7 @@ class Uplinks:
         network: NetworkOfRun,
         curves: Curves,
         eta: float,
-        up_phases: Mapping[str, UpPhases] | None = None,
+        up_phases: Mapping[str, UpPhases] | None,
     ) -> None:
         self._tree, self._fabric, self.eta = network.tree, network.fabric, eta
         self.traffic = JobTraffic(network, curves, up_phases or {})
