@@ -15,7 +15,7 @@ from artist.errors import ConfigError, TraceError, shortened
 from artist.rng import stream
 from artist.run.hardware import build_fabric, models_of_run
 from artist.trace.arrivals import with_arrivals
-from artist.trace.divided import with_axes
+from artist.trace.divided import trained_as, with_axes
 from artist.trace.first_start import AS_RESTART, with_first_starts
 from artist.trace.named import Given, open_trace
 from artist.trace.native.trace import (
@@ -74,8 +74,6 @@ def build_trace(scenario: Scenario, tree: ClusterTree) -> Trace:
     if scenario.backend != "none":
         check_models(trace)
         if scenario.trained_as is not None:
-            from artist.trace.trained_as import trained_as
-
             trace = trained_as(trace, scenario.trained_as)
         trace = with_axes(trace, scenario.parallelism)
     if untimed(trace):

@@ -1,10 +1,14 @@
-"""The jobs of a trace with their axes: their own, the scenario's, or published ones."""
+"""The jobs of a trace with what a scenario says of all their models: axes, and other settings.
+
+Axes are their own, the scenario's, or published ones.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Literal, NamedTuple
 
 from artist.errors import ConfigError, DivisionError, TraceError, shortened
@@ -69,6 +73,27 @@ def with_axes(trace: Trace, chosen: JobParallelism | Literal["published", "none"
     )
     texts += tuple(f"of {counted(count, 'job')}, {told}" for told, count in spread.items())
     return replace(trace, filled=(*trace.filled, *texts)) if texts else trace
+
+
+def trained_as(trace: Trace, settings: str) -> Trace:
+    """The trace whose models have these settings, `gpu=v100,precision=bf16`, if they say no other.
+
+    Models must be known. Folders of execution traces stay as they are. So do the compute times of
+    the trace: what follows the settings is the share that communication adds to them.
+
+    Raises:
+        TraceError: a model of the trace has no such setting, or none of this value.
+    """
+    from artist.workload.models import is_graph, with_settings
+
+    @cache
+    def named(model: str) -> str | None:
+        try:
+            return None if is_graph(model) else with_settings(model, settings)
+        except ConfigError as cause:
+            raise ConfigError(f"trained_as {shortened(settings)}: {cause}") from cause
+
+    return with_models(trace, lambda job: named(job.model))[0]
 
 
 def with_models(trace: Trace, model_of: Callable[[Job], str | None]) -> tuple[Trace, Counter[str]]:

@@ -7,8 +7,8 @@ import pytest
 import artist
 from artist.errors import ConfigError, TraceError
 from artist.run.prepare import prepare
+from artist.trace.divided import trained_as
 from artist.trace.native.trace import Trace
-from artist.trace.trained_as import trained_as
 from artist.workload.job import Job
 
 SMALL = {"trace": "tiny-batch", "racks": 1, "policy": "fifo", "fabric": "t4"}
