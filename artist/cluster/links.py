@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from artist.cluster.fabric import Fabric, FabricLevel
-from artist.cluster.placement import Placement
-from artist.cluster.tree import ClusterTree, Nested, nested, units_holding
+from artist.cluster.placement import Placement, unit_counts
+from artist.cluster.tree import ClusterTree, Nested, nested
 from artist.units import GIB, ratio_text
 
 # As the defaults of a scenario's cluster (Dally, section V-B).
@@ -142,7 +142,7 @@ def links(tree: ClusterTree, fabric: Fabric, placement: Placement) -> tuple[Link
     """
     crossed: list[Link] = []
     for index, level in enumerate(fabric.levels[:-1]):
-        units = list(units_holding(tree, placement.leaves, index))
+        units = list(unit_counts(tree, placement, index))
         if len(units) == 1:
             break
         if level.uplink is not None:

@@ -53,6 +53,18 @@ def machine_counts(tree: ClusterTree, placement: Placement) -> dict[int, int]:
     return counts
 
 
+def unit_counts(tree: ClusterTree, placement: Placement, level: int) -> dict[int, int]:
+    """Unit of a level -> number of GPUs; units ascend."""
+    first = tree.ancestor(0, placement.leaves[0], level)
+    if first == tree.ancestor(0, placement.leaves[-1], level):
+        return {first: placement.gpus}
+    counts: dict[int, int] = {}
+    for leaf, count in zip(placement.leaves, placement.counts, strict=True):
+        unit = tree.ancestor(0, leaf, level)
+        counts[unit] = counts.get(unit, 0) + count
+    return counts
+
+
 def placement_flaw(placement: Any) -> str:
     """What is wrong with a placement, whatever cluster it is for; empty if nothing is.
 

@@ -11,7 +11,7 @@ free GPUs, and `artist.engine.holdings` knows which job holds which GPU.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
@@ -284,16 +284,6 @@ def _assemble(
     machines = len(sizes[list(names).index(MACHINE)]) if MACHINE in names else 0
     kinds = (ONE_KIND,) * machines if kinds is None else kinds
     return ClusterTree(tuple(levels), kinds, wide_area, hosts)
-
-
-def units_holding(tree: ClusterTree, leaves: Sequence[int], level: int) -> Iterator[int]:
-    """The distinct units of a level that hold these leaves, in order; `leaves` must ascend."""
-    last = -1
-    for leaf in leaves:
-        unit = tree.ancestor(0, leaf, level)
-        if unit != last:
-            yield unit
-            last = unit
 
 
 def gpus_by_kind(tree: ClusterTree) -> dict[str, int]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from artist.cluster.placement import Placement
+from artist.cluster.placement import Placement, unit_counts
 from artist.cluster.tree import ClusterTree, gpus_of_kinds
 from artist.data.catalogue import Catalogue
 from artist.errors import TraceError, shortened
@@ -109,21 +109,11 @@ class Store:
 
     def regions_of(self, placement: Placement) -> list[int]:
         """The regions in which a placement has GPUs, ascending."""
-        ends = (placement.leaves[0], placement.leaves[-1])
-        first, last = (self._tree.ancestor(0, leaf, self.level) for leaf in ends)
-        if first == last:
-            return [first]
-        return sorted({self._tree.ancestor(0, leaf, self.level) for leaf in placement.leaves})
+        return list(self.gpus_by_region(placement))
 
     def gpus_by_region(self, placement: Placement) -> dict[int, int]:
         """Region -> GPUs of a placement, regions ascending."""
-        regions = self.regions_of(placement)
-        if len(regions) == 1:
-            return {regions[0]: placement.gpus}
-        gpus = dict.fromkeys(regions, 0)
-        for leaf, count in zip(placement.leaves, placement.counts, strict=True):
-            gpus[self._tree.ancestor(0, leaf, self.level)] += count
-        return gpus
+        return unit_counts(self._tree, placement, self.level)
 
     def check(self, job: Job) -> None:
         """Refuse a job that no region can run, now or later.

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import NamedTuple
 
-from artist.cluster.placement import Placement
-from artist.cluster.tree import ClusterTree, units_holding
+from artist.cluster.placement import Placement, unit_counts
+from artist.cluster.tree import ClusterTree
 from artist.errors import ConfigError, did_you_mean, shortened
 from artist.failures.model_file import (
     GPU,
@@ -124,7 +124,7 @@ class FailingUnits:
             if kind.level == OF_A_GPU:
                 units = placement.gpus
             else:
-                units = sum(1 for _ in units_holding(self.tree, placement.leaves, kind.level))
+                units = len(unit_counts(self.tree, placement, kind.level))
             rate += units / kind.failures.mtbf_s
         return rate
 

@@ -6,9 +6,10 @@ import pickle
 from typing import Any
 
 import pytest
-from support import cluster
+from support import cluster, on
 
-from artist.cluster.tree import MAX_GPUS, nested, regular, units_holding
+from artist.cluster.placement import unit_counts
+from artist.cluster.tree import MAX_GPUS, nested, regular
 from artist.errors import ConfigError
 
 SOCKETS = ("socket", "machine", "rack", "network")
@@ -75,9 +76,10 @@ def test_any_number_of_levels_may_lie_outside_and_inside_machines() -> None:
 
 def test_units_above_leaves_come_once_and_in_order() -> None:
     tree = cluster([8, 8], [8, 8], [8])
-    assert list(units_holding(tree, (0, 1, 3), 1)) == [0, 1]
-    assert list(units_holding(tree, (0, 1, 3), 0)) == [0, 1, 3]
-    assert list(units_holding(tree, (2, 4), 2)) == [0]
+    three = on({0: 8, 1: 2, 3: 4})
+    assert list(unit_counts(tree, three, 1).items()) == [(0, 10), (1, 4)]
+    assert list(unit_counts(tree, three, 0).items()) == [(0, 8), (1, 2), (3, 4)]
+    assert unit_counts(tree, on({2: 1, 4: 1}), 2) == {0: 2}
 
 
 def test_trees_are_values() -> None:

@@ -14,8 +14,8 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from artist.cluster.placement import Placement
-from artist.cluster.tree import ClusterTree, units_holding
+from artist.cluster.placement import Placement, unit_counts
+from artist.cluster.tree import ClusterTree
 from artist.errors import BackendError
 from artist.workload.models import canonical
 
@@ -67,10 +67,9 @@ def network(racks: int, machines: int, sockets: int, gpus: int) -> Network:
 
 def network_of(tree: ClusterTree, placement: Placement) -> Network:
     """The network of a placement on a cluster of sockets, machines and racks."""
-    leaves = placement.leaves
-    racks = len(list(units_holding(tree, leaves, tree.machine + 1)))
-    machines = len(list(units_holding(tree, leaves, tree.machine)))
-    return network(racks, machines, len(leaves), placement.gpus)
+    racks = len(unit_counts(tree, placement, tree.machine + 1))
+    machines = len(unit_counts(tree, placement, tree.machine))
+    return network(racks, machines, len(placement.leaves), placement.gpus)
 
 
 class RecordedSpeeds:

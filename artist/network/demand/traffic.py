@@ -42,8 +42,8 @@ import numpy.typing as npt
 
 from artist.astra.algorithms.double_binary_tree import tree
 from artist.astra.messages.groups import Algorithm, GroupFamily, algorithm_of
-from artist.cluster.placement import Placement
-from artist.cluster.tree import ClusterTree, units_holding
+from artist.cluster.placement import Placement, unit_counts
+from artist.cluster.tree import ClusterTree
 from artist.errors import ConfigError
 from artist.estimates.query import AxisTraffic, Dimension
 
@@ -218,7 +218,7 @@ def _parts(
 ) -> Iterator[list[list[int]]]:
     """Of each unit of level `outer`: the units of `level` in each of its children."""
     within: dict[int, dict[int, list[int]]] = {}
-    for unit in units_holding(tree, placement.leaves, level):
+    for unit in unit_counts(tree, placement, level):
         child = tree.ancestor(level, unit, outer - 1)
         parent = tree.ancestor(level, unit, outer)
         within.setdefault(parent, {}).setdefault(child, []).append(unit)

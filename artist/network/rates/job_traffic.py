@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from artist.cluster.links import Link, both_directions
-from artist.cluster.placement import Placement
+from artist.cluster.placement import Placement, unit_counts
 from artist.cluster.placement_shape import gpus_of, shape
 from artist.cluster.tree import ClusterTree
 from artist.contract import LinkPattern, Uplink, UpPhase
@@ -219,10 +219,7 @@ def crossed(tree: ClusterTree, stated: Iterable[int], placement: Placement) -> d
     """
     inside: dict[Uplink, int] = {}
     for level in stated:
-        units: dict[int, int] = {}
-        for leaf, count in zip(placement.leaves, placement.counts, strict=True):
-            unit = tree.ancestor(0, leaf, level)
-            units[unit] = units.get(unit, 0) + count
+        units = unit_counts(tree, placement, level)
         if len(units) == 1:
             break
         inside.update(dict.fromkeys(((level, unit) for unit in units), max(units.values())))

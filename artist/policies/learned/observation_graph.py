@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from artist.cluster.placement import Placement, tier
+from artist.cluster.placement import Placement, tier, unit_counts
 from artist.cluster.tree import ClusterTree
 from artist.contract import NO_SHARED_LINKS, JobView, Uplink
 from artist.policies.learned.observation_sensitivity import (
@@ -107,10 +107,7 @@ class Graph:
         tree, gpus = self._tree, placement.gpus
         crossed: list[tuple[int, Uplink, float]] = []
         for level in range(tree.machine, tier(tree, placement)):
-            inside: dict[int, int] = {}
-            for leaf, count in zip(placement.leaves, placement.counts, strict=True):
-                unit = tree.ancestor(0, leaf, level)
-                inside[unit] = inside.get(unit, 0) + count
+            inside = unit_counts(tree, placement, level)
             crossed += [(node, (level, unit), count / gpus) for unit, count in inside.items()]
         return crossed
 

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from artist.cluster.free_gpus import FreeGpus
-from artist.cluster.placement import Placement
+from artist.cluster.placement import Placement, unit_counts
 from artist.cluster.tree import ClusterTree, kind_of_units
 from artist.policies.quota.ledger import LAST_CLASS
 from artist.units import Tick
@@ -129,7 +129,7 @@ class Books:
 
     def start(self, handle: int, rank: int, placement: Placement, now: Tick) -> Running:
         """A job got GPUs."""
-        parts = self._parts(placement)
+        parts = tuple(unit_counts(self.tree, placement, self.scopes.cluster).items())
         job = self.running[handle] = Running(rank, placement.gpus, now, parts)
         for cluster, gpus in parts:
             self._jobs[cluster][rank][handle] = gpus
@@ -189,15 +189,3 @@ class Books:
             room[later] += gpus
         self._free[cluster] += gpus
         self._most[self.region_of[cluster]].clear()
-
-    def _parts(self, placement: Placement) -> tuple[tuple[int, int], ...]:
-        """GPUs of a placement by cluster."""
-        tree, level = self.tree, self.scopes.cluster
-        first = tree.ancestor(0, placement.leaves[0], level)
-        if first == tree.ancestor(0, placement.leaves[-1], level):
-            return ((first, placement.gpus),)
-        parts: dict[int, int] = {}
-        for leaf, gpus in zip(placement.leaves, placement.counts, strict=True):
-            cluster = tree.ancestor(0, leaf, level)
-            parts[cluster] = parts.get(cluster, 0) + gpus
-        return tuple(parts.items())
