@@ -43,7 +43,7 @@ from typing import ClassVar
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.placement import Placement, tier
-from artist.contract import BasePolicy, ClusterView, Decision, JobView, Start, Wait
+from artist.contract import BasePolicy, ClusterView, Decision, JobView, Start
 from artist.policies.options import ClassicOptions
 from artist.policies.shared.contest import Contest, run_contest
 from artist.policies.shared.packing import best_level
@@ -70,7 +70,8 @@ class Classic(BasePolicy):
         self.head_blocks = options.strict and options.order == "arrival"
         self._placer = placer(options.placement)
         self._queue = RankedQueue()
-        self._refusals = Refusals(self._queue) if self._placer.consolidates else None
+        self._widest = self._placer.widest if self._placer.consolidates else None
+        self._refusals = Refusals(self._queue) if self._widest is not None else None
         # `LastRanked` needs ranks that never rise while a job runs. Attained service rises, and
         # sensitivity may.
         rises = options.order in ("service", "sensitivity")
@@ -121,7 +122,7 @@ class Classic(BasePolicy):
                     self._last.add(job.handle, self._rank(job, view.now))
         waits = sharing.waits() if sharing.refused else []
         if self._refusals is not None and (refused := self._refusals.refused(contest, view.now)):
-            reason = partial(self._far_apart, view, sharing)
+            reason = partial(far_apart, self._widest, view, sharing)
             waits += self._refusals.waits(refused, reason, contest.starved)
         return [*decisions, *waits] if waits else decisions
 
@@ -185,12 +186,6 @@ class Classic(BasePolicy):
         if not possible and self._refusals is not None and free.total >= gpus:
             self._refusals.drops(gpus)
         return possible
-
-    def _far_apart(self, view: ClusterView, sharing: Sharing, job: JobView) -> Wait | None:
-        """Why a job waits that the placer refused; None if the placer takes GPUs anywhere."""
-        if not self._placer.consolidates:
-            return None
-        return far_apart(self._placer.widest, view, sharing, job)
 
     def _place(self, sharing: Sharing, job: JobView, free: FreeGpus) -> Placement | None:
         usable = usable_by(free, job.job)

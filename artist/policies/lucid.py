@@ -49,7 +49,7 @@ from pydantic import Field, model_validator
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.kinds import accepts, kinds_of
 from artist.cluster.placement import Placement
-from artist.contract import BasePolicy, ClusterView, Decision, JobView, Options, Start, Wait
+from artist.contract import BasePolicy, ClusterView, Decision, JobView, Options, Start
 from artist.policies.shared.contest import Contest, run_contest
 from artist.policies.shared.placers import PlacerName, placer
 from artist.policies.shared.ranking import RankedQueue
@@ -162,6 +162,7 @@ class Lucid(BasePolicy):
     def __init__(self, options: LucidOptions) -> None:
         self.options = options
         self._placer = placer(options.placement)
+        self._widest = self._placer.widest if self._placer.consolidates else None
         self._queue = RankedQueue()
         self._refusals = Refusals(self._queue)
         self._estimates, self._scores = Estimates(), Scores(options)
@@ -193,7 +194,7 @@ class Lucid(BasePolicy):
         refused = self._refusals.refused(contest, view.now)
         waits = self._refusals.waits(
             [job for job in refused if job.handle not in self._started],
-            partial(self._far_apart, view, sharing),
+            partial(far_apart, self._widest, view, sharing),
             contest.starved,
         )
         return [*own, *beside, *waits]
@@ -280,9 +281,3 @@ class Lucid(BasePolicy):
 
     def _place(self, sharing: Sharing, job: JobView, free: FreeGpus) -> Placement | None:
         return self._placer.place(usable_by(free, job.job), job.job.gpus, sharing.busy)
-
-    def _far_apart(self, view: ClusterView, sharing: Sharing, job: JobView) -> Wait | None:
-        """Why a job waits that the placer refused; None if the placer takes GPUs anywhere."""
-        if not self._placer.consolidates:
-            return None
-        return far_apart(self._placer.widest, view, sharing, job)

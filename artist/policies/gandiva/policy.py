@@ -99,7 +99,6 @@ from artist.contract import (
     Migrate,
     Preempt,
     Start,
-    Wait,
     Wake,
 )
 from artist.policies.gandiva.options import GandivaOptions
@@ -131,8 +130,8 @@ class Gandiva(BasePolicy):
         self._affinity = Affinity(draws)
         self._placer = None if options.placement == "affinity" else placer(options.placement)
         self._queue = RankedQueue()
-        consolidates = self._placer is None or self._placer.consolidates
-        self._refusals = Refusals(self._queue) if consolidates else None
+        self._consolidates = self._placer is None or self._placer.consolidates
+        self._refusals = Refusals(self._queue) if self._consolidates else None
         self._widest = widest_level if self._placer is None else self._placer.widest
         # Per running job: when it started, and its iterations when it got its present GPUs.
         self._since: dict[int, Tick] = {}
@@ -203,7 +202,8 @@ class Gandiva(BasePolicy):
         waits = sharing.waits()
         if self._refusals is not None:
             refused = self._refusals.refused(contest, view.now)
-            reason = partial(self._far_apart, view, sharing)
+            widest = self._widest if self._consolidates else None
+            reason = partial(far_apart, widest, view, sharing)
             waits += self._refusals.waits(refused, reason, contest.starved)
         return list(contest.decisions), waits
 
@@ -229,12 +229,6 @@ class Gandiva(BasePolicy):
         for decision in contest.decisions[first:]:
             if isinstance(decision, Start):
                 self._queue.remove(decision.handle)
-
-    def _far_apart(self, view: ClusterView, sharing: Sharing, job: JobView) -> Wait | None:
-        """Why a job waits that the placer refused; None if the placer takes GPUs anywhere."""
-        if self._placer is not None and not self._placer.consolidates:
-            return None
-        return far_apart(self._widest, view, sharing, job)
 
     def _worked(self, job: JobView, now: Tick) -> bool:
         """Whether a running job completed an iteration on its GPUs."""

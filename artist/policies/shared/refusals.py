@@ -250,9 +250,14 @@ def too_little(handle: int, gpus: int, lacks: Shortage) -> Wait:
     return Wait(handle, f"{whose} had {lacks} that it needs there", lacks.resource.cause)
 
 
-def far_apart(widest: Widest, view: ClusterView, sharing: Sharing, job: JobView) -> Wait | None:
-    """Why a job waits that a placer refused; None if links did."""
-    if job.handle in sharing.refused:
+def far_apart(
+    widest: Widest | None, view: ClusterView, sharing: Sharing, job: JobView
+) -> Wait | None:
+    """Why a job waits that a placer refused; None if links did.
+
+    `widest` is None of a placer that takes GPUs anywhere.
+    """
+    if widest is None or job.handle in sharing.refused:
         return None
     return one_unit(widest, view.cluster, job.handle, job.job.gpus)
 

@@ -209,9 +209,8 @@ class Tiresias(BasePolicy):
         self, view: ClusterView, sharing: Sharing, skewed: bool, job: JobView
     ) -> Wait | None:
         """Why a job waits that the placer of skewed jobs, or of the others, refused."""
-        if not self._placers[skewed].consolidates:
-            return None
-        wait = far_apart(self._placers[skewed].widest, view, sharing, job)
+        rule = self._placers[skewed]
+        wait = far_apart(rule.widest if rule.consolidates else None, view, sharing, job)
         if wait is None or not skewed or self.options.placement != "skew":
             return wait
         words = f"{TOO_FAR_APART} as few machines as in an empty cluster"
