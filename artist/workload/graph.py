@@ -110,13 +110,19 @@ def duration_ns(compute_us: float) -> int:
     return int(compute_us) * 1000 or 1
 
 
+def followers_of(after: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Of each node, the nodes that wait for it; `after` says for which ones each waits."""
+    followers: list[list[int]] = [[] for _ in after]
+    for node, earlier in enumerate(after):
+        for one in earlier:
+            followers[one].append(node)
+    return followers
+
+
 def place_in_cycle(nodes: Sequence[GraphNode]) -> int | None:
     """The first node that waits for itself, directly or through others; None if none does."""
     waits = [len(node.after) for node in nodes]
-    followers: list[list[int]] = [[] for _ in nodes]
-    for number, node in enumerate(nodes):
-        for earlier in node.after:
-            followers[earlier].append(number)
+    followers = followers_of([node.after for node in nodes])
     free = [number for number, count in enumerate(waits) if not count]
     for number in free:  # grows during the loop
         for follower in followers[number]:
@@ -254,10 +260,7 @@ class _Gpu:
         self.starts_ns = [0] * self.left
         self._durations = program.durations_ns
         self._waits = [len(after) for after in program.after]
-        self._followers: list[list[int]] = [[] for _ in program.after]
-        for node, after in enumerate(program.after):
-            for earlier in after:
-                self._followers[earlier].append(node)
+        self._followers = followers_of(program.after)
         self._ready: tuple[list[int], ...] = ([], [], [])
         self._busy = [False, False, False]
 

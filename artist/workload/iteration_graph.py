@@ -24,6 +24,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from artist.errors import ConfigError
+from artist.workload.graph import followers_of
 from artist.workload.layers import Collective, Layer, Parallelism, Phase, Scope, Workload
 
 
@@ -81,10 +82,7 @@ def nodes(workload: Workload) -> tuple[GraphNode, ...]:
 def schedule(graph: Sequence[GraphNode], duration: Callable[[GraphNode], float]) -> list[Span]:
     """When each node runs. Durations may have any unit."""
     waits = [len(node.after) for node in graph]
-    followers: list[list[int]] = [[] for _ in graph]
-    for number, node in enumerate(graph):
-        for earlier in node.after:
-            followers[earlier].append(number)
+    followers = followers_of([node.after for node in graph])
     # Index 0 is the lane of computations, index 1 the lane of collectives.
     ready: tuple[list[int], list[int]] = ([], [])
     for number, node in enumerate(graph):

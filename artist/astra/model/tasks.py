@@ -7,7 +7,7 @@ from functools import cached_property
 
 from artist.astra.messages.chunks_and_stages import Request
 from artist.astra.model.training_loop import Program
-from artist.workload.graph import Kind
+from artist.workload.graph import Kind, followers_of
 
 Message = tuple[int, int, int, int]
 """(tag, sender, receiver, bytes) of a send or receive."""
@@ -33,11 +33,7 @@ class TaskList:
     @cached_property
     def followers(self) -> list[list[int]]:
         """Of each task, the tasks that wait for it."""
-        lists: list[list[int]] = [[] for _ in self.tasks]
-        for number, task in enumerate(self.tasks):
-            for earlier in task.after:
-                lists[earlier].append(number)
-        return lists
+        return followers_of([task.after for task in self.tasks])
 
 
 def tasks_of(work: Program, passes: int) -> TaskList:
