@@ -232,6 +232,11 @@ def finishes(rows: Rows) -> dict[str, float]:
     return {row.job.id: seconds(row.finish) for row in rows.jobs}
 
 
+def starts(rows: Rows) -> dict[str, float]:
+    """First start of each job, in seconds."""
+    return {row.job.id: seconds(row.start) for row in rows.jobs}
+
+
 def intervals(rows: Rows, handle: int) -> list[PlacementRow]:
     """A job's rows in the order of time."""
     return [row for row in rows.placements if row.handle == handle]

@@ -10,7 +10,7 @@ from support import Script, on, simulator
 
 from artist.cluster.fabric import Fabric, load_fabric
 from artist.contract import RateFunction, Start
-from artist.engine.rows import PlacementRow, Rows
+from artist.engine.rows import Rows
 from artist.estimates.latency_service import LatencyService
 from artist.network.rates.network_of_run import NetworkOfRun
 from artist.network.rates.rate_functions import open_contention
@@ -65,10 +65,6 @@ def run(
     for handle, (one, machines) in enumerate(zip(jobs, placed, strict=True)):
         answers.setdefault(one.arrival_s, []).append(Start(handle, on(machines)))
     return simulator(here.tree, jobs, of_run).run(Script(answers))
-
-
-def without_source(row: PlacementRow) -> PlacementRow:
-    return row._replace(source="")
 
 
 def renamed(jobs: Sequence[Job]) -> list[Job]:

@@ -93,8 +93,8 @@ def test_the_circle_of_a_divided_job_holds_its_bursts(
         (circle,) = jobs.use(uplink, view.links).circles
         # The trace's second of compute is that much longer than the model's.
         longer = 1e9 / isolated(model).compute_ns
-        assert circle.mean_demand() * circle.period_s == pytest.approx(longer * sent_bytes)
         (up,) = circle.arcs
+        assert up.demand * up.length_s == pytest.approx(longer * sent_bytes)
         assert up.start_s + up.length_s == pytest.approx(circle.period_s)
         assert up.demand <= 1.03 * view.links.capacity(uplink)
     assert len(pattern.up) == 2

@@ -14,7 +14,16 @@ from engine.gpu_sharing import assert_reads_back, assert_refused, scenario_of
 from failures.made import run_with_failures
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import SELF_SUFFICIENT, EstimateByLevel, Script, job, make_policy, on, simulator
+from support import (
+    SELF_SUFFICIENT,
+    EstimateByLevel,
+    Script,
+    job,
+    make_policy,
+    on,
+    simulator,
+    starts,
+)
 from support import run as run_script
 
 from artist.api import simulate
@@ -60,10 +69,6 @@ def ran(tree: ClusterTree, jobs: Sequence[Job], policy: Policy) -> Rows:
 
 def lease_s(policy: Policy) -> float | None:
     return None if policy.lease is None else seconds(policy.lease)
-
-
-def starts(rows: Rows) -> dict[str, float]:
-    return {row.job.id: seconds(row.start) for row in rows.jobs}
 
 
 @pytest.mark.parametrize("policy", READERS)

@@ -24,6 +24,7 @@ from support import (
     question,
     short_turns,
     simulator,
+    starts,
 )
 from support import run as run_script
 
@@ -86,10 +87,6 @@ def engine_of(tree: ClusterTree, jobs: Sequence[Job], policy: Policy) -> Simulat
     if jobs_per_gpu > 1:
         rates = InterferedRates(rates, open_pairs("time-slicing", tree, jobs_per_gpu))
     return Simulator(tree, jobs, rates, lease=policy.lease, jobs_per_gpu=jobs_per_gpu, check=True)
-
-
-def starts(rows: Rows) -> dict[str, float]:
-    return {row.job.id: seconds(row.start) for row in rows.jobs}
 
 
 def lawful(tree: ClusterTree, rows: Rows) -> bool:

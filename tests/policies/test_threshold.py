@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from network.runs import job, network, rates
-from support import finishes, intervals, make_policy, on, simulator
+from support import finishes, intervals, make_policy, on, simulator, starts
 
 from artist.engine.rows import Rows
 from artist.workload.job import Job
@@ -27,10 +27,6 @@ def run(name: str, jobs: list[Job], slowdown: float, folder: Path) -> Rows:
     return simulator(on_network.tree, jobs, rate, lease_s=policy.lease and policy.lease / 1e9).run(
         policy
     )
-
-
-def starts(rows: Rows) -> dict[str, float]:
-    return {row.job.id: row.start / 1e9 for row in rows.jobs}
 
 
 # A job keeps 1 / slowdown of its speed: .625, .606, .594 and .5.

@@ -13,8 +13,6 @@ from artist.trace.synthetic.llm import KINDS, Kind, llm_jobs
 from artist.workload.job import Job
 from artist.workload.models import settings
 
-EVALUATION = KINDS[1]
-
 
 @cache
 def drawn() -> Sequence[Job]:

@@ -77,10 +77,6 @@ class Circle:
         """The largest demand."""
         return max((arc.demand for arc in self.arcs), default=0.0)
 
-    def mean_demand(self) -> float:
-        """Demand on average over an iteration."""
-        return math.fsum(arc.demand * arc.length_s for arc in self.arcs) / self.period_s
-
     def delayed(self, by_s: float) -> Circle:
         """The circle of the same job when its iterations start `by_s` later."""
         turned: list[Arc] = []
