@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from artist.cluster.placement import Placement
 from artist.contract import CheckpointRule, Outage
-from artist.engine.rows import FAILED, PlacementRow, Rows
+from artist.engine.rows import FAILED, HELD, RE_RATED, Rows
 from artist.failures.failing_units import SlowLeaves
 from artist.results.gpu_time import lost_ticks
 from artist.results.metrics import Additions
@@ -93,7 +93,8 @@ def job_costs(rows: Rows, hazard: Hazard) -> JobCosts:
         productive[index] += kept * (row.iteration_s / row.pace_s)
         saving[index] += row.saving
         expected[index] += (row.end - row.start) / TICKS_PER_S * hazard(row.placement)
-        lost_gpus[index] += _lost_gpu_ticks(row)
+    for (_, handle), gpu_ticks in _lost_gpu_ticks(rows).items():
+        lost_gpus[at[handle]] += gpu_ticks
     return JobCosts(
         np.array([row.job.gpus for row in jobs], dtype=np.int64),
         seconds_column([row.run for row in jobs]),
@@ -143,9 +144,7 @@ def outage_table(rows: Rows, job_ids: Sequence[str]) -> Table:
 
     Of a notice: the jobs that were there, and until when they can stay.
     """
-    lost_gpu_s: dict[tuple[Tick, int], float] = defaultdict(float)
-    for row in rows.placements:
-        lost_gpu_s[row.end, row.handle] += _lost_gpu_ticks(row) / TICKS_PER_S
+    lost = _lost_gpu_ticks(rows)
     events = _outage_rows(rows)
     columns: Table = {
         "time_s": seconds_column([row.tick for row in events]),
@@ -157,7 +156,9 @@ def outage_table(rows: Rows, job_ids: Sequence[str]) -> Table:
         "jobs": [len(row.handles) for row in events],
         "job_ids": [[job_ids[handle] for handle in row.handles] for row in events],
         "lost_gpu_s": [
-            0.0 if row.event == NOTICE else sum(lost_gpu_s[row.tick, x] for x in row.handles)
+            0.0
+            if row.event == NOTICE
+            else sum(lost.get((row.tick, x), 0) / TICKS_PER_S for x in row.handles)
             for row in events
         ],
     }
@@ -224,9 +225,20 @@ def failure_summary(rows: Rows, costs: JobCosts) -> Mapping[str, Any]:
     }
 
 
-def _lost_gpu_ticks(row: PlacementRow) -> int:
-    """GPU time of the work since the last checkpoint, if a failure ended the interval."""
-    return row.share(row.lost * row.placement.gpus) if row.reason is FAILED else 0
+def _lost_gpu_ticks(rows: Rows) -> Mapping[tuple[Tick, int], int]:
+    """GPU time of the work since the last checkpoint, by when a failure ended a stay, and its job.
+
+    Jobs may have shared the GPUs in a part of it only.
+    """
+    of_stay, lost_in = defaultdict[int, int](int), dict[tuple[Tick, int], int]()
+    for row, lost in zip(rows.placements, lost_ticks(rows), strict=True):
+        of_stay[row.handle] += row.share(lost * row.placement.gpus)
+        if row.reason in (RE_RATED, HELD):
+            continue
+        gpu_ticks = of_stay.pop(row.handle)
+        if row.reason is FAILED:
+            lost_in[row.end, row.handle] = gpu_ticks
+    return lost_in
 
 
 def _withdrawn_gpu_ticks(rows: Rows) -> int:

@@ -172,8 +172,10 @@ def _shares(rows: Rows, available_gpu_s: float) -> Mapping[str, float]:
 def _preemption_cost_gpu_s(rows: Rows) -> float:
     """GPU-seconds lost or stalled because of preemptions and migrations."""
     wasted = sum(
-        row.share(row.placement.gpus * (row.stalled - starting + row.lost))
-        for row, starting in zip(rows.placements, first_start_ticks(rows), strict=True)
+        row.share(row.placement.gpus * (row.stalled - starting + lost))
+        for row, starting, lost in zip(
+            rows.placements, first_start_ticks(rows), lost_ticks(rows), strict=True
+        )
     )
     return wasted / TICKS_PER_S
 

@@ -374,3 +374,24 @@ def test_what_a_job_says_of_its_restart_comes_before_the_scenario(
     # The job saved at 150 s by its own interval of 50 s, and is stopped at 160.5 s.
     jct_s = float(result.tables["jobs"]["jct_s"][0])
     assert jct_s == pytest.approx(170.5 + expected + 850)
+
+
+def test_lost_work_counts_what_a_job_held_alone_and_beside_another(tmp_path: Path) -> None:
+    # c and d lose 3,600 s on 4 GPUs of their own and 2,800 s on half of them, beside a and b, who
+    # lose 2,750 s there. Restarts cost another 1,400 GPU-seconds.
+    trace, failures = tmp_path / "jobs.csv", tmp_path / "failures.yaml"
+    write_csv([job(name, gpus=4, iterations=14_400) for name in "abcd"], trace)
+    failures.write_text(f"outages:\n{OUT}".replace("3, at_s: 100,", "0, at_s: 10000,"))
+    result = simulated(
+        trace=str(trace),
+        machines_per_rack=1,
+        backend="none",
+        policy="gandiva",
+        policy_options={"packing": True},
+        failures=str(failures),
+        restart_s=50,
+    )
+    assert result.summary["lost_gpu_s"] == 2 * (3600 * 4 + 2800 * 2) + 2 * 2750 * 2
+    assert result.summary["preemption_cost_gpu_s"] == result.summary["lost_gpu_s"] + 1400
+    assert result.tables["outages"]["lost_gpu_s"] == [result.summary["lost_gpu_s"]]
+    assert result.tables["failure_sizes"]["lost_gpu_s"] == [result.summary["lost_gpu_s"]]
