@@ -12,6 +12,7 @@ import re
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ FILL = OwnFolder(
 def curves(filling: Filling) -> Curves:
     """Columns by name, in percent. `demand_percent` rises by 1."""
     everything = filling.capacity_milli
-    percent = np.rint(100 * filling.arrived_milli / everything).astype(np.int64)
+    percent = _percents(filling)
     count = np.bincount(percent, minlength=3)
     idle = everything - filling.held_milli
     fragments = filling.fragmented / filling.pods
@@ -65,6 +66,11 @@ def curves(filling: Filling) -> Curves:
     return columns
 
 
+def _percents(filling: Filling) -> npt.NDArray[np.int64]:
+    """The demand after each pod, in whole percents of all GPUs."""
+    return np.rint(100 * filling.arrived_milli / filling.capacity_milli).astype(np.int64)
+
+
 def summary(fillings: Sequence[tuple[Filling, Curves]]) -> dict[str, Any]:
     """The chief numbers of one placer's runs, each with another seed: means at 100 % of demand.
 
@@ -76,9 +82,11 @@ def summary(fillings: Sequence[tuple[Filling, Curves]]) -> dict[str, Any]:
         found = _values(fillings, name, at)
         facts[name] = statistics.fmean(found)
         facts[f"{name}_sd"] = statistics.stdev(found) if len(found) > 1 else None
-    facts["pods"] = statistics.fmean(len(filling.machine) for filling, _ in fillings)
-    facts["placed"] = statistics.fmean(int((filling.machine >= 0).sum()) for filling, _ in fillings)
-    total = sum((Counter(filling.lacking) for filling, _ in fillings), Counter[str]())
+    runs = [(one, int((_percents(one) <= at).sum())) for one, _ in fillings]
+    facts["pods"] = statistics.fmean(count for _, count in runs)
+    facts["placed"] = statistics.fmean(int((one.machine[:n] >= 0).sum()) for one, n in runs)
+    lacks = (names for one, count in runs for pod, names in one.lacking.items() if pod < count)
+    total = Counter(chain.from_iterable(lacks))
     facts["lacking"] = {name: round(n / len(fillings)) for name, n in total.most_common()}
     return facts
 

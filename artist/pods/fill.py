@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,8 +24,8 @@ class Filling:
 
     `arrived_milli` is asked for up to and with this pod, and `held_milli` held after it,
     thousandths of GPUs. `fragmented` is F of all machines after it, thousandths x `pods`. `machine`
-    is where it went, by its place in the visiting order; -1 if it fitted nowhere. `lacking` says
-    for how many of these each resource alone was the obstacle (`Board.lacking`).
+    is where it went, by its place in the visiting order; -1 if it fitted nowhere. `lacking` names,
+    for these, each resource that alone was the obstacle (`Board.lacking`), by their row.
     """
 
     capacity_milli: int
@@ -35,7 +34,7 @@ class Filling:
     held_milli: Ints
     fragmented: Ints
     machine: Ints
-    lacking: Mapping[str, int]
+    lacking: Mapping[int, Sequence[str]]
 
 
 def fill(file: MachineFile, pods: PodList, placer: str, until: float, seed: int) -> Filling:
@@ -75,13 +74,13 @@ def fill_in_order(
     demands = pods.demands
     machine = np.full(len(which), -1, np.int64)
     fragmented = np.empty(len(which), np.int64)
-    lacking = Counter[str]()
+    lacking: dict[int, Sequence[str]] = {}
     for pod, number in enumerate(which.tolist()):
         place = placing.place(demands[number])
         if place is not None:
             machine[pod] = place.machine
         else:
-            lacking.update(placing.board.lacking(demands[number]))
+            lacking[pod] = placing.board.lacking(demands[number])
         fragmented[pod] = placing.fragmented
     asked = np.array([demand.milli for demand in demands], np.int64)[which]
     held = np.cumsum(np.where(machine >= 0, asked, 0))
@@ -93,7 +92,7 @@ def fill_in_order(
         held,
         fragmented,
         machine,
-        dict(lacking.most_common()),
+        lacking,
     )
 
 

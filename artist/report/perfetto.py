@@ -77,7 +77,7 @@ def _counters(run: RecordedRun) -> Iterator[dict[str, Any]]:
     rows = run.timeline
     for index, time in enumerate(rows["time_s"].tolist()):
         for name, column in (("GPUs held", "gpus_held"), ("jobs waiting", "jobs_waiting")):
-            value = int(rows[column][index])
+            value = rows[column][index].item()
             yield {
                 "ph": "C", "name": name, "pid": _CLUSTER, "tid": 0,
                 "ts": _us(time), "args": {"value": value},

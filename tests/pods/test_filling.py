@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pods_made_up import clusters, demand, demands, group, lists, machine_file, pod_list
 
 from artist.errors import ConfigError
-from artist.pods.curves import curves
+from artist.pods.curves import curves, summary
 from artist.pods.fill import arrivals, fill
 from artist.pods.fragmentation import Fragmentation
 from artist.pods.machine_file import load_machines
@@ -191,3 +191,13 @@ def test_what_a_pod_lacks_is_named() -> None:
     machines.claim(0, demand(1000, 8000), [0])
     board.tell(0)
     assert board.lacking(demand(2000, 2000)) == ("cpu",)
+
+
+@pytest.mark.parametrize("until", [1.0, 2.0])
+def test_counts_are_those_at_full_demand_however_many_pods_come_after(until: float) -> None:
+    # Five machines have CPUs for one pod each, and ten GPUs for twenty halves.
+    file = machine_file(group(gpus=2, cpu_milli=64_000, count=5))
+    filled = fill(file, pod_list({demand(500, 40_000): 1}), "fgd", until, seed=0)
+    facts = summary([(filled, curves(filled))])
+    assert (facts["demand_percent"], facts["allocated_percent"]) == (100, 25.0)
+    assert (facts["pods"], facts["placed"], facts["lacking"]) == (20, 5, {"cpu": 15})

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from page_reading import unpack
 from run_making import edit_json, make_run, study_of
 
+from artist import Scenario, simulate
 from artist.report.comparison_table import compare_setting, family
 from artist.report.curves import thinned
 from artist.report.figures_across_settings import overview
@@ -251,6 +252,18 @@ def test_perfetto_slices_cover_what_was_held(one: Path) -> None:
     assert named[2] == "machine 0 (rack 0)"
     counters = {event["name"] for event in events if event["ph"] == "C"}
     assert counters == {"GPUs held", "jobs waiting"}
+
+
+def test_perfetto_counts_shares_of_gpus(tmp_path: Path) -> None:
+    trace = tmp_path / "half.csv"
+    trace.write_text(
+        "job_id,arrival_s,gpus,gpu_share,model,iterations,compute_s\na,0,1,0.5,any,9,1\n"
+    )
+    scenario = Scenario(trace=str(trace), racks=1, policy="fifo", backend="none")
+    simulate(scenario).save(tmp_path / "run")
+    events = json.loads(perfetto_trace(read_run(tmp_path / "run")))["traceEvents"]
+    counted = [event["args"]["value"] for event in events if event["name"] == "GPUs held"]
+    assert counted == [0.5, 0.0]
 
 
 @given(st.floats(1e-3, 4e9))
