@@ -50,3 +50,11 @@ def test_gpus_in_the_region_of_the_tables_read_nothing_from_elsewhere(run: Run) 
     """10 of 14 GPUs lie elsewhere: 10/14 of 2 GB leave east in an iteration, at a GB per second."""
     result = run("a,0,14,any,20,1.0,big", data=BIG, **SLOW)
     assert times(result, "finish_s")["a"] == pytest.approx(20 * 2 * 10 / 14)
+
+
+@pytest.mark.parametrize("policy", ["mast", "federated"])
+def test_mast_waits_for_no_copy_where_jobs_read_from_elsewhere(run: Run, policy: str) -> None:
+    """No region holds both tables. In east 10 GB are missing, in north 40."""
+    result = run("a,0,2,any,20,1.0,big logs", data=BIG, policy=policy, **SLOW)
+    assert times(result, "finish_s")["a"] == pytest.approx(20)
+    assert result.tables["placements"]["placement"] == ["0:2"]

@@ -21,8 +21,8 @@ class MastOptions(QueueOptions):
     # Section 4.3: "MAST will start data replication, waiting for its completion".
     without_data: Literal["wait", "nearest"] = Field(
         "wait",
-        description="a job whose tables no region holds together: waits for them, or runs where "
-        "the fewest bytes are missing (for data.remote=slow)",
+        description="a job whose tables no region holds together: waits for copies, or runs where "
+        "the fewest bytes are missing, as it always does under data.remote=slow",
     )
     # Section 4.1: algorithms that schedule one job at a time.
     joint: int = Field(

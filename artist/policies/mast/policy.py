@@ -85,8 +85,6 @@ class Mast(BasePolicy):
         self._ledger = Ledger(tenants or NO_TENANTS, options)
         self._queue = WaitingQueue()
         self._where: dict[int, Where] = {}
-        # Jobs that were sent to a region without their tables, so that the start was put off.
-        self._sent_away: set[int] = set()
         # Waiting jobs for which no region may plan, as their tables are elsewhere; and the regions
         # that held these when they were last asked for.
         self._without_region: dict[int, tuple[int, ...] | None] = {}
@@ -124,7 +122,7 @@ class Mast(BasePolicy):
             if not view.on_notice:
                 reasons = reasons_of(
                     free, books, cells, self._ledger, self._queue, view.waiting,
-                    lambda handle: self._regions(view, handle, view.waiting[handle].job),
+                    lambda handle: self._regions(view, view.waiting[handle].job),
                 )  # fmt: skip
                 decisions += self._reasons.waits(reasons, self._ledger.waiting)
         preempted = any(isinstance(x, Preempt) for x in decisions)
@@ -162,14 +160,12 @@ class Mast(BasePolicy):
             books.resume(handle, running)
             self._ledger.resume(handle, entry, view.now)
         put_off = [x.handle for x in view.entered if x.handle in books.running]
-        self._sent_away.update(put_off)
         gone = [*view.finished, *put_off]
         for handle in gone:
             job = books.stop(handle)
             self._ledger.stop(handle, view.now)
             self._stale.update(books.region_of[cluster] for cluster, _ in job.parts)
         for handle in view.finished:
-            self._sent_away.discard(handle)
             cells.finished(handle)
             self._where.pop(handle, None)
         if books.moved(view.free):
@@ -182,7 +178,7 @@ class Mast(BasePolicy):
         # lost a nanosecond ago, since its own GPUs do not count against its quota any more.
         ranked = fell is None or fell[1].within
         entry = self._ledger.enter(job.handle, job.job, view.now, ranked=ranked)
-        regions = self._regions(view, job.handle, job.job)
+        regions = self._regions(view, job.job)
         where = cells.where(view.free, job.handle, job.job.gpus, regions, entry.kinds)
         self._where[job.handle] = where
         if not regions:
@@ -191,7 +187,7 @@ class Mast(BasePolicy):
         self._fresh.add(where)
         self._reasons.forget(job.handle)
 
-    def _regions(self, view: ClusterView, handle: int, job: Job) -> tuple[int, ...]:
+    def _regions(self, view: ClusterView, job: Job) -> tuple[int, ...]:
         """The regions that may plan for a job: those with its tables and enough GPUs."""
         books, cells = self._learn(view)
         everywhere = cells.everywhere
@@ -209,16 +205,16 @@ class Mast(BasePolicy):
             return everywhere
         region = books.scopes.region
         sizes = view.cluster.levels[region].gpus
-        wait = self.options.without_data == "wait"
+        # Nothing reaches a job that reads over the wide area.
+        wait = view.data.copied and self.options.without_data == "wait"
         if job.gpus > max(sizes):  # it needs several regions
             return () if wait and self._lacking(view.data, job, everywhere) else everywhere
         holding = view.data.regions_holding(job)
         enough = tuple(x for x in holding if x in able)
         if enough:
             return enough
-        if wait and (not holding or view.data.copied or handle in self._sent_away):
+        if wait:
             return ()
-        # Only regions that are too small hold them: start where the fewest bytes are missing.
         return (min(able, key=partial(view.data.missing_bytes, job)),)
 
     def _lacking(self, data: DataView, job: Job, regions: Sequence[int]) -> tuple[int, ...]:
@@ -233,7 +229,7 @@ class Mast(BasePolicy):
         books, data = self._learn(view)[0], view.data
         for handle, asked in list(self._without_region.items()):
             job = view.waiting[handle].job
-            regions = self._regions(view, handle, job)
+            regions = self._regions(view, job)
             if not regions and data is not None and data.copied:
                 holding = data.regions_holding(job)
                 if holding != asked:
@@ -259,7 +255,7 @@ class Mast(BasePolicy):
         if view.data is not None:  # tables may have reached other regions
             for handle, job in view.waiting.items():
                 if job.job.tables:
-                    regions = self._regions(view, job.handle, job.job)
+                    regions = self._regions(view, job.job)
                     kinds = self._ledger.waiting[handle].kinds
                     where[handle] = cells.where(view.free, handle, job.job.gpus, regions, kinds)
         self.rank_all(view.now)

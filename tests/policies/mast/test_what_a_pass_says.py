@@ -50,8 +50,8 @@ def lifted(policy: Any, wait: Wait, view: ClusterView, cause: str = "") -> Any:
         other._ledger._charge = charged
     elif cause == "data":
         regions = other._regions
-        other._regions = lambda view, one, job: (
-            everywhere if one == handle else regions(view, one, job)
+        other._regions = lambda view, job: (
+            everywhere if job is view.waiting[handle].job else regions(view, job)
         )
     else:
         other._where[handle] = Where(everywhere)
