@@ -281,7 +281,7 @@ def _of_which_traces(comparison: Comparison) -> Iterator[str]:
                 "it on several traces."
             )
     seeds = {seed for seed, _ in comparison.replicates}
-    of_failures = len(seeds) == 1 and any(_fails(comparison, x) for x in comparison.variants)
+    of_failures = len(seeds) == 1 and comparison.failures_drawn
     if comparison.one_draw:
         what = "the trace and of failures" if of_failures else "the trace"
         yield f"All of this is about one draw of {what}; --seeds 8 asks about other draws."

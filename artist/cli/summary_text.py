@@ -114,13 +114,16 @@ def _shown(name: str, value: Any, unit: DisplayUnit) -> Any:
 # -- sentences -----------------------------------------------------------------------
 
 
-def communication_sentence(summary: Mapping[str, Any]) -> str:
+def communication_sentence(summary: Mapping[str, Any], *, remote: bool = False) -> str:
     """Communication's share of the GPU time that jobs held, and how `comm_time_share` differs."""
     held, communicating = (summary[f"gpu_{part}_share"] for part in ("allocated", "communicating"))
+    where = "inside machines and between them"
+    if remote:
+        where += ", and reading tables from other regions"
     return (
         f"Jobs held {100 * held:.1f} % of the cluster's GPU time. Of that, "
         f"{100 * communicating / held:.1f} % went into communication that computing does not "
-        "hide, inside machines and between them. Of the time in which jobs computed or "
+        f"hide, {where}. Of the time in which jobs computed or "
         "communicated, not weighted by GPUs, it is "
         f"{100 * summary['comm_time_share']:.1f} % (comm_time_share)."
     )
@@ -130,7 +133,8 @@ def print_sentences(summary: Mapping[str, Any], scenario: Scenario) -> None:
     """Say below the table what a newcomer looks for: what communication costs, and by which fit."""
     if cancelled := cancelled_sentence([summary]):
         print_text(cancelled)
-    print_text(communication_sentence(summary))
+    remote = scenario.data_options.get("remote") == "slow"
+    print_text(communication_sentence(summary, remote=remote))
     share = communicating_share(summary)
     if warning := communication_warning(share, summary["calibration"], scenario.fabric):
         print_text(warning)

@@ -674,6 +674,10 @@ def test_the_command_knows_what_failed(artist, tmp_path: Path) -> None:
     assert other[2].startswith("# ")
     assert told.splitlines()[1].startswith("failures=f.yaml costs, in a run on average: ")
     assert "one draw of failures; --seeds 8 asks about other draws" in told
+    (tmp_path / "planned.yaml").write_text(
+        "outages:\n- {kind: machine, unit: 0, at_s: 9, duration_s: 9}\n"
+    )
+    assert "one draw" not in artist(*asked, "failures=none,planned.yaml").stdout
     others = artist(*asked[:-3], "--vary", "failures=none,f.yaml", "--seeds", "2").stdout
     assert "one draw" not in others
     calm = ("compare", "--trace", "tiny-poisson", "--racks", "1", "--machines-per-rack", "2")

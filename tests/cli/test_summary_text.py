@@ -108,6 +108,8 @@ def test_communication_is_one_figure_and_one_sentence() -> None:
         "computing does not hide, inside machines and between them. Of the time in which jobs "
         "computed or communicated, not weighted by GPUs, it is 90.0 % (comm_time_share)."
     )
+    told = communication_sentence(summary, remote=True)
+    assert "machines and between them, and reading tables from other regions. Of" in told
 
 
 @pytest.mark.parametrize(

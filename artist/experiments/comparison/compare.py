@@ -33,7 +33,7 @@ from typing import Any, Literal, TypeAlias
 from artist.config import Scenario, check_scenario
 from artist.errors import ConfigError, shortened
 from artist.experiments.comparison.comparison_result import Comparison, compared
-from artist.experiments.comparison.draws import check_seeds, is_drawn, of_each_trace
+from artist.experiments.comparison.draws import check_seeds, draws_failures, is_drawn, of_each_trace
 from artist.experiments.comparison.runs import Runner, Runs, in_memory
 from artist.experiments.comparison.until import (
     BUDGET,
@@ -156,6 +156,7 @@ def compare(
         comparison = replace(
             judge(values=runs.values(done), replicates=done, cancelled=runs.cancelled(done)),
             drawn=drawn,
+            failures_drawn=any(map(draws_failures, scenarios)),
             replicates_asked=len(asked),
             runs_made=runs.made,
             partly_taken=tuple(partly_taken(scenario, [x.scenario.policy for x in variants])),

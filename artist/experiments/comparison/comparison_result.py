@@ -110,6 +110,8 @@ class Comparison:
     nothing is judged, since the variants finished other jobs."""
     drawn: bool = False
     """Another seed would draw another trace."""
+    failures_drawn: bool = False
+    """Another seed would draw other failures."""
     replicates_asked: int = 0
     """How many replicates were to be run. A time budget may end before."""
     runs_made: int = 0
