@@ -42,6 +42,8 @@ _SPREAD = {
 """Level of a placement -> the jobs that are placed there, where racks make up the cluster."""
 _MOST_POLICIES = 4
 """Of more policies, only the two that communicate least and most are named."""
+_ROUNDING = 1e-9
+"""No share of the GPU time is told that is smaller."""
 
 
 def explanation(study: Study) -> Markup:
@@ -98,7 +100,9 @@ def _communication(runs: Sequence[RecordedRun]) -> float:
         run.metric("gpu_communicating_share") / (run.metric("gpu_allocated_share") or 1.0)
         for run in runs
     ]
-    return float(np.mean(shares))
+    mean = float(np.mean(shares))
+    # What checkpoints and computing leave of whole parts of a GPU is no communication.
+    return mean if mean > _ROUNDING else 0.0
 
 
 def _busiest(runs: Sequence[RecordedRun]) -> str:

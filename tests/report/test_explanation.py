@@ -165,8 +165,9 @@ def test_a_run_records_its_world_and_the_page_tells_it(one: Path) -> None:
     assert f"The world: fabric {name}; jobs" in page(group(read_runs([one]))).decode()
 
 
-def test_a_world_without_a_network_says_so(tmp_path: Path) -> None:
-    run = make_run(tmp_path / "run", backend="none", policy="fifo")
+@pytest.mark.parametrize("saving", [{}, {"checkpoint": {"interval_s": 70, "cost_s": 1}}])
+def test_a_world_without_a_network_says_so(saving: dict[str, object], tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", backend="none", policy="fifo", **saving)
     text = text_of(group(read_runs([run])))
     assert "No job waited for communication." in text
     assert any("no network: communication takes no time" in sentence for sentence in text)
