@@ -239,6 +239,7 @@ def test_jobs_that_a_change_cancels_are_counted_and_in_no_mean(tmp_path: Path) -
         ("partition.main.max_time_s=60", "'max_time_s' cannot be changed"),
         ("config.PreemptMode=WITHIN", "does not model PreemptMode=WITHIN"),
         ("config.SchedulerTimeSlice=5", "reads no such setting"),
+        ("qos.high.GrpJobs=4 config.AccountingStorageEnforce=qos", "limits are not in force"),
         ("config.SchedulerParameters.bf_interval=soon", "bf_interval is 'soon'"),
         ("account.vision.GrpTRES=gres/gpu=8", "job '1' could never start: it takes 16 gres/gpu"),
         ("machines=1", "16 GPUs"),

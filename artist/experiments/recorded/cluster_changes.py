@@ -80,6 +80,11 @@ def with_change(document: Mapping[str, Any], key: str, value: str, where: str) -
     return changed
 
 
+def is_a_limit(key: str) -> bool:
+    """Whether a change is one of a limit of a QOS, an account or a user."""
+    return key.rpartition(".")[2] in {*QOS_LIMITS, *ASSOC_LIMITS}
+
+
 def sizes_a_partition(key: str) -> bool:
     """Whether a change is one of the machines of a partition, which all policies see."""
     return key.startswith("partition.") and key.endswith(".machines")

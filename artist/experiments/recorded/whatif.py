@@ -31,6 +31,7 @@ from artist.experiments.recorded.cluster_changes import (
     GROUPS,
     SIZES,
     added,
+    is_a_limit,
     is_of_cluster,
     sizes_a_partition,
     units,
@@ -309,6 +310,11 @@ def _check(
         then, now = settings_of(before), settings_of(after)
     except ConfigError as cause:
         raise ConfigError(f"{where}: {cause}") from cause
+    if any(map(is_a_limit, keys)) and not now.limits:
+        raise ConfigError(
+            f"{where}: limits are not in force, as AccountingStorageEnforce does not name them; "
+            "add config.AccountingStorageEnforce=limits"
+        )
     if new := [x for x in now.not_modelled if x not in then.not_modelled]:
         raise ConfigError(f"{where}: policy slurm does not model {'; '.join(new)}")
     if before.settings != after.settings and then == now:
