@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from artist.cluster.placement import Placement
 from artist.contract import ClusterView, Decision, Migrate, Preempt, Start, Wait
 from artist.policies.shared.refusals import OtherKinds
+from artist.policies.shared.usable import free_after
 from artist.units import Tick, clock_text
 
 
@@ -48,15 +49,12 @@ class RoundWaits:
         self._began, self._there = view.now, {*view.waiting, *view.running}
         self._held, self._open = {x: state.placement for x, state in view.running.items()}, True
         self._late_told.clear()
-        self._left = view.free.total
         for decision in decisions:
             if isinstance(decision, Start | Migrate):
                 self._held[decision.handle] = decision.placement
-                self._left -= decision.placement.gpus
             elif isinstance(decision, Preempt):
                 del self._held[decision.handle]
-            if isinstance(decision, Migrate | Preempt):
-                self._left += view.running[decision.handle].gpus
+        self._left = free_after(view, decisions).total
         return self._kinds.waits(view, decisions)
 
     def between(self, view: ClusterView, until: Tick) -> list[Decision]:

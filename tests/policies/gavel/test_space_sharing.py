@@ -239,6 +239,18 @@ def test_who_is_left_of_a_pair_goes_on_until_shares_are_computed_anew(tmp_path: 
     assert finishes(rows) == {"b": 360.0, "a": 1512.0}
 
 
+def test_gpus_that_a_pair_shared_are_left_free_only_if_both_leave(tmp_path: Path) -> None:
+    # The round at 2,880 s takes e from beside d, who keeps both GPUs. One is left beside c, who
+    # ends at 3,040 s: only then there are two for e, too late for the round.
+    jobs = [job("a", iterations=300), job("b", iterations=900)]
+    jobs += [job("c", iterations=2500, arrival_s=50.0)]
+    jobs += [job(name, 2, iterations=900, arrival_s=800.0) for name in "de"]
+    rows = ran(jobs, cluster("old", "new", gpus=2), tmp_path, 0.7)
+    assert (2520.0, 2880.0, (4,)) in stays(rows, "d")
+    told = [(seconds(row.tick), row.handle) for row in rows.wait_reasons if row.reason]
+    assert told == [(50.0, 2), (800.0, 3), (800.0, 4), (3040.0, 4)]
+
+
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("objective", ["las", "ftf", "fifo"])
 def test_random_runs_are_lawful_and_the_same_twice(
