@@ -19,7 +19,7 @@ from artist.results.run_directory import check_target, write_run
 from artist.results.table_files import arrow_table
 from artist.results.terms import glossary
 from artist.results.terms.chief_metrics import OF_A_RESULT
-from artist.results.terms.columns import TABLES, Table
+from artist.results.terms.columns import Table
 from artist.results.terms.number_text import plain
 from artist.units import counted
 
@@ -118,20 +118,16 @@ class Result:
     def table(self, name: str) -> pd.DataFrame:
         """A fresh copy of a table of the run. Dally adds the table `autotuner`.
 
-        `wait_causes` is empty under a policy that told no cause: then it has no file.
+        `wait_causes` may be empty: then it has no file.
 
         Raises:
             UnknownNameError: the run has no table of that name.
         """
-        if name == "wait_causes" and name not in self.tables:
-            columns: Table = {one.name: [] for one in TABLES[name]}
-        elif name in self.tables:
-            columns = self.tables[name]
-        else:
+        if name not in self.tables:
             raise UnknownNameError(
                 "table", name, self.tables, f"this run has {', '.join(self.tables)}"
             )
-        frame: pd.DataFrame = arrow_table(columns).to_pandas(use_threads=False)
+        frame: pd.DataFrame = arrow_table(self.tables[name]).to_pandas(use_threads=False)
         return frame
 
     def save(self, out: str | Path, *, overwrite: bool = False) -> None:

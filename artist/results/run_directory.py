@@ -73,6 +73,8 @@ def _write_files(result: Result, folder: Path, command: Sequence[str]) -> None:
     import pyarrow.parquet as pq
 
     for name, table in result.tables.items():
+        if name == "wait_causes" and not table["job_id"]:
+            continue  # `waits` tells as much
         pq.write_table(arrow_table(table), folder / f"{name}.parquet", compression="zstd")
     _write_json(result.summary, folder / SUMMARY)
     files = {file.name: _digest(file) for file in sorted(folder.iterdir())}

@@ -195,11 +195,11 @@ def _tables_of_parts(prepared: Prepared, *, links: bool) -> dict[str, Table]:
 
 
 def _wait_tables(inputs: WaitInputs) -> Mapping[str, Callable[[], Table]]:
-    """Why jobs waited, and seconds per cause if the policy told any. Computed when asked for."""
-    tables = {"waits": partial(waits.wait_table, inputs)}
-    if inputs.reasons:
-        tables["wait_causes"] = partial(waits.cause_table, inputs)
-    return tables
+    """Why jobs waited, and seconds per cause. Computed when asked for."""
+    return {
+        "wait_causes": partial(waits.cause_table, inputs),
+        "waits": partial(waits.wait_table, inputs),
+    }
 
 
 def link_digests(scenario: Scenario) -> Mapping[str, str]:

@@ -15,7 +15,7 @@ from artist.io.reading import is_file, read_json
 from artist.results.result import LazyTables, Result
 from artist.results.run_directory import MANIFEST, SUMMARY
 from artist.results.table_files import unreadable
-from artist.results.terms.columns import Column, Table
+from artist.results.terms.columns import TABLES, Column, Table
 from artist.results.waiting.job_story import waited_by_cause
 
 _SHOWN = ("policy", "trace", "gpus", "jobs_total", "makespan_s", "jct_mean_s")
@@ -42,8 +42,8 @@ def load_run(folder: Path) -> Result:
     if lacking := [name for name in _SHOWN if name not in summary]:
         raise TraceError(f"{folder / SUMMARY}: lacks {lacking[0]}; simulate the run again")
     trace, volatile = (_part(manifest, name) for name in ("trace", "volatile"))
-    names = [path.stem for path in sorted(folder.glob("*.parquet"))]
-    ordered = [*_FIRST, *(name for name in names if name not in _FIRST)]
+    names = {"wait_causes", *(path.stem for path in folder.glob("*.parquet"))}
+    ordered = [*_FIRST, *sorted(names.difference(_FIRST))]
     return Result(
         scenario=_scenario(_part(manifest, "scenario"), folder / MANIFEST),
         summary=summary,
@@ -86,6 +86,8 @@ def _table(folder: Path, name: str) -> Table:
     import pyarrow as pa
 
     path = folder / f"{name}.parquet"
+    if name == "wait_causes" and not is_file(path):  # it had no rows
+        return {term.name: [] for term in TABLES[name]}
     try:
         table = read_parquet(path)
     except (OSError, ValueError, pa.ArrowException) as cause:

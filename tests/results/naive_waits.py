@@ -30,8 +30,8 @@ def naive_waits(rows: Rows, gpus: int, jobs: Sequence[Job]) -> list[dict[str, An
     """The rows of the table, without the sentence.
 
     Besides, `causes` are the seconds by cause. `last_chance` tells how long before its start as
-    many GPUs as it needs were free for the last time, the most that were free after that, and how
-    long they stayed free before its start.
+    many GPUs as it needs last went to others, the most that were free after that while they were
+    too few, and how long enough stayed free before its start.
     """
     stays = Stays(_stays(rows, handle) for handle in range(len(jobs)))
     arrival = {row.handle: row.arrival for row in rows.jobs}
@@ -69,10 +69,10 @@ def _row(
     moments |= {row.tick for row in rows.withdrawn}
     inside = sorted(tick for tick in moments if begin <= tick < end)
     after = [gpus - _held(stays, tick) - _away(rows, tick) for tick in inside]
-    changing = [gpus - _kept(stays, tick) - _most_away(rows, tick) for tick in inside]
+    changing = [gpus - _kept(stays, tick) - _away(rows, tick) for tick in inside]
     at_hand = [max(pair) for pair in zip(after, changing, strict=True)]
     most, least = max(at_hand), jobs[handle].gpus_min
-    chances = [index for index, free in enumerate(at_hand) if free >= least]
+    chances = [i for i, free in enumerate(changing) if free >= least > after[i]]
     ends = [*inside[1:], end]
     left = sum(
         ends[i] - tick
@@ -80,7 +80,7 @@ def _row(
         if after[i] >= least and ends[i] - tick >= HAND_OVER
     )
     mostly_free = left and 2 * left >= end - begin
-    cause = "left-free" if mostly_free else "order" if most >= least else "gpus"
+    cause = "left-free" if mostly_free else "order" if chances else "gpus"
     causes = naive_causes(rows, gpus, stays, least, (begin, handle, end))
     if set(causes) - {"left-free", "order", "gpus"}:
         order = sorted(causes, key=lambda x: (x not in WAIT_CAUSES, x != "left-free"))
@@ -101,7 +101,11 @@ def _row(
         "last_chance": [
             (
                 seconds(end - inside[index]),
-                max(after[index], *at_hand[index + 1 :], 0),
+                max(
+                    after[index],
+                    *(at_hand[i] for i in range(index + 1, len(inside)) if after[i] < least),
+                    0,
+                ),
                 seconds(end - _stayed_from(inside, after, least, end)),
             )
             for index in chances[-1:]
@@ -141,29 +145,29 @@ def naive_causes(
     moments |= {row.until for row in told if row.until is not None}
     inside = sorted(tick for tick in moments if begin <= tick < end)
     spent: dict[str, Tick] = {}
-    rest, at_hand = 0, False
+    rest, passed = 0, False
     for tick, until in zip(inside, [*inside[1:], end], strict=True):
         standing = [row for row in told if row.tick <= tick]
         last = standing[-1] if standing else None
         if last is not None and last.reason and (last.until is None or tick < last.until):
             spent[last.cause] = spent.get(last.cause, 0) + until - tick
-            rest, at_hand = _closed(spent, rest, at_hand), False
+            rest, passed = _closed(spent, rest, passed), False
             continue
         free = gpus - _held(stays, tick) - _away(rows, tick)
-        changing = gpus - _kept(stays, tick) - _most_away(rows, tick)
-        at_hand = at_hand or max(free, changing) >= least
+        changing = gpus - _kept(stays, tick) - _away(rows, tick)
+        passed = passed or changing >= least > free
         if free >= least and until - tick >= HAND_OVER:
             spent["left-free"] = spent.get("left-free", 0) + until - tick
         else:
             rest += until - tick
-    _closed(spent, rest, at_hand)
+    _closed(spent, rest, passed)
     return spent
 
 
-def _closed(spent: dict[str, Tick], rest: Tick, at_hand: bool) -> Tick:
+def _closed(spent: dict[str, Tick], rest: Tick, passed: bool) -> Tick:
     """A stretch without a reason ends."""
     if rest:
-        cause = "order" if at_hand else "gpus"
+        cause = "order" if passed else "gpus"
         spent[cause] = spent.get(cause, 0) + rest
     return 0
 
@@ -187,10 +191,6 @@ def _kept(stays: Stays, tick: Tick) -> int:
 def _away(rows: Rows, tick: Tick) -> int:
     known = [row.gpus for row in rows.withdrawn if row.tick <= tick]
     return known[-1] if known else 0
-
-
-def _most_away(rows: Rows, tick: Tick) -> int:
-    return max(_away(rows, tick), _away(rows, tick - 1))
 
 
 def _gpu_time(own: Sequence[Stay], begin: Tick, end: Tick) -> int:

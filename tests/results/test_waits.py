@@ -28,7 +28,16 @@ from support import (
 )
 
 from artist.cluster.tree import ClusterTree
-from artist.contract import WAIT_CAUSES, Migrate, Preempt, Restore, Start, Wait, Wake, Withdraw
+from artist.contract import (
+    WAIT_CAUSES,
+    Migrate,
+    Preempt,
+    Restore,
+    Start,
+    Wait,
+    Wake,
+    Withdraw,
+)
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
 from artist.network.rates.interference import interfered
@@ -39,7 +48,7 @@ from artist.results.terms.number_text import NO_DAYS, time_text, time_unit
 from artist.results.waiting import wait_neighbours
 from artist.results.waiting.stays import wait_inputs
 from artist.results.waiting.wait_neighbours import Waits, longest_heads
-from artist.results.waiting.waits import CAUSES, cause_table, wait_table
+from artist.results.waiting.waits import CAUSES, cause_table, seconds_by_cause, wait_table
 from artist.rng import stream
 from artist.units import seconds
 from artist.workload.job import Job
@@ -289,12 +298,49 @@ def test_gpus_out_of_service_are_not_free() -> None:
     assert some(waits, "job_id", "cause", "free_gpus_max", "left_free_s") == [
         ("b", "left-free", 3, 11.0),  # at 1 and from 10 on, when d has finished
         ("c", "gpus", 1, 0.0),
-        ("d", "gpus", 1, 0.0),
+        ("d", "order", 3, 0.0),  # at 8, when c got GPUs that came back
     ]
-    assert [wait["reason"] for wait in waits[1:]] == [
-        "at most 1 GPU was free, and it wanted 2; 2 of 4 GPUs were out of service",
-        "at most 1 GPU was free, and it wanted 3; up to 2 of 4 GPUs were out of service",
-    ]
+    assert waits[1]["reason"] == (
+        "at most 1 GPU was free, and it wanted 2; 2 of 4 GPUs were out of service"
+    )
+    assert waits[2]["reason"].startswith(
+        "it wanted 3; that many were last free at once 1 s before it started, but went to other "
+        "jobs; from then on at most 1 GPU was free; "
+    )
+
+
+def test_gpus_that_stay_free_until_the_job_gets_them_went_to_nobody_else() -> None:
+    # wide has all GPUs until 600. late gets them a nanosecond later, and later a second later.
+    jobs = [job("wide", 8, 600), job("late", 8, 9, arrival_s=100.0)]
+    jobs.append(job("later", 8, 9, arrival_s=609.0))
+    wide, tree = on({0: 8}), cluster([8])
+    answers = {
+        0: [Start(0, wide)],
+        600: [Wake(600 * S + 1)],
+        600.000000001: [Start(1, wide)],
+        609.000000001: [Wake(611 * S)],
+        611: [Start(2, wide)],
+    }
+    rows = run(tree, jobs, Script(answers))
+    late, later = table(rows, tree, jobs)
+    assert (late["cause"], late["wait_s"], late["free_gpus_max"]) == ("gpus", 500.000000001, 8)
+    assert late["reason"] == "it wanted 8, and all the while fewer were free"
+    assert (later["cause"], later["left_free_s"]) == ("left-free", 1.999999999)
+    assert_as_defined(rows, tree, jobs)
+
+
+def test_too_few_gpus_before_others_are_left_free_are_written_down() -> None:
+    # wide has all GPUs until 4, and from then on nobody has until 9.
+    jobs = [job("wide", 8, 4), job("late", 8, 9, arrival_s=1.0)]
+    answers = {0: [Start(0, on({0: 8}))], 4: [Wake(9 * S)], 9: [Start(1, on({0: 8}))]}
+    tree = cluster([8])
+    rows = run(tree, jobs, Script(answers))
+    (wait,) = table(rows, tree, jobs)
+    assert (wait["cause"], wait["left_free_s"], wait["wait_s"]) == ("left-free", 5.0, 8.0)
+    assert "for 5 s of 8 s as many stayed free" in wait["reason"]
+    assert "for 3 s no GPU did; no other job got GPUs meanwhile" in wait["reason"]
+    assert spent(rows, tree, jobs) == {("late", 1.0): {"left-free": 5.0, "gpus": 3.0}}
+    assert seconds_by_cause(wait_inputs(rows, 8, jobs)) == {"left-free": 5.0, "gpus": 3.0}
 
 
 def test_a_job_that_nobody_keeps_waiting_has_no_wait() -> None:
@@ -379,10 +425,11 @@ def test_the_times_of_a_reason_add_up_to_the_wait() -> None:
     }
     tree = cluster([8])
     (wait,) = table(run(tree, jobs, Script(answers)), tree, jobs)
-    assert (wait["cause"], wait["wait_s"]) == ("order", 11.0)
-    assert "for 1 s of 11 s as many stayed free" in wait["reason"]
-    assert "; for 8 s at most 1 did; " in wait["reason"]
-    assert wait["reason"].endswith("; besides, says so (for 2 s of 11 s)")
+    assert (wait["cause"], wait["wait_s"]) == ("gpus", 11.0)
+    assert wait["reason"] == (
+        "it wanted 2, and for 8 s of 11 s fewer were free; for 1 s as many stayed free; besides, "
+        "says so (for 2 s of 11 s)"
+    )
 
 
 def test_gpus_left_free_just_before_the_start_did_not_go_to_other_jobs() -> None:
@@ -477,7 +524,12 @@ def assert_as_defined(rows: Rows, tree: ClusterTree, jobs: Sequence[Job]) -> Non
         expected
     )
     told = spent(rows, tree, jobs)
-    assert told == {(name, start): x for name, start, x in causes if set(x) & set(WAIT_CAUSES)}
+    written = {(wait["job_id"], wait["start_s"]) for wait in waits if wait["cause"] == "left-free"}
+    assert told == {
+        (name, start): x
+        for name, start, x in causes
+        if set(x) & set(WAIT_CAUSES) or ((name, start) in written and "gpus" in x)
+    }
     for wait in waits:
         causes_s = told.get((wait["job_id"], wait["start_s"]))
         assert causes_s is None or sum(causes_s.values()) == pytest.approx(wait["wait_s"])
@@ -503,7 +555,7 @@ def spent(
 def assert_lawful(rows: Rows, tree: ClusterTree, jobs: Sequence[Job]) -> None:
     """Waits and stays fill the time from arrival to finish; the cause fits the figures."""
     waits = table(rows, tree, jobs)
-    told = spent(rows, tree, jobs)
+    least = {one.id: one.gpus_min for one in jobs}
     for row in rows.jobs:
         waited_s = sum(wait["wait_s"] for wait in waits if wait["job_id"] == row.job.id)
         missed_s = seconds(row.finish - row.arrival - row.run) - waited_s
@@ -512,8 +564,8 @@ def assert_lawful(rows: Rows, tree: ClusterTree, jobs: Sequence[Job]) -> None:
         assert wait["cause"] in CAUSES
         assert wait["wait_s"] > 0
         assert 0 <= wait["free_gpus_max"] <= tree.gpus
-        if wait["cause"] == "gpus" and (wait["job_id"], wait["start_s"]) not in told:
-            assert wait["free_gpus_max"] < wait["gpus"]
+        if wait["cause"] == "order":
+            assert wait["free_gpus_max"] >= least[wait["job_id"]]
         assert wait["job_id"] not in wait["waited_for"] + wait["overtaken_by"]
 
 

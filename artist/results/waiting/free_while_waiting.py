@@ -2,7 +2,11 @@
 
 At an instant at which GPUs change hands, those count as free that no job holds both before and
 after it. So GPUs that go from one job to another are free at that instant: the policy could have
-given them to the job that waits. GPUs out of service are never free.
+given them to the job that waits. GPUs out of service are never free; those that come back are, also
+if they go to a job at once.
+
+A job is *passed over* at an instant at which as many GPUs are free as it needs and fewer after it:
+others got them. GPUs that stay free pass nobody over, however short the time.
 
 To a job that asks for a share, GPUs with as much left are free, too (`room_for_shares.py`).
 """
@@ -32,10 +36,12 @@ class FreeGpusOfWaits(NamedTuple):
     """Most that stayed free for a time."""
     left_for: Whole
     """For how many ticks at least as many stayed free as the job needs to run."""
+    passed: npt.NDArray[np.bool_]
+    """Whether the job was passed over."""
     last: Whole
-    """The last tick at which as many were free as the job needs; -1 if there is none."""
+    """The last tick at which it was; -1 if there is none."""
     since: Whole
-    """Most free GPUs from just after that tick on; of no meaning without one."""
+    """Most free GPUs after that tick while too few were; of no meaning without one."""
     at_last: Whole
     """For how many ticks before its start as many stayed free, without a break."""
     fewer: Whole
@@ -44,6 +50,10 @@ class FreeGpusOfWaits(NamedTuple):
     """Fewest GPUs that were out of service."""
     most_away: Whole
     """Most GPUs that were out of service for a time."""
+
+    def mostly_left(self, waits: Waits) -> npt.NDArray[np.bool_]:
+        """Whether enough GPUs stayed free for half of each wait."""
+        return (self.left_for > 0) & (2 * self.left_for >= waits.end - waits.begin)
 
 
 def free_gpus_of(inputs: WaitInputs, waits: Waits) -> FreeGpusOfWaits:
@@ -72,11 +82,12 @@ def _free_gpus(
     stays_so = lengths >= HAND_OVER
     low, high = np.searchsorted(ticks, waits.begin), np.searchsorted(ticks, waits.end)
     least = inputs.least[waits.handle]
-    left_for, last, at_last, fewer = np.zeros((4, len(least)), dtype=np.int64)
+    left_for, last, since, at_last, fewer = np.zeros((5, len(least)), dtype=np.int64)
     for gpus in rising(least).tolist():
         enough = np.where((steady[:-1] >= gpus) & stays_so, lengths, 0)
         until = np.concatenate([[0], np.cumsum(enough)])
-        latest = np.maximum.accumulate(np.where(most_at >= gpus, np.arange(len(ticks)), -1))
+        passed = (changing >= gpus) & (steady < gpus)
+        latest = np.maximum.accumulate(np.where(passed, np.arange(len(ticks)), -1))
         these = least == gpus
         left_for[these] = until[high[these]] - until[low[these]]
         last[these] = latest[high[these] - 1]
@@ -87,16 +98,19 @@ def _free_gpus(
         if partly.any():
             too_few = np.where(steady < gpus, steady, -1)
             fewer[partly] = _largest_between(too_few, low[partly], high[partly])
+        known = these & (last >= low)
+        if known.any():
+            # At the last such instant, those that the others left.
+            short = np.where(passed, steady, np.where(steady < gpus, most_at, 0))
+            since[known] = _largest_between(short, last[known], high[known])
     stayed = _largest_between(np.where(stays_so, steady[:-1], 0), low, high)
-    later = last + 1 < high
-    after = _largest_between(most_at, np.where(later, np.maximum(last + 1, low), low), high)
-    since = np.maximum(steady[last], np.where(later, after, 0))
-    known = np.where(last >= low, ticks[last], -1)
+    passed = last >= low
+    last = np.where(passed, ticks[last], -1)
     most = _largest_between(most_at, low, high)
     least_away = -_largest_between(np.where(stays_so, -away[:-1], -inputs.gpus), low, high)
     most_away = _largest_between(np.where(stays_so, away[:-1], 0), low, high)
     return FreeGpusOfWaits(
-        most, stayed, left_for, known, since, at_last, fewer, least_away, most_away
+        most, stayed, left_for, passed, last, since, at_last, fewer, least_away, most_away
     )
 
 
@@ -131,8 +145,7 @@ def _over_time(inputs: WaitInputs, ticks: Whole, away: Whole) -> tuple[Whole, Wh
     old, new = pairs
     kept = np.minimum(gpus[old], gpus[new])
     through = held - begun + _sums(start[new], kept, ticks)
-    earlier = np.concatenate([[0], away[:-1]])
-    return inputs.gpus - held - away, inputs.gpus - through - np.maximum(away, earlier)
+    return inputs.gpus - held - away, inputs.gpus - through - away
 
 
 def _sums(at: npt.NDArray[np.intp], gpus: Whole, ticks: Whole) -> Whole:

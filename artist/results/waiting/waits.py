@@ -7,8 +7,8 @@ a microsecond is no wait: within it a policy passes GPUs from one job to another
 **Seconds per cause.** A reason counts from the tick at which the policy told it
 (`artist.contract.Wait`) until it lapses, another one is told, or the wait ends. What remains of the
 wait are stretches without a reason. In each of them the time in which enough GPUs stayed free for
-the job to run is `left-free`: the policy left them. The rest is `order` if enough GPUs were free at
-some instant of the stretch, and other jobs got them; else `gpus`.
+the job to run is `left-free`: the policy left them. The rest is `order` if at some instant of the
+stretch enough GPUs were free and other jobs got them (`FreeGpusOfWaits.passed`); else `gpus`.
 
 A job that loses its GPUs to others waits because of the `order`, since its own GPUs are free at
 that instant.
@@ -62,11 +62,9 @@ def wait_table(inputs: WaitInputs) -> Table:
     around = neighbours(inputs.stays, waits)
     told = _told(inputs, waits)
     names = np.array(inputs.jobs, dtype=object)
-    least = inputs.least[waits.handle]
-    mostly_free = (free.left_for > 0) & (2 * free.left_for >= waits.end - waits.begin)
-    cause = np.select([mostly_free, free.most >= least], [LEFT_FREE, ORDER], GPUS).tolist()
+    cause = np.select([free.mostly_left(waits), free.passed], [LEFT_FREE, ORDER], GPUS).tolist()
     spent = _spent(inputs, waits, told)
-    left_untold, short = free.left_for.copy(), np.zeros_like(free.left_for)
+    left_untold, short = free.left_for.copy(), waits.end - waits.begin - free.left_for
     for index, causes in spent.items():
         cause[index] = causes.most_common(1)[0][0]
         left_untold[index], short[index] = causes[LEFT_FREE], causes[GPUS]
@@ -90,12 +88,19 @@ def wait_table(inputs: WaitInputs) -> Table:
 
 
 def cause_table(inputs: WaitInputs) -> Table:
-    """Seconds per cause of the waits of which the policy told a reason, the longest cause first."""
+    """Seconds per cause, the longest first: of the waits of which the policy told a reason, and of
+    those that are mostly `left-free`, and else `gpus`.
+    """
     waits, _ = _waits(inputs)
-    told = _told(inputs, waits)
+    told, free = _told(inputs, waits), free_gpus_of(inputs, waits)
+    spent = _spent(inputs, waits, told)
+    rest = waits.end - waits.begin - free.left_for
+    unknown = free.mostly_left(waits) & ~free.passed & (rest > 0)
+    for index in set(np.flatnonzero(unknown).tolist()) - spent.keys():
+        spent[index] = Counter({LEFT_FREE: int(free.left_for[index]), GPUS: int(rest[index])})
     rows = [
-        (index, cause, length, told[index].words.get(cause, ""))
-        for index, causes in _spent(inputs, waits, told).items()
+        (index, cause, length, told[index].words.get(cause, "") if index in told else "")
+        for index, causes in sorted(spent.items())
         for cause, length in causes.most_common()
         if length
     ]
@@ -122,10 +127,9 @@ def seconds_by_cause(inputs: WaitInputs) -> dict[str, float]:
     waits = Waits(*(column[untold] for column in waits))
     free = free_gpus_of(inputs, waits)
     rest = waits.end - waits.begin - free.left_for
-    ordered = free.most >= inputs.least[waits.handle]
     total[LEFT_FREE] += int(free.left_for.sum())
-    total[ORDER] += int(rest[ordered].sum())
-    total[GPUS] += int(rest[~ordered].sum())
+    total[ORDER] += int(rest[free.passed].sum())
+    total[GPUS] += int(rest[~free.passed].sum())
     return {cause: seconds(ticks) for cause, ticks in total.most_common() if ticks}
 
 
@@ -135,7 +139,7 @@ def _spent(inputs: WaitInputs, waits: Waits, told: Mapping[int, _Told]) -> dict[
     owner, begin, end = np.array(pieces, dtype=np.int64).reshape(-1, 3).T
     untold = Waits(waits.handle[owner], begin, end)
     free = free_gpus_of(inputs, untold)
-    rest = np.where(free.most >= inputs.least[untold.handle], ORDER, GPUS).tolist()
+    rest = np.where(free.passed, ORDER, GPUS).tolist()
     spent = {index: Counter(reasons.ticks) for index, reasons in told.items()}
     figures = (column.tolist() for column in (owner, end - begin, free.left_for))
     for index, length, left_for, cause in zip(*figures, rest, strict=True):
@@ -218,8 +222,8 @@ def _reasons(
 ) -> list[str]:
     """The sentence of each wait.
 
-    While the policy told no reason, GPUs were left free for `left_untold` ticks. In waits of which
-    it told one, too few were free for `short` ticks of the rest.
+    While the policy told no reason, GPUs were left free for `left_untold` ticks. Too few were free
+    for `short` ticks of the rest, unless other jobs got them.
     """
     return [
         _reason(cause, told.get(index), _Figures(*figures))
@@ -314,8 +318,10 @@ def _reason(cause: str, told: _Told | None, wait: _Figures) -> str:
         return f"{_told_text(told, wait.length)}; {wanted}, and {free}{in_all}"
     besides = "" if told is None else f"; besides, {_told_text(told, wait.length)}"
     if cause == GPUS:
-        if wait.most_free >= wait.least:  # while the policy told why the job did not get them
+        if wait.most_free >= wait.least:  # in the end, or the policy told why it did not get them
             free = f"{_for(wait.short, wait.length)} fewer were free"
+            if wait.left_for >= HAND_OVER:
+                free += f"; for {_time(wait.left_for, wait.length)} as {many} stayed free"
             return f"{wait.behind}{wanted}, and {free}{wait.away}{besides}"
         return f"{wait.behind}{free}, and {wanted}{wait.away}{besides}"
     if wait.left_for:
