@@ -33,7 +33,7 @@ are left out. Preemption takes no time of its own: give jobs a restart cost (`re
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -53,7 +53,7 @@ from artist.policies.mast.books import Books, Running
 from artist.policies.mast.cells import Cells
 from artist.policies.mast.options import FederatedOptions, MastOptions
 from artist.policies.mast.queue import WaitingQueue, Where
-from artist.policies.mast.reasons import Reasons, reasons_of
+from artist.policies.mast.reasons import Reason, Reasons, reasons_of, reasons_of_kinds
 from artist.policies.mast.sweep import QueueSweep
 from artist.policies.quota.ledger import Ledger, LedgerEntry, queue_table
 from artist.policies.shared.clock import PeriodClock
@@ -119,12 +119,8 @@ class Mast(BasePolicy):
         decisions, free = self._sweep(view, books, cells)
         if full:
             self._record_pass(view.now, before)
-            if not view.on_notice:
-                reasons = reasons_of(
-                    free, books, cells, self._ledger, self._queue, view.waiting,
-                    lambda handle: self._regions(view, view.waiting[handle].job),
-                )  # fmt: skip
-                decisions += self._reasons.waits(reasons, self._ledger.waiting)
+        if not view.on_notice:
+            decisions += self._reasons_now(view, free, full=full)
         preempted = any(isinstance(x, Preempt) for x in decisions)
         if preempted:
             # The victims enter the queue at the next question, so it comes at once.
@@ -142,6 +138,20 @@ class Mast(BasePolicy):
         """`queue`: waits within quota. `passes`: what passes over all waiting jobs found."""
         passes = {"passes": self._passes} if self._passes else {}
         return {**queue_table(self._ledger, self.options), **passes}
+
+    def _reasons_now(self, view: ClusterView, free: FreeGpus, *, full: bool) -> list[Decision]:
+        """Why jobs wait while these GPUs are free after the starts; `full`: of a pass."""
+        ledger, queue, (books, cells) = self._ledger, self._queue, self._learn(view)
+        if not full and not queue.names_kinds():
+            return []
+        reasons: Iterator[Reason] | None = None
+        if full:
+            reasons = reasons_of(
+                free, books, cells, ledger, queue, view.waiting,
+                lambda handle: self._regions(view, view.waiting[handle].job),
+            )  # fmt: skip
+        of_kinds = reasons_of_kinds(free, queue, view.waiting)
+        return self._reasons.waits(reasons, of_kinds, ledger.waiting)
 
     # -- what happened since the last question -----------------------------------------
 

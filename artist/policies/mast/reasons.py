@@ -9,21 +9,29 @@
 
 They are told at passes only, after their starts, and hold until the next pass. A job is told
 nothing where too few GPUs are free in all.
+
+Of the others is told at every question:
+
+- **gpu_kind**: enough GPUs are free in all, but too few of the kinds that the job may get.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from artist.cluster.free_gpus import FreeGpus
+from artist.cluster.host_resources import Shortage, of_kind
+from artist.cluster.kinds import free_by_kind
 from artist.contract import Decision, JobView, Wait, WaitCause
 from artist.policies.mast.books import Books
 from artist.policies.mast.cells import Cells
 from artist.policies.mast.queue import WaitingQueue, Where
-from artist.policies.quota.ledger import LAST_CLASS, Ledger
+from artist.policies.quota.ledger import ABOVE, LAST_CLASS, NO_TENANT, NO_VICTIMS, Ledger
+from artist.policies.shared.refusals import too_little
+from artist.units import counted
 
-_QUOTA = "it was above its tenant's quota, so it could take no GPUs from jobs of later classes"
 _NEEDED = "and needed {0} free ones"
 _DATA = "GPUs that it could have had were in regions that did not hold all of its tables"
 _PLACE = "GPUs that it could have had were outside the place to which it was bound at its arrival"
@@ -42,23 +50,31 @@ class Reasons:
     """What was said of waiting jobs."""
 
     def __init__(self) -> None:
-        self._told: dict[int, str] = {}
+        self._told: dict[int, tuple[str, WaitCause]] = {}
+        self._of_kinds: dict[int, tuple[str, WaitCause]] = {}  # of jobs that are not in `_told`
 
-    def waits(self, reasons: Iterable[Reason], waiting: Container[int]) -> list[Decision]:
-        """What is said now of jobs of which something else, or nothing, was said before."""
-        told, before = {}, self._told
-        waits: list[Decision] = []
-        for handle, (words, cause) in reasons:
-            told[handle] = words
-            if before.get(handle) != words:
-                waits.append(Wait(handle, words, cause))
-        lapsed = [x for x in before if x not in told and x in waiting]
-        self._told = told
-        return [*waits, *(Wait(handle, "") for handle in lapsed)]
+    def waits(
+        self, reasons: Iterable[Reason] | None, of_kinds: Iterable[Reason], waiting: Container[int]
+    ) -> list[Decision]:
+        """What is said now of jobs of which something else, or nothing, was said before.
+
+        `reasons` come from a pass; None: those of the last one hold.
+        """
+        told = self._told if reasons is None else dict(reasons)
+        kinds = {handle: reason for handle, reason in of_kinds if handle not in told}
+        # What is the same in any case need not be looked at.
+        now, before = dict(kinds), dict(self._of_kinds)
+        if reasons is not None:
+            now, before = told | now, self._told | before
+        self._told, self._of_kinds = told, kinds
+        said = [Wait(x, *reason) for x, reason in now.items() if before.get(x) != reason]
+        lapsed = [Wait(x, "") for x in before if x not in now and x in waiting]
+        return [*said, *lapsed]
 
     def forget(self, handle: int) -> None:
         """A job entered the queue: nothing was said of this wait."""
         self._told.pop(handle, None)
+        self._of_kinds.pop(handle, None)
 
 
 def reasons_of(
@@ -81,12 +97,13 @@ def reasons_of(
                 if rank == LAST_CLASS:
                     within = [cells.fits(free, where, gpus, one) for one in range(LAST_CLASS)]
                 apart = None if roomy else _apart(free, books, cells, where, gpus)
-                quota = f"{_QUOTA} {_NEEDED.format(gpus)}{_inside(books, cells, where, gpus)}"
+                needed = f"{_NEEDED.format(gpus)}{_inside(books, cells, where, gpus)}"
                 if not roomy and not any(within) and apart is None:
                     continue
                 for _, handle in group:
                     if within[ledger.waiting[handle].priority]:
-                        yield handle, (quota, "quota")
+                        above = ABOVE if ledger.waiting[handle].tenant else NO_TENANT
+                        yield handle, (f"{above}, {NO_VICTIMS} {needed}", "quota")
                     elif roomy and waiting[handle].job.tables:
                         unbound = Where(regions(handle), kinds=where.kinds)
                         bound = cells.binds and cells.fits(free, unbound, gpus, rank)
@@ -95,6 +112,32 @@ def reasons_of(
                         yield handle, (_PLACE, "policy")
                     elif apart is not None:
                         yield handle, (apart, "consolidation")
+
+
+def reasons_of_kinds(
+    free: FreeGpus, queue: WaitingQueue, waiting: Mapping[int, JobView]
+) -> Iterator[Reason]:
+    """Handles of waiting jobs for which too few of the free GPUs are of the right kinds."""
+    wanted = {
+        (where.kinds, gpus, x[1]): None
+        for places in queue.groups
+        for where, sizes in places.items()
+        if where.kinds
+        for gpus, group in sizes.items()
+        if gpus <= free.total
+        for x in group
+    }
+    by_kind = free_by_kind(free) if wanted else Counter[str]()
+    for kinds, gpus, handle in wanted:
+        left = sum(by_kind[kind] for kind in kinds)
+        if left >= gpus:
+            continue
+        if kinds == waiting[handle].job.gpu_kinds:
+            lacks = too_little(handle, free.total, Shortage(of_kind(kinds), left, free.total))
+            yield handle, (lacks.reason, lacks.cause)
+        else:
+            of = f"{left} of {counted(free.total, 'free GPU')} {'was' if left == 1 else 'were'} of"
+            yield handle, (f"{of} kind {kinds[0]}, to which its quota binds it", "gpu_kind")
 
 
 def _inside(books: Books, cells: Cells, where: Where, gpus: int) -> str:

@@ -74,6 +74,11 @@ NO_PRIORITY = LOWEST_PRIORITY + 1
 LAST_CLASS = NO_PRIORITY + 1
 """The class of jobs above their tenant's quota."""
 
+ABOVE = "it was above its tenant's quota"
+NO_TENANT = "it has no tenant and hence no quota"
+NO_VICTIMS = "so it could take no GPUs from jobs of later classes"
+"""Why a job waits in the last class."""
+
 Mates = tuple[str | None, int]
 """Jobs of one tenant and one priority."""
 

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from artist.contract import ClusterView, Decision, Hold, JobView, Migrate, Preempt, Wait, WaitCause
+from artist.contract import (
+    ClusterView,
+    Decision,
+    Hold,
+    JobView,
+    Migrate,
+    Preempt,
+    Start,
+    Wait,
+    WaitCause,
+)
 from artist.policies.quota.admission import Admission, set_aside
 from artist.policies.quota.host_ledger import HostLedger
 from artist.policies.quota.jobs_above import HIDDEN, Alike
-from artist.policies.quota.ledger import LAST_CLASS
+from artist.policies.quota.ledger import ABOVE, LAST_CLASS, NO_TENANT, NO_VICTIMS
 from artist.policies.quota.preemption import gpus_for
 from artist.policies.shared.gpu_counts import GpuCounts
 
 _BEHIND = "jobs before it waited for more GPUs, and the policy lets none pass"
-_ABOVE = "it was above its tenant's quota, so it could take no GPUs from jobs of later classes"
+_STUCK = "a job before it was above their tenant's quota, and the policy lets none pass"
 
 
 class WaitReasons:
@@ -21,7 +31,8 @@ class WaitReasons:
 
     A job waits because it is above quota, if within it, it would take GPUs that are free, or that
     jobs of later classes hold. Where the host lets no job pass the head of the queue, those for
-    which enough GPUs are free wait behind others.
+    which enough GPUs are free wait behind others; and those that the quota would carry, but for a
+    mate above it that comes before, wait behind that one.
     """
 
     def __init__(self, ledger: HostLedger, admission: Admission, *, in_turn: bool) -> None:
@@ -56,18 +67,25 @@ class WaitReasons:
             for (gpus, accepts), alike in demands.items():
                 there = left.left(accepts)
                 within_reach = there + later.of(mates[1], accepts)
+                above = self._above(mates[0], gpus)
                 if self._in_turn:
-                    words = _BEHIND if gpus <= there else _ABOVE if gpus <= within_reach else ""
+                    words = _BEHIND if gpus <= there else above if gpus <= within_reach else ""
                     said += [(x, words) for x in self._changed(alike, words)]
                 elif alike.fresh and gpus <= within_reach:
-                    said += [(x, _ABOVE) for x in alike.fresh if x not in self._told]
+                    said += [(x, above) for x in alike.fresh if x not in self._told]
                     alike.fresh.clear()
         waits: list[Decision] = []
         for handle, words in sorted(said):
             self._told[handle] = words
-            cause: WaitCause = "quota" if words == _ABOVE else "policy"
+            cause: WaitCause = "policy" if words in (_BEHIND, _STUCK) else "quota"
             waits.append(Wait(handle, words, cause))
         return waits
+
+    def _above(self, tenant: str | None, gpus: int) -> str:
+        """Why a waiting job is not within quota: where mates come in turn, maybe due to another."""
+        if self._in_turn and gpus <= self._ledger.room(tenant):
+            return _STUCK
+        return f"{NO_TENANT if tenant is None else ABOVE}, {NO_VICTIMS}"
 
     def _changed(self, alike: Alike, words: str) -> list[int]:
         """The jobs of which something else was said. What keeps one behind the head changes."""
@@ -79,16 +97,19 @@ class WaitReasons:
 
 
 class _GpusOfLater:
-    """GPUs of the running jobs of later classes that may lose them."""
+    """GPUs of the jobs of later classes that run after an answer and may lose them."""
 
     def __init__(
         self, ledger: HostLedger, view: ClusterView, decisions: Sequence[Decision]
     ) -> None:
         decided = {x.handle for x in decisions if isinstance(x, Preempt | Migrate | Hold)}
         self._jobs = [
-            (ledger.running[handle].rank, job)
+            (ledger.running[handle].rank, job.placement)
             for handle, job in view.running.items()
             if handle in ledger.running and handle not in decided and view.frees(job)
+        ]
+        self._jobs += [
+            (ledger.running[x.handle].rank, x.placement) for x in decisions if isinstance(x, Start)
         ]
         self._tree = view.cluster
         self._later: dict[tuple[str, ...], list[int]] = {}
@@ -97,8 +118,8 @@ class _GpusOfLater:
         """Those of kinds that a job of a class accepts."""
         if accepts not in self._later:
             held = [0] * (LAST_CLASS + 1)
-            for other, job in self._jobs:
-                assert job.placement is not None  # it runs
-                held[other] += gpus_for(accepts, job.placement, self._tree) if accepts else job.gpus
+            for other, placement in self._jobs:
+                assert placement is not None  # it runs
+                held[other] += gpus_for(accepts, placement, self._tree)
             self._later[accepts] = [sum(held[x + 1 :]) for x in range(LAST_CLASS + 1)]
         return self._later[accepts][rank]

@@ -72,6 +72,49 @@ def drawn(seed: int) -> list[Job]:
     ]
 
 
+def test_kinds_of_free_gpus_are_the_reason_from_the_first_question_on() -> None:
+    # first and wide have all new GPUs. A pass comes only after 300 s.
+    jobs = [
+        job("first", 8, 400, gpu_kinds=("new",)),
+        job("wide", 8, 1000, gpu_kinds=("new",)),
+        job("late", 4, 9, gpu_kinds=("new",), arrival_s=10.0),
+    ]
+    rows, _ = ran(jobs)
+    told = [(seconds(row.tick), row.reason, row.cause) for row in rows.wait_reasons]
+    words = "0 of 8 GPUs with room were GPUs of kind new, and it accepts no other"
+    assert told == [(10.0, words, "gpu_kind")]
+
+
+def test_a_job_is_told_of_the_kind_to_which_its_quota_binds_it() -> None:
+    # two is within its quota for old GPUs only, and other holds all of these until 500.
+    tenants = {
+        "ads": Tenant(quota={"new": 4, "old": 8}),
+        "web": Tenant(quota={"new": 0, "old": 8}),
+    }
+    jobs = [
+        job("other", 8, 500, tenant="web", gpu_kinds=("old",)),
+        job("one", 4, 900, tenant="ads", gpu_kinds=("new",), arrival_s=1.0),
+        job("two", 4, 9, tenant="ads", gpu_kinds=("new", "old"), arrival_s=2.0),
+    ]
+    rows, _ = ran(jobs, tenants=tenants)
+    told = [(seconds(row.tick), row.reason, row.cause) for row in rows.wait_reasons]
+    words = "0 of 12 free GPUs were of kind old, to which its quota binds it"
+    assert told == [(2.0, words, "gpu_kind")]
+
+
+def test_kinds_are_no_reason_any_more_where_too_few_gpus_are_free_in_all() -> None:
+    # From 20 on no GPU is free.
+    jobs = [
+        job("a", 8, 400, gpu_kinds=("new",)),
+        job("b", 8, 400, gpu_kinds=("new",)),
+        job("late", 4, 9, gpu_kinds=("new",), arrival_s=10.0),
+        job("old", 8, 900, gpu_kinds=("old",), arrival_s=20.0),
+    ]
+    told = [(seconds(row.tick), row.cause) for row in ran(jobs)[0].wait_reasons if row.reason]
+    lapsed = [seconds(row.tick) for row in ran(jobs)[0].wait_reasons if not row.reason]
+    assert (told, lapsed) == ([(10.0, "gpu_kind")], [20.0])
+
+
 @pytest.mark.parametrize("cell", [1, 3, 5, 6, 9])
 def test_nobody_gets_gpus_of_a_kind_that_it_does_not_accept(cell: int) -> None:
     for seed in range(4):
