@@ -15,7 +15,7 @@ from artist.io.reading import is_file, read_json
 from artist.results.result import LazyTables, Result
 from artist.results.run_directory import MANIFEST, SUMMARY
 from artist.results.table_files import unreadable
-from artist.results.terms.columns import TABLES, Column, Table
+from artist.results.terms.columns import TABLES, Column, Table, typed
 from artist.results.waiting.job_story import waited_by_cause
 
 _SHOWN = ("policy", "trace", "gpus", "jobs_total", "makespan_s", "jct_mean_s")
@@ -87,7 +87,7 @@ def _table(folder: Path, name: str) -> Table:
 
     path = folder / f"{name}.parquet"
     if name == "wait_causes" and not is_file(path):  # it had no rows
-        return {term.name: [] for term in TABLES[name]}
+        return typed(name, {term.name: [] for term in TABLES[name]})
     try:
         table = read_parquet(path)
     except (OSError, ValueError, pa.ArrowException) as cause:

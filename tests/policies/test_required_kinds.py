@@ -161,6 +161,19 @@ def test_reservations_are_of_a_kind(policy: str) -> None:
     }
 
 
+@pytest.mark.parametrize("policy", ["easy", "conservative"])
+def test_a_job_with_a_reservation_is_told_of_kinds_once_others_are_free(policy: str) -> None:
+    """From 100 on all old GPUs are free."""
+    jobs = [
+        needs("a", 4, NEW),
+        needs("b", 4, OLD),
+        needs("next", 4, NEW, arrival_s=1.0),
+        needs("last", 4, NEW, arrival_s=2.0),
+    ]
+    told = [row for row in ran(two_kinds(), jobs, make_policy(policy)).wait_reasons if row.reason]
+    assert [(row.handle, seconds(row.tick), row.cause) for row in told] == [(3, 100.0, "gpu_kind")]
+
+
 def test_dally_waits_for_the_best_level_that_its_kind_has() -> None:
     """Two new GPUs in each of two racks: the whole network is the best level, so it waits not."""
     tree = of_kinds(nested(LEVELS, [[4, 2], [4, 2]]), "old", "new", "old", "new")

@@ -32,7 +32,7 @@ from artist.policies.backfill.options import BackfillOptions
 from artist.policies.backfill.profile import Profile, Reservation
 from artist.policies.shared.placers import placer
 from artist.policies.shared.ranking import ORDERS, Rank
-from artist.policies.shared.refusals import one_unit, too_little
+from artist.policies.shared.refusals import OtherKinds, one_unit, too_little
 from artist.policies.shared.usable import lacking, usable_by
 from artist.units import Tick
 from artist.workload.job import Job
@@ -58,6 +58,7 @@ class Conservative(BasePolicy):
         self._starts: Sequence[Start] = ()
         self._wake: Tick = -1
         self._told: set[int] = set()
+        self._kinds = OtherKinds()
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Reserve GPUs for the jobs that entered, and start the jobs whose reservation begins."""
@@ -181,4 +182,8 @@ class Conservative(BasePolicy):
                 waits.append(too_little(handle, gpus, lacks))
             else:
                 waits.append(one_unit(self._placer.widest, view.cluster, handle, gpus))
+        if free.hosts is not None:  # the jobs with reservations, too
+            for handle, state in view.waiting.items():
+                if handle not in started and handle not in self._told:
+                    waits += self._kinds.news(free, state)
         return waits
