@@ -46,12 +46,7 @@ def free_of_kinds(free: FreeGpus, kinds: Collection[str]) -> FreeGpus:
 
 def most_of_one_kind(free: FreeGpus) -> int:
     """The most free GPUs that are of the same kind."""
-    return max(free_by_kind(free).values())
-
-
-def free_by_kind(free: FreeGpus) -> Counter[str]:
-    """The free GPUs of each kind."""
     tree, counts = free.tree, Counter[str]()
     for kind, gpus in zip(tree.kinds, free.counts(tree.machine).tolist(), strict=True):
         counts[kind] += gpus
-    return counts
+    return max(counts.values())

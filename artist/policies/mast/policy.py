@@ -33,7 +33,7 @@ are left out. Preemption takes no time of its own: give jobs a restart cost (`re
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar
 
@@ -53,7 +53,7 @@ from artist.policies.mast.books import Books, Running
 from artist.policies.mast.cells import Cells
 from artist.policies.mast.options import FederatedOptions, MastOptions
 from artist.policies.mast.queue import WaitingQueue, Where
-from artist.policies.mast.reasons import Reason, Reasons, reasons_of, reasons_of_kinds
+from artist.policies.mast.reasons import Reasons, of_kinds, reason_of_kinds, reasons_of
 from artist.policies.mast.sweep import QueueSweep
 from artist.policies.quota.ledger import Ledger, LedgerEntry, queue_table
 from artist.policies.shared.clock import PeriodClock
@@ -141,17 +141,22 @@ class Mast(BasePolicy):
 
     def _reasons_now(self, view: ClusterView, free: FreeGpus, *, full: bool) -> list[Decision]:
         """Why jobs wait while these GPUs are free after the starts; `full`: of a pass."""
-        ledger, queue, (books, cells) = self._ledger, self._queue, self._learn(view)
-        if not full and not queue.names_kinds():
-            return []
-        reasons: Iterator[Reason] | None = None
+        books, cells = self._learn(view)
+        waiting = self._ledger.waiting
         if full:
             reasons = reasons_of(
-                free, books, cells, ledger, queue, view.waiting,
+                free, books, cells, self._ledger, self._queue, view.waiting,
                 lambda handle: self._regions(view, view.waiting[handle].job),
             )  # fmt: skip
-        of_kinds = reasons_of_kinds(free, queue, view.waiting)
-        return self._reasons.waits(reasons, of_kinds, ledger.waiting)
+            return self._reasons.waits(reasons, waiting)
+        entered = [
+            reason_of_kinds(job, where, words)
+            for job in view.entered
+            if job.handle in waiting
+            and (where := self._where[job.handle]).kinds
+            and (words := of_kinds(free, books, where, waiting[job.handle].gpus))
+        ]
+        return self._reasons.between_passes(free.total, entered, waiting)
 
     # -- what happened since the last question -----------------------------------------
 

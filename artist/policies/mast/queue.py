@@ -68,10 +68,6 @@ class WaitingQueue:
                 group = sizes[gpus] = []
             group.append((-credit, handle))
 
-    def names_kinds(self) -> bool:
-        """Whether a job waits that names kinds of GPUs."""
-        return any(where.kinds for places in self.groups for where in places)
-
     def refusals(self) -> int:
         """Distinct (class, place) in which jobs wait: each takes one look to refuse them all."""
         return sum(map(len, self.groups))

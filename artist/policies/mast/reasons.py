@@ -7,29 +7,33 @@
 - **consolidation**: enough GPUs are free, but no cluster (region, for a larger gang) has so many.
   One may under cell 3, where a plan looks at one cluster.
 
-They are told at passes only, after their starts, and hold until the next pass. A job is told
-nothing where too few GPUs are free in all.
+- **gpu_kind**: enough GPUs are free in all, but too few of the kinds that the job may get. A job
+  that enters is told, too, and none once fewer are free in all.
 
-Of the others is told at every question:
-
-- **gpu_kind**: enough GPUs are free in all, but too few of the kinds that the job may get.
+They are told at passes, after their starts, and hold until the next pass. A job is told nothing
+where too few GPUs are free in all.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from artist.cluster.free_gpus import FreeGpus
-from artist.cluster.host_resources import Shortage, of_kind
-from artist.cluster.kinds import free_by_kind
+from artist.cluster.host_resources import of_kind
 from artist.contract import Decision, JobView, Wait, WaitCause
 from artist.policies.mast.books import Books
 from artist.policies.mast.cells import Cells
 from artist.policies.mast.queue import WaitingQueue, Where
-from artist.policies.quota.ledger import ABOVE, LAST_CLASS, NO_TENANT, NO_VICTIMS, Ledger
-from artist.policies.shared.refusals import too_little
+from artist.policies.quota.ledger import (
+    ABOVE,
+    LAST_CLASS,
+    NO_TENANT,
+    NO_VICTIMS,
+    Ledger,
+    LedgerEntry,
+)
 from artist.units import counted
 
 _NEEDED = "and needed {0} free ones"
@@ -50,31 +54,43 @@ class Reasons:
     """What was said of waiting jobs."""
 
     def __init__(self) -> None:
-        self._told: dict[int, tuple[str, WaitCause]] = {}
-        self._of_kinds: dict[int, tuple[str, WaitCause]] = {}  # of jobs that are not in `_told`
+        self._told: dict[int, str] = {}
+        # By demand, those of which it was said that kinds keep them waiting.
+        self._of_kinds: dict[int, list[int]] = defaultdict(list)
 
     def waits(
-        self, reasons: Iterable[Reason] | None, of_kinds: Iterable[Reason], waiting: Container[int]
+        self, reasons: Iterable[Reason], waiting: Mapping[int, LedgerEntry]
     ) -> list[Decision]:
-        """What is said now of jobs of which something else, or nothing, was said before.
+        """What is said now of jobs of which something else, or nothing, was said before."""
+        before, self._told = self._told, {}
+        self._of_kinds.clear()
+        waits: list[Decision] = []
+        for handle, (words, cause) in reasons:
+            self._told[handle] = words
+            if cause == "gpu_kind":
+                self._of_kinds[waiting[handle].gpus].append(handle)
+            if before.get(handle) != words:
+                waits.append(Wait(handle, words, cause))
+        lapsed = [x for x in before if x not in self._told and x in waiting]
+        return [*waits, *(Wait(handle, "") for handle in lapsed)]
 
-        `reasons` come from a pass; None: those of the last one hold.
-        """
-        told = self._told if reasons is None else dict(reasons)
-        kinds = {handle: reason for handle, reason in of_kinds if handle not in told}
-        # What is the same in any case need not be looked at.
-        now, before = dict(kinds), dict(self._of_kinds)
-        if reasons is not None:
-            now, before = told | now, self._told | before
-        self._told, self._of_kinds = told, kinds
-        said = [Wait(x, *reason) for x, reason in now.items() if before.get(x) != reason]
-        lapsed = [Wait(x, "") for x in before if x not in now and x in waiting]
-        return [*said, *lapsed]
+    def between_passes(
+        self, free: int, entered: Iterable[Reason], waiting: Mapping[int, LedgerEntry]
+    ) -> list[Decision]:
+        """What is said of jobs that entered, and taken back where fewer GPUs are free in all."""
+        waits: list[Decision] = []
+        for gpus in [x for x in self._of_kinds if x > free]:
+            gone = [x for x in self._of_kinds.pop(gpus) if self._told.pop(x, "") and x in waiting]
+            waits += [Wait(handle, "") for handle in gone]
+        for handle, (words, cause) in entered:
+            self._told[handle] = words
+            self._of_kinds[waiting[handle].gpus].append(handle)
+            waits.append(Wait(handle, words, cause))
+        return waits
 
     def forget(self, handle: int) -> None:
         """A job entered the queue: nothing was said of this wait."""
         self._told.pop(handle, None)
-        self._of_kinds.pop(handle, None)
 
 
 def reasons_of(
@@ -98,7 +114,8 @@ def reasons_of(
                     within = [cells.fits(free, where, gpus, one) for one in range(LAST_CLASS)]
                 apart = None if roomy else _apart(free, books, cells, where, gpus)
                 needed = f"{_NEEDED.format(gpus)}{_inside(books, cells, where, gpus)}"
-                if not roomy and not any(within) and apart is None:
+                kinds = None if roomy else of_kinds(free, books, where, gpus)
+                if not roomy and not any(within) and apart is None and kinds is None:
                     continue
                 for _, handle in group:
                     if within[ledger.waiting[handle].priority]:
@@ -112,32 +129,35 @@ def reasons_of(
                         yield handle, (_PLACE, "policy")
                     elif apart is not None:
                         yield handle, (apart, "consolidation")
+                    elif kinds is not None:
+                        yield reason_of_kinds(waiting[handle], where, kinds)
 
 
-def reasons_of_kinds(
-    free: FreeGpus, queue: WaitingQueue, waiting: Mapping[int, JobView]
-) -> Iterator[Reason]:
-    """Handles of waiting jobs for which too few of the free GPUs are of the right kinds."""
-    wanted = {
-        (where.kinds, gpus, x[1]): None
-        for places in queue.groups
-        for where, sizes in places.items()
-        if where.kinds
-        for gpus, group in sizes.items()
-        if gpus <= free.total
-        for x in group
-    }
-    by_kind = free_by_kind(free) if wanted else Counter[str]()
-    for kinds, gpus, handle in wanted:
-        left = sum(by_kind[kind] for kind in kinds)
-        if left >= gpus:
-            continue
-        if kinds == waiting[handle].job.gpu_kinds:
-            lacks = too_little(handle, free.total, Shortage(of_kind(kinds), left, free.total))
-            yield handle, (lacks.reason, lacks.cause)
-        else:
-            of = f"{left} of {counted(free.total, 'free GPU')} {'was' if left == 1 else 'were'} of"
-            yield handle, (f"{of} kind {kinds[0]}, to which its quota binds it", "gpu_kind")
+def of_kinds(free: FreeGpus, books: Books, where: Where, gpus: int) -> str | None:
+    """That enough GPUs are free, but too few of the kinds that a job may get; None else."""
+    if not where.kinds or free.total < gpus:
+        return None
+    left = sum(_accepted(free, books, where))
+    if left >= gpus:
+        return None
+    of = of_kind(where.kinds).unit
+    return f"{left} of {counted(free.total, 'free GPU')} {'was' if left == 1 else 'were'} {of}"
+
+
+def reason_of_kinds(job: JobView, where: Where, words: str) -> Reason:
+    """The reason in these words, and whether the job accepts other kinds."""
+    bound = "" if job.job.gpu_kinds == where.kinds else ", to which its quota binds it"
+    return job.handle, (f"{words}{bound}", "gpu_kind")
+
+
+def _accepted(free: FreeGpus, books: Books, where: Where) -> list[int]:
+    """The free GPUs of each cluster whose kind a job may get."""
+    cluster = books.scopes.cluster
+    return [
+        free.of(cluster, c)
+        for c in range(len(free.tree.levels[cluster]))
+        if books.accepted(c, where.kinds)
+    ]
 
 
 def _inside(books: Books, cells: Cells, where: Where, gpus: int) -> str:
@@ -158,11 +178,7 @@ def _inside(books: Books, cells: Cells, where: Where, gpus: int) -> str:
 def _apart(free: FreeGpus, books: Books, cells: Cells, where: Where, gpus: int) -> str | None:
     """What keeps a job from GPUs that are free in all; None if too few of its kinds are."""
     tree, cluster = free.tree, books.scopes.cluster
-    accepted = [
-        free.of(cluster, c)
-        for c in range(len(tree.levels[cluster]))
-        if books.accepted(c, where.kinds)
-    ]
+    accepted = _accepted(free, books, where)
     if sum(accepted) < gpus:
         return None
     if cells.looks_at_load and max(accepted) >= gpus:

@@ -81,7 +81,7 @@ def test_kinds_of_free_gpus_are_the_reason_from_the_first_question_on() -> None:
     ]
     rows, _ = ran(jobs)
     told = [(seconds(row.tick), row.reason, row.cause) for row in rows.wait_reasons]
-    words = "0 of 8 GPUs with room were GPUs of kind new, and it accepts no other"
+    words = "0 of 8 free GPUs were GPUs of kind new"
     assert told == [(10.0, words, "gpu_kind")]
 
 
@@ -98,7 +98,7 @@ def test_a_job_is_told_of_the_kind_to_which_its_quota_binds_it() -> None:
     ]
     rows, _ = ran(jobs, tenants=tenants)
     told = [(seconds(row.tick), row.reason, row.cause) for row in rows.wait_reasons]
-    words = "0 of 12 free GPUs were of kind old, to which its quota binds it"
+    words = "0 of 12 free GPUs were GPUs of kind old, to which its quota binds it"
     assert told == [(2.0, words, "gpu_kind")]
 
 
