@@ -48,7 +48,7 @@ class Asker:
     workload_of: Callable[[str], Workload]
     store: EstimateStore | None = None
     constant_share_of: Callable[[str], float] | None = None
-    _workloads: dict[str, Workload] = field(default_factory=dict)
+    _workloads: dict[str, Workload] = field(default_factory=dict, init=False, repr=False)
 
     def workload(self, model: str) -> Workload:
         """The model's workload as it is asked about."""

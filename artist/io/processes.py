@@ -1,4 +1,4 @@
-"""Names of processes that no other ever has, whether these have ended, and for how many is room."""
+"""Unique names of processes, whether they have ended, and how many cores there are."""
 
 from __future__ import annotations
 

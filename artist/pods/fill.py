@@ -25,7 +25,8 @@ class Filling:
     `arrived_milli` is asked for up to and with this pod, and `held_milli` held after it,
     thousandths of GPUs. `fragmented` is F of all machines after it, thousandths x `pods`. `machine`
     is where it went, by its place in the visiting order; -1 if it fitted nowhere. `lacking` names,
-    for these, each resource that alone was the obstacle (`Board.lacking`), by their row.
+    by the row of a pod that fitted nowhere, each resource that alone was the obstacle
+    (`Board.lacking`).
     """
 
     capacity_milli: int

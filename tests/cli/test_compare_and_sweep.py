@@ -109,16 +109,17 @@ def test_a_sweep_prints_its_results(artist, tmp_path: Path) -> None:
 
 def test_a_setting_and_a_metric_of_one_name_have_a_column_each(artist, tmp_path: Path) -> None:
     base = "base: {trace: tiny-batch, backend: none, policy: fifo}\n"
-    grid = "grid: {failures: [none, meta-rsc], racks: [1, 2]}\n"
+    (tmp_path / "often.yaml").write_text(
+        "machine: {distribution: exponential, mtbf_s: 5.0e4, repair_s: 1800}\n"
+    )
+    grid = "grid: {failures: [none, often.yaml], permutation: [0, 1], racks: [1, 2]}\n"
     (tmp_path / "e.yaml").write_text(f"name: e\nversion: 1\n{base}{grid}")
     shown = artist("sweep", "e.yaml", "--out", "o").stdout
-    assert [line.split()[:2] for line in shown.splitlines() if line.startswith("meta-rsc")] == [
-        ["meta-rsc", "1"],
-        ["meta-rsc", "2"],
-    ]
+    told = [line.split()[:2] for line in shown.splitlines() if line.startswith("often.yaml")]
+    assert told == [["often.yaml", "1"], ["often.yaml", "2"]]
     with (tmp_path / "o" / "results.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert [row["failures_setting"] for row in rows] == ["none", "none", "meta-rsc", "meta-rsc"]
+    assert [row["failures_setting"] for row in rows] == 4 * ["none"] + 4 * ["often.yaml"]
     for row in rows:
         run = json.loads((tmp_path / "o" / "runs" / row["run"] / "summary.json").read_text())
         assert row["failures"] == str(run.get("failures", ""))

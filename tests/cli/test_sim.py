@@ -243,3 +243,23 @@ def test_jobs_that_can_be_over_at_once_have_no_bound_to_compare_with(artist, tmp
     ran = artist("sim", "--trace", "t.csv", "--racks", "1", "--backend", "none")
     assert (ran.returncode, ran.stderr.count("Traceback")) == (0, 0), ran.stderr
     assert "lower bound" not in ran.stdout
+
+
+def test_reads_from_other_regions_are_told_where_there_is_no_network(artist, tmp_path) -> None:
+    (tmp_path / "regions.yaml").write_text(
+        "name: two\nsummary: two regions\nfabric: hgx-h100\nlevels: [region, machine]\n"
+        "wide_area: {bandwidth: 8Gbit/s, latency: 0ns, source: a test}\ntree:\n"
+        "- {name: east, storage: 1TB, machine: {gpus: 4}}\n"
+        "- {name: west, storage: 1TB, machine: {gpus: 4}}\n"
+    )
+    (tmp_path / "data.csv").write_text("table,partition,size,regions\nads,,40GB,east\n")
+    (tmp_path / "t.csv").write_text(
+        "job_id,arrival_s,gpus,model,iterations,compute_s,tables\n"
+        "a,0,4,any,1000,1.0,\nb,1,4,any,20,1.0,ads\n"
+    )
+    told = artist(
+        "sim", "--trace", "t.csv", "--cluster", "regions.yaml", "--data", "data.csv",
+        "--set", "data.remote=slow", "--policy", "fifo", "--backend", "none",
+    ).stdout  # fmt: skip
+    assert told.splitlines()[0] == "# no network: communication takes no time"
+    assert "between them, and reading tables from other regions. Of" in told

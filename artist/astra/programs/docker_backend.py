@@ -4,11 +4,10 @@
 worker: a shell loop in the container, started once, that reads the name of a folder and runs the
 program there (`artist.astra.programs.container`).
 
-    container             the container and its worker
-    container_isolation   what the container may do and see
-    container_restarts    what happens when it dies
-    docker_client         how artist calls the Docker engine
-    leftovers             what a killed artist leaves behind
+    container            the container, its worker, and what it may do and see
+    container_restarts   what happens when it dies
+    docker_client        how artist calls the Docker engine
+    leftovers            what a killed artist leaves behind
 """
 
 from __future__ import annotations

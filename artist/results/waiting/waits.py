@@ -386,9 +386,8 @@ def _was(wait: _Figures) -> str:
 
 
 def _for(part: Tick, length: Tick) -> str:
-    if length - part < HAND_OVER:
-        return "all the while"
-    return f"for {_time(part, length)} of {_time(length, length)}"
+    of, whole = _time(part, length), _time(length, length)
+    return "all the while" if of == whole else f"for {of} of {whole}"
 
 
 def _time(ticks: Tick, length: Tick) -> str:
