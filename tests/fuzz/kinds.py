@@ -418,7 +418,7 @@ def read_system(path: Path) -> None:
     """ASTRA-sim's own system file."""
     from artist.astra.files.input_reader import read_system as read
 
-    read(path)
+    read(path, queues=1)
 
 
 _SYSTEM = {
