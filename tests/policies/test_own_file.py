@@ -252,7 +252,15 @@ def test_tables_with_other_names_stand_beside_those_of_the_run() -> None:
         f"{GOOD}\n    def tables(self):\n        return {{'mine': {rows}, 'empty': []}}\n"
     )
     tables = simulate(scenario("mine.py:Mine")).tables
-    assert set(tables) == {"jobs", "placements", "timeline", "waits", "mine", "empty"}
+    assert set(tables) == {
+        "jobs",
+        "placements",
+        "timeline",
+        "waits",
+        "wait_causes",
+        "mine",
+        "empty",
+    }
     assert tables["mine"] == {"a": [1, 2], "b": [None, "x"]}
 
 
