@@ -147,8 +147,8 @@ def test_an_output_that_exists_is_not_touched(start, tmp_path: Path, there: str)
     (tmp_path / "e.yaml").write_text("name: e\nversion: 1\nbase: {trace: tiny-batch}\n")
     (tmp_path / "home").mkdir()
     with nothing_left(tmp_path):
-        ended(start(*SIM, "--out", out), 2, "--out")
-        ended(start("sweep", "e.yaml", "--out", out), 2, "--out")
+        ended(start(*SIM, "--out", out), 2, f"{out}: ")
+        ended(start("sweep", "e.yaml", "--out", out), 2, f"{out}: ")
     assert there == "link" or "work" in (out if there == "file" else out / "thesis.tex").read_text()
 
 
