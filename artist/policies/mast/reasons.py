@@ -6,12 +6,11 @@
   tables, in a region that holds them all. Else its data is told.
 - **consolidation**: enough GPUs are free, but no cluster (region, for a larger gang) has so many.
   One may under cell 3, where a plan looks at one cluster.
-
-- **gpu_kind**: enough GPUs are free in all, but too few of the kinds that the job may get. A job
-  that enters is told, too, and none once fewer are free in all.
+- **gpu_kind**: enough GPUs are free in all, but too few of the kinds that the job may get.
 
 They are told at passes, after their starts, and hold until the next pass. A job is told nothing
-where too few GPUs are free in all.
+where too few GPUs are free in all. Kinds are also told of a job that enters, and taken back as soon
+as fewer GPUs are free in all than it wants.
 """
 
 from __future__ import annotations
