@@ -109,6 +109,20 @@ def test_no_job_gives_way_to_one_of_another_priority() -> None:
     assert found["long"] == [(100.0, 1100.0)]
 
 
+@pytest.mark.parametrize("host", ["fifo-backfill", "las"])
+def test_no_mate_starts_in_place_of_one_for_which_others_lose_gpus(host: str) -> None:
+    # Of eight GPUs two are free. first needs two more, which fall to it from old, of a later class.
+    # small would fit at once, but only in place of first.
+    made = [
+        job("old", 6, 1000, tenant="ads", priority=5),
+        job("first", 4, 100, tenant="web", priority=3, arrival_s=10.0),
+        job("small", 2, 50, tenant="web", priority=3, arrival_s=10.0),
+    ]
+    tenants = {"ads": Tenant(quota=4), "web": Tenant(quota=4)}
+    found = stays(f"quota({host})", made, tenants)
+    assert found["first"] == [(pytest.approx(10.0), pytest.approx(110.0))]
+
+
 @pytest.mark.parametrize("tenants", [{}, {"a": Tenant(quota=4)}])
 def test_the_host_chooses_which_mate_gets_the_gpus_that_others_lost(
     tenants: dict[str, Tenant],
