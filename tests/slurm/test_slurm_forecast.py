@@ -18,7 +18,7 @@ from artist.cli.main import application
 from artist.errors import ArtistError, ConfigError, TraceError
 from artist.experiments.recorded.forecast import Forecast, StartForecast, calibration, forecast
 from artist.experiments.recorded.futures import Asked
-from artist.experiments.recorded.queue_at import read_log
+from artist.experiments.recorded.queue_at import read_log, tasks
 from artist.experiments.recorded.recording import log_of
 from artist.experiments.recorded.run_time_law import Observed, RunTimes
 from artist.slurm.queue_text import expected_starts
@@ -110,6 +110,34 @@ def test_jobs_behind_others_wait_for_them_too(tmp_path: Path) -> None:
     assert found.waiting == 3
     units = {unit for row in _rows(found) for unit in re.findall(r"\(in \S+ (\w+)\)", str(row))}
     assert len(units) == 1
+
+
+def test_tasks_of_an_array_wait_each_for_itself(tmp_path: Path) -> None:
+    path = one_machine(tmp_path / "tasks", [100.0] * 10, waiting=3)
+    log = path / "sacct.txt"
+    rows = log.read_text().splitlines()
+    tasks = [re.sub(r"^\d+", f"12_{x}", rows[-3]) for x in (0, 2, 7)]
+    log.write_text("\n".join([*rows[:-3], *tasks]) + "\n")
+    alone = asked(path)
+    log.write_text("\n".join([*rows[:-3], re.sub(r"^\d+", "12_[0-2:2,7%2]", rows[-3])]) + "\n")
+    array = asked(path)
+    assert [x.job_id for x in array.jobs] == ["12_0", "12_2", "12_7"]
+    assert (array.jobs, array.waiting) == (alone.jobs, 3)
+
+
+@pytest.mark.parametrize("id_", ["7_[0-9,...]", "7_[9-0]", "7_[0-100000]", "7_[0-9:0]", "7_[]"])
+def test_a_list_of_tasks_that_is_cut_off_is_refused(id_: str) -> None:
+    with pytest.raises(ConfigError, match=r"^here: JobID is .* SLURM_BITSTR_LEN=0$"):
+        tasks(id_, "here")
+    assert len(tasks("7_[0-99999]", "here")) == 100_000
+
+
+def test_jobs_that_wait_may_ask_for_memory_that_no_job_is_given(tmp_path: Path) -> None:
+    path = one_machine(tmp_path, [100.0] * 10)
+    plain = asked(path, job="12").jobs
+    log = path / "sacct.txt"
+    log.write_text(log.read_text().replace("|PENDING|", "|PENDING|mem=4G,"))
+    assert asked(path, job="12").jobs == plain
 
 
 def test_a_job_that_is_not_there_yet_comes_last(tmp_path: Path) -> None:

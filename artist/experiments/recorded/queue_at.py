@@ -6,6 +6,7 @@ later, loses that; its own numbers of lines stay no longer, so the log is read w
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,9 +88,11 @@ def read_log(folder: Path, inputs: Path) -> Log:
     for record in log_rows(path, _NEEDED, _KEPT):
         names = names or tuple(record.values)
         id_ = record.text("JobID")
-        if any(mark in id_ for mark in ".+["):
+        if any(mark in id_ for mark in ".+"):
             continue
-        rows.setdefault(id_, []).append(record)
+        for task in tasks(id_, record.place):
+            row = record if task == id_ else Record(record.place, {**record.values, "JobID": task})
+            rows.setdefault(task, []).append(row)
         moments += [x for key in _NEEDED[1:4] if (x := _moment(record, key)) is not None]
     if not moments:
         raise ConfigError(f"{path}: no job; print more days with sacct -S now-7days")
@@ -100,6 +103,49 @@ def read_log(folder: Path, inputs: Path) -> Log:
         if _moment(last, "Start") is None and (end_s := _moment(last, "End")) is not None
     }
     return Log(names, rows, min(moments), max(moments), submitted_s, cancelled_s)
+
+
+_WAITING_TASKS = re.compile(r"(\d+)_\[([\d,:-]+)(?:%\d+)?\]", re.ASCII)
+
+
+def tasks(id_: str, place: str) -> list[str]:
+    """The tasks of an array that wait, which have a row together; of other jobs, the job.
+
+    >>> tasks("7_[0-4:2,9%3]", "here")
+    ['7_0', '7_2', '7_4', '7_9']
+
+    Raises:
+        ConfigError: the list of tasks is broken, or too long.
+    """
+    if "[" not in id_:
+        return [id_]
+    match = _WAITING_TASKS.fullmatch(id_)
+    numbers = [] if match is None else _numbers(match[2].split(","))
+    if match is None or not numbers:
+        raise ConfigError(
+            f"{place}: JobID is {shortened(id_)}, expected tasks as in 7_[0-9]; print it again, "
+            "with SLURM_BITSTR_LEN=0"
+        )
+    return [f"{match[1]}_{number}" for number in numbers]
+
+
+def _numbers(ranges: Sequence[str]) -> list[int]:
+    """The numbers in ranges such as 0-4:2; none where one is broken or they are too many."""
+    found: list[int] = []
+    for text in ranges:
+        match = _RANGE.fullmatch(text)
+        if match is None:
+            return []
+        low, high, step = int(match[1]), int(match[2] or match[1]), int(match[3] or 1)
+        if step < 1 or not 0 <= (high - low) // step < MOST_TASKS - len(found):
+            return []
+        found += range(low, high + 1, step)
+    return found
+
+
+_RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?", re.ASCII)
+MOST_TASKS = 100_000
+"""Of an array that waits: a hundred times Slurm's default of MaxArraySize."""
 
 
 def _moment(record: Record, key: str) -> float | None:

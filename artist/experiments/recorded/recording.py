@@ -7,7 +7,7 @@ as long as its last run did.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -51,9 +51,9 @@ class Recording:
     """What its folder does not tell of the cluster, in words."""
 
     @property
-    def jobs(self) -> Iterator[Job]:
+    def jobs(self) -> list[Job]:
         """The jobs as `slurm` runs them: one that loses its run begins again, so in one step."""
-        return (replace(x, compute_s=x.ideal_s, iterations=1) for x in self.trace.jobs)
+        return [replace(x, compute_s=x.ideal_s, iterations=1) for x in self.trace.jobs]
 
 
 def read_recording(
@@ -97,7 +97,8 @@ def read_recording(
             "kill": False,  # a log holds what ran before Slurm killed it
         },
     }
-    recording = Recording(inputs, document, trace, runs, epoch_s, chosen, lacked(folder))
+    lacks = (*lacked(folder), *_zones(document, runs[trace.jobs[0].id][0]))
+    recording = Recording(inputs, document, trace, runs, epoch_s, chosen, lacks)
     write_native(recording.jobs, trace_file)
     return recording
 
@@ -134,11 +135,26 @@ def runs_of(log: Path) -> dict[str, list[Record]]:
 
 def moment_of(record: Record, key: str) -> float | None:
     """Seconds since 1970; None where Slurm does not know the time."""
-    text = record.text(key)
+    return _moment_s(record.text(key))
+
+
+def _moment_s(text: str) -> float | None:
     if text.isdecimal():
         return float(text)
     moment = moment_s(text)
     return zoned_s(text) if moment is None else moment
+
+
+def _zones(document: Mapping[str, Any], run: Record) -> tuple[str, ...]:
+    """That times of reservations may be of another zone than those of the log, in words."""
+    kept = (one["starts_at"] for one in document["slurm"].get("reservations", ()))
+    is_local = {moment_s(text) is not None for text in (run.text("Start"), *kept)}
+    if len(is_local) == 1:
+        return ()
+    return (
+        "reservations at their times: some times have a zone and others none; print "
+        "reservations.txt and sacct.txt with the same SLURM_TIME_FORMAT",
+    )
 
 
 def _epoch_s(trace: Trace, runs: Mapping[str, Sequence[Record]]) -> float:
@@ -155,5 +171,5 @@ def _calc_phase_s(folder: Path, epoch_s: float) -> float:
     `scontrol show config` calls that BOOT_TIME.
     """
     path = folder / "config.txt"
-    started_s = moment_s(settings(path).get("BOOT_TIME", "")) if is_file(path) else None
+    started_s = _moment_s(settings(path).get("BOOT_TIME", "")) if is_file(path) else None
     return 0.0 if started_s is None else (started_s - epoch_s) % 86400.0

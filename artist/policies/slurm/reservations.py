@@ -51,10 +51,13 @@ class Reservations:
 
 
 def _moment_s(text: str, name: str) -> int:
-    """Seconds since 1970 of a time as Slurm prints it. Its zone is that of the trace."""
+    """Seconds since 1970 of a time as Slurm prints it. Without a zone it is local to the trace."""
+    if text.isdecimal():  # SLURM_TIME_FORMAT=%s
+        return int(text)
     try:
-        return int(datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp())
+        moment = datetime.fromisoformat(text)
     except ValueError as cause:
         raise ConfigError(
             f"reservation {name}: {shortened(text)} is no time as in 2026-11-23T16:13:34"
         ) from cause
+    return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())
