@@ -12,9 +12,10 @@ from artist.errors import ConfigError, TraceError
 from artist.policies.slurm.fair_share import FairShare
 from artist.policies.slurm.machines import Free, Machines, bits
 from artist.policies.slurm.request import RequestReader
+from artist.policies.slurm.reservations import Reservations
 from artist.policies.slurm.selection import Selection
 from artist.run.traces import cut_by
-from artist.slurm.facts import Account, SlurmFacts
+from artist.slurm.facts import Account, Reservation, SlurmFacts
 from artist.trace.native.trace import Trace
 from artist.units import seconds
 from artist.workload.job import Job
@@ -315,6 +316,42 @@ def test_no_job_runs_into_a_reservation_by_its_limit() -> None:
     assert 240 <= at["long"] <= 270
     with pytest.raises(ConfigError, match=r"policy\.epoch_s does not say when the trace begins"):
         starts(jobs, reservations=[NIGHT])
+
+
+@pytest.mark.parametrize(
+    ("starts_at", "ends_at"),
+    [("1970-01-01T01:02:00+0100", "1970-01-01T01:04:00+0100"), ("120", "240")],
+)
+def test_times_of_reservations_may_have_a_zone_or_be_seconds(starts_at: str, ends_at: str) -> None:
+    kept = Reservation(name="night", nodes="ALL", starts_at=starts_at, ends_at=ends_at)
+    reservations = Reservations([kept], Machines(TWO, None, SlurmFacts()))
+    assert [bool(reservations.closed(x, x + 1)) for x in (119, 120, 239, 240)] == [
+        False,
+        True,
+        True,
+        False,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("singleton", ()),
+        ("aftercorr:7", ()),
+        ("after:7+5", ()),
+        ("afterok:7?afterok:8", ()),
+        ("afterok:7_1:8,singleton", (("afterok", 8),)),
+    ],
+)
+def test_dependencies_that_are_not_modelled_are_dropped_if_asked(
+    text: str, known: tuple[tuple[str, int], ...]
+) -> None:
+    job = asked("a", 8, 1, 1, dependency=text)
+    with pytest.raises(TraceError, match=r"policy\.not_modelled=ignore drops others"):
+        starts([job])
+    machines = Machines(TWO, None, SlurmFacts())
+    assert RequestReader(machines, {}, ignores=True).request(Waiting(job)).after == known
+    assert seconds(run(TWO, [job], make_policy("slurm", not_modelled="ignore")).jobs[0].start) < 1
 
 
 def test_a_job_waits_for_those_that_it_depends_on() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from recordings import SLURM, needs_slurm
 from typer.testing import CliRunner
 
 from artist.cli.main import application
-from artist.errors import ConfigError
+from artist.errors import ConfigError, TraceError
 from artist.experiments.recorded.replay import replay
 from artist.slurm.texts import log_rows
 
@@ -57,6 +58,38 @@ def test_starts_are_compared_one_by_one(tmp_path: Path) -> None:
         (tmp_path / f"{name}.txt").write_text(head)
     told = replay(tmp_path, tmp_path / "inputs").not_modelled
     assert told == ("SchedulerParameters=bf_busy_nodes",)
+
+
+def test_dependencies_that_are_not_modelled_are_named(tmp_path: Path) -> None:
+    log = folder(tmp_path) / "sacct.txt"
+    head, *rows = SACCT.splitlines()
+    lines = ["sbatch -d singleton a.sh", "", "sbatch --dependency=aftercorr:1 b.sh"]
+    told = [f"{row}|{line}" for row, line in zip(rows, lines, strict=True)]
+    log.write_text("\n".join([f"{head}|SubmitLine", *told]) + "\n")
+    found = replay(tmp_path, tmp_path / "inputs")
+    assert found.not_modelled[-1] == "dependencies of 2 jobs, such as singleton"
+    assert found.facts()["starts_simulated"] == 2
+
+
+def test_a_bar_in_a_command_is_told_as_that(tmp_path: Path) -> None:
+    log = folder(tmp_path) / "sacct.txt"
+    log.write_text(SACCT.replace("SchedMain", "Sched|Main"))
+    with pytest.raises(TraceError, match=r"sacct\.txt:2: 15 fields, .*the column that has a \|"):
+        replay(tmp_path, tmp_path / "inputs")
+    with pytest.raises(ConfigError, match=r"sacct\.txt:2: 15 cells, .*the column that has a \|"):
+        list(log_rows(log, ("JobID",)))
+
+
+@pytest.mark.parametrize("zone", ["", "+0000"])
+def test_reservations_and_logs_of_different_zones_are_told(tmp_path: Path, zone: str) -> None:
+    kept = (
+        f"ReservationName=x StartTime=2026-01-02T03:01:00{zone} EndTime=2026-01-02T04:01:00{zone}"
+    )
+    (folder(tmp_path) / "reservations.txt").write_text(f"{kept} Nodes=g1\n")
+    log = tmp_path / "sacct.txt"
+    log.write_text(re.sub(r"(T\d\d:\d\d:\d\d)", r"\1+0000", SACCT))
+    told = [x for x in replay(tmp_path, tmp_path / "inputs").not_modelled if "SLURM_TIME" in x]
+    assert bool(told) == (not zone)
 
 
 def test_a_log_may_be_long(tmp_path: Path) -> None:

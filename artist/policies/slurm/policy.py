@@ -145,7 +145,8 @@ class Slurm(BasePolicy):
             limits=self._limits,
             reservations=self._reservations,
         )
-        self._reader = RequestReader(machines, qos)
+        ignores = self.options.not_modelled == "ignore"
+        self._reader = RequestReader(machines, qos, ignores=ignores)
         self._priorities = Priorities(self.settings, machines, self._facts)
         self._priorities.fair_share.rank(self._seconds(view.now))
         self._calculated = view.now

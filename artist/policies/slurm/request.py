@@ -70,8 +70,11 @@ class Request:
 class RequestReader:
     """Makes requests of jobs, on some machines."""
 
-    def __init__(self, machines: Machines, qos: Mapping[str, Qos]) -> None:
-        self._machines, self._qos = machines, qos
+    def __init__(
+        self, machines: Machines, qos: Mapping[str, Qos], *, ignores: bool = False
+    ) -> None:
+        """`ignores` dependencies that are not modelled, instead of refusing them."""
+        self._machines, self._qos, self._ignores = machines, qos, ignores
 
     def request(self, view: JobView) -> Request:
         """What a job asks for.
@@ -100,6 +103,13 @@ class RequestReader:
                 f"job {shortened(job.id)}: {job.gpus} GPUs, but {of} has "
                 f"{partition.gpus}; correct gpus or hint_partition"
             )
+        after, others = dependencies(job)
+        if others and not self._ignores:
+            raise _bad(
+                job,
+                "hint_dependency",
+                "afterok:7 or afterany, afternotok, after; policy.not_modelled=ignore drops others",
+            )
         cpus = max(1, -(-_count(job, "hint_cpus", nodes) // nodes))
         tasks = _count(job, "hint_tasks_per_node", 0)
         number = _count(job, "hint_job_number", view.handle)
@@ -117,7 +127,7 @@ class RequestReader:
             most_cpus=cpus if tasks else MOST_CPUS,
             limit_s=limit_s(job, partition.max_time_s),
             nice=_whole(job, "hint_nice"),
-            after=_dependencies(job),
+            after=after,
             eligible_s=view.entered // TICKS_PER_S,
             requeues=_yes_or_no(job, "hint_requeue"),
         )
@@ -173,16 +183,20 @@ def limit_s(job: Job, most_s: float | None) -> int:
 _DEPENDENCY = re.compile(r"(afterok|afterany|afternotok|after):(\d+)")
 
 
-def _dependencies(job: Job) -> tuple[tuple[str, int], ...]:
+def dependencies(job: Job) -> tuple[tuple[tuple[str, int], ...], tuple[str, ...]]:
+    """Those on all of some jobs: kind and number of each. And others, which are not modelled."""
     text = str(job.hints.get("hint_dependency") or "")
-    found = []
+    if "?" in text:  # one of them is enough
+        return (), (text,)
+    found, others = list[tuple[str, int]](), list[str]()
     for part in filter(None, text.split(",")):
         kind, *numbers = part.split(":")
         for number in numbers or ("",):
-            if not _DEPENDENCY.fullmatch(f"{kind}:{number}"):
-                raise _bad(job, "hint_dependency", "afterok:7 or afterany, afternotok, after")
-            found.append((kind, int(number)))
-    return tuple(found)
+            if _DEPENDENCY.fullmatch(f"{kind}:{number}"):
+                found.append((kind, int(number)))
+            else:
+                others.append(part)
+    return tuple(found), tuple(others)
 
 
 def _count(job: Job, name: str, default: int) -> int:

@@ -210,7 +210,7 @@ _REQUEUE = re.compile(r"\s(--requeue|--no-requeue)(?=\s|$)")
 _OPTIONS = {
     "tasks_per_node": re.compile(r"\s--ntasks-per-node[= ](\d+)", re.ASCII),
     "nice": re.compile(r"\s--nice[= ](-?\d+)", re.ASCII),
-    "dependency": re.compile(r"\s--dependency[= ](\S+)|\s-d ?(after\S+)", re.ASCII),
+    "dependency": re.compile(r"\s--dependency[= ](\S+)|\s-d ?((?:after|singleton)\S*)", re.ASCII),
 }
 
 _RUNNING = ("RUNNING", "SUSPENDED", "RESIZING", "COMPLETING", "STOPPED", "REQUEUE_HOLD")

@@ -169,15 +169,20 @@ def read_lines(path: Path, data: bytes, header: Sequence[str], delimiter: str | 
     return Table(path, "line", lines, dict(zip(header, columns, strict=True)))
 
 
+# Slurm's programs do not quote what users write: a command, the name of a job.
+_OF_A_BAR = ", or print the log without the column that has a | in it, such as SubmitLine"
+
+
 def _rows(path: Path, reader: Any, names: list[str], lines: list[int]) -> Iterator[list[str]]:
     """Rows that are not blank. Appends the line number of each to `lines`."""
     for row in reader:
         if not row:
             continue
         if len(row) != len(names):
+            bar = "" if reader.dialect.delimiter != "|" else _OF_A_BAR
             raise TraceError(
                 f"{path}:{reader.line_num}: {counted(len(row), 'field')}, expected {len(names)} "
-                f"({','.join(names)[:200]!r}); correct this row"
+                f"({','.join(names)[:200]!r}); correct this row{bar}"
             )
         lines.append(reader.line_num)
         yield row
