@@ -136,7 +136,7 @@ class Scenario(_Explained):
     speeds: str | None = Field(
         default=None,
         description="how fast models are on the cluster's kinds of GPUs: a table of `artist list "
-        "speeds`, or a file; without one, all kinds are as fast",
+        "speeds`, or a file; without one, all kinds are equally fast",
     )
     goodput: str | None = Field(
         default=None,

@@ -82,7 +82,7 @@ class InvariantError(ArtistError):
 
 
 class PolicyError(InvariantError):
-    """A policy returned an unlawful decision or stopped making progress."""
+    """A policy returned an invalid decision or stopped making progress."""
 
 
 def nearest(name: str, known: Iterable[str], least: float = 0.6) -> str | None:

@@ -194,8 +194,8 @@ def _print(facts: Mapping[str, Any]) -> None:
     print_table(title, list(rows[0]), [list(row.values()) for row in rows])
     if own_share < 1:
         print_text(
-            f"In isolation, too, its own uplinks carry only {own_share:.1%} of the bandwidth "
-            "that its levels grant it."
+            f"Even in isolation, its own uplinks carry only {own_share:.1%} of the bandwidth "
+            "that its levels give it."
         )
     if not facts["links"]:
         print_text(

@@ -272,7 +272,7 @@ def _of_which_traces(comparison: Comparison) -> Iterator[str]:
     """Sentences on whether the verdicts hold for this trace only, and how to ask about others."""
     if any(map(comparison.exact, comparison.metrics)):
         yield (
-            "Exact: the same under all permutations, so it is no effect of the order. It holds for "
+            "Exact: the same under all permutations, so the order has no effect. It holds for "
             "this trace."
         )
         if not comparison.drawn:
@@ -284,9 +284,9 @@ def _of_which_traces(comparison: Comparison) -> Iterator[str]:
     of_failures = len(seeds) == 1 and comparison.failures_drawn
     if comparison.one_draw:
         what = "the trace and of failures" if of_failures else "the trace"
-        yield f"All of this is about one draw of {what}; --seeds 8 asks about other draws."
+        yield f"All of this holds for one draw of {what}; --seeds 8 tests other draws."
     elif of_failures:
-        yield "All of this is about one draw of failures; --seeds 8 asks about other draws."
+        yield "All of this holds for one draw of failures; --seeds 8 tests other draws."
 
 
 def what_a_budget_cut(

@@ -169,7 +169,10 @@ def _what_verdicts_mean(comparison: Comparison, *, jointly: bool) -> str:
     `jointly`: an interval above is marked with this word.
     """
     if comparison.cancelled:
-        return "other jobs: what a variant cancelled has no completion time, so nothing is judged."
+        return (
+            "other jobs: jobs that a variant cancelled have no completion time, so nothing is "
+            "judged."
+        )
     every = [one for metrics in comparison.differences.values() for one in metrics.values()]
     if not comparison.family:
         if any(map(comparison.exact, comparison.metrics)):
@@ -188,7 +191,7 @@ def _what_verdicts_mean(comparison: Comparison, *, jointly: bool) -> str:
         text += " are judged together (Holm)"
     text += "."
     if jointly:
-        text += " An interval marked jointly is the wider one that this asks for."
+        text += " An interval marked jointly is wider for that reason."
     margin = 1 + comparison.equivalence
     alike = [one for one in every if one.verdict == NO_DIFFERENCE]
     if any(one.low < 1 / margin or one.high > margin for one in alike):

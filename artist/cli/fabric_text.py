@@ -56,7 +56,8 @@ def print_fabric(name: str, sets: Sequence[str]) -> None:
     print_table("sources", ("level", "source"), [(one.name, one.source) for one in fabric.levels])
     if fabric.system.rings == "one":
         print_text(
-            "One ring passes all GPUs of a job (rings: one), so what a unit has serves one flow."
+            "One ring passes all GPUs of a job (rings: one), so one flow gets all of a unit's "
+            "bandwidth."
         )
     if fabric.calibration:
         print_text(f"Models are calibrated by {fabric.calibration} (--calibration auto).")

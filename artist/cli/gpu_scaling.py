@@ -173,7 +173,7 @@ class GpuScaling:
                 f"the batch of the largest goodput, after {self.progress:.0%} of the iterations; "
                 "on one GPU, one above the submitted batch takes two passes or more, as in the "
                 "program of Pollux' authors. "
-                "The fabric has no part in them; leave out --goodput for the latency model."
+                "The fabric does not affect them; leave out --goodput for the latency model."
             )
             return
         if asked.changes:

@@ -146,7 +146,7 @@ def same_with_turns(comparison: Comparison, scenario: Scenario) -> list[str]:
     if comparison.setting != "policy":
         return []
     same = [
-        f"{one} is {host} to the last digit"
+        f"{one} equals {host} to the last digit"
         for one in comparison.variants
         for entry, host in [entry_and_host(one)]
         if entry.paper == CASSINI and comparison.values[one] == comparison.values.get(host)

@@ -156,7 +156,8 @@ def print_sentences(summary: Mapping[str, Any], scenario: Scenario) -> None:
     if "speeds" in summary and summary.get("reads_gpu_kinds") == "no":
         print_text(
             f"Policy {summary['policy']} does not choose among kinds of GPUs: a job gets whatever "
-            "is free of those that it accepts, fast or slow; a gang on several goes at the slowest."
+            "is free of those that it accepts, fast or slow; a gang on several runs as fast as "
+            "on the slowest."
         )
     if "jobs_measured" in summary:
         print_text(_measured_sentence(summary))

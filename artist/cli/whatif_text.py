@@ -60,8 +60,8 @@ def _chance(found: WhatIf) -> str:
         return f"{moved} the mean wait in none of {tries}."
     share = f" ({percent(moved_s / present_s)} %)" if present_s else ""
     return (
-        f"{moved} the mean wait by up to {time_text(moved_s)}{share} in {tries}; a change of that "
-        "size says nothing."
+        f"{moved} the mean wait by up to {time_text(moved_s)}{share} in {tries}; a change of "
+        "that size means nothing."
     )
 
 

@@ -149,7 +149,7 @@ class UnitEntry(WithUnits):
     gpu_memory_gib: Positive | None = Field(
         default=None,
         le=MOST_GIB,
-        description="of each GPU of a machine, for jobs that state theirs; mig says it, too",
+        description="of each GPU of a machine, for jobs that state theirs; mig sets it, too",
     )
     mig: Mode | None = Field(
         default=None, description="the sort of a machine's GPUs, which jobs may ask instances of"

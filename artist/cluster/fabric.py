@@ -236,7 +236,7 @@ class Fabric(Document):
             if level.gpus is not None:
                 raise ValueError(f"level {level.name}: 'gpus' belongs to a level inside machines")
         if self.levels[-1].uplink is not None:
-            raise ValueError(f"level {names[-1]}: 'uplink' leads nowhere from the outermost level")
+            raise ValueError(f"level {names[-1]}: the outermost level can have no 'uplink'")
         return self
 
     @model_validator(mode="after")
@@ -248,7 +248,7 @@ class Fabric(Document):
             inner = self.level_names[:index]
             if level.shared_by not in inner:
                 raise ValueError(
-                    f"level {level.name}: shared_by {shortened(level.shared_by)} is no level "
+                    f"level {level.name}: shared_by {shortened(level.shared_by)} is not a level "
                     f"inside it; {'inside are ' + ', '.join(inner) if inner else 'none is'}"
                 )
         return self
@@ -268,7 +268,7 @@ class Fabric(Document):
                 if outer.bandwidth_gib_per_s > carried * (1 + ROUNDING):
                     raise ValueError(
                         f"level {level.name}: its {what} carries {carried:g} GiB/s, but level "
-                        f"{outer.name} grants one flow {outer.bandwidth_gib_per_s:g} GiB/s; state "
+                        f"{outer.name} gives one flow {outer.bandwidth_gib_per_s:g} GiB/s; state "
                         "more or faster links, oversubscription in their place, or less bandwidth"
                     )
         return self
@@ -377,7 +377,7 @@ def _check_sharing(level: FabricLevel, fabric: Fabric) -> None:
     if level.collective != "ring" and (flat or system.rings == "one"):
         raise ConfigError(
             f"{where}: shared_by {level.shared_by} and collective {level.collective!r} with rings "
-            f"{system.rings!r} do not go together; take collective 'ring'"
+            f"{system.rings!r} cannot be combined; take collective 'ring'"
         )
     if system.rings == "per-level" and system.collective_optimization == "baseline":
         raise ConfigError(

@@ -75,7 +75,7 @@ class Uplink(WithUnits):
             )
         if self.queue_pairs is not None and self.routing in (None, "pooled"):
             raise ValueError(
-                "queue_pairs says nothing without routing; give routing ecmp or static too"
+                "queue_pairs has no effect without routing; give routing ecmp or static too"
             )
         if self.routed_links > MOST_LINKS:
             raise ValueError(

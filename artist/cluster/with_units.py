@@ -166,7 +166,7 @@ class WithUnits(Document):
                 continue
             own_unit = QUANTITIES[key].own_unit
             if own_unit in plain:
-                raise ValueError(f"{key} and {own_unit} are one setting; give one of them")
+                raise ValueError(f"{key} and {own_unit} are the same setting; give one of them")
             try:
                 plain[own_unit] = read_quantity(plain[key], key)
             except ValueError:

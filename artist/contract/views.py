@@ -134,7 +134,7 @@ class WhatIf(Protocol):
         the policy does not see.
 
         Raises:
-            PolicyError: the answer is unlawful, or jobs are left over.
+            PolicyError: the answer is invalid, or jobs are left over.
         """
         ...
 

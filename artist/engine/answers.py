@@ -1,6 +1,6 @@
 """A policy's answer: checked before anything changes. `Holdings.exchange` moves its GPUs.
 
-An unlawful decision is an error that names the job and the value. It is never repaired.
+An invalid decision is an error that names the job and the value. It is never repaired.
 `artist.contract.readable_answer` has checked what needs neither the jobs nor the cluster.
 """
 
@@ -99,8 +99,8 @@ def checked(
                 continue
             case Fetch(handle):
                 raise PolicyError(
-                    f"tables of {holdings.name(handle)} are fetched, and this run copies none; "
-                    "look at view.data.copied"
+                    f"tables of {holdings.name(handle)} are fetched, but this run copies none; "
+                    "check view.data.copied"
                 )
         if handle in decided:
             raise PolicyError(f"{holdings.name(handle)} is decided on twice")
@@ -130,7 +130,7 @@ def _check_placement(job: Job, placement: Placement, holdings: Holdings) -> None
             if leaf in holdings.on_notice:
                 raise PolicyError(
                     f"job {job.id!r} placed on {holdings.tree.levels[0].name} {leaf}, which leaves "
-                    f"service at tick {holdings.on_notice[leaf]}; look at view.on_notice"
+                    f"service at tick {holdings.on_notice[leaf]}; check view.on_notice"
                 )
 
 

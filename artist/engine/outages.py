@@ -41,7 +41,7 @@ class Outages:
         """Put the source's next event into the queue, if there is another.
 
         Raises:
-            InvariantError: it is not an event, lies in the past or names an unlawful placement.
+            InvariantError: it is not an event, lies in the past or names an invalid placement.
         """
         self._next = None if self._source is None else self._source.next_event(now)
         self.pending = self._next is not None

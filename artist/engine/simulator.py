@@ -121,7 +121,7 @@ class Simulator:
         """Simulate until every job has finished.
 
         Raises:
-            PolicyError: an unlawful decision, or jobs wait and nothing will ever happen.
+            PolicyError: an invalid decision, or jobs wait and nothing will ever happen.
         """
         name = policy_name(policy)
         with many_objects():
@@ -218,7 +218,7 @@ class Simulator:
         """Apply the answer to the question of `next_question`.
 
         Raises:
-            PolicyError: a decision is unlawful; the message names the policy. Nothing
+            PolicyError: a decision is invalid; the message names the policy. Nothing
                 has changed then, and the question may be answered again. After any other
                 error the simulator is of no use any more.
         """
@@ -227,7 +227,7 @@ class Simulator:
         try:
             self._apply(decisions)
         except PolicyError as cause:
-            raise PolicyError(f"unlawful decision of {policy}: {cause}") from None
+            raise PolicyError(f"invalid decision of {policy}: {cause}") from None
         if self._transitions.lease_ended:
             self._transitions.renew_leases(self.now)
         if self._transitions.changed:

@@ -30,7 +30,7 @@ def finishes(
     The copy has no `hidden` jobs, which wait and which the policy does not see.
 
     Raises:
-        PolicyError: the answer is unlawful, or jobs are left over.
+        PolicyError: the answer is invalid, or jobs are left over.
     """
     trial, policy = copied(simulator, policy)
     trial.forget_notices()

@@ -19,7 +19,7 @@ BACKENDS = Registry(
         Entry(
             "analytical",
             "artist.astra.model.analytical:analytical_backend",
-            "in process; what ASTRA-sim's congestion-unaware analytical backend answers",
+            "in process; gives the answers of ASTRA-sim's congestion-unaware analytical backend",
             "Won et al., ASTRA-sim2.0, ISPASS 2023",
         ),
         Entry(

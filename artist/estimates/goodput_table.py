@@ -1,4 +1,4 @@
-"""Goodput parameters of models, as a file of a user; they make jobs elastic.
+"""Goodput parameters of models, from a user's file; they make jobs elastic.
 
 Batches are in samples, times in seconds. `artist.workload.goodput` has the equations. Parameters
 follow from measured steps: alpha_c and beta_c from compute times at two batches, the others from
@@ -171,7 +171,7 @@ def with_goodput(
         )
     if not known:
         raise ConfigError(
-            f"goodput {shortened(table.name)}: no job is of its models, such as "
+            f"goodput {shortened(table.name)}: no job has one of its models, such as "
             f"{shortened(min(table.models))}; name them as the trace does, such as "
             f"{shortened(min(job.model for job in jobs))}"
         )

@@ -10,8 +10,8 @@ becomes by that:
     ...
     data                         = T(tensor, ..., pipeline, data) - T(tensor, ..., pipeline)
 
-So a part is what communication adds where computing hides the rest of it. In a pipeline it holds
-the time for which other stages wait for it too: with m microbatches on p equal stages, a collective
+So a part is the communication that computing does not hide. In a pipeline it includes
+the time for which other stages wait for it: with m microbatches on p equal stages, a collective
 of a ns in every pass adds (m + p - 1) a to an iteration for each direction. Their bubble is
 (p - 1)/(m + p - 1) of compute + bubble, or (p - 1)/(v m + p - 1) with v chunks per stage
 (Narayanan et al., arXiv:2104.04473, section 2.2; GPipe, arXiv:1811.06965).

@@ -1,4 +1,4 @@
-"""How long the steps of a trace are against those of its models: what `communication` decides.
+"""Communication of steps that are longer or shorter than their model's: setting `communication`.
 
     proportional   iteration = compute_s x (1 + comm ratio of the model)   (Dally, section IV-C)
     absolute       iteration = compute_s x (1 + comm ratio of a model that computes compute_s)

@@ -8,7 +8,7 @@ catalogue compute on it. Only ratios of speeds count, so a row may have any unit
 second. A speed may depend on how many GPUs the job has; for a number that was not measured, that of
 the next smaller one counts.
 
-A gang whose GPUs are of several kinds goes at the slowest of them: its GPUs compute the same step
+A gang on several kinds of GPUs runs as fast as on the slowest: its GPUs compute the same step
 and wait for each other (decision 32). Bytes and links are the same on every kind, so an estimate of
 communication is asked with the longer or shorter compute times, and hides as much as these allow.
 """

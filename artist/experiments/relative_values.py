@@ -111,13 +111,11 @@ def _absolute(scenario: Scenario, key: str, text: str) -> Mapping[str, Any]:
         prefix, now = ("poisson:", float(rate[1])) if rate and rate[1] else ("", now)
     if now is None:
         raise ConfigError(
-            f"{where}: {key} is not set, and only a number can be changed by so much; give the "
+            f"{where}: {key} is not set, and only a number takes +2 or x2; give the "
             f"value itself, {key}=NUMBER"
         )
     if isinstance(now, bool) or not isinstance(now, int | float):
-        raise ConfigError(
-            f"{where}: {key} is {shortened(now)}, and only a number can be changed by so much"
-        )
+        raise ConfigError(f"{where}: {key} is {shortened(now)}, and only a number takes +2 or x2")
     value: Any = _changed(now, sign, number, where)
     if name in QUANTITIES:
         key = key.removesuffix(name) + QUANTITIES[name].own_unit

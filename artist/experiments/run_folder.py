@@ -222,6 +222,7 @@ def check_unchanged(folder: Path) -> None:
     """
     if (path := changed_file(folder)) is not None:
         raise TraceError(
-            f"{path}: is not as the run wrote it; remove the folder {folder} and add --resume, to "
+            f"{path}: has changed since the run wrote it; remove the folder {folder} and add "
+            "--resume, to "
             "run it again"
         )

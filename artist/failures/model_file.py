@@ -144,11 +144,12 @@ class FailureModel(Document):
     )
     maintenance: tuple[Maintenance, ...] = Field(
         default=(),
-        description="planned work: jobs save before their GPUs leave; notice_s before it nobody "
-        "starts there",
+        description="planned work: jobs save before their GPUs leave; from notice_s before it, "
+        "no job starts there",
     )
     slow: tuple[SlowUnit, ...] = Field(
-        default=(), description="units that compute more slowly; a job goes at its slowest GPU"
+        default=(),
+        description="units that compute more slowly; a job runs as fast as its slowest GPU",
     )
     spares: Spares | None = Field(default=None, description="units that replace failed ones")
     checkpoint: CheckpointOptions | None = Field(

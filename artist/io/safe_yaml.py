@@ -104,7 +104,8 @@ class _Census:
                 value = shortened(node.value)
                 remedy = "a time with its unit (10min)" if ":" in value else "it as one"
                 raise self._error(
-                    node, f"{value} is no decimal number; write {remedy}, or quote what is a text"
+                    node,
+                    f"{value} is not a decimal number; write {remedy}, or quote what is a text",
                 )
             if self._typed and node.tag in _NUMBERS and node.value.startswith("+"):
                 node.tag = _TEXT  # +2 is two more where values may be relative
@@ -112,7 +113,7 @@ class _Census:
         if id(node) in self._counted:
             return self._counted[id(node)]
         if id(node) in self._open:
-            raise self._error(node, "an alias inside what it stands for; write it out")
+            raise self._error(node, "an alias inside its own value; write it out")
         self._open.append(id(node))
         children = [self.count(child) for child in self._children(node)]
         self._open.pop()

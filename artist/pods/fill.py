@@ -117,14 +117,14 @@ def arrivals(pods: PodList, wanted_milli: int, seed: int) -> Ints:
     asked = int(milli.sum())
     if wanted_milli * len(milli) > MOST_PODS * asked:
         raise ConfigError(
-            f"so much demand takes some {wanted_milli * len(milli) // asked:,} pods, expected at "
+            f"so much demand needs about {wanted_milli * len(milli) // asked:,} pods, expected at "
             f"most {MOST_PODS:,}; give a smaller --until"
         )
     if asked > wanted_milli:
         away = draws.permutation(len(order))
         gone = np.searchsorted(np.cumsum(milli[order[away]]), asked - wanted_milli) + 1
         if gone == len(order):
-            raise ConfigError("so little demand leaves no pod; give a larger --until")
+            raise ConfigError("so little demand needs no pod; give a larger --until")
         return np.delete(order, away[:gone])
     each = np.array([one.gpu_milli for one in pods.demands], np.int64)[pods.which]
     chunks = [order]

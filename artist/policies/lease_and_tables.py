@@ -76,7 +76,7 @@ def _columns_by_table(tables: object, place: str) -> dict[str, dict[str, Any]]:
             )
         same = table.lower()  # as some systems compare names of files
         if same in taken:
-            raise PolicyError(f"{place} would replace {taken[same]}; name the table otherwise")
+            raise PolicyError(f"{place} would replace {taken[same]}; give the table another name")
         taken[same] = f"its table {table!r}"
         columns[table] = _columns(rows, f"{place}: table {table!r}")
     return columns

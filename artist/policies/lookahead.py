@@ -82,7 +82,8 @@ class Lookahead(LeavesOut):
         self.reads_hosts = getattr(host, "reads_hosts", False)
         if self.remembers_placements:
             raise ConfigError(
-                f"lookahead: {type(host).__name__} tracks itself which job has which GPUs; take "
+                f"lookahead: {type(host).__name__} keeps its own record of which job has which "
+                "GPUs; take "
                 "another host"
             )
         self._answers = options.answers

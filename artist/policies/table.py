@@ -174,8 +174,8 @@ POLICIES = Registry(
         Entry(
             "themis-cassini",
             "artist.policies.cassini.wrapper:Cassini",
-            "Themis whose jobs take turns on links (contention phase); holds none under mean; as "
-            "themis under contention none",
+            "Themis whose jobs take turns on links (contention phase); holds no job under mean; "
+            "same as themis under none",
             CASSINI,
             host="themis",
             everyday=False,
@@ -184,8 +184,8 @@ POLICIES = Registry(
         Entry(
             "dally-cassini",
             "artist.policies.cassini.wrapper:Cassini",
-            "Dally whose jobs take turns on links (contention phase); holds none under mean; as "
-            "dally under contention none",
+            "Dally whose jobs take turns on links (contention phase); holds no job under mean; "
+            "same as dally under none",
             CASSINI,
             host="dally",
             everyday=False,
@@ -193,8 +193,8 @@ POLICIES = Registry(
         Entry(
             "cassini",
             "artist.policies.cassini.wrapper:Cassini",
-            "any policy whose jobs take turns on links (contention phase); holds none under mean; "
-            "as that one under contention none",
+            "any policy whose jobs take turns on links (contention phase); holds no job under "
+            "mean; same as that policy under none",
             CASSINI,
             wraps=True,
             everyday=False,
@@ -224,7 +224,7 @@ POLICIES = Registry(
         Entry(
             "random-placement",
             "artist.policies.random_placement:RandomPlacement",
-            "any policy whose jobs get random GPUs, as many as it says: a baseline",
+            "any policy, but its jobs get random GPUs: a baseline",
             f"{CASSINI}, section 5.1, Random",
             wraps=True,
             everyday=False,
@@ -232,7 +232,7 @@ POLICIES = Registry(
         Entry(
             "lookahead",
             "artist.policies.lookahead:Lookahead",
-            "any policy, whose doubtful starts are tried on copies of the run before they are made",
+            "any policy, but doubtful starts are first tried on copies of the run",
             "Bertsekas, Tsitsiklis and Wu, Rollout algorithms, 1997",
             wraps=True,
             everyday=False,

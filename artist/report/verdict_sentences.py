@@ -66,7 +66,7 @@ _NOT_SURE = {
     ),
     TOO_FEW: (
         Side.OPEN,
-        "nothing is said of {policies} against {baseline}: a verdict needs {least} independent "
+        "there is no verdict on {policies} against {baseline}: it needs {least} independent "
         "replicates ({metric}; {replicates})",
     ),
     UNDECIDED: (
@@ -74,8 +74,8 @@ _NOT_SURE = {
     ),
     OTHER_JOBS: (
         Side.OPEN,
-        "nothing is said of {policies} against {baseline}, which finished other jobs ({metric}; "
-        "{replicates})",
+        "there is no verdict on {policies} against {baseline}, which finished other jobs "
+        "({metric}; {replicates})",
     ),
 }  # fmt: skip
 """Verdict -> what the sentence claims of all policies that got it, and the sentence."""

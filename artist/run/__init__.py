@@ -94,7 +94,7 @@ def drive(prepared: Prepared, on_question: OnQuestion | None = None) -> float:
     """Let the policy answer every question until all jobs have finished; seconds that it took.
 
     Raises:
-        PolicyError: an unlawful decision, jobs are left over, or a policy's file raised.
+        PolicyError: an invalid decision, jobs are left over, or a policy's file raised.
     """
     started = time.perf_counter()
     try:

@@ -199,14 +199,19 @@ def _check(spec: str, row: Model, chosen: Settings) -> None:
     if chosen.staged:
         said = chosen.parallel == "fsdp" != row.settings.parallel
         if said and chosen.sharding is not Sharded.ZERO3:
-            refuse(spec, "fsdp does not go with tensor, pipeline or expert; give sharded=zero3")
+            refuse(
+                spec, "fsdp cannot be combined with tensor, pipeline or expert; give sharded=zero3"
+            )
         _check_staged(spec, row, chosen)
         return
     replica_gpus = chosen.tensor * chosen.stages
     if chosen.parallel == "fsdp" and (replica_gpus > 1 or chosen.experts is not None):
-        refuse(spec, "fsdp does not go with tensor, stages or experts")
+        refuse(spec, "fsdp cannot be combined with tensor, stages or experts")
     if chosen.experts is not None and replica_gpus > 1:
-        refuse(spec, "experts do not go with tensor or stages alone; give expert, pipeline or data")
+        refuse(
+            spec,
+            "experts cannot be combined with tensor or stages alone; give expert, pipeline or data",
+        )
     # Only transformers have operators of a role that can be divided.
     if replica_gpus > 1 and not any(x.role is Role.ROW for x in row.operators(chosen)):
         refuse(spec, "only transformers divide into tensor or stages")
@@ -236,9 +241,9 @@ def _check_staged(spec: str, row: Model, chosen: Settings) -> None:
         held = "no experts" if chosen.experts is None else f"{chosen.experts} experts"
         refuse(spec, f"expert is {chosen.spread}, but the model has {held} to spread evenly")
     if (chosen.dispatch, chosen.overlap) != ("expert", "no") and chosen.spread == 1:
-        refuse(spec, "dispatch and overlap are of experts on several GPUs; give expert")
+        refuse(spec, "dispatch and overlap apply to experts on several GPUs; give expert")
     if chosen.prefetch != row.settings.prefetch and chosen.sharding is Sharded.NO:
-        refuse(spec, "prefetch is of weights that replicas share; give sharded")
+        refuse(spec, "prefetch applies to weights that replicas share; give sharded")
     interleaved = chosen.schedule == Schedule.INTERLEAVED
     if interleaved != (chosen.interleave > 1):
         refuse(

@@ -200,9 +200,9 @@ def test_a_rendered_query_is_a_folder_of_traces(tmp_path: Path) -> None:
             (lambda folder, text=text: (folder / "comm_group.json").write_text(text), reason)
             for text, reason in (
                 ('{"1": [0, 1], "1": [1, 0]}', "a key is given twice: '1'"),
-                ('{"1": [0, true]}', "True is no GPU"),
-                ('{"1": [0.5]}', "0.5 is no GPU"),
-                ('{"1": [1e309]}', "inf is no GPU"),
+                ('{"1": [0, true]}', "True is not a GPU"),
+                ('{"1": [0.5]}', "0.5 is not a GPU"),
+                ('{"1": [1e309]}', "inf is not a GPU"),
                 ('{"x": [0]}', "a communicator called 'x'"),
                 ("[" * 99_999, "expected communicators"),
             )
@@ -291,7 +291,7 @@ def test_a_process_group_may_be_called_by_a_hash(tmp_path: Path) -> None:
     ("second", "reason"),
     [
         (PAIR + "[1, 0]}]", r"ddp\.1\.et: process group 7 has other ranks"),
-        (PAIR + "[true]}]", r"ddp\.1\.et: node 2 .*True is no GPU"),
+        (PAIR + "[true]}]", r"ddp\.1\.et: node 2 .*True is not a GPU"),
         ("[{}]", "expected a list of process groups"),
         ("[1]", "expected a list of process groups"),
         ("[", "expected a list of process groups"),

@@ -505,7 +505,7 @@ def test_cassini_that_changes_nothing_says_why(contention: str, idle: bool, why:
     values = {**host, "cassini(las)": host["las"], "cassini(fifo)": host["las"]}
     comparison = replace(compared("policy", values, ORDERS, 0.02, None), contention_idle=idle)
     (told,) = same_with_turns(comparison, Scenario(contention=contention))
-    assert told.startswith("cassini(las) is las to the last digit: ")
+    assert told.startswith("cassini(las) equals las to the last digit: ")
     assert why in told
     assert same_with_turns(made(fifo=20, las=10), Scenario()) == []
 
@@ -673,7 +673,7 @@ def test_the_command_knows_what_failed(artist, tmp_path: Path) -> None:
     assert other[1].startswith("failures=f.yaml costs, in a run on average: ")
     assert other[2].startswith("# ")
     assert told.splitlines()[1].startswith("failures=f.yaml costs, in a run on average: ")
-    assert "one draw of failures; --seeds 8 asks about other draws" in told
+    assert "one draw of failures; --seeds 8 tests other draws" in told
     (tmp_path / "planned.yaml").write_text(
         "outages:\n- {kind: machine, unit: 0, at_s: 9, duration_s: 9}\n"
     )

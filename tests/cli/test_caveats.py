@@ -202,7 +202,7 @@ def test_an_oracle_that_loses_to_a_rule_is_told(capsys) -> None:
     assert of_policies(with_hint, ["dally", "sjf"])  # what is printed works
 
 
-DRAW = "All of this is about one draw of the trace; --seeds 8 asks about other draws."
+DRAW = "All of this holds for one draw of the trace; --seeds 8 tests other draws."
 POISSON = "--arrivals poisson:JOBS_PER_HOUR --seeds 8"
 
 

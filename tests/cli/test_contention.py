@@ -116,16 +116,16 @@ def test_the_same_bytes_whatever_the_hash_seed(artist, folder: Path, model: str)
         (("--contention", "fase"), 2, "unknown model of contention 'fase': did you mean 'phase'?"),
         (("--contention", "mean", "--set", "contention.eta=0"), 2, "more than 0"),
         (("--contention", "mean", "--set", "contention.eta=1.5"), 2, "at most 1"),
-        (("--contention", "mean", "--backend", "none"), 2, "backend none knows no communication"),
+        (("--contention", "mean", "--backend", "none"), 2, "backend none has no communication"),
         (("--contention", "table:absent.csv"), 3, "absent.csv"),
         (("--contention", "table:pairs.csv"), 2, "pairs.csv lacks the slowdown of"),
         (
             ("--contention", "mean", "--fabric", "tight.yaml"),
             2,
-            "its uplink carries 0.8 GiB/s, but level network grants one flow 1",
+            "its uplink carries 0.8 GiB/s, but level network gives one flow 1",
         ),
         (("--contention", "mean", "--fabric", "open.yaml"), 2, "states no uplink"),
-        (("--links", "--backend", "none"), 2, "--links: backend none knows no communication"),
+        (("--links", "--backend", "none"), 2, "--links: backend none has no communication"),
     ],
 )
 def test_what_a_user_may_get_wrong(

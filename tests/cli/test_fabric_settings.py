@@ -341,7 +341,7 @@ def test_a_fabric_that_contradicts_itself_is_told_by_doctor(artist, tmp_path: Pa
     (folder / "mine.yaml").write_text(text)
     checks = {row["check"]: row for row in json.loads(artist("doctor", "--format", "json").stdout)}
     assert not checks["fabric mine"]["ok"]
-    assert "carries 40 GiB/s, but level rack grants one flow 50" in checks["fabric mine"]["detail"]
+    assert "carries 40 GiB/s, but level rack gives one flow 50" in checks["fabric mine"]["detail"]
 
 
 SIZES = {"cassini-testbed": (6, 4, 1), "leaf-spine": (2, 8, 8)}

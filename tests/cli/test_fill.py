@@ -160,7 +160,7 @@ def test_bad_machines_are_named(tmp_path: Path, old: str, new: str, message: str
 def test_too_many_pods_are_refused_before_they_are_drawn(artist, tmp_path: Path) -> None:
     (tmp_path / "pods.csv").write_text("cpu_milli,memory_mib,num_gpu,gpu_milli\n1,1,1,1\n")
     done = artist("fill", "pods.csv", "--until", "9", code=2)
-    assert "takes some 55,908,000 pods, expected at most 10,000,000" in done.stderr
+    assert "needs about 55,908,000 pods, expected at most 10,000,000" in done.stderr
 
 
 TIMED = """cpu_milli,memory_mib,num_gpu,gpu_milli,submit_s,duration_s

@@ -152,7 +152,7 @@ levels:
         (
             "    latency_ns: 100\n",
             "    latency_ns: 100\n    uplink: {rate_gib_per_s: 1, count: 1, source: me}\n",
-            "level network: 'uplink' leads nowhere",
+            "level network: the outermost level can have no 'uplink'",
         ),
         ("latency_ns: 100\n", "latency: 100\n", ":12: 'levels.1.latency'.*latency_ns takes"),
         ("levels:", "system: {endpoint_delay: 10}\nlevels:", "did you mean 'endpoint_delay_ns'"),
@@ -173,7 +173,7 @@ def test_a_mistake_in_a_file_is_found_with_its_line(
     ("uplink", "message"),
     [
         ("rate_gib_per_s: 1, count: 0", ":8: 'levels.0.uplink.count' is 0, expected at least 1"),
-        ("rate_gib_per_s: 4, count: 2", "its uplink carries 8 GiB/s, but level network grants one"),
+        ("rate_gib_per_s: 4, count: 2", "its uplink carries 8 GiB/s, but level network gives one"),
         ("rate_gib_per_s: 10", "give rate and count, or oversubscription"),
         ("oversubscription: 2, count: 2", "give rate and count, or oversubscription"),
         ("oversubscription: 0", ":8: 'levels.0.uplink.oversubscription' is 0, expected"),
@@ -196,7 +196,7 @@ def test_an_uplink_below_one_flow_is_refused_but_for_rounding(rate: float, good:
     if good:
         assert Fabric.model_validate(raw).levels[0].uplink is not None
     else:
-        with pytest.raises(ValueError, match="grants one flow 10 GiB/s"):
+        with pytest.raises(ValueError, match="gives one flow 10 GiB/s"):
             Fabric.model_validate(raw)
 
 

@@ -76,7 +76,7 @@ def test_a_scenario_says_how_many_links_an_uplink_has_and_how_connections_share_
     [
         (("rack.links=4",), r"fabric.rack.links: .* give fabric.rack.routing=ecmp too"),
         (("rack.routing=ecmp",), r"fabric.rack.routing: .* give fabric.rack.links=4 too"),
-        (("rack.queue_pairs=4",), r"queue_pairs says nothing without routing"),
+        (("rack.queue_pairs=4",), r"queue_pairs has no effect without routing"),
         (("network.links=4",), r"fabric.network.links: this level states no uplink"),
     ],
 )
@@ -89,7 +89,7 @@ def test_links_and_routing_go_together(sets: tuple[str, ...], message: str) -> N
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"queue_pairs": 4}, "queue_pairs says nothing without routing"),
+        ({"queue_pairs": 4}, "queue_pairs has no effect without routing"),
         ({"links": 4, "routing": "pooled", "queue_pairs": 4}, "give routing ecmp or static too"),
         ({"links": 1025, "routing": "ecmp"}, "1025 links with routing ecmp, .* at most 1024"),
     ],
@@ -351,11 +351,11 @@ def test_a_fabric_file_may_use_units() -> None:
         ("netwrk.latency=1us", ["socket, machine, rack, network", "did you mean 'network'?"]),
         ("moon.latency=1us", ["'dally2025' has the levels socket, machine, rack, network"]),
         ("rack.oversubscription=0", ["more than 0"]),
-        ("network.oversubscription=2", ["level network: 'uplink' leads nowhere"]),
+        ("network.oversubscription=2", ["level network: the outermost level can have no 'uplink'"]),
         ("rack.eta=0", ["more than 0"]),
         ("rack.eta=1.2", ["at most 1"]),
         ("socket.eta=0.9", ["states no uplink", "fabric.socket.oversubscription too"]),
-        ("rack.shared_by=network", ["rack: ", "no level inside it", "socket, machine"]),
+        ("rack.shared_by=network", ["rack: ", "not a level inside it", "socket, machine"]),
         ("socket.shared_by=machine", ["level socket", "none is"]),
     ],
 )  # fmt: skip
@@ -379,7 +379,7 @@ def test_a_level_that_the_cluster_file_leaves_out_is_said_to_be_its(tmp_path: Pa
 
 
 def test_one_setting_in_two_spellings_is_refused() -> None:
-    with pytest.raises(ConfigError, match="bandwidth and bandwidth_gib_per_s are one setting"):
+    with pytest.raises(ConfigError, match="bandwidth and bandwidth_gib_per_s are the same setting"):
         Scenario(fabric_options={"rack": {"bandwidth": "1GB/s", "bandwidth_gib_per_s": 1}})
 
 

@@ -305,7 +305,7 @@ def test_an_unlawful_decision_is_an_error_that_names_policy_job_and_value(case: 
     decisions, message = UNLAWFUL[case]
     with pytest.raises(PolicyError) as caught:
         started().answer(decisions, "Greedy")
-    assert str(caught.value).startswith(f"unlawful decision of Greedy: {message}")
+    assert str(caught.value).startswith(f"invalid decision of Greedy: {message}")
 
 
 def test_a_policy_that_returns_nothing_is_told_so() -> None:

@@ -121,7 +121,7 @@ def test_what_trials_ask_is_not_counted_as_asked_by_the_run() -> None:
 def test_an_unlawful_answer_is_refused_and_changes_nothing() -> None:
     sim = simulator(cluster([4]), [job("a", 2)])
     view = question(sim)
-    with pytest.raises(PolicyError, match="unlawful decision of Classic"):
+    with pytest.raises(PolicyError, match="invalid decision of Classic"):
         view.what_if([Start(0, on({0: 5}))], make_policy("fifo"))
     with pytest.raises(PolicyError, match="left 1 job waiting"):
         view.what_if([], make_policy("fifo"))  # it has not heard of the job

@@ -83,7 +83,7 @@ def test_a_finished_run_that_was_changed_is_named_before_any_run(tmp_path: Path,
         file.write_text(json.dumps({**json.loads(file.read_text()), "makespan_s": 1.0}))
     else:
         file.write_bytes(file.read_bytes()[:-1] + b"?")
-    words = rf"{file.parent.name}/{name}: is not as the run wrote it; remove the folder "
+    words = rf"{file.parent.name}/{name}: has changed since the run wrote it; remove the folder "
     with pytest.raises(TraceError, match=words):
         sweep(TINY, tmp_path, [], workers=1, resume=True)
 

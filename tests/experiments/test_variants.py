@@ -173,7 +173,7 @@ def test_what_is_no_assignment_is_refused(text: str) -> None:
         ("seed", [1, 2], "choose how many with --seeds and --permutations"),
         ("racks", ["x1.01"], "racks=x1.01: of 16, that is no whole number"),
         ("policy", ["las", "x2"], "policy is 'las', and only a number"),
-        ("restart_s", ["x2"], "restart_s is not set, and only a number can be changed by so much"),
+        ("restart_s", ["x2"], "restart_s is not set, and only a number takes"),
         ("fabric.network.latency", ["+5"], r"the number needs a unit, such as \+2us"),
         ("fabric.network.bandwidth", ["x2Gbit/s"], "expected x2, \\+2 or a value without sign"),
         ("calibration", ["+1"], "calibration is 'auto', and only a number"),
@@ -209,7 +209,7 @@ def test_values_that_cannot_be_compared_are_refused_before_a_run(
 
 
 def test_a_policy_that_stands_twice_is_refused() -> None:
-    with pytest.raises(ConfigError, match="the policies stand twice"):
+    with pytest.raises(ConfigError, match="the policies are given twice"):
         compare(SMALL, ["fifo"], vary={"policy": ["las", "srtf"]}, seeds=1, permutations=1)
 
 

@@ -24,10 +24,16 @@ from artist.units import LATENCY_UNITS, quantity
     [
         ("racks: true", "1: 'racks' is True, expected a number"),
         ("restart_s: false", "1: 'restart_s' is False, expected seconds, or a time such as 10min"),
-        ("policy: fifo\nracks: 1:30", "2: '1:30' is no decimal number; write a time with its unit"),
-        ("racks: 010", "1: '010' is no decimal number; write it as one, or quote what is a text"),
-        ("restart_s: 1:30.5", "1: '1:30.5' is no decimal number"),
-        ("tree: [[08, 010]]", "1: '010' is no decimal number"),
+        (
+            "policy: fifo\nracks: 1:30",
+            "2: '1:30' is not a decimal number; write a time with its unit",
+        ),
+        (
+            "racks: 010",
+            "1: '010' is not a decimal number; write it as one, or quote what is a text",
+        ),
+        ("restart_s: 1:30.5", "1: '1:30.5' is not a decimal number"),
+        ("tree: [[08, 010]]", "1: '010' is not a decimal number"),
     ],
 )
 def test_a_number_that_yaml_misreads_is_refused(tmp_path: Path, text: str, problem: str) -> None:

@@ -203,7 +203,7 @@ def test_an_answer_that_artist_refuses_names_the_line() -> None:
         simulate(scenario("mine.py:Mine"))
     Path("mine.py").write_text(GOOD.replace("free, job.job.gpus", "free, 1"))
     decides = GOOD.splitlines().index("    def decide(self, view):") + 1
-    with pytest.raises(PolicyError, match=rf"^mine.py:{decides}: unlawful decision of Mine: job"):
+    with pytest.raises(PolicyError, match=rf"^mine.py:{decides}: invalid decision of Mine: job"):
         simulate(scenario("mine.py:Mine"))
 
 

@@ -118,7 +118,7 @@ def test_each_metric_has_its_words(metric: str, less: str, more: str) -> None:
         ("undecided", "las and srtf cannot be told apart from fifo (JCT mean; 5 replicates)"),
         ("identical", "las and srtf are identical to fifo"),
         ("no difference", "las and srtf differ from fifo by less than 2 %"),
-        ("too few replicates", "nothing is said of las and srtf against fifo: a verdict needs 5"),
+        ("too few replicates", "there is no verdict on las and srtf against fifo: it needs 5"),
     ],
 )
 def test_no_other_verdict_claims_a_direction(verdict: str, word: str) -> None:

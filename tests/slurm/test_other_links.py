@@ -131,9 +131,9 @@ def test_models_are_known_by_name_account_or_size(
 @pytest.mark.parametrize(
     ("change", "more", "says"),
     [
-        ("fabric=t4", {"models": {}}, r"says nothing, since the models of all 2 jobs are unknown.*"
+        ("fabric=t4", {"models": {}}, r"cannot be judged, since the models of all 2 jobs are.*"
          r"--models 'account:NAME=MODEL'"),
-        ("fabric=t4", {"models": {"gpus:4": "vgg16"}}, "says nothing, since the models"),
+        ("fabric=t4", {"models": {"gpus:4": "vgg16"}}, "cannot be judged, since the models"),
         ("fabric=t4", {"fabric": None}, "on which links jobs took.*--fabric"),
         ("fabric=t5", {}, "did you mean 't4'"),
         ("fabric.rakc.bandwidth=x2", {}, "rakc"),
@@ -158,7 +158,7 @@ def test_the_names_with_most_gpu_hours_are_offered(tmp_path: Path) -> None:
 
 
 def test_a_job_on_a_machine_that_is_gone_counts_as_unknown(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="says nothing"):
+    with pytest.raises(ConfigError, match="cannot be judged"):
         found(tmp_path, "fabric=t4", sacct=SACCT.replace("g[1-2]", "g[1,9]"))
 
 

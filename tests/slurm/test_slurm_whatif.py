@@ -65,7 +65,7 @@ def test_another_machine_ends_the_wait(tmp_path: Path) -> None:
     assert third.endswith(" lie in the envelope of 1 phase.")
     assert fourth == (
         "Chance: run times up to a millisecond shorter or longer, job by job, moved the mean wait "
-        "by up to 0.5 s (2.2 %) in 5 simulations; a change of that size says nothing."
+        "by up to 0.5 s (2.2 %) in 5 simulations; a change of that size means nothing."
     )
     assert len(table(one)[2]) <= 12
 
@@ -228,11 +228,11 @@ def test_jobs_that_a_change_cancels_are_counted_and_in_no_mean(tmp_path: Path) -
         ("rack=+2", "'rack' cannot be changed .did you mean 'racks'.*; expected racks, machines"),
         ("machnes=+1", r"'machnes' cannot be changed .did you mean 'machines'"),
         ("machines", "expected KEY=VALUE"),
-        ("fabric=h100", "nobody knows on which links"),
+        ("fabric=h100", "unknown on which links"),
         ("policy=daly", "did you mean 'dally'"),
         ("policy=fifo qos.high.priority=1", "only policy slurm reads qos.high.priority"),
         ("qos.hihg.priority=1", "did you mean 'high'"),
-        ("qos.high.GrpTRES=gpu=8", "'gpu=8' limits nothing here.* or none to lift it"),
+        ("qos.high.GrpTRES=gpu=8", "'gpu=8' is not a limit here.* or none to lift it"),
         ("qos.high.priority=high", "expected an integer"),
         ("qos.high.colour=1", "'colour' cannot be changed"),
         ("user.eva.shares=2", "did you mean|known: "),

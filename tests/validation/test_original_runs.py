@@ -110,7 +110,7 @@ def test_a_job_that_an_outage_hits_is_refused(name: str) -> None:
 
 
 def test_a_wrapper_that_draws_placements_refuses_them() -> None:
-    with pytest.raises(ConfigError, match="tracks itself which job has"):
+    with pytest.raises(ConfigError, match="keeps its own record of which job has"):
         open_policy(f"random-placement({FILE}:Dally)", {})
 
 

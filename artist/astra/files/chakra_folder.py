@@ -155,7 +155,7 @@ def _number(text: str) -> int:
 
 def _rank(value: object) -> int:
     if type(value) is not int:
-        raise ValueError(f"{value!r} is no GPU")
+        raise ValueError(f"{value!r} is not a GPU")
     return value
 
 

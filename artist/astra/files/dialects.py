@@ -103,8 +103,8 @@ def _check_astra1(query: LatencyQuery) -> None:
             )
     if query.workload.parallelism not in (Parallelism.DATA, Parallelism.MICRO):
         raise BackendSettingError(
-            f"parallelism is {query.workload.parallelism}, expected DATA or MICRO: ASTRA-sim 1.0 "
-            "is rendered no other; use a data-parallel model"
+            f"parallelism is {query.workload.parallelism}, expected DATA or MICRO: artist "
+            "renders no other for ASTRA-sim 1.0; use a data-parallel model"
         )
     for layer in query.workload.layers:
         for phase in (layer.forward, layer.input_grad, layer.weight_grad):

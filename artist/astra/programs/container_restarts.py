@@ -85,7 +85,9 @@ class RestartedContainer:
 
     def _work_folder(self) -> Path:
         if os.getpid() != self._pid:
-            raise BackendError("a DockerBackend serves the process that made it: make one in each")
+            raise BackendError(
+                "a DockerBackend works only in the process that created it: create one in each"
+            )
         if self._folder is None:
             self._folder = work_folder()
         return self._folder

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from artist.estimates.cache import DiskStore
 
 app = typer.Typer(
-    name="cache", help="Look after the estimates kept between runs.", no_args_is_help=True
+    name="cache", help="Manage the estimates kept between runs.", no_args_is_help=True
 )
 
 

@@ -235,7 +235,7 @@ def _fit_models(
         scales = ", ".join(f"{one.model} x {one.calibration.compute_scale:.3g}" for one in far)
         note(
             f"note: compute times are scaled more than {FAR:g}-fold ({scales}): that is "
-            "not a faster GPU, but stands for all that keeps communication from overlapping; "
+            "not a faster GPU, but stands for everything that prevents overlap; "
             "artist calibrate machine takes measured compute times as they are"
         )
     note(f"wrote {target}; use it with --calibration {name}")

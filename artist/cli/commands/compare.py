@@ -83,7 +83,8 @@ def compare(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Prices, to say what a gained GPU-hour costs; each GPU is paid for, used or not.",
+            help="Prices, to print what each gained GPU-hour costs; every GPU is paid for, used "
+            "or not.",
         ),
     ] = None,
     equivalence: Annotated[
@@ -356,7 +357,7 @@ def _prices(path: Path, across: str | None, *, assumptions: bool) -> Costs:
     from artist.experiments.comparison.costs import load_costs
 
     if across or assumptions:
-        raise ConfigError("--costs: prices are of one world; leave --across or --assumptions out")
+        raise ConfigError("--costs: prices hold for one world; leave --across or --assumptions out")
     return load_costs(path)
 
 

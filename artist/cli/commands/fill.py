@@ -37,8 +37,8 @@ def fill(
         typer.Option(
             min=0.01,
             max=100,
-            help="With --over-time: pods are drawn and come at random, so many that they would "
-            "hold this times all GPUs.",
+            help="With --over-time: draw pods that arrive at random, with a mean demand of this "
+            "times all GPUs.",
         ),
     ] = None,
     count: Annotated[

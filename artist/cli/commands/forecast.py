@@ -60,8 +60,7 @@ def forecast(
         typer.Option(
             metavar="MOMENTS",
             min=0,
-            help="Move intervals by what those of so many earlier moments (default 10) missed, if "
-            "they did.",
+            help="Move intervals by what those at this many earlier moments (default 10) missed.",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all draws.")] = 0,
@@ -75,11 +74,11 @@ def forecast(
     from artist.experiments.recorded.futures import Asked
 
     if job is not None and gpus is not None:
-        raise ConfigError("--job and --gpus ask for two jobs; leave one out")
+        raise ConfigError("--job and --gpus name two jobs; leave one out")
     named = {"--limit": limit, "--nodes": nodes, "--partition": partition, "--account": account,
              "--user": user, "--qos": qos}  # fmt: skip
     if gpus is None and (given := [name for name, value in named.items() if value]):
-        raise ConfigError(f"{given[0]} is of a job that is not submitted yet; add --gpus")
+        raise ConfigError(f"{given[0]} describes a job that is not submitted yet; add --gpus")
     one = {"--job": job, "--gpus": gpus, "--at": at, "--calibrate": calibrate}
     if check is not None and (unread := [x for x, value in one.items() if value is not None]):
         raise ConfigError(f"--check forecasts all of the log without {unread[0]}; leave one out")
@@ -201,7 +200,9 @@ def _rows(found: Forecast) -> list[tuple[object, ...]]:
 
 
 def _basis(found: Forecast) -> list[str]:
-    moved = "Earlier intervals held too few starts, so these are moved by what those missed."
+    moved = (
+        "Earlier intervals held too few starts, so these are moved by what the earlier ones missed."
+    )
     return [
         *([moved] if any(found.moved) else []),
         f"At {_clock(found.at_s)}, running jobs: {found.running:,}; waiting: {found.waiting:,}. "

@@ -34,7 +34,7 @@ def new(
     for path in files:
         check_file(path, "artist policy new:")
         if path.exists():
-            raise ConfigError(f"{path}: exists already, and stays as it is; choose another name")
+            raise ConfigError(f"{path}: exists already and is not overwritten; choose another name")
     for path, template in files.items():
         text = resource("templates", "policy", template).read_text(encoding="utf-8")
         write_whole(path, text.replace("@name@", name).replace("@Class@", class_name))

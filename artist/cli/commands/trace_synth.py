@@ -36,7 +36,7 @@ def synth(
         ),
     ] = Shape.SENSETIME,
     arrivals: Annotated[
-        ArrivalKind, typer.Option(help="Only --shape cassini has others than poisson.")
+        ArrivalKind, typer.Option(help="Other than poisson only with --shape cassini.")
     ] = ArrivalKind.POISSON,
     divided: Annotated[
         bool, typer.Option("--divided", help="For --shape cassini: GPTs divided among GPUs.")
@@ -62,7 +62,7 @@ def synth(
     elastic: Annotated[
         float | None,
         typer.Option(
-            min=0, max=1, help="Share of jobs that may run on 1 GPU to twice as many as drawn."
+            min=0, max=1, help="Share of jobs that may run on 1 GPU up to twice the drawn number."
         ),
     ] = None,
     gpu_kinds: Annotated[

@@ -211,7 +211,8 @@ def variants_of(
         return POLICY, of_policies(scenario, policies)
     if policies and POLICY in vary:
         raise ConfigError(
-            f"--policies {','.join(policies)} --vary {POLICY}: the policies stand twice; leave one "
+            f"--policies {','.join(policies)} --vary {POLICY}: the policies are given twice; "
+            "leave one "
             "of the two out"
         )
     if len(policies) > 1:

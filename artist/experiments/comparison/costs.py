@@ -64,12 +64,12 @@ class Price(Document):
     )
     hour: NonNegative = Field(default=0.0, description="for the whole cluster, an hour")
     once: NonNegative = Field(default=0.0, description="once, for the whole cluster")
-    years: Positive | None = Field(default=None, description="how long what is paid once serves")
+    years: Positive | None = Field(default=None, description="how long the price paid once lasts")
 
     @model_validator(mode="after")
     def _lifetime(self) -> Price:
         if self.once and self.years is None:
-            raise ValueError("once needs years: for how long does it serve?")
+            raise ValueError("once needs years: how long will it be used?")
         return self
 
     def per_hour(self, gpus: int) -> float:

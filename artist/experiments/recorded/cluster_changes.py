@@ -127,7 +127,7 @@ def _limit(limits: Document, key: str, value: str, where: str) -> None:
             resource, _, amount = part.partition("=")
             if resource.lower() not in RESOURCES or _as_number(amount) is None:
                 raise ConfigError(
-                    f"{where}: {shortened(part)} limits nothing here, expected "
+                    f"{where}: {shortened(part)} is not a limit here, expected "
                     f"{' or '.join(f'{one}=16' for one in RESOURCES)}, or {_LIFTED} to lift it"
                 )
     limits[key] = str(_value(_as_number(limits.get(key)), value, where))
@@ -173,7 +173,7 @@ def _value(now: Any, value: str, where: str) -> Any:
         return value if number is None else number
     if isinstance(now, bool) or not isinstance(now, int | float):
         is_now = "is not set" if now is None else f"is {shortened(str(now))}"
-        raise ConfigError(f"{where}: it {is_now}, and only a number can be changed by so much")
+        raise ConfigError(f"{where}: it {is_now}, and only a number takes +2 or x2")
     return changed_number(now, value, where)
 
 

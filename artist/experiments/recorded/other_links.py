@@ -77,13 +77,13 @@ class PresentLinks:
         """
         if self._fabric is None:
             raise ConfigError(
-                f"{where}: says nothing, since nobody knows on which links jobs took their "
+                f"{where}: cannot be judged, since it is unknown on which links jobs took their "
                 "recorded time; name them with --fabric, one of artist list fabrics"
             )
         if not self._known:
             jobs = counted(len(self._recording.trace.jobs), "job")
             raise ConfigError(
-                f"{where}: says nothing, since the models of all {jobs} are unknown, and "
+                f"{where}: cannot be judged, since the models of all {jobs} are unknown, and "
                 f"so is what they communicate; say which they are{self._remedy()}"
             )
         try:

@@ -1,7 +1,7 @@
 """A contention without labels: jobs, flows and links in one order, whatever order they came in.
 
 Two contentions that differ only in names get the same canonical form. So it is a key for what was
-computed before. Names of random numbers (`Member.stream`) are no such names: they stay.
+computed before. Names of random streams (`Member.stream`) are kept, since they change results.
 
 Jobs, flows, links and groups of turns are the vertices of a graph. Colours start from their numbers
 (volumes, capacities) and are refined by the colours of neighbours until nothing changes. Vertices

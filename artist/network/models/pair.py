@@ -1,8 +1,8 @@
 """The chain of two jobs in plain numbers, which is far faster than arrays.
 
-It is the `Chain` of `mean`, to the bit: the same operations in the same order, of which two jobs
-need few. No flow of theirs meets different competitors on two links, and only the state in which
-both are Up must be shared out.
+It equals the `Chain` of `mean` bit for bit: it does the same operations in the same order, of which
+two jobs need few. No flow of theirs meets different competitors on two links, and only the state in
+which both are Up must be shared out.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ A job's lateness is when its Up phase starts, less when it should have started.
 What counts as a correction is a wait for more than the pace and the slack (CASSINI, section 5.7:
 where an Up phase starts more than 5 % of the iteration off).
 
-Relative phases stay, whatever the pace of the group. Without slack no job waits.
+Relative phases are kept, whatever the pace of the group. Without slack no job waits.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ each job whose iteration moved by more than `MOVED`, and so on. A job whose iter
 move by less keeps its rate. So the work depends on how much changes, whatever the cluster's size.
 
 A model of contention (`solvers`) gives shares, and curves turn them into iterations (`co_located`).
-A job that shares no link that binds runs as in isolation, to the byte.
+A job that shares no binding link gets its isolated rate, byte for byte.
 
 Jobs that share GPUs slow each other down (`interference`), and send less per second. Rates here are
 in a job's own stretched time: there a share of its bandwidth costs it as much as it would alone.

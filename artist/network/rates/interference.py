@@ -20,10 +20,10 @@ slower beside others:
 
     slowdown of a share = max(1, share x slowdown)
 
-A MIG instance has its part of the GPU to itself, so nobody slows it.
+A MIG instance has its part of the GPU to itself, so other jobs do not slow it.
 
-A rate function around another one. Compute and communication become slower alike: a job of speed s
-sends s times its bytes per second. Models of contention add up what jobs send then.
+This rate function wraps another one. Compute and communication become slower alike: a job of speed
+s sends s times its bytes per second. Models of contention add up what jobs send then.
 
 A table is a CSV file with the columns `model_a`, `model_b`, `speed_a`, `speed_b` and, where speeds
 depend on it, `gpu_kind`; other columns, such as the `source`, are for readers.

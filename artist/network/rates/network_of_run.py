@@ -111,7 +111,7 @@ class NetworkOfRun:
         """
         if isinstance(self.estimates, NoCommunication):
             raise ConfigError(
-                f"{what}: backend none knows no communication, so jobs send nothing on links; take "
+                f"{what}: backend none has no communication, so jobs send nothing on links; take "
                 "--backend analytical, or leave it out"
             )
         from artist.network.demand.curves import Curves

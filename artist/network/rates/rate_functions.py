@@ -21,7 +21,8 @@ CONTENTION = Registry(
         Entry(
             "none",
             "artist.network.rates.network_of_run:lone_rates",
-            "jobs do not slow each other down: a level costs the same however many jobs use it",
+            "jobs do not slow each other down: a level's communication costs the same however "
+            "many use it",
             "Mahajan et al., NSDI 2020 (Themis); Sharma et al., 2025 (Dally)",
         ),
         Entry(

@@ -1,4 +1,4 @@
-"""Solvers: what models of contention leave the jobs of a run of the bandwidth.
+"""Solvers: the share of bandwidth that models of contention leave to the jobs of a run.
 
 `Mean` has one chain for up to `MOST_TOGETHER` joined jobs. Among more, each job that is asked has a
 chain of its own with the neighbours that weigh most; the others send at their mean rates. There one

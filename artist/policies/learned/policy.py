@@ -38,7 +38,7 @@ class NetworkOptions(Options):
     # The paper's RL-base (section IV).
     on_none: OnNone = Field(
         default="wait",
-        description="where the network answers none: wait, or greedy, the first candidate is next",
+        description="if the network answers none: wait, or greedy: the first candidate is next",
     )
 
     # As in training. Networks that ship have another (policies/table.py, model cards).
@@ -78,7 +78,7 @@ class Learned(BasePolicy):
         if options.weights is None:
             raise ConfigError(
                 "policy learned: which network? give --set policy.weights=FILE, a policy.npz of "
-                "`artist train`, or take rl-base or rl-hybrid, which bring theirs"
+                "`artist train`, or take rl-base or rl-hybrid, which include theirs"
             )
         self._open(options.weights, options)
 

@@ -2,7 +2,7 @@
 
     room[cluster][class] = free GPUs + GPUs held by jobs of later classes
 
-The books are kept up to date job by job. So whether a gang fits is one look per cluster, however
+They are updated job by job. So it takes one look per cluster to see whether a gang fits, however
 many jobs run.
 """
 
@@ -180,9 +180,9 @@ class Books:
             yield from sorted(gpus.items(), key=lambda x: (self.running[x[0]].started, x[0]))
 
     def _change(self, cluster: int, rank: int, gpus: int) -> None:
-        """GPUs of a cluster became free (below 0: held by a job of this class).
+        """GPUs of a cluster became free (negative: held by a job of this class).
 
-        Earlier classes do not see it: to them, GPUs of later classes are as good as free.
+        Nothing changes for earlier classes, which count GPUs of later classes as free.
         """
         room = self.room[cluster]
         for later in range(rank, LAST_CLASS + 1):

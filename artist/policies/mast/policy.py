@@ -25,7 +25,7 @@ Datacenters at Hyperscale*, OSDI 2024, section 4.
 
 **Our choices.** A gang that no cluster can hold spans the clusters of one region; one that no
 region can hold spans regions, and waits until all of them hold its tables, as far as they have
-room. A running job keeps the class with which it started, but for the last class: a pass gives it
+room. A running job keeps the class with which it started, except in the last class: a pass gives it
 its own once its tenant's quota covers it (`Ledger.cover`). There are passes while jobs wait. GPUs
 that a victim leaves over go to the jobs behind. CPU machines, and clusters that grow and shrink,
 are left out. Preemption takes no time of its own: give jobs a restart cost (`restart_s`).
@@ -262,7 +262,7 @@ class Mast(BasePolicy):
         return fetches
 
     def _rank_anew(self, view: ClusterView, cells: Cells) -> bool:
-        """Rank all waiting jobs anew, if it is time; whether it was."""
+        """Rank all waiting jobs anew if a pass is due. Returns whether it was."""
         if self._next_pass is None or view.now < self._next_pass:
             return False
         self._next_pass = None

@@ -45,7 +45,7 @@ class WaitingQueue:
         insort(group, (-credit, handle))
 
     def remove(self, handle: int) -> None:
-        """A job waits no more."""
+        """A job no longer waits."""
         rank, where, gpus, credit = self._keys.pop(handle)
         places = self.groups[rank]
         sizes = places[where]
@@ -69,5 +69,5 @@ class WaitingQueue:
             group.append((-credit, handle))
 
     def refusals(self) -> int:
-        """Distinct (class, place) in which jobs wait: each takes one look to refuse them all."""
+        """Distinct (class, place) in which jobs wait. One look at each can refuse its jobs."""
         return sum(map(len, self.groups))

@@ -1,15 +1,15 @@
-"""Why jobs wait that a pass refused, though GPUs are there that they could have otherwise.
+"""Why a pass refused jobs for which enough GPUs exist.
 
 - **quota**: at its own priority, as if within its tenant's quota, the job would get a plan.
 - **data**: it would get one in a region that does not hold all of its tables.
-- **place** (cells 1 and 5): it would get one outside the place to which it was bound; if it reads
-  tables, in a region that holds them all. Else its data is told.
+- **place** (cells 1 and 5): it would get one outside the place to which it was bound. If it reads
+  tables, that region must hold them all; else the reason is data.
 - **consolidation**: enough GPUs are free, but no cluster (region, for a larger gang) has so many.
   One may under cell 3, where a plan looks at one cluster.
 - **gpu_kind**: enough GPUs are free in all, but too few of the kinds that the job may get.
 
-They are told at passes, after their starts, and hold until the next pass. A job is told nothing
-where too few GPUs are free in all. Kinds are also told of a job that enters, and taken back as soon
+Reasons are given at passes, after the starts, and hold until the next pass. A job gets none if too
+few GPUs are free in all. The reason gpu_kind is also given when a job enters, and withdrawn as soon
 as fewer GPUs are free in all than it wants.
 """
 
@@ -50,7 +50,7 @@ Reason: TypeAlias = tuple[int, tuple[str, WaitCause]]
 
 
 class Reasons:
-    """What was said of waiting jobs."""
+    """The reasons given for waiting jobs."""
 
     def __init__(self) -> None:
         self._told: dict[int, str] = {}
@@ -60,7 +60,7 @@ class Reasons:
     def waits(
         self, reasons: Iterable[Reason], waiting: Mapping[int, LedgerEntry]
     ) -> list[Decision]:
-        """What is said now of jobs of which something else, or nothing, was said before."""
+        """The reasons of jobs that had another reason before, or none."""
         before, self._told = self._told, {}
         self._of_kinds.clear()
         waits: list[Decision] = []
@@ -76,7 +76,7 @@ class Reasons:
     def between_passes(
         self, free: int, entered: Iterable[Reason], waiting: Mapping[int, LedgerEntry]
     ) -> list[Decision]:
-        """What is said of jobs that entered, and taken back where fewer GPUs are free in all."""
+        """The reasons of jobs that entered; withdrawn once too few GPUs are free in all."""
         waits: list[Decision] = []
         for gpus in [x for x in self._of_kinds if x > free]:
             gone = [x for x in self._of_kinds.pop(gpus) if self._told.pop(x, "") and x in waiting]
@@ -88,7 +88,7 @@ class Reasons:
         return waits
 
     def forget(self, handle: int) -> None:
-        """A job entered the queue: nothing was said of this wait."""
+        """A job entered the queue, so no reason has been given for this wait."""
         self._told.pop(handle, None)
 
 
@@ -133,7 +133,7 @@ def reasons_of(
 
 
 def of_kinds(free: FreeGpus, books: Books, where: Where, gpus: int) -> str | None:
-    """That enough GPUs are free, but too few of the kinds that a job may get; None else."""
+    """That too few free GPUs are of the kinds a job may get; None if it does not apply."""
     if not where.kinds or free.total < gpus:
         return None
     left = sum(_accepted(free, books, where))
@@ -160,7 +160,7 @@ def _accepted(free: FreeGpus, books: Books, where: Where) -> list[int]:
 
 
 def _inside(books: Books, cells: Cells, where: Where, gpus: int) -> str:
-    """Where the GPUs of a job must lie, so that others which are free do not help it."""
+    """Where the GPUs of a job must lie; free GPUs elsewhere do not help it."""
     tree, scopes = books.tree, books.scopes
     if gpus > tree.largest(scopes.region):
         return ""
@@ -175,7 +175,7 @@ def _inside(books: Books, cells: Cells, where: Where, gpus: int) -> str:
 
 
 def _apart(free: FreeGpus, books: Books, cells: Cells, where: Where, gpus: int) -> str | None:
-    """What keeps a job from GPUs that are free in all; None if too few of its kinds are."""
+    """What keeps a job from the free GPUs; None if too few are of its kinds."""
     tree, cluster = free.tree, books.scopes.cluster
     accepted = _accepted(free, books, where)
     if sum(accepted) < gpus:

@@ -1,7 +1,8 @@
-"""Which of the waiting jobs the host of a quota sees.
+"""Which waiting jobs the host of a quota sees. All others are hidden from it.
 
-Jobs within quota; jobs for which GPUs are free beyond those that the jobs which it sees could take;
-and jobs that could be within quota in place of mates (`exchange.py`). The others are hidden.
+- Jobs within quota.
+- Jobs above quota, while enough GPUs are free that no job the host already sees could take.
+- Jobs that could be within quota in place of mates (`exchange.py`).
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class Admission:
         return any(x not in fallen for x in self._candidates())
 
     def entitled(self) -> list[int]:
-        """The jobs that the host sees and that may run, other than in place of mates."""
+        """The jobs that the host sees and that may run without taking the place of mates."""
         ledger = self._ledger
         jobs = [x for x in ledger.within if x in self.seen]
         for demands in ledger.above.groups(SPARE).values():
@@ -76,7 +77,7 @@ class Admission:
         return jobs
 
     def spare(self, free: GpuCounts) -> GpuCounts:
-        """The free GPUs; those that the jobs which the host sees could take are promised."""
+        """The free GPUs. Those that jobs which the host sees could take are marked as promised."""
         waiting, spare = self._ledger.waiting, free.copy()
         for handle in self.entitled():
             if handle not in self.declined:
@@ -86,7 +87,7 @@ class Admission:
     def _fit(self, but: Collection[int], spare: GpuCounts, free: GpuCounts) -> Iterator[int]:
         """Hidden jobs within quota, and those above it for which there are spare GPUs.
 
-        Of these the host knows some already, which take spare GPUs and turns as the others do.
+        The host knows some of these already; they take spare GPUs and turns like the others.
         """
         ledger = self._ledger
         within = [x for x in ledger.within if x in self.hidden and x not in but]
@@ -114,8 +115,8 @@ class Admission:
     def _head(self, free: GpuCounts) -> int | None:
         """The first job that may run, but for which too few GPUs are free.
 
-        Behind it, a host whose first job blocks would let another one wait, and that one would keep
-        jobs within quota waiting later.
+        If the host's first job blocks, it would let another job wait behind this one, which would
+        keep jobs within quota waiting later.
         """
         ledger = self._ledger
         jobs = [x for x, entry in ledger.within.items() if entry.gpus > free.left(entry.accepts)]
@@ -126,9 +127,9 @@ class Admission:
         return min(jobs, default=None)
 
     def _candidates(self) -> Iterator[int]:
-        """Hidden jobs that quota would carry if all their mates gave way.
+        """Hidden jobs that would fit within quota if all their mates gave way.
 
-        Not where mates come in turn, and none that was refused in this instant.
+        None if mates are charged in turn. Jobs that were refused in this instant are left out.
         """
         ledger = self._ledger
         if self._in_turn:

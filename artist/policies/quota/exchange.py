@@ -1,14 +1,14 @@
-"""Who of one tenant uses its quota: the host decides among jobs of one priority.
+"""Which jobs of a tenant use its quota: the host decides among jobs of one priority.
 
-A pass charges waiting jobs to their tenant's quota in the order of credit, and so does quota that
-becomes free. Among *mates*, jobs of one tenant and one priority, this order binds nobody: where the
-host starts another one, that one is charged instead. The tenant's use stays as it is, and no other
-tenant can tell the difference. What is exchanged:
+Waiting jobs are charged to their tenant's quota in the order of credit, at a pass and when quota
+becomes free. Among *mates*, jobs of one tenant and one priority, the host may choose another order:
+the job that it starts takes over the charge of a mate. The tenant's use does not change, so other
+tenants are not affected. A job takes over one of these:
 
 - The charge of a mate that the host preempts in the same answer, or of the GPUs that it takes away.
-- The charge of a mate that waits, of those the last in the order of credit.
-- Above quota, the spare GPUs that a waiting mate was to get, or those of a mate that is preempted.
-  A waiting mate accepts the same kinds of GPUs then.
+- The charge of a waiting mate, beginning with the last one in the order of credit.
+- Above quota, the spare GPUs that a waiting mate was to get, or those of a preempted mate. The
+  waiting mate must accept the same kinds of GPUs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Exchange:
     def __init__(
         self, ledger: HostLedger, decisions: Sequence[Decision], waiting: Sequence[int], now: Tick
     ) -> None:
-        """`waiting` are jobs that may run and wait on, the most urgent one first."""
+        """`waiting` are the jobs that may run but still wait, the most urgent first."""
         self._ledger, self._now = ledger, now
         # By mates and whether within quota: jobs that wait, and GPUs that running ones lose.
         self._waiting: dict[tuple[Mates, bool], list[int]] = {}
@@ -107,7 +107,7 @@ class Exchange:
         self.carried -= undone
 
     def commit(self) -> None:
-        """The exchanges that are left hold; what quota they left over is free."""
+        """Make the remaining exchanges final, and free the quota that they leave over."""
         for given in self._given.values():
             for mate, since in given:
                 self._ledger.gave_way(mate, since, self._now)
@@ -127,7 +127,7 @@ def _leaving(ledger: HostLedger, decisions: Sequence[Decision]) -> dict[tuple[Ma
 
 
 def _enough(ledger: HostLedger, jobs: Sequence[int], need: int) -> list[int] | None:
-    """The last ones of the waiting jobs that have so many GPUs together; None if all have fewer."""
+    """The last waiting jobs that together have this many GPUs; None if all together have fewer."""
     given = []
     for handle in reversed(jobs):
         if need <= 0:

@@ -1,7 +1,7 @@
-"""The books of `quota(HOST)`: quota that becomes free is given at once, and mates may exchange it.
+"""The ledger of `quota(HOST)`: quota that becomes free is given at once, and mates may exchange it.
 
-The ledger of MAST gives quota at passes only. Here a question must not look at every waiting job,
-so those within quota and those above are apart, and the GPUs of mates within it are counted.
+The ledger of MAST gives quota only at passes. Here a question must not look at every waiting job.
+So jobs within quota and above it are kept apart, and GPUs of mates within quota are counted.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class HostLedger(Ledger):
         return entry
 
     def resize(self, handle: int, gpus: int, now: Tick) -> None:
-        """A running job has so many GPUs now. Its class stays, though its tenant may use more than
+        """A running job now has so many GPUs. Its class stays, though its tenant may use more than
         its quota then: the host decides how many GPUs a job gets.
         """
         entry = self.running[handle]
@@ -87,7 +87,7 @@ class HostLedger(Ledger):
         self._freed.add(entry.tenant)  # the quota may cover it, or others
 
     def cover(self, on_top: Iterable[LedgerEntry] = ()) -> list[int]:
-        """Give running jobs above quota their own class where the quota covers them by now."""
+        """Give running jobs above quota their own class if the quota covers them now."""
         fit = super().cover(on_top)
         for handle in fit:
             self._count_within(self.running[handle])
@@ -135,7 +135,7 @@ class HostLedger(Ledger):
         self._freed = set()
 
     def show(self, handle: int, place: int) -> None:
-        """The host knows another thing of a waiting job (`jobs_above`)."""
+        """What the host knows of a waiting job has changed (`jobs_above`)."""
         entry = self.waiting[handle]
         if entry.place == place:
             return

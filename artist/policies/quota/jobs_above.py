@@ -1,8 +1,8 @@
 """Waiting jobs above quota, found without looking at each of them.
 
-They lie in groups by what the host knows of them, by mates, and by GPUs and kinds of these; all
-that decides about a job is alike in a group but its place in the order of credit. So a question
-looks at a group's first job only, and at the jobs that it serves.
+They are grouped by what the host knows of them, by mates, and by number and kinds of GPUs. Jobs of
+a group differ only in their place in the order of credit. So a question looks only at the first
+job of each group, and at the jobs that it serves.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class JobsAbove:
         alike.fresh.add(handle)
 
     def remove(self, handle: int, entry: LedgerEntry) -> None:
-        """A job does not wait above quota any more, or the host will know another thing of it."""
+        """A job no longer waits above quota, or what the host knows of it will change."""
         groups = self._groups[entry.place]
         demands = groups[entry.mates]
         alike = demands[entry.demand]
@@ -91,7 +91,7 @@ class JobsAbove:
                     del groups[mates]
 
     def groups(self, place: int) -> dict[Mates, dict[Demand, Alike]]:
-        """By mates and demand, the jobs of which the host knows so much."""
+        """By mates and demand, the jobs of which the host knows this."""
         return self._groups[place]
 
     def has_mates(self, mates: Mates) -> bool:
@@ -99,7 +99,7 @@ class JobsAbove:
         return any(mates in groups for groups in self._groups)
 
     def walk(self, places: Iterable[int], dropped: Callable[[Alike], bool]) -> Iterator[int]:
-        """Jobs in the order of credit, but for groups that are dropped.
+        """Jobs in the order of credit, without those of dropped groups.
 
         A group that is dropped once stays so. No job may come or go before the walk is over.
         """

@@ -45,7 +45,7 @@ class UsageWindow:
         self._steps: deque[tuple[Tick, int, int]] = deque([(0, 0, 0)])
 
     def change(self, now: Tick, gpus: int) -> None:
-        """So many GPUs more are in use from now on (fewer, if below 0)."""
+        """This many more GPUs are in use from now on (fewer if negative)."""
         tick, used, before = self._steps[-1]
         self._gpus += gpus
         if tick == now:
@@ -281,7 +281,7 @@ class Ledger:
             self._charge(entry, handle, now)
 
     def _charge(self, entry: LedgerEntry, handle: int, now: Tick) -> None:
-        """Within quota, if the tenant's quota has room for it; the room is taken then."""
+        """Put a job within quota if the tenant's quota has room for it, and take that room."""
         by_kind = self._by_kind.get(entry.tenant) if self._by_kind else None  # type: ignore[arg-type]
         if by_kind is not None:
             entry.kind = self._kind_with_room(entry, by_kind)
@@ -297,7 +297,7 @@ class Ledger:
             self._turn_down(entry, handle, now)
 
     def _turn_down(self, entry: LedgerEntry, handle: int, now: Tick) -> None:
-        """It is above quota; what it was charged is its caller's matter."""
+        """Mark a job as above quota. The caller handles what it was charged before."""
         if entry.within:
             self._note(entry, handle, now, entry.within_since, started=False)
         entry.within, entry.rank = False, LAST_CLASS
@@ -373,10 +373,10 @@ def queue_table(ledger: Ledger, options: QueueOptions) -> Mapping[str, Sequence[
 
 
 def fewest(jobs: Iterable[tuple[int, int]], lacking: int) -> tuple[int, ...] | None:
-    """The jobs that are preempted, of (handle, GPUs) in the order in which they would be.
+    """The jobs to preempt, out of (handle, GPUs) in the order of preemption.
 
-    The first ones until it is enough; of these, the largest until it is enough. Of equally large
-    ones, the first. None if all together are too few.
+    First the shortest prefix with enough GPUs, then of it the largest jobs until they suffice.
+    Equally large ones go in order. None if all jobs together have too few.
 
     >>> fewest([(1, 4), (2, 5), (3, 12)], 10)
     (3,)

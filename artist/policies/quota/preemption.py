@@ -1,7 +1,7 @@
-"""Who loses GPUs to whom around a host: never an earlier class to a later one.
+"""Which jobs lose GPUs to which others around a host: never an earlier class to a later one.
 
-Starts and moves of the host that would do so fall (`in_order_of_class`). For jobs within quota that
-still wait, `Preemption` takes GPUs from jobs of later classes.
+Starts and moves of the host that would violate this are dropped (`in_order_of_class`). For jobs
+within quota that still wait, `Preemption` takes GPUs from jobs of later classes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def free_after(view: ClusterView, decisions: Sequence[Decision]) -> GpuCounts:
 
 
 def gpus_for(accepts: Sequence[str], placement: Placement, tree: ClusterTree) -> int:
-    """Of the GPUs of a placement, those that a job accepts; by the kinds, none: all."""
+    """How many GPUs of a placement a job accepts, by their kinds; if it names none, all."""
     if not accepts:
         return placement.gpus
     counts = machine_counts(tree, placement).items()
@@ -151,10 +151,10 @@ class Preemption:
         self._promised: list[LedgerEntry] = []
 
     def serve(self, wasted_on: Collection[int], reserved_before: Collection[int]) -> None:
-        """Look for GPUs for every job within quota, but those for which it was in vain before.
+        """Look for GPUs for every job within quota, except those for which none were found before.
 
-        Where others give GPUs up, the host decides which of these a job gets. So a job that accepts
-        some of them, but other kinds too or fewer, is served at the next question.
+        If others give GPUs up, the host decides which job gets which. So a job that accepts only
+        some of them, or other kinds too, is served at the next question.
         """
         waiting = self._ledger.within
         wanting = [x for x in waiting if x not in wasted_on and x not in self._starts]
@@ -183,7 +183,7 @@ class Preemption:
         return room
 
     def _free(self, handle: int, lacking: int, reserved_before: Collection[int]) -> bool:
-        """Cancel starts, and preempt jobs, until a job has enough GPUs; False if that is vain."""
+        """Cancel starts and preempt jobs until a job has enough GPUs; False if it cannot have."""
         ledger, view = self._ledger, self._view
         entry = ledger.waiting[handle]
         refused = self._behind(handle, lacking, reserved_before)

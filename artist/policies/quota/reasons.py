@@ -1,4 +1,4 @@
-"""Why hidden jobs wait: what `quota(HOST)` says of jobs that its host does not see."""
+"""Why hidden jobs wait: the reasons that `quota(HOST)` gives for jobs its host does not see."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _STUCK = "a job before it was above their tenant's quota, and the policy lets no
 class WaitReasons:
     """What was said of hidden jobs.
 
-    A job waits because it is above quota, if within it, it would take GPUs that are free, or that
-    jobs of later classes hold. Where the host lets no job pass the head of the queue, those for
-    which enough GPUs are free wait behind others; and those that the quota would carry, but for a
-    mate above it that comes before, wait behind that one.
+    Quota is the reason if the job, within quota, could take free GPUs or those of jobs of later
+    classes. If the host lets no job pass the head of the queue, a job for which enough GPUs are
+    free waits behind others. A job that would be within quota, were it not for a mate above quota
+    that comes before it, waits behind that mate.
     """
 
     def __init__(self, ledger: HostLedger, admission: Admission, *, in_turn: bool) -> None:
@@ -53,7 +53,7 @@ class WaitReasons:
     def found(
         self, view: ClusterView, decisions: Sequence[Decision], free: GpuCounts
     ) -> list[Decision]:
-        """What is to be said of hidden jobs while so many GPUs are free after the answer."""
+        """The reasons of hidden jobs while this many GPUs are free after the answer."""
         hidden = self._ledger.above.groups(HIDDEN)
         if not hidden:
             return []
@@ -88,7 +88,7 @@ class WaitReasons:
         return f"{NO_TENANT if tenant is None else ABOVE}, {NO_VICTIMS}"
 
     def _changed(self, alike: Alike, words: str) -> list[int]:
-        """The jobs of which something else was said. What keeps one behind the head changes."""
+        """The jobs whose reason has changed. What keeps a job behind the head changes."""
         asked = alike.fresh if words == alike.words else [handle for _, handle in alike.jobs]
         changed = [x for x in asked if self._told.get(x, "") != words]
         alike.words = words

@@ -7,34 +7,32 @@ The host decides which of the jobs that it sees runs where. It does not see the 
 applies among jobs that may compete.
 
 1. The host sees a job within its tenant's quota at once. Between passes, quota that becomes free
-   goes to the waiting jobs of its tenant. It also sees a job that could be within quota in place of
-   mates, jobs of its tenant and priority. If the host starts that one, mates give way
-   (`exchange.py`). If none can, the start falls, and the host is asked again a nanosecond later.
-   Where the first waiting job blocks the host, it would block other tenants too. So such a host
-   sees no more jobs than may run, and mates are charged in turn: none behind one that waits.
-2. It sees a job above its quota only while that many GPUs are free beyond those that the jobs it
-   sees could take.
+   goes to the waiting jobs of its tenant. The host also sees a job that could be within quota in
+   place of mates, which are jobs of its tenant and priority. If the host starts it, mates give way
+   (`exchange.py`). If none can, the start is dropped, and the host is asked again a nanosecond
+   later. A host that lets no job pass the head of its queue would block other tenants too. So it
+   sees only jobs that may run, and mates are charged in turn: none behind a mate that waits.
+2. The host sees a job above quota only while enough GPUs are free beyond those that the jobs it
+   already sees could take.
 3. The host may preempt jobs, but not one of an earlier class for one of a later class. Such a start
-   falls, with the preemptions that serve it alone (`contract/gates.py`). A nanosecond later the
-   host is asked again, and the jobs of earlier classes keep their GPUs then (`ClusterView.kept`).
-4. If a job within quota still waits after the host's answer, and too few GPUs are free, then
-   running jobs of later classes are preempted. The last class comes first, and in it the job that
-   has run longest, until enough GPUs are free. Of these, only the largest are taken (MAST, section
-   4.3).
-   The host is asked again a nanosecond later, as after every preemption. Until then these GPUs are
-   reserved for the waiting job. After that, what is left of them is offered to all others at once.
+   is dropped, with the preemptions that serve it alone (`contract/gates.py`). A nanosecond later
+   the host is asked again; the jobs of earlier classes keep their GPUs then (`ClusterView.kept`).
+4. If a job within quota still waits after the host's answer, and too few GPUs are free, running
+   jobs of later classes are preempted: the last class first, in it the job that has run longest,
+   until enough GPUs are free. Of these jobs, only the largest lose theirs (MAST, section 4.3).
+   The host is asked again a nanosecond later, as after every preemption. Until then the GPUs are
+   reserved for the waiting job. After that, the rest of them is offered to all others at once.
    A job that got GPUs at one of these questions keeps them at the others.
-5. A host may let that job wait although enough GPUs are free now. Then no other job is preempted
+5. The host may let that job wait although enough GPUs are free now. Then no other job is preempted
    for it until the next pass.
-6. A host in rounds places no jobs between them (`in_round`), so nobody is preempted in 4 there, and
-   no job is let wait as in 5.
-7. A waiting job counts with the GPUs that were submitted. Under a host that shares GPUs out anew in
-   rounds, an elastic one counts with the fewest on which it would start (`fewest_gpus`). A running
-   job counts with those that it has. It keeps its class while it grows, and its tenant has less
-   left then.
+6. A host in rounds places no jobs between them (`in_round`), so points 4 and 5 hold only at rounds.
+7. A waiting job counts with the GPUs that were submitted. Under a host that divides GPUs anew in
+   rounds, an elastic job counts with the fewest on which it would start (`fewest_gpus`). A running
+   job counts with those that it has. It keeps its class while it grows, and its tenant then has
+   less quota left.
 
-To the host, a job that was preempted in 4 is a job whose GPUs left service. Copies of the run that
-the host tries answers on have only the jobs that it sees.
+To the host, a job that was preempted in 4 is one whose GPUs left service. Copies of the run, on
+which the host tries answers, have only the jobs that it sees.
 """
 
 from __future__ import annotations
