@@ -216,7 +216,7 @@ class Gavel(BasePolicy):
             which = [one for one in which if taken.isdisjoint(one)]
             runs_here = {handle for handle, of_kinds in speeds.items() if of_kinds[kind] > 0}
             run = [one for one in which if runs_here.issuperset(one)]
-            for one in self._fractions.by_priority(kind, run) if left[kind] else ():
+            for one in self._fractions.by_priority(kind, run) if run and left[kind] else ():
                 gpus = jobs[one[0]].job.gpus
                 if gpus > left[kind] or not taken.isdisjoint(one):
                     continue

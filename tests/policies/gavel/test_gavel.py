@@ -254,6 +254,16 @@ def test_failures_of_all_machines_of_a_kind_end_no_run(tmp_path: Path) -> None:
     assert artist.simulate(made, cache=False).summary["makespan_s"] == result.summary["makespan_s"]
 
 
+def test_a_failure_before_the_first_arrival_changes_nothing(tmp_path: Path) -> None:
+    """The policy is asked while it knows no job yet."""
+    log = tmp_path / "down.csv"
+    log.write_text("unit,from,until\nmachine 0,5,8\n", encoding="utf-8")
+    row = "a,10,4,resnet50,1000,1,"
+    plain = artist.simulate(scenario(tmp_path, row), cache=False)
+    failed = artist.simulate(scenario(tmp_path, row, failures=str(log)), cache=False, check=True)
+    assert failed.placements.start_s.tolist() == plain.placements.start_s.tolist() == [10.0]
+
+
 def test_fair_shares_go_on_while_kinds_are_out_of_service(tmp_path: Path) -> None:
     """First the V100s, on which alone `v` runs; then, for a while, all kinds."""
     log = tmp_path / "down.yaml"
