@@ -91,7 +91,7 @@ def _window(run: RecordedRun) -> str:
         return ""
     whole = run.scenario.get("measure_until_s") is None
     until_s = None if whole else run.metric("measured_until_s")
-    return window_words(run.metric("measured_from_s"), until_s)
+    return window_words(run.scenario.get("measure_from_s") or 0.0, until_s)
 
 
 def _communication(runs: Sequence[RecordedRun]) -> float:

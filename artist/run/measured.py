@@ -14,6 +14,7 @@ from artist.results.statistics.measured_window import (
     MeasuredWindow,
     measured_jobs,
     measured_rows,
+    measured_shared_share,
     measured_shares,
     measured_timeline,
 )
@@ -63,7 +64,8 @@ def summarise_measured(
 
     `summary` has those of the whole run. Its makespan, bound, counts of jobs and events stay.
     """
-    window = window.before(max(row.finish for row in rows.jobs))
+    first, last = min(row.arrival for row in rows.jobs), max(row.finish for row in rows.jobs)
+    window = window.within(first, last)
     measured = measured_jobs(rows, jobs, window)
     seen = measured_timeline(timeline, window)
     within = summarise(measured_rows(rows, window), tree, measured, seen, 0)
@@ -71,6 +73,7 @@ def summarise_measured(
     return {
         **within,
         **measured_shares(seen, tree.gpus),
+        **measured_shared_share(rows, tree.gpus, window),
         **{name: summary[name] for name in (*whole, "events") if name in summary},
         "jobs_measured": len(measured["arrival_s"]),
         "measured_from_s": window.start / TICKS_PER_S,

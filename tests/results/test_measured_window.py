@@ -13,6 +13,7 @@ from artist.config import Scenario
 from artist.errors import ConfigError
 
 BUSY = {"racks": 1, "trace": "synth:80:64:1.2", "fabric": "dally2025", "policy": "tiresias"}
+SHARED = {"policy": "gandiva", "policy_options": {"packing": True}, "interference": "h200"}
 OWN = ("jobs_measured", "measured_from_s", "measured_until_s", "wall_s")
 """What only the summary of a window has, and what differs from run to run."""
 
@@ -49,13 +50,32 @@ def test_a_window_of_three_jobs_by_hand(tmp_path: Path) -> None:
     assert simulated(**tiny, measure_from_s=210).summary["jobs_measured"] == 1
 
 
-def test_a_window_of_the_whole_run_changes_no_figure(whole: artist.Result) -> None:
-    first_s = float(np.min(whole.tables["jobs"]["arrival_s"]))
-    within = simulated(measure_from_s=first_s).summary
+@pytest.mark.parametrize("window", [{"measure_from_s": 0}, {"measure_until_s": 1e8}])
+@pytest.mark.parametrize("shared", [{}, SHARED])
+def test_a_window_of_the_whole_run_changes_no_figure(
+    window: dict[str, float], shared: dict[str, Any]
+) -> None:
+    """Nor does the time before the first arrival and after the end of the run count."""
+    run = simulated(**shared)
+    within = simulated(**shared, **window).summary
     assert within["jobs_measured"] == 80
-    for name, value in whole.summary.items():
+    assert within["measured_from_s"] == float(np.min(run.tables["jobs"]["arrival_s"])) > 0
+    assert ("gpu_shared_share" in within) == bool(shared)
+    for name, value in run.summary.items():
         if name not in OWN:
             assert within[name] == (pytest.approx(value) if isinstance(value, float) else value)
+
+
+def test_gpu_time_that_jobs_share_counts_in_the_window_only() -> None:
+    """Also that of jobs that arrived before it."""
+    run = simulated(**SHARED)
+    start_s, end_s = (float(np.quantile(run.tables["jobs"]["arrival_s"], x)) for x in (0.5, 0.8))
+    within = simulated(**SHARED, measure_from_s=start_s, measure_until_s=end_s).summary
+    rows = run.placements
+    held_s = rows.end_s.clip(start_s, end_s) - rows.start_s.clip(start_s, end_s)
+    shared_gpu_s = (rows.gpus * held_s)[rows.beside.map(len) > 0].sum() / 2  # a row of each
+    available_gpu_s = within["gpus"] * (end_s - start_s)
+    assert within["gpu_shared_share"] == pytest.approx(shared_gpu_s / available_gpu_s) != 0
 
 
 def test_windows_next_to_each_other_add_up(whole: artist.Result) -> None:
@@ -70,9 +90,10 @@ def test_windows_next_to_each_other_add_up(whole: artist.Result) -> None:
         assert one[total] + other[total] == whole.summary[total]
     jct_s = [got["jobs_measured"] * got["jct_mean_s"] for got in (one, other)]
     assert sum(jct_s) == pytest.approx(80 * whole.summary["jct_mean_s"])
+    from_s = one["measured_from_s"]
     for share in ("allocated", "computing", "communicating", "stalled", "lost"):
         name = f"gpu_{share}_share"
-        used = one[name] * middle_s + other[name] * (end_s - middle_s)
+        used = one[name] * (middle_s - from_s) + other[name] * (end_s - middle_s)
         assert used == pytest.approx(whole.summary[name] * whole.summary["makespan_s"], abs=1e-6)
 
 

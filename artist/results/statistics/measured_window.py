@@ -29,9 +29,9 @@ class MeasuredWindow(NamedTuple):
         """Whether a job that arrives then is measured."""
         return self.start <= arrival < self.end
 
-    def before(self, end: Tick) -> MeasuredWindow:
-        """The part of the window before the end of a run."""
-        return MeasuredWindow(self.start, min(self.end, end))
+    def within(self, start: Tick, end: Tick) -> MeasuredWindow:
+        """The part of the window from the first arrival of a run to its end."""
+        return MeasuredWindow(max(self.start, start), min(self.end, end))
 
 
 def measured_rows(rows: Rows, window: MeasuredWindow) -> Rows:
@@ -60,9 +60,21 @@ def measured_timeline(timeline: Table, window: MeasuredWindow) -> Table:
     inside = time_s[(time_s > start_s) & (time_s < end_s)]
     times = np.concatenate([[start_s], inside, [end_s]])
     at = np.searchsorted(time_s, times, side="right") - 1
-    # Before the first row nothing is held, and nobody waits.
-    clipped = {name: np.where(at < 0, 0, np.asarray(one)[at]) for name, one in timeline.items()}
+    clipped = {name: np.asarray(one)[at] for name, one in timeline.items()}
     return {**clipped, "time_s": times}
+
+
+def measured_shared_share(rows: Rows, gpus: int, window: MeasuredWindow) -> Mapping[str, float]:
+    """The part of a cluster's GPU time in which jobs shared GPUs; nothing if they never did."""
+    together = [row for row in rows.placements if row.beside and row.first]
+    if not together:
+        return {}
+    spans = (
+        row.placement.gpus * (min(row.end, window.end) - max(row.start, window.start))
+        for row in together
+    )
+    shared = sum(max(span, 0) for span in spans)
+    return {"gpu_shared_share": shared / (gpus * (window.end - window.start))}
 
 
 def measured_shares(timeline: Table, gpus: int) -> Mapping[str, float]:
