@@ -27,6 +27,8 @@ class RoundWaits:
         """What running jobs hold if the last round's decisions stand."""
         self._left = 0
         """The GPUs that it leaves free then."""
+        self._free = 0
+        """The GPUs that were free at the last question."""
         self._late_told: dict[int, Tick] = {}
         """By handle: when the wait began of which it was said since that it, or GPUs, came late."""
         self._asked: Tick = -2
@@ -54,7 +56,7 @@ class RoundWaits:
                 self._held[decision.handle] = decision.placement
             elif isinstance(decision, Preempt):
                 del self._held[decision.handle]
-        self._left = free_after(view, decisions).total
+        self._left = self._free = free_after(view, decisions).total
         return self._kinds.waits(view, decisions)
 
     def between(self, view: ClusterView, until: Tick) -> list[Decision]:
@@ -64,7 +66,9 @@ class RoundWaits:
         took its GPUs, or because a gate or a wrapper turned its start down.
         """
         waits = list[Decision]()
-        for state in view.waiting.values() if view.finished else view.entered:
+        more = view.finished or view.free.total > self._free  # repaired, or of a job that failed
+        self._free = view.free.total
+        for state in view.waiting.values() if more else view.entered:
             waits += self._kinds.news(view.free, state)
             late = state.entered > self._began or state.handle not in self._there
             late = late or state.job.gpus_min > self._left

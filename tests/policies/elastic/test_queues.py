@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from support import S, cluster, finishes, intervals, job, make_policy, run, with_free
 
+import artist
 from artist.engine.rows import Rows
 from artist.policies.elastic.emptiest import emptiest
 from artist.workload.goodput import Goodput
@@ -29,6 +32,27 @@ def test_the_machines_with_most_free_gpus_come_first() -> None:
     assert (one.leaves, one.counts) == ((1,), (1,))
     assert (five.leaves, five.counts) == ((1, 3), (3, 2))
     assert emptiest(free, 8) is None
+
+
+# -- rounds --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("policy", ["pollux", "sia", "gavel", "equal-share", "tiresias-rounds"])
+def test_a_job_waits_for_its_round_once_its_machine_is_repaired(
+    tmp_path: Path, policy: str
+) -> None:
+    """Of two machines one is down from 20 s to 50 s: until then GPUs lack, then only the round."""
+    trace, log = tmp_path / "two.csv", tmp_path / "down.csv"
+    trace.write_text(
+        "job_id,arrival_s,gpus,model,iterations,compute_s\n"
+        "a,0,4,resnet50,1000,1\nb,0,4,resnet50,1000,1\n"
+    )
+    log.write_text("unit,from,until\nmachine 0,20,50\n")
+    made: dict[str, Any] = {"racks": 1, "machines_per_rack": 2, "gpus_per_machine": 4}
+    made |= {"trace": str(trace), "failures": str(log), "backend": "none", "policy": policy}
+    result = artist.simulate(artist.Scenario(**made), cache=False, check=True)
+    causes = result.table("wait_causes").set_index("cause").cause_s.to_dict()
+    assert causes == {"gpus": 30, "timer": 310 if policy == "gavel" else 10}
 
 
 # -- two queues ---------------------------------------------------------------------------
