@@ -309,6 +309,17 @@ def test_gpus_out_of_service_are_not_free() -> None:
     )
 
 
+def test_a_wait_for_a_kind_tells_of_gpus_out_of_service() -> None:
+    """The job accepts those of machine 1 only, which is away until 8."""
+    jobs, tree = [job("b", 2, 1, arrival_s=3.0)], cluster([2, 2])
+    events = Outage(Withdraw(2 * S, on({1: 2})), Restore(8 * S, on({1: 2})))
+    words = "0 of 2 GPUs with room were GPUs of kind new, and it accepts no other"
+    answers = {3: [Wait(0, words, "gpu_kind")], 8: [Start(0, on({1: 2}))]}
+    waits = table(simulator(tree, jobs, events=events).run(Script(answers)), tree, jobs)
+    rest = "it wanted 2, and at most 2 GPUs were free in all; 2 of 4 GPUs were out of service"
+    assert some(waits, "cause", "reason") == [("gpu_kind", f"{words}; {rest}")]
+
+
 def test_gpus_that_stay_free_until_the_job_gets_them_went_to_nobody_else() -> None:
     # wide has all GPUs until 600. late gets them a nanosecond later, and later a second later.
     jobs = [job("wide", 8, 600), job("late", 8, 9, arrival_s=100.0)]

@@ -37,6 +37,7 @@ from artist.results.waiting.wait_neighbours import WaitNeighbours, Waits, longes
 from artist.units import GPU_MILLI, Tick, counted, seconds
 
 LEFT_FREE, ORDER, GPUS = "left-free", "order", "gpus"
+KINDS = "gpu_kind"
 CAUSES = (*WAIT_CAUSES, LEFT_FREE, ORDER, GPUS)
 
 A_MOMENT: Tick = 1_000_000
@@ -315,7 +316,8 @@ def _reason(cause: str, told: _Told | None, wait: _Figures) -> str:
         # GPUs that only changed hands would ask why the job did not get them.
         free = _most_free(wait.most_stayed, wait.share)
         in_all = " in all" if wait.most_stayed >= wait.least else ""  # so where they lay told
-        return f"{_told_text(told, wait.length)}; {wanted}, and {free}{in_all}"
+        away = wait.away if cause == KINDS else ""  # they may be all of a kind
+        return f"{_told_text(told, wait.length)}; {wanted}, and {free}{in_all}{away}"
     besides = "" if told is None else f"; besides, {_told_text(told, wait.length)}"
     if cause == GPUS:
         if wait.most_free >= wait.least:  # in the end, or the policy told why it did not get them
