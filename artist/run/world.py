@@ -37,7 +37,7 @@ def world(scenario: Scenario) -> str:
         ConfigError: the scenario names a fabric or calibration that is not there.
     """
     if scenario.backend == "none":
-        return _NO_NETWORK
+        return _without_network(scenario)
     fabric, cluster = build_fabric(scenario), cluster_of(scenario)
     kinds = () if cluster is None else cluster.kinds
     return world_of(scenario, fabric, build_calibration(scenario, fabric), kinds)
@@ -48,7 +48,7 @@ def world_of(
 ) -> str:
     """The same, of what is read already. `kinds` are those of the cluster's machines."""
     if scenario.backend == "none":
-        return _NO_NETWORK
+        return _without_network(scenario)
     changed = " (changed)" if changes_text(scenario.fabric_options) else ""
     fitted = "no" if calibration is None else calibration.origin_words
     words = f"fabric {fabric.name}{changed}, {fabric.origin_words}; calibration: {fitted}"
@@ -59,6 +59,12 @@ def world_of(
         words += f"; {which} send their own bytes, whatever compute_s is"
     assumed = "" if calibration is not None else _assumed_gpu(scenario, fabric, kinds)
     return f"{words}; {assumed}" if assumed else words
+
+
+def _without_network(scenario: Scenario) -> str:
+    """Goodput parameters have a time to synchronise, whatever the network."""
+    synchronise = "" if scenario.goodput is None else ", except in steps by goodput"
+    return f"{_NO_NETWORK}{synchronise}"
 
 
 def what_slows(scenario: Scenario, varied: Collection[str] = ()) -> list[str]:

@@ -39,6 +39,7 @@ from artist.trace.synthetic.generate import synth_jobs
         ),
         ({"calibration": "none"}, "(2025); calibration: no"),
         ({"backend": "none"}, "no network: communication takes no time"),
+        ({"backend": "none", "goodput": "mine.yaml"}, "no time, except in steps by goodput"),
     ],
 )
 def test_a_world_is_named_with_the_source_of_its_figures(
