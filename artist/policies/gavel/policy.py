@@ -172,7 +172,7 @@ class Gavel(BasePolicy):
             if kind not in (self.options.prices or {}):
                 raise ConfigError(
                     f"policy gavel: objective cost needs the price of a GPU-hour of kind {kind}; "
-                    f"add --set policy.prices={{{kind}: 1.0, ...}}"
+                    f"add --set 'policy.prices={{{kind}: 1.0, ...}}'"
                 )
 
     def _check(self, state: JobView, view: ClusterView) -> None:
