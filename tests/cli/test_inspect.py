@@ -80,6 +80,10 @@ def test_policies_say_whether_they_know_run_times(artist) -> None:
     assert "run times of all jobs" not in artist("explain", "las").stdout
 
 
+def test_rounds_count_among_delay_timers(artist) -> None:
+    assert "at the beginning of a round" in artist("explain", "a delay timer").stdout
+
+
 @pytest.mark.parametrize("name", [entry.id for entry in POLICIES if not entry.wraps])
 def test_every_policy_is_explained(name: str, capsys) -> None:
     explain([name])
