@@ -148,6 +148,7 @@ def test_what_is_not_modelled_or_broken_is_refused_by_name(scheduler: str, told:
     ("hints", "told"),
     [
         ({"partition": "night"}, "hint_partition is 'night'"),
+        ({"partition": "day,night"}, r"expected one partition; policy\.not_modelled=ignore takes"),
         ({"qos": "gold"}, "hint_qos is 'gold'"),
         ({"nodes": 3}, "2 machines of 4 GPUs"),
         ({"nice": "low"}, "hint_nice is 'low'"),
@@ -352,6 +353,34 @@ def test_dependencies_that_are_not_modelled_are_dropped_if_asked(
     machines = Machines(TWO, None, SlurmFacts())
     assert RequestReader(machines, {}, ignores=True).request(Waiting(job)).after == known
     assert seconds(run(TWO, [job], make_policy("slurm", not_modelled="ignore")).jobs[0].start) < 1
+
+
+def test_the_first_of_several_partitions_counts_if_asked() -> None:
+    job = asked("a", 8, 1, 1, partition="night,day")
+    partitions = [
+        {"name": "day", "nodes": "ALL", "default": True},
+        {"name": "night", "nodes": "ALL"},
+    ]
+    policy = make_policy("slurm", not_modelled="ignore", facts={"partitions": partitions})
+    run(TWO, [job], policy)
+    assert policy._requests[0].partition.name == "night"
+
+
+@pytest.mark.parametrize(
+    ("most", "started"), [(0, [1, 1, 1, 1]), (1, [1, 21, 41, 61]), (3, [1, 1, 1, 21])]
+)
+@pytest.mark.parametrize("scheduler", [SCHEDULER, f"{SCHEDULER},assoc_limit_stop"])
+def test_no_more_tasks_of_an_array_run_than_may(
+    most: int, started: list[int], scheduler: str
+) -> None:
+    """Others pass them meanwhile, whatever a limit of an account would do to these."""
+    tasks = [
+        asked(f"t{n}", 2, 20, 1, job_number=7, tasks_at_once=most, arrival_s=1.0) for n in range(4)
+    ]
+    other = asked("other", 2, 20, 1, job_number=8, arrival_s=1.0)
+    found = starts([*tasks, other], scheduler=scheduler)
+    assert [found[f"t{n}"] for n in range(4)] == started
+    assert found["other"] == 1
 
 
 def test_a_job_waits_for_those_that_it_depends_on() -> None:

@@ -138,6 +138,35 @@ def test_an_id_that_recurs_without_a_requeue_is_refused(tmp_path: Path) -> None:
         jobs(tmp_path, *again)
 
 
+@pytest.mark.parametrize("state", ["COMPLETED", "OUT_OF_MEMORY"])
+def test_an_ended_job_may_be_queued_again(tmp_path: Path, state: str) -> None:
+    head = "JobID|User|State|Submit|Start|End|AllocTRES"
+    first = f"5|ann|{state}|2026-03-01T10:00:00|2026-03-01T10:00:05|2026-03-01T10:01:05|gres/gpu=4"
+    again = "5|ann|COMPLETED|2026-03-01T10:01:05|2026-03-01T10:02:00|2026-03-01T10:02:30|gres/gpu=4"
+    (job,) = jobs(tmp_path, head, first, again)
+    assert job.ideal_s == 30
+    other = again.replace("ann", "ben")
+    while_it_ran = again.replace("T10:01:05", "T10:01:04")
+    for row in (other, while_it_ran):
+        with pytest.raises(TraceError, match="its id recurs"):
+            jobs(tmp_path, head, first, row)
+
+
+@pytest.mark.parametrize(
+    ("id_", "line", "most"),
+    [
+        ("5_0", "sbatch --array=0-99%4 a.sh", "4"),
+        ("5_0", "sbatch -a 1,3-9:2%12 a.sh", "12"),
+        ("5_0", "sbatch --array 0-3 a.sh", ""),
+        ("5", "sbatch a.sh --array=0-99%4", ""),
+    ],
+)
+def test_how_many_tasks_of_an_array_run_at_once_goes_along(
+    tmp_path: Path, id_: str, line: str, most: str
+) -> None:
+    assert one(tmp_path, JobID=id_, SubmitLine=line).hints["hint_tasks_at_once"] == most
+
+
 @pytest.mark.parametrize("missing", ["AllocTRES", "End"])
 def test_missing_columns_are_named(tmp_path: Path, missing: str) -> None:
     lines = ["JobID|State|Submit|Start|Eligible", "1|COMPLETED|1|2|3"]
@@ -173,7 +202,14 @@ def test_recorded_sessions_become_what_was_submitted(tmp_path: Path, session: st
     full = put(tmp_path, "all.txt", log.decode())
     trace = read_trace(full, rules=KEEP)
     # The short log lacks the columns ReqCPUS and SubmitLine.
-    only = ("hint_cpus", "hint_tasks_per_node", "hint_nice", "hint_dependency", "hint_requeue")
+    only = (
+        "hint_cpus",
+        "hint_tasks_per_node",
+        "hint_nice",
+        "hint_dependency",
+        "hint_requeue",
+        "hint_tasks_at_once",
+    )
     short = [replace(x, hints={**x.hints, **dict.fromkeys(only, "")}) for x in trace.jobs]
     assert short == list(read_trace(folder / "sacct_short.txt", rules=KEEP).jobs)
     read = {

@@ -110,7 +110,8 @@ class Slurm(BasePolicy):
         """After how long Slurm kills a job; None if never."""
         partitions = {x.name: x for x in self._facts.partitions}
         default = next((x.name for x in self._facts.partitions if x.default), "")
-        partition = partitions.get(str(job.hints.get("hint_partition") or default))
+        named = str(job.hints.get("hint_partition") or default)
+        partition = partitions.get(named.partition(",")[0])
         most_s = None if partition is None else partition.max_time_s
         if not self.options.kill or self.settings.over_limit_s is None:
             return None

@@ -10,6 +10,7 @@ Columns of a trace carry it. `artist trace convert --from sacct` writes them all
 | `hint_cpus` | CPUs in all; one on each machine if not given |
 | `hint_tasks_per_node` | `--ntasks-per-node` |
 | `hint_job_number` | Slurm's number of the job, of an array the same for all tasks |
+| `hint_tasks_at_once` | how many tasks of its array may run at once (`--array=0-99%4`) |
 | `hint_nice`, `hint_dependency` | `--nice`, `--dependency` |
 | `hint_requeue` | 1: `--requeue`; 0: `--no-requeue`, `salloc`, `srun`; else JobRequeue decides |
 
@@ -59,6 +60,8 @@ class Request:
     """How many CPUs of a machine the job could use: --ntasks-per-node."""
     limit_s: int
     nice: int
+    tasks_at_once: int
+    """How many tasks of its array may run at once; 0: all."""
     after: tuple[tuple[str, int], ...]
     """Dependencies: kind, and Slurm's number of the other job."""
     eligible_s: int
@@ -73,7 +76,7 @@ class RequestReader:
     def __init__(
         self, machines: Machines, qos: Mapping[str, Qos], *, ignores: bool = False
     ) -> None:
-        """`ignores` dependencies that are not modelled, instead of refusing them."""
+        """`ignores` what is not modelled of dependencies and partitions, instead of refusing it."""
         self._machines, self._qos, self._ignores = machines, qos, ignores
 
     def request(self, view: JobView) -> Request:
@@ -127,6 +130,7 @@ class RequestReader:
             most_cpus=cpus if tasks else MOST_CPUS,
             limit_s=limit_s(job, partition.max_time_s),
             nice=_whole(job, "hint_nice"),
+            tasks_at_once=_count(job, "hint_tasks_at_once", 0),
             after=after,
             eligible_s=view.entered // TICKS_PER_S,
             requeues=_yes_or_no(job, "hint_requeue"),
@@ -134,7 +138,11 @@ class RequestReader:
 
     def _partition(self, job: Job) -> PartitionMachines:
         partitions = self._machines.partitions
-        name = str(job.hints.get("hint_partition") or self._machines.default)
+        name, *others = str(job.hints.get("hint_partition") or self._machines.default).split(",")
+        if others and not self._ignores:
+            raise _bad(
+                job, "hint_partition", "one partition; policy.not_modelled=ignore takes the first"
+            )
         if name not in partitions and not any(partitions):
             raise TraceError(
                 f"job {shortened(job.id)}: hint_partition is {shortened(name)}, and the cluster "

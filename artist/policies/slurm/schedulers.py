@@ -60,6 +60,8 @@ class Schedulers:
             if partition.name in closed:
                 state.reasons[request.handle] = "Priority: a job before it does not fit"
                 continue
+            if self._array_is_busy(state, request):
+                continue
             if not self._permits(state, request):
                 if "assoc_limit_stop" in self._settings.switches:
                     closed.add(partition.name)
@@ -119,6 +121,16 @@ class Schedulers:
             words += f", after {self.preemption.grace_s(request)} s of grace"
         return Preempt(handle, words[:LONGEST_REASON], for_good)
 
+    def _array_is_busy(self, state: Pass, request: Request) -> bool:
+        """Whether as many tasks of a job's array run as may at once (`JobArrayTaskLimit`)."""
+        if not request.tasks_at_once:
+            return False
+        of_array = (self._requests[x.handle].number[0] == request.number[0] for x in state.running)
+        busy = sum(of_array) >= request.tasks_at_once
+        if busy:
+            state.reasons[request.handle] = "the limit of tasks of its array that run at once"
+        return busy
+
     def _permits(self, state: Pass, request: Request) -> bool:
         permitted = self._limits.permits(request, state.running, self._requests, state.now_s)
         if not permitted:
@@ -145,7 +157,7 @@ class Schedulers:
             if tested >= numbers["bf_max_job_test"]:
                 self.cut_short = True
                 break
-            if not self._permits(state, request):
+            if self._array_is_busy(state, request) or not self._permits(state, request):
                 continue
             if not usage.permits(request):
                 self.cut_short = True

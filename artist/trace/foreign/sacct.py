@@ -60,7 +60,7 @@ READ = (
     "Reservation", "Timelimit", "TimelimitRaw", "ReqNodes", "NNodes", "ReqCPUS", "SubmitLine",
 )  # fmt: skip
 """All columns that count; others may be left out."""
-# States of runs after which Slurm may queue a job again.
+# States of runs after which Slurm may queue a job again; `scontrol requeue` may after any.
 _REQUEUED = ("REQUEUED", "PREEMPTED", "NODE_FAIL", "FAILED", "CANCELLED", "TIMEOUT", "BOOT_FAIL")
 _UNKNOWN = ("", "unknown", "none", "invalid")
 _NO_LIMIT = (*_UNKNOWN, "unlimited", "partition_limit")
@@ -90,7 +90,7 @@ def read(table: Table, rules: Rules) -> Iterator[JobOrReason]:
             runs[id_] = row, row
         else:
             first, last = runs[id_]
-            if _state(last) not in _REQUEUED:
+            if not reader.runs_again(last, row):
                 raise last.error(
                     "State", "a state after which a job is queued again: its id recurs"
                 )
@@ -144,6 +144,15 @@ class _Reader:
             },
         )
 
+    def runs_again(self, last: TraceRow, row: TraceRow) -> bool:
+        """Whether a row is of a later run of the same job, not of another job with its id."""
+        if _state(last) in _REQUEUED:
+            return True
+        if any(last.text(name) != row.text(name) for name in ("User", "Account", "JobName")):
+            return False
+        ended_s, queued_s = self._moment(last, "End"), self._moment(row, "Submit")
+        return ended_s is not None and queued_s is not None and ended_s <= queued_s
+
     def _run_s(self, row: TraceRow, start_s: float) -> float | None:
         """How long a job ran; None if it still runs."""
         end_s = self._moment(row, "End") if "End" in row.table.columns else None
@@ -187,6 +196,7 @@ def _asked(id_: str, row: TraceRow) -> dict[str, object]:
         "hint_cpus": cpus if cpus.isdecimal() else "",
         "hint_tasks_per_node": found.get("tasks_per_node", ""),
         "hint_nice": found.get("nice", ""),
+        "hint_tasks_at_once": found.get("tasks_at_once", "") if "_" in id_ else "",
         "hint_dependency": found.get("dependency", ""),
         "hint_requeue": _requeue(line),
         "hint_job_number": id_.partition("_")[0],
@@ -210,6 +220,7 @@ _REQUEUE = re.compile(r"\s(--requeue|--no-requeue)(?=\s|$)")
 _OPTIONS = {
     "tasks_per_node": re.compile(r"\s--ntasks-per-node[= ](\d+)", re.ASCII),
     "nice": re.compile(r"\s--nice[= ](-?\d+)", re.ASCII),
+    "tasks_at_once": re.compile(r"\s(?:--array[= ]|-a ?)[\d,:-]+%(\d+)", re.ASCII),
     "dependency": re.compile(r"\s--dependency[= ](\S+)|\s-d ?((?:after|singleton)\S*)", re.ASCII),
 }
 
