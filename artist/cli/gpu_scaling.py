@@ -175,6 +175,8 @@ class GpuScaling:
                 "program of Pollux' authors. "
                 "The fabric does not affect them; leave out --goodput for the latency model."
             )
+            if any(row["batch"] is None for row in rows):
+                print_text("An empty row: not even batch_max gives each GPU its per_gpu_min.")
             return
         if asked.changes:
             print_text(f"The fabric is changed: {asked.changes}.")

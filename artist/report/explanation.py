@@ -109,7 +109,10 @@ def _busiest(runs: Sequence[RecordedRun]) -> str:
     """Which model makes most of the communication of all runs."""
     return busiest_model({
         "model": [model for run in runs for model in run.jobs.text["model"]],
-        **{key: np.concatenate([run.jobs[key] for run in runs]) for key in ("comm_s", "gpus")},
+        **{
+            key: np.concatenate([run.jobs[key] for run in runs])
+            for key in ("comm_s", "gpus", "gpus_min", "gpus_max")
+        },
     })  # fmt: skip
 
 

@@ -122,9 +122,14 @@ def _all_elastic(scenario: Scenario) -> bool:
 
 
 def busiest_model(jobs: Table) -> str:
-    """Which model makes most of the communication, in GPU-seconds; empty if none makes half."""
+    """Which model makes most of the communication, in GPU-seconds; empty if none makes half.
+
+    Also where jobs are elastic: on how many GPUs they communicated is not in the table.
+    """
     import numpy as np
 
+    if (np.asarray(jobs["gpus_min"]) < np.asarray(jobs["gpus_max"])).any():
+        return ""
     gpu_s = np.asarray(jobs["comm_s"]) * np.asarray(jobs["gpus"])
     total_gpu_s = float(gpu_s.sum())
     if not total_gpu_s > 0:

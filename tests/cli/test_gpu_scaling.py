@@ -61,6 +61,9 @@ def test_goodput_takes_the_best_batch_and_ends_where_it_feeds_no_more(
     assert "All numbers are those of ours.yaml, as elastic jobs have them" in table
     assert "as close together as an empty cluster allows (placement pack)" in table
     assert "after 0% of the iterations; on one GPU, one above the submitted batch" in table
+    assert "An empty row: not even batch_max gives each GPU its per_gpu_min." in table
+    fed = artist(*ASKED, "--gpus", "1,2,16", "--goodput", "ours.yaml").stdout
+    assert "An empty row" not in fed
 
 
 def test_goodput_on_a_kind_is_that_of_its_row(artist, tmp_path: Path) -> None:

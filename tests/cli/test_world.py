@@ -192,11 +192,13 @@ def test_the_busiest_model_has_most_gpu_seconds_of_communication() -> None:
         "gpus": np.array([1, 8, 1]),
         "comm_s": np.array([30.0, 10.0, 10.0]),
     }
+    jobs |= {"gpus_min": jobs["gpus"], "gpus_max": jobs["gpus"]}
     assert busiest_model(jobs) == "resnet50 jobs make 67 % of the communication"
     assert busiest_model({**jobs, "comm_s": np.zeros(3)}) == ""
     assert busiest_model({**jobs, "model": np.array(["vgg11", "resnet50", "bert-large"])}) != ""
-    even = {"model": np.array(["a", "b", "c"]), "gpus": np.ones(3), "comm_s": np.ones(3)}
-    assert busiest_model(even) == ""  # a third says nothing
+    even = dict.fromkeys(("gpus", "gpus_min", "gpus_max", "comm_s"), np.ones(3))
+    assert busiest_model({**even, "model": np.array(["a", "b", "c"])}) == ""  # a third says nothing
+    assert busiest_model({**jobs, "gpus_max": np.array([1, 16, 1])}) == ""  # one may have held 16
 
 
 def test_the_default_is_the_fabric_of_the_trace_or_a_measured_one() -> None:

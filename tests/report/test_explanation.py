@@ -36,7 +36,11 @@ def run_with(
     levels, causes = levels or {"machine": 1.0}, causes or {}
     jobs = rows_of(
         {"job_id": ["a", "b"], "model": ["vgg11", "resnet50"]},
-        {"comm_s": [30.0, 10.0], "gpus": [1.0, 1.0], "queue_delay_s": [0.0, 0.0]},
+        {
+            "comm_s": [30.0, 10.0],
+            **{key: [1.0, 1.0] for key in ("gpus", "gpus_min", "gpus_max")},
+            "queue_delay_s": [0.0, 0.0],
+        },
     )
     ends = [3600 * hours for hours in levels.values()]
     placements = rows_of(
@@ -142,7 +146,11 @@ def test_a_small_share_is_not_called_none() -> None:
 def test_communication_is_told_where_no_model_makes_half_of_it() -> None:
     even = rows_of(
         {"job_id": ["a", "b", "c"], "model": ["vgg11", "resnet50", "gpt2"]},
-        {"comm_s": [1.0] * 3, "gpus": [1.0] * 3, "queue_delay_s": [0.0] * 3},
+        {
+            "comm_s": [1.0] * 3,
+            **{key: [1.0] * 3 for key in ("gpus", "gpus_min", "gpus_max")},
+            "queue_delay_s": [0.0] * 3,
+        },
     )
     run = dataclasses.replace(run_with(), jobs=even)
     told = compared(one=run)[0]
