@@ -124,7 +124,7 @@ def _all_elastic(scenario: Scenario) -> bool:
 def busiest_model(jobs: Table) -> str:
     """Which model makes most of the communication, in GPU-seconds; empty if none makes half.
 
-    Also where jobs are elastic: on how many GPUs they communicated is not in the table.
+    Empty too if a job is elastic: the table does not say on how many GPUs it communicated.
     """
     import numpy as np
 

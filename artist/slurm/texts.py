@@ -177,9 +177,10 @@ def cells_of(line: str, columns: int, place: str) -> list[str]:
     """The cells of a line of a table that Slurm printed."""
     cells = line.split("|")
     if len(cells) != columns:
+        bar = ", without the column that has a | in it, such as SubmitLine"
         raise ConfigError(
-            f"{place}: {len(cells)} cells, expected {columns}; print it again, without the column "
-            "that has a | in it, such as SubmitLine"
+            f"{place}: {len(cells)} cells, expected {columns}; print it again"
+            f"{bar if len(cells) > columns else ''}"
         )
     return cells
 

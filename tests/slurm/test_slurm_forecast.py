@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +18,8 @@ from artist.cli.commands.forecast import forecast as command
 from artist.cli.main import application
 from artist.errors import ArtistError, ConfigError, TraceError
 from artist.experiments.recorded.forecast import Forecast, StartForecast, calibration, forecast
-from artist.experiments.recorded.futures import Asked
-from artist.experiments.recorded.queue_at import read_log, tasks
+from artist.experiments.recorded.futures import Asked, Futures
+from artist.experiments.recorded.queue_at import queue_at, read_log, tasks
 from artist.experiments.recorded.recording import log_of
 from artist.experiments.recorded.run_time_law import Observed, RunTimes
 from artist.slurm.queue_text import expected_starts
@@ -123,6 +124,35 @@ def test_tasks_of_an_array_wait_each_for_itself(tmp_path: Path) -> None:
     array = asked(path)
     assert [x.job_id for x in array.jobs] == ["12_0", "12_2", "12_7"]
     assert (array.jobs, array.waiting) == (alone.jobs, 3)
+    at = queue_at(path, tmp_path, read_log(path, tmp_path), array.at_s, keep_names=True)
+    most = {job.id: job.hints["hint_tasks_at_once"] for job in at.recording.trace.jobs}
+    assert {x: most[x] for x in at.waiting} == dict.fromkeys(("12_0", "12_2", "12_7"), "2")
+    assert set(most.values()) == {"", "2"}
+
+
+def test_later_tasks_of_an_array_keep_its_limit(tmp_path: Path) -> None:
+    """They share a number, as often as the array is drawn."""
+    path = one_machine(tmp_path, [100.0] * 10)
+    head, *rows = (path / "sacct.txt").read_text().splitlines()
+    tasks = [re.sub(r"^\d+", f"1_{x}", row) for x, row in enumerate(rows[:10])]
+    told = [f"{row}|sbatch --array=0-9%1 a.sh" for row in tasks] + [f"{row}|" for row in rows[10:]]
+    (path / "sacct.txt").write_text("\n".join([f"{head}|SubmitLine", *told]) + "\n")
+    log = read_log(path, tmp_path)
+    at = queue_at(path, tmp_path, log, log.last_s, keep_names=True)
+    futures = Futures(at, None, horizon_s=86400.0, keep_names=True)
+    drawn = futures._arrivals(futures._laws, np.random.default_rng(1))
+    limited = [x for x in drawn if x.hints["hint_tasks_at_once"] == "1"]
+    numbers = Counter(x.hints["hint_job_number"] for x in limited)
+    assert max(numbers.values()) > 1
+    assert len({x.id for x in drawn}) == len(drawn)
+
+
+def test_an_array_in_a_list_that_is_cut_off_ends_a_forecast(tmp_path: Path) -> None:
+    path = one_machine(tmp_path, [100.0] * 10, waiting=1)
+    log = path / "sacct.txt"
+    log.write_text(log.read_text().replace("\n12|", "\n12_[0,2,4,...]|"))
+    with pytest.raises(ConfigError, match=r"sacct\.txt:13: JobID is .* SLURM_BITSTR_LEN=0$"):
+        asked(path)
 
 
 @pytest.mark.parametrize("id_", ["7_[0-9,...]", "7_[9-0]", "7_[0-100000]", "7_[0-9:0]", "7_[]"])

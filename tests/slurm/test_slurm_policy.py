@@ -152,6 +152,7 @@ def test_what_is_not_modelled_or_broken_is_refused_by_name(scheduler: str, told:
         ({"qos": "gold"}, "hint_qos is 'gold'"),
         ({"nodes": 3}, "2 machines of 4 GPUs"),
         ({"nice": "low"}, "hint_nice is 'low'"),
+        ({"tasks_at_once": 4}, "hint_tasks_at_once is 4, expected hint_job_number"),
         ({"requeue": "yes"}, "hint_requeue is 'yes', expected 1 or 0"),
         ({"dependency": "singleton"}, "hint_dependency is 'singleton'"),
     ],
@@ -383,6 +384,24 @@ def test_no_more_tasks_of_an_array_run_than_may(
     assert found["other"] == 1
 
 
+@pytest.mark.parametrize("queued", [1, 3])
+def test_machines_are_reserved_for_no_more_tasks_than_may_run(queued: int) -> None:
+    """Two machines are busy until 100 s, half of the third is free, and a task takes a whole one.
+
+    Where all tasks had a reservation, what runs for long could not start before the last of them.
+    """
+    three = cluster([8, 8, 8])
+    held = [asked(f"h{n}", gpus, 100, 2, job_number=n) for n, gpus in enumerate((8, 8, 4), 1)]
+    tasks = [
+        asked(f"t{n}", 8, 50, 2, arrival_s=1.0, job_number=7, tasks_at_once=1)
+        for n in range(queued)
+    ]
+    last = asked("long", 4, 200, 9, arrival_s=2.0, job_number=9)
+    facts = {"settings": {"SchedulerParameters": SCHEDULER}}
+    rows = run(three, [*held, *tasks, last], make_policy("slurm", facts=facts))
+    assert int(seconds(next(row.start for row in rows.jobs if row.job.id == "long"))) == 2
+
+
 def test_a_job_waits_for_those_that_it_depends_on() -> None:
     jobs = [
         asked("first", 8, 50, 1, job_number=7),
@@ -460,6 +479,13 @@ def test_slurm_kills_jobs_at_their_limit(
     long, short = asked("long", 1, 500, 2), asked("short", 1, 60, 2)
     assert policy.killed_at_limit(long).ideal_s == run_s
     assert policy.killed_at_limit(short) is short
+
+
+def test_the_limit_of_the_first_partition_kills() -> None:
+    partitions = [{"name": "night", "nodes": "ALL", "max_time_s": 60.0}]
+    policy = make_policy("slurm", facts={"partitions": partitions})
+    plain = job("a", 1, 100, hints={"hint_partition": "night,day"})
+    assert policy.killed_at_limit(plain).ideal_s == 60
 
 
 def test_a_run_says_how_many_jobs_are_cut() -> None:

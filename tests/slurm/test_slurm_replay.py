@@ -78,6 +78,11 @@ def test_a_bar_in_a_command_is_told_as_that(tmp_path: Path) -> None:
         replay(tmp_path, tmp_path / "inputs")
     with pytest.raises(ConfigError, match=r"sacct\.txt:2: 15 cells, .*the column that has a \|"):
         list(log_rows(log, ("JobID",)))
+    log.write_text(SACCT.rstrip().rpartition("|")[0])  # not yet whole
+    with pytest.raises(TraceError, match=r"; correct this row$"):
+        replay(tmp_path, tmp_path / "inputs")
+    with pytest.raises(ConfigError, match=r"; print it again$"):
+        list(log_rows(log, ("JobID",)))
 
 
 @pytest.mark.parametrize("zone", ["", "+0000"])
@@ -147,7 +152,9 @@ def _disk_is_full(*_: object, **__: object) -> None:
 
 def test_what_is_missing_is_named_with_the_command_that_prints_it(tmp_path: Path) -> None:
     (folder(tmp_path) / "sacct.txt").unlink()
-    with pytest.raises(ConfigError, match=r"no sacct\.txt; write it with: sacct -a -P -D"):
+    with pytest.raises(
+        ConfigError, match=r"no sacct\.txt; write it with: SLURM_BITSTR_LEN=0 sacct -a -P -D"
+    ):
         replay(tmp_path, tmp_path / "inputs")
 
 

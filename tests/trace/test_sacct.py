@@ -146,6 +146,9 @@ def test_an_ended_job_may_be_queued_again(tmp_path: Path, state: str) -> None:
     (job,) = jobs(tmp_path, head, first, again)
     assert job.ideal_s == 30
     other = again.replace("ann", "ben")
+    nobodys = [x.replace("|ann|", "||") for x in (first, again)]
+    with pytest.raises(TraceError, match="its id recurs"):
+        jobs(tmp_path, head, *nobodys)
     while_it_ran = again.replace("T10:01:05", "T10:01:04")
     for row in (other, while_it_ran):
         with pytest.raises(TraceError, match="its id recurs"):

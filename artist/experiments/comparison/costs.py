@@ -64,7 +64,7 @@ class Price(Document):
     )
     hour: NonNegative = Field(default=0.0, description="for the whole cluster, an hour")
     once: NonNegative = Field(default=0.0, description="once, for the whole cluster")
-    years: Positive | None = Field(default=None, description="how long the price paid once lasts")
+    years: Positive | None = Field(default=None, description="how long the purchase is used")
 
     @model_validator(mode="after")
     def _lifetime(self) -> Price:

@@ -168,13 +168,17 @@ class Futures:
     def _arrivals(self, laws: RunTimes, draws: np.random.Generator) -> list[Job]:
         """Jobs that arrive later."""
         found, first = list[Job](), self._next_number + 1
-        for number, (arrival_s, job) in enumerate(self._later.draw(self.horizon_s, draws), first):
+        numbers: dict[tuple[object, int], int] = {}
+        for index, (arrival_s, job) in enumerate(self._later.draw(self.horizon_s, draws), first):
+            # Tasks of an array that come again together are one array.
+            again = job.hints.get("hint_job_number") or job.id, round(arrival_s - job.arrival_s)
+            number = numbers.setdefault(again, index)
             ended = self._queue.states[job.id] == "ended"
             run = job if ended else self._drawn(laws, job.id, _two(draws), draws)
             hints = {**job.hints, "hint_dependency": "", "hint_job_number": str(number)}
             found.append(
                 replace(
-                    run, id=f"later-{number}", arrival_s=arrival_s, iterations=1,
+                    run, id=f"later-{index}", arrival_s=arrival_s, iterations=1,
                     compute_s=run.ideal_s, hints=hints,
                 )
             )  # fmt: skip

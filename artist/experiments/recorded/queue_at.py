@@ -86,13 +86,12 @@ def read_log(folder: Path, inputs: Path) -> Log:
     moments = []
     names: Sequence[str] = ()
     for record in log_rows(path, _NEEDED, _KEPT):
-        names = names or tuple(record.values)
+        names = names or tuple(dict.fromkeys((*record.values, "SubmitLine")))
         id_ = record.text("JobID")
-        if any(mark in id_ for mark in ".+"):
+        if any(mark in id_.partition("[")[0] for mark in ".+"):
             continue
         for task in tasks(id_, record.place):
-            row = record if task == id_ else Record(record.place, {**record.values, "JobID": task})
-            rows.setdefault(task, []).append(row)
+            rows.setdefault(task, []).append(record if task == id_ else _task(record, task))
         moments += [x for key in _NEEDED[1:4] if (x := _moment(record, key)) is not None]
     if not moments:
         raise ConfigError(f"{path}: no job; print more days with sacct -S now-7days")
@@ -103,6 +102,15 @@ def read_log(folder: Path, inputs: Path) -> Log:
         if _moment(last, "Start") is None and (end_s := _moment(last, "End")) is not None
     }
     return Log(names, rows, min(moments), max(moments), submitted_s, cancelled_s)
+
+
+def _task(record: Record, id_: str) -> Record:
+    """The row of one task of an array that waits. `%N` is told as the command would."""
+    _, limit, most = record.text("JobID").rstrip("]").partition("%")
+    program, *rest = record.text("SubmitLine").split(" ")
+    line = " ".join([program or "sbatch", f"--array=0%{most}", *rest]) if limit else None
+    told = {} if line is None else {"SubmitLine": line}
+    return Record(record.place, {**record.values, **told, "JobID": id_})
 
 
 _WAITING_TASKS = re.compile(r"(\d+)_\[([\d,:-]+)(?:%\d+)?\]", re.ASCII)

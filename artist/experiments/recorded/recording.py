@@ -116,7 +116,8 @@ def log_of(folder: Path, inputs: Path) -> Path:
         return plain
     if not is_file(packed):
         raise ConfigError(
-            f"{folder}: no sacct.txt; write it with: sacct -a -P -D --format=ALL > sacct.txt"
+            f"{folder}: no sacct.txt; write it with: SLURM_BITSTR_LEN=0 sacct -a -P -D "
+            "--format=ALL > sacct.txt"
         )
     log = inputs / "sacct.txt"
     write_whole(log, unpacked(packed))

@@ -26,6 +26,7 @@ class Pass:
         self._running = running
         running.see(view.free)
         self.free, self.running = running.free, running.by_end
+        self.by_number = running.by_number
         self.started: dict[int, RunningJob] = {}
         self.victims: dict[int, Preempt] = {}
         self.preempted: list[RunningJob] = []
@@ -49,7 +50,8 @@ class Pass:
         self._own_free().claim(placement)
         held = tuple((index, gpus, request.cpus) for index, gpus in taken)
         end_s = self.now_s + request.limit_s
-        job = RunningJob(request.handle, self.now_s, end_s, machines_of(held), held)
+        number, _ = request.number
+        job = RunningJob(request.handle, number, self.now_s, end_s, machines_of(held), held)
         self._running.start(job)
         self.started[request.handle] = job
         self._starts.append(Start(request.handle, placement))

@@ -113,6 +113,9 @@ class RequestReader:
                 "hint_dependency",
                 "afterok:7 or afterany, afternotok, after; policy.not_modelled=ignore drops others",
             )
+        tasks_at_once = _count(job, "hint_tasks_at_once", 0)
+        if tasks_at_once and not job.hints.get("hint_job_number"):
+            raise _bad(job, "hint_tasks_at_once", "hint_job_number of the array beside it")
         cpus = max(1, -(-_count(job, "hint_cpus", nodes) // nodes))
         tasks = _count(job, "hint_tasks_per_node", 0)
         number = _count(job, "hint_job_number", view.handle)
@@ -130,7 +133,7 @@ class RequestReader:
             most_cpus=cpus if tasks else MOST_CPUS,
             limit_s=limit_s(job, partition.max_time_s),
             nice=_whole(job, "hint_nice"),
-            tasks_at_once=_count(job, "hint_tasks_at_once", 0),
+            tasks_at_once=tasks_at_once,
             after=after,
             eligible_s=view.entered // TICKS_PER_S,
             requeues=_yes_or_no(job, "hint_requeue"),

@@ -6,6 +6,7 @@ Kept from pass to pass: a pass changes it as it starts and preempts jobs.
 from __future__ import annotations
 
 from bisect import bisect_left, insort
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -18,6 +19,8 @@ class RunningJob:
     """A job that holds GPUs: when it is expected to end, and (machine, GPUs, CPUs) of it."""
 
     handle: int
+    number: int
+    """Slurm's number of it, or of the array whose task it is."""
     start_s: int
     end_s: int
     machines: int
@@ -38,6 +41,8 @@ class Running:
         """By handle."""
         self.by_end: list[RunningJob] = []
         """Those that are expected to end first, come first."""
+        self.by_number = Counter[int]()
+        """How many have a number: tasks of an array share it."""
         self.free = Free(machines.gpus[:], machines.cpus[:])
 
     def see(self, free: FreeGpus) -> None:
@@ -51,6 +56,7 @@ class Running:
 
     def start(self, job: RunningJob) -> None:
         """A job gets GPUs."""
+        self.by_number[job.number] += 1
         for index, gpus, cpus in job.held:
             self.free.change(index, -gpus, -cpus)
         self._expect(job)
@@ -58,6 +64,7 @@ class Running:
     def leave(self, handle: int) -> RunningJob:
         """A job gives its GPUs back."""
         job = self.of.pop(handle)
+        self.by_number[job.number] -= 1
         self._forget(job)
         job.leave(self.free)
         return job

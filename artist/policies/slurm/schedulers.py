@@ -6,6 +6,7 @@ The **main scheduler** starts jobs in order; the first that does not fit closes 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from artist.contract import LONGEST_REASON, Preempt
@@ -121,12 +122,11 @@ class Schedulers:
             words += f", after {self.preemption.grace_s(request)} s of grace"
         return Preempt(handle, words[:LONGEST_REASON], for_good)
 
-    def _array_is_busy(self, state: Pass, request: Request) -> bool:
-        """Whether as many tasks of a job's array run as may at once (`JobArrayTaskLimit`)."""
+    def _array_is_busy(self, state: Pass, request: Request, reserving: int = 0) -> bool:
+        """Whether as many tasks of its array run as may at once, or have a reservation."""
         if not request.tasks_at_once:
             return False
-        of_array = (self._requests[x.handle].number[0] == request.number[0] for x in state.running)
-        busy = sum(of_array) >= request.tasks_at_once
+        busy = state.by_number[request.number[0]] + reserving >= request.tasks_at_once
         if busy:
             state.reasons[request.handle] = "the limit of tasks of its array that run at once"
         return busy
@@ -150,6 +150,7 @@ class Schedulers:
         resolution_s = max(1, numbers["bf_resolution"])
         reserved = ReservedMachines(now_s, resolution_s, window_s, self._serving(state))
         usage = Tried(numbers)
+        reserving = Counter[int]()
         tested = started = 0
         for request in ordered:
             if request.handle in state.started:
@@ -157,7 +158,10 @@ class Schedulers:
             if tested >= numbers["bf_max_job_test"]:
                 self.cut_short = True
                 break
-            if self._array_is_busy(state, request) or not self._permits(state, request):
+            number = request.number[0]
+            if self._array_is_busy(state, request, reserving[number]):
+                continue
+            if not self._permits(state, request):
                 continue
             if not usage.permits(request):
                 self.cut_short = True
@@ -166,6 +170,7 @@ class Schedulers:
             before = len(state.started)
             self._try(state, reserved, request, window_s)
             started += len(state.started) - before
+            reserving[number] += len(state.started) == before
             if numbers["bf_max_job_start"] and started >= numbers["bf_max_job_start"]:
                 break
 

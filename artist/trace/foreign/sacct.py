@@ -10,8 +10,8 @@ Rules:
 - It arrives when it could first have started, `Eligible` (begin times, dependencies, holds), else
   at `Submit`.
 - Rows of steps (`7.batch`) belong to a job that has a row of its own.
-- Of a job that was requeued (rows of one `JobID`, with `-D`), the last run counts, since the others
-  were lost. It arrives as the first run did.
+- Of a job that was queued again (rows of one `JobID`, with `-D`), only the last run counts. It
+  arrives as the first one did.
 - Its GPUs are `gres/gpu` of `AllocTRES`, else of `ReqTRES`, or the sum over kinds
   (`gres/gpu:a100`). Slices of MIG are parts of GPUs. `cpu` and `mem` there are those of the job.
 - Account becomes tenant. Time limit, partition, QOS, reservation, kind of GPU and what else the
@@ -80,12 +80,12 @@ def read(table: Table, rules: Rules) -> Iterator[JobOrReason]:
     runs: dict[str, tuple[TraceRow, TraceRow]] = {}
     for row in rows(table):
         id_ = row.text("JobID")
-        if "." in id_:
+        if "[" in id_:  # a list that Slurm cut short has dots
+            yield WAITING_TASKS
+        elif "." in id_:
             yield STEP
         elif "+" in id_:
             yield PART_OF_A_HETEROGENEOUS_JOB
-        elif "[" in id_:
-            yield WAITING_TASKS
         elif id_ not in runs:
             runs[id_] = row, row
         else:
@@ -148,7 +148,8 @@ class _Reader:
         """Whether a row is of a later run of the same job, not of another job with its id."""
         if _state(last) in _REQUEUED:
             return True
-        if any(last.text(name) != row.text(name) for name in ("User", "Account", "JobName")):
+        whose, now = ([x.text(name) for name in ("User", "JobName")] for x in (last, row))
+        if whose != now or not any(whose):
             return False
         ended_s, queued_s = self._moment(last, "End"), self._moment(row, "Submit")
         return ended_s is not None and queued_s is not None and ended_s <= queued_s

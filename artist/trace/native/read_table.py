@@ -179,7 +179,8 @@ def _rows(path: Path, reader: Any, names: list[str], lines: list[int]) -> Iterat
         if not row:
             continue
         if len(row) != len(names):
-            bar = "" if reader.dialect.delimiter != "|" else _OF_A_BAR
+            too_many = len(row) > len(names) and reader.dialect.delimiter == "|"
+            bar = _OF_A_BAR if too_many else ""
             raise TraceError(
                 f"{path}:{reader.line_num}: {counted(len(row), 'field')}, expected {len(names)} "
                 f"({','.join(names)[:200]!r}); correct this row{bar}"
