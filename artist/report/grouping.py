@@ -308,7 +308,7 @@ def _in_words(key: str, value: Any) -> str:
     if key in ("trace", CLUSTER):
         return str(value)
     if key == "fabric_options":
-        return f"fabric: {fabric_changes(value) or 'as its file has it'}"
+        return f"fabric: {fabric_changes(value) or 'as in its file'}"
     if key == "arrivals":
         return f"arrivals: {value}"
     return f"{key.replace('_', ' ')}: {'not set' if value is None else _short(value)}"

@@ -68,7 +68,7 @@ def cells(text: str) -> list[list[str]]:
 def test_what_was_copied_is_told(pages: tuple[str, str]) -> None:
     assert "1 table copied on demand, 2 TB; 1 job waited for data." in pages[0]
     assert ["1", "2 TB"] in cells(pages[0])
-    assert "part of no plan" in pages[0]
+    assert "does not belong to a plan" in pages[0]
 
 
 def test_regions_tell_what_they_held(pages: tuple[str, str]) -> None:

@@ -213,7 +213,7 @@ def test_without_links_the_page_says_how_to_get_them(competing: Path) -> None:
     (competing / "links.parquet").unlink()
     content = page_of(competing)
     said = text_of(content)
-    assert f"needs links.parquet, which is not in {competing}." in said
+    assert f"time was lost, but is not in {competing}." in said
     assert "--links" in said
     assert "lost to (" not in said
     assert "a vgg11 24 23.1 17 b bert-large" in said

@@ -164,7 +164,7 @@ def test_settings_of_one_policy_are_compared() -> None:
 
     study = study_of(on("one.csv", 100.0), on("one.csv", 70.0))
     told = words(study)
-    assert told[0] == "All runs have one policy, a; what is compared are their other settings."
+    assert told[0] == "All runs have one policy, a; only their other settings are compared."
     assert about_jct(study) == (
         "Average JCT: setting 1 has the lowest, 70 s, 30 % below the next, setting 0; untested."
     )

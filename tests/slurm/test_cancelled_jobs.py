@@ -107,7 +107,7 @@ def test_a_report_says_it_and_judges_nothing(tmp_path: Path) -> None:
         pages[name] = " ".join((tmp_path / f"{name}.html").read_text().split())
     assert all(CANCELLED in page for page in pages.values())
     assert "slurm finished 2 jobs in" in pages["one"]
-    assert "Some runs cancelled jobs, so their figures are of other jobs" in pages["both"]
+    assert "Some runs cancelled jobs, so their figures cover different jobs" in pages["both"]
     assert "has the lowest" not in pages["both"]
 
 
