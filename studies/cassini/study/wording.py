@@ -116,7 +116,6 @@ def page_text(rows: Sequence[Row]) -> str:
         host_gain=lambda host, metric: of(
             one.hosts[host, metric], one.ceiling(HOSTS_CELL, host, metric)
         ),
-        host_verdict=lambda host, metric: verdict(one.hosts[host, metric], GAINS[metric]),
         snapshot=lambda number, variant=FIRST: interval(links[number, variant, JITTER]),
         packet=lambda number: interval(judged_links(PACKETS.read())[number, FIRST, JITTER]),
         families=[
