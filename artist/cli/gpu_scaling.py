@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -78,11 +79,15 @@ class GpuScaling:
         if self.plot is not None:  # before the backend works
             check_figure(self.plot, overwrite=self.overwrite)
         points = self._points(counts, asked, goodput)
+        alone = None if goodput is None else useful(goodput, 1, self.progress, one_machine=True)
+        goodput_of_one = math.nan if alone is None else alone.goodput_per_s
         made = workload_of(asked.model, asked.workload, asked.models)
         workload = made.name
-        self._print(points, asked, workload, spread_of_experts(made, points[0].gpus))
+        self._print(
+            points, asked, workload, spread_of_experts(made, points[0].gpus), goodput_of_one
+        )
         if self.plot is not None:
-            plot_scaling(points, workload, self.plot)
+            plot_scaling(points, workload, self.plot, goodput_of_one)
             note(f"wrote {self.plot}")
 
     def _points(
@@ -139,10 +144,17 @@ class GpuScaling:
         return points
 
     def _print(
-        self, points: Sequence[ScalingPoint], asked: PlacedQuestion, workload: str, spread: str
+        self,
+        points: Sequence[ScalingPoint],
+        asked: PlacedQuestion,
+        workload: str,
+        spread: str,
+        goodput_of_one: float,
     ) -> None:
         shown = self.goodput is not None
-        rows = _rows_of_goodput(points) if shown else [_row(point) for point in points]
+        rows = (
+            _rows_of_goodput(points, goodput_of_one) if shown else [_row(point) for point in points]
+        )
         if self.format is SweepFormat.CSV:
             if not shown:
                 rows = flat_splits(rows)
@@ -268,18 +280,17 @@ def _row(point: ScalingPoint) -> dict[str, Any]:
     }
 
 
-def _rows_of_goodput(points: Sequence[ScalingPoint]) -> list[dict[str, Any]]:
+def _rows_of_goodput(points: Sequence[ScalingPoint], goodput_of_one: float) -> list[dict[str, Any]]:
     """The points of a goodput file for programs; None where no batch feeds the GPUs.
 
-    `speedup` is the goodput over that of one GPU, or over the first row's for each of its GPUs.
+    `speedup` is over the goodput of one GPU, whether or not it is a point.
     """
-    first = next((point for point in points if point.useful is not None), None)
     rows = []
     for point in points:
         facts: dict[str, Any] = dict.fromkeys((*Useful._fields, "speedup"))
-        if point.useful is not None and first is not None and first.useful is not None:
-            each = first.useful.goodput_per_s / first.gpus
-            facts = {**point.useful._asdict(), "speedup": point.useful.goodput_per_s / each}
+        if point.useful is not None:
+            speedup = point.useful.goodput_per_s / goodput_of_one
+            facts = {**point.useful._asdict(), "speedup": speedup}
         rows.append({"gpus": point.gpus, "placement": point.placement, **facts})
     return rows
 

@@ -44,10 +44,12 @@ def plot_sweep(sweep: SettingSweep, points: Sequence[Point], workload: str, path
     save_figure(figure, path)
 
 
-def plot_scaling(points: Sequence[ScalingPoint], workload: str, path: Path) -> None:
+def plot_scaling(
+    points: Sequence[ScalingPoint], workload: str, path: Path, goodput_of_one: float
+) -> None:
     """Draw speedups over the number of GPUs: as the latency model has them, of goodput, and ideal.
 
-    Goodput is drawn over that on the fewest GPUs.
+    All are over as many GPUs. `goodput_of_one` is that of one GPU, useful samples per second.
 
     Raises:
         ConfigError: matplotlib is missing, or the format is not known.
@@ -57,17 +59,19 @@ def plot_scaling(points: Sequence[ScalingPoint], workload: str, path: Path) -> N
     axes = figure.add_subplot()
     gpus = [point.gpus for point in points]
     ideal = [point.gpus / point.base_gpus for point in points]
-    axes.loglog(gpus, ideal, "--", color="0.4", linewidth=1, base=2, label="ideal")
-    axes.loglog(gpus, [point.speedup for point in points], "o-", ms=3, label="latency model")
+    axes.plot(gpus, ideal, "--", color="0.4", linewidth=1, label="ideal")
+    axes.plot(gpus, [point.speedup for point in points], "o-", ms=3, label="latency model")
     useful = [(point.gpus, point.useful) for point in points if point.useful is not None]
     if useful:
-        first = useful[0][0] / useful[0][1].goodput_per_s
+        unit = goodput_of_one * points[0].base_gpus
         counts = [count for count, _ in useful]
-        axes.loglog(
-            counts, [x.goodput_per_s * first for _, x in useful], "s-", ms=3, label="goodput"
-        )
-        throughput = [x.samples_per_s * first for _, x in useful]
-        axes.loglog(counts, throughput, "^-", ms=3, label="samples of its batches")
+        axes.plot(counts, [x.goodput_per_s / unit for _, x in useful], "s-", ms=3, label="goodput")
+        throughput = [x.samples_per_s / unit for _, x in useful]
+        axes.plot(counts, throughput, "^-", ms=3, label="samples of its batches")
+    axes.set_xscale("log", base=2)
+    axes.set_yscale("log", base=2)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter("{x:g}")
     axes.set_title(f"{workload}: scaling")
     axes.set_xlabel("GPUs")
     axes.set_ylabel("speedup")

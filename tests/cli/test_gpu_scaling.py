@@ -66,6 +66,14 @@ def test_goodput_takes_the_best_batch_and_ends_where_it_feeds_no_more(
     assert "An empty row" not in fed
 
 
+def test_speedup_of_goodput_is_over_one_gpu_though_it_has_no_row(artist, tmp_path: Path) -> None:
+    (tmp_path / "ours.yaml").write_text(GOODPUT)
+    asked = (*ASKED, "--gpus", "2,16", "--goodput", "ours.yaml")
+    told = csv.DictReader(io.StringIO(artist(*asked, "--format", "csv").stdout))
+    for row in told:
+        assert float(row["speedup"]) == pytest.approx(float(row["goodput_per_s"]) / (64 / 0.74))
+
+
 def test_goodput_on_a_kind_is_that_of_its_row(artist, tmp_path: Path) -> None:
     kinds = "noise: {0: 0}, kinds: {t4: {beta_c: 0.02}, a100: {}}"
     (tmp_path / "ours.yaml").write_text(GOODPUT.replace("noise: {0: 0, 0.5: 1.0e+12}", kinds))
