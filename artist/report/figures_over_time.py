@@ -7,7 +7,7 @@ show the first one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -22,6 +22,7 @@ _BINS = 180
 _TUNER_INTERVALS = 33
 _TUNER_SERIES = 6
 _JOBS = 6
+_ROUNDING = 1e-9
 _HELD = ("gpus_computing", "gpus_communicating")
 """What held GPUs do; the others are stalled, or their work is lost."""
 _THINNED = f"Drawn at the lowest, the highest and the last point of {INTERVALS} equal intervals."
@@ -124,29 +125,36 @@ def _tuner(study: Study, setting: Setting, policy: str, rows: FileColumns) -> It
 
 
 def _communication(run: RecordedRun, scale: float) -> list[Series]:
-    """For jobs that had more than one iteration time: exposed communication per iteration."""
+    """Exposed communication per iteration, of jobs for which it changed."""
     rows, jobs = run.placements, run.finished
-    compute = jobs["ideal_s"] / np.maximum(jobs["iterations"], 1.0)
-    compute_s: Mapping[str, float] = dict(zip(jobs.text["job_id"], compute.tolist(), strict=True))
+    waits_ms = _communication_ms(rows, jobs)
+    spent = dict(zip(jobs.text["job_id"], jobs["comm_s"].tolist(), strict=True))
     places: dict[str, list[int]] = {}
     for index, job in enumerate(rows.text["job_id"]):
-        places.setdefault(job, []).append(index)
-    changes = {
-        job: len(set(rows["iteration_s"][indices].tolist()))
-        for job, indices in places.items()
-        if job in compute_s
-    }
-    spent = dict(zip(jobs.text["job_id"], jobs["comm_s"].tolist(), strict=True))
-    ranked = sorted((j for j in changes if changes[j] > 1), key=lambda j: -spent[j])[:_JOBS]
+        if job in spent:
+            places.setdefault(job, []).append(index)
+    changed = [job for job, at in places.items() if len(set(waits_ms[at].tolist())) > 1]
     tones = job_tones(run.jobs)
     return [
-        Series(f"job {job}", tones[job], *_job_line(rows, places[job], compute_s[job], scale))
-        for job in ranked
+        Series(f"job {job}", tones[job], *_job_line(rows, places[job], waits_ms, scale))
+        for job in sorted(changed, key=lambda job: -spent[job])[:_JOBS]
     ]
 
 
+def _communication_ms(rows: FileColumns, jobs: FileColumns) -> Numbers:
+    """What is not computing, of an iteration of each placement; 0 where it is a rounding error."""
+    computes = rows.numbers.get("compute_iteration_s")
+    if computes is None:  # as the trace states it
+        stated = jobs["ideal_s"] / np.maximum(jobs["iterations"], 1.0)
+        of_job = dict(zip(jobs.text["job_id"], stated.tolist(), strict=True))
+        computes = np.array([of_job.get(job, 0.0) for job in rows.text["job_id"]])
+    iteration = rows["iteration_s"]
+    rest: Numbers = iteration - computes
+    return np.where(rest > _ROUNDING * iteration, 1e3 * rest, 0.0)
+
+
 def _job_line(
-    rows: FileColumns, indices: list[int], compute_s: float, scale: float
+    rows: FileColumns, indices: list[int], waits_ms: Numbers, scale: float
 ) -> tuple[list[float], list[float]]:
     """Milliseconds and times: a step for each row of the job, a gap where the job has no GPUs.
 
@@ -156,7 +164,7 @@ def _job_line(
     y: list[float] = []
     for index in indices:
         start, end = float(rows["start_s"][index]), float(rows["end_s"][index])
-        value = float(f"{max(1e3 * (float(rows['iteration_s'][index]) - compute_s), 0.0):.5g}")
+        value = float(f"{float(waits_ms[index]):.5g}")
         if x and x[-1] == start and y[-1] == value:
             x[-1] = end
             continue

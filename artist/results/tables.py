@@ -155,6 +155,7 @@ def placement_table(
         "iteration_s": [row.iteration_s for row in placements],
         "alone_iteration_s": [row.alone_iteration_s for row in placements],
         **_own_iterations(placements),
+        **_compute_iterations(rows),
         "stalled_s": seconds_column([row.stalled for row in placements]),
         "lost_s": seconds_column([row.lost for row in placements]),
         "source": [row.source for row in placements],
@@ -172,6 +173,16 @@ def _own_iterations(placements: Sequence[PlacementRow]) -> Table:
     if not any(row.own_longer_s for row in placements):
         return {}
     return {"own_iteration_s": [row.alone_iteration_s + row.own_longer_s for row in placements]}
+
+
+def _compute_iterations(rows: Rows) -> Table:
+    """The column of compute times; none if every iteration computes as long as the trace says."""
+    if all(row.compute_scale == 1.0 for row in rows.placements):
+        return {}
+    known = {row.handle: row.job.compute_s for row in rows.jobs}
+    return {
+        "compute_iteration_s": [known[row.handle] * row.compute_scale for row in rows.placements]
+    }
 
 
 def timeline_table(rows: Rows, tree: ClusterTree, *, failing: bool = False) -> Table:

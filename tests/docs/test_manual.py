@@ -50,6 +50,8 @@ def test_every_column_and_every_key_is_explained() -> None:
     tables["jobs"].insert(tables["jobs"].index("contention_lost_s") + 1, "contention_own_s")
     own = tables["placements"].index("alone_iteration_s") + 1
     tables["placements"].insert(own, "own_iteration_s")
+    # tests/report/test_communication_of_elastic_jobs.py
+    tables["placements"].insert(own + 1, "compute_iteration_s")
     # tests/slurm/test_slurm_preemption.py
     tables["jobs"].insert(tables["jobs"].index("contention_own_s") + 1, "cancelled")
     # tests/results/test_metrics.py
