@@ -1,20 +1,21 @@
-"""Co-located jobs: a model of contention decides their shares of links, and curves read them.
+"""Co-located jobs: a model of contention gives Up times, and curves turn them into iterations.
 
-A model sees jobs that are Down and Up. What overlaps with computation makes an iteration longer by
-less than the Up phase, and a curve says by how much. With B the Up time among co-located jobs,
+A model of contention knows only Down and Up phases. Where communication overlaps with computation,
+a longer Up phase lengthens the iteration by less than itself; a curve says by how much. With B the
+Up time of a job among its co-located jobs,
 
-    share phi      busy(phi) = B: at that share the query sends for this time
-    iteration      iteration(phi), the same query's
+    share phi      busy(phi) = B: the share at which the job's query sends for B
+    iteration      iteration(phi) of the same query
     Down time      iteration(phi) - B, for the model's next round
 
-Rounds go on until Down times stay. Without overlap the first round is the answer.
+Rounds go on until iterations settle. Without overlap the first round is the answer.
 
-A job may fill an oversubscribed link by itself. Then it is slower than its query says even in
-isolation, and what others cost it counts from there (decision 20).
+A job may fill an oversubscribed link by itself. It is then slower than its query says even in
+isolation, and slowdowns by other jobs count from that slower iteration (decision 20).
 
-Of each job only what crosses **contended** links is slowed. A link is contended if several jobs
-send over it, or if one job can send more than it carries. Traffic of a job on the levels inside
-its innermost contended link is not touched by it.
+Only the traffic of a job that crosses **contended** links is slowed. A link is contended if several
+jobs send over it, or if one job can send more than the link carries. Contention does not affect a
+job's traffic on the levels inside its innermost contended link.
 """
 
 from __future__ import annotations
@@ -46,11 +47,11 @@ SLOWED = 1e-3
 class CurvedJob:
     """A job for a model of contention. `compute_s` is the compute time of its iteration.
 
-    Only ratios come from a backend (Dally, section IV-C). So if the job computes k times as long as
-    the query's iteration, it also sends k times as long and as much: rates are the query's.
+    Only ratios come from a backend (Dally, section IV-C). So a job that computes k times as long as
+    the query's iteration also sends k times as many bytes in k times the time, at the same rates.
 
-    Beside other jobs on its GPUs everything takes `stretch` times as long, `compute_s` included. It
-    sends the same bytes in that time, so at 1 / `stretch` of the rates. `stream` as in `Member`.
+    If other jobs share its GPUs, everything takes `stretch` times as long, `compute_s` included.
+    The job then sends the same bytes at 1 / `stretch` of the rates. `stream` as in `Member`.
     """
 
     ways: tuple[Way, ...]
@@ -61,7 +62,7 @@ class CurvedJob:
     stretch: float = 1.0
     stream: int | None = None
     phases: UpPhases | None = None
-    """When it sends in an iteration; None: once, at its end."""
+    """When the job sends in an iteration; None: once, at the end of the iteration."""
 
     def iteration_s(self, share: float) -> float:
         """An iteration at a share of the bandwidth: compute time x (1 + comm ratio)."""
@@ -86,9 +87,9 @@ class Shared:
     own_share: float = 1.0
     """Its share in isolation: below 1 if its own links cannot carry what it sends."""
     corrections_per_min: float = 0.0
-    """How often it waits so that it keeps its turn."""
+    """How often the job is delayed so that it keeps its turn."""
     held_s: float = 0.0
-    """The part of the iteration in which it waits for its turn."""
+    """The part of the iteration in which the job waits for its turn."""
 
 
 def shared(
@@ -101,7 +102,7 @@ def shared(
 ) -> tuple[Shared, ...]:
     """Iterations of jobs on the links that their ways cross; arguments as in `contention`.
 
-    Rounds end where no iteration changes by more than the share `settled` of it.
+    Rounds end when every iteration changes by at most `settled` times its length.
     """
     shares, fills, slowed = _rounds(jobs, model, eta, fair_queued, settled)
     answers = []
@@ -125,7 +126,7 @@ def _rounds(
     fair_queued: frozenset[str],
     settled: float,
 ) -> tuple[list[float], list[bool], tuple[Slowed, ...]]:
-    """The share of each job, whether it fills a link of its own by itself, and the last answers."""
+    """Of each job: its share, whether it alone fills a link, and the model's last answer."""
     shares = [1.0] * len(jobs)
     slowed: tuple[Slowed, ...] = ()
     fills = [False] * len(jobs)
@@ -137,7 +138,7 @@ def _rounds(
             at_line_rate_s = answer.alone_s
             if answer.alone_s > (1 + SLOWED) * before[index].iteration_s:
                 at_line_rate_s, fills[index] = before[index].iteration_s, True
-            # A job that waits for its turn sends nothing: that is no lack of bandwidth.
+            # Waiting for a turn is not a lack of bandwidth, so it does not count as Up time.
             moving_s = answer.iteration_s - answer.held_s
             if moving_s != at_line_rate_s:
                 busy_s = before[index].busy_s + moving_s - at_line_rate_s
@@ -154,7 +155,7 @@ def _rounds(
 
 
 def seen_by_models(job: CurvedJob, share: float) -> JobOnLinks:
-    """A job with a share of the bandwidth, as a model sees it: Down and Up, in isolation."""
+    """A job as a model sees it: isolated Up time, and the Down time at a share of the bandwidth."""
     busy_s = job.busy_s(1.0)
     times = job.compute_s / job.curve.compute_s / job.stretch
     scaled = tuple(replace(way, volume_bytes=times * way.volume_bytes) for way in job.ways)
@@ -172,7 +173,7 @@ def seen_by_models(job: CurvedJob, share: float) -> JobOnLinks:
 
 @dataclass(frozen=True, slots=True)
 class JobAtPlace:
-    """A job of a model on a placement. It starts its iteration `offset_s` later than others."""
+    """A job of a model on a placement. Its first iteration starts at `offset_s` seconds."""
 
     model: str
     placement: Placement
@@ -181,16 +182,16 @@ class JobAtPlace:
 
 @dataclass(frozen=True, slots=True)
 class LinkBusyness:
-    """A link, and the share of its capacity that each job that sends over it uses, on average.
+    """A link, and the mean share of its capacity that each of its jobs uses, by the job's index.
 
-    `alone` counts each job in isolation. The sum of `co_located` is the link's utilisation.
+    `alone` is for each job in isolation. The sum of `co_located` is the link's utilisation.
     """
 
     link: Link
     alone: Mapping[int, float]
     co_located: Mapping[int, float]
     eta: float
-    """The share of its capacity that is used while jobs share it."""
+    """The usable share of the link's capacity while jobs share it."""
 
     @property
     def utilisation(self) -> float:
@@ -200,7 +201,7 @@ class LinkBusyness:
 
 @dataclass(frozen=True, slots=True)
 class CoLocation:
-    """Iterations of co-located jobs, in their order, and the links that they share."""
+    """Iterations of co-located jobs, in the order given, and the links that they share."""
 
     jobs: tuple[Shared, ...]
     source: str
@@ -219,8 +220,8 @@ def co_locate(
 ) -> CoLocation:
     """What jobs lose to each other under a model of contention.
 
-    Links of machines and inside them are fair-queued, as NICs are; `eta` is the efficiency of the
-    others while jobs share them, and `seed` that of the hash that puts connections on links.
+    Links inside machines and out of them are fair-queued, as NICs are. `eta` is the efficiency of
+    the other links while jobs share them. `seed` seeds the hash that puts connections on links.
 
     Raises:
         BackendError: the backend cannot answer.
@@ -242,7 +243,7 @@ def co_locate(
         mine = {link for way in at_first.ways for link in way.links} & contended
         level = min((fabric.level_names.index(link.level) for link in mine), default=outermost)
         now = _curved(tree, fabric, job, curves, level)
-        # The ways are the same, from whichever level a job is looked at.
+        # A job has the same ways whatever the level of its curve.
         met = tuple(way for way in at_first.ways if contended.intersection(way.links))
         curved.append(replace(now, ways=met))
     fair_queued = frozenset(fabric.level_names[: tree.machine + 1])
@@ -262,7 +263,7 @@ def co_locate(
 def _curved(
     tree: ClusterTree, fabric: Fabric, job: JobAtPlace, curves: Curves, uplink: int
 ) -> CurvedJob:
-    """The job over the share of what leaves units of the level `uplink`."""
+    """The job, with the curve over the bandwidth share of levels outside the level `uplink`."""
     outside = frozenset(fabric.level_names[uplink + 1 :])
     curve = curves.curve(job.model, shape(tree, job.placement), outside)
     way = ways(tree, fabric, job.placement, curve.traffic)
@@ -272,7 +273,7 @@ def _curved(
 def _busy_s(
     tree: ClusterTree, fabric: Fabric, job: JobAtPlace, curves: Curves
 ) -> Mapping[str, float]:
-    """For how long the job sends out of units of each level, by the level's name."""
+    """Seconds for which the job sends out of units of each level, by the level's name."""
     names, of_job = fabric.level_names, shape(tree, job.placement)
     return {
         names[level]: curves.sent(job.model, of_job, frozenset(names[level + 1 :])).busy_s
@@ -302,7 +303,7 @@ def _uses(
     answers: Sequence[Shared],
     etas: Mapping[Link, float],
 ) -> tuple[LinkBusyness, ...]:
-    """The use of each link of several jobs, in the order of levels and units."""
+    """The use of each link that several jobs share, in the order of levels and units."""
     on: dict[Link, dict[int, float]] = {}
     for job, of_job in enumerate(volumes):
         for link, volume in of_job.items():

@@ -1,1 +1,1 @@
-"""What a job sends on which links in one iteration, and how long that takes at a share of them."""
+"""What a job sends on which links in one iteration, and how long it takes at a bandwidth share."""

@@ -1,18 +1,18 @@
-"""What an iteration takes at a share of the bandwidth of some levels: the same query, asked again.
+"""Curves: how long an iteration takes at a share of the bandwidth of some levels.
 
 A model of contention decides shares. The backend says what a share means, because much of the time
-that a dimension is busy is latency, and much of it hides behind computation:
+that a dimension is busy is latency, and much of it overlaps with computation:
 
     comm ratio at share phi   of the query with the bandwidth of these dimensions times phi
     busy ratio at share phi   the time in which any of these dimensions is busy, over compute time
 
-Both are asked at geometrically spaced shares. Between these shares they are linear in 1 / phi, as
-the time of bytes is. At share 1 the curve is the estimate itself.
+The backend is asked for both at geometrically spaced shares. Between these shares both are linear
+in 1 / phi, as the time to send bytes is. At share 1 the curve is the estimate itself.
 
-What a data-parallel job does on a link of its own: Down, then Up, in every iteration.
-
-Each worker has a NIC as fast as the link, and the workers form a ring. Latency is left out, as
-circles leave it out. The backend says how long an iteration takes and when it sends:
+`down_and_up` gives the phases of a data-parallel job on a link of its own: Down, then Up, in every
+iteration. Each worker has a NIC as fast as the link, and the workers form a ring. Latency is left
+out, as CASSINI's circles leave it out. The backend says how long an iteration takes and when it
+sends:
 
     Up     the time in which anything is sent, gathered at the end of the iteration
     Down   the rest of the iteration
@@ -53,12 +53,12 @@ is interpolated within 1 % of an iteration (tests/network/test_curves.py)."""
 
 
 class Curve:
-    """Iteration and busy time over the share, as multiples of the compute time.
+    """Exposed communication and busy time over the share, as multiples of the compute time.
 
-    `shares` fall from 1. At each of them `ask` gives the comm ratio and the busy ratio, when these
-    are first needed: most jobs lose little, so most curves need two or three of their points.
-    Beyond the smallest share, the last two points are extended. `compute_s` is the compute time of
-    the query's iteration; times and bytes are of this one, and bytes do not depend on the share.
+    `shares` fall from 1. `ask` gives the comm ratio and the busy ratio at a share. It is called
+    only when a point is first needed: most jobs lose little, so most curves need two or three
+    points. Below the smallest share, the line through the last two points goes on. `traffic` and
+    `compute_s` are those of the query's iteration; its bytes do not depend on the share.
     """
 
     def __init__(
@@ -73,10 +73,10 @@ class Curve:
         self.traffic, self.compute_s, self.source = traffic, compute_s, source
         self._ask = ask
         self._spans = [1.0 / share for share in shares]
-        """How much longer bytes take at each share."""
+        """How many times longer bytes take at each share."""
         self._comm_ratios: list[float] = []
         self._busy_ratios: list[float] = []
-        """At the first shares, as far as they were asked."""
+        """Both at the first shares, as many as were asked for."""
 
     def comm_ratio(self, share: float) -> float:
         """Exposed communication over compute time, at a share above 0 and at most 1."""
@@ -97,7 +97,7 @@ class Curve:
         right = min(bisect_left(busy, busy_ratio), len(busy) - 1)
         rise = busy[right] - busy[right - 1]
         if rise == 0:
-            return self.shares[right]  # beyond the smallest share, where nothing becomes longer
+            return self.shares[right]  # no share makes the job busy for so long
         part = (busy_ratio - busy[right - 1]) / rise
         left_span, right_span = self._spans[right - 1 : right + 1]
         return 1.0 / (left_span + part * (right_span - left_span))
@@ -116,7 +116,8 @@ class Curve:
         for share in self.shares[len(self._busy_ratios) : points]:
             comm, busy = self._ask(share)
             self._comm_ratios.append(comm)
-            # Another neighbour of an uneven shape may be the slower one, and send for less long.
+            # An uneven shape may count by another query at a smaller share, which sends for less
+            # long. `share_at` needs busy ratios that do not fall.
             self._busy_ratios.append(max((busy, *self._busy_ratios[-1:])))
 
 
@@ -130,9 +131,10 @@ class LevelTraffic(NamedTuple):
 
 
 class Curves:
-    """Curves on one fabric by one backend. Each is asked for once.
+    """Curves on one fabric by one backend. Each curve is built once.
 
-    `known_query` gives the query that counts of those about a shape, where it is known.
+    An uneven shape has several queries, of which one counts. `known_query` gives that query, or
+    None where it is not known yet.
     """
 
     def __init__(
@@ -164,7 +166,7 @@ class Curves:
 
     def _first(self, model: str, shape: Shape) -> tuple[tuple[Dimension, ...], Estimate]:
         if (model, shape) not in self._firsts:
-            # An uneven shape has several queries. A profile of the one that counts is enough.
+            # Only the query that counts needs a profile.
             dims = self._known_query(model, shape) if self._known_query is not None else None
             self._firsts[model, shape] = (
                 self._counted(model, shape, frozenset(), 1.0)
@@ -219,7 +221,7 @@ class Curves:
         self, model: str, shape: Shape, contended: frozenset[str], share: float
     ) -> tuple[tuple[Dimension, ...], Estimate]:
         fastest = takes_fastest(self._asker.fabric.system)
-        if fastest and share < 1:  # the shape that counts alone: a job does not change it
+        if fastest and share < 1:  # the job keeps the shape that it takes in isolation
             every = [self._first(model, shape)[0]]
         else:
             every = self._asker.dimensions(model, shape)
@@ -234,7 +236,7 @@ class Curves:
 def at_share(
     dims: tuple[Dimension, ...], contended: frozenset[str], share: float
 ) -> tuple[Dimension, ...]:
-    """The dimensions with a share of the bandwidth on the contended levels."""
+    """The dimensions, those of contended levels with this share of their bandwidth."""
     if share == 1:
         return dims
     return tuple(
@@ -250,7 +252,7 @@ def _crossed(dims: Sequence[Dimension], contended: frozenset[str]) -> set[int]:
 
 
 def busy_ns(profile: Iterable[Burst], dimensions: Iterable[int]) -> int:
-    """Nanoseconds in which any of these dimensions is busy. Bursts come by start."""
+    """Nanoseconds in which any of these dimensions is busy. Bursts are in the order of starts."""
     wanted = set(dimensions)
     total = until_ns = 0
     for burst in profile:
@@ -263,7 +265,7 @@ def busy_ns(profile: Iterable[Burst], dimensions: Iterable[int]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class DownAndUp:
-    """One iteration in isolation. A job of one worker has no Up phase."""
+    """One iteration in isolation; `bytes_per_s` while Up. A job of one worker has no Up phase."""
 
     iteration_s: float
     up_s: float

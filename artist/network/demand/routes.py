@@ -1,18 +1,18 @@
 """Which of several parallel links each connection of a job takes, as `uplink.routing` says.
 
-    ecmp     link floor(hash x links), whoever else is there: hash-threshold (RFC 2992). The hash is
-             of the job, the two units and the connection
-    static   the link on which jobs send least when the job gets its GPUs. There it stays
+    ecmp     link floor(hash x links), whatever the links carry: hash-threshold (RFC 2992). The hash
+             is of the job, the two units and the connection
+    static   the link that carries least when the job gets its GPUs. The connection stays there
 
 A connection is what a pair of GPUs sends on one dimension of a collective. Its queue pairs
-(NCCL_IB_QPS_PER_CONNECTION) are put on links one by one, and each carries as much. Link k up and
+(NCCL_IB_QPS_PER_CONNECTION) are put on links one by one, and all carry equally much. Link k up and
 link k down lead to the same switch outside, so a connection that leaves its source's unit on link k
 enters its target's unit on link k. Collisions arise where few connections send much each (Al-Fares
 et al., Hedera, NSDI 2010; Gangidi et al., RDMA over Ethernet for Distributed AI Training, SIGCOMM
 2024).
 
-A job is known by its place in the order of arrival, and units by theirs in the cluster: no name
-counts.
+Hashes take the job's place in the order of arrival and the units' places in the cluster, so names
+do not matter.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from artist.network.demand.ways import Way, together
 from artist.rng import uniform
 
 Taken: TypeAlias = "Mapping[tuple[Link, ...], Sequence[tuple[tuple[Link, ...], float]]]"
-"""By links of a way as if they were pooled: links that connections take, and which part of them."""
+"""By the pooled links of a way: the links that its connections take, and the part on each."""
 
 _SAME = 1e-9
-"""Connections of uneven placements are sums of fractions."""
+"""Rounding error of connection counts, which are sums of fractions for uneven placements."""
 
 
 class Routes:
-    """The routes of jobs that are there. `seed` is that of the hash."""
+    """The routes of running jobs. `seed` is the seed of the hash."""
 
     def __init__(self, fabric: Fabric, seed: int) -> None:
         self._uplinks: dict[str, tuple[int, Uplink]] = {
@@ -58,7 +58,7 @@ class Routes:
 
     @property
     def hashed(self) -> Routes:
-        """A copy for the levels that hash. The links of the others are pooled."""
+        """A copy in which only levels that hash have routes. Other levels' links are pooled."""
         twin = copy.copy(self)
         twin._uplinks = {
             name: stated for name, stated in self._uplinks.items() if stated[1].routing == "ecmp"
@@ -74,7 +74,10 @@ class Routes:
         return twin
 
     def enter(self, job: int, of_job: Iterable[Way], busy_s: float) -> Taken:
-        """Put the connections of a job on links. Its ways are pooled; it sends for `busy_s`."""
+        """Put the connections of a job on links.
+
+        `of_job` are its ways over pooled links. In isolation it sends for `busy_s` an iteration.
+        """
         taken: dict[tuple[Link, ...], list[tuple[tuple[Link, ...], float]]] = {}
         for way in of_job:
             count = self._queue_pairs(way) * max(math.ceil(way.connections - _SAME), 1)
@@ -86,7 +89,7 @@ class Routes:
         return taken
 
     def enter_as(self, job: int, of_job: Iterable[Way], busy_s: float, taken: Taken) -> None:
-        """A job goes on with the links that it has taken before."""
+        """Enter a job that keeps the links which it took before."""
         for way in of_job:
             for links, part in taken[way.links]:
                 for link in links:
@@ -94,19 +97,19 @@ class Routes:
                         self._note(link, job, part * way.volume_bytes / busy_s)
 
     def leave(self, job: int) -> None:
-        """The job sends no more."""
+        """Remove a job, which no longer sends."""
         for by_job in self._sent.values():
             by_job.pop(job, None)
 
     def _queue_pairs(self, way: Way) -> int:
-        """Of each connection: the most that a level states which the way leaves."""
+        """Queue pairs per connection: the most that any level on the way states."""
         stated = (self._uplinks[x.level][1] for x in way.links if x.level in self._uplinks)
         return max((uplink.queue_pairs or 1 for uplink in stated), default=1)
 
     def _choices(
         self, job: int, way: Way, count: int, busy_s: float
     ) -> list[Sequence[tuple[str, int]]]:
-        """Per level that the way leaves, of each connection: the level and the link."""
+        """For each level on the way: the level and the chosen link of each connection."""
         ends = way.links[0].unit, way.links[-1].unit
         choices: list[Sequence[tuple[str, int]]] = [[("", 0)] * count]
         for name, (level, uplink) in self._uplinks.items():
@@ -121,25 +124,25 @@ class Routes:
             else:
                 rate = way.volume_bytes / count / busy_s if busy_s else 0.0
                 chosen = self._least_loaded(job, pair, links, rate, count)
-            choices.append([(name, which) for which in chosen])
+            choices.append([(name, index) for index in chosen])
         return choices
 
     def _least_loaded(
         self, job: int, pair: Sequence[Link], links: int, rate: float, count: int
     ) -> list[int]:
-        """The link of each of some connections of one rate between two units."""
-        every = [[self._one(link, which) for link in pair] for which in range(links)]
-        loads = [[math.fsum(self._sent.get(x, {}).values()) for x in one] for one in every]
-        least = [(max(load), sum(load), which) for which, load in enumerate(loads)]
+        """The links of `count` connections between two units, each of `rate` bytes/s."""
+        ends = [[self._link(link, index) for link in pair] for index in range(links)]
+        loads = [[math.fsum(self._sent.get(x, {}).values()) for x in both] for both in ends]
+        least = [(max(load), sum(load), index) for index, load in enumerate(loads)]
         heapify(least)
         chosen = []
         for _ in range(count):
-            which = least[0][2]
-            loads[which] = now = [load + rate for load in loads[which]]
-            heapreplace(least, (max(now), sum(now), which))
-            chosen.append(which)
-        for which, times in Counter(chosen).items():
-            for link in every[which]:
+            index = least[0][2]
+            loads[index] = now = [load + rate for load in loads[index]]
+            heapreplace(least, (max(now), sum(now), index))
+            chosen.append(index)
+        for index, times in Counter(chosen).items():
+            for link in ends[index]:
                 self._note(link, job, times * rate)
         return chosen
 
@@ -150,14 +153,15 @@ class Routes:
     def _is_static(self, link: Link) -> bool:
         return link.level in self._uplinks and self._uplinks[link.level][1].routing == "static"
 
-    def _on(self, links: Sequence[Link], which: Mapping[str, int]) -> tuple[Link, ...]:
+    def _on(self, links: Sequence[Link], chosen: Mapping[str, int]) -> tuple[Link, ...]:
         return tuple(
-            self._one(link, which[link.level]) if link.level in which else link for link in links
+            self._link(link, chosen[link.level]) if link.level in chosen else link for link in links
         )
 
-    def _one(self, link: Link, which: int) -> Link:
-        count = self._uplinks[link.level][1].routed_links
-        return replace(link, capacity_gib_per_s=link.capacity_gib_per_s / count, index=which)
+    def _link(self, pooled: Link, index: int) -> Link:
+        """One of the parallel links that an uplink consists of."""
+        count = self._uplinks[pooled.level][1].routed_links
+        return replace(pooled, capacity_gib_per_s=pooled.capacity_gib_per_s / count, index=index)
 
 
 def routed(of_job: Iterable[Way], taken: Taken) -> tuple[Way, ...]:
@@ -170,6 +174,6 @@ def routed(of_job: Iterable[Way], taken: Taken) -> tuple[Way, ...]:
 
 
 def outside(of_job: Iterable[Way], levels: frozenset[str]) -> tuple[Way, ...]:
-    """The same traffic, looked at from the outer levels that are named."""
+    """The same traffic, with only the links of the named levels."""
     seen = ((tuple(x for x in way.links if x.level in levels), way) for way in of_job)
     return together(Way(links, way.volume_bytes, way.connections) for links, way in seen if links)

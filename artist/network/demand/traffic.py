@@ -1,29 +1,28 @@
-"""Bytes that a job's GPUs in a unit send to those in other units, in one iteration.
+"""Bytes that a job's GPUs in one unit send to its GPUs in other units, in one iteration.
 
 An estimate says how many bytes an NPU sends on each dimension of its query. The NPUs are the job's
-GPUs in the order of its leaves, innermost dimension first, as ASTRA-sim numbers them; the algorithm
-of a dimension says to which peers a position sends. For even shapes the bytes that leave a unit
-are then
+GPUs in the order of its leaves, innermost dimension first, as ASTRA-sim numbers them. The algorithm
+of a dimension says to which peers a position sends. So for even shapes, the bytes that leave a unit
+are
 
     (GPUs inside) x (bytes per NPU of all dimensions that span more than the unit)
 
 A flattened shape has a dimension that lies partly inside a unit. A ring in visiting order leaves a
 contiguous unit once; direct sends go to every peer outside.
 
-Under `wider` and `bounded` an uneven placement costs as a regular shape that is not its own
-(`artist.estimates.dimensions`). There each part of a unit sends what a part of that regular shape
-sends, to the other parts of the unit.
+Under `wider` and `bounded` an uneven placement costs as much as a regular shape of another size
+(`artist.estimates.dimensions`). Each part of a unit then sends to the unit's other parts what a
+part of that regular shape sends.
 
-The groups of a divided job lie along its axes, which may fill a dimension in part. There the peers
-of an NPU are those of its group.
+The groups of a divided job lie along its axes, which may fill a dimension in part. The peers of an
+NPU are then the other NPUs of its group.
 
-The collective algorithm says to which peers an NPU sends. With n NPUs in a group and B bytes that
-each of them sends on average, position p sends
+In a group of n NPUs that send B bytes each, on average, position p sends
 
     ring               B to p + 1
     direct             B / (n - 1) to each of the others
     halving-doubling   B x (1/2, 1/4, ...) / (1 - 1/n) to p XOR 1, p XOR 2, ...
-    double binary tree B n / (2 (n - 1)) each way along each edge; of the two trees, half on each
+    double binary tree B n / (2 (n - 1)) each way along each edge, half of it on each of two trees
 
 The last two follow from the tables in `artist.astra.algorithms`: a message to p XOR 2^i has
 S / 2^(i + 1) bytes, and every edge of a tree carries the chunk once up and once down. ASTRA-sim
@@ -51,7 +50,7 @@ Ints = npt.NDArray[np.int64]
 
 
 class Sending(NamedTuple):
-    """Positions that send, the positions that receive, and which part of B each message is."""
+    """Positions that send, positions that receive, and the part of B that each message carries."""
 
     sources: Ints
     targets: Ints
@@ -104,21 +103,21 @@ class SentBytes(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """A query's answer, as far as links go: dimensions, algorithms, and bytes per NPU."""
+    """What links need of a query's answer: dimensions, algorithms, and bytes per NPU."""
 
     dimensions: tuple[Dimension, ...]
     algorithms: tuple[str, ...]
     bytes_per_dimension: tuple[float, ...]
     axes: tuple[AxisTraffic, ...] | None = None
-    """Of a divided job: what it sends along each axis, in place of the bytes per dimension."""
+    """What a divided job sends along each axis; it replaces the bytes per dimension."""
 
     @property
     def npus(self) -> int:
-        """The NPUs of the query."""
+        """The number of NPUs in the query."""
         return math.prod(dimension.npus for dimension in self.dimensions)
 
     def spans(self) -> Iterator[tuple[Algorithm, int, int, float, str]]:
-        """Of each group of NPUs: algorithm, size, stride, bytes per NPU, outermost level.
+        """For each kind of group of NPUs: algorithm, size, stride, bytes per NPU, outermost level.
 
         Raises:
             ConfigError: an algorithm over all dimensions is combined with others.
@@ -151,7 +150,7 @@ class Traffic:
 def sent_between(
     tree: ClusterTree, placement: Placement, traffic: Traffic, level: int
 ) -> list[SentBytes]:
-    """What units of a level of the tree send each other, by source and target.
+    """What the job's units of a level send each other, in the order of sources and targets.
 
     Raises:
         ConfigError: as `Traffic.spans`.
@@ -191,9 +190,9 @@ def _units_of_gpus(tree: ClusterTree, placement: Placement, level: int) -> Ints:
 def _between_parts(
     tree: ClusterTree, placement: Placement, traffic: Traffic, level: int
 ) -> list[SentBytes]:
-    """What the parts of an uneven placement send each other, as the parts of a regular one do.
+    """What the parts of an uneven placement send each other, as parts of a regular shape would.
 
-    What a part sends is spread evenly over the part's units of `level`, pair by pair.
+    The bytes of a part are spread evenly over its units of `level`, pair by pair.
     """
     volumes: dict[tuple[int, int], float] = {}
     counts: dict[tuple[int, int], float] = {}
@@ -216,7 +215,7 @@ def _between_parts(
 def _parts(
     tree: ClusterTree, placement: Placement, outer: int, level: int
 ) -> Iterator[list[list[int]]]:
-    """Of each unit of level `outer`: the units of `level` in each of its children."""
+    """For each unit of level `outer`: the units of `level` in each of its children."""
     within: dict[int, dict[int, list[int]]] = {}
     for unit in unit_counts(tree, placement, level):
         child = tree.ancestor(level, unit, outer - 1)
@@ -232,7 +231,7 @@ def _pairs(sources: Sequence[int], targets: Sequence[int]) -> Iterator[tuple[int
 
 
 def _any_size(algorithm: Algorithm) -> Algorithm:
-    """The algorithm, or direct sends in place of one that needs a power of two."""
+    """The algorithm if it works for any group size, else direct sends."""
     if algorithm.family in (GroupFamily.RING, GroupFamily.DIRECT):
         return algorithm
     return Algorithm(GroupFamily.DIRECT)

@@ -1,17 +1,18 @@
 """Measured Up phases of models: when in an iteration a job sends, and at which share of its rate.
 
 An estimate says how many bytes an iteration sends, for how long at the line rate (`busy_s`), and
-how long the iteration takes. Those stand. A measured pattern (CASSINI, section 2.2: profiles of the
-NIC's counters) has the proportions of Up phases and of the gaps between them:
+how long the iteration takes. A pattern changes none of these. A measured pattern (CASSINI, section
+2.2: profiles of the NIC's counters) gives the proportions of Up phases and of the gaps between
+them:
 
     Up time = busy_s / mean bandwidth of the phases, at most the iteration
     phase k = Up time x length_k / all lengths, at bandwidth_k of the line rate
     gap k   = (iteration - Up time) x gap_k / all gaps
 
 So a pattern that was measured on other links or another number of GPUs still sends the bytes of the
-estimate. Where they do not fit into the iteration, the job sends all the time, and faster: all
-bandwidths times one factor, each at most the line rate, so that a job alone is as fast as without
-a pattern. A model without a pattern sends once, at the end of its iteration.
+estimate. If these do not fit into the iteration at the measured bandwidths, the job sends all the
+time, and all bandwidths are multiplied by one factor, each up to the line rate. So a job alone is
+as fast as without a pattern. A model without a pattern sends once, at the end of its iteration.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from artist.io.documents import Document, load_yaml
 from artist.io.reading import exists, is_file
 
 ROUNDING = 1e-6
-"""By how much phases may overlap, or end after the iteration: figures are read off plots."""
+"""By how much phases may overlap or pass the iteration's end, as figures are read off plots."""
 
 
 class MeasuredPhase(Document):
@@ -74,7 +75,7 @@ class Burst(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class UpPhases:
-    """The proportions of Up phases (`lengths`) and of what is before, between and after them."""
+    """The proportions of Up phases (`lengths`), and of the `gaps` before, between and after."""
 
     gaps: tuple[float, ...]
     lengths: tuple[float, ...]
@@ -82,12 +83,13 @@ class UpPhases:
 
     @classmethod
     def of(cls, phases: tuple[MeasuredPhase, ...]) -> UpPhases:
-        """From phases in order."""
-        edges = [0.0, *(x for one in phases for x in (one.start, one.start + one.length)), 1.0]
+        """From measured phases in the order of their starts."""
+        bounds = [x for phase in phases for x in (phase.start, phase.start + phase.length)]
+        edges = [0.0, *bounds, 1.0]
         between = [after - before for before, after in list(pairwise(edges))[::2]]
         gaps = [gap if gap > ROUNDING else 0.0 for gap in between]
         down, up = math.fsum(gaps), math.fsum(phase.length for phase in phases)
-        # One that sends all the time rests between phases, if it computes longer here.
+        # A pattern without gaps gets equal ones, for jobs that compute longer than the measured.
         return cls(
             tuple(gap / down if down else 1.0 / len(gaps) for gap in gaps),
             tuple(phase.length / up for phase in phases),
@@ -95,31 +97,31 @@ class UpPhases:
         )
 
     def parts(self, busy_s: float, iteration_s: float) -> tuple[float, ...]:
-        """The part of an iteration's bytes in each phase."""
+        """The part of an iteration's bytes that each phase sends."""
         shares = self.rate_shares(busy_s, iteration_s)
-        every = [x * y for x, y in zip(self.lengths, shares, strict=True)]
-        total = math.fsum(every)
-        return tuple(x / total for x in every)
+        volumes = [length * share for length, share in zip(self.lengths, shares, strict=True)]
+        total = math.fsum(volumes)
+        return tuple(volume / total for volume in volumes)
 
     def up_s(self, busy_s: float, iteration_s: float) -> float:
-        """All Up phases together, for bytes that take `busy_s` at the line rate."""
+        """Seconds of all Up phases together, for bytes that take `busy_s` at the line rate."""
         return min(self._at_bandwidths_s(busy_s), iteration_s)
 
     def gaps_s(self, busy_s: float, iteration_s: float) -> tuple[float, ...]:
-        """How long the job sends nothing before each phase, and after the last one."""
+        """Seconds without sending before each phase, and after the last one."""
         down_s = iteration_s - self.up_s(busy_s, iteration_s)
         return tuple(down_s * gap for gap in self.gaps)
 
     def rate_shares(self, busy_s: float, iteration_s: float) -> tuple[float, ...]:
         """The share of the line rate in each phase: as measured, if the iteration is long enough.
 
-        Otherwise the job sends all the time, and faster; at most at the line rate.
+        Otherwise the job sends all the time, faster than measured but at most at the line rate.
         """
         if self._at_bandwidths_s(busy_s) <= iteration_s:
             return self.bandwidths
         phases = [*zip(self.lengths, self.bandwidths, strict=True)]
         mean, faster = busy_s / iteration_s, 1.0
-        # Those above `most` send at the line rate, so the others have the rest of the bytes.
+        # Phases faster than `most` send at the line rate; the other phases share the rest.
         for most in sorted(set(self.bandwidths), reverse=True):
             full = math.fsum(length for length, x in phases if x > most)
             below = math.fsum(length * x for length, x in phases if x <= most)
@@ -129,7 +131,7 @@ class UpPhases:
         return tuple(min(faster * x, 1.0) for x in self.bandwidths)
 
     def bursts(self, busy_s: float, iteration_s: float) -> tuple[Burst, ...]:
-        """The phases of an iteration."""
+        """The Up phases of an iteration, in seconds from its start."""
         up_s, start_s, made = self.up_s(busy_s, iteration_s), 0.0, []
         gaps_s = self.gaps_s(busy_s, iteration_s)
         shares = self.rate_shares(busy_s, iteration_s)

@@ -1,7 +1,7 @@
 """From placements to contentions: which links the traffic of each job crosses.
 
 Traffic between two machines goes up to the smallest unit that holds both, and down again. It
-crosses the uplink of every unit on the way whose level states one in the fabric.
+crosses the uplink of every unit on its way, at the levels for which the fabric states one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Known: TypeAlias = "dict[tuple[int, int], tuple[Link, Link]]"
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Traffic of a job that takes the same links: volume of an iteration, and connections."""
+    """Traffic of a job over the same links: bytes per iteration, and number of connections."""
 
     links: tuple[Link, ...]
     volume_bytes: float
@@ -67,7 +67,7 @@ def ways(
     """The ways of a job's traffic between the units of the innermost level with an uplink.
 
     Uplinks of levels inside `innermost_level` are left out, and so is traffic that crosses no
-    others. Links that are not in `known` are added there.
+    uplink of the other levels. `known` keeps links from call to call.
 
     Raises:
         ConfigError: as `Traffic.spans`.
@@ -120,7 +120,7 @@ def together(of_job: Iterable[Way]) -> tuple[Way, ...]:
 
 
 def bytes_on_links(of_job: Sequence[Way]) -> dict[Link, float]:
-    """Bytes of an iteration on each link."""
+    """Bytes that a job's iteration sends on each link."""
     total: dict[Link, float] = {}
     for way in of_job:
         for link in way.links:
@@ -133,8 +133,8 @@ def contention(
 ) -> Contention:
     """The jobs on their links, in the order of the links' levels and units.
 
-    Links of the levels `fair_queued` serve connections in turn; `eta` is the efficiency of those
-    others whose fabric states none. In isolation each way sends its volume in `busy_s`.
+    Links of the levels `fair_queued` serve connections in turn. `eta` is the efficiency of other
+    links, where the fabric states none. In isolation each way sends its volume in `busy_s`.
     """
     crossed = {link for job in jobs for way in job.ways for link in way.links}
     links = sorted(crossed, key=lambda link: (link.level, *link.order))
@@ -161,7 +161,7 @@ def contention(
 
 
 def _in_phases(job: JobOnLinks, flows: Sequence[Flow], phases: UpPhases) -> Pattern:
-    """The job's pattern, with flows of their own for each share of the line rate."""
+    """The job's pattern, with one copy of its flows for each share of the line rate."""
     every = phases.rate_shares(job.busy_s, job.iteration_s)
     shares = list(dict.fromkeys(every))
     limited = tuple(
@@ -190,7 +190,7 @@ def shared_link(link: Link, eta: float, fair_queued: frozenset[str]) -> SharedLi
 
 
 def efficiency(level: str, stated: float | None, eta: float, fair_queued: frozenset[str]) -> float:
-    """The share of a link's capacity that is used while jobs share it."""
+    """The usable share of a link's capacity while jobs share it."""
     if level in fair_queued:
         return 1.0
     return eta if stated is None else stated

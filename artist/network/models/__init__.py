@@ -1,1 +1,1 @@
-"""Models of contention: what an iteration takes for jobs that send on the same links."""
+"""Models of contention: how long iterations take for jobs that send on the same links."""

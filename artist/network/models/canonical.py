@@ -1,16 +1,17 @@
-"""A contention without labels: jobs, flows and links in one order, whatever order they came in.
+"""The canonical form of a contention: jobs, flows and links in an order that ignores labels.
 
-Two contentions that differ only in names get the same canonical form. So it is a key for what was
-computed before. Names of random streams (`Member.stream`) are kept, since they change results.
+Contentions that differ only in the order of jobs, flows and links have the same canonical form, so
+the form is a key for earlier answers. Names of random streams (`Member.stream`) stay in the form,
+since they change results.
 
 Jobs, flows, links and groups of turns are the vertices of a graph. Colours start from their numbers
 (volumes, capacities) and are refined by the colours of neighbours until nothing changes. Vertices
-that are still alike are told apart one at a time, and of all ways to do that the least result
-counts (McKay, Practical Graph Isomorphism, 1981). Of vertices with the same neighbours one stands
-for all.
+that are still alike are told apart one at a time. There are several ways to do that, and the one
+with the least result counts (McKay, Practical Graph Isomorphism, 1981). Of vertices with the same
+neighbours only one is tried.
 
-Jobs that share links, directly or by way of others, are a component. Each component is answered by
-itself.
+Jobs that share links, directly or through other jobs, are a component. A model answers about each
+component separately.
 """
 
 from __future__ import annotations
@@ -23,15 +24,16 @@ from typing import Any, NamedTuple
 
 from artist.network.models.patterns import Contention, Flow, InTurn, Member, Pattern, Slowed, Step
 
-# Far more than placements of real jobs need. Beyond it the given order breaks ties: the result is
-# right, and only its random numbers depend on names.
+# Leaves of the search tree. Placements of real jobs need far fewer. Beyond this number the given
+# order breaks ties: results stay right, but their random numbers depend on that order.
 MOST_LEAVES = 64
 
 
 class Canonical(NamedTuple):
-    """The canonical form. Its job i is `order[i]` of the original.
+    """The canonical form of a contention. Its job i is job `order[i]` of the original.
 
-    Jobs with one number in `alike` cannot be told apart. Which of them is which depends on names.
+    Jobs with the same number in `alike` cannot be told apart, so the original order decides which
+    of them comes first.
     """
 
     contention: Contention
@@ -41,7 +43,7 @@ class Canonical(NamedTuple):
     def in_place(self, answers: Sequence[Slowed]) -> tuple[Slowed, ...]:
         """Put answers about the jobs of the form into the order of the original jobs.
 
-        Jobs that are alike get the mean of their answers, so names do not matter.
+        Jobs that are alike get the mean of their answers, so their order does not matter.
         """
         groups: dict[int, list[Slowed]] = {}
         for group, answer in zip(self.alike, answers, strict=True):
@@ -60,7 +62,7 @@ class Canonical(NamedTuple):
 
 
 def _mean(values: Iterable[float]) -> float:
-    """The mean; of equal values exactly this value."""
+    """The mean; exactly the common value if all are equal."""
     every = list(values)
     return every[0] if min(every) == max(every) else math.fsum(every) / len(every)
 
@@ -71,7 +73,7 @@ def canonical(contention: Contention) -> Canonical:
 
 
 def contention_that_binds(contention: Contention) -> Contention:
-    """The same without links that can limit no job; a link of one flow becomes its cap."""
+    """The contention without links that limit no job. A link of one flow becomes its cap."""
     crossing: list[list[Flow]] = [[] for _ in contention.links]
     owners: list[set[int]] = [set() for _ in contention.links]
     for job, member in enumerate(contention.members):
@@ -125,7 +127,8 @@ class _ContentionGraph:
         groups = sorted({turn.group for turn in turns if turn is not None})
         self._vertex_of = {group: number for number, group in enumerate(groups, self._first_group)}
         count = self._first_group + len(groups)
-        # A neighbour, and where on a flow's way it is: 0 its job, 1 its first link, and so on.
+        # Neighbours of each vertex as (position, vertex). A flow has its job at position 0, its
+        # first link at position 1, and so on.
         self._near: list[list[tuple[int, int]]] = [[] for _ in range(count)]
         for number, (job, index) in enumerate(flows, start=jobs):
             flow = contention.members[job].pattern.flows[index]
@@ -146,7 +149,7 @@ class _ContentionGraph:
         return self._in_order(colours, alike)
 
     def _numbers(self) -> list[Any]:
-        """What each vertex is, apart from its neighbours."""
+        """The numbers of each vertex itself, without its neighbours."""
         members = self._contention.members
         jobs = [
             (
@@ -171,7 +174,7 @@ class _ContentionGraph:
         return [*jobs, *flows, *links, *([(3,)] * len(self._vertex_of))]
 
     def _refined(self, colours: list[int]) -> list[int]:
-        """Colours that differ wherever those of the neighbours do (colour refinement)."""
+        """Split colours until vertices of one colour have neighbours of the same colours."""
         kinds = len(set(colours))
         while True:
             colours = _ranks(
@@ -186,7 +189,10 @@ class _ContentionGraph:
             kinds = now
 
     def _least(self, colours: list[int]) -> tuple[Any, list[int]]:
-        """The least of the ways to tell all vertices apart: a text of the graph, and colours."""
+        """Of all ways to give each vertex its own colour, the one with the least text of the graph.
+
+        Returns this text and the colours.
+        """
         alike = self._first_alike(colours)
         if not alike:
             self._leaves += 1
@@ -213,7 +219,7 @@ class _ContentionGraph:
         return min((group for group in groups.items() if len(group[1]) > 1), default=(0, []))[1]
 
     def _place(self, vertex: int, colours: list[int]) -> Any:
-        """Two vertices of one colour and place may change places without changing the graph."""
+        """A key: exchanging two vertices of one colour and one key leaves the graph the same."""
         if vertex >= len(self._contention.members):
             return sorted(self._near[vertex])
         return sorted(
@@ -263,7 +269,7 @@ class _ContentionGraph:
 
 
 def _of_turn(turn: InTurn | None) -> tuple[float, ...]:
-    """A turn as numbers that can be compared, without its group; -1 for a job that never waits."""
+    """A turn as comparable numbers, without its group. A slack of -1 means the job never waits."""
     if turn is None:
         return ()
     return (turn.period_s, -1.0 if turn.slack_s is None else turn.slack_s)
@@ -279,11 +285,11 @@ def _ranks(keys: Sequence[Any]) -> list[int]:
 
 
 Model = Callable[[Contention], tuple[Slowed, ...]]
-"""Iterations of the jobs of a contention, in their order."""
+"""A model of contention: the iterations of a contention's jobs, in their order."""
 
 
 def by_component(contention: Contention, model: Model) -> tuple[Slowed, ...]:
-    """Ask a model about each component. A job that shares nothing is a component of its own."""
+    """Ask a model about each component. A job that shares no link is a component of its own."""
     binding = contention_that_binds(contention)
     slowed: dict[int, Slowed] = {}
     for jobs in components(binding):

@@ -1,4 +1,4 @@
-"""`mean`: what an iteration takes for jobs that share links at random phases.
+"""`mean`: how long iterations take for jobs that share links at random phases.
 
 A job is Down for `down` and then Up until its flows are done. Which jobs are Up is a Markov chain:
 
@@ -7,18 +7,18 @@ A job is Down for `down` and then Up until its flows are done. Which jobs are Up
 
     iteration_i = busy_i / sum over states in which i is Up of P(state) x speed_i(state)
 
-`speed` is what max-min sharing leaves of the job's isolated rate. For equal jobs on one link this
-is the closed network with a processor-sharing server. There only the means of Down and Up times
-count, not their distributions (Baskett, Chandy, Muntz and Palacios 1975), so periodic jobs that
-have lost their phases are met exactly. Phases are not: equal jobs that run in step take longer.
+`speed` is the share of its isolated rate that max-min sharing leaves a job. For equal jobs on one
+link this is the closed network with a processor-sharing server. Only the means of Down and Up times
+count there, not their distributions (Baskett, Chandy, Muntz and Palacios 1975). So the model is
+exact there for periodic jobs at random phases, but not for jobs in step, which take longer.
 
-Above `MOST_TOGETHER` jobs the chain is too large. Then each job has a chain of its own, with the
-neighbours that weigh most on its links. Each job around them sends all the time at its expected
-rate, volume / period, since the sum of many varies little. The periods come from the chains, so
-this is a fixed point.
+With more than `MOST_TOGETHER` jobs the chain is too large. Each job then has a chain of its own,
+with the neighbours that load its links most (its crowd). Every job outside the crowd sends all the
+time at its expected rate, volume / period, since the sum of many varies little. The periods come
+from the chains, so the answer is a fixed point.
 
-A job's Up phases count as one. Its flows demand what lets all end together in isolation. So each
-link carries the right number of bytes.
+All Up phases of a job count as one. Its flows demand rates at which all of them end together in
+isolation, so each link carries the right number of bytes.
 """
 
 from __future__ import annotations
@@ -36,24 +36,25 @@ from artist.network.models.sending_flows import TWO_BOTTLENECK_WEIGHT
 from artist.network.models.simulation import alone_s
 from artist.network.models.speeds import Floats, JobsOnLinks, speeds_of_several, states
 
-# 64 states: 2 ms. Of seven and eight jobs at random, crowds of six come within .3 to 2.9 % of the
-# chain of all (root mean square). Crowds of four take half the time, and err by 1.3 to 4.6 %.
+# Six jobs have 64 states and take 2 ms. For seven and eight random jobs, crowds of six differ from
+# one chain of all by .3 to 2.9 % (root mean square). Crowds of four take half the time, and differ
+# by 1.3 to 4.6 %.
 MOST_TOGETHER = 6
 
-# Chains that are answered together. More save little, and cost memory.
+# Chains that are answered together. More would save little time and cost memory.
 SIDE_BY_SIDE = 32
 
-# A step of an iteration by a hundredth is below the model's error, and the next would be smaller.
+# Rounds end when no iteration would change by more than this part: the model errs by more.
 CONVERGED = 3e-3
 MOST_ROUNDS = 20
 
-# A job that computes nothing between two Up phases; against it any Up phase is long.
+# The least Down time, as a part of the Up time, so that rates stay finite without any Down time.
 NO_DOWN = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class SendingJob:
-    """A job as `mean` sees it: `flows` send during one Up phase, of `busy_s` in isolation."""
+    """A job as `mean` sees it: all `flows` send in one Up phase, of `busy_s` in isolation."""
 
     down_s: float
     busy_s: float
@@ -68,7 +69,7 @@ class SendingJob:
 def mean(
     contention: Contention, two_bottleneck_weight: float = TWO_BOTTLENECK_WEIGHT
 ) -> tuple[Slowed, ...]:
-    """Iterations of the jobs of a contention, whatever their offsets."""
+    """Iterations of the jobs of a contention. Offsets do not matter."""
     return by_component(
         _without_phases(contention), lambda part: _of_component(part, two_bottleneck_weight)
     )
@@ -99,7 +100,7 @@ def _without_phases(contention: Contention) -> Contention:
 
 
 def sending_job(contention: Contention, index: int) -> SendingJob:
-    """A job of a contention as `mean` sees it; it sends as long as in isolation there."""
+    """A job of a contention as `mean` sees it, with its isolated Up time on these links."""
     pattern = contention.members[index].pattern
     down_s = pattern.down_s
     busy_s = max(alone_s(contention, index) - down_s, 0.0)
@@ -119,7 +120,7 @@ def _up_rate(job: SendingJob) -> float:
 
 
 def _chances(every: Sequence[Sequence[SendingJob]], speeds: Sequence[Floats]) -> Floats:
-    """The stationary probability of each state of chains of equally many jobs: (chains, states)."""
+    """The stationary probabilities of chains of equally many jobs: shape (chains, states)."""
     count = len(every[0])
     here = np.arange(1 << count)
     states_ = states(count)
@@ -136,9 +137,9 @@ def _chances(every: Sequence[Sequence[SendingJob]], speeds: Sequence[Floats]) ->
 def _stationary(rates: Floats) -> Floats:
     """The stationary probabilities of Markov chains, from their rates (chain, from, to).
 
-    States are taken out one by one (Grassmann, Taksar and Heyman 1985). Nothing is subtracted, so
-    nothing cancels; and the order of the operations does not depend on a library or a machine, nor
-    on how many chains there are. Overwrites the rates.
+    States are eliminated one by one (Grassmann, Taksar and Heyman 1985). No step subtracts, so no
+    digits cancel. The order of operations depends neither on a library or machine nor on the number
+    of chains. Overwrites the rates.
     """
     for last in range(rates.shape[1] - 1, 0, -1):
         rates[:, :last, last] /= rates[:, last, :last].sum(axis=1)[:, None]
@@ -151,10 +152,11 @@ def _stationary(rates: Floats) -> Floats:
 
 
 class Chain:
-    """The chain of few jobs.
+    """The Markov chain of up to `MOST_TOGETHER` jobs.
 
-    Their speeds depend on nothing but flows, so one `Chain` serves any times. Speeds cost four
-    fifths of an answer. Two jobs, half of all questions, are worked out in plain numbers (`pair`).
+    Speeds depend on flows only, so one `Chain` serves any Down and Up times. Speeds take four
+    fifths of the time of an answer. Half of all questions are about two jobs; `pair` answers these
+    faster.
     """
 
     def __init__(
@@ -170,7 +172,7 @@ class Chain:
         self._speeds = speeds_of_several([sharers], two_bottleneck_weight)
 
     def periods_s(self, jobs: Sequence[SendingJob]) -> list[float]:
-        """Iterations in seconds of jobs with the flows of these, and any Down and Up times."""
+        """Iterations in seconds of jobs with the constructor's flows and any Down and Up times."""
         if len(jobs) == 2:
             return self._periods_of_two_s(*jobs)
         return [float(x) for x in _periods_s([jobs], self._speeds)[0]]
@@ -188,7 +190,7 @@ class Chain:
 
 
 def lone_period_s(links: Sequence[SharedLink], job: SendingJob) -> float:
-    """An iteration of one job that is joined to no other: that of its `Chain`, to the bit."""
+    """Seconds of an iteration of a single job: what a `Chain` of it gives, to the bit."""
     demands, connections = [0.0] * len(links), [0.0] * len(links)
     for flow in job.flows:
         for at in flow.links:
@@ -203,7 +205,7 @@ def lone_period_s(links: Sequence[SharedLink], job: SendingJob) -> float:
 
 
 def _periods_s(every: Sequence[Sequence[SendingJob]], speeds: Sequence[Floats]) -> list[Floats]:
-    """Iterations of the jobs of several chains that know nothing of each other."""
+    """Iterations of the jobs of several independent chains, in seconds."""
     periods: list[Floats] = [np.empty(0)] * len(every)
     for count in {len(jobs) for jobs in every}:
         alike = [index for index, jobs in enumerate(every) if len(jobs) == count]
@@ -217,7 +219,7 @@ def _periods_s(every: Sequence[Sequence[SendingJob]], speeds: Sequence[Floats]) 
 def _each_among_others(
     links: tuple[SharedLink, ...], jobs: Sequence[SendingJob], two_bottleneck_weight: float
 ) -> list[float]:
-    """Iterations of many jobs, each from the chain of its crowd."""
+    """Iterations of many jobs in seconds, each from the chain of its crowd."""
     crowds, steps = Crowds(links, jobs, two_bottleneck_weight), Steps()
     periods_s = [job.alone_s for job in jobs]
     for _ in range(MOST_ROUNDS):
@@ -230,15 +232,15 @@ def _each_among_others(
 
 
 class Steps:
-    """Steps of jobs towards the fixed point.
+    """Steps of jobs towards the fixed point, damped where they overshoot.
 
-    Longer iterations of the others make this one shorter, so whole steps may swing. Where the last
-    one went too far, half the part of the way is taken, else twice the part.
+    Longer iterations of other jobs make a job's iteration shorter, so whole steps may oscillate. If
+    the way turns round, the part of it that a job takes is halved; else it is doubled, up to 1.
     """
 
     def __init__(self) -> None:
         self._last: dict[int, tuple[float, float]] = {}
-        """By job: its last step, and the part of the way that it was."""
+        """By job: the whole way of its last step, and the part of the way that it took."""
 
     def next(self, job: int, before_s: float, after_s: float) -> float:
         """An iteration on the way from `before_s` to `after_s`."""
@@ -250,7 +252,7 @@ class Steps:
 
 
 class Crowds:
-    """Many jobs. A job's iteration depends on those near it, and on how often they send."""
+    """Many jobs. The iteration of each depends on its crowd and on the others' mean rates."""
 
     def __init__(
         self,
@@ -264,14 +266,14 @@ class Crowds:
     def periods_s(
         self, jobs: Sequence[SendingJob], before_s: Sequence[float], indices: Iterable[int]
     ) -> list[float]:
-        """New iterations of some of the jobs, in their order, from earlier iterations of all.
+        """New iterations of the jobs `indices`, in seconds, from earlier iterations of all jobs.
 
-        The jobs may have other Down times than those of the constructor.
+        The jobs may have other Down times than the constructor's jobs.
         """
         sends = np.array([job.busy_s for job in jobs]) / np.array(before_s)
         asked = list(indices)
         crowd_of = {index: self._crowd(index, sends) for index in asked}
-        # Jobs that are near each other have one chain.
+        # Jobs with the same crowd share one chain.
         crowds = list(dict.fromkeys(crowd_of.values()))
         found: dict[tuple[int, ...], Floats] = {}
         for first in range(0, len(crowds), SIDE_BY_SIDE):
@@ -283,7 +285,7 @@ class Crowds:
         return [float(found[x][x.index(index)]) for index, x in crowd_of.items()]
 
     def _crowd(self, index: int, sends: Floats) -> tuple[int, ...]:
-        """The job, and those that share its links, or the links of these, and weigh most there.
+        """The job and the jobs that load its links most, then those that load the links of these.
 
         Ascending. `sends` holds each job's mean rate over its isolated rate while Up.
         """

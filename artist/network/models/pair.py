@@ -1,8 +1,8 @@
-"""The chain of two jobs in plain numbers, which is far faster than arrays.
+"""The Markov chain of two jobs in plain numbers, which is far faster than arrays.
 
-It equals the `Chain` of `mean` bit for bit: it does the same operations in the same order, of which
-two jobs need few. No flow of theirs meets different competitors on two links, and only the state in
-which both are Up must be shared out.
+Results equal those of `Chain` in `mean` bit for bit, because the operations and their order are the
+same. Two jobs need few of them: no flow meets different competitors on two links, and the jobs
+share links only in the state in which both are Up.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Crossed: TypeAlias = "dict[int, OnLink]"
 def speeds_of_two(
     links: Sequence[SharedLink], one: Sequence[Flow], other: Sequence[Flow]
 ) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Speeds of two jobs while the other one is Down, and while both are Up."""
+    """Speeds of two jobs: of each while the other one is Down, and of each while both are Up."""
     first, second = _crossed(links, one), _crossed(links, other)
     apart = [{x: links[x].capacity_bytes_per_s for x in crossed} for crossed in (first, second)]
     usable = {x: links[x].capacity_bytes_per_s for x in first | second}
@@ -99,14 +99,14 @@ def _both(one: Crossed, other: Crossed, usable: dict[int, float]) -> tuple[float
     levels = {x: usable[x] / (a.connections + b.connections) for x, (a, b) in pairs.items()}
     speeds = [_reached(one, levels), _reached(other, levels)]
     lowest = [min((levels[link] for link in job), default=1.0) for job in (one, other)]
-    # What an unlimited job leaves, or else the one on the lowest level, is for the other.
+    # An unlimited job settles first, or else the one on the lowest level. The other gets the rest.
     free = [speed >= 1.0 for speed in speeds]
     settled = free if any(free) else [level == min(lowest) for level in lowest]
     if all(settled):
         return speeds[0], speeds[1]
-    waits = settled.index(False)
-    mine, theirs = (one, other) if waits == 0 else (other, one)
-    sent = {link: theirs.get(link, none).demand * speeds[1 - waits] for link in mine}
+    last = settled.index(False)
+    mine, theirs = (one, other) if last == 0 else (other, one)
+    sent = {link: theirs.get(link, none).demand * speeds[1 - last] for link in mine}
     left = {link: max(usable[link] - sent[link], 0.0) for link in mine}
-    speeds[waits] = _reached(mine, {link: left[link] / on.connections for link, on in mine.items()})
+    speeds[last] = _reached(mine, {link: left[link] / on.connections for link, on in mine.items()})
     return speeds[0], speeds[1]

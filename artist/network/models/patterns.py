@@ -1,18 +1,19 @@
-"""What jobs do on links: an iteration's traffic over time, and which links it shares.
+"""Traffic patterns: what each job's iteration sends over time, and on which shared links.
 
     iteration of a job = its steps in order
     step               = Down for `down_s` seconds, then Up: every flow sends its volume
 
 All flows of a step start at once, and the step ends when the last one has sent everything (CASSINI,
-section 2.2: Up and Down phases). The next iteration starts at once. Numbers are plain: seconds,
-bytes, bytes per second.
+section 2.2: Up and Down phases). The next iteration starts immediately. Units are seconds, bytes
+and bytes per second.
 
-`Slowed` is what models of contention answer about a job.
+`Slowed` is what a model of contention answers about a job.
 
 Packets of different jobs wait in one queue only on some links. Flows that leave one fair-queued
-link come out of it in turn, no faster than it is. They cannot fill a later link that is at least as
-fast, so they do not queue there for each other. On a link without fair queueing, jobs queue for
-each other if their flows come from different such links or from none.
+link come out of it in turn, together no faster than that link. They cannot fill a later link that
+is at least as fast, so they do not wait for each other there. On a link without fair queueing,
+flows of different jobs queue for each other if they come from different fair-queued links, or from
+none.
 """
 
 from __future__ import annotations
@@ -26,19 +27,19 @@ from dataclasses import dataclass
 class SharedLink:
     """A link in one direction.
 
-    A fair-queued link serves its connections in turn, as the queue pairs of a NIC. On others
-    packets wait in one queue, and who gets how much varies from one iteration to the next.
+    A fair-queued link serves its connections in turn, as a NIC serves its queue pairs. On other
+    links packets wait in one queue, and the shares of flows vary from one iteration to the next.
     """
 
     capacity_bytes_per_s: float
     fair_queued: bool = False
     eta: float = 1.0
-    """Share of the capacity that is used while jobs queue for each other."""
+    """The usable share of the capacity while jobs queue for each other."""
 
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Connections of a job that are alike, and the links that they cross.
+    """Equal connections of a job over the same links.
 
     `links` are positions in a contention's links, in the order of the way. `weight` is the number
     of connections: links are shared fairly among connections, not among jobs.
@@ -51,7 +52,7 @@ class Flow:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """Down, then Up. `volumes_bytes` holds a number per flow of the job; 0 sends nothing."""
+    """Down, then Up. `volumes_bytes` has one number for each flow of the job; 0 sends nothing."""
 
     down_s: float
     volumes_bytes: tuple[float, ...]
@@ -77,10 +78,10 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class InTurn:
-    """A job that takes turns with those of its group: its iterations take `period_s` or more.
+    """The turn of a job that sends in turn with its group: iterations take at least `period_s`.
 
-    It is corrected once it is ahead of the latest of the group by more than `slack_s`. With None it
-    never waits.
+    A correction delays the job once it is ahead of the latest job of its group by more than
+    `slack_s`. If that is None, the job never waits.
     """
 
     group: int
@@ -92,9 +93,9 @@ class InTurn:
 class Member:
     """A job in a contention.
 
-    Iteration 0 starts at `offset_s`. If that is negative, the job is so far into its iteration,
-    counted in isolated time. `down_factors` stretches the Down times of iteration n by
-    `down_factors[n % len(down_factors)]`; without any, none is stretched.
+    Iteration 0 starts at `offset_s`. If that is negative, the job is already in its iteration,
+    where it would be in isolation after that time. The Down times of iteration n are multiplied by
+    `down_factors[n % len(down_factors)]`, if there are any factors.
     """
 
     pattern: Pattern
@@ -102,7 +103,7 @@ class Member:
     down_factors: tuple[float, ...] = ()
     turn: InTurn | None = None
     stream: int | None = None
-    """Names the job's random numbers; None: its place among the members does."""
+    """Names the job's random numbers; None: its index among the members names them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,20 +122,20 @@ class Contention:
         )
 
     def alone(self, index: int) -> Contention:
-        """The same links with one of the jobs. It starts its iteration at 0, unstretched."""
+        """One job alone on the same links. It starts at 0, and its Down times are unstretched."""
         return Contention(self.links, (Member(self.members[index].pattern),))
 
 
 @dataclass(frozen=True, slots=True)
 class Slowed:
-    """An iteration of a co-located job, and isolated on the same links, in seconds."""
+    """Seconds of a job's iteration among co-located jobs, and in isolation on the same links."""
 
     iteration_s: float
     alone_s: float
     corrections_per_min: float = 0.0
-    """How often it waits so that it keeps its turn."""
+    """How often the job is delayed so that it keeps its turn."""
     held_s: float = 0.0
-    """The part of the iteration in which it waits for its turn, whatever the links carry."""
+    """The part of the iteration in which the job waits for its turn, not for bandwidth."""
 
     @property
     def slowdown(self) -> float:
@@ -142,17 +143,17 @@ class Slowed:
         return self.iteration_s / self.alone_s
 
 
-# .958 of a shared uplink's capacity was payload while two jobs sent (ns-3, DCTCP, 1 Gbit/s), over
-# the .982 that a lone job reached. Slowdowns know only the ratio.
+# While two jobs sent, .958 of a shared uplink's capacity was payload (ns-3, DCTCP, 1 Gbit/s); a
+# lone job reached .982. ETA is the ratio of the two, because slowdowns are ratios.
 ETA = 0.976
 """Efficiency of a link with one queue while jobs share it, where the fabric states none."""
 
 Source = tuple[bool, int]
-"""A fair-queued link, or, if there is none, the flow itself."""
+"""Where a flow comes from: (True, a fair-queued link), or (False, the flow itself)."""
 
 
 def sources(links: Sequence[SharedLink], flows: Sequence[Flow]) -> list[dict[int, Source]]:
-    """For each flow, by link: the first fair-queued link before it that is no faster."""
+    """For each flow, by link: the first fair-queued link before that link which is no faster."""
     return [
         {
             link: _source(links, flow.links[:position], links[link], number)

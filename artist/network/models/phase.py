@@ -1,4 +1,4 @@
-"""`fluid` and `phase`: what an iteration takes for jobs that share links, by event simulation.
+"""`fluid` and `phase`: how long iterations take for jobs that share links, by event simulation.
 
     fluid   exact max-min sharing. The offset of two equal jobs never changes
     phase   the same with two corrections that packets need: a weight drawn for each flow and
@@ -29,25 +29,25 @@ from artist.rng import stream
 # DCTCP). With weights exp(N(0, sigma)) a share varies by sigma x sqrt(2) / 4: sigma is .14 to .20.
 SIGMA = 0.15
 
-# A rate holds until something changes, so what counts is the state that jobs settle in. Equal jobs
+# A run uses a rate until something changes, so the state in which jobs settle counts. Equal jobs
 # drift into step within 10 to 30 iterations (ns-3, DCTCP).
 ITERATIONS = 64
 
-# A job that is much slower than the others meets all their phases within an iteration. On 60
-# contentions of a run (racks 4:1), answers differ by .14 % (root mean square) from the means of
-# eight runs in which every job ends 64 iterations. One such run differs by .10 %, and has 2.7 times
-# as many events.
+# A job that is much slower than the others meets all their phases within one iteration, so it needs
+# only 1 / FEWER of the iterations. On 60 contentions of a run (racks 4:1), answers then differ by
+# .14 % (root mean square) from the means of eight runs in which every job ends 64 iterations. One
+# such run differs by .10 %, and has 2.7 times as many events.
 MUCH_SLOWER = 2
 FEWER = 4
 
 # Answers of `phase` are means of samples, with a deviation of .14 % (root mean square, as above).
-# Rounds that must settle more finely do not end.
+# Rounds with a much finer criterion would not end.
 SAMPLED = 3e-3
 
 PHASES = 64
 MOST_EVENTS = 20_000
 
-# Up to here a simulation takes about a second at most; beyond, `mean` is asked.
+# With up to so many jobs a simulation takes about a second at most; `mean` answers about more.
 MOST_JOBS = 32
 
 # Answers that a model keeps. One of two jobs takes .4 KB, one of 32 jobs 3.5 KB: 57 MB at most.
@@ -62,20 +62,20 @@ MOST_BLOCKS = 4_096
 
 @dataclass(frozen=True, slots=True)
 class PhaseSettings:
-    """How `phase` simulates. With `sigma` 0 and weight 1 it is the fluid."""
+    """How `phase` simulates. With `sigma` 0 and `two_bottleneck_weight` 1 it is `fluid`."""
 
     sigma: float = SIGMA
     """Standard deviation of the logarithm of a flow's weight in an iteration."""
     two_bottleneck_weight: float = TWO_BOTTLENECK_WEIGHT
     iterations: int = ITERATIONS
-    """Iterations that every job must end, unless the jobs become periodic before. A job that takes
-    twice as long as the next faster one, or longer, must end a quarter."""
+    """Iterations that every job must end, unless the jobs become periodic earlier. A quarter is
+    enough for a job that takes at least twice as long as the next faster one."""
     most_events: int = MOST_EVENTS
     jitter: float = JITTER
-    """Of jobs that take turns: standard deviation of an iteration, as a share of it."""
+    """Standard deviation of iterations of jobs that take turns, as a share of the iteration."""
     phases: int = PHASES
-    """Offsets are rounded to this part of an isolated iteration, so that answers can be kept.
-    Offsets of jobs that take turns are not rounded: they recur."""
+    """Offsets are rounded to 1 / `phases` of an isolated iteration, so that answers can be reused.
+    Offsets of jobs that take turns recur anyway, and are not rounded."""
     seed: int = 0
 
 
@@ -83,20 +83,21 @@ FLUID = PhaseSettings(sigma=0.0, two_bottleneck_weight=1.0)
 
 
 class PhaseModel:
-    """`phase` with a memory: contentions that differ only in names of links are simulated once.
+    """`phase` with a memory: contentions of one canonical form are simulated once.
 
-    Jobs whose random numbers are their own (`Member.stream`) differ in more than names.
+    Jobs with random numbers of their own (`Member.stream`) have different forms.
 
-    It keeps the `most_kept` answers that were used last. What is forgotten is simulated again, with
-    the same random numbers, so answers do not depend on what is kept.
+    The model keeps the `most_kept` answers that were used last. Forgotten contentions are simulated
+    again with the same random numbers, so answers do not depend on what is kept.
     """
 
     def __init__(self, settings: PhaseSettings | None = None, most_kept: int = MOST_KEPT) -> None:
         self._settings = settings or PhaseSettings()
         self._most_kept = most_kept
         self._kept: dict[str, tuple[Slowed, ...]] = {}
-        """By the digest of a contention's canonical form. The last one was used last."""
+        """By the digest of a contention's canonical form, in the order of their last use."""
         self.simulated = 0
+        """Simulations so far."""
 
     def __call__(self, contention: Contention) -> tuple[Slowed, ...]:
         """Iterations of the jobs, settled, from their offsets on."""
@@ -107,7 +108,7 @@ class PhaseModel:
             return mean(contention, self._settings.two_bottleneck_weight)
         form = canonical(contention)
         key = sha256(repr(form.contention))
-        # Taken out and put back, it is the last to be forgotten.
+        # Putting an answer back at the end makes it the last to be forgotten.
         answers = self._kept.pop(key, None)
         if answers is None:
             answers = settled(form.contention, self._settings)
@@ -129,7 +130,7 @@ def fluid(contention: Contention) -> tuple[Slowed, ...]:
 
 
 def quantised(contention: Contention, phases: int) -> Contention:
-    """The same with each offset rounded to `1 / phases` of the job's isolated iteration."""
+    """The contention with each offset rounded to `1 / phases` of the job's isolated iteration."""
 
     def rounded(index: int, member: Member) -> Member:
         if member.turn is not None:
@@ -142,10 +143,10 @@ def quantised(contention: Contention, phases: int) -> Contention:
 
 
 def settled(contention: Contention, settings: PhaseSettings) -> tuple[Slowed, ...]:
-    """Iterations of the jobs over one period if they become periodic, else over a long time.
+    """Mean iterations of the jobs: over one period if they become periodic, else over a long time.
 
-    A job that ends no iteration within `most_events` has the answer of `mean`: it meets the others
-    at all phases.
+    A job that ends no iteration within `most_events` gets the answer of `mean`, since it meets the
+    others at all phases.
     """
     alone = [alone_s(contention, index) for index in range(len(contention.members))]
     if len(alone) == 1:
@@ -170,10 +171,9 @@ def settled(contention: Contention, settings: PhaseSettings) -> tuple[Slowed, ..
 def _in_turn(
     contention: Contention, alone: list[float], settings: PhaseSettings
 ) -> tuple[Slowed, ...]:
-    """Iterations of jobs of which some take turns, the later half of a long time.
+    """Mean iterations, over the later half of a long time, of jobs of which some take turns.
 
-    No iteration is taken to be shorter than in isolation: jitter has a mean of 0, but a sample of
-    it does not.
+    They are at least as long as in isolation: jitter has a mean of 0, but a sample of it does not.
     """
     iterations = iterations_in_turn(len(alone), settings.iterations)
     longer = replace(settings, iterations=iterations)
@@ -197,7 +197,7 @@ def _in_turn(
 def lognormal(contention: Contention, settings: PhaseSettings) -> Noise:
     """Weights exp(N(0, sigma)) of each flow of a job and each iteration.
 
-    They belong to the job: what it or others send changes nothing. Two jobs never share them.
+    A job's weights depend on its stream only, not on what any job sends. No two jobs share them.
     """
     sizes, streams = [len(x.pattern.flows) for x in contention.members], contention.streams
     drawn: list[list[tuple[float, ...]]] = [[] for _ in sizes]
@@ -220,7 +220,7 @@ def _weights(settings: PhaseSettings, job: int, block: int, flow: int) -> tuple[
 
 
 def _run(simulation: Simulation, settings: PhaseSettings) -> None:
-    """Go on until every job has ended its iterations, or too much has happened."""
+    """Go on until every job has ended enough iterations, or until `most_events`."""
     while not _enough(simulation, settings):
         before = simulation.iterations
         while simulation.iterations == before and simulation.events < settings.most_events:
@@ -228,7 +228,7 @@ def _run(simulation: Simulation, settings: PhaseSettings) -> None:
 
 
 def _enough(simulation: Simulation, settings: PhaseSettings) -> bool:
-    """Whether jobs have ended their iterations; those much slower than the next one need fewer."""
+    """Whether jobs have ended enough iterations. Jobs much slower than the next need fewer."""
     if _long_enough(simulation, settings):
         return True
     if simulation.least_iterations < settings.iterations // FEWER:

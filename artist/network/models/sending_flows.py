@@ -6,8 +6,8 @@ The level of a link rises until the link is full or all its flows are held back 
 the bottleneck fairness that fluid simulators compute (Bertsekas and Gallager, Data Networks,
 section 6.5.2). No flow can get more without taking from a flow whose rate per weight is smaller.
 
-The rates of a set of flows that recurs are kept. Two corrections may be asked for. Both are what
-packets do on links with one queue; a fluid does not (docs/contention.md):
+Rates are kept for sets of flows that recur. Callers can ask for two corrections. Packets on links
+with one queue behave so, but a fluid does not (docs/contention.md):
 
     weights          of each flow, drawn anew for each iteration
     two bottlenecks  a flow that meets different competitors on two full links gets less than its
@@ -31,7 +31,8 @@ from artist.network.models.patterns import (
 )
 
 # The middle job of a chain got .3 of each of its two full links instead of .5 (ns-3, DCTCP). Over
-# all cases .25 came closest: mean absolute error of the slowdown .045, and .046 with .45.
+# all cases a weight of .25 came closest: the mean absolute error of slowdowns is .045, against .046
+# with .45.
 TWO_BOTTLENECK_WEIGHT = 0.25
 
 FULL = 1 - 1e-9
@@ -43,12 +44,12 @@ Crossing = tuple[float, tuple[int, ...]]
 _Getter = Callable[[Sequence[float]], tuple[float, ...]]
 
 _Waiting = tuple[float, tuple[int, ...], _Getter]
-"""What a link has left, the flows that wait for it, and what takes their items."""
+"""A link's remaining capacity, the unsettled flows on it, and a getter of their items."""
 
 
 @dataclass(slots=True)
 class _Sending:
-    """A group of flows that send at once and share links. Sequences are by position in it."""
+    """A group of flows that send at once and share links. Sequences go by position in the group."""
 
     caps: tuple[float, ...]
     links: tuple[Crossing, ...]
@@ -56,20 +57,22 @@ class _Sending:
     varying: tuple[int, ...]
     """The flows that wait in one queue with another job, by position."""
     noise_of: _Getter
-    """Of the factors of all flows, those of the varying ones."""
+    """Takes the factors of the varying flows from the factors of all flows."""
     fits: bool
     """Whether no link limits a flow."""
     last: tuple[float, ...] | None = None
-    """The factors with which rates were last asked for."""
+    """The factors of the last question; `rates` is its answer."""
     rates: Sequence[float] = ()
 
 
 @dataclass(slots=True)
 class _Set:
-    """A set of flows that send at once: where those stand whom links limit, and all rates."""
+    """A set of flows that send at once."""
 
     limited: list[tuple[_Sending, tuple[int, ...]]]
+    """The groups that links limit, and the positions of their flows in the set."""
     rates: list[float]
+    """Bytes per second of all flows of the set."""
 
 
 class SendingFlows:
@@ -94,10 +97,10 @@ class SendingFlows:
         self._sets: dict[tuple[int, ...], _Set] = {}
 
     def rates(self, sending: tuple[int, ...], noise: Sequence[float] | None) -> Sequence[float]:
-        """Bytes per second of the flows `sending`, which ascend, in their order.
+        """Bytes per second of the flows `sending`, which are in ascending order.
 
         `noise` holds a factor on the weight of each flow of the contention, or is None for a fluid.
-        The answer holds until the next question.
+        The next call may overwrite the answer.
         """
         now = self._sets.get(sending)
         if now is None:
@@ -122,7 +125,7 @@ class SendingFlows:
         return _Set(limited, [self.flows[flow].cap_bytes_per_s for flow in sending])
 
     def _groups(self, sending: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-        """The flows that share links, directly or by way of others. Each group is independent."""
+        """Groups of flows that share links, directly or through other flows; each independent."""
         left = set(sending)
         for first in sending:
             if first not in left:
@@ -137,10 +140,10 @@ class SendingFlows:
 
     def _of_group(self, group: tuple[int, ...]) -> _Sending:
         if group not in self._known:
-            self._known[group] = self._of(group)
+            self._known[group] = self._look_up_group(group)
         return self._known[group]
 
-    def _of(self, sending: tuple[int, ...]) -> _Sending:
+    def _look_up_group(self, sending: tuple[int, ...]) -> _Sending:
         at: dict[int, list[int]] = {}
         for position, flow in enumerate(sending):
             for link in self.flows[flow].links:
@@ -190,7 +193,7 @@ class SendingFlows:
 
 @lru_cache(maxsize=4096)
 def _getter(numbers: tuple[int, ...]) -> _Getter:
-    """A function that takes the items of these numbers."""
+    """A function from a sequence to the tuple of its items at these positions."""
     if not numbers:
         return lambda items: ()
     if len(numbers) == 1:  # `itemgetter` would give no tuple
@@ -200,7 +203,7 @@ def _getter(numbers: tuple[int, ...]) -> _Getter:
 
 
 def _rates(now: _Sending, noise: Sequence[float] | None) -> Sequence[float]:
-    """Rates of a group that links limit. They stay until a flow has another weight."""
+    """Rates of a group that links limit. They are computed again only for other factors."""
     factors = () if noise is None else now.noise_of(noise)
     if now.last != factors:
         now.last = factors
@@ -220,7 +223,7 @@ def fit(caps: Sequence[float], links: Iterable[Crossing]) -> bool:
 
 
 def tightest(links: Iterable[Crossing]) -> tuple[Crossing, ...]:
-    """Of links that the same flows cross the one with the least capacity: the others never fill."""
+    """Of links with the same flows, only the one of least capacity: the others never fill."""
     least: dict[tuple[int, ...], float] = {}
     for capacity, there in links:
         least[there] = min(capacity, least.get(there, capacity))
@@ -228,7 +231,7 @@ def tightest(links: Iterable[Crossing]) -> tuple[Crossing, ...]:
 
 
 def fill(weights: Sequence[float], caps: Sequence[float], links: Sequence[Crossing]) -> list[float]:
-    """Max-min rates of a few flows: weights and caps of each, and the links with their flows."""
+    """Max-min rates of a few flows, from their weights and caps and the links that they cross."""
     return list(caps) if fit(caps, links) else _filled(weights, caps, links)
 
 
@@ -255,7 +258,7 @@ def _on_one_link(weights: Sequence[float], caps: Sequence[float], capacity: floa
 def _filled(
     weights: Sequence[float], caps: Sequence[float], links: Sequence[Crossing]
 ) -> list[float]:
-    """Progressive filling: settle what its cap or its tightest link limits; the others go on."""
+    """Progressive filling: each round settles the flows that their cap or tightest link limits."""
     rates = list(caps)
     capped = list(map(truediv, caps, weights))
     waiting = [(capacity, there, _getter(there)) for capacity, there in links if there]
@@ -285,7 +288,7 @@ def _filled(
 def _waiting(
     links: Sequence[_Waiting], settled: Sequence[bool], rates: Sequence[float]
 ) -> list[_Waiting]:
-    """What settled flows leave of links to those that still wait there."""
+    """The links with unsettled flows, and the capacity that settled flows leave there."""
     waiting: list[_Waiting] = []
     for link in links:
         capacity, there, _ = link

@@ -1,7 +1,7 @@
 """Exact event simulation of jobs that share links: when does each iteration end?
 
-Between two events every flow has a constant rate. Events are the end of a Down time and the end of
-a flow's volume. Nothing is sampled in time, so a fluid is exact up to the rounding of floats.
+Events are the end of a Down time and the end of a flow's volume. Between two events every flow has
+a constant rate. There are no time steps, so a fluid is exact up to the rounding of floats.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ AT_ONCE_S = 1e-12
 """Events closer together happen at once: a thousandth of a tick."""
 
 Noise = Callable[[int, int], Sequence[float]]
-"""Factors on the weights of a job's flows in an iteration."""
+"""Factors on the weights of a job's flows, from the job's index and the iteration."""
 
 
 @dataclass(slots=True)
@@ -34,7 +34,7 @@ class SendingProgress:
     due_s: float = 0.0
     """End of the Down time; infinity in an Up phase."""
     sending: int = 0
-    """How many of its flows have yet to send something."""
+    """How many of its flows have not sent everything."""
     ends_s: list[float] = field(default_factory=list)
     iterations: int = 0
     """Iterations that have ended."""
@@ -63,13 +63,13 @@ class SendingProgress:
         )
 
     def send(self) -> tuple[tuple[int, ...], list[float]]:
-        """Go Up: every flow starts. The flows that send, and their volumes."""
+        """Go Up: every flow starts. Returns the flows that send, and their volumes."""
         starts = self.starts[self.step]
         self.due_s, self.sending = math.inf, len(starts[0])
         return starts
 
     def advance(self, now_s: float) -> None:
-        """Begin the next step, perhaps of the next iteration."""
+        """End the present step and begin the next one, of this iteration or the next."""
         self.step += 1
         if self.step == len(self.starts):
             self.step = 0
@@ -79,7 +79,7 @@ class SendingProgress:
 
 
 class Simulation:
-    """Jobs that share links, from their offsets on. `run` may be called again and goes on."""
+    """A simulation of a contention, from the offsets of its jobs on. `run` can be called again."""
 
     def __init__(
         self,
@@ -93,18 +93,18 @@ class Simulation:
         self._sending: tuple[int, ...] = ()
         """The flows that send, ascending."""
         self._left_bytes: list[float] = []
-        """What each of them has yet to send."""
+        """What each of these flows has yet to send."""
         self._noise = noise
         self._factors: list[float] | None = [1.0] * len(self._flows.flows) if noise else None
-        """On the weight of each flow, since it started."""
+        """The factor on the weight of each flow, drawn when the flow started."""
         self.turns = _turns(contention) if in_turn(contention) else None
         self.jobs: list[SendingProgress] = []
         self._owner: list[SendingProgress] = []
         """The job of each flow."""
         self.iterations = 0
-        """Iterations that jobs have ended."""
+        """Ended iterations of all jobs together."""
         self.least_iterations = 0
-        """Iterations that every job has ended."""
+        """Ended iterations of the job with the fewest."""
         first = 0
         for index, member in enumerate(contention.members):
             job = self._entered(contention, index, first)
@@ -113,7 +113,7 @@ class Simulation:
             first += len(member.pattern.flows)
 
     def run(self, enough: Callable[[Simulation], bool]) -> None:
-        """Go on until `enough`, which is asked after every event."""
+        """Go on until `enough` holds, which is checked before every event."""
         while not enough(self):
             self.next_event()
 
@@ -141,16 +141,16 @@ class Simulation:
         self.events += 1
         if rates:
             self._send(rates, spans_s, elapsed_s, shortest_s)
-        # Flows of a job have ended before, or it would not be due.
+        # `_send` came first: a job whose last flow ended may have a Down time of 0 and be due now.
         at_once_s = then_s + AT_ONCE_S
         for job in self.jobs:
             if job.due_s <= at_once_s:
                 self._go_up(job)
 
     def state(self) -> tuple[tuple[int, ...], ...]:
-        """Where every job is in its iteration, rounded. Without noise, what follows depends on it.
+        """Where every job is in its iteration, rounded. Without noise it determines what follows.
 
-        Down times are rounded to 10 ps, volumes to a thousand millionth.
+        Down times are rounded to 10 ps, volumes to a thousand-millionth of the flow's volume.
         """
         return tuple(self._state(job) for job in self.jobs)
 
@@ -179,7 +179,7 @@ class Simulation:
             self._end(spans_s, until_s)
 
     def _end(self, spans_s: Sequence[float], until_s: float) -> None:
-        """Flows whose span ends by then have sent everything."""
+        """End the flows whose span is at most `until_s`: they have sent everything."""
         still = [place for place, span_s in enumerate(spans_s) if span_s > until_s]
         sending, left_bytes = self._sending, self._left_bytes
         self._sending = tuple([sending[place] for place in still])
@@ -200,20 +200,20 @@ class Simulation:
             self.least_iterations = min([other.iterations for other in self.jobs])
 
     def _start(self, flows: tuple[int, ...], volumes_bytes: Sequence[float]) -> None:
-        """Flows of one job start."""
+        """Start flows of one job."""
         place = bisect_left(self._sending, flows[0])
         self._sending = self._sending[:place] + flows + self._sending[place:]
         self._left_bytes[place:place] = volumes_bytes
 
     def _go_up(self, job: SendingProgress) -> None:
         if not job.ends_s:
-            # So far the job has waited for its offset.
+            # The job has waited for its offset until now.
             job.ends_s.append(self.now_s)
             job.begin(self.now_s)
             if job.due_s > self.now_s + AT_ONCE_S:
                 return
         if self.turns is not None and not job.step:
-            # A job that sends now and waits later would meet the one whose turn it is.
+            # Wait before sending, or the job would meet the one whose turn it is.
             wait_s = self.turns.wait_s(job.index, job.iterations, self.now_s)
             if wait_s > AT_ONCE_S:
                 job.due_s = self.now_s + wait_s
@@ -228,7 +228,7 @@ class Simulation:
             self._factors[job.first_flow : job.first_flow + len(factors)] = factors
 
     def _entered(self, contention: Contention, index: int, first_flow: int) -> SendingProgress:
-        """A job at its offset."""
+        """A job at its offset, in the middle of an iteration if the offset is negative."""
         member = contention.members[index]
         if member.offset_s >= 0:
             return SendingProgress(member, first_flow, index, due_s=member.offset_s)

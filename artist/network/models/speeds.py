@@ -2,18 +2,19 @@
 
     a job at speed v sends v x (what it sends in isolation) on each of its links
 
-Speeds belong to jobs, not to flows: a flow that is ahead ends early and leaves its links to others,
-and the one that lags catches up. So every link carries the bytes that belong on it. If each flow
-had a rate of its own in every state and the slowest one counted, a job of many flows would be too
-slow, because in the next state another flow is the slowest.
+Speeds belong to jobs, not to flows. A flow that is ahead ends early and leaves its links to others,
+and a flow that lags catches up, so every link carries the right number of bytes. If each flow had a
+rate of its own in every state and the slowest one counted, jobs of many flows would be too slow,
+because another flow is the slowest in the next state.
 
-Links are shared max-min by connections. The level of a link rises until the link is full or its
-jobs are held back elsewhere:
+Links are shared max-min among connections. The level of a link rises until the link is full or its
+jobs are limited by other links:
 
     speed of a job = min(1, over its links: level x its connections there / its demand there)
 
 A flow that meets different competitors on two full links gets less than its share
-(`sending_flows`). A job's flows lag in turn, so a job has the geometric mean of their weights.
+(`sending_flows`). The flows of a job lag in turn, so the job's weight is the geometric mean of
+theirs.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
-# Beyond any number of a link or a job.
+# Below and above any number of a link or a job.
 LEAST, MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 
 
@@ -48,22 +49,22 @@ def states(jobs: int) -> Bools:
 
 @dataclass(frozen=True)
 class Sharers:
-    """J jobs on L links, and others around them that always send. F flows cross up to P links."""
+    """J jobs on L links, and other jobs around them. F flows cross up to P links each."""
 
     capacities: Floats
     """Shape (L,)."""
     etas: Floats
     one_queue: Bools
-    """Whether jobs can queue for each other there."""
+    """Shape (L,): whether jobs can queue for each other on the link."""
     demands: Floats
     """Shape (J, L): bytes per second while a job sends in isolation."""
     connections: Floats
     """Shape (J, L): sums of the weights of its flows."""
     sources: Ints
-    """Shape (J, L): the fair-queued link from which all its flows come (`patterns.sources`), or
-    a negative number of the job."""
+    """Shape (J, L): the fair-queued link from which all flows of the job come
+    (`patterns.sources`), or a negative number for the job."""
     names: Ints
-    """Shape (J,). Sums over different sets of jobs differ."""
+    """Shape (J,): numbers of jobs whose sums tell sets of jobs apart."""
     paths: Ints
     """Shape (F, P): the links of each flow, then L where there are fewer."""
     owners: Ints
@@ -75,14 +76,14 @@ class Sharers:
 
 @dataclass(frozen=True)
 class Around:
-    """The other jobs on each of L links: shapes (L,)."""
+    """The other jobs on each of L links, which send at their mean rates. Shapes (L,)."""
 
     rates: Floats
-    """What they send, on average."""
+    """Their mean bytes per second."""
     connections: Floats
     jobs: Ints
     names: Ints
-    """Sums over these jobs."""
+    """The sum of their names."""
     least_source: Ints
     most_source: Ints
 
@@ -99,7 +100,7 @@ class JobsOnLinks:
         self._paths = np.full((len(owned), longest), -1)
         self._owners = np.array([job for job, _ in owned], dtype=np.int64)
         self._weights = np.array([flow.weight for _, flow in owned], dtype=np.float64)
-        # Powers of 3, so that two sets of jobs do not have one sum.
+        # Powers of 3, so that different sets of jobs have different sums.
         self._names = np.array([pow(3, job, 1 << 62) for job in range(len(flows))], dtype=np.int64)
         shape = len(flows), len(links)
         self.demands, self._connections = np.zeros(shape), np.zeros(shape)
@@ -115,7 +116,7 @@ class JobsOnLinks:
                 self._connections[job, link] += flow.weight
 
     def sharers(self, jobs: Sequence[int], sends: Floats | None = None) -> Sharers:
-        """Some jobs, ascending, and those around them at their mean speeds `sends`; or all jobs."""
+        """The jobs `jobs`, ascending, and the jobs around them, which send at speeds `sends`."""
         jobs = list(jobs)
         mine = self.demands[jobs]
         links = np.flatnonzero(mine.any(axis=0))
@@ -154,9 +155,10 @@ class JobsOnLinks:
 
 
 def speeds_of_several(asked: Sequence[Sharers], two_bottleneck_weight: float) -> list[Floats]:
-    """Of each of some chains that have nothing to do with each other: shape (states, jobs).
+    """The speeds of jobs in all states, for each of several independent chains.
 
-    Speeds are 0 for jobs that are not Up. `two_bottleneck_weight` as in `SendingFlows`.
+    Shape (states, jobs). A job that is not Up has a speed of 0. `two_bottleneck_weight` as in
+    `SendingFlows`.
     """
     speeds: list[Floats] = [np.empty((0, 0))] * len(asked)
     for count in {len(sharers.names) for sharers in asked}:
@@ -168,16 +170,16 @@ def speeds_of_several(asked: Sequence[Sharers], two_bottleneck_weight: float) ->
 
 
 class _Chains:
-    """All states of C chains of J jobs each. Links are padded with some that no job crosses.
+    """All states of C chains of J jobs each. Chains are padded with links that no job crosses.
 
-    Sums are over jobs, or over flows of one job, never over links: padding changes no bit.
+    Sums go over jobs or over the flows of one job, never over links, so padding changes no bit.
     """
 
     def __init__(self, every: Sequence[Sharers]) -> None:
         self._every = every
         jobs = len(every[0].names)
         self._up = states(jobs)
-        # One more link than any chain has is what paths are padded with.
+        # Short paths are padded with one more link than any chain has.
         self._links = max(len(sharers.capacities) for sharers in every) + 1
         self._demands = self._padded([x.demands for x in every], 0.0)
         self._connections = self._padded([x.connections for x in every], 0.0)
@@ -214,7 +216,7 @@ class _Chains:
         return padded
 
     def _queues(self, sends: Bools) -> Bools:
-        """Whether jobs wait for each other, as `queue_for_each_other`."""
+        """Whether jobs wait for each other on links, as in `queue_for_each_other`."""
         every = self._every
         jobs = sends.sum(axis=2) + self._padded([x.around.jobs for x in every], 0)[:, None]
         from_where = self._padded([x.sources for x in every], MOST)[:, None]
@@ -227,7 +229,7 @@ class _Chains:
         return queues
 
     def _filled(self, chains: Ints, rows: Ints, factors: Floats) -> tuple[Floats, Bools]:
-        """Speeds in some states, with factors on the jobs' connections, and which links are full.
+        """Speeds in some states, with factors on the jobs' connections, and whether links are full.
 
         Shapes (states, J) and (states, L).
         """
@@ -237,7 +239,7 @@ class _Chains:
         mine = connections.sum(axis=1)
         every = mine + self._around_connections[chains]
         fair = np.divide(mine, every, out=np.ones_like(mine), where=every > 0)
-        # Those around get their mean rates, but no more than their share.
+        # Jobs around get their mean rates, but no more than their fair share.
         left = np.maximum(usable - self._around_rates[chains], usable * fair)
         speeds = up.astype(np.float64)
         short = (_sent(demands, speeds) > left).any(axis=1)
@@ -246,7 +248,7 @@ class _Chains:
         return speeds, self._queued[chains, rows] & (_sent(demands, speeds) >= FULL * left)
 
     def _lagging(self, speeds: Floats, full: Bools) -> Floats:
-        """Shape (C, states, J): which part of a job two full links hold back, by connections."""
+        """Shape (C, states, J): the part of a job's connections that two full links hold back."""
         lagging = np.zeros(speeds.shape)
         if full.sum(axis=2).max() < 2:
             return lagging
@@ -275,7 +277,7 @@ class _Chains:
 
 
 def _sent(demands: Floats, speeds: Floats) -> Floats:
-    """On each link."""
+    """Bytes per second on each link."""
     total: Floats = (demands * speeds[:, :, None]).sum(axis=1)
     return total
 
@@ -289,7 +291,7 @@ def filled(demands: Floats, connections: Floats, capacities: Floats, up: Bools) 
     rows, waits, left = np.arange(len(up)), up, capacities
     sends = connections > 0
     shares = np.divide(connections, demands, out=np.full_like(demands, np.inf), where=sends)
-    # Of a link that a job does not cross, it sees no level.
+    # Makes the level infinite of links that a job does not cross.
     beyond = np.where(sends, 0.0, np.inf)
     while len(rows):
         total = (connections * waits[:, :, None]).sum(axis=1)
@@ -299,7 +301,7 @@ def filled(demands: Floats, connections: Floats, capacities: Floats, up: Bools) 
         free = waits & (reached >= 1.0)
         lowest = np.where(waits, seen.min(axis=2), np.inf)
         held = waits & (lowest == lowest.min(axis=1, keepdims=True))
-        # What unlimited jobs leave raises the levels of the others.
+        # Unlimited jobs settle first, since what they leave raises the levels of the others.
         settled = np.where(free.any(axis=1, keepdims=True), free, held)
         now = np.where(settled, reached, 0.0)
         speeds[rows] += now

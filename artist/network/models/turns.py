@@ -1,16 +1,16 @@
-"""Jobs that take turns to send: their pace, who has drifted ahead, and who waits.
+"""Jobs that take turns to send: which of them wait before an Up phase, and for how long.
 
-A job's lateness is when its Up phase starts, less when it should have started.
+The lateness of a job is the time at which its Up phase starts, less the time at which it should.
 
     pace         A job that needs less than its turn waits before it sends, until it is as late as
                  the slowest of its group. Its Up phase then ends with the turn.
-    correction   A job that is ahead of the latest by more than its slack sends that much later.
-                 The latest cannot make up for lost time.
+    correction   A job that is ahead of the latest of its group by more than its slack waits until
+                 it is as late, because the latest cannot make up for lost time.
 
-What counts as a correction is a wait for more than the pace and the slack (CASSINI, section 5.7:
-where an Up phase starts more than 5 % of the iteration off).
+A wait counts as a correction if it exceeds the job's spare time and its slack together (CASSINI,
+section 5.7: an Up phase starts more than 5 % of the iteration off).
 
-Relative phases are kept, whatever the pace of the group. Without slack no job waits.
+Relative phases are kept, whatever the pace of the group. A job whose slack is None never waits.
 """
 
 from __future__ import annotations
@@ -22,17 +22,18 @@ from dataclasses import replace
 from artist.network.models.patterns import Contention, Member
 from artist.rng import stream
 
-# Standard deviation of an iteration, as a share of it. The largest at which there are under two
-# corrections a minute (CASSINI, Fig. 17; studies/cassini/study/drift.py).
+# Standard deviation of an iteration, as a share of it: the largest with less than two corrections a
+# minute (CASSINI, Fig. 17; studies/cassini/study/drift.py).
 JITTER = 0.005
 
-# A turn that drifts is settled after (5 % / .5 %)^2 = 100 iterations; the later half counts.
+# Random drift of .5 % an iteration reaches a slack of 5 % after (5 % / .5 %)^2 = 100 iterations.
+# Answers use the later half.
 MOST_IN_TURN = 256
 
-# Of all jobs together: many jobs average over more of them, and each costs more.
+# Of all jobs together. With many jobs the mean of fewer iterations is as good, and each costs more.
 ITERATIONS_IN_TURN = 1024
 
-# Of a turn. A job with less to spare has none: turns are rounded to ticks.
+# A share of a turn. Less spare time than that is rounding, since turns are rounded to ticks.
 SAME = 1e-6
 
 
@@ -44,7 +45,7 @@ def iterations_in_turn(jobs: int, least: int) -> int:
 class TurnsNow:
     """Lateness of the jobs of a contention while it is simulated.
 
-    `alone_s` has the isolated iteration of each.
+    `alone_s` holds the isolated iteration of each job, in seconds.
     """
 
     def __init__(self, members: Sequence[Member], alone_s: Sequence[float]) -> None:
@@ -52,7 +53,7 @@ class TurnsNow:
         self._late_s = [0.0] * len(members)
         self._groups: dict[int, list[int]] = {}
         self._spare_s = [0.0] * len(members)
-        """What a turn leaves of an iteration."""
+        """By job: the turn's period less the isolated iteration, at least 0."""
         for index, member in enumerate(members):
             if member.turn is not None:
                 self._groups.setdefault(member.turn.group, []).append(index)
@@ -63,15 +64,15 @@ class TurnsNow:
         }
         self.corrections = [0] * len(members)
         self.waited_s: list[list[float]] = [[] for _ in members]
-        """By job and iteration."""
+        """Waits by job and iteration."""
 
     def held_s(self, index: int, iterations: int) -> float:
-        """How long a job waits in an iteration: the mean of the later half of so many."""
+        """Mean wait of a job per iteration, over the later half of its first `iterations`."""
         later_s = self.waited_s[index][iterations // 2 : iterations]
         return math.fsum(later_s) / len(later_s) if later_s else 0.0
 
     def wait_s(self, index: int, iteration: int, now_s: float) -> float:
-        """How long a job waits before its Up phase, which would start now. 0 if it need not."""
+        """Seconds for which a job waits before its Up phase, which would start now; 0 if none."""
         member = self._members[index]
         turn = member.turn
         if turn is None or turn.slack_s is None:
@@ -81,7 +82,7 @@ class TurnsNow:
         late_s = now_s - due_s
         pace_s = spare_s = 0.0
         if len(self.waited_s[index]) == iteration:
-            # Not after a wait, when others may be later than before.
+            # The job waits for its pace once an iteration: others may be later after the wait.
             self.waited_s[index].append(0.0)
             spare_s = self._spare_s[index]
             if spare_s > SAME * turn.period_s:
@@ -97,16 +98,17 @@ class TurnsNow:
 
 
 def in_turn(contention: Contention) -> bool:
-    """Whether some job takes turns."""
+    """Whether any job takes turns."""
     return any(member.turn is not None for member in contention.members)
 
 
 def with_jitter(
     contention: Contention, alone_s: Sequence[float], jitter: float, iterations: int, seed: int
 ) -> Contention:
-    """The same with iterations of jobs that take turns varied: normal, by `jitter` x isolated time.
+    """The contention with normal jitter on the iterations of jobs that take turns.
 
-    What varies is the Down time, which is never below 0.
+    The standard deviation is `jitter` x the isolated iteration. The Down times vary, and stay at
+    least 0.
     """
     if not jitter:
         return contention

@@ -1,14 +1,15 @@
-"""Rates of jobs that share links: which jobs are asked again when jobs come and go.
+"""Rates of jobs that share links: which rates are computed again when jobs come and go.
 
-When jobs come or go, the jobs on their uplinks are asked again; then the jobs on the uplinks of
-each job whose iteration moved by more than `MOVED`, and so on. A job whose iteration would
-move by less keeps its rate. So the work depends on how much changes, whatever the cluster's size.
+When a job comes or goes, the rates of all jobs on its uplinks are computed again; then those on the
+uplinks of each job whose iteration moved by more than `MOVED`, and so on. A job whose iteration
+would move by less keeps its rate. So the work depends on how much changes, not on the cluster's
+size.
 
 A model of contention (`solvers`) gives shares, and curves turn them into iterations (`co_located`).
 A job that shares no binding link gets its isolated rate, byte for byte.
 
-Jobs that share GPUs slow each other down (`interference`), and send less per second. Rates here are
-in a job's own stretched time: there a share of its bandwidth costs it as much as it would alone.
+Jobs that share GPUs slow each other down (`interference`), and send less per second. Iterations
+here leave this stretch out: `interference` multiplies by it afterwards.
 """
 
 from __future__ import annotations
@@ -66,7 +67,11 @@ class ContentionOptions(Options):
 
 
 class ContendedRates:
-    """A rate function. `phases`, if given, answers about few joined jobs; else `mean` does."""
+    """A rate function under a model of contention.
+
+    `phases`, if given, answers about jobs joined by links, up to its limit. `mean` answers about
+    all others.
+    """
 
     def __init__(
         self, network: NetworkOfRun, uplinks: Uplinks, phases: Phases | None = None
@@ -81,7 +86,7 @@ class ContendedRates:
 
     @property
     def facts(self) -> list[object]:
-        """What copies of a run may share: who estimates, and what is known of placements."""
+        """What copies of a run may share: estimates, and what is known of placements."""
         return [*self._alone.facts, *self._uplinks.facts(self._placed.values()), *self.links.facts]
 
     def __call__(
@@ -111,13 +116,13 @@ class ContendedRates:
         return self._alone.alone(job, placement)
 
     def _moved_on(self, view: JobView, running: Mapping[int, JobView], now: Tick) -> set[On]:
-        """Note where a changed job is now; the uplinks that it has entered or left."""
+        """Note where a changed job is now. Returns the uplinks that the job has entered or left."""
         former, stays = self._placed.get(view.handle), False
         stretch = 1.0 if self._sharing is None else self._sharing.stretch(view, running)
         if former is not None:
             stays = former.placement == view.placement and former.started == view.started
             if stays and (former.batch, former.stretch) == (view.batch, stretch):
-                # It was held, or its rate came to its end.
+                # The job was held, or its rate came to its end.
                 same, former.turn = former.turn == view.turn, view.turn
                 return set() if same else set(former.gpus_in_a_part)
             self._uplinks.leave(former)
@@ -130,7 +135,7 @@ class ContendedRates:
             placed = PlacedJob(view.handle, job, view.placement, view.started, alone, crossed)
             placed.turn, placed.batch, placed.stretch = view.turn, view.batch, stretch
             if former is not None and stays and former.batch == view.batch:
-                placed.share = former.share  # it goes on where it is in its iteration
+                placed.share = former.share  # the job goes on where it is in its iteration
             self._placed[view.handle] = placed
             self._uplinks.enter(placed, former.taken if former is not None and stays else None)
             touched |= placed.gpus_in_a_part.keys()
@@ -138,12 +143,12 @@ class ContendedRates:
                 self._taken.note(view.handle, view.started, placed.taken)
         return touched
 
-    # -- which jobs are asked again --------------------------------------------------------
+    # -- which rates are computed again -----------------------------------------------------
 
     def _asked_again(
         self, affected: set[int], running: Mapping[int, JobView], now: Tick
     ) -> list[int]:
-        """Give affected jobs new rates; the handles of all jobs whose rates have changed."""
+        """Give affected jobs new rates. Returns the handles of all jobs with changed rates."""
         others: list[int] = []
         left = set(affected)
         while left:
@@ -159,7 +164,7 @@ class ContendedRates:
                 others += self._spread(sorted(left & shares.keys()), shares, self._solver.name)
                 left -= shares.keys()
             else:
-                # `first` is one of them, so this ends.
+                # `first` is among the joined jobs, so `left` shrinks.
                 several = left.intersection(joined)
                 for handle in several:
                     self._waits_for_nobody(handle, now)
@@ -172,7 +177,10 @@ class ContendedRates:
         self._turns.ends(handle, now)
 
     def _spread(self, first: Sequence[int], shares: Mapping[int, float], name: str) -> list[int]:
-        """Apply answers about joined jobs from some of them on, as far as iterations move."""
+        """Apply answers to `first`, and to the sharers of each job whose rate changes.
+
+        Returns the handles of the jobs whose rates have changed.
+        """
         others: list[int] = []
         reached, front = set(first), list(first)
         while front:
@@ -185,7 +193,10 @@ class ContendedRates:
         return others
 
     def _settled(self, first: Sequence[int]) -> list[int]:
-        """Ask `mean` about jobs in crowds until none moves; the handles of those that have."""
+        """Ask `mean` about jobs in crowds until none moves.
+
+        Returns the handles of the jobs whose rates have changed.
+        """
 
         @cache
         def sharers(handle: int) -> list[PlacedJob]:
@@ -205,7 +216,7 @@ class ContendedRates:
         ]
 
     def _apply(self, placed: PlacedJob, share: float, name: str) -> bool:
-        """Give a job the rate of a share; whether its rate has changed."""
+        """Give a job the rate that a share of the bandwidth means. Returns whether it changed."""
         before = placed.rate
         placed.share = share
         after = self._rate(placed, share, name)
@@ -224,7 +235,8 @@ class ContendedRates:
             curved = self._uplinks.curved(placed)
             iteration_s = curved.iteration_s(share) / placed.stretch
             if self._uplinks.overfills(placed):
-                # Crowds settle less finely than lone jobs. A part is never more than the whole.
+                # A job's own links never cost it more than all its contention does; answers about
+                # crowds are less precise, and might say so.
                 own_share = max(self._solver.own_share(placed), share)
                 own_s = curved.iteration_s(own_share) / placed.stretch - alone.iteration_s
         iteration_s += placed.held_s

@@ -1,12 +1,12 @@
-"""What jobs would lose on links if they were there: for policies, before they decide.
+"""What jobs would lose on links if a policy placed them there, for policies before they decide.
 
-Phases of jobs that have not started are not known, so `mean` answers, whatever model rates the run.
-A loss counts from the job's iteration without others on the same links. So what a job loses to its
-own uplinks is not charged to other jobs, and a lone job never loses anything. Jobs that would come
-or move are taken to have GPUs of their own; those that stay keep what sharing GPUs costs them.
+Phases of jobs that have not started are not known, so `mean` answers under any model of contention.
+A loss is relative to the job's iteration alone on the same links. So what a job loses to its own
+uplinks is not charged to other jobs, and a lone job never loses anything. Jobs that would come or
+move are assumed to share no GPU; jobs that stay keep what sharing GPUs costs them.
 
-Up to `MOST_TOGETHER` joined jobs have one chain. Among more, only the job and its sharers are asked
-once, while all others keep their shares: one round of the fixed point of `solvers`.
+Up to `MOST_TOGETHER` joined jobs have one chain. Among more, one round of the fixed point of
+`solvers` asks the job and its sharers, while all others keep their shares.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from artist.network.rates.uplinks import Uplinks
 from artist.workload.goodput import Batch
 from artist.workload.job import Job
 
-# The job that is asked about, where its handle has no effect. Those of jobs are 0 and above.
+# A handle for the job in question, where its own has no effect. Handles of jobs are at least 0.
 _ASKED = -1
 
 MOST_ENTERED = 1000
@@ -44,7 +44,7 @@ class ExpectedLinks:
         self.phases_count = phases_count
         self._known: dict[object, Slowdowns] = {}
         self._entered: dict[tuple[int, str, float, Placement], PlacedJob] = {}
-        """Jobs that were asked about, with what is known of them on their own."""
+        """Jobs of earlier questions, with what is known of each on its own."""
 
     @property
     def facts(self) -> tuple[object, ...]:
@@ -52,7 +52,7 @@ class ExpectedLinks:
         return (self._entered,)
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy goes on to other instants, at which other answers hold."""
+        """A copy for other instants, for which present answers do not hold."""
         return {**self.__dict__, "_known": {}}
 
     def forget(self) -> None:
@@ -60,13 +60,13 @@ class ExpectedLinks:
         self._known.clear()
 
     def busy(self, moves: Moves) -> Mapping[Uplink, float]:
-        """What jobs would send in isolation over what the uplink carries, on average."""
+        """By uplink: mean bytes that its jobs would send in isolation, over its capacity."""
         return dict(self._after(moves)[0].busy())
 
     def slowdowns(
         self, job: Job, placement: Placement, moves: Moves, handle: int | None = None
     ) -> Slowdowns:
-        """By `mean`. Equal questions of one instant are answered once."""
+        """Slowdowns by `mean`. Equal questions at one instant are answered once."""
         moved = [(other, move and (move[0].model, move[1])) for other, move in moves.items()]
         asked = _ASKED if handle is None or not self._uplinks.routed else handle
         key = (asked, job.model, job.compute_s, placement, *moved)
@@ -87,7 +87,7 @@ class ExpectedLinks:
         return self._uplinks.traffic.pattern(self._uplinks.foreseen(asked))
 
     def capacity(self, uplink: Uplink) -> float:
-        """Bytes per second in one direction, the nominal ones."""
+        """Nominal bytes per second in one direction."""
         return self._uplinks.traffic.capacity(uplink)
 
     def _slowdowns(self, asked: PlacedJob, moves: Moves) -> Slowdowns:
@@ -116,7 +116,7 @@ class ExpectedLinks:
     def _entering(
         self, handle: int, job: Job, placement: Placement, batch: Batch | None = None
     ) -> PlacedJob:
-        # A run counts how often estimates are asked for.
+        # Ask for the estimate also of a known job: a run counts its estimates.
         sends, alone = self._alone.on_links(job, placement, batch)
         key = (handle, sends.model, sends.compute_s, placement)
         if key not in self._entered:
@@ -130,7 +130,7 @@ class ExpectedLinks:
 def _shares(
     uplinks: Uplinks, jobs: Mapping[int, PlacedJob], sharers: Sequence[int]
 ) -> Mapping[int, float]:
-    """Shares of some jobs that all share an uplink with one of them."""
+    """Bandwidth shares of `sharers`, all of which share an uplink with one of them."""
     mean = Mean(uplinks)
     joined = uplinks.joined(sharers, jobs, mean.most_jobs)
     if len(joined) <= mean.most_jobs:
@@ -145,7 +145,7 @@ def _shares(
 
 
 def _slowdown(uplinks: Uplinks, placed: PlacedJob, share: float) -> float:
-    """Iteration at a share over the one without others on the same links, less 1."""
+    """The iteration at a share over the iteration alone on the same links, less 1."""
     own = Mean(uplinks).shares([placed], {}, 0)[placed.handle]
     curved = uplinks.curved(placed)
     return max(curved.iteration_s(share) / curved.iteration_s(own) - 1.0, 0.0)

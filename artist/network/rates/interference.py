@@ -5,9 +5,8 @@
 
 The speed of a job beside another one is its throughput there over its throughput on GPUs of its
 own. A table of measured pairs gives it. If the table lacks a pair, each job has the speed that it
-has beside a job of its own model; if that is missing too, the two take turns, at 1/2. The time that
-each other job costs adds up, so n jobs that take turns have a speed of 1/n each: the closed form of
-fair time-slicing.
+has beside a job of its own model; if that is missing too, the two take turns, at 1/2. The costs of
+the other jobs add up, so n jobs that take turns have a speed of 1/n each, as in fair time-slicing.
 
 How far this is from measurements (`tests/network/test_interference_rules.py`): the speed beside a
 job of the same model is off by 2.6 % in the median on an H200 that the networks kept busy, and by
@@ -22,8 +21,8 @@ slower beside others:
 
 A MIG instance has its part of the GPU to itself, so other jobs do not slow it.
 
-This rate function wraps another one. Compute and communication become slower alike: a job of speed
-s sends s times its bytes per second. Models of contention add up what jobs send then.
+This rate function wraps another one. Compute and communication slow down equally: a job of speed s
+sends s times its bytes per second, which is what models of contention count.
 
 A table is a CSV file with the columns `model_a`, `model_b`, `speed_a`, `speed_b` and, where speeds
 depend on it, `gpu_kind`; other columns, such as the `source`, are for readers.
@@ -48,19 +47,19 @@ from artist.units import Tick
 from artist.workload.job import Job
 
 FOLDER = "interference"
-"""Where tables of pairs are: `astra_configs/interference`."""
+"""The folder of shipped tables of pairs, in `astra_configs`."""
 
 TIME_SLICING = "time-slicing"
-"""Every pair takes turns; no table."""
+"""The name for no table: every pair takes turns."""
 
 TAKING_TURNS = 0.5
-"""Speed beside a job where nobody has measured the pair."""
+"""Speed of a job in a pair that nobody has measured."""
 
 COLUMNS = ("model_a", "model_b", "speed_a", "speed_b")
 KIND = "gpu_kind"
 
 _LEAST, _MOST = 1e-3, 1.1
-"""Measured speeds pass 1 by what measurements scatter; none has been a thousandth."""
+"""Bounds of a speed in a table. Measured speeds may exceed 1 by their scatter."""
 
 _Pair = tuple[str, str, str]
 """Model, the model beside it, kind of GPUs; the kind is empty where it makes no difference."""
@@ -78,7 +77,7 @@ class Pairs:
         return max(self._on_kind(job, others, kind) for kind in kinds)
 
     def stretch(self, view: JobView, running: Mapping[int, JobView]) -> float:
-        """How many times longer a job's iterations take beside those on its GPUs now; else 1."""
+        """How many times longer a job's iterations take beside the jobs on its GPUs now, if any."""
         if not view.beside or view.placement is None or view.job.mig:
             return 1.0
         slowdown = self.slowdown(view.job, view.placement, [running[x].job for x in view.beside])
@@ -94,7 +93,7 @@ class Pairs:
 
         one, beside = canonical_if_known(model), canonical_if_known(other)
         plain = one.partition("@")[0]
-        # The pair itself, without settings such as the batch, and then two of the job's own model.
+        # First the pair, with and without settings such as the batch, then two jobs of this model.
         pairs = ((one, beside), (plain, beside.partition("@")[0]), (one, one), (plain, plain))
         for pair in pairs:
             for of_kind in (kind, ""):
@@ -104,10 +103,10 @@ class Pairs:
 
 
 def gains(interference: str) -> tuple[float, float]:
-    """How much faster than alone a job is beside others at most, and all jobs on a GPU together.
+    """The most that sharing can gain: the best speed of one job, and of all jobs on a GPU together.
 
-    Jobs that take turns gain nothing. With a table, each of n jobs costs another one at least what
-    the fastest pair costs.
+    Both are relative to a job alone. Jobs that take turns gain nothing. With a table, each other
+    job costs a job at least what it costs in the fastest pair.
     """
     if interference == TIME_SLICING:
         return 1.0, 1.0
@@ -117,7 +116,7 @@ def gains(interference: str) -> tuple[float, float]:
 
 
 class InterferedRates(RatesAround):
-    """The rate function inside, for jobs that share GPUs too."""
+    """Another rate function, extended to jobs that share GPUs."""
 
     def __init__(self, inside: RateFunction, pairs: Pairs) -> None:
         super().__init__(inside, pairs)
@@ -150,17 +149,16 @@ def _slowed(rate: Rate, stretch: float) -> Rate:
 def interfered(
     inside: RateFunction, interference: str, tree: ClusterTree, jobs_per_gpu: int
 ) -> RateFunction:
-    """The rate function of a run in which so many jobs may share a GPU; errors of `open_pairs`."""
+    """`inside`, wrapped if several jobs may share a GPU. Raises as `open_pairs`."""
     pairs = open_pairs(interference, tree, jobs_per_gpu)
     return inside if pairs is None else InterferedRates(inside, pairs)
 
 
 def open_pairs(interference: str, tree: ClusterTree, jobs_per_gpu: int) -> Pairs | None:
-    """The speeds of a run in which so many jobs may share a GPU; None if that is one.
+    """The speeds of pairs in a run; None if `jobs_per_gpu` is 1.
 
     Raises:
-        ConfigError: an unknown name, or a table of several kinds of GPUs, none of which the cluster
-            names.
+        ConfigError: an unknown name, or a table whose kinds of GPUs do not fit the cluster's.
         TraceError: the file is no table of speeds.
     """
     speeds = {} if interference == TIME_SLICING else read_speeds(table_path(interference))
@@ -173,8 +171,8 @@ def open_pairs(interference: str, tree: ClusterTree, jobs_per_gpu: int) -> Pairs
                 f"{interference}: speeds on {shortened(', '.join(kinds))}, and the cluster does "
                 "not say which GPUs it has; name their kind in a cluster file, or keep one kind"
             )
-        # Those of the kind come last: they stand before those that name none.
-        ranked = sorted(speeds.items(), key=lambda one: one[0][2] != "")
+        # Speeds of the kind come last, so they override speeds without a kind.
+        ranked = sorted(speeds.items(), key=lambda row: row[0][2] != "")
         speeds = {(one, other, ""): speed for (one, other, _), speed in ranked}
     elif not {kind for *_, kind in speeds} & {*tree.kinds, ""} and speeds:
         raise ConfigError(

@@ -1,14 +1,14 @@
-"""The rate function of jobs that do not disturb each other on the network.
+"""The rate function of jobs in isolation, which do not slow each other down on the network.
 
     iteration_s = compute_s x (1 + comm_ratio),  comm_ratio = exposed communication / compute
 
 The compute time comes from the trace, and only the ratio comes from the backend (Dally, section
-IV-C): that of the model, or that of a model which computes as long as the job does
+IV-C). It is the ratio of the model, or of the model scaled to the job's compute time
 (`artist.estimates.model_steps`). A job on more or fewer GPUs than it asked for has the same compute
 time, and an iteration is worth GPUs held / GPUs asked for. In a run with speeds of kinds of GPUs,
 the compute time is that on the slowest kind of the placement (`artist.estimates.speeds`).
 
-A job with goodput parameters takes its step time and what a step is worth from these
+For a job with goodput parameters, these give the step time and what a step is worth
 (`artist.workload.goodput`); no backend is asked.
 
 Models of contention between jobs are other implementations of `artist.contract.RateFunction`
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 
 
 class AloneRates:
-    """A rate function. `estimate(model, shape)` gives the estimate of one iteration.
+    """The rate function of isolated jobs. `estimate(model, shape)` estimates one iteration.
 
-    Where one estimate holds for every model and shape, it is `everywhere`, and shapes need not be
-    worked out. Without `speeds`, all kinds of GPUs are as fast. With `model_steps`, jobs send the
-    bytes of their models.
+    `everywhere` is an estimate for every model and shape, which saves working out shapes. Without
+    `speeds`, all kinds of GPUs are equally fast. With `model_steps`, jobs send the bytes of their
+    models.
     """
 
     links: ClassVar[SharedLinks] = NO_SHARED_LINKS
@@ -63,7 +63,7 @@ class AloneRates:
 
     @property
     def facts(self) -> tuple[object, ...]:
-        """What copies of a run may share: who estimates, speeds, and models' steps."""
+        """What copies of a run may share: the source of estimates, speeds, and models' steps."""
         service = getattr(self._estimate, "__self__", None)
         facts = (service, self._speeds, self._model_steps)
         return tuple(fact for fact in facts if fact is not None)
@@ -71,7 +71,7 @@ class AloneRates:
     def __call__(
         self, now: Tick, running: Mapping[int, JobView], changed: Sequence[JobView]
     ) -> Mapping[int, Rate]:
-        """Rates of those changed jobs that run."""
+        """Rates of the changed jobs that run, by handle."""
         return {
             view.handle: self.now(view, view.placement, now)
             for view in changed
@@ -86,7 +86,7 @@ class AloneRates:
         return _elastic(self._tree, view.job, placement, view.batch, done, slowdown)
 
     def alone(self, job: Job, placement: Placement, slowdown: float = 1.0) -> Rate:
-        """The rate of a job on a placement, as in the equation above."""
+        """The rate of a job on a placement, by the equation of this module."""
         if job.goodput is not None:
             return _elastic(self._tree, job, placement, None, 0)
         model, scale = job.model, slowdown
@@ -97,10 +97,10 @@ class AloneRates:
     def on_links(
         self, job: Job, placement: Placement, batch: Batch | None = None
     ) -> tuple[Job, Rate]:
-        """A job as links see it, with its compute time on these GPUs, and its rate alone.
+        """The job as links see it, with its compute time on these GPUs, and its isolated rate.
 
-        One with goodput parameters computes as long as a step with the batch does, and sends what
-        its model sends. `stretched` carries over what it loses.
+        A job with goodput parameters becomes a twin without them. It computes as long as a step
+        with `batch` and sends what the model sends; `stretched` carries its slowdown over.
         """
         if job.goodput is None:
             return self.on_kinds(job, placement), self.alone(job, placement)
@@ -122,7 +122,7 @@ class AloneRates:
         )
 
     def on_kinds(self, job: Job, placement: Placement) -> Job:
-        """The job as estimates of links must ask about it: with its compute time on these GPUs."""
+        """The job for questions about links: with its compute time on these GPUs."""
         if job.goodput is not None:
             return self._sends(job, placement, None)
         if self._speeds is None and self._model_steps is None:
@@ -150,13 +150,13 @@ class AloneRates:
         return replace(job, model=model, compute_s=job.compute_s * scale, goodput=None)
 
     def _scaled(self, job: Job, placement: Placement, scale: float) -> tuple[str, float]:
-        """What estimates call the job's model on some GPUs, and the scale of its compute time."""
+        """The name of the job's model for estimates on some GPUs, and its compute-time scale."""
         if self._speeds is not None:
             scale *= self._speeds.scale_on(job, placement)
         return self._scaled_name(job, scale), scale
 
     def _scaled_name(self, job: Job, scale: float) -> str:
-        """What estimates call the model of a job that computes so many times its `compute_s`."""
+        """The name for estimates of a job's model, if it computes `scale` x its `compute_s`."""
         from artist.estimates.speeds import scaled_name
 
         longer = 1.0 if self._model_steps is None else self._model_steps.ratio(job)

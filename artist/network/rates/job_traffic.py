@@ -1,8 +1,8 @@
-"""What the jobs of a run send on uplinks, each on its own.
+"""What each job of a run sends on uplinks in isolation.
 
-What a job sends on an uplink depends on the level from which it is looked at. Its bytes on the
-dimensions that leave a rack are sent while any of these is busy (`Curve.busy_ratio`), not while the
-job communicates inside the rack.
+The rate at which a job sends on an uplink depends on the level. Bytes that leave a rack are sent
+while a dimension outside the rack is busy (`Curve.busy_ratio`), not while the job communicates
+inside the rack.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MOST_LOOKED = 4096
 
 
 class JobTraffic:
-    """Answers about single jobs. They stay true, so copies of a run share them."""
+    """Answers about single jobs. They never change, so copies of a run share them."""
 
     def __init__(
         self, network: NetworkOfRun, curves: Curves, up_phases: Mapping[str, UpPhases]
@@ -38,14 +38,14 @@ class JobTraffic:
         self._tree, self._fabric, self._curves = network.tree, network.fabric, curves
         self._up_phases = up_phases
         self.levels = network.fabric.uplink_levels
-        """Those with uplinks, inner to outer."""
+        """Levels with uplinks, inner to outer."""
         names, levels = network.fabric.level_names, network.fabric.levels
         self._level = {name: index for index, name in enumerate(names)}
         self._granted = [
             sum(level.bandwidth_gib_per_s for level in levels[index + 1 :])
             for index in range(len(levels))
         ]
-        """By level: what all levels outside grant a GPU together."""
+        """By level: the bandwidth of a GPU on all levels outside together, GiB/s."""
         self._outer = [frozenset(names[index + 1 :]) for index in range(len(names))]
         """By level: the names of the levels outside."""
         self._capacities: dict[On, float] = {}
@@ -54,10 +54,10 @@ class JobTraffic:
         self._looked_before: dict[tuple[str, Placement, int], LookedUpTraffic] = {}
 
     def crossed(self, placement: Placement) -> dict[On, int]:
-        """The uplinks that a placement crosses, and the GPUs that may send over each.
+        """By uplink that a placement crosses: a bound on the GPUs that send over it.
 
-        These are its GPUs in the largest part. A part of a regular shape that stands for an uneven
-        placement may have more (`traffic`).
+        That is the GPUs in the placement's largest part. If a regular shape stands for an uneven
+        placement, its parts may have more (`traffic`).
         """
         if placement not in self._crossed:
             if len(self._crossed) >= MOST_LOOKED:
@@ -72,43 +72,43 @@ class JobTraffic:
         asked = asked_shapes(placed, self._fabric) if found else (placed,)
         if asked == (placed,):
             return found
-        largest = max(gpus_of(one) // level_sizes(one)[-1][1] for one in asked)
+        largest = max(gpus_of(shape_) // level_sizes(shape_)[-1][1] for shape_ in asked)
         return {uplink: max(gpus, largest) for uplink, gpus in found.items()}
 
     def capacity(self, uplink: On) -> float:
         """Bytes per second in one direction, of a whole uplink or of one link of it."""
         if uplink not in self._capacities:
-            level, unit, *which = uplink
+            level, unit, *index = uplink
             up, _ = both_directions(self._tree, self._fabric, level, unit)
-            self._capacities[uplink] = up.bytes_per_s / (self.routed_links(level) if which else 1)
+            self._capacities[uplink] = up.bytes_per_s / (self.routed_links(level) if index else 1)
         return self._capacities[uplink]
 
     def links_of(self, uplink: Uplink) -> list[On]:
-        """The links on which connections are put; the uplink itself if they are pooled."""
+        """The links of an uplink on which connections are put; the uplink itself if pooled."""
         count = self.routed_links(uplink[0])
         return [uplink] if count == 1 else [(*uplink, index) for index in range(count)]
 
     def routed_links(self, level: int) -> int:
-        """How many these are; 1 if they are pooled."""
+        """The number of links per uplink of a level; 1 if they are pooled."""
         stated = self._fabric.levels[level].uplink
         return 1 if stated is None else stated.routed_links
 
     def on(self, link: Link) -> On:
-        """The uplink that a link is, or the link of it that `link.index` names."""
+        """The key of a link: its uplink, with `link.index` if it is one of several links."""
         level = self._level[link.level]
         return (level, link.unit) if link.index is None else (level, link.unit, link.index)
 
     def sends(self, placed: PlacedJob, uplink: On) -> bool:
-        """Whether a job sends there. It may cross an uplink without sending."""
+        """Whether a job sends on an uplink. A job may cross one without sending."""
         return uplink in self.at(placed, uplink[0]).offered
 
     def most(self, placed: PlacedJob, uplink: On) -> float:
-        """A bound on what a job sends out of a unit: its largest part at all levels' rates."""
+        """A bound on the bytes/s that a job sends out of a unit: its largest part at full rates."""
         granted = self._granted[uplink[0]]
         return placed.gpus_in_a_part[uplink] * granted * GIB / placed.stretch
 
     def at(self, placed: PlacedJob, level: int) -> LookedUpTraffic:
-        """What a job sends, looked at from a level."""
+        """What a job sends over the uplinks of a level and outer ones."""
         looked = placed.looked.get(level)
         if looked is None:
             # Jobs of one model on the same GPUs send the same; only their compute times differ.
@@ -141,13 +141,13 @@ class JobTraffic:
     def _ways(self, placed: PlacedJob, traffic: Traffic, level: int) -> tuple[Way, ...]:
         if placed.taken is None:
             return self.every_way(placed, traffic, level)
-        # Connections are those between the innermost units, wherever the job is looked at from.
+        # Routes belong to connections between the innermost units, so all ways are routed first.
         every = self.every_way(placed, traffic)
         names = self._fabric.level_names
         return outside(routed(every, placed.taken), frozenset(names[level:]))
 
     def every_way(self, placed: PlacedJob, traffic: Traffic, level: int = 0) -> tuple[Way, ...]:
-        """Its ways on pooled links."""
+        """The job's ways on pooled links, at `level` and outer ones."""
         return ways(self._tree, self._fabric, placed.placement, traffic, level, self._known_links)
 
     def sent(self, placed: PlacedJob, level: int) -> LevelTraffic:
@@ -156,7 +156,7 @@ class JobTraffic:
         return self._curves.sent(*key)
 
     def curved(self, placed: PlacedJob, level: int) -> CurvedJob:
-        """The job for a model of contention, looked at from a level."""
+        """The job for a model of contention, with its traffic over a level and outer ones."""
         if level not in placed.curved:
             curve = self._curves.curve(
                 placed.job.model, shape(self._tree, placed.placement), self._outer[level]
@@ -175,7 +175,7 @@ class JobTraffic:
     def pattern(self, placed: PlacedJob) -> LinkPattern:
         """What the job does on its uplinks in isolation (`SharedLinks.pattern`).
 
-        If it asks more of one uplink than that carries, it sends for longer, on all of them.
+        A job that wants more of one uplink than it carries sends for longer, on all uplinks.
         """
         up: dict[Uplink, UpPhase] = {}
         phases = self._phases_of(placed.job.model)
@@ -193,7 +193,7 @@ class JobTraffic:
         shape_ = shape(self._tree, placed.placement)
         curve = self._curves.curve(placed.job.model, shape_, self._outer[filled[0]])
         curved = CurvedJob((), curve, placed.job.compute_s)
-        # Beyond the smallest share nothing becomes longer.
+        # At shares below the smallest of the curve, nothing becomes longer.
         share = max(1.0 / tightest, curve.shares[-1])
         longer_s = curved.iteration_s(share) - curved.iteration_s(1.0)
         slower = {}
@@ -203,7 +203,7 @@ class JobTraffic:
         return _in_phases(LinkPattern(placed.alone.iteration_s + longer_s, slower), phases)
 
     def _phases_of(self, model: str) -> UpPhases | None:
-        """Those that were measured of the model with its settings, or else of the model."""
+        """Up phases measured for the model with its settings, or else for the model."""
         if not self._up_phases:
             return None
         from artist.workload.models import canonical_if_known
@@ -213,10 +213,7 @@ class JobTraffic:
 
 
 def crossed(tree: ClusterTree, stated: Iterable[int], placement: Placement) -> dict[Uplink, int]:
-    """The uplinks of some levels that a placement crosses, and its GPUs in the largest part.
-
-    Parts are those in the units of a level.
-    """
+    """By uplink that a placement crosses: the most GPUs that it has in one unit of the level."""
     inside: dict[Uplink, int] = {}
     for level in stated:
         units = unit_counts(tree, placement, level)
@@ -227,7 +224,7 @@ def crossed(tree: ClusterTree, stated: Iterable[int], placement: Placement) -> d
 
 
 def _in_phases(pattern: LinkPattern, phases: UpPhases | None) -> LinkPattern:
-    """The same with the measured Up phases."""
+    """The pattern with measured Up phases, if there are any."""
     if phases is None:
         return pattern
     return pattern._replace(

@@ -1,4 +1,4 @@
-"""The network of a run, as its rate function sees it, and the turns that jobs took on its links."""
+"""The network of a run for its rate function, and records of turns and links that jobs took."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from artist.estimates.backends import NoCommunication
 from artist.network.rates.isolated import AloneRates
 from artist.units import Tick
 
-# A run without a network loads neither.
+# Only for types: a run without a network does not load these modules.
 if TYPE_CHECKING:
     from artist.estimates.latency_service import LatencyService
     from artist.estimates.model_steps import ModelSteps
@@ -33,21 +33,21 @@ class TurnTaken(NamedTuple):
 
 
 class TurnsOfRun:
-    """Notes, while a run goes on, since when jobs take turns and with how many corrections."""
+    """A record, filled during a run, of the jobs that take turns and of their corrections."""
 
     def __init__(self) -> None:
         self.taken: list[TurnTaken] = []
-        """In the order in which they ended."""
+        """Turns in the order in which they ended."""
         self._now: dict[int, tuple[Tick, float]] = {}
 
     def takes(self, handle: int, now: Tick, corrections_per_min: float) -> None:
-        """From now on a job takes turns, with this many corrections a minute."""
+        """Note that from now on a job takes turns, with this many corrections a minute."""
         if self._now.get(handle, (now, None))[1] != corrections_per_min:
             self.ends(handle, now)
             self._now[handle] = now, corrections_per_min
 
     def ends(self, handle: int, now: Tick) -> None:
-        """From now on a job takes no turns, if it took any."""
+        """Note that from now on a job takes no turns."""
         if handle in self._now:
             start, corrections_per_min = self._now.pop(handle)
             if start < now:
@@ -55,30 +55,30 @@ class TurnsOfRun:
 
 
 class LinksTaken:
-    """Notes, while a run goes on, which links the connections of each job take."""
+    """A record, filled during a run, of the links that the connections of each job take."""
 
     def __init__(self) -> None:
         self._of: dict[int, list[tuple[Tick, Taken]]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        """A copy of a run goes on, and writes no table of links."""
+        """A copy without records, because copies of a run write no table of links."""
         return {"_of": {}}
 
     def note(self, handle: int, since: Tick, taken: Taken) -> None:
-        """A job has these links from a tick on."""
+        """Note that a job has these links from a tick on."""
         of_job = self._of.setdefault(handle, [])
         if not of_job or of_job[-1] != (since, taken):
             of_job.append((since, taken))
 
     def at(self, handle: int, tick: Tick) -> tuple[Tick, Taken] | None:
-        """The links of a job at a tick, and since when; None if no model put it on any."""
+        """The links of a job at a tick, and since when it has them; None if it has none."""
         before = [noted for noted in self._of.get(handle, ()) if noted[0] <= tick]
         return before[-1] if before else None
 
 
 @dataclass(frozen=True)
 class NetworkOfRun:
-    """What models of contention may ask: the links, and what an iteration takes on them."""
+    """What models of contention may ask: the links, and estimates of iterations on them."""
 
     tree: ClusterTree
     fabric: Fabric
@@ -89,25 +89,25 @@ class NetworkOfRun:
     taken: LinksTaken = field(default_factory=LinksTaken)
     """Filled while the run goes on; empty if all links are pooled."""
     speeds: SpeedsOfRun | None = None
-    """Those of kinds of GPUs, if the cluster has several."""
+    """Speeds of kinds of GPUs, if the cluster has several kinds."""
     model_steps: ModelSteps | None = None
-    """Those of the trace's models, if jobs send the bytes of their models."""
+    """Steps of the trace's models, if jobs send the bytes of their models."""
     sharing: Pairs | None = None
     """What jobs on the same GPUs cost each other, if the policy lets any share."""
 
     @property
     def alone(self) -> AloneRates:
-        """How fast jobs run in isolation."""
+        """The rate function of jobs in isolation."""
         estimates = self.estimates
         return AloneRates(
             self.tree, estimates.estimate, estimates.everywhere, self.speeds, self.model_steps
         )
 
     def curves(self, what: str) -> Curves:
-        """What jobs send, and what iterations take at a share of the bandwidth.
+        """Curves: what jobs send, and how long iterations take at a share of the bandwidth.
 
         Raises:
-            ConfigError: the run has no backend; `what` says who needs one.
+            ConfigError: the run has no backend; `what` names the option that needs one.
         """
         if isinstance(self.estimates, NoCommunication):
             raise ConfigError(
@@ -132,7 +132,7 @@ class NetworkOfRun:
 
 
 def lone_rates(argument: str, options: Mapping[str, Any], network: NetworkOfRun) -> AloneRates:
-    """`none`: every job runs as in isolation."""
+    """The rate function of `--contention none`: every job runs as in isolation."""
     if argument:
         raise ConfigError(f"contention none:{argument}: none takes no argument; write none")
     if options:

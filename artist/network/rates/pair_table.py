@@ -4,9 +4,9 @@
     CS(model, other)    = 1 / slowdown
 
 (Ryu and Eo, Network Contention-Aware Cluster Scheduling with Reinforcement Learning, eq. 1; their
-code takes the minimum.) Co-located jobs cross an uplink that the job crosses too. The file is a CSV
+code takes the minimum.) Co-located jobs are jobs that cross an uplink of the job. The file is a CSV
 with the columns `model`, `beside` and `slowdown`, or `model_a`, `model_b` and `slowdown`. A row
-says how much longer an iteration of the first model takes next to the second one.
+says how many times longer an iteration of the first model takes next to the second one.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from artist.workload.models import canonical_if_known
 COLUMNS = (("model", "beside"), ("model_a", "model_b"))
 SLOWDOWN = "slowdown"
 
-# A job that does a ten-thousandth of its work next to another one: nobody has measured such a pair.
+# The largest slowdown in a table. No measured pair comes near a ten-thousandth of the work.
 _MOST = 1e4
 
 
 class PairRates(PatternsUnknown):
-    """A rate function. The largest slowdown among the co-located jobs counts."""
+    """A rate function: a job has the largest slowdown that any co-located job causes."""
 
     def __init__(self, network: NetworkOfRun, path: Path) -> None:
         """Raises TraceError if the file is no table of slowdowns."""
@@ -69,17 +69,17 @@ class PairRates(PatternsUnknown):
 
     @property
     def links(self) -> PairRates:
-        """Itself: it answers about jobs that are not there yet, too."""
+        """The rate function itself, which also answers about jobs that are not placed yet."""
         return self
 
     def busy(self, moves: Moves) -> Mapping[Uplink, float]:
-        """How many jobs cross an uplink. A table of pairs knows no bytes."""
+        """By uplink: how many jobs cross it, since a table of pairs knows no bytes."""
         return {uplink: float(len(jobs)) for uplink, jobs in self._after(moves).items()}
 
     def slowdowns(
         self, job: Job, placement: Placement, moves: Moves, handle: int | None = None
     ) -> Slowdowns:
-        """The largest slowdown of the job next to any other, and of each other next to any."""
+        """The largest slowdowns of the job and of each co-located job next to any other, less 1."""
         after = self._after(moves)
         here = crossed(self._tree, self._levels, placement)
         others = {x: model for uplink in here for x, model in after.get(uplink, {}).items()}
@@ -105,7 +105,7 @@ class PairRates(PatternsUnknown):
         return max((self._slowdown(model, other) for other in sorted(set(others))), default=1.0)
 
     def _slowdown(self, model: str, other: str) -> float:
-        """How much longer an iteration takes, at least 1."""
+        """How many times longer an iteration takes, at least 1."""
         pair = canonical_if_known(model), canonical_if_known(other)
         known = self._slowdowns.get(pair)
         if known is None:
@@ -149,7 +149,12 @@ class PairRates(PatternsUnknown):
 
 
 def table_rates(argument: str, options: Mapping[str, Any], network: NetworkOfRun) -> PairRates:
-    """`table:FILE`."""
+    """The rate function of `--contention table:FILE`.
+
+    Raises:
+        ConfigError: no file, no uplink in the fabric, or a policy that lets jobs share GPUs.
+        TraceError: the file is no table of slowdowns.
+    """
     if not argument:
         raise ConfigError("contention table: which file? write table:FILE")
     validate(options, Options, "contention table")
@@ -163,7 +168,7 @@ def table_rates(argument: str, options: Mapping[str, Any], network: NetworkOfRun
 
 
 def _co_located(on: Mapping[Uplink, Mapping[int, str]], handle: int) -> list[str]:
-    """The models of the jobs that share an uplink with one."""
+    """The models of the jobs that share an uplink with job `handle`."""
     return [
         model
         for jobs in on.values()

@@ -1,4 +1,4 @@
-"""A running job on the network, and what is known of it on its own."""
+"""A running job on the network, and what is known of it in isolation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from artist.workload.goodput import Batch
 from artist.workload.job import Job
 
 On: TypeAlias = "tuple[int, ...]"
-"""An uplink; or level, unit and index of one of its links, if connections are put on these."""
+"""An uplink as (level, unit), or one of its routed links as (level, unit, index)."""
 
 
 @dataclass(slots=True)
@@ -28,20 +28,20 @@ class LookedUpTraffic:
     offered: dict[On, tuple[float, float]]
     """Bytes per second up and down, while the job communicates in isolation."""
     busy_ratio: float
-    """Time for which it sends them, over compute time."""
+    """The time for which the job sends over these uplinks, over compute time."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoneJob:
-    """What a job does on the links while no other job is there."""
+    """What a job does on its links while no other job is there."""
 
     curved: CurvedJob
     ways: tuple[tuple[Link, ...], ...]
-    """Of each flow, the links that it crosses."""
+    """The links that each flow crosses."""
     flows: tuple[Flow, ...]
-    """Without links. They end together."""
+    """Flows without their links, with rates at which all end together."""
     busy_s: float
-    """Up time on the links; longer than that of the query if its own links limit the job."""
+    """Up time on the links, in seconds; longer than the query's if the job overfills a link."""
 
 
 @dataclass(slots=True)
@@ -50,7 +50,7 @@ class PlacedJob:
 
     handle: int
     job: Job
-    """As links see it (`AloneRates.on_links`)."""
+    """The job as links see it (`AloneRates.on_links`)."""
     placement: Placement
     started: Tick
     alone: Rate
@@ -59,14 +59,14 @@ class PlacedJob:
     turn: Turn | None = None
     batch: Batch | None = None
     stretch: float = 1.0
-    """How many times longer everything takes beside other jobs on its GPUs. `rate` leaves that out:
-    whoever knows of the sharing adds it (`interference`)."""
+    """How many times longer everything takes beside other jobs on its GPUs. `rate` leaves this out:
+    `interference` adds it."""
     taken: Taken | None = None
     """The links that its connections are on; None while all links are pooled."""
     share: float = 1.0
-    """What a model of contention leaves it of the bandwidth."""
+    """The share of the bandwidth that a model of contention leaves the job."""
     held_s: float = 0.0
-    """How long it waits for its turn in each iteration."""
+    """How long the job waits for its turn in each iteration, in seconds."""
     rate: Rate = field(init=False)
     looked: dict[int, LookedUpTraffic] = field(default_factory=dict)
     """By level."""
@@ -75,7 +75,7 @@ class PlacedJob:
     lone: dict[int, LoneJob] = field(default_factory=dict)
     """By level."""
     lone_shares: dict[tuple[On, ...], float] = field(default_factory=dict)
-    """What a model leaves it of the bandwidth without others, by the uplinks that bind."""
+    """The job's share of the bandwidth without other jobs, by the uplinks that bind."""
 
     def __post_init__(self) -> None:
         self.rate = self.alone

@@ -57,7 +57,7 @@ def open_contention(name: str, options: Mapping[str, Any], network: NetworkOfRun
     """The rate function of a model of contention, `NAME` or `table:FILE`.
 
     Raises:
-        ConfigError: unknown name or option, or a network on which the model says nothing.
+        ConfigError: unknown name or option, or a network without what the model needs.
         TraceError: the file is no table of slowdowns.
     """
     kind, _, argument = name.partition(":")

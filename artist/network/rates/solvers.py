@@ -1,10 +1,11 @@
-"""Solvers: the share of bandwidth that models of contention leave to the jobs of a run.
+"""Solvers: the share of bandwidth that models of contention leave each job of a run.
 
-`Mean` has one chain for up to `MOST_TOGETHER` joined jobs. Among more, each job that is asked has a
-chain of its own with the neighbours that weigh most; the others send at their mean rates. There one
-round of the fixed point asks only some jobs. All other jobs keep the shares that were found before.
+`Mean` has one chain for up to `MOST_TOGETHER` joined jobs. Among more joined jobs, `Rounds` gives
+each job in question a chain of its own with the neighbours that load its links most; other jobs
+send at their mean rates. A round of this fixed point asks only some jobs, and all others keep the
+shares that were found before.
 
-`Phases` asks an event simulation, from where each job is in its iteration now.
+`Phases` asks an event simulation, which starts from where each job is in its iteration now.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ MEAN = "mean"
 
 
 class Mean:
-    """`mean`. `most_jobs` joined jobs have one chain."""
+    """`mean`: one chain for up to `most_jobs` joined jobs."""
 
     name = MEAN
     most_jobs = MOST_TOGETHER
@@ -49,11 +50,11 @@ class Mean:
     def shares(
         self, jobs: Sequence[PlacedJob], running: Mapping[int, JobView], now: Tick
     ) -> Mapping[int, float]:
-        """Shares of few joined jobs, from the chain of all."""
+        """Shares of few joined jobs, from their one chain."""
         if len(jobs) > 1:
             return self._shares(jobs)
-        # Most questions are about one job: what would it get without others? The answer depends on
-        # nothing but the links that bind, so the job keeps it.
+        # Most questions are about one job: what would it get without others? The answer depends
+        # only on the links that bind, so the job keeps it.
         (placed,) = jobs
         bound = tuple(self._uplinks.bound(placed))
         if bound not in placed.lone_shares:
@@ -61,11 +62,11 @@ class Mean:
         return {placed.handle: placed.lone_shares[bound]}
 
     def own_share(self, placed: PlacedJob) -> float:
-        """What a job would have without others."""
+        """The share that a job would have without others."""
         return self.shares([placed], {}, 0)[placed.handle]
 
     def _shares(self, jobs: Sequence[PlacedJob]) -> Mapping[int, float]:
-        """The fixed point: shares say how long jobs send, and that says what shares are left."""
+        """The fixed point: shares give Down times, and these give iterations and so shares."""
         every = [self._uplinks.lone(placed) for placed in jobs]
         links, flows = numbered(self._uplinks, every)
         shares = [1.0] * len(jobs)
@@ -79,7 +80,7 @@ class Mean:
             if len(jobs) == 1:
                 periods_s = [lone_period_s(links, sending[0])]
             else:
-                # Rounds differ in Down times only.
+                # Rounds differ in Down times only, so one chain serves all.
                 chain = chain or Chain(links, sending)
                 periods_s = chain.periods_s(sending)
             shares = [
@@ -93,9 +94,9 @@ class Mean:
 
 
 class Rounds:
-    """Rounds of the fixed point among many joined jobs. Each asks some of them.
+    """Rounds of the fixed point among many joined jobs. Each round asks some of them.
 
-    `sharers` answers which jobs share an uplink with one, by its handle.
+    `sharers` gives the jobs that share an uplink with the job of a handle.
     """
 
     most = MOST_ROUNDS
@@ -103,15 +104,14 @@ class Rounds:
     def __init__(self, uplinks: Uplinks, sharers: Callable[[int], Sequence[PlacedJob]]) -> None:
         self._uplinks, self._sharers = uplinks, sharers
         self.shares: dict[int, float] = {}
-        """What was found so far, by handle. All other jobs keep their shares."""
+        """The shares found so far, by handle. All other jobs keep theirs."""
         self._steps = Steps()
         self._near: dict[int, _Near] = {}
-        """By handle, ascending: those that were asked, those that share an uplink with one, and
-        those that share one with these."""
+        """By handle, ascending: jobs in question, their sharers, and the sharers of these."""
         self._crowds: Crowds | None = None
 
     def next(self, asked: Sequence[PlacedJob]) -> set[int]:
-        """One round about some jobs: handles of those that move."""
+        """One round about some jobs. Returns the handles of the jobs that moved."""
         crowds, every = self._look_near(asked), list(self._near.values())
         handles = [placed.handle for placed in asked]
         places = {handle: place for place, handle in enumerate(self._near)}
@@ -131,9 +131,9 @@ class Rounds:
         return moved
 
     def _look_near(self, asked: Sequence[PlacedJob]) -> Crowds:
-        """The jobs asked about, their neighbours on links, and the neighbours of these, or more.
+        """Crowds of at least the jobs in question, their sharers, and the sharers of these.
 
-        A job depends on the mean speeds of its neighbours, which depend on theirs in turn.
+        A job depends on the mean speeds of its sharers, which depend on those of their sharers.
         """
         near = {placed.handle: placed for placed in asked}
         for _ in range(2):
@@ -169,7 +169,7 @@ class _Near:
 def numbered(
     uplinks: Uplinks, every: Sequence[LoneJob]
 ) -> tuple[tuple[SharedLink, ...], list[tuple[Flow, ...]]]:
-    """The links that bind, and the flows of each job that cross one."""
+    """The links that bind, numbered, and the flows of each job that cross one."""
     number: dict[Link, int] = {}
     flows: list[tuple[Flow, ...]] = []
     for job in every:
@@ -189,7 +189,7 @@ def _sending(lone: LoneJob, share: float, flows: tuple[Flow, ...]) -> SendingJob
 
 
 def _share(lone: LoneJob, sending: SendingJob, period_s: float) -> float:
-    """The share at which the query sends as much longer as the model says (`co_located`)."""
+    """The share at which the query's Up time grows by as much as the model says (`co_located`)."""
     longer_s = max(period_s - sending.alone_s, 0.0)
     if longer_s == 0 and lone.busy_s == lone.curved.busy_s(1.0):
         return 1.0
@@ -197,7 +197,7 @@ def _share(lone: LoneJob, sending: SendingJob, period_s: float) -> float:
 
 
 class Phases:
-    """`phase` or `fluid`, as `name` says; more than `most_jobs` joined jobs are left to `mean`."""
+    """`phase` or `fluid`, as `name` says, for up to `most_jobs` joined jobs."""
 
     most_jobs = MOST_JOBS
 
@@ -225,7 +225,7 @@ class Phases:
                 if placed.turn is not None
                 else self._offset_s(placed, running[placed.handle], now),
                 turn=_in_turn(placed.turn),
-                # So that runs which are compared share their noise, whatever jobs meet.
+                # The handle names the noise, so that runs under comparison share it.
                 stream=placed.handle,
             )
             for placed in jobs
@@ -240,7 +240,7 @@ class Phases:
         return {placed.handle: answer.share for placed, answer in zip(jobs, answers, strict=True)}
 
     def own_share(self, placed: PlacedJob) -> float:
-        """What a job would have without others."""
+        """The share that a job would have without others."""
         bound = tuple(self._uplinks.bound(placed))
         if bound not in placed.lone_shares:
             (answer,) = self._answers([self._uplinks.curved(placed)])
@@ -257,7 +257,7 @@ class Phases:
         )
 
     def _offset_s(self, placed: PlacedJob, view: JobView, now: Tick) -> float:
-        """As `Member.offset_s`. A job that stands still goes on where it stopped."""
+        """The job's `Member.offset_s`. A job that stands still goes on where it stopped."""
         still_s = max(view.productive_from - now, 0) / TICKS_PER_S
         return still_s - alone_s(self._uplinks.curved(placed), placed.share, view.phase(now))
 
@@ -265,7 +265,7 @@ class Phases:
 def _common_start(jobs: Sequence[PlacedJob]) -> Tick | None:
     """The first start of jobs that all take turns with each other; None if some do not.
 
-    Then the answer does not depend on the present time, so it is known the next time.
+    Offsets from it do not depend on the present time, so models can reuse earlier answers.
     """
     turns = [placed.turn for placed in jobs]
     first = turns[0]
@@ -275,7 +275,7 @@ def _common_start(jobs: Sequence[PlacedJob]) -> Tick | None:
 
 
 def _start_s(turn: Turn, since: Tick) -> float:
-    """When a job's iterations start, counted from a tick: the first time."""
+    """Seconds from a tick to the next start of an iteration of a job in turn."""
     return (turn.start - since) % turn.period / TICKS_PER_S
 
 
@@ -287,10 +287,11 @@ def _in_turn(turn: Turn | None) -> InTurn | None:
 
 
 def alone_s(curved: CurvedJob, share: float, phase: float) -> float:
-    """How long a job in isolation takes to where one with a share is in its iteration.
+    """Seconds that an isolated job takes to reach the point of a job at `phase` of its iteration.
 
-    The Down time comes first. In the rest both have sent the same part of their bytes. With
-    measured Up phases, both are at the same part of their iterations.
+    The job at `phase` (0 to 1) has a share of the bandwidth. Both compute first, for their Down
+    times; then both have sent the same part of their bytes. With measured Up phases, both are at
+    the same part of their iterations.
     """
     if curved.phases is not None:
         return phase * curved.iteration_s(1.0)

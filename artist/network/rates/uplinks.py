@@ -1,4 +1,4 @@
-"""Which jobs meet on which uplinks, and where they want more than there is.
+"""Which jobs meet on which uplinks, and which uplinks they overload.
 
 Only jobs that cross an uplink which **binds** can be slowed down. An uplink binds if what its jobs
 send while they communicate, each as in isolation, exceeds what it carries. On an oversubscribed
@@ -40,18 +40,19 @@ class Uplinks:
     ) -> None:
         self._tree, self._fabric, self.eta = network.tree, network.fabric, eta
         self.traffic = JobTraffic(network, curves, up_phases or {})
-        # Out of a machine lead its network cards. They serve connections in turn.
+        # Links out of machines are their NICs, which serve connections in turn.
         self.fair_queued = frozenset(network.fabric.level_names[: network.tree.machine + 1])
         self._jobs: dict[On, dict[int, PlacedJob]] = {}
         self._routes = Routes(network.fabric, network.seed)
         self._busy: dict[Uplink, float] = {}
-        """Those that are busy, until a job enters or leaves."""
+        """How busy uplinks are (`busy`), as of the last question."""
         self._changed: set[On] = set()
-        """Those that jobs have entered or left since `_busy` was asked for."""
+        """Uplinks that jobs have entered or left since that question."""
         self.binding: set[On] = set()
+        """Uplinks that bind."""
 
     def facts(self, jobs: Iterable[PlacedJob]) -> Iterator[object]:
-        """What copies of a run may share, also of jobs: answers that stay true."""
+        """What copies of a run may share: answers that never change, also about jobs."""
         yield from (self._fabric, self.traffic)
         for placed in jobs:
             yield from (placed.looked, placed.curved, placed.lone, placed.lone_shares)
@@ -63,7 +64,7 @@ class Uplinks:
         return self._routes.routed
 
     def enter(self, placed: PlacedJob, taken: Taken | None = None) -> None:
-        """A job gets its GPUs; `taken` are the links that its connections are on already."""
+        """Enter a job that gets its GPUs, on the links `taken` if it has them already."""
         if self.routed:
             self._put_on_links(placed, taken)
         self._enter(placed)
@@ -74,7 +75,7 @@ class Uplinks:
         self._changed |= placed.gpus_in_a_part.keys()
 
     def leave(self, placed: PlacedJob) -> None:
-        """A job loses its GPUs."""
+        """Remove a job that loses its GPUs."""
         self._routes.leave(placed.handle)
         self._leave(placed)
 
@@ -87,9 +88,9 @@ class Uplinks:
         self._changed |= placed.gpus_in_a_part.keys()
 
     def after(self, gone: Sequence[PlacedJob], come: Sequence[PlacedJob]) -> Uplinks:
-        """A copy of these uplinks on which some jobs have left and others have entered."""
-        # Policies ask this for each placement that they consider. So only the jobs of uplinks that
-        # change are copied; the other uplinks are shared with the copy.
+        """A copy of these uplinks, after the jobs `gone` left and the jobs `come` entered."""
+        # Policies ask for each placement that they consider, so only the uplinks that change are
+        # copied; the copy shares the others.
         twin = copy.copy(self)
         if self.routed:
             twin._routes = self._routes.without([placed.handle for placed in gone])
@@ -108,10 +109,10 @@ class Uplinks:
         return twin
 
     def foreseen(self, placed: PlacedJob) -> PlacedJob:
-        """A job as operators can know it before it comes: on the links that its hash gives it.
+        """A job before it comes, on the links that operators can foresee.
 
-        They can compute the hash of their switches. A static table is filled when the job comes,
-        and evenly. So links with static routes count together, as pooled ones do.
+        They can compute the hash of their switches. A static table is filled only when the job
+        comes, and evenly, so links with static routes count together, as pooled links do.
         """
         if not self.routed:
             return placed
@@ -126,14 +127,14 @@ class Uplinks:
         return alone
 
     def busy(self) -> dict[Uplink, float]:
-        """Of each busy uplink: what its jobs would send in isolation, over what it carries.
+        """By busy uplink: what its jobs would send in isolation, over its capacity.
 
-        Averages over iterations; the busier direction counts. An uplink that carries all that the
-        GPUs of its unit can send is never busy. Its links count together: a hash depends on both
-        ends of a connection, and who asks for a unit does not know the other end. The busiest link
-        in place of all was a worse guide (150 hashes on 8 links: losses 12 % higher).
+        Both are averages over iterations, in the busier direction. An uplink that carries all that
+        the GPUs of its unit can send is never busy. All links of an uplink count together: a hash
+        depends on both ends of a connection, and a question about a unit knows only one end. The
+        busiest link instead was a worse guide (150 hashes on 8 links: losses 12 % higher).
         """
-        # Several jobs may have come and gone since the last question. One sum serves them all.
+        # One sum for each changed uplink, however many jobs came and went since the last question.
         for uplink in {(x[0], x[1]) for x in self._changed}:
             busy = self._busy_now(uplink) if self._oversubscribed(uplink) else 0.0
             if busy:
@@ -144,7 +145,7 @@ class Uplinks:
         return self._busy
 
     def changed(self, touched: Iterable[On]) -> set[int]:
-        """Look again at uplinks that jobs have entered or left: handles of all affected jobs."""
+        """Update uplinks that jobs entered or left. Returns the handles of all affected jobs."""
         affected: set[int] = set()
         for uplink in sorted(touched):
             binds = self._binds(uplink)
@@ -158,7 +159,7 @@ class Uplinks:
         return affected
 
     def bound(self, placed: PlacedJob) -> list[On]:
-        """The uplinks that bind and on which a job sends. A job may cross one without sending."""
+        """The uplinks that bind and on which the job sends. A job may cross one without sending."""
         return [
             uplink
             for uplink in placed.gpus_in_a_part
@@ -166,7 +167,7 @@ class Uplinks:
         ]
 
     def overfills(self, placed: PlacedJob) -> bool:
-        """Whether the job by itself sends more on an uplink than that carries."""
+        """Whether the job alone sends more on an uplink than the uplink carries."""
         return any(
             max(self.traffic.at(placed, uplink[0]).offered[uplink]) / placed.stretch
             > self.traffic.capacity(uplink) * (1 + SLOWED)
@@ -174,7 +175,7 @@ class Uplinks:
         )
 
     def sharers(self, placed: PlacedJob) -> set[int]:
-        """Handles of the jobs that share a binding uplink with a job, and its own."""
+        """Handles of the job, and of the jobs that share a binding uplink with it."""
         return {placed.handle} | {
             handle
             for uplink in self.bound(placed)
@@ -185,7 +186,10 @@ class Uplinks:
     def joined(
         self, handles: Iterable[int], placed: Mapping[int, PlacedJob], most: int
     ) -> list[int]:
-        """Handles of all jobs that are joined to some; more than `most`, maybe not all of them."""
+        """Handles of all jobs joined to some by binding uplinks, directly or through other jobs.
+
+        The search stops at more than `most` jobs, so a longer answer may be incomplete.
+        """
         joined = set(handles)
         front = sorted(joined)
         while front and len(joined) <= most:
@@ -195,11 +199,11 @@ class Uplinks:
         return sorted(joined)
 
     def curved(self, placed: PlacedJob) -> CurvedJob:
-        """The job for a model of contention, looked at from its innermost uplink that binds."""
+        """The job for a model of contention: its traffic from its innermost binding level on."""
         return self.traffic.curved(placed, min(self.bound(placed))[0])
 
     def lone(self, placed: PlacedJob) -> LoneJob:
-        """The same job on its links, without any other."""
+        """The job on its links without any other job."""
         level = min(self.bound(placed))[0]
         if level not in placed.lone:
             placed.lone[level] = _lone(self.curved(placed))
@@ -236,7 +240,7 @@ class Uplinks:
             return False
         capacity = self.traffic.capacity(uplink)
         usable = capacity * self._efficiency(uplink[0])
-        # This bound needs GPU counts only. Often it spares looking up the traffic of each job.
+        # This bound needs only GPU counts. It often saves looking up the traffic of each job.
         if sum(self.traffic.most(placed, uplink) for placed in jobs) <= usable:
             return False
         offered = [
@@ -255,7 +259,7 @@ class Uplinks:
         return efficiency(stated.name, stated.uplink.eta, self.eta, self.fair_queued)
 
     def _put_on_links(self, placed: PlacedJob, taken: Taken | None = None) -> None:
-        """Choose links for a job's connections, or note that it goes on with those of before."""
+        """Choose links for a job's connections, or note that it keeps the links `taken`."""
         crossed = self.traffic.crossed(placed.placement)
         for known in (placed.looked, placed.curved, placed.lone, placed.lone_shares):
             known.clear()
@@ -277,8 +281,8 @@ class Uplinks:
 
 
 def _lone(curved: CurvedJob) -> LoneJob:
-    """The flows of a job, each at the rate at which all end together."""
-    # `mean` does not ask when a job sends.
+    """A job alone on its links, its flows at rates at which all end together."""
+    # Up phases count as one: `mean` ignores when a job sends.
     seen = seen_by_models(replace(curved, phases=None), 1.0)
     sent = bytes_on_links(seen.ways)
     if all(x <= link.bytes_per_s * seen.busy_s for link, x in sent.items()):
