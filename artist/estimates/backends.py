@@ -1,8 +1,8 @@
 """The table of latency backends: one row each, read by `artist list backends`.
 
 A row names a function with two arguments: the text after the colon of `--backend NAME:ARGUMENT`,
-and the fallback backend or None. The function returns a `LatencyBackend`. `--backend none` runs
-without one.
+and the fallback backend or None. The function returns a `LatencyBackend`. With `--backend none` a
+run has no backend.
 """
 
 from __future__ import annotations
@@ -62,15 +62,15 @@ class NoCommunication:
         return _NO_COMMUNICATION
 
     def constant_share(self, model: str) -> float:
-        """No communication."""
+        """0: no model communicates."""
         return 0.0
 
 
 def no_backend(argument: str, fallback: LatencyBackend | None) -> LatencyBackend:
-    """`none` is no backend: a run with it asks nobody (`NoCommunication`).
+    """Refuse `none` where a backend must answer. Runs use `NoCommunication` instead.
 
     Raises:
-        ConfigError: always; `none` stands where a backend must answer.
+        ConfigError: always.
     """
     name = f"none:{argument}" if argument else "none"
     raise ConfigError(

@@ -1,8 +1,8 @@
 """The disk cache: estimates kept between runs, by the digest of the whole query.
 
 diskcache keeps them as JSON in a folder of their own, which many processes may share. The cache
-never ends a run: other programs' files are never touched, a database that is damaged or not
-artist's is set aside, and where the cache cannot be used the run goes on without it.
+never ends a run. It touches no files of other programs, sets aside a database that is damaged or
+not artist's, and where it cannot be used, the run goes on without it.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ from artist.workload.layers import Workload
 
 # Part of every key. Raise it when the meaning of a query or of an estimate changes.
 SCHEMA = 7
-# https://www.sqlite.org/rescode.html: the file is damaged, no database, or has other tables.
+# The file is damaged, not a database, or has other tables (https://www.sqlite.org/rescode.html).
 _DAMAGE = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR}
+# What decoding raises for an entry that is not an estimate.
 _NO_ESTIMATE = (KeyError, TypeError, ValueError, zlib.error)
 
 FOLDER = "estimates"
-"""The cache's own folder in the one that the user names, because the user's may hold anything."""
+"""The cache's own folder inside the folder that the user names, which may hold other files."""
 
 
 def cache_dir() -> Path:
@@ -59,9 +60,9 @@ def _cache_dir() -> Path:
 
 
 def query_key(query: LatencyQuery, source: str, *, profile: bool = False) -> str:
-    """SHA-256 of everything that the estimate depends on, its source included.
+    """SHA-256 of everything that an estimate depends on, including its source.
 
-    An estimate with its traffic profile has a key of its own.
+    An estimate with a traffic profile has another key than the same estimate without one.
     """
     parts = {**_fields(query), "workload": _workload_digest(query.workload)}
     return _digest([SCHEMA, source, parts, *(["profile"] if profile else [])])
@@ -79,7 +80,7 @@ def _digest(part: object) -> str:
 
 
 def _fields(part: Any) -> dict[str, Any]:
-    """The same as `asdict`, but without copying what is inside, and without what does not count."""
+    """Like `asdict`, but without deep copies and without fields that do not compare."""
     return {field.name: getattr(part, field.name) for field in fields(part) if field.compare}
 
 
@@ -116,7 +117,7 @@ class DiskStore:
             self._give_up(cause)
 
     def verify(self) -> tuple[int, int]:
-        """Read all entries, and drop those that are no estimates; how many are sound, and not.
+        """Read all entries and drop damaged ones. Returns the numbers of sound and damaged entries.
 
         Raises:
             ConfigError: the cache cannot be used.
@@ -162,7 +163,7 @@ class DiskStore:
                 cache.close()
 
     def _read(self, key: str) -> Estimate | None:
-        """The entry of a key; one that is no estimate is dropped."""
+        """The estimate of a key. An entry that is not an estimate is dropped."""
         try:
             kept = self._cache.get(key)
             return None if kept is None else _decoded(kept)
@@ -171,7 +172,7 @@ class DiskStore:
             return None
 
     def _open(self) -> Any:
-        """The cache. A damaged one is set aside once, and a new one is started."""
+        """Open the cache. A damaged one is set aside, once, and a new one is started."""
         from artist.io.json_cache import open_json_cache
 
         for _ in range(2):
@@ -185,7 +186,7 @@ class DiskStore:
 
     @contextmanager
     def _in_use(self) -> Iterator[None]:
-        """Turn what is wrong with the cache into an error for the user."""
+        """Turn any failure of the cache into a ConfigError."""
         try:
             yield
         except Exception as cause:
@@ -193,7 +194,7 @@ class DiskStore:
             raise self._unusable(cause) from cause
 
     def _give_up(self, cause: Exception) -> None:
-        """Go on without the cache; the next run starts a new one if this one is damaged."""
+        """Stop using the cache. A damaged one is set aside, so the next run starts a new one."""
         self.close()
         if _is_damage(cause):
             with suppress(ConfigError):
@@ -247,10 +248,10 @@ def _decoded(kept: dict[str, Any]) -> Estimate:
 
 
 def _axes(kept: list[dict[str, int]] | None) -> tuple[AxisTraffic, ...] | None:
-    return None if kept is None else tuple(AxisTraffic(**one) for one in kept)
+    return None if kept is None else tuple(AxisTraffic(**axis) for axis in kept)
 
 
 def _is_damage(cause: Exception) -> bool:
-    """Whether the database is damaged or not artist's; locks, rights and full disks are neither."""
+    """Whether the database is damaged or not artist's, unlike locked, forbidden or full disks."""
     code = getattr(cause, "sqlite_errorcode", None)
     return code is not None and code & 0xFF in _DAMAGE

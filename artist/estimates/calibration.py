@@ -1,14 +1,14 @@
 """Calibrations: numbers that fit the layer tables of models to measurements.
 
 A calibration is a YAML file with one row per model, written by `artist calibrate`. The file also
-says what was measured, on which hardware and by whom. Source: Dally, section IV-C2. A row scales
-the layer table before a backend is asked, and may add a constant to the answer:
+says what was measured, on which hardware and by whom. The method is that of Dally, section IV-C2. A
+row scales the layer table before a backend is asked, and may add a constant to the answer:
 
     comm ratio = constant share + comm ratio of the scaled iteration
 
-The constant stands for exposed time that no placement of more than one GPU avoids, such as work
-between two collectives that overlaps with nothing. A single GPU has no communication, and no
-constant either. Caches hold what the backend answered, without the constant.
+The constant stands for exposed time on every placement of more than one GPU, such as work between
+two collectives that overlaps with nothing. A single GPU has neither communication nor a constant.
+Caches hold the backend's answer, without the constant.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from artist.workload.layers import Layer, Phase, Workload
 from artist.workload.models import canonical
 
 AUTO = "auto"
-"""The setting that means the calibration that the fabric names."""
+"""The setting for the calibration that the fabric names."""
 
 NONE = "none"
-"""The setting, and in results the name, of no calibration."""
+"""The setting for no calibration, and its name in results."""
 
 LARGEST_SCALE = 1e18
-"""No fit needs more: a microsecond becomes longer than the longest simulation."""
+"""Bound on scales. No fit needs more: a microsecond would exceed the longest simulation."""
 
 
 class FitPoint(Document):
@@ -66,7 +66,7 @@ class ModelCalibration(Document):
     fit: tuple[FitPoint, ...] = ()
 
     def apply(self, workload: Workload) -> Workload:
-        """The workload with this row's scales: also what computing hides, and messages."""
+        """The workload with this row's scales, also on hidden times and pipeline messages."""
         staged = workload.staged
         if staged is not None:
             staged = replace(
@@ -106,25 +106,25 @@ class Calibration(Document):
 
     @property
     def origin_words(self) -> str:
-        """Its name and what it was fitted to, for people."""
+        """The calibration's name and what it was fitted to, for people."""
         return f"{self.name} ({'measured' if self.kind == 'measured' else 'a table of a paper'})"
 
     def asked_otherwise(self, system: FabricSystem) -> dict[str, tuple[object, object]]:
-        """Setting -> how ASTRA-sim was asked for the fit, and how these settings ask it."""
+        """Settings that differ from those of the fit, as setting -> (in the fit, in `system`)."""
         now = {key: getattr(system, key, was) for key, was in self.asked.items()}
         return {key: (was, now[key]) for key, was in self.asked.items() if was != now[key]}
 
     def row(self, model: str) -> ModelCalibration | None:
         """The row of a model, by its canonical name; None if there is none.
 
-        The row of `resnet50` also serves `resnet50@batch=64`, unless that has a row of its own. It
-        scales compute times on `ASSUMED_GPU`, so it serves no name that says another GPU.
+        The row of `resnet50` also serves `resnet50@batch=64`, unless that has a row of its own.
+        Rows scale compute times on `ASSUMED_GPU`, so they serve no name with another GPU.
         """
         if model in self.models:
             return self.models[model]
         plain, _, settings = model.partition("@")
-        others = [one for one in settings.split(",") if one != f"gpu={ASSUMED_GPU}"]
-        if any(one.startswith("gpu=") for one in others):
+        others = [setting for setting in settings.split(",") if setting != f"gpu={ASSUMED_GPU}"]
+        if any(setting.startswith("gpu=") for setting in others):
             return None
         return self.models.get(f"{plain}@{','.join(others)}") or self.models.get(plain)
 
@@ -139,22 +139,22 @@ class Calibration(Document):
         return row.constant_share if row else 0.0
 
     def lacks(self, models: Iterable[str]) -> tuple[str, ...]:
-        """Those of these models (canonical names) that have no row, each once, sorted."""
+        """The models (canonical names) without a row, each once, sorted."""
         return tuple(sorted(model for model in set(models) if self.row(model) is None))
 
 
 @dataclass(frozen=True, slots=True)
 class CalibratedEstimate(Estimate):
-    """A backend's answer to a scaled query, and the constant share of the model beside it.
+    """A backend's answer to a scaled query, with the constant share of the model.
 
-    Times and bytes are the backend's. Only `comm_ratio` holds the constant.
+    Times and bytes are the backend's. Only `comm_ratio` includes the constant.
     """
 
     constant_share: float = 0.0
 
     @property
     def comm_ratio(self) -> float:
-        """Constant share + exposed communication over compute."""
+        """The constant share plus exposed communication over compute."""
         return self.constant_share + float(Estimate.comm_ratio.__get__(self))
 
 
@@ -168,17 +168,17 @@ def with_constant_share(estimate: Estimate, share: float) -> Estimate:
 
 @dataclass(frozen=True, slots=True)
 class CalibratedModels:
-    """Models of the catalogue by any spelling, calibrated; an object, so that it pickles."""
+    """Calibrated models of the catalogue, by any spelling. A class, so that it pickles."""
 
     calibration: Calibration | None
     gpu: str = ASSUMED_GPU
-    """Models without a row compute on this GPU, unless their names say another."""
+    """The GPU on which models without a row compute, unless their names say another."""
 
     @classmethod
     def on(
         cls, fabric: Fabric, calibration: Calibration | None, kinds: Collection[str] = ()
     ) -> CalibratedModels:
-        """The models on a fabric's GPUs, or on machines of these kinds, which win over them."""
+        """The models on GPUs of these kinds, or else on the GPUs that the fabric names."""
         named = (fabric.machine.kind,) if fabric.machine and fabric.machine.kind else ()
         return cls(calibration, gpu_of(kinds or named))
 
@@ -188,7 +188,7 @@ class CalibratedModels:
         return self.calibration.name if self.calibration else NONE
 
     def workload(self, model: str) -> Workload:
-        """A training iteration with the calibration's scales.
+        """The workload of a model's training iteration, with the calibration's scales.
 
         Raises:
             ConfigError: the model is unknown, or its settings do not go together.
@@ -205,7 +205,7 @@ class CalibratedModels:
         return self.calibration is not None and self.calibration.row(canonical(model)) is not None
 
     def timed_on(self, model: str) -> str:
-        """What a model's compute times hold for, for people: a GPU, or a calibration."""
+        """Where a model's compute times come from, for people: a GPU, or a calibration."""
         from artist.workload.models import settings
 
         if self.scales(model):
@@ -228,7 +228,7 @@ def calibration_names() -> list[str]:
 
 
 def choose_calibration(setting: str, fabric: Fabric) -> Calibration | None:
-    """The calibration that a setting means on a fabric; `auto` is the one that the fabric names.
+    """The calibration of a setting on a fabric. `auto` is the one that the fabric names, if any.
 
     Raises:
         ConfigError: the name is unknown, or the file is bad.
@@ -247,7 +247,7 @@ def choose_calibration(setting: str, fabric: Fabric) -> Calibration | None:
 
 
 def fitted_as_asked(fabric: Fabric) -> str | None:
-    """The first calibration that was fitted on this fabric, asked as its settings ask."""
+    """The name of the first calibration that was fitted on this fabric with its system settings."""
     for name in calibration_names():
         calibration = load_calibration(name)
         if calibration is None or not calibration.asked or calibration.fabric != fabric.name:
@@ -275,7 +275,7 @@ def load_calibration(name: str) -> Calibration | None:
 
 def _scaled(layer: Layer, compute_scale: float, comm_scale: float) -> Layer:
     def phase(old: Phase) -> Phase:
-        # A collective keeps at least one byte: with none it would vanish from the iteration.
+        # At least one byte, because a collective of none would vanish from the iteration.
         size = round(old.comm_bytes * comm_scale)
         return replace(
             old,

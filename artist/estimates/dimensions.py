@@ -1,8 +1,8 @@
 """From the shape of a placement to ASTRA-sim's network dimensions.
 
-ASTRA-sim's topologies are regular. A **regular** shape, whose units have parts that are alike, has
-one dimension per level. Other shapes are uneven; a rule of the fabric says what they cost
-(docs/decisions/0015-what-astra-sim-is-asked.md).
+ASTRA-sim's topologies are regular. A **regular** shape, in which all parts of a unit are equal, has
+one dimension per level. Other shapes are uneven. The fabric's setting `uneven` says how they are
+priced (docs/decisions/0015-what-astra-sim-is-asked.md):
 
     wider    the fastest of all regular shapes that spread at least as far; the default
     bounded  the slower of two regular shapes: the largest inside and the smallest around
@@ -14,27 +14,29 @@ one dimension per level. Other shapes are uneven; a rule of the fabric says what
     4+4,4    4+4,4+4, 4,4,4, 2+2,2+2,2+2...  4,4 and 4+4,4+4   4 in a socket, 3 between machines
 
 With one ring through all GPUs of a job (`rings: one`), every shape is one dimension at its
-outermost level. Then there are no uneven shapes. A job that is divided into groups, with several
-GPUs in a machine, has a dimension per level also then: its tensor groups stay in their machines,
-and the rings and messages that leave a machine share its card, a part for each of its GPUs there.
+outermost level, so no shape is uneven. An exception is a job that is divided into groups and has
+several GPUs in a machine. It keeps one dimension per level: its tensor groups stay in their
+machines, and the rings and messages that leave a machine share its network card, in equal parts for
+the job's GPUs there.
 
 If the GPUs of a unit, such as a machine, share a level's bandwidth (`shared_by`), the rings of the
-level share what leaves the unit. With rings per level there are as many as the job has GPUs in the
-unit, and each gets an equal part; one ring passes the unit once, and has it alone:
+level share what leaves the unit. With rings per level there are as many rings as the job has GPUs
+in the unit, and each gets an equal part. With `rings: one`, the ring passes the unit once and has
+all of the bandwidth:
 
     bandwidth per GPU = bandwidth / GPUs in a unit      (rings: per-level)
     bandwidth per GPU = bandwidth                       (rings: one)
 
-An all-reduce of S bytes over m machines of g GPUs sends as much through a card either way, up to
-(m - 1)/m against (mg - 1)/(mg): g rings of S/g bytes at 1/g of the bandwidth, or one ring of S
-bytes. The rings have S/g bytes under `collective_optimization: localBWAware`; under `baseline`
-they have S, so `with_system` refuses that.
+For an all-reduce of S bytes over m machines of g GPUs, both send nearly the same number of bytes
+through a card: in proportion to (m - 1)/m with g rings of S/g bytes at 1/g of the bandwidth, and to
+(mg - 1)/(mg) with one ring of S bytes. Rings have S/g bytes under `collective_optimization:
+localBWAware`; under `baseline` they have S, so `with_system` refuses that.
 
-ASTRA-sim's rings and trees run over at most four dimensions. A shape with more, such as one across
-regions, has neighbouring levels with equal links merged into one dimension, the innermost first.
+ASTRA-sim's rings and trees run over at most four dimensions. In a shape with more, such as one
+across regions, neighbouring levels with equal links are merged into one dimension, innermost first.
 
-The GPUs of a region share a wide-area network in the same way (`cluster_links.py`). What a GPU
-sends there has left its machine first, so it gets no more than on the level inside.
+The GPUs of a region share a wide-area network in the same way (`cluster_links.py`). Bytes for other
+regions leave the machine first, so a GPU gets at most the bandwidth of the level inside.
 """
 
 from __future__ import annotations
@@ -59,14 +61,15 @@ from artist.cluster.placement_shape import (
 from artist.estimates.query import Dimension, SystemSettings, Topology
 
 MOST_DIMENSIONS = 4
-"""ASTRA-sim reads beyond its own list from the fifth on (`astra/model/refusals.py`)."""
+"""With a fifth, ASTRA-sim reads past the end of its own list (`astra/model/refusals.py`)."""
 
 
 def asked_shapes(shape: Shape, fabric: Fabric, *, divided: bool = False) -> tuple[Shape, ...]:
     """The shapes that ASTRA-sim is asked about; `shape_queries.counted` says which one counts.
 
-    Usually the shape itself. For an uneven one under `wider` and `bounded`, regular shapes. With
-    `divided`, one of as many GPUs, since axes do not divide other numbers.
+    Usually this is the shape itself. For an uneven shape under `wider` and `bounded`, it is several
+    regular ones. With `divided`, it is one regular shape with the same number of GPUs, since a
+    job's axes do not divide other numbers.
     """
     system = fabric.system
     if system.uneven == "flat" or is_regular(shape):
@@ -101,8 +104,9 @@ def dimensions(
 ) -> tuple[Dimension, ...]:
     """ASTRA-sim's dimensions for a shape on a fabric; empty for a single GPU.
 
-    `of`: the shape for which it is asked. Under `wider`, that one says whether a pair is alone.
-    `in_groups`: the GPUs of the job communicate in groups, so no ring passes all of them.
+    `of`: the placement's shape, for which `shape` is asked. Under `wider`, `pair_share` applies if
+    `of` spans two units. `in_groups`: the GPUs of the job communicate in groups, so no ring passes
+    all of them.
     """
     stated = level_sizes(shape)
     sizes = merged(stated, fabric)
@@ -125,9 +129,9 @@ def _spans_two(shape: Shape, fabric: Fabric) -> bool:
 
 
 def merged(sizes: Sequence[tuple[int, int]], fabric: Fabric) -> tuple[tuple[int, int], ...]:
-    """At most `MOST_DIMENSIONS` levels with their sizes, if enough neighbours have equal links.
+    """Levels with their sizes, merged to `MOST_DIMENSIONS` if enough neighbours have equal links.
 
-    If not, all are left: ASTRA-sim's refusal says what to do.
+    More may remain. ASTRA-sim's model then refuses the query, and says what to do.
     """
     dims = list(sizes)
     while len(dims) > MOST_DIMENSIONS:
@@ -141,9 +145,9 @@ def merged(sizes: Sequence[tuple[int, int]], fabric: Fabric) -> tuple[tuple[int,
 
 
 def _alike(inner: int, outer: int, fabric: Fabric) -> bool:
-    """Whether two levels differ at most in name, source and what leaves their units."""
-    told = {"name", "source", "uplink", "gpus"}
-    one, other = (fabric.levels[level].model_dump(exclude=told) for level in (inner, outer))
+    """Whether two levels have equal links: they differ only in name, source, uplink and GPUs."""
+    ignored = {"name", "source", "uplink", "gpus"}
+    one, other = (fabric.levels[level].model_dump(exclude=ignored) for level in (inner, outer))
     return one == other
 
 
@@ -158,9 +162,9 @@ def _granted(level: int, sizes: Sequence[tuple[int, int]], fabric: Fabric, pair:
 
 
 def _sharers(level: int, sizes: Sequence[tuple[int, int]], fabric: Fabric) -> int:
-    """How many rings of a level leave one unit of the level that shares the bandwidth.
+    """How many rings of a level share the bandwidth out of one unit (`shared_by`).
 
-    One ring through all GPUs is one dimension, so that the product over inner ones is 1.
+    With one ring through all GPUs there is one dimension, and the product over inner ones is 1.
     """
     sharing = fabric.levels[level].shared_by
     if sharing is None:
@@ -170,15 +174,15 @@ def _sharers(level: int, sizes: Sequence[tuple[int, int]], fabric: Fabric) -> in
 
 
 def _in_machine(size: tuple[int, int], fabric: Fabric) -> bool:
-    """Whether a dimension, as its level and its GPUs, lies inside machines."""
+    """Whether a dimension, given as (level, GPUs), lies inside machines."""
     return size[0] <= fabric.level_names.index("machine")
 
 
 def _of_card(level: int, sizes: Sequence[tuple[int, int]], fabric: Fabric) -> float:
-    """What the rings of a machine leave each other of its network card, GiB/s, under `rings: one`.
+    """The bandwidth of each ring out of a machine's network card, GiB/s, under `rings: one`.
 
-    The card has what the machine's uplink states, or the level itself, whose bandwidth is that of
-    one ring alone. A single ring has all of it, and no limit here.
+    The card's bandwidth is that of the machine's uplink, or else that of the level, which is for a
+    single ring. Infinite where rings do not share a card.
     """
     machine, stated = fabric.level_names.index("machine"), fabric.levels[level]
     if fabric.system.rings != "one" or level <= machine or stated.shared_by is not None:
@@ -200,7 +204,7 @@ def system_settings(
 ) -> SystemSettings:
     """ASTRA-sim's system settings for these dimensions, from the fabric.
 
-    Under `rings: one`, a group with several rings has a part of its buffer on each (localBWAware).
+    Under `rings: one`, a group with several rings splits its buffer among them (localBWAware).
     """
     inside = bool(dims) and _in_machine((fabric.level_names.index(dims[0].level), 0), fabric)
     divides = in_groups and inside and fabric.system.rings == "one"

@@ -2,7 +2,7 @@
 
 Batches are in samples, times in seconds. `artist.workload.goodput` has the equations. Parameters
 follow from measured steps: alpha_c and beta_c from compute times at two batches, the others from
-what steps take on more GPUs. The noise scale is that of McCandlish et al., *An Empirical Model of
+step times on more GPUs. The noise scale is that of McCandlish et al., *An Empirical Model of
 Large-Batch Training*, 2018: the variance of gradients of single samples over their mean's square.
 """
 
@@ -83,7 +83,7 @@ class GoodputRow(Document):
         return self
 
     def goodput(self, kinds: Collection[str] = ()) -> Goodput:
-        """The same for the simulator; with the parameters on these kinds, if the row has any."""
+        """The row's parameters for the simulator, on GPUs of these kinds if the row has any."""
         values = self.model_dump(exclude={"kinds"})
         plain = Goodput(**{**values, "noise": tuple(self.noise.items())})
         if not self.kinds or not kinds:
@@ -113,13 +113,14 @@ def with_goodput(
     *,
     ranged: bool = False,
 ) -> tuple[Job, ...]:
-    """Jobs of the table's models as elastic ones, on a cluster of so many GPUs; others as they are.
+    """Make jobs of the table's models elastic, on a cluster of `gpus` GPUs; others stay the same.
 
-    `kinds` are those of the cluster; on one without kinds, models are as their rows say.
+    `kinds` are the cluster's kinds of GPUs. Without any, the parameters of the rows themselves
+    hold.
 
-    The compute time of a step becomes the table's. A job without a range runs on 1 GPU up to as
-    many as its largest batch feeds; if the trace gives ranges (`ranged`), it is rigid. `where(i)`
-    says where job i stands in its file.
+    The compute time of a step becomes the table's. A job without a range may run on 1 GPU up to as
+    many as its largest batch feeds. If the trace gives ranges (`ranged`), such a job is rigid.
+    `where(i)` says where job i stands in its file.
 
     Raises:
         ConfigError: a job wants more GPUs than its largest batch feeds, or numbers of GPUs that no
@@ -179,7 +180,7 @@ def with_goodput(
 
 
 def load_goodput(file: str) -> GoodputTable:
-    """A table by its file.
+    """Read a table of goodput parameters from its file.
 
     Raises:
         ConfigError: the file is missing or bad; names file and line.

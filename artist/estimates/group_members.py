@@ -1,4 +1,4 @@
-"""Which GPUs take part in the collectives of a divided job: groups, cut from dimensions."""
+"""Which GPUs take part in the collectives of a divided job: groups, cut out of dimensions."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from artist.workload.layers import Degrees, Scope, Workload
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """The dimensions of a group. `indices` are those of the query that they are cut from.
+    """The dimensions of a group. `indices` are the query's dimensions that they are cut out of.
 
-    `strides` are the ranks from one member to the next in each of them. Those of a STAGED workload
-    are in its `Ranks`.
+    `strides` are the ranks from one member to the next, in each dimension. They are empty for a
+    STAGED workload, whose `Ranks` has them.
     """
 
     dimensions: tuple[Dimension, ...]
@@ -28,7 +28,7 @@ class Members:
 
     @property
     def axes(self) -> tuple[tuple[int, int, int], ...]:
-        """Dimension, stride in ranks and GPUs of each part of the group."""
+        """(dimension, stride in ranks, GPUs) of each part of the group."""
         npus = (dimension.npus for dimension in self.dimensions)
         return tuple(zip(self.indices, self.strides, npus, strict=True))
 
@@ -67,7 +67,7 @@ def members(dims: tuple[Dimension, ...], degrees: Degrees, scope: Scope) -> Memb
         taken = math.gcd(size, left) if stride == 1 else 1
         size //= taken
         if left > taken and (stride > 1 or size > 1):
-            break  # the group does not fill this dimension, and yet goes on beyond it
+            break  # the group goes on in the next dimension without filling this one
         if taken > 1:
             parts.append(replace(dim, npus=taken))
             indices.append(index)
@@ -85,11 +85,12 @@ def members(dims: tuple[Dimension, ...], degrees: Degrees, scope: Scope) -> Memb
 def shares_of_copies(dims: tuple[Dimension, ...], copies: int) -> tuple[float, ...]:
     """The share of an all-to-all's bytes that crosses each dimension of a group of experts.
 
-    It is 1, except outside machines where a machine gets one copy of a token for all its experts.
-    On m machines, with each expert of a token on any of them, m (1 - (1 - 1/m)^copies) get one.
+    The share is 1 inside machines. Outside, a machine gets one copy of a token for all its experts.
+    If the `copies` experts of a token are anywhere on m machines, m (1 - (1 - 1/m)^copies) of the
+    machines get one, on average.
     """
     levels = [dim.level for dim in dims]
-    # A query that was built by hand names no levels, and has machines innermost.
+    # A query that was built by hand names no levels. Its innermost dimension is a machine.
     inside = levels.index("machine") + 1 if "machine" in levels else levels[:1].count("")
     machines = math.prod(dim.npus for dim in dims[inside:])
     share = machines / copies * (1 - (1 - 1 / machines) ** copies) if inside else 1.0
@@ -97,9 +98,9 @@ def shares_of_copies(dims: tuple[Dimension, ...], copies: int) -> tuple[float, .
 
 
 def groups_fit(workload: Workload, dims: tuple[Dimension, ...]) -> bool:
-    """Whether the groups of all collectives of a workload can be cut from these dimensions.
+    """Whether the groups of all collectives of a workload can be cut out of these dimensions.
 
-    Those of a STAGED workload always can (`rank_groups.py`).
+    The groups of a STAGED workload always can (`rank_groups.py`).
     """
     if workload.staged is not None:
         return True
@@ -112,7 +113,11 @@ def groups_fit(workload: Workload, dims: tuple[Dimension, ...]) -> bool:
 
 
 def extent(gpus: int, degrees: Degrees, scope: Scope) -> tuple[int, int]:
-    """Stride (GPUs from one member to the next) and number of members of a scope's group."""
+    """Stride (GPUs from one member to the next) and number of members of a scope's group.
+
+    Raises:
+        DivisionError: the GPUs do not divide among the degrees.
+    """
     model = degrees.tensor * degrees.stages
     per_stage = gpus // degrees.stages
     if gpus % model:

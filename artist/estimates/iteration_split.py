@@ -1,18 +1,17 @@
 """Where the time of an iteration goes: computing, waiting for other stages, communicating.
 
-The parts add up to the iteration to the nanosecond, because they are differences of its own
-computation. First everything that is sent arrives at once. Then one kind of communication after
-another takes its time, from the inside out (`SENDERS`), and a part is how much longer the iteration
-becomes by that:
+The parts add up to the iteration to the nanosecond, because they are differences between iteration
+times T. At first no communication takes time. Then one kind of communication after another takes
+its time, in the order of `SENDERS`. The part of a kind is the time that it adds to the iteration:
 
     compute + imbalance + bubble = T(nothing)
     tensor                       = T(tensor) - T(nothing)
     ...
     data                         = T(tensor, ..., pipeline, data) - T(tensor, ..., pipeline)
 
-So a part is the communication that computing does not hide. In a pipeline it includes
-the time for which other stages wait for it: with m microbatches on p equal stages, a collective
-of a ns in every pass adds (m + p - 1) a to an iteration for each direction. Their bubble is
+So a part is the communication that computing does not hide. In a pipeline it includes the time for
+which other stages wait for it: with m microbatches on p equal stages, a collective of a ns in every
+pass adds (m + p - 1) a to an iteration for each direction. The bubble of such stages is
 (p - 1)/(m + p - 1) of compute + bubble, or (p - 1)/(v m + p - 1) with v chunks per stage
 (Narayanan et al., arXiv:2104.04473, section 2.2; GPipe, arXiv:1811.06965).
 """
@@ -32,13 +31,13 @@ class TimePart(StrEnum):
 
     - `compute`: a GPU's own computing, the mean of all stages.
     - `imbalance`: the extra computing of the stage that computes longest, such as a head's.
-    - `bubble`: that stage waits though everything arrives at once: the pipeline fills and drains.
+    - `bubble`: that stage waits even without communication: the pipeline fills and drains.
     - `tensor`: activations and their gradients in tensor-parallel groups (arXiv:1909.08053).
     - `context`: keys and values in groups that share sequences (arXiv:2407.21783, section 3.3.2).
     - `expert`: all-to-alls of tokens to experts and back (arXiv:2006.16668).
     - `pipeline`: messages from stage to stage.
-    - `data`: gradients, and of sharded models weights, among replicas (arXiv:1910.02054).
-    - `communication`: all of it, where an answer does not tell the kinds apart.
+    - `data`: gradients among replicas, and weights of sharded models (arXiv:1910.02054).
+    - `communication`: all kinds together, where an answer does not tell them apart.
     - `constant`: the calibration's constant share (`calibration.py`).
     """
 
@@ -55,7 +54,7 @@ class TimePart(StrEnum):
 
 
 SENDERS = (TimePart.TENSOR, TimePart.CONTEXT, TimePart.EXPERT, TimePart.PIPELINE, TimePart.DATA)
-"""In the order in which they are added: what computing waits for most often comes first."""
+"""Kinds of communication, in the order in which they are added: the most frequent waits first."""
 
 PART_OF_SCOPE: Mapping[Scope, TimePart] = MappingProxyType(
     {
@@ -68,16 +67,16 @@ PART_OF_SCOPE: Mapping[Scope, TimePart] = MappingProxyType(
         Scope.ALL: TimePart.DATA,
     }
 )
-"""What the collectives of a group belong to."""
+"""The part of an iteration to which the collectives of a scope belong."""
 
 
 @dataclass(frozen=True, slots=True)
 class IterationSplit:
     """Where the time of an iteration goes, in whole nanoseconds.
 
-    `parts_ns` add up to the iteration; parts that take no time are left out. `sent_ns` is for how
-    long each kind of communication takes, hidden or not, if it had the network to itself: on one
-    GPU, the mean of all stages. It is None where the backend does not say it.
+    `parts_ns` add up to the iteration; parts that take no time are left out. `sent_ns` is how long
+    a GPU sends each kind of communication, hidden or not, with the network to itself: the mean of
+    all stages. It is None where the backend does not know.
     """
 
     parts_ns: Mapping[TimePart, int]
@@ -90,7 +89,7 @@ class IterationSplit:
 
     @property
     def hidden_ns(self) -> int | None:
-        """What takes no time of the iteration, because a GPU computes meanwhile."""
+        """Communication that adds nothing to the iteration, because the GPU computes meanwhile."""
         if self.sent_ns is None:
             return None
         parts = self.parts_ns

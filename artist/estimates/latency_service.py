@@ -51,18 +51,18 @@ class Asker:
     _workloads: dict[str, Workload] = field(default_factory=dict, init=False, repr=False)
 
     def workload(self, model: str) -> Workload:
-        """The model's workload as it is asked about."""
+        """The model's workload for queries: collectives as sent, times in whole microseconds."""
         if model not in self._workloads:
             sent = as_sent(self.workload_of(model), self.fabric.system)
             self._workloads[model] = quantised(sent)
         return self._workloads[model]
 
     def dimensions(self, model: str, shape: Shape) -> list[tuple[Dimension, ...]]:
-        """The queries about a model on a shape."""
+        """The dimensions of each query about a model on a shape."""
         return asked_dimensions(self.workload(model), shape, self.fabric)
 
     def ask(self, model: str, dims: tuple[Dimension, ...], *, profile: bool) -> Estimate:
-        """The kept answer to a query, or that of the backend."""
+        """The store's answer to a query, or else the backend's."""
         asked = query(self.workload(model), dims, self.fabric)
         store = self.store if dims else None
         if store is not None:
@@ -84,9 +84,9 @@ class Asker:
 class LatencyService:
     """Estimates on one fabric by one backend.
 
-    `queries` counts how often an estimate was asked for. `distinct` counts the queries among them
-    that ASTRA-sim can tell apart. `store_hits` counts how many of these the store answered. No
-    estimate holds `everywhere`.
+    `queries` counts how often an estimate was asked for. `distinct` counts the different queries
+    that this took, as ASTRA-sim tells them apart. `store_hits` counts how many of these the store
+    answered. `everywhere` is None, since no estimate holds for every model and shape.
     """
 
     everywhere: ClassVar[None] = None
@@ -103,13 +103,13 @@ class LatencyService:
         self.store_hits = 0
         self.asker = Asker(fabric, backend, workload_of, store, constant_share_of)
         self._by_shape: dict[tuple[str, Shape, bool], Estimate] = {}
-        # Two shapes may have the same dimensions. Then one query serves both.
+        # One query serves all shapes with the same dimensions.
         self._by_dimensions: dict[tuple[str, tuple[Dimension, ...], bool], Estimate] = {}
         self._counts: dict[tuple[str, Shape], tuple[Dimension, ...]] = {}
         self._of_trials: LatencyService | None = None
 
     def for_trials(self) -> LatencyService:
-        """The service that all trials of a run share: what they ask is not counted here."""
+        """The service that all trials of a run share. Their queries are not counted here."""
         if self._of_trials is None:
             self._of_trials = twin = copy.copy(self)
             twin._by_shape, twin._by_dimensions = dict(self._by_shape), dict(self._by_dimensions)
@@ -127,7 +127,7 @@ class LatencyService:
         return int(getattr(self.asker.backend, "fallback_uses", 0))
 
     def estimate(self, model: str, shape: Shape, *, profile: bool = False) -> Estimate:
-        """The estimate of one iteration of a model on this shape; on request with its traffic.
+        """The estimate of one iteration of a model on this shape, with its traffic if `profile`.
 
         Raises:
             BackendError: the backend cannot answer; the message names model and placement.
@@ -141,16 +141,16 @@ class LatencyService:
         return estimate
 
     def known_query(self, model: str, shape: Shape) -> tuple[Dimension, ...] | None:
-        """Of the queries about a model on a shape, the one that counts; None if none was asked."""
+        """The query about a model on a shape whose answer counts; None if none was asked yet."""
         return self._counts.get((model, shape))
 
     def known_order(self, model: str, shape: Shape) -> str:
-        """The order of ranks in the estimate of a divided job; empty where none was asked for."""
+        """The order of ranks in the estimate of a divided job; empty without an estimate."""
         keys = ((model, shape, profile) for profile in (False, True))
         return next((self._by_shape[key].order for key in keys if key in self._by_shape), "")
 
     def constant_share(self, model: str) -> float:
-        """The comm ratio that a model has at least on every shape of more than one GPU."""
+        """The part of a model's comm ratio that is the same on all shapes of several GPUs."""
         share_of = self.asker.constant_share_of
         return share_of(model) if share_of is not None else 0.0
 
@@ -178,7 +178,7 @@ def answer(backend: LatencyBackend, query: LatencyQuery, *, profile: bool = Fals
     """Ask a backend. A query about a single GPU needs no backend and is answered here.
 
     Raises:
-        DivisionError: the model is divided among more GPUs.
+        DivisionError: a single GPU is too few for the model's division.
         BackendError: the backend does not answer.
     """
     if query.dimensions:
@@ -196,9 +196,9 @@ def alone_step_s(workload: Workload) -> float:
 
 
 def single_gpu_ns(workload: Workload) -> int:
-    """Compute time of one pass. The first layer of a DATA workload needs no input gradient.
+    """Compute time of one pass, nanoseconds; for a graph, that of the GPU that computes longest.
 
-    Of a graph, that of the GPU which computes longest.
+    The first layer of a DATA workload needs no input gradient.
     """
     if workload.graph is not None:
         return max(map(workload.graph.compute_ns, range(len(workload.graph.programs))))

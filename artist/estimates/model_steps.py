@@ -4,9 +4,9 @@
     absolute       iteration = compute_s x (1 + comm ratio of a model that computes compute_s)
 
 They differ where `compute_s` is not the model's own compute time. `proportional` takes such a job
-for a smaller or larger model, whose communication is as much shorter or longer. `absolute` takes it
-for the same model on other GPUs or with another batch: it sends the bytes of the model, and hides
-as much of them as `compute_s` allows.
+for a smaller or larger model, whose communication is shorter or longer by the same factor.
+`absolute` takes it for the same model on other GPUs or with another batch. The job then sends the
+bytes of the model, and hides as much of them as `compute_s` allows.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class ModelSteps:
     def ratio(self, job: Job) -> float:
         """The `compute_s` of a job over the compute time of its model.
 
-        1 for a model that a calibration scales, since what was fitted is its ratio, and for one
-        that computes nothing.
+        The ratio is 1 for a model that a calibration scales, since its comm ratio was fitted, and
+        for a model that computes nothing.
         """
         if self.calibrated(job.model):
             return 1.0

@@ -1,10 +1,10 @@
 """From text to placements: `8/8@0,8` is 8 GPUs on leaf 0 and 8 on leaf 8.
 
 Text before `@` is a signature (`placement_shape.py`). Numbers after it are leaves, and `0-3` stands
-for four of them.
+for four leaves.
 
-Without leaves, a placement takes the first units, in their order, that have room for its parts. So
-placements written one after the other are neighbours in the same racks.
+Without leaves, a placement takes the first units with room for its parts. So placements that are
+written one after the other are neighbours in the same racks.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class Room:
         self._free = list(tree.levels[0].gpus)
 
     def take(self, text: str) -> Placement:
-        """The placement of `SIGNATURE` or `SIGNATURE@LEAVES`; its GPUs are free no more.
+        """The placement of `SIGNATURE` or `SIGNATURE@LEAVES`. Its GPUs are then no longer free.
 
-        GPU counts go to the leaves in the order in which they are written. Where a machine is
-        written as one number that its sockets share, the largest parts come first.
+        GPU counts go to the leaves in the order in which they are written. If one number stands for
+        a machine with several sockets, the largest parts come first.
 
         Raises:
             ConfigError: no placement on this cluster, leaves outside it or too few or too many,
@@ -53,7 +53,7 @@ class Room:
         return Placement.of(taken)
 
     def _at(self, text: str, signature: str, wanted: Shape, written: str) -> dict[int, int]:
-        """GPUs by leaf for a signature with leaves, which must give that shape."""
+        """GPUs by leaf for a signature with leaves, which must have the signature's shape."""
         tree = self._tree
         name, where = tree.level_names[0], f"placement {shortened(text)}"
         leaves = list(self._leaves(where, written))
@@ -97,7 +97,7 @@ class Room:
             yield from range(least, most + 1)
 
     def _first(self, text: str, wanted: Shape) -> dict[int, int]:
-        """GPUs by leaf on the first units, in their order, with room for the shape."""
+        """GPUs by leaf in the first unit with room for the shape."""
         level = depth(wanted)
         units = range(len(self._tree.levels[level])) if level <= self._tree.root else ()
         for unit in units:
@@ -111,7 +111,7 @@ class Room:
         )
 
     def _inside(self, wanted: Shape, level: int, unit: int) -> dict[int, int] | None:
-        """Leaves of a unit for a shape of its level: each part in the first child with room."""
+        """GPUs by leaf for a shape in one unit, each part in the first child with room; or None."""
         if isinstance(wanted, int):
             return {unit: wanted} if wanted <= self._free[unit] else None
         taken: dict[int, int] = {}

@@ -1,7 +1,7 @@
 """Query and estimate: what a latency backend is asked, and what it answers.
 
 A `LatencyQuery` holds everything that ASTRA-sim can distinguish and nothing else: no job, no
-machine. An `Estimate` holds compute time and exposed communication of the iterations, the source of
+machine. An `Estimate` holds the compute time and the finish time of the iterations, the source of
 these numbers and, on request, the traffic. Times in this package are nanoseconds.
 """
 
@@ -79,7 +79,7 @@ class LatencyQuery:
 
     @property
     def gpus(self) -> int:
-        """The GPUs of its dimensions."""
+        """The number of GPUs in the dimensions."""
         return math.prod(dimension.npus for dimension in self.dimensions)
 
     def source(self, backend: str) -> str:
@@ -125,7 +125,7 @@ class Estimate:
     order: str = ""
     """The order of ranks of a divided job, innermost axis first."""
     axes: tuple[AxisTraffic, ...] | None = None
-    """What the axes of a divided job send; None of other jobs, whose peers fill a dimension."""
+    """What the axes of a divided job send; None for other jobs, whose groups fill dimensions."""
     split: IterationSplit | None = None
     """Where the time goes; None unless it was asked for (`iteration_split.py`)."""
 
@@ -137,7 +137,7 @@ class Estimate:
     @property
     def comm_ratio(self) -> float:
         """Exposed communication over compute (Dally, section IV-C)."""
-        # Written out: every start of a job asks.
+        # Not through `exposed_comm_ns`, because every start of a job comes here.
         return (self.finish_ns - self.compute_ns) / self.compute_ns if self.compute_ns else 0.0
 
 

@@ -35,7 +35,7 @@ FABRIC_SETTINGS = (
     "rings", "uneven", "collectives", "bucket_mib", "first_bucket_mib", "hidden_share",
     "groups",
 )  # fmt: skip
-"""Settings of a fabric's system that decide what is asked. ASTRA-sim itself knows none of them."""
+"""Settings of a fabric's system that decide what is asked. ASTRA-sim itself has none of them."""
 
 _LISTS = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
 
@@ -50,12 +50,12 @@ class LabelledQuery:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked about one placement: a query, or one per regular shape of an uneven one."""
+    """What is asked about one placement: one query, or several for an uneven placement."""
 
     signature: str
     asked: tuple[LabelledQuery, ...]
     fastest: bool = False
-    """Whether the fastest of the answers counts, and not the slowest."""
+    """Whether the fastest answer counts, not the slowest."""
 
     def answer(self, backend: LatencyBackend) -> Counted:
         """The answer that counts, and its place in `asked`.
@@ -76,8 +76,7 @@ def on_placement(
 ) -> Question:
     """What is asked about a placement such as `4+4,8/2` on a fabric.
 
-    Of a workload with axes, it may hold the order of ranks: `8,8@tensor-data-pipeline`.
-
+    For a workload with axes, the text may include the order of ranks: `8,8@tensor-data-pipeline`.
     `system` replaces settings of ASTRA-sim's system layer and of the fabric's system. Without
     `gpus_per_machine`, a machine may have any number of GPUs.
 
@@ -92,12 +91,12 @@ def on_placement(
     if at:
         sent = _in_order(sent, placement, order)
     asked = []
-    for one in asked_shapes(shape, fabric, divided=sent.fits_some_gpus):
-        dims = dimensions_for(sent, one, fabric, of=shape)
+    for regular in asked_shapes(shape, fabric, divided=sent.fits_some_gpus):
+        dims = dimensions_for(sent, regular, fabric, of=shape)
         settings = change_system(
-            system_settings(dims, fabric, in_groups=in_groups(sent, gpus_of(one))), of_astra
+            system_settings(dims, fabric, in_groups=in_groups(sent, gpus_of(regular))), of_astra
         )
-        signature = shape_text(one, fabric.level_names)
+        signature = shape_text(regular, fabric.level_names)
         flat = flat_groups(sent, fabric.system)
         query = LatencyQuery(sent, dims, settings, flat_groups=flat)
         asked.append(LabelledQuery(query, signature))
@@ -109,19 +108,19 @@ def on_placement(
 
 
 def asked_as(fabric: Fabric, system: Mapping[str, Any]) -> Fabric:
-    """A fabric as it is asked about with settings of `parse_system`.
+    """A fabric with the settings of `parse_system` that concern it.
 
     Raises:
         ConfigError: a setting is bad.
     """
     of_fabric = {key: value for key, value in system.items() if key in FABRIC_SETTINGS}
-    if any(level.shared_by for level in fabric.levels):  # then it decides what may be asked
+    if any(level.shared_by for level in fabric.levels):  # `with_system` then refuses `baseline`
         of_fabric |= {key: system[key] for key in ("collective_optimization",) if key in system}
     return with_system(fabric, of_fabric)
 
 
 def _in_order(workload: Workload, placement: str, order: str) -> Workload:
-    """The workload with its ranks in an order."""
+    """The workload with its ranks in the written order of axes."""
     staged = workload.staged
     if staged is None:
         raise ConfigError(

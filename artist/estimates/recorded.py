@@ -1,11 +1,9 @@
-"""The backend `recorded`: estimates from a table.
-
-With it, schedulers can be compared on latencies that come from elsewhere.
+"""The backend `recorded`: estimates from a table, to compare schedulers on other latencies.
 
 The table is a CSV file with one row per query. `KEY_COLUMNS` describe the query and
 `ANSWER_COLUMNS` the estimate. Times are microseconds; lists are separated by spaces, innermost
 dimension first. Other columns are ignored, except `source`: if the table has this column, only rows
-with one of `SOURCES` count. In our recordings the other rows were made with altered inputs.
+with one of `SOURCES` count. In artist's own recordings, other rows have altered inputs.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ Key = tuple[str, ...]
 
 
 class RecordedBackend:
-    """Looks queries up in a table. `fallback_uses` counts those that it passed to the fallback."""
+    """Looks queries up in a table. `fallback_uses` counts the answers of the fallback."""
 
     def __init__(self, path: Path, fallback: LatencyBackend | None = None) -> None:
         """Raises TraceError if the file is not such a table."""

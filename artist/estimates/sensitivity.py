@@ -3,9 +3,9 @@
     fabric.network.latency=1us..100us           points of a range
     fabric.rack.bandwidth=25Gbit/s,100Gbit/s    these values
 
-A **range** has as many points as are asked for, both ends among them, evenly on a logarithmic
-scale if its ends differ by more than a factor of ten, else evenly. The value that the fabric has
-is the **present** one. It is always asked too, and the slowdown is relative to it.
+A **range** has as many points as are asked for, including both ends. They are evenly spaced: on a
+logarithmic scale if the ends differ by more than a factor of ten, else on a linear one. The
+fabric's own value is the **present** one. It is always asked too, and slowdowns are relative to it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from artist.units import from_base_unit, quantity
 from artist.workload.goodput import Useful
 
 NUMBERS = ("bandwidth", "bandwidth_gib_per_s", "latency", "latency_ns", "pair_share")
-"""Settings of a level that are numbers, and decide an estimate."""
+"""Numeric settings of a level that change estimates."""
 
 MOST_POINTS = 1000
 """More points than a plot can show."""
@@ -37,7 +37,7 @@ HURTS = 1.1
 """The slowdown at which a network is said to hurt: ten percent."""
 
 LITTLE = 0.02
-"""A gain within this share is next to nothing, as `--equivalence` has it by default."""
+"""A gain up to this share counts as next to nothing: the default of `--equivalence`."""
 
 LOG_FACTOR = 10
 """Ends that differ by more than this factor get points on a logarithmic scale."""
@@ -50,7 +50,7 @@ class SettingSweep:
     level: str
     key: str
     unit: str
-    """Empty if the key has a unit of its own, or none."""
+    """Empty if the key names its own unit, or has none."""
     values: tuple[float, ...]
     logarithmic: bool
 
@@ -94,7 +94,7 @@ class Point:
     comm_s: float
     """Exposed communication."""
     slowdown: float
-    """Iteration time over that at the present value."""
+    """Iteration time over the iteration time at the present value."""
 
     @property
     def iteration_s(self) -> float:
@@ -109,7 +109,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class ScalingPoint:
-    """One iteration on some GPUs; their batch grows with them."""
+    """One iteration on a number of GPUs. The total batch grows with the number."""
 
     gpus: int
     placement: str
@@ -119,7 +119,7 @@ class ScalingPoint:
     useful: Useful | None
     base_gpus: int
     base_s: float
-    """The iteration on `base_gpus` GPUs that speedup is over."""
+    """The iteration on `base_gpus` GPUs, to which the speedup is relative."""
     split: IterationSplit
 
     @property
@@ -129,7 +129,7 @@ class ScalingPoint:
 
     @property
     def speedup(self) -> float:
-        """Samples per second over those of the base."""
+        """Samples per second over the samples per second on `base_gpus`."""
         return self.gpus / self.base_gpus * self.base_s / self.iteration_s
 
 
@@ -172,7 +172,7 @@ def parse_sweep(text: str, points: int) -> SettingSweep:
 
 
 def _value(name: str, key: str, text: str) -> tuple[float, str]:
-    """A number and its unit, checked as the level's own setting is."""
+    """A number and its unit, checked like the level's own setting."""
     where = f"--sweep {name}={shortened(text)[1:-1]}"
     validate({key: text}, LevelOptions, where)
     if key not in QUANTITIES:
@@ -191,7 +191,7 @@ def _in_unit(number: float, own: str, unit: str, key: str) -> float:
 
 
 def _points(low: float, high: float, count: int, logarithmic: bool) -> list[float]:
-    """The points of a range. Those between its ends have four digits, so that they can be read."""
+    """The points of a range. Points between the ends are rounded to four digits, for readers."""
     steps = [index / (count - 1) for index in range(1, count - 1)]
     if logarithmic:
         between = [low * (high / low) ** step for step in steps]
@@ -206,7 +206,7 @@ def sweep_fabric(
     """The points of each placement, by value; the fabric's own value is one of them.
 
     Raises:
-        ConfigError: the fabric has no such level, or a placement is none of that fabric.
+        ConfigError: the fabric has no such level, or a placement does not fit it.
         BackendError: a query has no answer.
     """
     present = sweep.present(fabric)
@@ -230,15 +230,15 @@ def _changed(sweep: SettingSweep, fabric: Fabric, value: float) -> Fabric:
 
 
 def _times(estimate: Estimate) -> tuple[float, float]:
-    """Compute time and exposed communication in seconds, a constant share among the latter."""
+    """Compute time and exposed communication in seconds, the latter with any constant share."""
     compute_s = estimate.compute_ns / 1e9
     return compute_s, compute_s * estimate.comm_ratio
 
 
 class Remembered:
-    """A backend that asks another one each query once, if neither its memo nor a store knows it.
+    """A backend with a memo, and perhaps a store, before another backend.
 
-    Many values of a setting may make one query: a level that a placement does not leave has no say.
+    Many values of a setting may make the same query: a level outside a placement does not matter.
     """
 
     def __init__(self, backend: LatencyBackend, store: EstimateStore | None = None) -> None:
@@ -248,7 +248,7 @@ class Remembered:
         self._memo: dict[tuple[LatencyQuery, bool], Estimate] = {}
 
     def estimate(self, query: LatencyQuery, *, profile: bool = False) -> Estimate:
-        """The backend's answer, whoever kept it."""
+        """The answer from the memo, the store or the backend."""
         key = (query, profile)
         if key not in self._memo:
             self._memo[key] = self._kept_or_asked(query, profile)
@@ -269,7 +269,7 @@ def asking(
     backend: LatencyBackend,
     complete: Callable[[LatencyQuery, Estimate], Estimate],
 ) -> Ask:
-    """How `sweep_fabric` asks a backend; `complete` adds what a calibration adds to an answer."""
+    """How `sweep_fabric` asks a backend; `complete` adds a calibration's constant to an answer."""
     return partial(_answer, question_on, backend, complete)
 
 
@@ -286,27 +286,27 @@ def _answer(
 
 
 class LevelShares(NamedTuple):
-    """What part of communication ends without hops or without bytes on a level, or with both.
+    """The parts of communication that would go without latency (`hops`) or `bytes` on a level.
 
-    What is left of 1 is `shared`: above 0 where hops and bytes hide behind each other, so that it
-    goes only if both go; below 0 where removing one of them removes some of the other.
+    `shared` is what the other parts leave of 1. It is above 0 where hops and bytes overlap, so that
+    this part goes only without both, and below 0 where either of them alone removes the same time.
     """
 
     hops: float
     bytes: float
     elsewhere: float
-    """What stays without both: other levels, and a calibration's constant share."""
+    """What stays without both: time on other levels, and a calibration's constant share."""
 
     @property
     def shared(self) -> float:
-        """What ends only without both, or less than 0."""
+        """The part that goes only without both; negative if the parts overlap."""
         return 1 - self.hops - self.bytes - self.elsewhere
 
     def __str__(self) -> str:
         """Parts in whole percents that add up to 100."""
-        hops, sent, elsewhere = (round(100 * max(0.0, one)) for one in self[:3])
+        hops, sent, elsewhere = (round(100 * max(0.0, part)) for part in self[:3])
         both = 100 - hops - sent - elsewhere
-        if both < 0:  # each of the two gone takes it away, so both shares have it
+        if both < 0:  # removing either takes this time away, so both parts include it
             hops, sent = hops + both, sent + both
         words = [f"{hops} % is latency of hops", f"{sent} % bytes", f"{elsewhere} % other levels"]
         if both > 0:
@@ -317,14 +317,14 @@ class LevelShares(NamedTuple):
 
 
 def level_fabrics(fabric: Fabric, level: str) -> tuple[Fabric, Fabric, Fabric]:
-    """The fabric without latency on a level, with as much bandwidth as a link can have, and both.
+    """The fabric without latency on a level, with the most bandwidth there, and with both.
 
     Raises:
         ConfigError: the fabric has no such level.
     """
     fastest = LevelOptions(bandwidth_gib_per_s=FASTEST_GIB_PER_S)
     no_hops, no_bytes = (
-        with_options(fabric, {level: one}) for one in (LevelOptions(latency_ns=0.0), fastest)
+        with_options(fabric, {level: x}) for x in (LevelOptions(latency_ns=0.0), fastest)
     )
     return no_hops, no_bytes, with_options(no_hops, {level: fastest})
 
@@ -335,15 +335,14 @@ def level_shares(fabric: Fabric, level: str, placement: str, ask: Ask) -> LevelS
     Raises:
         BackendError: a query has no answer.
     """
-    now_s, *without = (
-        _times(ask(one, placement))[1] for one in (fabric, *level_fabrics(fabric, level))
-    )
-    return shares_of(now_s, without)
+    fabrics = (fabric, *level_fabrics(fabric, level))
+    now_s, *without_s = (_times(ask(changed, placement))[1] for changed in fabrics)
+    return shares_of(now_s, without_s)
 
 
 def shares_of(now: float, without: Sequence[float]) -> LevelShares:
-    """The shares, if of the communication `now`, `without` is left on each of `level_fabrics`."""
-    hops, sent, both = ((now - one) / now if now else 0.0 for one in without)
+    """The shares of a level, from communication `now` and `without`, on each of `level_fabrics`."""
+    hops, sent, both = ((now - left) / now if now else 0.0 for left in without)
     return LevelShares(hops, sent, 1 - both)
 
 
@@ -351,9 +350,9 @@ def little_gained(sweep: SettingSweep, points: Sequence[Point]) -> list[str]:
     """The placements that communicate, and gain next to nothing from any bandwidth of the sweep."""
     if sweep.field != "bandwidth_gib_per_s":
         return []
-    least = {one.placement: 1.0 for one in points if one.comm_s > 0}
-    for one in points:
-        least[one.placement] = min(least.get(one.placement, 0.0), one.slowdown)
+    least = {point.placement: 1.0 for point in points if point.comm_s > 0}
+    for point in points:
+        least[point.placement] = min(least.get(point.placement, 0.0), point.slowdown)
     return [name for name, slowdown in least.items() if slowdown > 1 - LITTLE]
 
 

@@ -1,8 +1,8 @@
 """What a backend is asked about a shape: one query, or several of which one counts.
 
-The fabric's system settings decide it (docs/decisions/0015-what-astra-sim-is-asked.md): `rings`
-and `uneven` the dimensions (`dimensions.py`), `collectives` and `hidden_share` the workload
-(`workload/gradients.py`), `groups` how the groups of divided jobs are priced (`flat_groups.py`).
+The fabric's system settings decide (docs/decisions/0015-what-astra-sim-is-asked.md). `rings` and
+`uneven` decide the dimensions (`dimensions.py`), `collectives` and `hidden_share` the workload
+(`workload/gradients.py`), and `groups` how groups of divided jobs are priced (`flat_groups.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from artist.workload.layers import Parallelism, Workload
 
 
 def as_sent(workload: Workload, system: FabricSystem) -> Workload:
-    """The workload with its collectives as the framework sends them, as far as they are hidden."""
+    """The workload as the framework sends it: in buckets, if it has any, and partly hidden."""
     if system.collectives == "bucketed":
         workload = bucketed(workload, system.bucket_mib, system.first_bucket_mib)
     return with_hidden_share(workload, system.hidden_share)
@@ -43,9 +43,9 @@ def asked_dimensions(
 def dimensions_for(
     workload: Workload, asked: Shape, fabric: Fabric, *, of: Shape
 ) -> tuple[Dimension, ...]:
-    """The dimensions of a query about a workload on a shape that is asked for another one, `of`.
+    """The dimensions of a query about the shape `asked`, which stands for the placement's, `of`.
 
-    Under `rings: one`, a divided job whose groups do not fit its machines is one ring, too.
+    Under `rings: one`, a divided job whose groups do not fit its machines is also one ring.
     """
     grouped = in_groups(workload, gpus_of(asked))
     dims = dimensions(asked, fabric, of=of, in_groups=grouped)
@@ -62,7 +62,7 @@ def query(workload: Workload, dims: tuple[Dimension, ...], fabric: Fabric) -> La
 
 
 def in_groups(workload: Workload, gpus: int) -> bool:
-    """Whether a workload's collectives are those of groups, and not of all GPUs of the job."""
+    """Whether a workload's collectives are among groups, not among all GPUs of the job."""
     axes = axes_of(workload)
     if axes.of_replica > 1 or not axes.implied:
         return axes.of_replica > 1 or axes.expert > 1
@@ -70,19 +70,19 @@ def in_groups(workload: Workload, gpus: int) -> bool:
 
 
 def flat_groups(workload: Workload, system: FabricSystem) -> bool:
-    """Whether the groups of a workload are asked as flat rings; others have no groups."""
+    """Whether the groups of a divided workload are priced as flat rings."""
     divided = workload.parallelism in (Parallelism.LAYERWISE, Parallelism.STAGED)
     return divided and system.groups == "flat"
 
 
 def takes_fastest(system: FabricSystem) -> bool:
-    """Whether the fastest of several shapes counts: none of them costs less than the one meant."""
+    """Whether the fastest of several shapes counts: none spreads less than the placement."""
     return system.uneven == "wider"
 
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """The answer that counts: its index among those asked, and the indices that do not fit."""
+    """The answer that counts, its index among the queries, and the indices of refused queries."""
 
     estimate: Estimate
     index: int
@@ -90,12 +90,12 @@ class Counted:
 
 
 def counted(asks: Sequence[Callable[[], Estimate]], *, fastest: bool) -> Counted:
-    """The answer that finishes last, or with `fastest` (`takes_fastest`) the one that does first.
+    """The answer with the longest iteration, or the shortest one with `fastest` (`takes_fastest`).
 
-    Among equals the first. A divided model may not fit some of these shapes. Then others count.
+    Among equals the first counts. Shapes that a divided model does not fit are left out.
 
     Raises:
-        DivisionError: the model fits none of them; the first one's error.
+        DivisionError: the model fits no shape; this is the first shape's error.
         BackendError: a query has no answer for another reason.
     """
     answers: list[tuple[Estimate, int]] = []

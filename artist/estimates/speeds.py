@@ -4,13 +4,13 @@
     scale                  = speed on the reference kind / speed on this kind
 
 The compute times of a trace were measured on the table's `reference` kind, and models of the
-catalogue compute on it. Only ratios of speeds count, so a row may have any unit, such as steps per
-second. A speed may depend on how many GPUs the job has; for a number that was not measured, that of
-the next smaller one counts.
+catalogue compute on it. Only ratios of speeds matter, so a row may have any unit, such as steps per
+second. A speed may depend on the job's number of GPUs. A number that was not measured has the speed
+of the next smaller one.
 
-A gang on several kinds of GPUs runs as fast as on the slowest: its GPUs compute the same step
-and wait for each other (decision 32). Bytes and links are the same on every kind, so an estimate of
-communication is asked with the longer or shorter compute times, and hides as much as these allow.
+A gang on several kinds of GPUs runs as fast as on the slowest: its GPUs compute the same step and
+wait for each other (decision 32). Bytes and links are the same on every kind. So backends are asked
+with scaled compute times, and hide as much communication as these allow.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class SpeedTable(Document):
         return {canonical_if_known(model): row for model, row in self.speeds.items()}
 
     def row(self, model: str) -> Mapping[str, Speeds] | None:
-        """The speeds of a model, in any spelling; None if there are none.
+        """The speeds of a model in any spelling, or else those of `any` model; None without both.
 
         The row of `resnet50` also serves `resnet50@batch=64`, unless that has a row of its own.
         """
@@ -101,7 +101,7 @@ class SpeedsOfRun:
         self._scales: dict[tuple[str, int], Mapping[str, float]] = {}
 
     def check(self, jobs: Sequence[Job], where: Callable[[int], str]) -> None:
-        """Refuse models of which a speed is missing on a kind that a job may get.
+        """Refuse models without a speed on a kind of GPUs that one of their jobs may get.
 
         `where(i)` says where job i stands in its file.
 
@@ -127,7 +127,7 @@ class SpeedsOfRun:
     def _check_kinds(
         self, jobs: Sequence[Job], where: Callable[[int], str], kinds: Sequence[str]
     ) -> None:
-        """Refuse a kind that the table lacks altogether: rows for models would not help."""
+        """Refuse a kind that no row of the table has, since more rows for models would not help."""
         of_table = list(dict.fromkeys(kind for row in self.table.speeds.values() for kind in row))
         for index, job in enumerate(jobs):
             for kind in () if job.goodput is not None else job.gpu_kinds or kinds:
@@ -140,12 +140,12 @@ class SpeedsOfRun:
                     )
 
     def scale(self, model: str, gpus: int, kind: str) -> float:
-        """Compute time of a model on so many GPUs of a kind over that on the reference kind."""
-        return self._of(model, gpus)[kind]
+        """Compute time of a model on `gpus` GPUs of a kind, over that on the reference kind."""
+        return self._scales_of(model, gpus)[kind]
 
     def scale_on(self, job: Job, placement: Placement) -> float:
         """The scale of a job's compute time on some GPUs: that of the slowest kind."""
-        scales = self._of(job.model, placement.gpus)
+        scales = self._scales_of(job.model, placement.gpus)
         return max([scales[kind] for kind in kinds_of(self._tree, placement)])
 
     def least_scale(self, job: Job) -> float:
@@ -156,7 +156,7 @@ class SpeedsOfRun:
         kinds: Collection[str] = job.gpu_kinds or dict.fromkeys(self._tree.kinds)
         return min(self.scale(job.model, gpus, kind) for gpus in counts for kind in kinds)
 
-    def _of(self, model: str, gpus: int) -> Mapping[str, float]:
+    def _scales_of(self, model: str, gpus: int) -> Mapping[str, float]:
         scales = self._scales.get((model, gpus))
         if scales is None:
             row = self.table.row(model)
@@ -168,22 +168,22 @@ class SpeedsOfRun:
 
 
 def _at(speeds: Speeds, gpus: int) -> float:
-    """The speed on a number of GPUs, or on the next smaller one that was measured.
+    """The speed on a number of GPUs, or else on the next smaller number that was measured.
 
-    The smallest that was measured serves smaller numbers too.
+    Below the smallest measured number, the speed on that number holds.
     """
     measured = sorted(speeds)
     return speeds[measured[max(bisect_right(measured, gpus) - 1, 0)]]
 
 
 def scaled_name(model: str, scale: float) -> str:
-    """What estimates call a model whose compute time is scaled (`ScaledModels`)."""
+    """The name for estimates of a model with scaled compute time (`ScaledModels`)."""
     return model if scale == 1.0 else f"{model}{_SCALED}{scale!r})"
 
 
 @dataclass(frozen=True, slots=True)
 class ScaledModels:
-    """Workloads and constant shares of models, also by their scaled names; it pickles."""
+    """Workloads and constant shares of models, also by scaled names. A class, so it pickles."""
 
     workload_of: Callable[[str], Workload]
     constant_share_of: Callable[[str], float]
@@ -194,7 +194,7 @@ class ScaledModels:
         return ModelCalibration(compute_scale=scale).apply(self.workload_of(model))
 
     def constant_share(self, name: str) -> float:
-        """The constant share, over the scaled compute time: its seconds stay the same."""
+        """The constant share of the scaled compute time; in seconds the constant stays the same."""
         model, scale = _parts(name)
         return self.constant_share_of(model) / scale
 

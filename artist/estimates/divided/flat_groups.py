@@ -1,13 +1,13 @@
-"""Divided jobs with groups as ASTRA-sim prices them: lists of GPUs, each one flat ring.
+"""Divided jobs whose groups are priced as by ASTRA-sim: as lists of GPUs, each one flat ring.
 
 By default a group is cut out of the placement's dimensions (`rank_groups.py`, `layer_wise.py`).
-ASTRA-sim itself cuts whole dimensions only. Any other group is a list of GPUs to it, a
-communicator, which it runs as one ring in the order of the list, and it charges each message to the
-innermost dimension in which the two GPUs differ. So a ring that leaves a machine may pay nothing
-for that. `groups: flat` asks for these prices, for comparison.
+ASTRA-sim itself cuts whole dimensions only. To it, any other group is a communicator: a list of
+GPUs that it runs as one ring, in the order of the list. It charges each message to the innermost
+dimension in which the two GPUs differ. So a ring that leaves a machine may pay nothing for that.
+`groups: flat` asks for these prices, for comparison.
 
-The iteration is a graph of all GPUs, and the backend is asked for it as a whole: members of a
-communicator may finish at different times, so no GPU stands for others here.
+The iteration is a graph of all GPUs, and the backend answers about it as a whole. Members of a
+communicator may finish at different times, so one GPU cannot stand for others here.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Group = tuple[int, ...]
 
 
 def flat_ns(backend: LatencyBackend, query: LatencyQuery, graph: JobGraph) -> int:
-    """When the last GPU of a graph ends.
+    """Nanoseconds until the last GPU of a graph ends.
 
     Raises:
         BackendError: the backend answers no graphs.
@@ -65,13 +65,13 @@ def layer_graph(query: LatencyQuery) -> JobGraph:
         else _Node(Kind.COLLECTIVE, x.after, request=(x.collective, x.comm_bytes, x.scope))
         for x in nodes_of(query)
     ]
-    # A collective of one GPU takes no time, as a computation of nothing, which takes 1 ns, does.
+    # A collective of one GPU takes no time. `node` makes it an empty computation, which takes 1 ns.
     programs = tuple(tuple(listed.node(node, gpu) for node in program) for gpu in range(gpus))
     return JobGraph(query.workload.name, programs, listed.groups)
 
 
 def stage_graph(query: LatencyQuery, workload: Workload, ranks: Ranks) -> JobGraph:
-    """The iteration of a staged workload, whose ranks lie on the GPUs in this order."""
+    """The iteration of a staged workload, with ranks on the GPUs in the order of `ranks`."""
     placed = _PlacedRanks(ranks, query.gpus)
     listed = _Communicators(query, placed.group)
     made = stage_programs(workload, _NoTime(ranks), fine=True)
@@ -87,7 +87,7 @@ def stage_graph(query: LatencyQuery, workload: Workload, ranks: Ranks) -> JobGra
 
 
 class _Node(NamedTuple):
-    """A node that GPUs have in common. `to` is the other stage of a message."""
+    """A node that several GPUs run. `to` is the other stage of a message."""
 
     kind: Kind
     after: tuple[int, ...]
@@ -114,13 +114,13 @@ def _stage_nodes(made: StagePrograms, stage: int) -> Iterator[_Node]:
 
 
 class _Communicators:
-    """Numbers groups from 1, as they are met, and makes the nodes of GPUs."""
+    """Makes the nodes of GPUs, and numbers their groups from 1 in the order of first use."""
 
     def __init__(self, query: LatencyQuery, group: Callable[[Scope, int], Group]) -> None:
         self.groups: dict[int, Group] = {}
         self._query, self._group = query, group
         self._numbers: dict[Group, int] = {}
-        self._of: dict[tuple[Scope, int], Group] = {}
+        self._group_of: dict[tuple[Scope, int], Group] = {}
 
     def node(self, node: _Node, gpu: int, peer: int = 0) -> GraphNode:
         if node.request is None:
@@ -129,9 +129,9 @@ class _Communicators:
                 peer, node.tag,
             )  # fmt: skip
         collective, size, scope = node.request
-        group = self._of.get((scope, gpu))
+        group = self._group_of.get((scope, gpu))
         if group is None:
-            group = self._of[scope, gpu] = self._group(scope, gpu)
+            group = self._group_of[scope, gpu] = self._group(scope, gpu)
         if len(group) == 1:
             return GraphNode(Kind.COMPUTE, node.after)
         if collective is Collective.ALL_GATHER:
@@ -194,15 +194,15 @@ class _PlacedRanks:
 
 
 class _NoTime:
-    """Costs of nodes whose durations do not matter: only groups of one GPU have no node."""
+    """Costs where durations do not matter, except that collectives of one GPU have no node."""
 
     def __init__(self, ranks: Ranks) -> None:
         self._ranks = ranks
 
     def collective_ns(self, request: Request) -> int:
-        """1, or 0 among one GPU."""
+        """1, or 0 for a group of one GPU."""
         return int(bool(self._ranks.group(request[2])))
 
     def message_ns(self, sender: int, receiver: int, size_bytes: int) -> int:
-        """Any duration."""
+        """1: any duration would do."""
         return 1

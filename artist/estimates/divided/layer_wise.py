@@ -1,14 +1,14 @@
 """Iterations of divided models (FSDP, tensor, pipeline, expert), composed of single collectives.
 
-`artist.workload.iteration_graph` lists the computations and collectives of an iteration with what
-each waits for. The backend answers how long each different collective takes in isolation, as a
-MICRO workload over the dimensions of the GPUs that take part. A GPU runs one computation and one
-collective at a time, so these times give the time of the iteration
+`artist.workload.iteration_graph` lists the computations and collectives of an iteration, and what
+each of them waits for. The backend answers how long each different collective takes in isolation,
+as a MICRO workload over the dimensions of the GPUs that take part. A GPU runs one computation and
+one collective at a time, so these times give the time of the iteration
 (docs/decisions/0009-layer-wise-composition.md). Queries with DATA and MICRO workloads go to the
 backend unchanged.
 
-The GPUs of a job are numbered innermost dimension first. The GPUs of a tensor-parallel group are
-neighbours, and so are those of an expert group. Pipeline stages are the outermost division:
+The GPUs of a job are numbered innermost dimension first. Tensor-parallel groups and expert groups
+consist of neighbours. Pipeline stages are the outermost division:
 
     [ tensor ][        data        ][ stages ]        GPUs = tensor x data x stages
     [    expert    ][ replica ]                       GPUs of one stage = expert x replica
@@ -40,13 +40,13 @@ from artist.workload.layers import Collective, Layer, Parallelism, Phase, Scope,
 
 _COMPOSED = (Parallelism.FSDP, Parallelism.LAYERWISE, Parallelism.STAGED)
 Request = tuple[Collective, int, Scope]
-"""A collective, the size of its whole buffer in bytes, and which GPUs take part."""
+"""A collective, the size of its whole buffer in bytes, and the scope of the GPUs that take part."""
 
 
 class LayerwiseBackend:
-    """A backend that also answers FSDP and LAYERWISE workloads.
+    """A backend that also answers FSDP, LAYERWISE and STAGED workloads.
 
-    Its `source` is the source of that backend, which gives the time of every collective.
+    The backend inside gives the time of every collective, so `source` is its source.
     """
 
     def __init__(self, backend: LatencyBackend) -> None:
@@ -55,7 +55,7 @@ class LayerwiseBackend:
 
     @property
     def fallback_uses(self) -> int:
-        """Of a recorded table: queries that its fallback answered."""
+        """The number of queries that the fallback of a recorded table answered."""
         return int(getattr(self._backend, "fallback_uses", 0))
 
     def estimate(self, query: LatencyQuery, *, profile: bool = False) -> Estimate:
@@ -100,7 +100,7 @@ class LayerIteration:
         self._layers = query.workload.layers
 
     def spans(self, senders: Collection[TimePart] = SENDERS) -> list[Span]:
-        """When each node runs, if only these kinds of communication take time."""
+        """When each node runs, if all other kinds of communication take no time."""
 
         def duration_ns(node: GraphNode) -> float:
             if node.collective is None:
@@ -111,11 +111,11 @@ class LayerIteration:
         return schedule(self.graph, duration_ns)
 
     def ended_ns(self, senders: Collection[TimePart]) -> int:
-        """When the iteration ends, if only these kinds of communication take time."""
+        """When the iteration ends, if all other kinds of communication take no time."""
         return round(max(span.end for span in self.spans(senders)))
 
     def compute_ns(self) -> int:
-        """How long a GPU computes, with the idle time of a pipeline."""
+        """How long a GPU computes, including the idle time of a pipeline."""
         return sum(graph_duration_ns(x.compute_us) for x in self.graph if x.collective is None)
 
     @property
@@ -138,7 +138,7 @@ class LayerIteration:
 
 
 class CollectiveTimes:
-    """A backend's estimate of each collective of one query; each different one is asked once."""
+    """A backend's estimates of the collectives of one query. Each different one is asked once."""
 
     def __init__(self, backend: LatencyBackend, query: LatencyQuery) -> None:
         self._backend = backend
@@ -164,8 +164,8 @@ class CollectiveTimes:
     def shares(self, node: GraphNode) -> tuple[int, ...] | None:
         """Bytes that the average GPU sends on each dimension of its group; None if not known.
 
-        In each direction, p stages have p - 1 borders. A border is written as a collective in which
-        both sides send (`parallelism.py`).
+        p stages have p - 1 borders in each direction. A border is a collective in which both sides
+        send (`parallelism.py`), so the average GPU sends on (p - 1) / p of them.
         """
         sent = self.of(node).bytes_per_dimension
         if sent is None or node.scope is not Scope.STAGE:
@@ -221,7 +221,7 @@ def _per_dimension(axes: Sequence[AxisTraffic] | None, dimensions: int) -> tuple
 
 
 def composed(query: LatencyQuery) -> bool:
-    """Whether the iteration is composed: the backend is asked for its collectives, not for it."""
+    """Whether the iteration is composed, from answers about its single collectives."""
     return query.workload.parallelism in _COMPOSED
 
 
@@ -237,7 +237,7 @@ def nodes_of(query: LatencyQuery) -> tuple[GraphNode, ...]:
 def collective_queries(query: LatencyQuery) -> dict[Request, LatencyQuery | None]:
     """What a backend is asked for an iteration: one query for every different collective.
 
-    The queries are in the order of first use. A collective over one GPU takes no time and has None.
+    They are in the order of first use. A collective over one GPU takes no time and has no query.
 
     Raises:
         BackendSettingError: the job's GPUs do not divide as the workload asks.
@@ -254,19 +254,19 @@ def collective_queries(query: LatencyQuery) -> dict[Request, LatencyQuery | None
 def collective_query(
     query: LatencyQuery, over: Members, collective: Collective, size_bytes: int
 ) -> LatencyQuery | None:
-    """What a backend is asked for one collective; None if it is one over one GPU."""
+    """What a backend is asked for one collective; None for a group of one GPU."""
     if not over.dimensions:
         return None
     system = over.system(query.system)
     if collective is Collective.ALL_GATHER:
-        # The node states the whole buffer; ASTRA-sim wants the part that one GPU holds before.
+        # The node states the whole buffer; ASTRA-sim wants the part that each GPU contributes.
         gpus = math.prod(dimension.npus for dimension in over.dimensions)
         size_bytes = contributed_bytes(size_bytes, gpus, system)
     return LatencyQuery(_micro(collective, size_bytes), over.dimensions, system)
 
 
 def contributed_bytes(whole_bytes: int, gpus: int, system: SystemSettings) -> int:
-    """What each GPU gives to an all-gather; at least what ASTRA-sim can split."""
+    """Bytes that each GPU gives to an all-gather: at least what ASTRA-sim can split."""
     return max(-(-whole_bytes // gpus), system.preferred_dataset_splits)
 
 

@@ -1,13 +1,13 @@
 """Which GPUs of a placement form the groups of a divided job: from axes to network dimensions.
 
 The ranks of a job are numbered axis by axis, innermost first. They lie on the GPUs of a placement
-in this order, innermost dimension first. So dimensions and axes are two ways to factor one number.
-Both are cut into **parts** that lie on one axis and in one dimension:
+in this order, innermost dimension first. So dimensions and axes both factor the number of GPUs.
+Both are cut into **parts** that each lie on one axis and in one dimension:
 
     8 x 4 GPUs, tensor=4, pipeline=2, data=4     (4 tensor, 8) (2 pipeline, 8) (4 data, 4)
 
-A group holds the GPUs that differ in the parts of its axes. Its dimensions are the parts in them: 4
-GPUs of a Switch of 8 are a Switch of 4.
+A group consists of the GPUs that differ only in the parts of its axes. Its dimensions have the
+sizes of these parts: 4 GPUs of a Switch of 8 are a Switch of 4.
 """
 
 from __future__ import annotations
@@ -48,17 +48,17 @@ class Ranks:
         self.parts = _parts(dimensions, [(axis, self.sizes[axis]) for axis in order])
 
     def text(self) -> str:
-        """The order of the axes with several GPUs, as in `tensor-data-pipeline`."""
+        """The order of the axes that have several GPUs, such as `tensor-data-pipeline`."""
         return "-".join(dict.fromkeys(part.axis for part in self.parts))
 
     def key(self) -> tuple[object, ...]:
-        """What decides all costs: two orders with one key are the same."""
+        """What all costs depend on: two orders with equal keys cost the same."""
         groups = tuple(self.group(scope) for scope in _SCOPES)
         stages = self.axes.pipeline
         return (groups, tuple(self.route(x, (x + 1) % stages) for x in range(stages)))
 
     def group(self, scope: Scope) -> tuple[tuple[int, int], ...]:
-        """(dimension, GPUs in it) of a scope's group, innermost first."""
+        """(dimension, number of members in it) of a scope's group, innermost first."""
         counts: dict[int, int] = {}
         for part in self.members(scope):
             counts[part.dimension] = counts.get(part.dimension, 1) * part.size
@@ -73,8 +73,8 @@ class Ranks:
     def route(self, sender: int, receiver: int) -> tuple[int, int]:
         """(dimension, hops) of a message between peers in two stages.
 
-        A message is charged to the outermost dimension in which they differ. ASTRA-sim charges it
-        to the first one, which is the same where they differ in one only.
+        A message is charged to the outermost dimension in which the peers differ. ASTRA-sim charges
+        it to the innermost one, which is the same where they differ in only one.
         """
         route = (0, 0)
         for part in self._pipeline():
@@ -89,7 +89,7 @@ class Ranks:
     def peers(self, scope: Scope, dimension: int) -> tuple[int, int]:
         """(stride in ranks, GPUs) of a scope's group in a dimension.
 
-        If its parts are not neighbours, those of the outermost one.
+        If the group has parts that are not adjacent, these are of the outermost one.
         """
         stride, size = 1, 1
         for part in self.members(scope):
@@ -118,14 +118,14 @@ class Ranks:
             case Scope.CONTEXT:
                 axes = {Axis.CONTEXT}
             case Scope.DATA:
-                # Sequences are shared as batches are: both sum their gradients.
+                # Gradients are summed over replicas, and over GPUs that share sequences.
                 axes = {Axis.DATA, Axis.CONTEXT}
             case _:
                 return self._experts(scope)
         return [part for part in self.parts if part.axis in axes]
 
     def _experts(self, scope: Scope) -> list[Part]:
-        """The innermost `expert` GPUs of a stage, or those with the same place among them."""
+        """EXPERT: the innermost `expert` GPUs of a stage. REPLICA: equal places in such groups."""
         left = self.axes.expert
         members = []
         for part in self.parts:
@@ -152,8 +152,8 @@ _SCOPES = (Scope.TENSOR, Scope.CONTEXT, Scope.DATA, Scope.EXPERT, Scope.REPLICA)
 def orders(dimensions: tuple[Dimension, ...], axes: Axes) -> list[Ranks]:
     """The different orders of ranks: the one given, or all with `tensor` innermost.
 
-    Tensor groups send several times per block and wait for it, so no framework lets them leave a
-    machine that they fit (arXiv:2104.04473, takeaway 1).
+    Tensor groups send several times per block and wait each time, so no framework lets them leave a
+    machine in which they fit (arXiv:2104.04473, takeaway 1).
 
     Raises:
         DivisionError: the axes fit in no order.
@@ -188,7 +188,7 @@ def hops(dimension: Dimension, distance: int) -> int:
 
 
 def _parts(dimensions: Sequence[Dimension], axes: Sequence[tuple[Axis, int]]) -> tuple[Part, ...]:
-    """Cut the dimensions along the axes, innermost first; an axis may go on in the next one."""
+    """Cut the dimensions along the axes, innermost first. An axis may span several dimensions."""
     parts: list[Part] = []
     left = [(axis, size) for axis, size in axes if size > 1]
     for index, dimension in enumerate(dimensions):

@@ -1,14 +1,14 @@
 """Iterations of jobs that are divided along several axes, stage by stage.
 
 The backend answers how long each different collective takes among the GPUs of its group, as for
-`layer_wise.py`. One GPU stands for each pipeline stage. `artist.workload.graph` plays them, with
-one message per microbatch. So the answer for 16,384 GPUs takes no longer than the one for 16.
+`layer_wise.py`. One GPU stands for each pipeline stage. `artist.workload.graph` plays these GPUs,
+with one message per microbatch. So the answer for 16,384 GPUs takes no longer than that for 16.
 
-The order of ranks is the job's own, or the best for the placement: those orders are played whose
-collectives and messages take the least time together.
+The order of ranks is the job's own, or the best for the placement: `MOST_PLAYED` orders are played,
+those whose collectives and messages take the least time together, and the fastest counts.
 
-What is left of an iteration if everything arrives at once is its compute time. So a pipeline that
-fills and drains computes; it communicates exposed where messages and collectives make it longer.
+The compute time of an iteration is its time if all communication takes no time. So it includes the
+filling and draining of the pipeline. What messages and collectives add is exposed communication.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from artist.workload.stage_programs import Costs, Sent, stage_programs
 from artist.workload.stage_steps import Request, alone_ns, stage_traffic
 
 ROUNDS = 4
-"""Of more than 2 x 4 - 1 rounds of microbatches, 4 are played, and the rest takes as long as the
-last of them. A round is a microbatch for every stage."""
+"""Of more than 2 x 4 - 1 rounds of microbatches, only 4 are played, and each of the others takes as
+long as the last of the 4. A round is a microbatch for every stage."""
 
 MOST_PLAYED = 2
-"""Orders that are played; those after them send for longer in all."""
+"""Orders of ranks that are played: those that send for the shortest time in all."""
 
 
 class StagedQuery:
@@ -53,7 +53,7 @@ class StagedQuery:
     def __init__(self, backend: LatencyBackend, query: LatencyQuery) -> None:
         query = replace(query, workload=fitted(query.workload, query.gpus))
         self.backend, self.query = backend, query
-        # Kept here, because looking a workload up hashes all its layers.
+        # Kept, because each call would hash all layers of the workload.
         self.traffic = stage_traffic(query.workload)
         self.steady, self.rounds = _steady(query.workload)
         self._known: dict[object, Estimate] = {}
@@ -65,7 +65,7 @@ class StagedQuery:
         return self.query.workload.staged
 
     def estimate(self, *, profile: bool = False) -> Estimate:
-        """The iteration in the best order of ranks; with flat groups, in the best without them.
+        """The iteration in the best order of ranks, which is found without flat groups.
 
         Raises:
             DivisionError: the job's GPUs do not divide along the axes.
@@ -92,29 +92,29 @@ class StagedQuery:
         return min(tried[:MOST_PLAYED], key=lambda costs: costs.finish_ns())
 
     def ended_ns(self, senders: Collection[TimePart]) -> int:
-        """When the iteration ends, if only these kinds of communication take time."""
-        return self.played_ns(_Some(self._best, senders))
+        """When the iteration ends, if all other kinds of communication take no time."""
+        return self.played_ns(_CostsOfSome(self._best, senders))
 
     def sent_ns(self) -> dict[TimePart, int]:
-        """For how long a GPU sends each kind of communication, the mean of all stages."""
+        """Nanoseconds for which a GPU sends each kind of communication: the mean of all stages."""
         sent: Counter[TimePart] = Counter()
         for stage in range(len(self.traffic)):
             sent.update(self._best.stage_sent_ns(stage))
         return {part: ns // len(self.traffic) for part, ns in sent.items() if ns}
 
     def played_ns(self, costs: Costs) -> int:
-        """When the last stage ends."""
+        """When the last stage ends, with the rounds that are not played."""
         whole_ns = _played_ns(self.steady, costs)
         return whole_ns + round(self.rounds * self.round_ns(whole_ns, costs) if self.rounds else 0)
 
     def round_ns(self, whole_ns: int, costs: Costs) -> int:
-        """How much longer the rounds that are played take than all but one of them."""
+        """The time of one round: `whole_ns` less the time with one round less."""
         return whole_ns - _played_ns(_one_round_less(self.steady), costs)
 
     def _orders(self) -> list[Ranks]:
         """The orders of ranks on the placement.
 
-        If the axes do not fit the dimensions, all GPUs count as peers at the outermost level.
+        If the axes do not fit the dimensions, all GPUs count as one dimension, the outermost.
         """
         axes, dimensions = self.staged.axes, self.query.dimensions
         try:
@@ -148,7 +148,7 @@ class StagedQuery:
         return self._known[key]
 
     def _ask(self, group: Members, request: Request, copies: int) -> Estimate:
-        """The answer; where fewer bytes cross a dimension, it counts as so much wider."""
+        """The backend's answer. A dimension with fewer bytes gets more bandwidth instead."""
         shares = shares_of_copies(group.dimensions, copies)
         wider = tuple(
             replace(dim, bandwidth_gib_per_s=dim.bandwidth_gib_per_s / share)
@@ -171,12 +171,12 @@ def _played_ns(workload: Workload, costs: Costs) -> int:
     return max(ended)
 
 
-# Interned, so that its units are made once.
+# Cached, so that equal queries have one workload object and make its programs once.
 @lru_cache(maxsize=64)
 def _steady(workload: Workload) -> tuple[Workload, float]:
-    """The workload with as many microbatches as are played, and the rounds that are left out.
+    """The workload with only the rounds that are played, and the number of rounds left out.
 
-    A round is a microbatch for every stage. Once the pipeline is full, all rounds are alike.
+    Once the pipeline is full, all rounds are alike.
     """
     staged = workload.staged
     assert staged is not None
@@ -197,7 +197,7 @@ def _one_round_less(workload: Workload) -> Workload:
 
 
 class _Costs:
-    """What is sent, in one order of ranks."""
+    """The costs of communication, in one order of ranks."""
 
     def __init__(self, asked: StagedQuery, ranks: Ranks) -> None:
         self.ranks = ranks
@@ -215,18 +215,18 @@ class _Costs:
         return duration_ns
 
     def message_ns(self, sender: int, receiver: int, size_bytes: int) -> int:
-        """As ASTRA-sim: latency for each hop, bytes once, truncated together."""
+        """The time of a message, as in ASTRA-sim: latency for each hop, bytes once, truncated."""
         index, hops = self.ranks.route(sender, receiver)
         dimension: Dimension = self.ranks.dimensions[index]
         sent_ns = size_bytes / bytes_per_ns(dimension.bandwidth_gib_per_s)
         return int(hops * dimension.latency_ns + sent_ns)
 
     def sent_ns(self) -> int:
-        """For how long the stage that sends longest sends."""
+        """Nanoseconds for which a GPU of the stage that sends longest sends."""
         return max(self.stage_sent_ns(stage).total() for stage in range(len(self._asked.traffic)))
 
     def stage_sent_ns(self, stage: int) -> Counter[TimePart]:
-        """For how long a GPU of a stage sends each kind of communication."""
+        """Nanoseconds for which a GPU of a stage sends each kind of communication."""
         sent, size = self._asked.traffic[stage], self._border_bytes()
         times_ns: Counter[TimePart] = Counter()
         for request, times in sent.collectives.items():
@@ -290,9 +290,9 @@ class _Costs:
         )
 
     def profile(self) -> tuple[Burst, ...] | None:
-        """Traffic over time; on each dimension, of the stage that sends most on it.
+        """Traffic over time. For each dimension it is that of the stage that sends most on it.
 
-        So what a GPU sends on average fits into the time in which it sends.
+        So the bytes that a GPU sends on average fit into the time in which it sends.
         """
         of_stages = self._bytes_of_stages()
         if of_stages is None:
@@ -317,8 +317,8 @@ class _Costs:
     def _bursts(self, program: LaneProgram, starts_ns: Sequence[int], sent: Sent) -> list[Burst]:
         """What a GPU sends during a node. The bytes of its collectives are known.
 
-        A series sends over all its time. What is hidden of an all-to-all is sent just before the
-        rest.
+        A series sends over all its time. The hidden part of an all-to-all is sent just before its
+        exposed part.
         """
         bursts: list[Burst] = []
         start, length = starts_ns[sent.node], program.durations_ns[sent.node]
@@ -340,7 +340,7 @@ class _Costs:
         return bursts
 
     def _with_rounds(self, bursts: list[Burst], rounds: int) -> list[Burst]:
-        """The bursts with those of the round before the middle repeated."""
+        """The bursts of all rounds: those of the round before the middle are repeated."""
         if not rounds:
             return bursts
         whole_ns = _played_ns(self._asked.steady, self)
@@ -372,8 +372,8 @@ class _Costs:
         return self._groups[scope]
 
 
-class _Some:
-    """Costs of some kinds of communication; the others take no time."""
+class _CostsOfSome:
+    """Costs of some kinds of communication; all other kinds take no time."""
 
     def __init__(self, costs: Costs, senders: Collection[TimePart]) -> None:
         self._costs, self._senders = costs, senders

@@ -14,16 +14,16 @@ from artist.workload.layers import Parallelism
 from artist.workload.stage_steps import stage_compute_ns
 
 EndedNs = Callable[[frozenset[TimePart]], int]
-"""When an iteration ends if only these kinds of communication take time."""
+"""When an iteration ends if all but these kinds of communication take no time."""
 
 
 def iteration_split(
     backend: LatencyBackend, query: LatencyQuery, answer: Estimate
 ) -> IterationSplit:
-    """Where the time of a backend's answer to a query goes, with its constant share.
+    """Where the time of a backend's answer to a query goes, including its constant share.
 
-    The backend may be asked again: for the collectives of a divided model, or for those of a
-    data-parallel one alone.
+    The backend may be asked again: about the collectives of a divided model, or about the
+    collectives of a data-parallel model alone.
 
     Raises:
         BackendError: a query has no answer.
@@ -45,7 +45,7 @@ _Parts = tuple[dict[TimePart, int], dict[TimePart, int] | None]
 
 
 def _parts_of_pass(backend: LatencyBackend, query: LatencyQuery, answer: Estimate) -> _Parts:
-    """The parts of one of the passes, and what is sent."""
+    """The parts of one pass, and for how long each kind is sent (None if not known)."""
     compute_ns, finish_ns = answer.compute_ns // query.passes, answer.finish_ns // query.passes
     workload = query.workload
     if not query.dimensions:
@@ -75,9 +75,9 @@ def _parts_of_pass(backend: LatencyBackend, query: LatencyQuery, answer: Estimat
 def _added(
     compute_ns: int, finish_ns: int, senders: Sequence[TimePart], ended_ns: EndedNs
 ) -> dict[TimePart, int]:
-    """What each kind of communication adds to those before it.
+    """Nanoseconds that each kind of communication adds to the kinds before it.
 
-    More communication may shorten an iteration by a little, since it changes whose turn it is on a
+    More communication may shorten an iteration by a little, since it changes the order of work on a
     GPU (Graham, SIAM J. Appl. Math. 17, 1969). Such a kind adds nothing, and the next one less.
     """
     before_ns, exposed_ns = compute_ns, {}
@@ -94,9 +94,9 @@ def _added(
 def _whole(
     backend: LatencyBackend, query: LatencyQuery, answer: Estimate, compute_ns: int
 ) -> _Parts:
-    """The parts of an iteration that the backend answers as a whole.
+    """The parts of an iteration about which the backend answers as a whole.
 
-    Data-parallel ones wait for their gradients; the kinds of a trace's collectives are not known.
+    A data-parallel iteration waits for gradients only. Kinds of a trace's collectives are unknown.
     """
     workload = query.workload
     data = workload.parallelism is Parallelism.DATA
@@ -106,11 +106,11 @@ def _whole(
         return parts, {part: parts[part]}
     if not data:
         return parts, None
-    # Another name: a recorded table knows iterations by name, and must not take it for one.
+    # Under another name, since a recorded table finds whole iterations by name.
     gradients = replace(workload, name=f"{workload.name} sends", parallelism=Parallelism.MICRO)
     try:
         sent = backend.estimate(replace(query, workload=gradients, passes=1))
     except BackendError:
         return parts, None
-    # A table may have passed the question on to its fallback, which is another model.
+    # An answer of a table's fallback does not fit: it comes from another model.
     return parts, {part: sent.finish_ns} if sent.source == answer.source else None
