@@ -6,9 +6,14 @@ from collections.abc import Iterator, Sequence
 
 from artist.astra.files.chakra_schema import ATTRIBUTE_FIELDS, COLLECTIVE_CODES
 from artist.astra.files.chakra_writer import attribute, message, nested, numbers, trace_file
-from artist.workload.graph import GraphNode, Kind
+from artist.workload.graph import GraphNode, NodeAction
 
-_KINDS = {Kind.COMPUTE: 4, Kind.SEND: 5, Kind.RECEIVE: 6, Kind.COLLECTIVE: 7}
+_KINDS = {
+    NodeAction.COMPUTE: 4,
+    NodeAction.SEND: 5,
+    NodeAction.RECEIVE: 6,
+    NodeAction.COLLECTIVE: 7,
+}
 
 
 def encode_program(nodes: Sequence[GraphNode]) -> bytes:
@@ -33,10 +38,10 @@ def _attributes(node: GraphNode) -> Iterator[bytes]:
 
 def _numbers_of(node: GraphNode) -> dict[str, int]:
     match node.kind:
-        case Kind.COLLECTIVE:
+        case NodeAction.COLLECTIVE:
             return {"comm_type": COLLECTIVE_CODES[node.collective], "comm_size": node.size_bytes}
-        case Kind.SEND:
+        case NodeAction.SEND:
             return {"comm_dst": node.peer, "comm_tag": node.tag, "comm_size": node.size_bytes}
-        case Kind.RECEIVE:
+        case NodeAction.RECEIVE:
             return {"comm_src": node.peer, "comm_tag": node.tag, "comm_size": node.size_bytes}
     return {}

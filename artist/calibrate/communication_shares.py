@@ -22,7 +22,7 @@ from artist.estimates.query import LatencyBackend
 from artist.estimates.query_from_text import Question, on_placement
 from artist.estimates.shape_queries import as_sent
 from artist.workload.divide import fitted
-from artist.workload.iteration_graph import GraphNode, nodes, schedule
+from artist.workload.iteration_graph import IterationNode, nodes, schedule
 from artist.workload.layers import Workload, quantised
 
 NS_PER_US = 1000.0
@@ -91,7 +91,7 @@ class ShareModel:
         """The share for one query about the placement."""
         graph = nodes(fitted(workload, times.query.gpus))
 
-        def duration_ns(node: GraphNode) -> float:
+        def duration_ns(node: IterationNode) -> float:
             if node.collective is None:
                 return node.compute_us * NS_PER_US or 1.0  # 1 ns without compute, as in a run
             return times.of(node).finish_ns

@@ -17,7 +17,7 @@ from artist.cluster.with_units import read_quantity
 from artist.config import Scenario
 from artist.errors import ConfigError, shortened
 from artist.estimates.latency_service import Asker
-from artist.estimates.placements_from_text import Room
+from artist.estimates.placements_from_text import WrittenPlacements
 from artist.estimates.query_from_text import parse_system
 from artist.network.co_located import CoLocation, JobAtPlace, LinkBusyness, co_locate
 from artist.network.demand.curves import Curves
@@ -85,7 +85,7 @@ def answer_beside(asks: PlacedQuestion, neighbours: CoLocatedJobs, format_: Form
         return name
 
     own = name_of(asks.model, asks.workload)
-    room = Room(tree, fabric.gpus_per_socket)
+    room = WrittenPlacements(tree, fabric.gpus_per_socket)
     jobs = [JobAtPlace(own, room.take(asks.placements[0]))]
     offset_s = _seconds(neighbours.offset)
     for text in neighbours.texts:

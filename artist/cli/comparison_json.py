@@ -13,7 +13,7 @@ from artist.cli.output import or_null
 from artist.experiments.comparison.across import Across, World
 from artist.experiments.comparison.assumptions import decides
 from artist.experiments.comparison.comparison_result import Comparison
-from artist.experiments.comparison.costs import Costs, priced
+from artist.experiments.comparison.costs import PriceFile, priced
 from artist.experiments.comparison.shown import replicate_rows
 from artist.experiments.run_folder import COMPARISON, DECIDES
 from artist.io.writing import write_whole
@@ -68,7 +68,7 @@ def _finite(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def told(
-    made: Across, worlds: Sequence[World], costs: Costs | None, *, assumptions: bool
+    made: Across, worlds: Sequence[World], costs: PriceFile | None, *, assumptions: bool
 ) -> dict[str, Any]:
     """What `--format json` prints."""
     from artist.cli import across_text

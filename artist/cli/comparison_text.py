@@ -20,7 +20,7 @@ from artist.config import Scenario
 from artist.estimates.sensitivity import LITTLE
 from artist.experiments.comparison.across import Across, World
 from artist.experiments.comparison.comparison_result import Comparison
-from artist.experiments.comparison.costs import Costs, priced
+from artist.experiments.comparison.costs import PriceFile, priced
 from artist.report.answer import answer, unit_of
 from artist.report.failure_costs import within_failures
 from artist.report.metric_text import JOINTLY, interval_text, value_text
@@ -260,7 +260,7 @@ def _changes_little(comparison: Comparison, key: str) -> bool:
 def print_whole(
     comparison: Comparison,
     scenario: Scenario,
-    costs: Costs | None,
+    costs: PriceFile | None,
     remarked: Sequence[str],
     cut: Sequence[str],
     *,

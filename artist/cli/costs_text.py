@@ -7,12 +7,12 @@ from math import isnan
 from typing import Any
 
 from artist.cli.output import or_null, print_table, print_text
-from artist.experiments.comparison.costs import Amount, Costs, Priced
+from artist.experiments.comparison.costs import Amount, Priced, PriceFile
 from artist.results.terms.number_text import listed, percent, short
 from artist.units import counted
 
 
-def print_costs(found: Sequence[Priced], costs: Costs, setting: str) -> None:
+def print_costs(found: Sequence[Priced], costs: PriceFile, setting: str) -> None:
     """Print a row per variant."""
     unit = f" {costs.currency}".rstrip()
     rows = [
@@ -70,7 +70,7 @@ def costs_json(found: Sequence[Priced]) -> list[dict[str, Any]]:
     ]
 
 
-def cheapest(found: Sequence[Priced], costs: Costs) -> str:
+def cheapest(found: Sequence[Priced], costs: PriceFile) -> str:
     """The cheapest way to gain GPU time, and what the others cost."""
     unit = f" {costs.currency}".rstrip()
     rent = f"a GPU-hour costs {short(costs.gpu_hour)}{unit}"

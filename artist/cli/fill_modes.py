@@ -14,7 +14,7 @@ from artist.pods.curves import Curves, Table, allocated_percents, curves, every_
 from artist.pods.curves import summary as summary_of_fillings
 from artist.pods.fill import Filling, fill
 from artist.pods.machine_file import MachineFile
-from artist.pods.machines import Machines
+from artist.pods.machines import PodMachines
 from artist.pods.over_time import Stay, over_time
 from artist.pods.pod_list import PodList, read_pods
 from artist.pods.pod_times import TimedPods, at_load, offered_load, read_timed_pods
@@ -99,7 +99,7 @@ def _against(
 
 def without_machine(pods: PodList, file: MachineFile) -> str:
     """How many pods ask for GPUs that no machine has, by kind or MIG mode; empty if none does."""
-    machines = Machines(file.machines)
+    machines = PodMachines(file.machines)
     of_demand = Counter(pods.which.tolist())
     lost = {
         number: demand
@@ -148,7 +148,7 @@ class Mode(ABC):
         """The answer; empty sentences say nothing."""
 
 
-class Filled(Mode):
+class UntilFull(Mode):
     """Pods come and stay, until they have asked for `until` x all GPUs."""
 
     table, table_has = "curves.csv", "every percent of demand"

@@ -19,7 +19,7 @@ from artist.estimates.query_from_text import Question, on_placement, parse_syste
 from artist.estimates.sensitivity import (
     LevelShares,
     Point,
-    Remembered,
+    RememberingBackend,
     SettingSweep,
     asking,
     level_shares,
@@ -134,7 +134,7 @@ def _points(
         return answer if asked.model is None else asked.models.complete(asked.model, query, answer)
 
     with open_store() as store:
-        ask = asking(question_on, Remembered(open_backend(asked.backend), store), complete)
+        ask = asking(question_on, RememberingBackend(open_backend(asked.backend), store), complete)
         points = sweep_fabric(sweep, asked.fabric, asked.placements, ask)
         shares = {
             one: level_shares(asked.fabric, sweep.level, one, ask)

@@ -20,7 +20,7 @@ from artist.units import TICKS_PER_S, counted
 if TYPE_CHECKING:
     from rich.progress import Progress, TaskID
 
-    from artist.cli.progress_lines import RunTimes
+    from artist.cli.progress_lines import RunTimeEstimator
     from artist.engine.simulator import Simulator
     from artist.experiments.executors import TimeBudget
 
@@ -188,7 +188,7 @@ def counting(
 
 def forecast(
     show: Callable[[int, int], None],
-    times: RunTimes,
+    times: RunTimeEstimator,
     workers: int,
     most: int = 0,
     budget: TimeBudget | None = None,

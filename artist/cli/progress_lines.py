@@ -147,7 +147,7 @@ _MOST_WAITED = 0.5
 """With more of its runs done, unseen variants are taken for the mean of the others."""
 
 
-class RunTimes:
+class RunTimeEstimator:
     """Watches a runner, and foretells the time of the runs that it was asked for last.
 
     Variants differ much in how long they take, so each is judged by its own runs:

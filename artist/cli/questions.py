@@ -30,7 +30,7 @@ from artist.estimates.query_from_text import (
     on_placement,
     parse_system,
 )
-from artist.estimates.shape_queries import Counted
+from artist.estimates.shape_queries import CountedAnswer
 from artist.run import build_fabric, machine_gpus, open_backend
 from artist.run.training_memory import does_not_fit
 from artist.run.waiting_stages import waiting_stages
@@ -140,7 +140,7 @@ def answer_of(
     model: str | None,
     placement: str | None,
     fabric: Fabric | None,
-) -> Counted:
+) -> CountedAnswer:
     """The answer to a question.
 
     Raises:

@@ -7,7 +7,7 @@ from typing import Any
 
 from artist.cli.output import or_null
 from artist.experiments.recorded.outcomes import Outcome
-from artist.experiments.recorded.whatif import WhatIf
+from artist.experiments.recorded.whatif import RecordedWhatIf
 from artist.results.statistics.block_bootstrap import BlockDifference
 from artist.results.statistics.compare_values import LEAST_REPLICATES, Verdict
 from artist.results.terms.number_text import (
@@ -26,7 +26,7 @@ _MOST_LOSERS = 4
 Table = tuple[str, Sequence[str], Sequence[Sequence[object]]]
 
 
-def answer(found: WhatIf) -> list[str]:
+def answer(found: RecordedWhatIf) -> list[str]:
     """A line each: the effect of the best change, who loses by it, the effect of other links, which
     jobs count if some are cancelled, how far to trust this, and the effect of chance.
     """
@@ -42,7 +42,7 @@ def answer(found: WhatIf) -> list[str]:
     return [first, _who_pays(found, best), *links, *_cancelled(found), trust, _chance(found)]
 
 
-def _change_of_wait(found: WhatIf, outcome: Outcome) -> str:
+def _change_of_wait(found: RecordedWhatIf, outcome: Outcome) -> str:
     compared = found.compared(outcome, found.groups()[0])
     if compared.verdict is Verdict.IDENTICAL:
         return f"the same waits; their mean is {time_text(compared.baseline)}"
@@ -50,7 +50,7 @@ def _change_of_wait(found: WhatIf, outcome: Outcome) -> str:
     return f"{waits}, {_relative(compared)}; {_certainty(found, outcome, compared)}"
 
 
-def _chance(found: WhatIf) -> str:
+def _chance(found: RecordedWhatIf) -> str:
     """What a change of nothing does to the mean wait."""
     moved = "Chance: run times up to a millisecond shorter or longer, job by job, moved"
     tries = counted(len(found.nudged), "simulation")
@@ -90,7 +90,7 @@ def _signed(change: float) -> str:
     return f"{'-' if change < 0 else '+'}{percent(abs(change))}"
 
 
-def _certainty(found: WhatIf, outcome: Outcome, compared: BlockDifference) -> str:
+def _certainty(found: RecordedWhatIf, outcome: Outcome, compared: BlockDifference) -> str:
     if abs(compared.difference) <= found.chance_s(found.groups()[0]):
         return "no more than chance"
     same = found.same_sign(outcome)
@@ -106,7 +106,7 @@ def _certainty(found: WhatIf, outcome: Outcome, compared: BlockDifference) -> st
 _NO_LOSER = "No account or user waits longer, by more than chance, in every phase of Slurm's cycles"
 
 
-def _who_pays(found: WhatIf, outcome: Outcome) -> str:
+def _who_pays(found: RecordedWhatIf, outcome: Outcome) -> str:
     losses = found.losses(outcome)
     worse = _NO_LOSER + ("" if found.finish.all() else " (of jobs that finish)")
     if losses:
@@ -143,7 +143,7 @@ def _on_links(outcome: Outcome) -> list[str]:
     ]
 
 
-def _cancelled(found: WhatIf) -> list[str]:
+def _cancelled(found: RecordedWhatIf) -> list[str]:
     """How many jobs are cancelled in a phase, and whose waits are left; nothing if none are."""
     if found.finish.all():
         return []
@@ -156,7 +156,7 @@ def _cancelled(found: WhatIf) -> list[str]:
     return [f"Cancelled per phase: {listed(counts)}; waits are of the {jobs} in all cases."]
 
 
-def table(found: WhatIf) -> Table:
+def table(found: RecordedWhatIf) -> Table:
     """At most twelve rows: mean waits by size, account and hour, and GPU-hours done."""
     every = [
         (group, [found.compared(one, group) for one in found.outcomes]) for group in found.groups()
@@ -191,7 +191,7 @@ def _cell(compared: BlockDifference, unit: DisplayUnit) -> str:
     return f"{mean} ({change})"
 
 
-def page(found: WhatIf, folder: str) -> str:
+def page(found: RecordedWhatIf, folder: str) -> str:
     """One page in Markdown."""
     title, columns, rows = table(found)
     lines = [f"# What if: {folder}", "", *(f"{sentence}\n" for sentence in answer(found))]
@@ -236,7 +236,7 @@ def _line(cells: Sequence[object]) -> str:
     return f"| {' | '.join(str(cell).replace('|', '/') for cell in cells)} |"
 
 
-def as_json(found: WhatIf) -> dict[str, Any]:
+def as_json(found: RecordedWhatIf) -> dict[str, Any]:
     """Everything, in seconds and GPU-hours; null where few days give no interval."""
     changes = []
     for outcome in found.outcomes:

@@ -24,7 +24,7 @@ Mode = Literal["a100-40gb", "a100-80gb", "h100-80gb"]
 """GPUs that can be in MIG mode, by name and memory."""
 
 
-class Profile(NamedTuple):
+class MigProfile(NamedTuple):
     """A kind of instance: its compute and memory slices, and the memory slices where it begins."""
 
     compute: int
@@ -33,21 +33,21 @@ class Profile(NamedTuple):
 
 
 _SMALL = {
-    "1g.5gb": Profile(1, 1, (0, 1, 2, 3, 4, 5, 6)),
-    "2g.10gb": Profile(2, 2, (0, 2, 4)),
-    "3g.20gb": Profile(3, 4, (0, 4)),
-    "4g.20gb": Profile(4, 4, (0,)),
-    "7g.40gb": Profile(7, 8, (0,)),
+    "1g.5gb": MigProfile(1, 1, (0, 1, 2, 3, 4, 5, 6)),
+    "2g.10gb": MigProfile(2, 2, (0, 2, 4)),
+    "3g.20gb": MigProfile(3, 4, (0, 4)),
+    "4g.20gb": MigProfile(4, 4, (0,)),
+    "7g.40gb": MigProfile(7, 8, (0,)),
 }
 _LARGE = {
-    "1g.10gb": Profile(1, 1, (0, 1, 2, 3, 4, 5, 6)),
-    "1g.20gb": Profile(1, 2, (0, 2, 4, 6)),
-    "2g.20gb": Profile(2, 2, (0, 2, 4)),
-    "3g.40gb": Profile(3, 4, (0, 4)),
-    "4g.40gb": Profile(4, 4, (0,)),
-    "7g.80gb": Profile(7, 8, (0,)),
+    "1g.10gb": MigProfile(1, 1, (0, 1, 2, 3, 4, 5, 6)),
+    "1g.20gb": MigProfile(1, 2, (0, 2, 4, 6)),
+    "2g.20gb": MigProfile(2, 2, (0, 2, 4)),
+    "3g.40gb": MigProfile(3, 4, (0, 4)),
+    "4g.40gb": MigProfile(4, 4, (0,)),
+    "7g.80gb": MigProfile(7, 8, (0,)),
 }
-PROFILES: dict[Mode, dict[str, Profile]] = {
+PROFILES: dict[Mode, dict[str, MigProfile]] = {
     "a100-40gb": _SMALL,
     "a100-80gb": _LARGE,
     "h100-80gb": _LARGE,
@@ -63,7 +63,7 @@ def memory_gib(mode: Mode) -> int:
     return int(mode.rpartition("-")[2].removesuffix("gb"))
 
 
-def slices(profile: Profile, start: int) -> int:
+def slices(profile: MigProfile, start: int) -> int:
     """The memory slices of an instance, a bit for each."""
     return ((1 << profile.memory) - 1) << start
 

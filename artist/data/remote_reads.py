@@ -29,7 +29,7 @@ SLOWED = 1e-9
 
 
 @dataclass(slots=True)
-class _Reader:
+class _ReadingJob:
     """A running job that reads from other regions."""
 
     inside: Rate
@@ -62,7 +62,7 @@ class RemoteReads(RatesAround):
         """`capacity` of a region's link each way, bytes per second."""
         super().__init__(inside)
         self._store, self._capacity = store, capacity
-        self._readers: dict[int, _Reader] = {}
+        self._readers: dict[int, _ReadingJob] = {}
 
     def __call__(
         self, now: Tick, running: Mapping[int, JobView], changed: Sequence[JobView]
@@ -91,7 +91,7 @@ class RemoteReads(RatesAround):
             for (handle, reader), share in zip(readers, shares, strict=True)
         }
 
-    def _reader(self, job: Job, placement: Placement, rate: Rate) -> _Reader | None:
+    def _reader(self, job: Job, placement: Placement, rate: Rate) -> _ReadingJob | None:
         """A job that reads from other regions; None if all regions in which it runs hold all."""
         if not job.tables:
             return None
@@ -107,4 +107,4 @@ class RemoteReads(RatesAround):
         if not total:
             return None
         parts = {link: load / total for link, load in loads.items()}
-        return _Reader(rate, float(total) / job.iterations * rate.worth, parts)
+        return _ReadingJob(rate, float(total) / job.iterations * rate.worth, parts)

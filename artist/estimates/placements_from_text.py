@@ -27,7 +27,7 @@ from artist.errors import ConfigError, shortened
 _LEAVES = re.compile(r"[0-9]{1,9}(-[0-9]{1,9})?(,[0-9]{1,9}(-[0-9]{1,9})?)*")
 
 
-class Room:
+class WrittenPlacements:
     """The free GPUs of a cluster on which placements are written one after the other."""
 
     def __init__(self, tree: ClusterTree, gpus_per_socket: int | None = None) -> None:

@@ -17,7 +17,7 @@ from artist.estimates.dimensions import asked_shapes, system_settings
 from artist.estimates.latency_service import answer
 from artist.estimates.query import Dimension, LatencyBackend, LatencyQuery, SystemSettings, Topology
 from artist.estimates.shape_queries import (
-    Counted,
+    CountedAnswer,
     as_sent,
     counted,
     dimensions_for,
@@ -57,7 +57,7 @@ class Question:
     fastest: bool = False
     """Whether the fastest answer counts, not the slowest."""
 
-    def answer(self, backend: LatencyBackend) -> Counted:
+    def answer(self, backend: LatencyBackend) -> CountedAnswer:
         """The answer that counts, and its place in `asked`.
 
         Raises:

@@ -235,7 +235,7 @@ def _times(estimate: Estimate) -> tuple[float, float]:
     return compute_s, compute_s * estimate.comm_ratio
 
 
-class Remembered:
+class RememberingBackend:
     """A backend with a memo, and perhaps a store, before another backend.
 
     Many values of a setting may make the same query: a level outside a placement does not matter.

@@ -81,7 +81,7 @@ def takes_fastest(system: FabricSystem) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class CountedAnswer:
     """The answer that counts, its index among the queries, and the indices of refused queries."""
 
     estimate: Estimate
@@ -89,7 +89,7 @@ class Counted:
     refused: tuple[int, ...] = ()
 
 
-def counted(asks: Sequence[Callable[[], Estimate]], *, fastest: bool) -> Counted:
+def counted(asks: Sequence[Callable[[], Estimate]], *, fastest: bool) -> CountedAnswer:
     """The answer with the longest iteration, or the shortest one with `fastest` (`takes_fastest`).
 
     Among equals the first counts. Shapes that a divided model does not fit are left out.
@@ -109,4 +109,4 @@ def counted(asks: Sequence[Callable[[], Estimate]], *, fastest: bool) -> Counted
         raise next(iter(refused.values()))
     sign = -1 if fastest else 1
     estimate, index = max(answers, key=lambda pair: (sign * pair[0].finish_ns, -pair[1]))
-    return Counted(estimate, index, tuple(refused))
+    return CountedAnswer(estimate, index, tuple(refused))

@@ -23,7 +23,7 @@ from artist.config import Scenario
 from artist.errors import ConfigError
 from artist.estimates.cache import open_store
 from artist.experiments.ray_cluster import run_on_ray
-from artist.experiments.sweep import Outcome, Task, lost, outcome_of
+from artist.experiments.sweep import RunOutcome, RunTask, lost, outcome_of
 from artist.io.reading import is_file
 from artist.io.shipped import resource
 from artist.results.named_files import POLICY_FILE, names_a_file
@@ -45,7 +45,7 @@ class RemoteTask:
     fingerprint: str
 
 
-def on_ray(tasks: Sequence[Task], workers: int | None) -> Generator[Outcome]:
+def on_ray(tasks: Sequence[RunTask], workers: int | None) -> Generator[RunOutcome]:
     """Run tasks on a Ray cluster and write their directories here, one by one."""
     with TemporaryDirectory(prefix="artist-ray-") as name:
         files = InputFiles(Path(name))
@@ -53,7 +53,7 @@ def on_ray(tasks: Sequence[Task], workers: int | None) -> Generator[Outcome]:
         answers = run_on_ray(run_elsewhere, sent, workers, folder=Path(name), on_death=lost)
         for index, answer in answers:
             task = tasks[index]
-            if isinstance(answer, Outcome):
+            if isinstance(answer, RunOutcome):
                 yield replace(answer, error=files.with_own_names(answer.error))
             else:
                 # The worker's scenario names copies. The manifest names the user's own files.
@@ -65,7 +65,7 @@ def on_ray(tasks: Sequence[Task], workers: int | None) -> Generator[Outcome]:
                 yield outcome_of(task.id, write)
 
 
-def run_elsewhere(task: RemoteTask) -> Result | Outcome:
+def run_elsewhere(task: RemoteTask) -> Result | RunOutcome:
     """One run, on a worker's machine, in a copy of the folder that `InputFiles` filled."""
     results: list[Result] = []
 

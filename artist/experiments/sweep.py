@@ -48,7 +48,7 @@ UNEXPECTED = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class RunTask:
     """One run for a worker on this machine."""
 
     id: str
@@ -60,7 +60,7 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class RunOutcome:
     """How one run ended. `error` is empty if the run is done."""
 
     id: str
@@ -78,8 +78,8 @@ class HasId(Protocol):
 
 
 def locally(
-    tasks: Sequence[Task], workers: int | None, go_on: Callable[[], bool] = lambda: True
-) -> Generator[Outcome]:
+    tasks: Sequence[RunTask], workers: int | None, go_on: Callable[[], bool] = lambda: True
+) -> Generator[RunOutcome]:
     """Run tasks in processes of this machine (default: one per core).
 
     Once `go_on` says no, no other task is begun.
@@ -88,7 +88,7 @@ def locally(
         yield outcome
 
 
-def perform(task: Task) -> Outcome:
+def perform(task: RunTask) -> RunOutcome:
     """One run, in a worker: simulate and write its directory."""
 
     def run() -> None:
@@ -103,23 +103,23 @@ def perform(task: Task) -> Outcome:
     return outcome_of(task.id, run)
 
 
-def outcome_of(run_id: str, run: Callable[[], object]) -> Outcome:
+def outcome_of(run_id: str, run: Callable[[], object]) -> RunOutcome:
     """Call `run`; how it ended. Any error becomes an outcome, so that the other runs go on."""
     try:
         run()
     except ArtistError as error:
-        return Outcome(run_id, str(error), error.exit_code)
+        return RunOutcome(run_id, str(error), error.exit_code)
     except Exception as error:  # noqa: BLE001 - a bug in one policy costs its own runs only
-        return Outcome(run_id, one_line(f"{type(error).__name__}: {error}"), UNEXPECTED)
-    return Outcome(run_id)
+        return RunOutcome(run_id, one_line(f"{type(error).__name__}: {error}"), UNEXPECTED)
+    return RunOutcome(run_id)
 
 
-def lost(task: HasId, why: str) -> Outcome:
+def lost(task: HasId, why: str) -> RunOutcome:
     """The outcome of a run whose worker died."""
-    return Outcome(task.id, f"{why}; most likely the machine had too little memory", UNEXPECTED)
+    return RunOutcome(task.id, f"{why}; most likely the machine had too little memory", UNEXPECTED)
 
 
-Engine = Callable[[Sequence[Task], int | None], Generator[Outcome]]
+Engine = Callable[[Sequence[RunTask], int | None], Generator[RunOutcome]]
 """Runs tasks with so many workers: `task.locally` or `remote.on_ray`."""
 
 
@@ -133,7 +133,7 @@ class SweepResult:
     """Runs that an earlier sweep had done."""
     done: int = 0
     """Runs done by this sweep."""
-    failures: list[Outcome] = field(default_factory=list)
+    failures: list[RunOutcome] = field(default_factory=list)
     outside: int = 0
     """Finished runs of an earlier grid that this one does not have. They stay, without a row."""
     rows: Sequence[Mapping[str, Any]] = ()
@@ -196,7 +196,7 @@ def _run_missing(
     if on_done:
         on_done(result)
     tasks = [
-        Task(run.id, run.scenario, folder / run.id, tuple(command), os.getpid())
+        RunTask(run.id, run.scenario, folder / run.id, tuple(command), os.getpid())
         for run in spread(missing)
     ]
     try:

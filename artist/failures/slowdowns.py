@@ -38,7 +38,7 @@ class _Leaf(NamedTuple):
         return self.slowest[bisect_right(self.edges, tick)]
 
 
-class Slowdowns:
+class SlowedLeaves:
     """Which leaves are slow, and when."""
 
     def __init__(self, slow: Iterable[SlowLeaves]) -> None:
@@ -66,11 +66,11 @@ class Slowdowns:
         there = [one for leaf in self._of(placement) if (one := leaf.at(tick)) is not None]
         return max(there, key=lambda one: one.slowdown, default=None)
 
-    def for_trials(self) -> Slowdowns:
+    def for_trials(self) -> SlowedLeaves:
         """As trials have it: what is slow stays slow, and nothing else becomes slow."""
         now = self._now
         slow = dict.fromkeys(leaf.at(now) for leaf in self._by_leaf.values())
-        return Slowdowns(one._replace(end=LAST_TICK) for one in slow if one is not None)
+        return SlowedLeaves(one._replace(end=LAST_TICK) for one in slow if one is not None)
 
     def _of(self, placement: Placement) -> Iterator[_Leaf]:
         """The leaves of a placement that are slow at any time."""
@@ -99,7 +99,7 @@ class SlowedRates(RatesAround):
     """The rate function inside, for jobs on slow machines too."""
 
     def __init__(
-        self, inside: RateFunction, isolated: RateInIsolation, slowdowns: Slowdowns
+        self, inside: RateFunction, isolated: RateInIsolation, slowdowns: SlowedLeaves
     ) -> None:
         super().__init__(inside, slowdowns)
         self._isolated, self._slowdowns = isolated, slowdowns

@@ -17,7 +17,7 @@ from artist.io.writing import whole_file
 from artist.papers.comparing import Judged, Values
 from artist.papers.definition import SUBJECT, Item
 from artist.report.drawing import draw, style
-from artist.report.figure import Axis, Figure, FigureKind, Series
+from artist.report.figure import Figure, FigureAxis, FigureKind, Series
 from artist.report.grouping import group
 from artist.report.page import figures
 from artist.report.paper_figures import STYLE, WIDTH_IN
@@ -98,8 +98,8 @@ def _bars(item: Item, metric: str, values: Values) -> Figure:
         kind=FigureKind.BARS,
         title=item.shows,
         section="",
-        x=Axis("racks"),
-        y=Axis(metric_name(metric), unit),
+        x=FigureAxis("racks"),
+        y=FigureAxis(metric_name(metric), unit),
         series=series,
         source="",
         categories=[f"{racks} racks" for racks in item.racks],

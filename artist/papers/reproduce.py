@@ -12,7 +12,7 @@ from typing import Any
 
 from artist.errors import ConfigError
 from artist.experiments.experiment import Experiment, runs
-from artist.experiments.sweep import Outcome, SweepResult, sweep
+from artist.experiments.sweep import RunOutcome, SweepResult, sweep
 from artist.io.writing import check_parent
 from artist.papers import pictures
 from artist.papers.comparing import (
@@ -45,7 +45,7 @@ class Reproduced:
     beside: Rows = ()
     """Ours and the paper's."""
     files: list[Path] = field(default_factory=list)
-    failures: Sequence[Outcome] = ()
+    failures: Sequence[RunOutcome] = ()
     """Runs that failed, and why; then there is nothing else."""
 
 

@@ -23,7 +23,7 @@ from collections import Counter
 
 import numpy as np
 
-from artist.pods.machines import Machines
+from artist.pods.machines import PodMachines
 from artist.pods.pod_list import WHOLE_MILLI, Demand, Ints, PodList
 
 TYPICAL_SHARE = 0.95
@@ -54,7 +54,7 @@ def typical_pods(pods: PodList) -> dict[Demand, int]:
 class Fragmentation:
     """F of machines under the typical pods of a list. `pods` is the count of these."""
 
-    def __init__(self, pods: PodList, machines: Machines) -> None:
+    def __init__(self, pods: PodList, machines: PodMachines) -> None:
         typical = typical_pods(pods)
         self.pods = sum(typical.values())
         self._steps = np.unique([one.cpu_milli for one in typical])
@@ -90,7 +90,7 @@ class Fragmentation:
         found: Ints = self._several[row * self._width + whole]
         return found
 
-    def of(self, machines: Machines, index: Ints) -> Ints:
+    def of(self, machines: PodMachines, index: Ints) -> Ints:
         """F of the machines `index`, thousandths of a GPU x pods."""
         row = self.row(machines.kind[index], machines.cpu_milli[index])
         usable: Ints = self.of_gpus(row[:, np.newaxis], machines.gpu_milli[index]).sum(axis=1)

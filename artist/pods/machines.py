@@ -24,7 +24,7 @@ Bools = npt.NDArray[np.bool_]
 class Wishes(NamedTuple):
     """Demands as columns: a share of one GPU, or whole ones; 0 where it is the other.
 
-    `allowed` has a row for each kind of `Machines.kinds`.
+    `allowed` has a row for each kind of `PodMachines.kinds`.
     """
 
     cpu_milli: Ints
@@ -36,7 +36,7 @@ class Wishes(NamedTuple):
     demands: Sequence[Demand]
 
 
-class Machines:
+class PodMachines:
     """Machines by number, and what each has left.
 
     `cpu_milli`, `memory_mib` and `idle_milli` (thousandths of GPUs) are what is free. `whole` is

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from artist.pods.machine_file import MachineFile
-from artist.pods.machines import Machines
+from artist.pods.machines import PodMachines
 from artist.pods.placing import Place, Placing, check
 from artist.pods.pod_list import Demand, Ints
 from artist.pods.pod_times import TimedPods
@@ -72,7 +72,7 @@ def over_time_in_order(
     every = np.arange(len(machines))
     possible = [bool(machines.fit(one, every).any()) for one in pods.demands]
     which, arrival, duration = pods.which.tolist(), timed.arrival.tolist(), timed.duration.tolist()
-    line = _Line(machines, pods.demands)
+    line = _WaitingPods(machines, pods.demands)
     start = np.where([possible[number] for number in which], WAITING, REFUSED)
     places: dict[int, Place] = {}
     leaving: list[tuple[int, int]] = []
@@ -125,13 +125,13 @@ def over_time_in_order(
     )
 
 
-class _Line:
+class _WaitingPods:
     """The pods that wait, for each demand in their order of arrival.
 
     A pod that waits fits nowhere, so only where something was freed can one of them start.
     """
 
-    def __init__(self, machines: Machines, demands: Sequence[Demand]) -> None:
+    def __init__(self, machines: PodMachines, demands: Sequence[Demand]) -> None:
         self._machines = machines
         self._wishes = machines.wishes(demands)
         self._waits = np.zeros(len(demands), np.bool_)

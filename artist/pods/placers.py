@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.pods.fragmentation import Fragmentation
-from artist.pods.machines import Machines
+from artist.pods.machines import PodMachines
 from artist.pods.pod_list import WHOLE_MILLI, Demand, Ints
 from artist.registry import Entry, Registry
 
@@ -25,11 +25,11 @@ BEST = 100
 _NONE = np.iinfo(np.int64).min
 
 
-class Placer(ABC):
+class PodPlacer(ABC):
     """A rule. It reads the machines, and changes nothing."""
 
     def __init__(
-        self, machines: Machines, fragmentation: Fragmentation, draws: np.random.Generator
+        self, machines: PodMachines, fragmentation: Fragmentation, draws: np.random.Generator
     ) -> None:
         self.machines = machines
         self.fragmentation = fragmentation
@@ -50,7 +50,7 @@ class Placer(ABC):
         return int(np.argmin(np.where(room, left, WHOLE_MILLI + 1)))
 
 
-class Random(Placer):
+class Random(PodPlacer):
     """Any machine, any GPU."""
 
     def scores(self, index: Ints, demand: Demand) -> Ints:
@@ -69,7 +69,7 @@ class Random(Placer):
         return int(room[self.draws.integers(len(room))])
 
 
-class BestFit(Placer):
+class BestFit(PodPlacer):
     """The machine that has least left afterwards, CPU and GPUs as shares of the largest machine."""
 
     def scores(self, index: Ints, demand: Demand) -> Ints:
@@ -82,7 +82,7 @@ class BestFit(Placer):
         return score
 
 
-class DotProduct(Placer):
+class DotProduct(PodPlacer):
     """The machine whose free CPU and GPUs point least where the pod's demand does.
 
     Grandl et al., *Multi-resource packing for cluster schedulers* (Tetris, SIGCOMM 2014) take the
@@ -98,7 +98,7 @@ class DotProduct(Placer):
         return ((1.0 - product / 2) * BEST).astype(np.int64)
 
 
-class GpuPacking(Placer):
+class GpuPacking(PodPlacer):
     """GPUs in use first, then free GPUs of machines in use, then machines that nobody uses."""
 
     def scores(self, index: Ints, demand: Demand) -> Ints:
@@ -118,7 +118,7 @@ class GpuPacking(Placer):
         return np.where(whole == machines.gpus[index], np.maximum(BEST // 3 - whole, whole), score)
 
 
-class GpuClustering(Placer):
+class GpuClustering(PodPlacer):
     """Pods beside pods that hold as many GPUs, shares beside shares; fuller machines first."""
 
     def scores(self, index: Ints, demand: Demand) -> Ints:
@@ -136,7 +136,7 @@ class GpuClustering(Placer):
         return score
 
 
-class Fgd(Placer):
+class Fgd(PodPlacer):
     """Fragmentation gradient descent: the place where F grows least or falls most.
 
     A share of a GPU is tried on every GPU of a machine. On the machine that wins, it gets the first
@@ -144,7 +144,7 @@ class Fgd(Placer):
     """
 
     def __init__(
-        self, machines: Machines, fragmentation: Fragmentation, draws: np.random.Generator
+        self, machines: PodMachines, fragmentation: Fragmentation, draws: np.random.Generator
     ) -> None:
         super().__init__(machines, fragmentation, draws)
         # score(x) = floor(100 / (1 + exp(-x))), x the fall of F in GPUs: where it reaches 1 ... 99.
@@ -198,7 +198,7 @@ class Fgd(Placer):
         return score
 
 
-def _largest(machines: Machines) -> tuple[int, int]:
+def _largest(machines: PodMachines) -> tuple[int, int]:
     """CPU and thousandths of GPUs of the largest machine; at least 1."""
     return max(1, int(machines.all_cpu_milli.max())), WHOLE_MILLI * int(machines.gpus.max())
 

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from artist.errors import InvariantError
 from artist.pods.fragmentation import Fragmentation
 from artist.pods.machine_file import MachineFile
-from artist.pods.machines import Machines
-from artist.pods.placers import PLACERS, Placer
+from artist.pods.machines import PodMachines
+from artist.pods.placers import PLACERS, PodPlacer
 from artist.pods.pod_list import Demand, Ints, PodList
 
 _NO_ROOM = -1
@@ -34,7 +34,7 @@ class Board:
     A machine is scored anew only after it changed. Tell it of every one that does.
     """
 
-    def __init__(self, machines: Machines, placer: Placer) -> None:
+    def __init__(self, machines: PodMachines, placer: PodPlacer) -> None:
         self._machines, self._placer = machines, placer
         self._scores: dict[Demand, npt.NDArray[np.int32]] = {}
         self._seen: dict[Demand, int] = {}
@@ -110,9 +110,9 @@ class Placing:
         Raises:
             UnknownNameError: no such placer.
         """
-        self.machines = Machines(file.machines, order)
+        self.machines = PodMachines(file.machines, order)
         self._fragmentation = Fragmentation(pods, self.machines)
-        self._rule: Placer = PLACERS[placer].load()(self.machines, self._fragmentation, draws)
+        self._rule: PodPlacer = PLACERS[placer].load()(self.machines, self._fragmentation, draws)
         self.board = Board(self.machines, self._rule)
         self._of_machine = self._fragmentation.of(self.machines, np.arange(len(self.machines)))
         self.typical = self._fragmentation.pods
@@ -145,7 +145,7 @@ class Placing:
         self._of_machine[machine] = now
 
 
-def check(machines: Machines, pods: PodList, which: Ints, place: Ints) -> None:
+def check(machines: PodMachines, pods: PodList, which: Ints, place: Ints) -> None:
     """Free + held = all, on every machine, and no GPU is held beyond what it is.
 
     Pod i asks for demand `which[i]` and is on machine `place[i]`; on none if that is below 0.

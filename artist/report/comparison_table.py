@@ -38,7 +38,7 @@ _TENFOLD = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class MetricCell:
     """One metric of one policy.
 
     `mean`, `low`, `high` and `count` describe all replicates of the policy. `mean` is geometric
@@ -89,7 +89,7 @@ class Cell:
         return self.difference is not None and self.difference.verdict in (LESS, MORE)
 
 
-def scaled(cell: Cell, unit: DisplayUnit) -> Cell:
+def scaled(cell: MetricCell, unit: DisplayUnit) -> MetricCell:
     """The same cell in another unit. Ratios stay."""
     size, compared = unit.seconds, cell.difference
     if compared is not None and math.isnan(compared.ratio):
@@ -103,7 +103,7 @@ def scaled(cell: Cell, unit: DisplayUnit) -> Cell:
     )  # fmt: skip
 
 
-Table: TypeAlias = list[tuple[Term, dict[str, Cell]]]
+Table: TypeAlias = list[tuple[Term, dict[str, MetricCell]]]
 """Rows: a metric, and its cell of each policy."""
 
 
@@ -144,7 +144,7 @@ def _table(setting: Setting, baseline: str, terms: Sequence[Term]) -> Table:
         for policy, mean in _means(setting, term.name).items():
             values = list(setting.values(policy, term.name).values())
             spread, difference = (min(values), max(values)), compared.get((term.name, policy))
-            cells[policy] = Cell(mean, *spread, len(values), term.unit, difference)
+            cells[policy] = MetricCell(mean, *spread, len(values), term.unit, difference)
         rows.append((term, cells))
     return rows
 

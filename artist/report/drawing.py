@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from artist.report.figure import MARKED_LOSS, Axis, Figure, FigureKind, Series
+from artist.report.figure import MARKED_LOSS, Figure, FigureAxis, FigureKind, Series
 from artist.report.reader import RecordedRun
 from artist.report.timeline_lanes import machines, strips_of
 from artist.results.terms.number_text import DisplayUnit
@@ -96,7 +96,7 @@ def _frame(figure: Figure, axes: Axes) -> None:
     axes.grid(visible=True)
 
 
-def _log_axis(axes: Axes, axis: Axis) -> None:
+def _log_axis(axes: Axes, axis: FigureAxis) -> None:
     """A logarithmic x axis with plain numbers."""
     from matplotlib.ticker import FuncFormatter, LogLocator
 

@@ -43,7 +43,7 @@ class FigureKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class FigureAxis:
     """The quantity along an axis. `log`: on a logarithmic scale."""
 
     label: str
@@ -94,8 +94,8 @@ class Figure:
     kind: FigureKind
     title: str
     section: str
-    x: Axis
-    y: Axis
+    x: FigureAxis
+    y: FigureAxis
     series: Sequence[Series]
     source: str
     categories: Sequence[str] = ()
@@ -163,11 +163,11 @@ def described(
     def filled(text: str) -> str:
         return " ".join(text.format(**texts).split())
 
-    def axis(of: Mapping[str, Any], top: float | None = None) -> Axis:
+    def axis(of: Mapping[str, Any], top: float | None = None) -> FigureAxis:
         unit = of.get("unit", "")
         if quantity := of.get("quantity"):
             unit = study.units[Quantity[quantity]].name
-        return Axis(filled(of["label"]), unit, of.get("log", False), top or of.get("top"))
+        return FigureAxis(filled(of["label"]), unit, of.get("log", False), top or of.get("top"))
 
     groups = [] if setting is None else [setting.slug]
     if policy is not None:
@@ -248,7 +248,7 @@ def _wide(figure: Figure) -> bool:
     )
 
 
-def _axis(axis: Axis) -> Mapping[str, Any]:
+def _axis(axis: FigureAxis) -> Mapping[str, Any]:
     data = {"label": axis.label, "unit": axis.unit, "top": axis.top, "log": axis.log}
     return {key: value for key, value in data.items() if value}
 

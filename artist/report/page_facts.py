@@ -12,7 +12,7 @@ from typing import Any
 
 from artist.config import SIZES
 from artist.policies.table import POLICIES
-from artist.report.comparison_table import Cell, Table, compare_setting, family, scaled
+from artist.report.comparison_table import MetricCell, Table, compare_setting, family, scaled
 from artist.report.grouping import Setting, Study, fabric_changes
 from artist.report.quantities import in_words, metric_unit
 from artist.report.reader import RecordedRun
@@ -134,7 +134,9 @@ def comparisons(study: Study) -> Iterator[dict[str, Any]]:
         }
 
 
-def _rows(study: Study, setting: Setting, table: Table) -> Iterator[tuple[Term, str, list[Cell]]]:
+def _rows(
+    study: Study, setting: Setting, table: Table
+) -> Iterator[tuple[Term, str, list[MetricCell]]]:
     """A metric, the unit that the page shows it in, and its cell of each policy."""
     for term, cells in table:
         unit = metric_unit(study, term.name, term.unit)

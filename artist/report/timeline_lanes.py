@@ -25,7 +25,7 @@ Strip = tuple[int, float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Machines:
+class DrawnMachines:
     """The machines of a cluster, as a picture needs them."""
 
     count: int
@@ -35,7 +35,7 @@ class Machines:
     """The first machine of each rack."""
 
 
-def machines(run: RecordedRun) -> Machines:
+def machines(run: RecordedRun) -> DrawnMachines:
     """The machines of a run, from its scenario, or from its rows if the scenario is not enough.
 
     Raises:
@@ -52,10 +52,10 @@ def machines(run: RecordedRun) -> Machines:
             f"{run.name}: its scenario has {total} GPUs, but at most {MAX_GPUS} are supported; "
             "restore its manifest.json"
         )
-    return Machines(racks * per_rack, gpus, tuple(range(0, racks * per_rack, per_rack)))
+    return DrawnMachines(racks * per_rack, gpus, tuple(range(0, racks * per_rack, per_rack)))
 
 
-def _irregular(run: RecordedRun) -> Machines:
+def _irregular(run: RecordedRun) -> DrawnMachines:
     """The machines of a cluster whose machines differ, from its tree or its rows."""
     try:
         scenario = validate(run.scenario, Scenario, "scenario")
@@ -64,10 +64,10 @@ def _irregular(run: RecordedRun) -> Machines:
         # The fabric file may have moved since the run: take the machines that jobs used.
         used = [strip for strips in strips_of(run) for strip in strips]
         lanes = round(max(lane + n for _, lane, n in used))
-        return Machines(1 + max(m for m, _, _ in used), lanes, (0,))
+        return DrawnMachines(1 + max(m for m, _, _ in used), lanes, (0,))
     outer = tree.machine + 1
     first = tree.levels[outer].first_child[:-1] if outer < tree.root else (0,)
-    return Machines(len(tree.levels[tree.machine]), tree.largest(tree.machine), tuple(first))
+    return DrawnMachines(len(tree.levels[tree.machine]), tree.largest(tree.machine), tuple(first))
 
 
 def parse_placement(text: str, where: str) -> dict[int, int]:

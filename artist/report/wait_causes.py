@@ -17,7 +17,7 @@ _LEAST = 0.005
 """A smaller share would be 0 %."""
 
 
-class Waited(NamedTuple):
+class WaitCauses(NamedTuple):
     """What the jobs of a run waited for."""
 
     by_cause: Counter[str]
@@ -26,7 +26,7 @@ class Waited(NamedTuple):
     """How much of the cause `order` came after the job had had GPUs."""
 
 
-def waited(run: RecordedRun) -> Waited:
+def waited(run: RecordedRun) -> WaitCauses:
     """Seconds of all waits by cause; none if the run did not record waits."""
     by_cause: Counter[str] = Counter()
     after_start_s = 0.0
@@ -34,7 +34,7 @@ def waited(run: RecordedRun) -> Waited:
         by_cause.update(wait["causes"])
         if wait["began"] != ARRIVED:
             after_start_s += wait["causes"].get(ORDER, 0.0)
-    return Waited(by_cause, after_start_s)
+    return WaitCauses(by_cause, after_start_s)
 
 
 def _waits(run: RecordedRun) -> list[Row]:

@@ -30,7 +30,7 @@ _STATES_BYTES = {2: 12, 4: 4}
 """Bytes of optimizer states per parameter, by those of an element."""
 
 
-class Held(NamedTuple):
+class TrainingMemory(NamedTuple):
     """Bytes on a GPU: weights, gradients and optimizer states, and beside them activations."""
 
     states: float
@@ -65,7 +65,7 @@ def does_not_fit(model: str, gpus: int, kinds: Iterable[str]) -> str:
     )
 
 
-def least_memory(model: str, gpus: int) -> Held:
+def least_memory(model: str, gpus: int) -> TrainingMemory:
     """What a GPU of the fullest stage holds, on average. The GPUs divide into the model's axes.
 
     Raises:
@@ -75,7 +75,7 @@ def least_memory(model: str, gpus: int) -> Held:
     stages = zip(_stages(iteration), _activations(model, iteration), strict=True)
     return max(
         (
-            Held(sum(_held_bytes(iteration, layer, width, gpus) for layer in stage), kept)
+            TrainingMemory(sum(_held_bytes(iteration, layer, width, gpus) for layer in stage), kept)
             for stage, kept in stages
         ),
         key=lambda held: held.total,

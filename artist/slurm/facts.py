@@ -10,7 +10,7 @@ from pydantic import Field
 from artist.io.documents import Document, NonNegative
 
 
-class Machines(Document):
+class SlurmMachines(Document):
     """Machines that are alike to Slurm."""
 
     nodes: str = Field(description="their names, as a host list such as n[01-16]")
@@ -65,7 +65,7 @@ class Account(Document):
     )
 
 
-class Reservation(Document):
+class SlurmReservation(Document):
     """Machines that are kept for somebody, or for maintenance, for a while."""
 
     name: str
@@ -77,11 +77,11 @@ class Reservation(Document):
 class SlurmFacts(Document):
     """What `artist cluster import --slurm` has found."""
 
-    machines: tuple[Machines, ...] = ()
+    machines: tuple[SlurmMachines, ...] = ()
     partitions: tuple[Partition, ...] = ()
     qos: tuple[Qos, ...] = ()
     accounts: tuple[Account, ...] = ()
-    reservations: tuple[Reservation, ...] = ()
+    reservations: tuple[SlurmReservation, ...] = ()
     settings: dict[str, str] = Field(
         default_factory=dict, description="of scheduling and priority, as Slurm spells them"
     )

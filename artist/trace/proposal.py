@@ -61,7 +61,7 @@ class Confidence(StrEnum):
     GUESS = "guess"
 
 
-class Entry(NamedTuple):
+class MappingEntry(NamedTuple):
     """One entry of a mapping: in the section `part`, `name: value`."""
 
     part: str
@@ -77,7 +77,7 @@ class Proposal(NamedTuple):
     `missing` are columns without which the trace cannot be read.
     """
 
-    entries: tuple[Entry, ...]
+    entries: tuple[MappingEntry, ...]
     unread: tuple[str, ...]
     unknown: tuple[str, ...]
     missing: tuple[str, ...]
@@ -122,7 +122,7 @@ def propose(path: Path, mapping: TraceMapping, format_: str | None = None) -> Pr
     data = read_data(path)
     forced = format_named(format_) if format_ else None
     columns = dict(mapping.columns)
-    entries: list[Entry] = []
+    entries: list[MappingEntry] = []
     found: Format
     refused: TraceError | None = None
     try:
@@ -182,7 +182,7 @@ def accepted(proposal: Proposal, mapping: TraceMapping) -> Accepted:
     return Accepted(whole, mapping.format or foreign, comments, tuple(guessed))
 
 
-def _columns(table: Table, format_: Format, given: Mapping[str, str]) -> Iterator[Entry]:
+def _columns(table: Table, format_: Format, given: Mapping[str, str]) -> Iterator[MappingEntry]:
     """Which columns hold what the format calls otherwise."""
     required = format_.required
     needed = needed_columns(format_, table.columns)
@@ -211,24 +211,28 @@ def _columns(table: Table, format_: Format, given: Mapping[str, str]) -> Iterato
         one = found[name]
         odd = _odd(table, name, one)
         if odd is not None:
-            yield Entry("columns", name, one, Confidence.GUESS, f"but {odd}")
+            yield MappingEntry("columns", name, one, Confidence.GUESS, f"but {odd}")
         elif name == "duration" and is_limit(one):
             why = "but it is a limit in Slurm and PBS: jobs end before"
-            yield Entry("columns", name, one, Confidence.GUESS, why)
+            yield MappingEntry("columns", name, one, Confidence.GUESS, why)
         elif name in ARRIVALS and is_start(one):
             why = "when jobs started: no column says when they arrived"
-            yield Entry("columns", name, one, Confidence.GUESS, why)
+            yield MappingEntry("columns", name, one, Confidence.GUESS, why)
         elif name in last:
             dates = _ONE_OF_DATES if is_date(str(table.columns[one][0])) else _ONE_LEFT
             why = _ONE_OF_LENGTHS if table.has_clocks(one) else dates
-            yield Entry("columns", name, one, Confidence.GUESS, why)
+            yield MappingEntry("columns", name, one, Confidence.GUESS, why)
         elif name == "gpu_kinds":
             why = "kinds that jobs accept; the cluster file must name them"
-            yield Entry("columns", name, one, Confidence.LIKELY, why)
+            yield MappingEntry("columns", name, one, Confidence.LIKELY, why)
         elif name in spelled or name in extra:
-            yield Entry("columns", name, one, Confidence.SURE, "a usual name, and its cells fit")
+            yield MappingEntry(
+                "columns", name, one, Confidence.SURE, "a usual name, and its cells fit"
+            )
         else:
-            yield Entry("columns", name, one, Confidence.LIKELY, "a similar name, its cells fit")
+            yield MappingEntry(
+                "columns", name, one, Confidence.LIKELY, "a similar name, its cells fit"
+            )
 
 
 def _odd(table: Table, name: str, source: str) -> str | None:
@@ -289,7 +293,9 @@ _KINDS: Mapping[str, Callable[[str], bool]] = {
 }
 
 
-def _units(table: Table, columns: Mapping[str, str], given: Collection[str]) -> Iterator[Entry]:
+def _units(
+    table: Table, columns: Mapping[str, str], given: Collection[str]
+) -> Iterator[MappingEntry]:
     """The unit of each column of times."""
     plain = {SAME.get(name, name) for name in given}
     for name, source in columns.items():
@@ -306,24 +312,26 @@ def _units(table: Table, columns: Mapping[str, str], given: Collection[str]) -> 
             unknown = order_is_unknown(texts)
             confidence = Confidence.GUESS if unknown else Confidence.SURE
             why = _UNKNOWN_DAY if unknown else "its cells are dates"
-            yield Entry("units", name, DATE, confidence, why)
+            yield MappingEntry("units", name, DATE, confidence, why)
         elif unit is not None:
-            yield Entry("units", name, unit, Confidence.SURE, "the column's name ends in it")
+            yield MappingEntry("units", name, unit, Confidence.SURE, "the column's name ends in it")
         elif name in ARRIVALS and middle >= MS_FROM:
             scale = "us" if middle >= US_FROM else "ms"
             why = f"a time since 1970, half of them after {middle:.3g}"
-            yield Entry("units", name, scale, Confidence.LIKELY, why)
+            yield MappingEntry("units", name, scale, Confidence.LIKELY, why)
         elif name != source:
             short = name == "duration" and middle < _SHORT_S
             why = (
                 f"but half of the jobs take at most {middle:.3g}" if short else "no other is named"
             )
-            yield Entry("units", name, "s", Confidence.GUESS if short else Confidence.LIKELY, why)
+            yield MappingEntry(
+                "units", name, "s", Confidence.GUESS if short else Confidence.LIKELY, why
+            )
 
 
 def _models(
     table: Table, column: str, given: Mapping[str, str], *, own: bool
-) -> tuple[list[Entry], tuple[str, ...]]:
+) -> tuple[list[MappingEntry], tuple[str, ...]]:
     """What the names of models mean, and the names for which nothing is near.
 
     `own`: the table is in columns of its own; the models of published ones are known.
@@ -337,7 +345,7 @@ def _models(
         if known_model(name):
             if own and canonical(name) != name:
                 why = f"a usual name of it: {counted(jobs, 'job')}"
-                entries.append(Entry("models", name, canonical(name), Confidence.SURE, why))
+                entries.append(MappingEntry("models", name, canonical(name), Confidence.SURE, why))
             continue
         said = recognised(name)
         near = said or nearest_model(core(name))
@@ -347,6 +355,6 @@ def _models(
             confidence = Confidence.SURE if said else Confidence.GUESS
             why = "the name says so" if said else "the nearest name"
             entries.append(
-                Entry("models", name, near, confidence, f"{why}: {counted(jobs, 'job')}")
+                MappingEntry("models", name, near, confidence, f"{why}: {counted(jobs, 'job')}")
             )
     return entries, tuple(unknown)

@@ -21,7 +21,7 @@ from typing import Any
 from artist.io.own_folders import OwnFolder, json_with
 from artist.io.writing import whole_folder
 from artist.warehouse.measured import Pieces
-from artist.warehouse.plan import Plan, balance
+from artist.warehouse.plan import WarehousePlan, balance
 from artist.warehouse.warehouse_schema import Solver
 
 MARK = "plan.json"
@@ -64,7 +64,7 @@ WAREHOUSE = OwnFolder(
 
 
 def write_plan(
-    plan: Plan, solver: Solver, out: Path, *, overwrite: bool, pieces: Pieces | None = None
+    plan: WarehousePlan, solver: Solver, out: Path, *, overwrite: bool, pieces: Pieces | None = None
 ) -> None:
     """Write the folder. `pieces` are the partitions of the tables, if they have some.
 
@@ -84,7 +84,7 @@ def write_plan(
         (folder / MARK).write_text(f"{text}\n", encoding="utf-8")
 
 
-def details(plan: Plan, solver: Solver) -> dict[str, Any]:
+def details(plan: WarehousePlan, solver: Solver) -> dict[str, Any]:
     """The content of `plan.json`."""
     return {
         **plan.facts(),
@@ -101,7 +101,7 @@ def details(plan: Plan, solver: Solver) -> dict[str, Any]:
     }
 
 
-def _tables(plan: Plan) -> Iterable[Sequence[Any]]:
+def _tables(plan: WarehousePlan) -> Iterable[Sequence[Any]]:
     regions = plan.instance.regions
     sizes, homes = plan.instance.size.tolist(), plan.after.home.tolist()
     texts: dict[tuple[int, int], str] = {}
@@ -113,7 +113,7 @@ def _tables(plan: Plan) -> Iterable[Sequence[Any]]:
         yield name, size, texts[home, held]
 
 
-def _in_pieces(plan: Plan, pieces: Pieces) -> Iterable[Sequence[Any]]:
+def _in_pieces(plan: WarehousePlan, pieces: Pieces) -> Iterable[Sequence[Any]]:
     """Partitions lie where their table does; then the tables without a row in `pieces`."""
     rows = {name: (name, "", size, regions) for name, size, regions in _tables(plan)}
     regions = {name: row[3] for name, row in rows.items()}
@@ -123,7 +123,7 @@ def _in_pieces(plan: Plan, pieces: Pieces) -> Iterable[Sequence[Any]]:
     yield from rows.values()
 
 
-def _moves(plan: Plan) -> Iterable[Sequence[Any]]:
+def _moves(plan: WarehousePlan) -> Iterable[Sequence[Any]]:
     tables, regions = plan.instance.tables, plan.instance.regions
     for move in plan.climb.moves:
         gain = "" if move.gain is None else f"{move.gain:.9g}"
@@ -131,7 +131,7 @@ def _moves(plan: Plan) -> Iterable[Sequence[Any]]:
         yield move.day, tables[move.table], source, target, move.size_bytes, gain
 
 
-def _days(plan: Plan) -> Iterable[Sequence[Any]]:
+def _days(plan: WarehousePlan) -> Iterable[Sequence[Any]]:
     done = plan.climb
     days = zip(done.day_bytes, done.day_cost, done.day_ratios, strict=True)
     for number, (moved, cost, ratios) in enumerate(days, 1):

@@ -28,7 +28,7 @@ from artist.warehouse.warehouse_schema import PlanOptions
 
 
 @dataclass(frozen=True)
-class Objective:
+class WarehouseObjective:
     """The terms for one warehouse and one set of weights."""
 
     instance: Instance

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from artist.warehouse.climb import Climb, Show, climb, show_nothing
 from artist.warehouse.instance import Bools, Floats, Instance, Ints
-from artist.warehouse.objective import Objective
+from artist.warehouse.objective import WarehouseObjective
 from artist.warehouse.optimum import solve
 from artist.warehouse.state import State
 from artist.warehouse.warehouse_schema import PlanOptions, Replicas, Solver
@@ -46,7 +46,7 @@ class Picture:
 
 
 @dataclass(frozen=True)
-class Plan:
+class WarehousePlan:
     """The outcome of planning one warehouse."""
 
     instance: Instance
@@ -82,13 +82,13 @@ def place(
     options: PlanOptions,
     solver: Solver = Solver.CLIMB,
     show: Show = show_nothing,
-) -> Plan:
+) -> WarehousePlan:
     """Plan homes, and then replicas.
 
     Raises:
         ConfigError: `--solver highs` cannot solve this.
     """
-    state = State(Objective(instance, options), instance.home)
+    state = State(WarehouseObjective(instance, options), instance.home)
     before = _picture(state, Held(instance, state.home))
     if solver is Solver.HIGHS:
         state.set_homes(solve(state))
@@ -97,7 +97,7 @@ def place(
     else:
         done = climb(state, show)
     held = add_replicas(state)
-    return Plan(instance, options, before, _picture(state, held), done, held)
+    return WarehousePlan(instance, options, before, _picture(state, held), done, held)
 
 
 def _picture(state: State, held: Held) -> Picture:
@@ -114,7 +114,7 @@ def _picture(state: State, held: Held) -> Picture:
     )
 
 
-def balance(plan: Plan) -> dict[str, list[Any]]:
+def balance(plan: WarehousePlan) -> dict[str, list[Any]]:
     """A row per region and kind: supply, and demand over supply before and after."""
     x = plan.instance
     region, kind = np.nonzero(x.supply > 0)

@@ -12,7 +12,7 @@ from math import exp
 from typing import TYPE_CHECKING, Any
 
 from artist.warehouse.instance import PRIORITIES, Instance
-from artist.warehouse.objective import Objective
+from artist.warehouse.objective import WarehouseObjective
 
 if TYPE_CHECKING:
     from artist.warehouse.state import State
@@ -32,7 +32,7 @@ def flat(array: Any) -> memoryview:
 class Constants:
     """What a warehouse and its options fix."""
 
-    def __init__(self, objective: Objective) -> None:
+    def __init__(self, objective: WarehouseObjective) -> None:
         x: Instance = objective.instance
         self.options = objective.options
         self.regions, self.kinds = len(x.regions), len(x.kinds)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from artist.warehouse.instance import PRIORITIES, Floats, Instance, Ints
-from artist.warehouse.objective import Objective
+from artist.warehouse.objective import WarehouseObjective
 from artist.warehouse.scalars import SLACK, Constants, Scalars
 
 NOWHERE = -1
@@ -15,7 +15,7 @@ NOWHERE = -1
 class State:
     """Homes of all tables, and sums that each move keeps up to date."""
 
-    def __init__(self, objective: Objective, home: Ints) -> None:
+    def __init__(self, objective: WarehouseObjective, home: Ints) -> None:
         self.objective = objective
         self.instance: Instance = objective.instance
         self._constants = Constants(objective)

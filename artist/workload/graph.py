@@ -27,7 +27,7 @@ from enum import IntEnum
 from artist.workload.layers import CarriedRounding, Collective
 
 
-class Kind(IntEnum):
+class NodeAction(IntEnum):
     """What a node does."""
 
     COMPUTE = 0
@@ -54,7 +54,7 @@ class GraphNode:
     which a message goes, or from which it comes.
     """
 
-    kind: Kind
+    kind: NodeAction
     after: tuple[int, ...] = ()
     compute_us: int = 0
     collective: Collective = Collective.NONE
@@ -83,7 +83,9 @@ class JobGraph:
 
     def compute_ns(self, gpu: int) -> int:
         """How long a GPU computes."""
-        return sum(duration_ns(x.compute_us) for x in self.programs[gpu] if x.kind is Kind.COMPUTE)
+        return sum(
+            duration_ns(x.compute_us) for x in self.programs[gpu] if x.kind is NodeAction.COMPUTE
+        )
 
     def scaled(self, compute_scale: float) -> JobGraph:
         """The graph on GPUs that compute so many times as long, in whole microseconds.
@@ -95,7 +97,7 @@ class JobGraph:
             rounding = CarriedRounding()
             return tuple(
                 replace(node, compute_us=rounding.next(node.compute_us * compute_scale))
-                if node.kind is Kind.COMPUTE
+                if node.kind is NodeAction.COMPUTE
                 else node
                 for node in program
             )
@@ -147,14 +149,14 @@ class LaneProgram:
     alternating computations and collectives between which nothing else is sent.
     """
 
-    kinds: list[Kind] = field(default_factory=list)
+    kinds: list[NodeAction] = field(default_factory=list)
     durations_ns: list[int] = field(default_factory=list)
     after: list[tuple[int, ...]] = field(default_factory=list)
     channels: list[Channel] = field(default_factory=list)
 
     def add(
         self,
-        kind: Kind,
+        kind: NodeAction,
         duration_ns: int,
         after: tuple[int, ...],
         channel: Channel = NO_CHANNEL,
@@ -180,11 +182,11 @@ class Played:
 
 _COMPUTE, _COMM, _HOST = _LANES = (0, 1, 2)
 _LANE = {
-    Kind.COMPUTE: _COMPUTE,
-    Kind.COLLECTIVE: _COMM,
-    Kind.SEND: _COMM,
-    Kind.SERIES: _COMM,
-    Kind.HOST: _HOST,
+    NodeAction.COMPUTE: _COMPUTE,
+    NodeAction.COLLECTIVE: _COMM,
+    NodeAction.SEND: _COMM,
+    NodeAction.SERIES: _COMM,
+    NodeAction.HOST: _HOST,
 }
 
 
@@ -203,7 +205,7 @@ def play(programs: Sequence[LaneProgram], planned_before_ns: int = 1) -> Played:
         now, _, _, number, node = heapq.heappop(events)
         gpu = gpus[number]
         gpu.end(node, now, agenda)
-        if gpu.kinds[node] is Kind.SEND:
+        if gpu.kinds[node] is NodeAction.SEND:
             receiver = agenda.deliver(gpu.channels[node])
             if receiver is not None:
                 gpus[receiver[0]].end(receiver[1], now, agenda)
@@ -222,8 +224,8 @@ class _Agenda:
         self._arrived: dict[Channel, int] = {}
         self._waiting: dict[Channel, deque[tuple[int, int]]] = {}
 
-    def plan(self, kind: Kind, now: int, end: int, gpu: int, node: int) -> None:
-        planned = now if kind is not Kind.COLLECTIVE else max(now, end - self._before_ns)
+    def plan(self, kind: NodeAction, now: int, end: int, gpu: int, node: int) -> None:
+        planned = now if kind is not NodeAction.COLLECTIVE else max(now, end - self._before_ns)
         self._serial += 1
         heapq.heappush(self.events, (end, planned, self._serial, gpu, node))
 
@@ -239,7 +241,7 @@ class _Agenda:
         """Wait for a message; one that has arrived ends the receive at once."""
         if self._arrived.get(channel):
             self._arrived[channel] -= 1
-            self.plan(Kind.RECEIVE, now, now, gpu, node)
+            self.plan(NodeAction.RECEIVE, now, now, gpu, node)
         else:
             self._waiting.setdefault(channel, deque()).append((gpu, node))
 
@@ -272,9 +274,9 @@ class _Gpu:
 
     def end(self, node: int, now: int, agenda: _Agenda) -> None:
         kind = self.kinds[node]
-        if kind is not Kind.RECEIVE:
+        if kind is not NodeAction.RECEIVE:
             self._busy[_LANE[kind]] = False
-            if kind is Kind.SERIES:
+            if kind is NodeAction.SERIES:
                 self._busy[_COMPUTE] = False
         waits = self._waits
         for follower in self._followers[node]:
@@ -287,7 +289,7 @@ class _Gpu:
 
     def _free(self, node: int, now: int, agenda: _Agenda) -> None:
         kind = self.kinds[node]
-        if kind is Kind.RECEIVE:
+        if kind is NodeAction.RECEIVE:
             self.starts_ns[node] = now
             agenda.receive(now, self.channels[node], self.number, node)
         else:
@@ -305,7 +307,7 @@ class _Gpu:
         for lane in lanes:
             node = ready[lane][0]
             kind = self.kinds[node]
-            if kind is Kind.SERIES:
+            if kind is NodeAction.SERIES:
                 if busy[_COMPUTE]:
                     continue
                 busy[_COMPUTE] = True

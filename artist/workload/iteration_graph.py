@@ -29,7 +29,7 @@ from artist.workload.layers import Collective, Layer, Parallelism, Phase, Scope,
 
 
 @dataclass(frozen=True, slots=True)
-class GraphNode:
+class IterationNode:
     """A computation (`collective` is None) or a collective of `comm_bytes`.
 
     `after` are the numbers of the nodes that it waits for.
@@ -51,7 +51,7 @@ class Span:
     end: float
 
 
-def nodes(workload: Workload) -> tuple[GraphNode, ...]:
+def nodes(workload: Workload) -> tuple[IterationNode, ...]:
     """The nodes of one iteration. The number of a node is its index.
 
     Raises:
@@ -79,7 +79,9 @@ def nodes(workload: Workload) -> tuple[GraphNode, ...]:
     return tuple(graph.nodes)
 
 
-def schedule(graph: Sequence[GraphNode], duration: Callable[[GraphNode], float]) -> list[Span]:
+def schedule(
+    graph: Sequence[IterationNode], duration: Callable[[IterationNode], float]
+) -> list[Span]:
     """When each node runs. Durations may have any unit."""
     waits = [len(node.after) for node in graph]
     followers = followers_of([node.after for node in graph])
@@ -113,20 +115,22 @@ class _Builder:
     """Appends nodes and returns their numbers. A node waits for `after`, without its Nones."""
 
     def __init__(self) -> None:
-        self.nodes: list[GraphNode] = []
+        self.nodes: list[IterationNode] = []
 
     def compute(self, name: str, phase: Phase, *after: int | None) -> int:
-        return self._add(GraphNode(name, _without_none(after), compute_us=phase.compute_us))
+        return self._add(IterationNode(name, _without_none(after), compute_us=phase.compute_us))
 
     def collective(self, name: str, phase: Phase, *after: int | None) -> int | None:
         """The number of the new node; None and no node if the phase has no collective."""
         if phase.collective is Collective.NONE:
             return None
         waits = _without_none(after)
-        node = GraphNode(name, waits, 0.0, phase.collective, phase.comm_bytes, scope=phase.scope)
+        node = IterationNode(
+            name, waits, 0.0, phase.collective, phase.comm_bytes, scope=phase.scope
+        )
         return self._add(node)
 
-    def _add(self, node: GraphNode) -> int:
+    def _add(self, node: IterationNode) -> int:
         self.nodes.append(node)
         return len(self.nodes) - 1
 

@@ -17,9 +17,9 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from artist.workload.division.staged import PREFETCH_ALL, Pass, Sharded, Staged, passes
-from artist.workload.graph import Kind, LaneProgram
+from artist.workload.graph import LaneProgram, NodeAction
 from artist.workload.layers import Collective, Workload
-from artist.workload.stage_steps import Request, Step, Unit, steps_of, units_of
+from artist.workload.stage_steps import ModelUnit, Request, Step, steps_of, units_of
 
 
 class Costs(Protocol):
@@ -90,7 +90,7 @@ class _Stage:
         self,
         staged: Staged,
         stage: int,
-        units: list[list[Unit]],
+        units: list[list[ModelUnit]],
         last_chunk: int,
         costs: Costs,
         sent: list[Sent],
@@ -150,7 +150,7 @@ class _Stage:
         if stages == 1:
             return self._outputs.pop((one.microbatch, before), ())
         channel = (before % stages, self._stage, _tag(one), self._staged.border_bytes)
-        return (self._program.add(Kind.RECEIVE, 0, (), channel),)
+        return (self._program.add(NodeAction.RECEIVE, 0, (), channel),)
 
     def _receiver(self, one: Pass) -> int | None:
         """The stage that needs what comes out of a pass; None if no other one does."""
@@ -171,12 +171,12 @@ class _Stage:
         there = Pass(one.forward, one.microbatch, to)
         duration_ns = self._costs.message_ns(self._stage, receiver, size)
         channel = (self._stage, receiver, _tag(there), size)
-        node = self._program.add(Kind.SEND, duration_ns, output, channel)
+        node = self._program.add(NodeAction.SEND, duration_ns, output, channel)
         self._sent.append(Sent(self._stage, node, (), receiver))
         return (node,)
 
     def _compute(self, duration_ns: int, after: tuple[int, ...]) -> int:
-        return self._program.add(Kind.COMPUTE, duration_ns, after)
+        return self._program.add(NodeAction.COMPUTE, duration_ns, after)
 
     def _collective(self, request: Request, after: tuple[int, ...]) -> int | None:
         """The node of a collective; None for one that takes no time."""
@@ -185,7 +185,7 @@ class _Stage:
             if after:
                 self._sent.append(Sent(self._stage, after[0], (request,)))
             return None
-        node = self._program.add(Kind.COLLECTIVE, duration_ns, after)
+        node = self._program.add(NodeAction.COLLECTIVE, duration_ns, after)
         self._sent.append(Sent(self._stage, node, (request,)))
         return node
 
@@ -208,7 +208,7 @@ class _Stage:
             computed = self._compute(merged.begin_beside_ns, after)
             after = (computed, node)
         if merged.series_ns:
-            computed = self._program.add(Kind.SERIES, merged.series_ns, after)
+            computed = self._program.add(NodeAction.SERIES, merged.series_ns, after)
             self._sent.append(Sent(self._stage, computed, merged.in_series))
             after = (computed,)
         output = after
@@ -263,7 +263,7 @@ class _Walk:
         self._ends = [computed]
         """The last computation before the pass, then of every unit."""
 
-    def gather(self, unit: Unit, prefetch: int) -> None:
+    def gather(self, unit: ModelUnit, prefetch: int) -> None:
         """Gather the weights of a unit when the one before those `prefetch` has been computed."""
         at = 0 if prefetch == PREFETCH_ALL else max(len(self._ends) - 1 - prefetch, 0)
         after = self._ends[at]

@@ -79,7 +79,7 @@ def _before(one: Pass, last_chunk: int) -> Pass | None:
     return one._replace(chunk=one.chunk + 1)
 
 
-def _pass_ns(units: Sequence[Unit], forward: bool, *, recompute: bool) -> tuple[int, int]:
+def _pass_ns(units: Sequence[ModelUnit], forward: bool, *, recompute: bool) -> tuple[int, int]:
     """How long a pass computes, and for how long of it after its output."""
     steps = steps_of(units, Pass(forward, 0, 0), recompute=recompute)
     return sum(step.compute_ns + step.beside_ns for step in steps), steps[-1].beside_ns
@@ -114,7 +114,7 @@ def stage_traffic(workload: Workload) -> list[StageTraffic]:
     return traffic
 
 
-def _count_weights(unit: Unit, staged: Staged, collectives: Counter[Request]) -> None:
+def _count_weights(unit: ModelUnit, staged: Staged, collectives: Counter[Request]) -> None:
     """Add what a unit's gradients and weights send in an iteration."""
     if staged.sharded is Sharded.NO:
         collectives.update(gradient for gradient in unit.gradients if gradient is not None)
@@ -136,7 +136,7 @@ class Step(NamedTuple):
 
 
 @dataclass(slots=True)
-class Unit:
+class ModelUnit:
     """A unit's steps, its gradients by step of the backward pass, and all of them by scope."""
 
     forward: list[Step]
@@ -148,7 +148,7 @@ class Unit:
 
 # An iteration is asked about on many placements.
 @lru_cache(maxsize=64)
-def units_of(workload: Workload) -> list[list[Unit]]:
+def units_of(workload: Workload) -> list[list[ModelUnit]]:
     """The units of each chunk."""
     layers, staged = workload.layers, workload.staged
     assert staged is not None
@@ -158,13 +158,13 @@ def units_of(workload: Workload) -> list[list[Unit]]:
     return [[next(made) for _ in chunk] for chunk in staged.chunks]
 
 
-def _unit(layers: Sequence[Layer]) -> Unit:
+def _unit(layers: Sequence[Layer]) -> ModelUnit:
     weights: Counter[Scope] = Counter()
     for layer in layers:
         if layer.weight_grad.comm_bytes:
             weights[layer.weight_grad.scope] += layer.weight_grad.comm_bytes
     backward = layers[::-1]
-    return Unit(
+    return ModelUnit(
         [Step(_ns(x.forward), _request(x.forward)) for x in layers],
         [Step(_ns(x.input_grad), _request(x.input_grad), _ns(x.weight_grad)) for x in backward],
         [_request(x.weight_grad) for x in backward],
@@ -183,7 +183,7 @@ def _request(phase: Phase) -> Request | None:
     return phase.collective, phase.comm_bytes, phase.scope
 
 
-def steps_of(units: Sequence[Unit], one: Pass, *, recompute: bool) -> list[Step]:
+def steps_of(units: Sequence[ModelUnit], one: Pass, *, recompute: bool) -> list[Step]:
     """The steps of a pass."""
     if one.forward:
         return [step for unit in units for step in unit.forward]

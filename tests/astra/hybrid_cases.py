@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from artist.estimates.query import Dimension, SystemSettings, Topology
-from artist.workload.graph import GraphNode, JobGraph, Kind, Over
+from artist.workload.graph import GraphNode, JobGraph, NodeAction, Over
 from artist.workload.layers import Collective
 
 FOLDER = Path(__file__).parents[3] / "shared/groundwork/parallel"
@@ -86,9 +86,9 @@ def _node(npu: int, row: list[Any], of_npu: dict[tuple[str, int], int]) -> Graph
         deps = dict.fromkeys([*deps.get("data", []), *deps.get("ctrl", [])])
     after = tuple(deps)
     if row[0] == "c":
-        return GraphNode(Kind.COMPUTE, after, row[1])
+        return GraphNode(NodeAction.COMPUTE, after, row[1])
     if row[0] in ("s", "r"):
-        kind = Kind.SEND if row[0] == "s" else Kind.RECEIVE
+        kind = NodeAction.SEND if row[0] == "s" else NodeAction.RECEIVE
         return GraphNode(kind, after, size_bytes=row[1], peer=npu + row[2], tag=row[3])
     over: Over = None
     if row[2].startswith("d:"):
@@ -96,4 +96,4 @@ def _node(npu: int, row: list[Any], of_npu: dict[tuple[str, int], int]) -> Graph
     elif row[2].startswith("g:"):
         over = of_npu[row[2][2:], npu]
     collective = _COLLECTIVES[row[0]]
-    return GraphNode(Kind.COLLECTIVE, after, 0, collective, row[1], over)
+    return GraphNode(NodeAction.COLLECTIVE, after, 0, collective, row[1], over)

@@ -20,7 +20,7 @@ from artist.astra.model.prepared_graph import prepare_graph
 from artist.astra.model.representatives import play_classes
 from artist.errors import BackendSettingError, TraceError
 from artist.estimates.query import Dimension, SystemSettings, Topology
-from artist.workload.graph import GraphNode, JobGraph, Kind
+from artist.workload.graph import GraphNode, JobGraph, NodeAction
 from artist.workload.layers import Collective
 
 RECORDED = pytest.mark.skipif(not FOLDER.is_dir(), reason="recorded runs are not beside this tree")
@@ -57,7 +57,7 @@ def test_every_npu_of_every_recorded_job_finishes_when_astra_sim_says(file: str,
 
 
 def node(after: tuple[int, ...] = (), us: int = 0, size: int = 0, **rest: object) -> GraphNode:
-    kind = Kind.COLLECTIVE if size else Kind.COMPUTE
+    kind = NodeAction.COLLECTIVE if size else NodeAction.COMPUTE
     collective = Collective.ALL_REDUCE if size else Collective.NONE
     return replace(GraphNode(kind, after, us, collective, size), **rest)  # type: ignore[arg-type]
 
@@ -67,7 +67,7 @@ def on_all(*nodes: GraphNode, npus: int = 16, **communicators: tuple[int, ...]) 
     return JobGraph("g", (nodes,) * npus, numbered)
 
 
-def message(kind: Kind, peer: int, *, size: int = 64, tag: int = 0) -> GraphNode:
+def message(kind: NodeAction, peer: int, *, size: int = 64, tag: int = 0) -> GraphNode:
     return GraphNode(kind, size_bytes=size, peer=peer, tag=tag)
 
 
@@ -87,15 +87,18 @@ BAD = {
         "all-gather of 3 bytes in 4 parts",
     ),
     "a cycle": (on_all(node((1,)), node((0,))), "node 0: it waits for itself"),
-    "to itself": (on_all(message(Kind.SEND, 0)), "sends to itself"),
-    "nothing to send": (on_all(message(Kind.SEND, 5, size=0)), "message has 0 bytes"),
-    "to nobody": (on_all(message(Kind.SEND, 99)), "sends to GPU 99, but there are 16"),
+    "to itself": (on_all(message(NodeAction.SEND, 0)), "sends to itself"),
+    "nothing to send": (on_all(message(NodeAction.SEND, 5, size=0)), "message has 0 bytes"),
+    "to nobody": (on_all(message(NodeAction.SEND, 99)), "sends to GPU 99, but there are 16"),
     "too few GPUs": (on_all(node(), npus=8), "has 8 GPUs, but the placement has 16"),
     "no send": (
-        pair(message(Kind.RECEIVE, 1), node(us=1)),
+        pair(message(NodeAction.RECEIVE, 1), node(us=1)),
         "receives 64 bytes with tag 0 from GPU 1, which sends no such message",
     ),
-    "another tag": (pair(message(Kind.RECEIVE, 1, tag=3), message(Kind.SEND, 0)), "with tag 3"),
+    "another tag": (
+        pair(message(NodeAction.RECEIVE, 1, tag=3), message(NodeAction.SEND, 0)),
+        "with tag 3",
+    ),
     "another order": (
         JobGraph(
             "g",
@@ -139,7 +142,9 @@ def test_algorithms_that_crash_in_a_communicator_are_refused(
 
 
 def test_a_message_and_its_receive_take_the_time_of_the_message() -> None:
-    graph = pair(message(Kind.SEND, 1, size=10**6), message(Kind.RECEIVE, 0, size=10**6))
+    graph = pair(
+        message(NodeAction.SEND, 1, size=10**6), message(NodeAction.RECEIVE, 0, size=10**6)
+    )
     message_ns = int(2 * 500 + 10**6 / (200 * 2**30 / 1e9))
     assert finish_times(graph, SQUARE, SYSTEM) == [message_ns, message_ns, *[1000] * 14]
 
@@ -149,10 +154,10 @@ def test_a_representative_tells_what_all_npus_would() -> None:
     mask = (True, False)
 
     def stage(npu: int) -> tuple[GraphNode, ...]:
-        nodes = [node(us=50)] if npu < 4 else [message(Kind.RECEIVE, npu - 4), node((0,), 50)]
+        nodes = [node(us=50)] if npu < 4 else [message(NodeAction.RECEIVE, npu - 4), node((0,), 50)]
         nodes.append(node((len(nodes) - 1,), size=10**6, over=mask))
         if npu < 12:
-            nodes.append(replace(message(Kind.SEND, npu + 4), after=(len(nodes) - 1,)))
+            nodes.append(replace(message(NodeAction.SEND, npu + 4), after=(len(nodes) - 1,)))
         return tuple(nodes)
 
     prepared = prepare_graph(JobGraph("g", tuple(map(stage, range(16)))), SQUARE, SYSTEM)
@@ -264,9 +269,9 @@ PAIR = (
 
 def test_process_groups_are_those_that_pytorch_lists(tmp_path: Path) -> None:
     program = (
-        GraphNode(Kind.HOST, (), 9),
-        GraphNode(Kind.COLLECTIVE, (0,), 50, Collective.ALL_REDUCE, 4096, 7),
-        GraphNode(Kind.HOST, (0,), 5),
+        GraphNode(NodeAction.HOST, (), 9),
+        GraphNode(NodeAction.COLLECTIVE, (0,), 50, Collective.ALL_REDUCE, 4096, 7),
+        GraphNode(NodeAction.HOST, (0,), 5),
     )
     halves = (PAIR + "[0, 1]}]", PAIR + "[0, 1]}]")
     read = read_folder(from_pytorch(tmp_path / "pair", *halves))

@@ -15,7 +15,7 @@ from artist.errors import BackendSettingError
 from artist.estimates.divided.layer_wise import LayerwiseBackend, collective_queries
 from artist.estimates.query import Estimate, LatencyQuery
 from artist.estimates.query_from_text import on_placement
-from artist.workload.iteration_graph import GraphNode, schedule
+from artist.workload.iteration_graph import IterationNode, schedule
 from artist.workload.models import workload
 
 
@@ -83,7 +83,7 @@ def test_an_iteration_can_be_composed_again_from_the_files(
         for row in rows
     ]
     played = [
-        GraphNode(
+        IterationNode(
             row["node"],
             tuple(map(int, row["after"].split())),
             collective=None if row["compute_us"] else row["collective"],  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ import pytest
 
 from artist.cli.comparison_notes import what_a_budget_cut
 from artist.cli.progress_bar import forecast
-from artist.cli.progress_lines import RunsDone, RunTimes
+from artist.cli.progress_lines import RunsDone, RunTimeEstimator
 from artist.config import Scenario
 from artist.experiments.comparison.compare import compare
 from artist.experiments.comparison.comparison_result import Comparison
@@ -77,7 +77,7 @@ def test_the_time_of_all_runs_is_told_only_if_they_will_begin(
             now_s += 5
             yield index, {}
 
-    times = RunTimes(1, lambda: now_s)
+    times = RunTimeEstimator(1, lambda: now_s)
     show = forecast(lambda *_: None, times, 1, budget=TimeBudget(budget))
     scenarios = [Scenario(permutation=order) for order in range(4)]
     for done, _ in enumerate(times.watching(runner)(scenarios), start=1):

@@ -10,7 +10,7 @@ import pytest
 
 from artist import latency
 from artist.cli.commands.explain import explain
-from artist.cli.commands.list import Kind, list_
+from artist.cli.commands.list import Listed, list_
 from artist.cli.output import Format
 from artist.config import Scenario
 from artist.errors import ConfigError
@@ -54,7 +54,7 @@ def test_a_policy_that_takes_another_one_is_listed_with_it(monkeypatch, capsys) 
     wrapper = Entry("outer", "nowhere:Outer", "takes a policy inside", wraps=True)
     monkeypatch.setitem(POLICIES._entries, "outer", wrapper)
     for format_ in Format:
-        list_(Kind.POLICIES, format_)
+        list_(Listed.POLICIES, format_)
         printed = capsys.readouterr().out
         assert "outer(POLICY)" in printed
         assert "dally(POLICY)" not in printed

@@ -13,7 +13,7 @@ from artist.cli.output import print_facts, print_table
 from artist.config import Scenario
 from artist.experiments.comparison.compare import compare
 from artist.experiments.comparison.comparison_result import Comparison, Widest
-from artist.report.comparison_table import Cell
+from artist.report.comparison_table import MetricCell
 from artist.report.metric_text import interval_text
 from artist.results.statistics.compare_values import ComparedValues
 
@@ -63,7 +63,7 @@ def test_a_sure_difference_within_the_equivalence_says_both() -> None:
 
 
 def test_a_cell_of_the_report_says_both() -> None:
-    cell = Cell(9.95, 9.9, 10.0, 5, "s", compared("less", 0.995, -1.0, 0.994, 0.996))
+    cell = MetricCell(9.95, 9.9, 10.0, 5, "s", compared("less", 0.995, -1.0, 0.994, 0.996))
     assert cell.against.endswith("] less; by less than 2 %")
 
 

@@ -10,7 +10,14 @@ import pytest
 
 from artist.cli import progress_lines
 from artist.cli.progress_bar import forecast
-from artist.cli.progress_lines import RunsDone, RunTimes, WorkDone, duration, speaking, time_left
+from artist.cli.progress_lines import (
+    RunsDone,
+    RunTimeEstimator,
+    WorkDone,
+    duration,
+    speaking,
+    time_left,
+)
 from artist.cli.remarks import slow_settings
 from artist.config import Scenario
 from artist.experiments.experiment import Experiment, Run, runs
@@ -115,7 +122,7 @@ def test_a_tenth_of_a_comparison_foretells_its_time_within_30_percent(
         for one in scenarios
     ]
     runner, told, at = _Clocked(cost_s, workers, start_s=1.5), [], []
-    times = RunTimes(workers, lambda: runner.now_s)
+    times = RunTimeEstimator(workers, lambda: runner.now_s)
     for done, _ in enumerate(times.watching(runner)(scenarios), 1):
         left_s = times.foretold()
         if left_s is not None:
@@ -128,7 +135,7 @@ def test_a_tenth_of_a_comparison_foretells_its_time_within_30_percent(
 
 def test_runs_that_were_there_take_no_time() -> None:
     runner = _Clocked([0.0, 0.0, 5.0, 5.0, 5.0, 5.0], 1, start_s=0.0)
-    times = RunTimes(1, lambda: runner.now_s)
+    times = RunTimeEstimator(1, lambda: runner.now_s)
     told = []
     for index, _ in times.watching(runner)([Scenario(permutation=i) for i in range(6)]):
         runner.reused = 2 if index == 0 else runner.reused
@@ -181,7 +188,7 @@ def test_durations_are_rough(seconds: float, words: str) -> None:
 def test_no_time_is_told_while_nothing_is_done(capsys) -> None:
     """All runs so far were there already."""
     shown: list[tuple[int, int]] = []
-    told = forecast(lambda *both: shown.append(both), RunTimes(1), workers=1)
+    told = forecast(lambda *both: shown.append(both), RunTimeEstimator(1), workers=1)
     told(0, 0)
     told(0, 4)
     assert shown == [(0, 0), (0, 4)]

@@ -54,3 +54,12 @@ def test_no_two_packages_import_each_other() -> None:
         if one != other and one in imports[other] and "artist" not in (one, other)
     }
     assert both == set()
+
+
+def test_no_two_classes_have_one_name() -> None:
+    defined: dict[str, list[str]] = defaultdict(list)
+    for path in HOUSE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                defined[node.name].append(path.relative_to(HOUSE).as_posix())
+    assert {name: paths for name, paths in defined.items() if len(paths) > 1} == {}

@@ -47,7 +47,7 @@ from artist.contract import Outage as Leaves
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
 from artist.errors import ArtistError, InvariantError, PolicyError
-from artist.network.rates.interference import Pairs
+from artist.network.rates.interference import PairSpeeds
 from artist.run.traces import READ_SHARES
 from artist.units import GPU_MILLI, TICKS_PER_S, seconds
 from artist.workload.job import Job
@@ -217,7 +217,7 @@ def test_a_share_goes_where_the_machine_has_the_memory() -> None:
 
 def test_beside_a_measured_pair_a_share_may_be_slower_than_alone_and_never_faster() -> None:
     tree = cluster([1])
-    pairs = Pairs(tree, {("a", "b", ""): 0.4, ("b", "a", ""): 0.9})
+    pairs = PairSpeeds(tree, {("a", "b", ""): 0.4, ("b", "a", ""): 0.9})
     jobs = [part("a", 500, model="a"), part("b", 500, model="b"), part("c", 250, model="c")]
     engine = Simulator(tree, jobs, speeds(), check=True)
     engine.next_question()
@@ -225,7 +225,7 @@ def test_beside_a_measured_pair_a_share_may_be_slower_than_alone_and_never_faste
     running = engine._holdings.running
     assert pairs.stretch(running[0], running) == pytest.approx(0.5 / 0.4)
     assert pairs.stretch(running[1], running) == 1.0
-    assert Pairs(tree, {}).stretch(running[0], running) == 1.0
+    assert PairSpeeds(tree, {}).stretch(running[0], running) == 1.0
 
 
 @pytest.mark.parametrize(

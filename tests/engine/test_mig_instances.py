@@ -35,7 +35,7 @@ from artist.config import Scenario
 from artist.contract import Start
 from artist.engine.simulator import Simulator
 from artist.errors import ArtistError, InvariantError, PolicyError
-from artist.network.rates.interference import Pairs
+from artist.network.rates.interference import PairSpeeds
 from artist.workload.job import Job
 
 KEPT_OFF = "1 GPU had room, but MIG keeps the job off it"
@@ -107,7 +107,7 @@ def test_nobody_slows_an_instance() -> None:
     engine.next_question()
     engine.answer([Start(0, ONE), Start(1, ONE)])
     running = engine._holdings.running
-    assert Pairs(tree, {("m", "m", ""): 0.1}).stretch(running[0], running) == 1.0
+    assert PairSpeeds(tree, {("m", "m", ""): 0.1}).stretch(running[0], running) == 1.0
 
 
 def test_an_instance_where_none_may_begin_is_refused() -> None:

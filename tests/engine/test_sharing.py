@@ -37,7 +37,7 @@ from artist.contract.gates import without
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
 from artist.errors import InvariantError, PolicyError
-from artist.network.rates.interference import Pairs, interfered, read_speeds, table_path
+from artist.network.rates.interference import PairSpeeds, interfered, read_speeds, table_path
 from artist.network.rates.isolated import AloneRates
 from artist.units import TICKS_PER_S, ticks
 from artist.workload.job import Job
@@ -326,7 +326,7 @@ def test_the_shipped_table_is_read_with_its_comments() -> None:
 
 def test_what_other_jobs_cost_adds_up_on_the_slowest_kind() -> None:
     tree = replace(cluster([1], [1]), kinds=("new", "old"))
-    pairs = Pairs(tree, {("a", "b", "new"): 0.8, ("a", "b", "old"): 0.5, ("a", "c", ""): 0.25})
+    pairs = PairSpeeds(tree, {("a", "b", "new"): 0.8, ("a", "b", "old"): 0.5, ("a", "c", ""): 0.25})
     a, b, c = (job(name, model=name) for name in "abc")
     assert pairs.slowdown(a, on({0: 1}), [b]) == pytest.approx(1.25)
     assert pairs.slowdown(a, on({0: 1, 1: 1}), [b]) == 2.0

@@ -9,7 +9,7 @@ from artist.estimates.divided.layer_wise import CollectiveTimes, LayerwiseBacken
 from artist.estimates.group_members import members
 from artist.estimates.query import Dimension, Topology
 from artist.estimates.query_from_text import on_placement
-from artist.workload.iteration_graph import GraphNode, nodes, schedule
+from artist.workload.iteration_graph import IterationNode, nodes, schedule
 from artist.workload.layers import Degrees, Scope
 from artist.workload.models import workload
 
@@ -30,7 +30,7 @@ def test_the_graph_of_a_data_parallel_iteration_gives_the_backends_answer(
     times = CollectiveTimes(AnalyticalBackend(), query)
     graph = nodes(query.workload)
 
-    def duration_ns(node: GraphNode) -> float:
+    def duration_ns(node: IterationNode) -> float:
         if node.collective is None:
             return int(node.compute_us) * 1000 or 1
         return times.of(node).finish_ns

@@ -11,14 +11,14 @@ from artist.cluster.fabric import load_fabric
 from artist.cluster.placement import Placement
 from artist.cluster.placement_shape import signature
 from artist.errors import ConfigError
-from artist.estimates.placements_from_text import Room
+from artist.estimates.placements_from_text import WrittenPlacements
 
 TREE = cluster([8, 8], [8, 8])
 
 
 def taken(*texts: str) -> list[dict[int, int]]:
     """Leaf -> GPUs of each text, one after the other on four machines in two racks."""
-    room = Room(TREE)
+    room = WrittenPlacements(TREE)
     placements = [room.take(text) for text in texts]
     return [dict(zip(one.leaves, one.counts, strict=True)) for one in placements]
 
@@ -43,7 +43,7 @@ def test_where_written_placements_lie(texts: list[str], expected: list[dict[int,
 def test_a_machine_of_sockets_may_be_one_number() -> None:
     fabric = load_fabric("dally2025")
     tree = fabric.cluster(racks=2, machines_per_rack=2, gpus_per_machine=8)
-    placed = Room(tree, fabric.gpus_per_socket).take("8/6@2,3,4,5")
+    placed = WrittenPlacements(tree, fabric.gpus_per_socket).take("8/6@2,3,4,5")
     assert placed == Placement((2, 3, 4, 5), (4, 4, 4, 2))
 
 
@@ -52,8 +52,8 @@ def test_a_placement_is_its_signature_at_its_leaves(placement: Placement) -> Non
     text = ",".join(map(str, placement.leaves))
     # The signature lists the largest parts first; only equal counts come back in any order.
     if len(set(placement.counts)) == 1:
-        assert Room(TREE).take(f"{signature(TREE, placement)}@{text}") == placement
-    assert signature(TREE, Room(TREE).take(signature(TREE, placement))) == signature(
+        assert WrittenPlacements(TREE).take(f"{signature(TREE, placement)}@{text}") == placement
+    assert signature(TREE, WrittenPlacements(TREE).take(signature(TREE, placement))) == signature(
         TREE, placement
     )
 

@@ -13,7 +13,7 @@ from artist.estimates.query_from_text import on_placement
 from artist.estimates.sensitivity import (
     LevelShares,
     Point,
-    Remembered,
+    RememberingBackend,
     asking,
     level_fabrics,
     level_shares,
@@ -133,7 +133,7 @@ def test_a_calibration_counts_in_every_point() -> None:
 
 def test_one_query_is_asked_once() -> None:
     counting = Counting()
-    backend = Remembered(counting)
+    backend = RememberingBackend(counting)
     ask = asking(lambda on, one: on_placement(RESNET, one, on, {}), backend, lambda _, it: it)
     sweep = parse_sweep("fabric.network.latency=1us..100us", 5)
     sweep_fabric(sweep, DALLY, ["4,4"], ask)

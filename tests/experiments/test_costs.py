@@ -14,8 +14,8 @@ from artist.errors import ConfigError
 from artist.experiments.comparison.compare import compare
 from artist.experiments.comparison.costs import (
     Amount,
-    Costs,
     Price,
+    PriceFile,
     check_prices,
     load_costs,
     priced,
@@ -37,7 +37,7 @@ def scenario(tmp_path: Path) -> Scenario:
 def test_a_gpu_more_costs_what_a_gpu_costs(scenario: Scenario) -> None:
     """It is gained whole, and jobs hold as much as before."""
     made = compare(scenario, vary={"racks": ["+1"]}, seeds=1, permutations=2)
-    given, more = priced(made, Costs(gpu_hour=2.0))
+    given, more = priced(made, PriceFile(gpu_hour=2.0))
     assert (given.per_hour, given.more_per_hour, given.gained.mean) == (2.0, 0.0, 0.0)
     assert (more.per_hour, more.more_per_hour) == (4.0, 2.0)
     assert more.gained.mean == pytest.approx(1.0)
@@ -50,19 +50,19 @@ def test_a_gpu_more_costs_what_a_gpu_costs(scenario: Scenario) -> None:
 def test_an_hour_of_jct_costs_what_the_job_hours_cost_that_are_saved(scenario: Scenario) -> None:
     """Mean JCTs of 2,500 and 1,500 s: 4 x 1,000 job-seconds in the 4,000 s that one GPU takes."""
     made = compare(scenario, vary={"racks": ["+1"]}, seeds=1, permutations=2)
-    given, more = priced(made, Costs(gpu_hour=2.0))
+    given, more = priced(made, PriceFile(gpu_hour=2.0))
     assert given.saved.mean == 0.0
     assert more.saved.mean == pytest.approx(1.0)
     assert more.saved.price(more.more_per_hour) == pytest.approx(2.0)
     assert "Each hour by which a job finishes sooner costs 2 EUR with racks=+1." in cheapest(
-        [given, more], Costs(gpu_hour=2.0, currency="EUR")
+        [given, more], PriceFile(gpu_hour=2.0, currency="EUR")
     )
 
 
 def test_what_costs_no_more_has_no_price(scenario: Scenario, capsys) -> None:
     """Neither a negative one, however little is saved, nor 0; only what costs more is ranked."""
     made = compare(scenario, vary={"racks": ["+1", "+3"]}, seeds=1, permutations=2)
-    costs = Costs(gpu_hour=2.0, currency="EUR")
+    costs = PriceFile(gpu_hour=2.0, currency="EUR")
     given, paid, free = priced(made, costs)
     free = replace(free, more_per_hour=-1.0)
     told = cheapest([given, free, paid], costs)
@@ -87,7 +87,7 @@ def test_a_price_is_lower_only_where_the_same_replicates_say_so(scenario: Scenar
     # One more rack always gains 1 GPU, three gain 3 on average, for three times the price.
     held = {given: [10.0] * 6, one: [10.0] * 6, three: [10.0, 9.9, 10.1] * 2}
     made = replace(made, held_gpu_h=held, makespan_h=dict.fromkeys(made.variants, [1.0] * 6))
-    costs = Costs(gpu_hour=2.0, currency="EUR")
+    costs = PriceFile(gpu_hour=2.0, currency="EUR")
     found = priced(made, costs)
     assert [x.undecided for x in found] == [frozenset(), frozenset({three}), frozenset({one})]
     assert "; racks=+3 2 [1.94 .. 2.06] (undecided); a GPU-hour" in cheapest(found, costs)
@@ -100,7 +100,7 @@ def test_a_price_is_lower_only_where_the_same_replicates_say_so(scenario: Scenar
 
 def test_other_jobs_have_no_price_of_their_jct(scenario: Scenario) -> None:
     made = compare(scenario, vary={"jobs": ["4", "3"]}, seeds=1, permutations=2)
-    _, fewer = priced(made, Costs(gpu_hour=2.0))
+    _, fewer = priced(made, PriceFile(gpu_hour=2.0))
     assert math.isnan(fewer.saved.mean)
     assert not fewer.saved.sure
 
@@ -109,7 +109,7 @@ def test_gpus_that_no_job_uses_are_paid_and_a_price_of_a_setting_comes_on_top(
     scenario: Scenario,
 ) -> None:
     made = compare(scenario, vary={"racks": ["+7"]}, seeds=1, permutations=2)
-    costs = Costs(gpu_hour=2.0, settings={"racks=+7": Price(gpu_hour=0.5)})
+    costs = PriceFile(gpu_hour=2.0, settings={"racks=+7": Price(gpu_hour=0.5)})
     _, more = priced(made, costs)
     assert (more.per_hour, more.extra_gpu_hour) == (8 * 2.5, 0.5)
     assert more.held_share == pytest.approx(0.5)  # four jobs on eight GPUs
@@ -126,7 +126,7 @@ def test_time_that_jobs_hold_less_is_gained(tmp_path: Path) -> None:
     )  # fmt: skip
     vary = {"fabric.network.bandwidth": ["x2"]}
     made = compare(scenario, vary=vary, seeds=1, permutations=2)
-    costs = Costs(gpu_hour=2.0, settings={"fabric.network.bandwidth=x2": Price(gpu_hour=0.3)})
+    costs = PriceFile(gpu_hour=2.0, settings={"fabric.network.bandwidth=x2": Price(gpu_hour=0.3)})
     _, faster = priced(made, costs)
     before, after = (made.values[one]["makespan_s"][0] for one in made.variants)
     assert after < 0.7 * before
@@ -152,16 +152,18 @@ def test_a_price_is_per_gpu_per_hour_or_once(price: dict[str, float], per_hour: 
 
 def test_what_varies_too_much_is_not_sure(scenario: Scenario) -> None:
     made = compare(scenario, vary={"racks": ["+1"]}, seeds=1, permutations=1)
-    _, one_run = priced(made, Costs(gpu_hour=2.0))
+    _, one_run = priced(made, PriceFile(gpu_hour=2.0))
     assert not one_run.gained.sure and math.isnan(one_run.gained.low)
 
 
 def test_a_setting_without_a_price_is_refused_before_any_run() -> None:
     points = [{"restart_s": "30"}, {"restart_s": "5"}]
     with pytest.raises(ConfigError, match=r"no price of restart_s=5; add it under settings, as {}"):
-        check_prices(points, Costs(gpu_hour=1))
-    check_prices(points, Costs(gpu_hour=1, settings={"restart_s=5": Price()}))
-    check_prices([{}, {"racks": "+2", "policy": "las", "policy.lease_s": "60"}], Costs(gpu_hour=1))
+        check_prices(points, PriceFile(gpu_hour=1))
+    check_prices(points, PriceFile(gpu_hour=1, settings={"restart_s=5": Price()}))
+    check_prices(
+        [{}, {"racks": "+2", "policy": "las", "policy.lease_s": "60"}], PriceFile(gpu_hour=1)
+    )
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from artist.errors import ConfigError
 from artist.experiments.executors import WorkerDiedError, run_all
 from artist.experiments.ray_cluster import check_ray
 from artist.experiments.ray_worker import InputFiles, RemoteTask, fingerprint, run_elsewhere
-from artist.experiments.sweep import Outcome, Task, lost, outcome_of, perform
+from artist.experiments.sweep import RunOutcome, RunTask, lost, outcome_of, perform
 from artist.results.result import Result
 
 
@@ -104,15 +104,15 @@ def test_a_mistake_in_artist_costs_its_own_run_only() -> None:
     def mistaken() -> None:
         raise ZeroDivisionError("by policy")
 
-    assert outcome_of("r", mistaken) == Outcome("r", "ZeroDivisionError: by policy", 1)
+    assert outcome_of("r", mistaken) == RunOutcome("r", "ZeroDivisionError: by policy", 1)
     assert lost(RemoteTask("r", Scenario(), ""), "it died").exit_code == 1
 
 
 def test_an_orphan_writes_nothing(tmp_path: Path) -> None:
     scenario = Scenario(trace="tiny-batch", racks=1, backend="none")
-    perform(Task("r", scenario, tmp_path / "run", (), parent=1 if os.getppid() != 1 else 2))
+    perform(RunTask("r", scenario, tmp_path / "run", (), parent=1 if os.getppid() != 1 else 2))
     assert not (tmp_path / "run").exists()
-    perform(Task("r", scenario, tmp_path / "run", (), parent=os.getpid()))
+    perform(RunTask("r", scenario, tmp_path / "run", (), parent=os.getpid()))
     assert (tmp_path / "run" / "manifest.json").is_file()
 
 
@@ -137,7 +137,7 @@ def test_a_cluster_that_does_not_answer_is_told_at_once(monkeypatch: pytest.Monk
 def test_a_worker_with_another_artist_is_refused_and_named() -> None:
     scenario = Scenario(trace="tiny-batch", racks=1, backend="none")
     other = run_elsewhere(RemoteTask("r", scenario, "another"))
-    assert isinstance(other, Outcome)
+    assert isinstance(other, RunOutcome)
     assert "has another version of artist" in other.error
     assert isinstance(run_elsewhere(RemoteTask("r", scenario, fingerprint())), Result)
 

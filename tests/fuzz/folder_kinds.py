@@ -13,8 +13,7 @@ from kinds import Break, Kind, break_run_file, run_folder, text_break
 
 from artist.cluster.cluster_file import cluster_from
 from artist.estimates.query import Dimension, LatencyQuery, SystemSettings, Topology
-from artist.workload.graph import GraphNode
-from artist.workload.graph import Kind as NodeKind
+from artist.workload.graph import GraphNode, NodeAction
 from artist.workload.layers import Collective, Parallelism, Workload
 
 PAIR = (Dimension(Topology.RING, 2, 50.0, 500.0),)
@@ -55,7 +54,7 @@ def read_slurm(path: Path) -> None:
 
 def _collective(size: int, *after: int) -> GraphNode:
     summed = Collective.ALL_REDUCE
-    return GraphNode(NodeKind.COLLECTIVE, after, collective=summed, size_bytes=size, over=1)
+    return GraphNode(NodeAction.COLLECTIVE, after, collective=summed, size_bytes=size, over=1)
 
 
 @cache
@@ -63,7 +62,7 @@ def _traces() -> dict[str, bytes]:
     """The files of a folder of two GPUs, which compute and sum twice."""
     from graph_traces import encode_program
 
-    program = (GraphNode(NodeKind.COMPUTE, compute_us=7), _collective(4096, 0))
+    program = (GraphNode(NodeAction.COMPUTE, compute_us=7), _collective(4096, 0))
     traces = {f"job.{gpu}.et": encode_program(program) for gpu in range(2)}
     return {**traces, "groups.json": b'{"1": [0, 1]}'}
 

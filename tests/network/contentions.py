@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from artist.network.demand.curves import Curve
 from artist.network.demand.traffic import Traffic
-from artist.network.models.patterns import Contention, Flow, Member, Pattern, SharedLink, Step
+from artist.network.models.patterns import Contention, DownUp, Flow, Member, Pattern, SharedLink
 from artist.network.models.sending_flows import fill
 
 LINE = 1e9
@@ -94,7 +94,7 @@ def contentions(draw: st.DrawFn) -> Contention:
             Flow(tuple(draw(path)), draw(shares) * LINE) for _ in range(draw(st.integers(1, 3)))
         )
         steps = tuple(
-            Step(draw(shares), tuple(draw(shares) * LINE for _ in flows))
+            DownUp(draw(shares), tuple(draw(shares) * LINE for _ in flows))
             for _ in range(draw(st.integers(1, 2)))
         )
         return Member(Pattern(flows, steps), draw(st.sampled_from([0.0, 0.25, -0.4])))
@@ -110,7 +110,9 @@ def renamed(contention: Contention, jobs: list[int], links: list[int]) -> Conten
             Flow(tuple(links[x] for x in flow.links), flow.cap_bytes_per_s, flow.weight)
             for flow in member.pattern.flows
         ][::-1]
-        steps = tuple(Step(step.down_s, step.volumes_bytes[::-1]) for step in member.pattern.steps)
+        steps = tuple(
+            DownUp(step.down_s, step.volumes_bytes[::-1]) for step in member.pattern.steps
+        )
         return Member(Pattern(tuple(flows), steps), member.offset_s, member.down_factors)
 
     places = {new: old for old, new in enumerate(links)}

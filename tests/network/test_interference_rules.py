@@ -11,7 +11,7 @@ from artist.errors import ConfigError
 from artist.io.csv_rows import csv_rows
 from artist.network.rates.interference import (
     TAKING_TURNS,
-    Pairs,
+    PairSpeeds,
     interfered,
     read_speeds,
     table_path,
@@ -27,7 +27,7 @@ def _job(model: str) -> Job:
 
 
 def _speed(speeds: dict, model: str, *others: str) -> float:
-    pairs = Pairs(nested(("machine", "network"), [4]), speeds)
+    pairs = PairSpeeds(nested(("machine", "network"), [4]), speeds)
     return 1 / pairs.slowdown(_job(model), ON_ONE_GPU, [_job(other) for other in others])
 
 

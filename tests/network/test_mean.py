@@ -22,11 +22,11 @@ from artist.network.models.mean import (
     mean,
     sending_job,
 )
-from artist.network.models.patterns import Contention, Flow, Member, Pattern, SharedLink, Step
+from artist.network.models.patterns import Contention, DownUp, Flow, Member, Pattern, SharedLink
 from artist.network.models.phase import fluid, iterations_s
 from artist.network.models.sending_flows import SendingFlows
 from artist.network.models.simulation import Simulation
-from artist.network.models.speeds import Floats, JobsOnLinks, Sharers, speeds_of_several, states
+from artist.network.models.speeds import Floats, FlowsOnLinks, Sharers, speeds_of_several, states
 
 
 def closed_network_s(jobs: int, down_s: float, up_s: float) -> float:
@@ -75,7 +75,7 @@ def test_a_job_that_always_sends_leaves_the_others_the_rest() -> None:
 
 
 def test_offsets_and_jobs_without_traffic_do_not_matter() -> None:
-    quiet = Member(Pattern((), (Step(1.0, ()),)))
+    quiet = Member(Pattern((), (DownUp(1.0, ()),)))
     pair = [Member(line_rate(0.5, 0.5)), Member(line_rate(0.5, 0.5), 0.3)]
     moved = [Member(line_rate(0.5, 0.5), 0.7), Member(line_rate(0.5, 0.5))]
     assert mean(on_one_link(*pair, quiet))[:2] == mean(on_one_link(*moved))
@@ -141,7 +141,7 @@ def test_a_seventh_job_that_hardly_sends_hardly_moves_the_others() -> None:
 def sharing(contention: Contention) -> Sharers:
     """All jobs of a contention, nobody around them."""
     flows = [member.pattern.flows for member in contention.members]
-    return JobsOnLinks(contention.links, flows).sharers(range(len(flows)))
+    return FlowsOnLinks(contention.links, flows).sharers(range(len(flows)))
 
 
 def speeds(contention: Contention, weight: float = 1.0) -> Floats:

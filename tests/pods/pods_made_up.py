@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from artist.pods.machine_file import MachineFile, MachineGroup
-from artist.pods.machines import Machines
+from artist.pods.machines import PodMachines
 from artist.pods.pod_list import Demand, PodList
 
 KINDS = ("V100", "T4")
@@ -33,7 +33,7 @@ def machine_file(*groups: MachineGroup) -> MachineFile:
     return MachineFile(name="few", summary="", source="made up", machines=groups)
 
 
-def naive_f(machines: Machines, machine: int, typical: Mapping[Demand, int]) -> int:
+def naive_f(machines: PodMachines, machine: int, typical: Mapping[Demand, int]) -> int:
     """F by its definition: pod by pod, GPU by GPU."""
     left = machines.gpu_milli[machine].tolist()
     kind = machines.kinds[machines.kind[machine]]
@@ -92,13 +92,13 @@ clusters = st.lists(
 ).filter(lambda groups: any(one.gpus for one in groups))
 
 
-def all_of(machines: Machines) -> np.ndarray:
+def all_of(machines: PodMachines) -> np.ndarray:
     return np.arange(len(machines))
 
 
-def used(groups: Sequence[MachineGroup], *moves: tuple[int, int, int]) -> Machines:
+def used(groups: Sequence[MachineGroup], *moves: tuple[int, int, int]) -> PodMachines:
     """Machines on which pods hold (machine, GPU, thousandths) and no CPU."""
-    machines = Machines(groups)
+    machines = PodMachines(groups)
     for machine, gpu, milli in moves:
         machines.claim(machine, Demand(0, 0, 1, milli), [gpu])
     return machines

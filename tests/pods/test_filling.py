@@ -15,7 +15,7 @@ from artist.pods.curves import curves, summary
 from artist.pods.fill import arrivals, fill
 from artist.pods.fragmentation import Fragmentation
 from artist.pods.machine_file import load_machines
-from artist.pods.machines import Machines
+from artist.pods.machines import PodMachines
 from artist.pods.placers import PLACERS
 from artist.pods.placing import Board
 from artist.pods.pod_list import PodList, read_pods
@@ -33,7 +33,7 @@ PUBLISHED = {
 
 @given(groups=clusters, some=st.lists(demands, max_size=30), seed=st.integers(0, 9))
 def test_free_and_held_are_all(groups, some, seed: int) -> None:
-    machines, draws = Machines(groups), np.random.default_rng(seed)
+    machines, draws = PodMachines(groups), np.random.default_rng(seed)
     held = []
     for pod in some:
         room = np.flatnonzero(machines.fit(pod, np.arange(len(machines))))
@@ -62,7 +62,7 @@ def test_free_and_held_are_all(groups, some, seed: int) -> None:
             assert machines.tenants[machine].sum() == sum(one.gpus > 0 for one, _ in here)
     for machine, pod, gpus in held:
         machines.release(machine, pod, gpus)
-    for name, free in vars(Machines(groups)).items():
+    for name, free in vars(PodMachines(groups)).items():
         assert np.array_equal(getattr(machines, name), free), name
 
 
@@ -71,7 +71,7 @@ def test_free_and_held_are_all(groups, some, seed: int) -> None:
 @given(groups=clusters, pods=lists, seed=st.integers(0, 99))
 def test_kept_scores_are_those_of_today(name: str, groups, pods: PodList, seed: int) -> None:
     """A board that remembers picks what one that scores every machine anew does."""
-    machines = Machines(groups)
+    machines = PodMachines(groups)
     fragmentation = Fragmentation(pods, machines)
     rule = PLACERS[name].load()(machines, fragmentation, stream(seed, "placement"))
     board = Board(machines, rule)
@@ -174,7 +174,7 @@ def test_every_placer_fills_openb_as_published(name: str) -> None:
 
 
 def test_what_a_pod_lacks_is_named() -> None:
-    machines = Machines([group(1, 8000), group(2, 1000, kind="T4")])
+    machines = PodMachines([group(1, 8000), group(2, 1000, kind="T4")])
     pods = pod_list({demand(500): 1})
     rule = PLACERS["best-fit"].load()(
         machines, Fragmentation(pods, machines), stream(0, "placement")

@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 from pods_made_up import all_of, clusters, demand, group, lists, naive_f, pod_list, used
 
 from artist.pods.fragmentation import Fragmentation, typical_pods
-from artist.pods.machines import Machines
+from artist.pods.machines import PodMachines
 from artist.pods.pod_list import Demand, PodList
 
 
-def f_of(machines: Machines, pods: PodList) -> list[float]:
+def f_of(machines: PodMachines, pods: PodList) -> list[float]:
     """F of each machine in thousandths of a GPU."""
     fragmentation = Fragmentation(pods, machines)
     return (fragmentation.of(machines, all_of(machines)) / fragmentation.pods).tolist()
@@ -34,7 +34,7 @@ def test_whole_gpus_are_of_use_only_if_there_are_enough() -> None:
 
 
 def test_cpu_kind_and_pods_without_gpus_make_fragments() -> None:
-    machines = Machines([group(1, 8000), group(1, 2000, kind="T4")])
+    machines = PodMachines([group(1, 8000), group(1, 2000, kind="T4")])
     assert f_of(machines, pod_list({demand(500, 4000): 1})) == [0.0, 1000.0]
     assert f_of(machines, pod_list({demand(500, 1, ("T4",)): 1})) == [1000.0, 0.0]
     assert f_of(machines, pod_list({demand(500): 3, demand(0): 1})) == [250.0, 250.0]
@@ -55,7 +55,7 @@ def test_typical_pods_are_the_most_frequent_95_percent() -> None:
 
 @given(groups=clusters, pods=lists, data=st.data())
 def test_the_tables_give_the_sum_over_pods(groups, pods: PodList, data) -> None:
-    machines = Machines(groups)
+    machines = PodMachines(groups)
     for machine in range(len(machines)):
         machines.cpu_milli[machine] -= data.draw(st.integers(0, int(machines.cpu_milli[machine])))
         for gpu in range(int(machines.gpus[machine])):

@@ -14,7 +14,7 @@ from artist.cli.fill_modes import without_machine
 from artist.cluster.mig import PROFILES, best_start
 from artist.errors import TraceError
 from artist.pods.machine_file import MachineFile, MachineGroup
-from artist.pods.machines import Machines
+from artist.pods.machines import PodMachines
 from artist.pods.placers import PLACERS
 from artist.pods.placing import Placing
 from artist.pods.pod_list import Demand, read_pods
@@ -167,7 +167,7 @@ def test_no_slice_is_held_twice(placer: str, moves, seed: int) -> None:
 
 
 def test_seven_small_instances_fill_a_gpu_though_a_slice_is_left() -> None:
-    machines = Machines([mig_group(gpus=1)])
+    machines = PodMachines([mig_group(gpus=1)])
     small = instance("1g.5gb", 1)
     starts = [machines.claim(0, small, [0]) for _ in range(7)]
     assert sorted(starts) == [0, 1, 2, 3, 4, 5, 6]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pods_made_up import clusters, demand, demands, group, lists, machine_file, pod_list
 
 from artist.errors import ConfigError, TraceError
-from artist.pods.machines import Machines
+from artist.pods.machines import PodMachines
 from artist.pods.over_time import REFUSED, WAITING, over_time, over_time_in_order
 from artist.pods.placing import Placing
 from artist.pods.pod_list import Demand, PodList
@@ -71,7 +71,9 @@ def naive(file, pods: TimedPods, placer: str, order, draws) -> list[int]:
     placing = Placing(file, pods.of, placer, order, draws)
     every = np.arange(file.count)
     asks = [pods.pods.demands[number] for number in pods.pods.which.tolist()]
-    start = [WAITING if Machines(file.machines).fit(one, every).any() else REFUSED for one in asks]
+    start = [
+        WAITING if PodMachines(file.machines).fit(one, every).any() else REFUSED for one in asks
+    ]
     running: dict[int, tuple[int, object]] = {}
     arrival, duration = pods.arrival.tolist(), pods.duration.tolist()
     now = 0
@@ -119,7 +121,7 @@ def test_waiting_pods_start_as_if_all_were_tried_at_each_instant(
 @settings(max_examples=25)
 @given(groups=clusters, some=st.lists(demands, min_size=1), held=lists)
 def test_what_fits_on_a_machine_is_what_the_machine_fits(groups, some, held: PodList) -> None:
-    machines = Machines(groups)
+    machines = PodMachines(groups)
     for pod in held.demands:
         for machine in np.flatnonzero(machines.fit(pod, np.arange(len(machines))))[:1].tolist():
             gpus = machines.whole_gpus(machine, pod.gpus)

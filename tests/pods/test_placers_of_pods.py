@@ -11,19 +11,19 @@ from hypothesis import strategies as st
 from pods_made_up import all_of, clusters, demand, group, lists, naive_f, pod_list, used
 
 from artist.pods.fragmentation import Fragmentation, typical_pods
-from artist.pods.machines import Machines
-from artist.pods.placers import PLACERS, Placer
+from artist.pods.machines import PodMachines
+from artist.pods.placers import PLACERS, PodPlacer
 from artist.pods.pod_list import Demand, PodList
 from artist.rng import stream
 
 
-def placer(name: str, machines: Machines, pods: PodList | None = None) -> Placer:
+def placer(name: str, machines: PodMachines, pods: PodList | None = None) -> PodPlacer:
     fragmentation = Fragmentation(pods or pod_list({demand(500): 1}), machines)
-    made: Placer = PLACERS[name].load()(machines, fragmentation, stream(0, "placement"))
+    made: PodPlacer = PLACERS[name].load()(machines, fragmentation, stream(0, "placement"))
     return made
 
 
-def scores(name: str, machines: Machines, pod: Demand, pods: PodList | None = None) -> list[int]:
+def scores(name: str, machines: PodMachines, pod: Demand, pods: PodList | None = None) -> list[int]:
     return placer(name, machines, pods).scores(all_of(machines), pod).tolist()
 
 
@@ -38,7 +38,7 @@ def test_fgd_by_hand() -> None:
     machines = used([group(1, count=3)], (0, 0, 200), (1, 0, 500), (2, 0, 700))
     assert scores("fgd", machines, demand(300)) == [50, 45, 57]
     # All need 4 cores. A pod that leaves 3 of 8 makes the half GPU beside it useless: .5 more.
-    machines = Machines([group(1)])
+    machines = PodMachines([group(1)])
     pods = pod_list({demand(500, 4000): 1})
     assert scores("fgd", machines, demand(500, 5000), pods) == [37]
     assert scores("fgd", machines, demand(500, 4000), pods) == [50]
@@ -101,14 +101,14 @@ def test_shares_go_to_the_fullest_gpu_with_room() -> None:
 @pytest.mark.parametrize("name", [entry.id for entry in PLACERS])
 def test_the_first_of_equal_machines_is_picked(name: str) -> None:
     found = np.array([-1, 40, 50, 50, -1], np.int32)
-    rule = placer(name, Machines([group()]))
+    rule = placer(name, PodMachines([group()]))
     picked = {rule.pick(found) for _ in range(99)}
     assert picked == ({1, 2, 3} if name == "random" else {2})
 
 
 @given(groups=clusters, pods=lists, data=st.data())
 def test_fgd_is_the_fall_of_f(groups, pods: PodList, data) -> None:
-    machines = Machines(groups)
+    machines = PodMachines(groups)
     for machine in range(len(machines)):
         for gpu in range(int(machines.gpus[machine])):
             machines.claim(machine, Demand(0, 0, 1, data.draw(st.integers(0, 1000))), [gpu])

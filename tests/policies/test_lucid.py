@@ -16,7 +16,7 @@ from artist.contract import Restore, Withdraw
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
 from artist.errors import ConfigError
-from artist.network.rates.interference import InterferedRates, Pairs
+from artist.network.rates.interference import InterferedRates, PairSpeeds
 from artist.network.rates.isolated import AloneRates
 from artist.testing import check_policy
 from artist.workload.job import Job
@@ -33,7 +33,7 @@ def run(
     events: Outage | None = None,
     **options: Any,
 ) -> Rows:
-    pairs = Pairs(tree, {(one, other, ""): speeds[one] for one in speeds for other in speeds})
+    pairs = PairSpeeds(tree, {(one, other, ""): speeds[one] for one in speeds for other in speeds})
     rates = InterferedRates(AloneRates(tree, EstimateByLevel(tree)), pairs)
     policy = make_policy("lucid", **options)
     return Simulator(tree, jobs, rates, jobs_per_gpu=2, events=events, check=True).run(policy)
@@ -80,7 +80,7 @@ def test_a_score_is_the_mean_over_the_models_that_have_arrived() -> None:
     table = {("x", "x", ""): 0.92, ("x", "y", ""): 0.76, ("y", "x", ""): 0.99, ("y", "y", ""): 0.99}
     for other_y, shares in ((0.76, False), (0.78, True)):
         tree = cluster([2])
-        pairs = Pairs(tree, {**table, ("x", "y", ""): other_y})
+        pairs = PairSpeeds(tree, {**table, ("x", "y", ""): other_y})
         rates = InterferedRates(AloneRates(tree, EstimateByLevel(tree)), pairs)
         # c comes beside y in any case, so d finds x alone.
         jobs = [job("a", model="y"), job("b", model="x"), job("c", model="x"), job("d", model="x")]

@@ -18,7 +18,7 @@ from run_making import damage, make_run, study_of
 from run_making import replace as replaced
 
 from artist.report.curves import extremes, job_tones
-from artist.report.figure import Axis, Figure, FigureKind, Series, figure_data
+from artist.report.figure import Figure, FigureAxis, FigureKind, Series, figure_data
 from artist.report.figures_of_jobs import (
     difference,
     differences,
@@ -172,7 +172,15 @@ def test_few_steps_are_all_kept_and_gaps_too() -> None:
 def test_more_than_four_lines_get_panels(count: int, apart: bool, expected: bool) -> None:
     lines = [Series(str(i), f"s{i}", [1.0], [1.0]) for i in range(count)]
     figure = Figure(
-        "a", FigureKind.LINES, "a", "cluster", Axis("x"), Axis("y"), lines, "", apart=apart
+        "a",
+        FigureKind.LINES,
+        "a",
+        "cluster",
+        FigureAxis("x"),
+        FigureAxis("y"),
+        lines,
+        "",
+        apart=apart,
     )
     assert figure.panels is expected
     assert figure_data(figure).get("panels", False) is expected
@@ -333,7 +341,9 @@ def test_panels_and_waterfalls_for_papers() -> None:
     from artist.report.drawing import draw, style
 
     lines = [Series(f"p{i}", f"s{i}", [1.0, i], [1.0, 2.0]) for i in range(5)]
-    figure = Figure("a", FigureKind.LINES, "a", "cluster", Axis("x"), Axis("y"), lines, "")
+    figure = Figure(
+        "a", FigureKind.LINES, "a", "cluster", FigureAxis("x"), FigureAxis("y"), lines, ""
+    )
     canvas = canvas_of(figsize=(3.5, 2.3))
     draw(figure, canvas)
     assert [axes.get_title(loc="left") for axes in canvas.axes] == ["p0", "p1", "p2", "p3", "p4"]

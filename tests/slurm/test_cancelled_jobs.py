@@ -19,7 +19,7 @@ import artist
 from artist.cli.main import application
 from artist.engine.rows import Rows
 from artist.experiments.comparison.compare import compare
-from artist.experiments.comparison.costs import Costs, priced
+from artist.experiments.comparison.costs import PriceFile, priced
 from artist.policies.slurm.options import SlurmOptions
 from artist.policies.slurm.policy import Slurm
 from artist.results.failure_tables import failure_summary, job_costs
@@ -87,7 +87,7 @@ def test_no_metric_of_runs_that_cancelled_jobs_is_judged(tmp_path: Path) -> None
     assert {one.verdict for one in found.differences["slurm"].values()} == {"other jobs"}
     assert all(np.isnan(one.low) for one in found.differences["slurm"].values())
     assert (found.best_variants(), found.family, len(found.replicates)) == ([], 0, 8)
-    assert np.isnan(priced(found, Costs(gpu_hour=1.0))[1].saved.mean)
+    assert np.isnan(priced(found, PriceFile(gpu_hour=1.0))[1].saved.mean)
 
 
 def test_runs_that_cancel_nothing_are_judged(tmp_path: Path) -> None:

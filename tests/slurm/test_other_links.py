@@ -18,21 +18,21 @@ from artist.cluster.fabric import load_fabric
 from artist.config import Scenario
 from artist.errors import ConfigError
 from artist.experiments.recorded.other_links import OtherLinks
-from artist.experiments.recorded.whatif import WhatIf, what_if
+from artist.experiments.recorded.whatif import RecordedWhatIf, what_if
 from artist.run import build_latency
 
 BERT = {"gpus:16": "bert-large"}
 LONG = SACCT.replace("00:01:00|2", "01:00:00|2")
 
 
-def found(path: Path, *changes: str, sacct: str = SACCT, **more: object) -> WhatIf:
+def found(path: Path, *changes: str, sacct: str = SACCT, **more: object) -> RecordedWhatIf:
     whole_folder(path)
     (path / "sacct.txt").write_text(sacct)
     given = {"fabric": "a100", "models": BERT, "keep_names": True, **more}
     return what_if(path, path / "inputs", changes, **given)  # type: ignore[arg-type]
 
 
-def links_of(one: WhatIf) -> OtherLinks:
+def links_of(one: RecordedWhatIf) -> OtherLinks:
     links = one.outcomes[0].links
     assert links is not None
     return links

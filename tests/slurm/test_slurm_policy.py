@@ -15,7 +15,7 @@ from artist.policies.slurm.request import RequestReader
 from artist.policies.slurm.reservations import Reservations
 from artist.policies.slurm.selection import Selection
 from artist.run.traces import cut_by
-from artist.slurm.facts import Account, Reservation, SlurmFacts
+from artist.slurm.facts import Account, SlurmFacts, SlurmReservation
 from artist.trace.native.trace import Trace
 from artist.units import seconds
 from artist.workload.job import Job
@@ -325,7 +325,7 @@ def test_no_job_runs_into_a_reservation_by_its_limit() -> None:
     [("1970-01-01T01:02:00+0100", "1970-01-01T01:04:00+0100"), ("120", "240")],
 )
 def test_times_of_reservations_may_have_a_zone_or_be_seconds(starts_at: str, ends_at: str) -> None:
-    kept = Reservation(name="night", nodes="ALL", starts_at=starts_at, ends_at=ends_at)
+    kept = SlurmReservation(name="night", nodes="ALL", starts_at=starts_at, ends_at=ends_at)
     reservations = Reservations([kept], Machines(TWO, None, SlurmFacts()))
     assert [bool(reservations.closed(x, x + 1)) for x in (119, 120, 239, 240)] == [
         False,

@@ -17,7 +17,7 @@ from artist.cli.main import application
 from artist.cli.whatif_text import answer, as_json, page, table
 from artist.errors import ConfigError
 from artist.experiments.recorded.cluster_changes import added, with_change
-from artist.experiments.recorded.whatif import WhatIf, what_if
+from artist.experiments.recorded.whatif import RecordedWhatIf, what_if
 from artist.io.digests import pseudonym
 from artist.results.statistics.compare_values import Verdict
 from artist.slurm.cluster_import import cluster_document
@@ -43,7 +43,7 @@ def whole_folder(path: Path) -> Path:
     return path
 
 
-def found(path: Path, *changes: str, **more: object) -> WhatIf:
+def found(path: Path, *changes: str, **more: object) -> RecordedWhatIf:
     whole_folder(path)
     return what_if(path, path / "inputs", changes, keep_names=True, **more)  # type: ignore[arg-type]
 

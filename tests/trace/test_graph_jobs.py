@@ -20,7 +20,7 @@ from artist.experiments.sweep import sweep
 from artist.registry import UnknownNameError
 from artist.run import open_backend, simulate
 from artist.workload.division.job_parallelism import JobParallelism
-from artist.workload.graph import GraphNode, Kind
+from artist.workload.graph import GraphNode, NodeAction
 from artist.workload.layers import Collective
 from artist.workload.models import workload
 
@@ -32,9 +32,9 @@ def written(folder: Path) -> Path:
     folder.mkdir()
     for gpu in range(4):
         reduced = GraphNode(
-            Kind.COLLECTIVE, (0,), 0, Collective.ALL_REDUCE, 10_000_000, 1 + gpu % 2
+            NodeAction.COLLECTIVE, (0,), 0, Collective.ALL_REDUCE, 10_000_000, 1 + gpu % 2
         )
-        nodes = (GraphNode(Kind.COMPUTE, (), 700), reduced)
+        nodes = (GraphNode(NodeAction.COMPUTE, (), 700), reduced)
         (folder / f"llama.{gpu}.et").write_bytes(encode_program(nodes))
     (folder / "groups.json").write_text(json.dumps({"1": [0, 2], "2": [1, 3]}))
     return folder

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from artist.errors import ConfigError
-from artist.trace.synthetic.llm import KINDS, Kind, llm_jobs
+from artist.trace.synthetic.llm import KINDS, JobKind, llm_jobs
 from artist.workload.job import Job
 from artist.workload.models import settings
 
@@ -19,7 +19,7 @@ def drawn() -> Sequence[Job]:
     return llm_jobs(20_000, 0.8, 16_384, seed=1).jobs
 
 
-def kind(job: Job) -> Kind:
+def kind(job: Job) -> JobKind:
     large = job.gpus >= min(KINDS[0].sizes)
     small = job.gpus < 8 or (job.gpus == 8 and job.model.partition("@")[0] == "qwen3-8b")
     return KINDS[0] if large else KINDS[1] if small else KINDS[2]

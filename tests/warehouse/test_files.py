@@ -14,7 +14,7 @@ import pytest
 from artist.api import Scenario, simulate
 from artist.errors import ConfigError, TraceError
 from artist.warehouse.files import write_plan, write_warehouse
-from artist.warehouse.plan import Plan, balance, place
+from artist.warehouse.plan import WarehousePlan, balance, place
 from artist.warehouse.read import read_warehouse
 from artist.warehouse.warehouse_schema import PlanOptions, Replicas, Solver, Warehouse
 
@@ -98,7 +98,7 @@ def test_a_missing_file_or_column_is_named(written: Callable[[Columns], Path]) -
         read_warehouse(folder / "nowhere")
 
 
-def planned(folder: Path, out: Path, **options: Any) -> Plan:
+def planned(folder: Path, out: Path, **options: Any) -> WarehousePlan:
     plan = place(read_warehouse(folder), PlanOptions(**options))
     write_plan(plan, Solver.CLIMB, out, overwrite=True)
     return plan

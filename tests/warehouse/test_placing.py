@@ -17,7 +17,7 @@ from artist.errors import ConfigError
 from artist.warehouse.climb import climb
 from artist.warehouse.files import write_warehouse
 from artist.warehouse.moves import best_region, best_regions
-from artist.warehouse.objective import Objective
+from artist.warehouse.objective import WarehouseObjective
 from artist.warehouse.plan import place
 from artist.warehouse.read import read_warehouse
 from artist.warehouse.state import Quota, State
@@ -29,7 +29,7 @@ BARE = PlanOptions(replicas=Replicas.NONE, min_gain=0, enough=0)
 
 def state_of(seed: int, options: PlanOptions = BARE, **sizes: int) -> State:
     x = instance(seed, **sizes)
-    return State(Objective(x, options), x.home)
+    return State(WarehouseObjective(x, options), x.home)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -273,8 +273,8 @@ def test_demand_above_supply_weighs_more_than_as_much_below() -> None:
     demand = np.zeros((2, 1, 7))
     demand[0, 0, 0] = 20.0
     figure_4 = BARE.model_copy(update={"w_overload": 0.0})
-    over, under = Objective(x, figure_4).gpu(demand, np.arange(2))
-    more, _ = Objective(x, BARE).gpu(demand, np.arange(2))
+    over, under = WarehouseObjective(x, figure_4).gpu(demand, np.arange(2))
+    more, _ = WarehouseObjective(x, BARE).gpu(demand, np.arange(2))
     # The demand is twice the supply, of which .98 is no overload; an hour above weighs .2.
     assert more - over == pytest.approx(0.2 * (2 - 0.98))
     # Shares are 1 and 0 of demand, 1/2 of supply. (20 - 10) / 10 = 1 overloads the first.

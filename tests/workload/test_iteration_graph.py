@@ -3,11 +3,11 @@
 import pytest
 
 from artist.errors import ConfigError
-from artist.workload.iteration_graph import GraphNode, nodes, schedule
+from artist.workload.iteration_graph import IterationNode, nodes, schedule
 from artist.workload.layers import Collective, Layer, Parallelism, Phase, Workload
 
 
-def _durations(node: GraphNode) -> float:
+def _durations(node: IterationNode) -> float:
     return node.compute_us if node.collective is None else float(node.comm_bytes)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from workload_strategies import workloads
 
-from artist.workload.graph import GraphNode, JobGraph, Kind
+from artist.workload.graph import GraphNode, JobGraph, NodeAction
 from artist.workload.layers import Layer, Parallelism, Phase, Workload, quantised
 
 
@@ -47,7 +47,7 @@ def test_many_small_layers_keep_their_total() -> None:
 
 
 def computing(*times_us: int) -> tuple[GraphNode, ...]:
-    return tuple(GraphNode(Kind.COMPUTE, compute_us=us) for us in times_us)
+    return tuple(GraphNode(NodeAction.COMPUTE, compute_us=us) for us in times_us)
 
 
 @pytest.mark.parametrize("scale", [0.4, 0.5, 1.4, 1.5])
@@ -72,7 +72,7 @@ def test_nodes_of_a_scaled_graph_end_right_at_every_moment(
 
 
 def test_a_graph_is_scaled_program_by_program_and_elsewhere_stays() -> None:
-    send = GraphNode(Kind.SEND, after=(0,), size_bytes=8, peer=1, tag=3)
+    send = GraphNode(NodeAction.SEND, after=(0,), size_bytes=8, peer=1, tag=3)
     same = (*computing(1, 1), send)
     graph = JobGraph("g", (same, computing(1, 0, 1), same), {1: (0, 2)})
     assert graph.scaled(1.0) == graph

@@ -23,13 +23,18 @@ from artist.errors import TraceError, shortened
 from artist.io.digests import sha256
 from artist.io.reading import decode, each_key_once, read_bytes
 from artist.workload.gpus import Precision, gpu
-from artist.workload.graph import GraphNode, JobGraph, Kind, Over
+from artist.workload.graph import GraphNode, JobGraph, NodeAction, Over
 from artist.workload.layers import Collective, Parallelism, Workload
 from artist.workload.models import CHAKRA
 
 _FILE = re.compile(r"(?P<stem>.*)\.(?P<gpu>[0-9]{1,7})\.et")
 _NUMBER = re.compile(r"[0-9]{1,9}")
-_KINDS = {4: Kind.COMPUTE, 5: Kind.SEND, 6: Kind.RECEIVE, 7: Kind.COLLECTIVE}
+_KINDS = {
+    4: NodeAction.COMPUTE,
+    5: NodeAction.SEND,
+    6: NodeAction.RECEIVE,
+    7: NodeAction.COLLECTIVE,
+}
 _METADATA = 1
 _SKIPPED = (0, _METADATA)
 """Invalid and metadata nodes: ASTRA-sim passes over them."""
@@ -159,7 +164,7 @@ def _rank(value: object) -> int:
     return value
 
 
-def _process_groups(path: Path, read: Iterable[_Node], gpus: int) -> Communicators:
+def _process_groups(path: Path, read: Iterable[_FileNode], gpus: int) -> Communicators:
     """The groups that PyTorch lists in a trace: ['[{"pg_name": "1", "ranks": [0, 1]}]'].
 
     No ranks are all ranks.
@@ -199,10 +204,10 @@ def _merge(groups: Communicators, of_trace: Communicators, path: Path) -> None:
             )
 
 
-def _nodes(path: Path, data: bytes) -> list[_Node]:
+def _nodes(path: Path, data: bytes) -> list[_FileNode]:
     """The nodes of one trace in the order of their numbers."""
     try:
-        read = [_Node(message) for message in list(messages(data))[1:]]
+        read = [_FileNode(message) for message in list(messages(data))[1:]]
     except MalformedTraceError as cause:
         raise TraceError(f"{path}: {cause}") from cause
     if not read:
@@ -211,7 +216,7 @@ def _nodes(path: Path, data: bytes) -> list[_Node]:
     return read
 
 
-def _program(path: Path, read: list[_Node], named: Communicators) -> tuple[GraphNode, ...]:
+def _program(path: Path, read: list[_FileNode], named: Communicators) -> tuple[GraphNode, ...]:
     """The nodes of the graph."""
     by_id = {node.id: node for node in read}
     if len(by_id) < len(read):
@@ -230,7 +235,7 @@ def _program(path: Path, read: list[_Node], named: Communicators) -> tuple[Graph
     return tuple(nodes)
 
 
-def _parents(node: _Node, by_id: Mapping[int, _Node]) -> Iterator[int]:
+def _parents(node: _FileNode, by_id: Mapping[int, _FileNode]) -> Iterator[int]:
     """What a node waits for; in place of a node that is skipped, what that one waits for."""
     waiting, seen = _waits_for(node, by_id), set()
     while waiting:
@@ -244,12 +249,12 @@ def _parents(node: _Node, by_id: Mapping[int, _Node]) -> Iterator[int]:
             yield parent
 
 
-def _waits_for(node: _Node, by_id: Mapping[int, _Node]) -> list[int]:
+def _waits_for(node: _FileNode, by_id: Mapping[int, _FileNode]) -> list[int]:
     """Its parents; of its callers those in the file: Chakra's converter drops roots of stacks."""
     return node.parents + [caller for caller in node.callers if caller in by_id]
 
 
-class _Node:
+class _FileNode:
     """A node as the file has it."""
 
     def __init__(self, message: bytes) -> None:
@@ -295,14 +300,14 @@ class _Node:
         kind = _KINDS[self.type]
         host = self.attributes.get("is_cpu_op", False) in (True, 1)
         # A call on the host that starts a collective, which is a node of its own.
-        call = host and kind is Kind.COLLECTIVE and "comm_type" not in self.attributes
-        if kind is Kind.COMPUTE or call:
-            return GraphNode(Kind.HOST if host else kind, after, self._compute_us())
-        if kind is Kind.COLLECTIVE:
+        call = host and kind is NodeAction.COLLECTIVE and "comm_type" not in self.attributes
+        if kind is NodeAction.COMPUTE or call:
+            return GraphNode(NodeAction.HOST if host else kind, after, self._compute_us())
+        if kind is NodeAction.COLLECTIVE:
             collective = _COLLECTIVES.get(self._number("comm_type"), Collective.NONE)
             size = self._number("comm_size") if collective is not Collective.NONE else 0
             return GraphNode(kind, after, self.duration_us, collective, size, self._over(named))
-        peer = self._number("comm_dst" if kind is Kind.SEND else "comm_src")
+        peer = self._number("comm_dst" if kind is NodeAction.SEND else "comm_src")
         size, tag = self._number("comm_size"), self._number("comm_tag", 0)
         return GraphNode(kind, after, size_bytes=size, peer=peer, tag=tag)
 

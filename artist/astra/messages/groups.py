@@ -51,7 +51,7 @@ class Algorithm:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class StageGroup:
     """The NPUs of one stage: `nodes` of them, `stride` ids apart, running `algorithm`.
 
     `index` is the group's place in the implementation list. ASTRA-sim also numbers the
@@ -78,7 +78,7 @@ COMMUNICATOR_ENDPOINT_NS = 10
 
 @dataclass(frozen=True, slots=True)
 class Communicator:
-    """A listed group of NPUs, `id` among those of its job. It has the interface of a `Group`.
+    """A listed group of NPUs, `id` among those of its job. It has the interface of a `StageGroup`.
 
     Its chunks wait in the queues of dimension 0. Each message costs what the first dimension costs
     in which the two NPUs differ.
@@ -103,7 +103,7 @@ class Communicator:
         return self.ranks[position]
 
 
-AnyGroup = Group | Communicator
+AnyGroup = StageGroup | Communicator
 
 
 def communicator(
@@ -114,18 +114,18 @@ def communicator(
     return Communicator(id_, ranks, algorithms[0] if len(algorithms) == 1 else ring)
 
 
-def groups(npus: tuple[int, ...], algorithms: tuple[Algorithm, ...]) -> tuple[Group, ...]:
+def groups(npus: tuple[int, ...], algorithms: tuple[Algorithm, ...]) -> tuple[StageGroup, ...]:
     """The groups of an implementation list, one per algorithm.
 
     As in ASTRA-sim, a `one*` algorithm spans all NPUs and ends the list. Dimensions
     beyond the end of the list take no part.
     """
-    made: list[Group] = []
+    made: list[StageGroup] = []
     stride = 1
     for index, (nodes, algorithm) in enumerate(zip(npus, algorithms, strict=False)):
         if algorithm.flat:
-            return (*made, Group(index, prod(npus), 1, algorithm))
-        made.append(Group(index, nodes, stride, algorithm))
+            return (*made, StageGroup(index, prod(npus), 1, algorithm))
+        made.append(StageGroup(index, nodes, stride, algorithm))
         stride *= nodes
     return tuple(made)
 

@@ -23,10 +23,10 @@ from artist.astra.messages.message_costs import Bundles
 from artist.astra.model.one_npu import Interval
 from artist.astra.model.queues import Lane, Leg, StreamMaker
 from artist.astra.model.tasks import Message, TaskList
-from artist.astra.model.work import Work
-from artist.workload.graph import Kind
+from artist.astra.model.work import ChunkedNetwork
+from artist.workload.graph import NodeAction
 
-LANES = {Kind.COMPUTE: 0, Kind.COLLECTIVE: 1, Kind.SEND: 1, Kind.HOST: 2}
+LANES = {NodeAction.COMPUTE: 0, NodeAction.COLLECTIVE: 1, NodeAction.SEND: 1, NodeAction.HOST: 2}
 
 StreamNumber = tuple[int, int]
 """(communicator, number): masked and plain collectives count together, as communicator 0."""
@@ -51,7 +51,7 @@ class Stream:
 class AllNpus:
     """All NPUs of a query; NPU i runs `programs[i]`."""
 
-    def __init__(self, work: Work, programs: Sequence[TaskList]) -> None:
+    def __init__(self, work: ChunkedNetwork, programs: Sequence[TaskList]) -> None:
         self.work = work
         self.agenda = Agenda()
         self.mailbox = Mailbox(self.agenda)
@@ -129,7 +129,7 @@ class Npu:
         while self._ready:
             number = heapq.heappop(self._ready)
             kind = self._tasks[number].kind
-            if kind is Kind.RECEIVE:
+            if kind is NodeAction.RECEIVE:
                 self._receive(number)
                 continue
             lane = LANES[kind]
@@ -140,11 +140,13 @@ class Npu:
             self._begin(kind, number)
         self._ready = kept  # ascending, and so a heap
 
-    def _begin(self, kind: Kind, number: int) -> None:
+    def _begin(self, kind: NodeAction, number: int) -> None:
         task, shared = self._tasks[number], self._shared
-        if kind in (Kind.COMPUTE, Kind.HOST) or (kind is Kind.COLLECTIVE and not task.request):
+        if kind in (NodeAction.COMPUTE, NodeAction.HOST) or (
+            kind is NodeAction.COLLECTIVE and not task.request
+        ):
             self._clock.plan(task.duration_ns, partial(self._end, number))
-        elif kind is Kind.COLLECTIVE:
+        elif kind is NodeAction.COLLECTIVE:
             self._collect(number)
         else:
             # The sender is told first, then the receiver.
@@ -163,7 +165,7 @@ class Npu:
 
     def _end(self, number: int) -> None:
         kind = self._tasks[number].kind
-        if kind is not Kind.RECEIVE:
+        if kind is not NodeAction.RECEIVE:
             self._busy[LANES[kind]] = False
         self.done[number] = True
         self._left -= 1

@@ -10,7 +10,7 @@ from artist.astra.messages.groups import Communicator, GroupFamily
 from artist.astra.model.all_npus import AllNpus
 from artist.errors import BackendSettingError
 from artist.estimates.query import SystemSettings
-from artist.workload.graph import GraphNode, JobGraph, Kind, place_in_cycle
+from artist.workload.graph import GraphNode, JobGraph, NodeAction, place_in_cycle
 from artist.workload.layers import Collective
 
 Message = tuple[int, int, int, int]
@@ -48,11 +48,11 @@ def check_graph(graph: JobGraph, npus: Sequence[int], system: SystemSettings) ->
 def _flaw(
     graph: JobGraph, gpu: int, node: GraphNode, npus: Sequence[int], system: SystemSettings
 ) -> str:
-    if node.kind is Kind.COLLECTIVE:
+    if node.kind is NodeAction.COLLECTIVE:
         return _flaw_of_collective(graph, gpu, node, npus, system)
-    if node.kind in (Kind.COMPUTE, Kind.HOST):
+    if node.kind in (NodeAction.COMPUTE, NodeAction.HOST):
         return ""
-    word = "sends to" if node.kind is Kind.SEND else "receives from"
+    word = "sends to" if node.kind is NodeAction.SEND else "receives from"
     if node.peer == gpu:
         return f"it {word} itself, on which ASTRA-sim aborts; take the node out"
     if not 0 <= node.peer < len(graph.programs):
@@ -142,7 +142,7 @@ def refuse_deadlock(graph: JobGraph, played: AllNpus) -> NoReturn:
     node = graph.programs[gpu][number]
     stuck = sum(npu.finished_ns is None for npu in played.npus)
     where = f"graph {graph.name!r}: {stuck} of {len(played.npus)} GPUs wait for ever; GPU {gpu}, "
-    if node.kind is Kind.RECEIVE:
+    if node.kind is NodeAction.RECEIVE:
         where += f"node {number} receives {node.size_bytes} bytes with tag {node.tag} from GPU "
         where += f"{node.peer}, "
         reason = (
@@ -166,7 +166,7 @@ def _waiting(graph: JobGraph, played: AllNpus) -> Iterator[tuple[int, int]]:
 
     def rank(place: tuple[int, int]) -> tuple[bool, bool]:
         node = graph.programs[place[0]][place[1]]
-        receives = node.kind is Kind.RECEIVE
+        receives = node.kind is NodeAction.RECEIVE
         return not (receives and _message(place[0], node) not in sends), receives
 
     yield from sorted(begun, key=rank)
@@ -177,7 +177,7 @@ def _sends(graph: JobGraph) -> Counter[Message]:
         (node.tag, gpu, node.peer, node.size_bytes)
         for gpu, nodes in enumerate(graph.programs)
         for node in nodes
-        if node.kind is Kind.SEND
+        if node.kind is NodeAction.SEND
     )
 
 

@@ -14,7 +14,7 @@ from artist.astra.algorithms.dispatch import stage_time
 from artist.astra.algorithms.timing import AmbiguousOrderError, Timing
 from artist.astra.messages.chunks_and_stages import Cut, Stage
 from artist.astra.model.queues import Lane, Leg, StreamMaker
-from artist.astra.model.work import Work
+from artist.astra.model.work import ChunkedNetwork
 from artist.workload.layers import Collective
 
 
@@ -27,7 +27,7 @@ class Interval:
     end_ns: int
 
 
-def one_npu(work: Work, collective: Collective, cut: Cut) -> OneNpu:
+def one_npu(work: ChunkedNetwork, collective: Collective, cut: Cut) -> OneNpu:
     """An NPU that runs one collective, with all members of its groups at the same time.
 
     Raises:

@@ -14,9 +14,9 @@ from artist.astra.messages.message_costs import MessageNetwork
 from artist.astra.model import graph_refusals, refusals
 from artist.astra.model.prepared_query import algorithm_lists, cut_of, shared_work
 from artist.astra.model.tasks import Task, TaskList
-from artist.astra.model.work import Work
+from artist.astra.model.work import ChunkedNetwork
 from artist.estimates.query import Dimension, SystemSettings
-from artist.workload.graph import GraphNode, JobGraph, Kind, Over, duration_ns
+from artist.workload.graph import GraphNode, JobGraph, NodeAction, Over, duration_ns
 from artist.workload.layers import Collective
 
 
@@ -24,7 +24,7 @@ from artist.workload.layers import Collective
 class PreparedGraph:
     """A checked graph: what all NPUs share, and what each runs."""
 
-    work: Work
+    work: ChunkedNetwork
     programs: tuple[TaskList, ...]
 
 
@@ -57,13 +57,13 @@ class _Preparing:
 
     def _task(self, npu: int, node: GraphNode) -> Task:
         match node.kind:
-            case Kind.COMPUTE | Kind.HOST:
+            case NodeAction.COMPUTE | NodeAction.HOST:
                 return Task(node.kind, node.after, duration_ns(node.compute_us))
-            case Kind.COLLECTIVE if node.collective is Collective.NONE:
+            case NodeAction.COLLECTIVE if node.collective is Collective.NONE:
                 return Task(node.kind, node.after, duration_ns(node.compute_us))
-            case Kind.COLLECTIVE:
+            case NodeAction.COLLECTIVE:
                 return Task(node.kind, node.after, request=self._request(node))
-            case Kind.SEND:
+            case NodeAction.SEND:
                 message = (node.tag, npu, node.peer, node.size_bytes)
                 time_ns = self._network.pair_ns(npu, node.peer, node.size_bytes)
                 return Task(node.kind, node.after, time_ns, message=message)

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from artist.astra.messages.chunks_and_stages import Cut, Request, chunks, stages
-from artist.astra.messages.groups import Algorithm, AnyGroup, Group, algorithm_of, groups
+from artist.astra.messages.groups import Algorithm, AnyGroup, StageGroup, algorithm_of, groups
 from artist.astra.messages.message_costs import Delays, MessageNetwork
 from artist.astra.model import refusals
 from artist.astra.model.training_loop import Program, program
-from artist.astra.model.work import Work
+from artist.astra.model.work import ChunkedNetwork
 from artist.estimates.query import LatencyQuery, SystemSettings
 from artist.workload.layers import Collective
 
@@ -23,7 +23,7 @@ from artist.workload.layers import Collective
 class PreparedQuery:
     """A checked query: what all NPUs share, and the program of one pass that each of them runs."""
 
-    work: Work
+    work: ChunkedNetwork
     program: Program
     active_chunks: int
     passes: int
@@ -58,11 +58,13 @@ def prepare(query: LatencyQuery) -> PreparedQuery:
 
 def shared_work(
     network: MessageNetwork, system: SystemSettings, cuts: Mapping[Request, Cut]
-) -> Work:
+) -> ChunkedNetwork:
     """What all NPUs share. The chunks that run at a time are divided among a dimension's queues."""
     delays = Delays(system.endpoint_delay_ns, system.local_mem_bandwidth_gb_per_s * 1e9)
     queues = system.queues_per_dimension
-    return Work(network, delays, cuts, queues, -(-system.active_chunks_per_dimension // queues))
+    return ChunkedNetwork(
+        network, delays, cuts, queues, -(-system.active_chunks_per_dimension // queues)
+    )
 
 
 def algorithm_lists(
@@ -85,7 +87,7 @@ def algorithm_lists(
 
 def whole_network(
     name: str, algorithms: tuple[Algorithm, ...], collective: Collective, network: MessageNetwork
-) -> tuple[Group, ...]:
+) -> tuple[StageGroup, ...]:
     """The groups of a collective over all NPUs, checked."""
     over = groups(network.npus, algorithms)
     refusals.check_groups(name, over, collective, len(network.npus))

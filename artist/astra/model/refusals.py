@@ -9,7 +9,7 @@ import math
 
 from artist.astra.algorithms.dispatch import smallest_message_bytes
 from artist.astra.messages.chunks_and_stages import LOCAL_BW_AWARE, Cut
-from artist.astra.messages.groups import Group, GroupFamily
+from artist.astra.messages.groups import GroupFamily, StageGroup
 from artist.astra.model.training_loop import Program
 from artist.cluster.tree import MAX_GPUS
 from artist.errors import BackendSettingError
@@ -78,7 +78,7 @@ def check_list(name: str, algorithms: tuple[str, ...], dimensions: int) -> None:
 
 
 def check_groups(
-    name: str, over: tuple[Group, ...], collective: Collective, dimensions: int
+    name: str, over: tuple[StageGroup, ...], collective: Collective, dimensions: int
 ) -> None:
     """Check the groups of an algorithm list that the workload uses.
 
@@ -161,7 +161,7 @@ def _check_workload(workload: Workload, system: SystemSettings) -> None:
             _refuse(name, phase.comm_bytes, expected)
 
 
-def _check_group(name: str, group: Group, collective: Collective) -> None:
+def _check_group(name: str, group: StageGroup, collective: Collective) -> None:
     family = group.algorithm.family
     power_of_two = not group.nodes & (group.nodes - 1)
     if family in (GroupFamily.HALVING_DOUBLING, GroupFamily.TREE) and not power_of_two:

@@ -20,9 +20,9 @@ from artist.astra.messages.message_costs import Delays
 from artist.astra.model.one_npu import one_npu
 from artist.astra.model.prepared_graph import PreparedGraph
 from artist.astra.model.tasks import Task, TaskList
-from artist.astra.model.work import Work
+from artist.astra.model.work import ChunkedNetwork
 from artist.estimates.query import Topology
-from artist.workload.graph import Kind, LaneProgram, play
+from artist.workload.graph import LaneProgram, NodeAction, play
 
 Key = tuple[object, ...]
 
@@ -74,7 +74,7 @@ def _peers(npu: int, program: TaskList) -> list[int]:
     return [receiver if sender == npu else sender for _, sender, receiver, _ in messages]
 
 
-def _alike(npu: int, task: Task, work: Work) -> Key:
+def _alike(npu: int, task: Task, work: ChunkedNetwork) -> Key:
     """What the tasks of NPUs of a class have in common."""
     key: Key = (task.kind, task.after, task.duration_ns)
     if task.message is not None:
@@ -98,7 +98,7 @@ def _ranks(cut: Cut) -> tuple[int, ...]:
 class _CollectiveTimes:
     """How long collectives of classes take."""
 
-    def __init__(self, work: Work, class_of: dict[int, int]) -> None:
+    def __init__(self, work: ChunkedNetwork, class_of: dict[int, int]) -> None:
         self._work = work
         self._class_of = class_of
         self._times: dict[Request, int] = {}
@@ -130,7 +130,7 @@ class _CollectiveTimes:
         if isinstance(group, Communicator):
             self._check_alike(group)
             delays = Delays(COMMUNICATOR_ENDPOINT_NS, work.delays.memory_bytes_per_s)
-            work = Work(work.network, delays, work.cuts, work.queues, work.slots)
+            work = ChunkedNetwork(work.network, delays, work.cuts, work.queues, work.slots)
         return one_npu(work, request[0], cut).run()
 
     def _check_alike(self, group: Communicator) -> None:
@@ -158,21 +158,21 @@ def _program(
             duration_ns = times.duration_ns(task.request)
         elif task.message is not None:
             other = _other_class(number, lists, class_of, task.kind)
-            pair = (own, other) if task.kind is Kind.SEND else (other, own)
+            pair = (own, other) if task.kind is NodeAction.SEND else (other, own)
             channel = (*pair, task.message[0], task.message[3])
         program.add(task.kind, duration_ns, task.after, channel)
     return program
 
 
 def _other_class(
-    number: int, lists: Sequence[TaskList], class_of: dict[int, int], kind: Kind
+    number: int, lists: Sequence[TaskList], class_of: dict[int, int], kind: NodeAction
 ) -> int:
     """The class to which a class sends, or from which it receives."""
     peers = set()
     for program in lists:
         message = program.tasks[number].message
         assert message is not None
-        peers.add(message[2] if kind is Kind.SEND else message[1])
+        peers.add(message[2] if kind is NodeAction.SEND else message[1])
     others = {class_of[peer] for peer in peers}
     size = sum(other in others for other in class_of.values())
     if len(others) > 1 or len(peers) < len(lists) or size != len(lists):

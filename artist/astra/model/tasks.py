@@ -7,7 +7,7 @@ from functools import cached_property
 
 from artist.astra.messages.chunks_and_stages import Request
 from artist.astra.model.training_loop import Program
-from artist.workload.graph import Kind, followers_of
+from artist.workload.graph import NodeAction, followers_of
 
 Message = tuple[int, int, int, int]
 """(tag, sender, receiver, bytes) of a send or receive."""
@@ -17,7 +17,7 @@ Message = tuple[int, int, int, int]
 class Task:
     """One node: a computation takes `duration_ns`, and so does the message of a send."""
 
-    kind: Kind
+    kind: NodeAction
     after: tuple[int, ...]
     duration_ns: int = 0
     request: Request | None = None
@@ -45,10 +45,10 @@ def tasks_of(work: Program, passes: int) -> TaskList:
         requests = iter(work.collectives)
         for compute in work.computes:
             joined = collected if compute.joins else ()
-            tasks.append(Task(Kind.COMPUTE, computed + joined, compute.duration_ns))
+            tasks.append(Task(NodeAction.COMPUTE, computed + joined, compute.duration_ns))
             computed = (len(tasks) - 1,)
             if compute.frees:
-                tasks.append(Task(Kind.COLLECTIVE, computed, request=next(requests)))
+                tasks.append(Task(NodeAction.COLLECTIVE, computed, request=next(requests)))
                 collected = (len(tasks) - 1,)
-        tasks += [Task(Kind.COLLECTIVE, (), request=request) for request in requests]
+        tasks += [Task(NodeAction.COLLECTIVE, (), request=request) for request in requests]
     return TaskList(tuple(tasks))

@@ -10,7 +10,7 @@ from artist.astra.messages.message_costs import Delays, MessageNetwork
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class ChunkedNetwork:
     """The network, and how collectives are cut into chunks.
 
     Each dimension has `queues` queues, in each of which `slots` chunks run at a time.

@@ -15,14 +15,14 @@ from artist.cli import options
 from artist.cli.interruption import Interrupted
 from artist.cli.output import Format, note, print_json
 from artist.cli.progress_bar import bar_of_runs, counting, forecast
-from artist.cli.progress_lines import RunTimes
+from artist.cli.progress_lines import RunTimeEstimator
 from artist.errors import ArtistError, ConfigError
 from artist.units import counted
 
 if TYPE_CHECKING:
     from artist.config import Scenario
     from artist.experiments.comparison.across import Across, World
-    from artist.experiments.comparison.costs import Costs
+    from artist.experiments.comparison.costs import PriceFile
     from artist.experiments.comparison.runs import Runner
     from artist.experiments.executors import TimeBudget
 
@@ -146,7 +146,7 @@ def compare(
     )
     from artist.experiments.comparison.compare import compare as run
     from artist.experiments.comparison.costs import check_prices, with_prices
-    from artist.experiments.comparison.runs import Remembered
+    from artist.experiments.comparison.runs import RememberedRuns
     from artist.experiments.comparison.until import BUDGET, FIRST_LOOK
     from artist.experiments.comparison.variants import everyday_policies, partly_taken
     from artist.io.processes import cores
@@ -219,7 +219,7 @@ def compare(
             )
 
     remembered, at_once = None, workers or cores()
-    times = RunTimes(at_once)
+    times = RunTimeEstimator(at_once)
     try:
         with (
             bar_of_runs(
@@ -228,7 +228,7 @@ def compare(
             counting(bar, out) as show,
             _runner(out, at_once, go_on, resume=resume, overwrite=overwrite) as runner,
         ):
-            remembered = Remembered(times.watching(runner))
+            remembered = RememberedRuns(times.watching(runner))
             most_runs = 0 if limit is None else len(variants) * most
             shown = show if quiet else forecast(show, times, at_once, most_runs, time_budget)
             made = judged(remembered, _without_reused(shown, runner))
@@ -352,7 +352,7 @@ def _worlds(
     return worlds_of(scenario, _listed(across))
 
 
-def _prices(path: Path, across: str | None, *, assumptions: bool) -> Costs:
+def _prices(path: Path, across: str | None, *, assumptions: bool) -> PriceFile:
     """The price file."""
     from artist.experiments.comparison.costs import load_costs
 

@@ -124,13 +124,13 @@ _MORE = {
 
 def _name_facts(name: str) -> dict[str, dict[str, str]]:
     """What the lists say of a name: heading -> facts; empty if none has it."""
-    from artist.cli.commands.list import Kind, rows_of
+    from artist.cli.commands.list import Listed, rows_of
 
     found: dict[str, dict[str, str]] = {}
     for kind, more in _MORE.items():
         if name not in _names_of(kind):
             continue
-        row = next(row for row in rows_of(Kind(kind)) if next(iter(row.values())) == name)
+        row = next(row for row in rows_of(Listed(kind)) if next(iter(row.values())) == name)
         facts = {key: str(value) for key, value in [*row.items()][1:] if value not in ("", None)}
         facts.update({"computes as on": _gpu_of_model(name)} if kind == "models" else {})
         command = more.format(name)
@@ -160,13 +160,13 @@ def _catalogued(name: str) -> str:
 
 def _names_of(kind: str) -> list[str]:
     """The names of a list. Models have a shortcut, as the other columns of their list take long."""
-    from artist.cli.commands.list import Kind, rows_of
+    from artist.cli.commands.list import Listed, rows_of
 
     if kind == "models":
         from artist.workload.models import model_names
 
         return list(model_names())
-    return [str(next(iter(row.values()))) for row in rows_of(Kind(kind))]
+    return [str(next(iter(row.values()))) for row in rows_of(Listed(kind))]
 
 
 # -- policies, settings of a scenario and options of policies ------------------------

@@ -58,7 +58,7 @@ def fill(
 
     Or run pods that come and leave, and show how long they wait.
     """
-    from artist.cli.fill_modes import Filled, Mode, OverTime
+    from artist.cli.fill_modes import Mode, OverTime, UntilFull
     from artist.io.writing import check_folder
     from artist.pods.curves import FILL, write_filling
     from artist.pods.machine_file import load_machines
@@ -72,7 +72,7 @@ def fill(
     if over_time:
         mode = OverTime(file, pods, load, 10_000 if count is None else count)
     else:
-        mode = Filled(file, pods, 1.3 if until is None else until)
+        mode = UntilFull(file, pods, 1.3 if until is None else until)
     facts: dict[str, Any] = {}
     rows: list[tuple[str, int, Table]] = []
     with bar_of_runs(quiet=quiet) as show:

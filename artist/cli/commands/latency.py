@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from artist.cluster.fabric import Fabric
     from artist.estimates.calibration import CalibratedModels
     from artist.estimates.query_from_text import Question
-    from artist.estimates.shape_queries import Counted
+    from artist.estimates.shape_queries import CountedAnswer
 
 MOST_LISTED = 4
 """So many of the placements that stand for an uneven one are named in a table."""
@@ -193,7 +193,7 @@ def latency(
     _say_calibration(format_, model, on_fabric, changes, models, system or [])
 
 
-def _asked_placements(asked: Question, answer: Counted, format_: Format) -> list[str] | str:
+def _asked_placements(asked: Question, answer: CountedAnswer, format_: Format) -> list[str] | str:
     """The placements that ASTRA-sim answered; in a table their number, if there are many."""
     answered = [
         labelled.signature

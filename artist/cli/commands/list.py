@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from artist.pods.machine_file import MachineFile
 
 
-class Kind(StrEnum):
+class Listed(StrEnum):
     """What can be listed."""
 
     POLICIES = "policies"
@@ -39,7 +39,7 @@ class Kind(StrEnum):
 
 
 def list_(
-    what: Annotated[Kind, typer.Argument(help="What to list.")],
+    what: Annotated[Listed, typer.Argument(help="What to list.")],
     format_: FormatOption = Format.TABLE,
 ) -> None:
     """List what artist knows by name."""
@@ -112,10 +112,10 @@ def _machines_row(file: MachineFile) -> dict[str, Any]:
     }
 
 
-def rows_of(what: Kind) -> list[dict[str, Any]]:
+def rows_of(what: Listed) -> list[dict[str, Any]]:
     """The rows of a list; the first column is the name that a user writes."""
     match what:
-        case Kind.POLICIES:
+        case Listed.POLICIES:
             from artist.policies.run_times import KNOWS
             from artist.policies.table import POLICIES
 
@@ -125,49 +125,49 @@ def rows_of(what: Kind) -> list[dict[str, Any]]:
                  "paper": e.paper}
                 for e in POLICIES
             ]  # fmt: skip
-        case Kind.BACKENDS:
+        case Listed.BACKENDS:
             from artist.estimates.backends import BACKENDS
 
             return [{"id": e.id, "summary": e.summary, "source": e.paper} for e in BACKENDS]
-        case Kind.MODELS:
+        case Listed.MODELS:
             from dataclasses import asdict
 
             from artist.workload.models import model_names, summary
 
             return [asdict(summary(name)) for name in model_names()]
-        case Kind.FABRICS:
+        case Listed.FABRICS:
             from artist.cluster.fabric import fabric_names, load_fabric
 
             return [_fabric_row(load_fabric(name)) for name in fabric_names()]
-        case Kind.CLUSTERS:
+        case Listed.CLUSTERS:
             from artist.cluster.cluster_file import cluster_names, load_cluster
 
             return [_cluster_row(load_cluster(name)) for name in cluster_names()]
-        case Kind.SPEEDS:
+        case Listed.SPEEDS:
             from artist.estimates.speeds import load_speeds
 
             return [_speeds_row(load_speeds(name)) for name in document_names("speeds")]
-        case Kind.TRACES:
+        case Listed.TRACES:
             from artist.trace.named import builtin_traces
 
             return [{"id": e.id, "summary": e.summary, "source": e.paper} for e in builtin_traces]
-        case Kind.CONTENTION:
+        case Listed.CONTENTION:
             from artist.network.rates.rate_functions import CONTENTION
 
             return [{"id": e.id, "summary": e.summary, "source": e.paper} for e in CONTENTION]
-        case Kind.FAILURES:
+        case Listed.FAILURES:
             from artist.failures.model_file import failure_names, load_failures
 
             return [_failures_row(name, load_failures(name)) for name in failure_names()]
-        case Kind.MACHINES:
+        case Listed.MACHINES:
             from artist.pods.machine_file import load_machines
 
             return [_machines_row(load_machines(name)) for name in document_names("machines")]
-        case Kind.PLACERS:
+        case Listed.PLACERS:
             from artist.pods.placers import PLACERS
 
             return [{"id": e.id, "summary": e.summary, "source": e.paper} for e in PLACERS]
-        case Kind.METRICS:
+        case Listed.METRICS:
             from artist.results.terms.glossary import METRICS
 
             return [

@@ -35,7 +35,7 @@ def schema(of: Annotated[Schema, typer.Argument(help="Kind of file.")]) -> None:
     from artist.estimates.calibration import Calibration
     from artist.estimates.goodput_table import GoodputTable
     from artist.estimates.speeds import SpeedTable
-    from artist.experiments.comparison.costs import Costs
+    from artist.experiments.comparison.costs import PriceFile
     from artist.experiments.experiment import Experiment
     from artist.trace.native.mapping import TraceMapping
     from artist.warehouse.warehouse_schema import Warehouse
@@ -49,7 +49,7 @@ def schema(of: Annotated[Schema, typer.Argument(help="Kind of file.")]) -> None:
         Schema.SPEEDS: SpeedTable,
         Schema.GOODPUT: GoodputTable,
         Schema.COLUMNS: TraceMapping,
-        Schema.COSTS: Costs,
+        Schema.COSTS: PriceFile,
         Schema.WAREHOUSE: Warehouse,
     }
     print_json(models[of].model_json_schema())

@@ -22,7 +22,7 @@ from artist.estimates.divided.rank_groups import Ranks
 from artist.estimates.group_members import extent
 from artist.estimates.query import LatencyBackend, LatencyQuery
 from artist.workload.division.staged import Axis
-from artist.workload.graph import GraphNode, JobGraph, Kind
+from artist.workload.graph import GraphNode, JobGraph, NodeAction
 from artist.workload.layers import Collective, Parallelism, Scope, Workload
 from artist.workload.stage_programs import StagePrograms, stage_programs
 from artist.workload.stage_steps import NS_PER_US, Request
@@ -60,9 +60,9 @@ def layer_graph(query: LatencyQuery) -> JobGraph:
 
     listed = _Communicators(query, group)
     program = [
-        _Node(Kind.COMPUTE, x.after, int(x.compute_us))
+        _Node(NodeAction.COMPUTE, x.after, int(x.compute_us))
         if x.collective is None
-        else _Node(Kind.COLLECTIVE, x.after, request=(x.collective, x.comm_bytes, x.scope))
+        else _Node(NodeAction.COLLECTIVE, x.after, request=(x.collective, x.comm_bytes, x.scope))
         for x in nodes_of(query)
     ]
     # A collective of one GPU takes no time. `node` makes it an empty computation, which takes 1 ns.
@@ -89,7 +89,7 @@ def stage_graph(query: LatencyQuery, workload: Workload, ranks: Ranks) -> JobGra
 class _Node(NamedTuple):
     """A node that several GPUs run. `to` is the other stage of a message."""
 
-    kind: Kind
+    kind: NodeAction
     after: tuple[int, ...]
     compute_us: int = 0
     request: Request | None = None
@@ -103,11 +103,11 @@ def _stage_nodes(made: StagePrograms, stage: int) -> Iterator[_Node]:
     requests = {x.node: x.what[0] for x in made.sent if x.stage == stage and x.what}
     rows = zip(program.kinds, program.after, program.durations_ns, program.channels, strict=True)
     for number, (kind, after, duration_ns, channel) in enumerate(rows):
-        if kind in (Kind.SEND, Kind.RECEIVE):
+        if kind in (NodeAction.SEND, NodeAction.RECEIVE):
             sender, receiver, tag, size = channel
-            other = receiver if kind is Kind.SEND else sender
+            other = receiver if kind is NodeAction.SEND else sender
             yield _Node(kind, after, to=other, size_bytes=size, tag=tag)
-        elif kind is Kind.COLLECTIVE:
+        elif kind is NodeAction.COLLECTIVE:
             yield _Node(kind, after, request=requests[number])
         else:
             yield _Node(kind, after, round(duration_ns / NS_PER_US))
@@ -133,7 +133,7 @@ class _Communicators:
         if group is None:
             group = self._group_of[scope, gpu] = self._group(scope, gpu)
         if len(group) == 1:
-            return GraphNode(Kind.COMPUTE, node.after)
+            return GraphNode(NodeAction.COMPUTE, node.after)
         if collective is Collective.ALL_GATHER:
             size = contributed_bytes(size, len(group), self._query.system)
         return GraphNode(node.kind, node.after, 0, collective, size, self._number(group))

@@ -35,7 +35,7 @@ from artist.estimates.query import (
 )
 from artist.workload.divide import fitted
 from artist.workload.graph import duration_ns as graph_duration_ns
-from artist.workload.iteration_graph import GraphNode, Span, nodes, schedule
+from artist.workload.iteration_graph import IterationNode, Span, nodes, schedule
 from artist.workload.layers import Collective, Layer, Parallelism, Phase, Scope, Workload
 
 _COMPOSED = (Parallelism.FSDP, Parallelism.LAYERWISE, Parallelism.STAGED)
@@ -102,7 +102,7 @@ class LayerIteration:
     def spans(self, senders: Collection[TimePart] = SENDERS) -> list[Span]:
         """When each node runs, if all other kinds of communication take no time."""
 
-        def duration_ns(node: GraphNode) -> float:
+        def duration_ns(node: IterationNode) -> float:
             if node.collective is None:
                 return graph_duration_ns(node.compute_us)
             taking = PART_OF_SCOPE[node.scope] in senders
@@ -146,7 +146,7 @@ class CollectiveTimes:
         self._members: dict[Scope, Members] = {}
         self._estimates: dict[Request, Estimate] = {}
 
-    def of(self, node: GraphNode) -> Estimate:
+    def of(self, node: IterationNode) -> Estimate:
         """The estimate of a collective alone. A collective over one GPU takes no time."""
         assert node.collective is not None
         request = (node.collective, node.comm_bytes, node.scope)
@@ -161,7 +161,7 @@ class CollectiveTimes:
             self._members[scope] = members(self.query.dimensions, degrees, scope)
         return self._members[scope]
 
-    def shares(self, node: GraphNode) -> tuple[int, ...] | None:
+    def shares(self, node: IterationNode) -> tuple[int, ...] | None:
         """Bytes that the average GPU sends on each dimension of its group; None if not known.
 
         p stages have p - 1 borders in each direction. A border is a collective in which both sides
@@ -173,7 +173,7 @@ class CollectiveTimes:
         stages = self.query.workload.degrees.stages
         return tuple(share * (stages - 1) // stages for share in sent)
 
-    def axes(self, graph: tuple[GraphNode, ...]) -> tuple[AxisTraffic, ...] | None:
+    def axes(self, graph: tuple[IterationNode, ...]) -> tuple[AxisTraffic, ...] | None:
         """Bytes that one GPU sends to the members of its groups; None if they are not known."""
         totals: Counter[tuple[int, int, int]] = Counter()
         for node in graph:
@@ -187,7 +187,9 @@ class CollectiveTimes:
                 totals[key] += share
         return tuple(AxisTraffic(*key, total) for key, total in sorted(totals.items()) if total)
 
-    def profile(self, graph: tuple[GraphNode, ...], spans: list[Span]) -> tuple[Burst, ...] | None:
+    def profile(
+        self, graph: tuple[IterationNode, ...], spans: list[Span]
+    ) -> tuple[Burst, ...] | None:
         """Traffic over time: the bytes of each collective, spread over its whole span."""
         bursts: list[Burst] = []
         for node, span in zip(graph, spans, strict=True):
@@ -225,7 +227,7 @@ def composed(query: LatencyQuery) -> bool:
     return query.workload.parallelism in _COMPOSED
 
 
-def nodes_of(query: LatencyQuery) -> tuple[GraphNode, ...]:
+def nodes_of(query: LatencyQuery) -> tuple[IterationNode, ...]:
     """The computations and collectives of an iteration on the GPUs of a query.
 
     Raises:

@@ -34,7 +34,7 @@ from artist.estimates.query import (
 from artist.units import bytes_per_ns
 from artist.workload.divide import fitted
 from artist.workload.division.staged import Staged
-from artist.workload.graph import Kind, LaneProgram, play
+from artist.workload.graph import LaneProgram, NodeAction, play
 from artist.workload.layers import Scope, Workload
 from artist.workload.stage_programs import Costs, Sent, stage_programs
 from artist.workload.stage_steps import Request, alone_ns, stage_traffic
@@ -325,7 +325,7 @@ class _Costs:
         if sent.to is not None:
             index = self.ranks.route(sent.stage, sent.to)[0]
             bursts.append(Burst(index, start, length, self._border_bytes()))
-        if len(sent.what) == 1 and program.kinds[sent.node] is not Kind.SERIES:
+        if len(sent.what) == 1 and program.kinds[sent.node] is not NodeAction.SERIES:
             end = start + length
             start = max(end - self._collective(sent.what[0]).finish_ns, 0)
             length = end - start

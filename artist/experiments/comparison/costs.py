@@ -78,7 +78,7 @@ class Price(Document):
         return self.gpu_hour * gpus + self.hour + lasting
 
 
-class Costs(Document):
+class PriceFile(Document):
     """A price file."""
 
     currency: str = Field(default="", max_length=10, description="for tables, such as EUR")
@@ -143,16 +143,16 @@ class Priced:
         return self.gained.prices(self.more_per_hour)
 
 
-def load_costs(path: Path) -> Costs:
+def load_costs(path: Path) -> PriceFile:
     """Read a price file.
 
     Raises:
         ConfigError: unreadable, unknown key or bad value; names file and line.
     """
-    return load_yaml(path, Costs)
+    return load_yaml(path, PriceFile)
 
 
-def check_prices(points: Sequence[Mapping[str, str]], costs: Costs) -> None:
+def check_prices(points: Sequence[Mapping[str, str]], costs: PriceFile) -> None:
     """Refuse price files that lack what a variant's settings cost; the first one's need no price.
 
     Raises:
@@ -168,13 +168,13 @@ def check_prices(points: Sequence[Mapping[str, str]], costs: Costs) -> None:
                 )
 
 
-def with_prices(comparison: Comparison, costs: Costs) -> Comparison:
+def with_prices(comparison: Comparison, costs: PriceFile) -> Comparison:
     """The same comparison with what each variant costs per hour."""
     prices = {variant: _per_hour(comparison, variant, costs) for variant in comparison.variants}
     return replace(comparison, per_hour=prices)
 
 
-def priced(comparison: Comparison, costs: Costs) -> list[Priced]:
+def priced(comparison: Comparison, costs: PriceFile) -> list[Priced]:
     """What each variant costs and gains; the first one comes first and gains nothing."""
     first = comparison.variants[0]
     prices = {variant: _per_hour(comparison, variant, costs) for variant in comparison.variants}
@@ -262,13 +262,13 @@ def _held_share(comparison: Comparison, variant: str) -> float:
     return fmean(held / hours for held, hours in pairs) / comparison.gpus[variant]
 
 
-def _on_top(comparison: Comparison, variant: str, costs: Costs) -> list[Price]:
+def _on_top(comparison: Comparison, variant: str, costs: PriceFile) -> list[Price]:
     """What the settings of a variant cost on top of its GPUs."""
     told = [f"{key}={value}" for key, value in comparison.points[variant].items()]
     return [costs.settings[one] for one in told if one in costs.settings]
 
 
-def _per_hour(comparison: Comparison, variant: str, costs: Costs) -> float:
+def _per_hour(comparison: Comparison, variant: str, costs: PriceFile) -> float:
     gpus = comparison.gpus[variant]
     extra = [one.per_hour(gpus) for one in _on_top(comparison, variant, costs)]
     return costs.gpu_hour * gpus + sum(extra)

@@ -26,7 +26,7 @@ from artist.experiments.run_folder import (
     remove_leftovers,
     run_summary,
 )
-from artist.experiments.sweep import Task, locally
+from artist.experiments.sweep import RunTask, locally
 from artist.results.run_directory import MANIFEST
 from artist.results.table_files import write_table
 
@@ -64,7 +64,7 @@ class KeptRuns:
             yield places[run.id], run_summary(self._folder / run.id)
         missing = [run for run in runs if run not in there]
         tasks = [
-            Task(run.id, run.scenario, self._folder / run.id, self._command, os.getpid())
+            RunTask(run.id, run.scenario, self._folder / run.id, self._command, os.getpid())
             for run in missing
         ]
         with closing(locally(tasks, self._workers, self._go_on)) as outcomes:

@@ -38,7 +38,7 @@ def _summary(scenario: Scenario) -> Summary:
         return simulate(scenario, store=store).summary
 
 
-class Remembered:
+class RememberedRuns:
     """A runner that keeps the runs of another, so that they can be judged after an interruption."""
 
     def __init__(self, runner: Runner) -> None:

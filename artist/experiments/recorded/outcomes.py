@@ -17,7 +17,7 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Group:
+class JobGroup:
     """Jobs that are shown together."""
 
     kind: str

@@ -37,7 +37,7 @@ CLOSE_S = 10.0
 
 
 @dataclass(frozen=True)
-class Start:
+class RecordedStart:
     """A recorded start of a job, and the simulated one; None if there is none."""
 
     job_id: str
@@ -69,7 +69,7 @@ class Replay:
 
     results: tuple[Result, ...]
     """One of each phase."""
-    starts: tuple[Start, ...]
+    starts: tuple[RecordedStart, ...]
     cycle_s: float
     """The longer of the two schedulers' periods."""
     not_modelled: tuple[str, ...]
@@ -113,7 +113,7 @@ class Replay:
             "in_the_envelope": sum(map(self._in_the_envelope, self.starts)) / every,
         }
 
-    def _in_the_envelope(self, start: Start) -> bool:
+    def _in_the_envelope(self, start: RecordedStart) -> bool:
         if start.recorded_s is None or not start.phases_s:
             return False
         earliest_s, latest_s = min(start.phases_s), max(start.phases_s)
@@ -142,7 +142,7 @@ class Replay:
             f"of {counted(self.phases, 'phase')}"
         )
 
-    def largest(self, count: int = 10) -> list[Start]:
+    def largest(self, count: int = 10) -> list[RecordedStart]:
         """The starts that differ most, those without a counterpart first."""
         alone = [x for x in self.starts if x.difference_s is None]
         both = [x for x in self.starts if x.difference_s is not None]
@@ -236,7 +236,7 @@ def _compared(
     phases: Sequence[Simulated],
     reasons: Mapping[str, Sequence[tuple[float, str]]],
     epoch_s: float,
-) -> list[Start]:
+) -> list[RecordedStart]:
     """Recorded and simulated starts of all jobs, by job and number; those of the first phase."""
     starts = []
     for job in trace.jobs:
@@ -246,7 +246,7 @@ def _compared(
             start_s, machines = here[nth] if nth < len(here) else (None, frozenset[str]())
             at_s = None if record is None else moment_of(record, "Start")
             starts.append(
-                Start(
+                RecordedStart(
                     job_id=job.id,
                     nth=nth,
                     recorded_s=None if at_s is None else at_s - epoch_s,

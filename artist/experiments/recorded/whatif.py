@@ -38,7 +38,7 @@ from artist.experiments.recorded.cluster_changes import (
     with_change,
 )
 from artist.experiments.recorded.other_links import KEYS, OtherLinks, PresentLinks
-from artist.experiments.recorded.outcomes import Group, Loss, Mask, Outcome
+from artist.experiments.recorded.outcomes import JobGroup, Loss, Mask, Outcome
 from artist.experiments.recorded.recording import Recording, read_recording, write_cluster
 from artist.experiments.recorded.replay import Replay, replayed
 from artist.experiments.relative_values import scenario_at
@@ -64,7 +64,7 @@ _SIMULATION = ("contention", "backend", "calibration", "uneven")
 
 
 @dataclass(frozen=True)
-class WhatIf:
+class RecordedWhatIf:
     """Changes, each against the replayed present."""
 
     replay: Replay
@@ -115,12 +115,12 @@ class WhatIf:
         """`day` or `week`."""
         return "day" if self.blocks is self.days else "week"
 
-    def groups(self) -> list[Group]:
+    def groups(self) -> list[JobGroup]:
         """All jobs; by size, by account, by hour of arrival: at most eleven groups."""
-        found = [Group("", "all jobs" if self.finish.all() else "jobs that finish", self.finish)]
+        found = [JobGroup("", "all jobs" if self.finish.all() else "jobs that finish", self.finish)]
         gpus, machine = self.jobs["gpus"], self.machine_gpus
         found += [
-            Group("size", name, jobs)
+            JobGroup("size", name, jobs)
             for name, jobs in (
                 ("1 GPU", gpus == 1),
                 (f"2 to {machine - 1} GPUs", (gpus > 1) & (gpus < machine)),
@@ -129,15 +129,17 @@ class WhatIf:
             )
             if jobs.any()
         ]
-        found += [Group("account", f"account {x}", self.jobs["tenant"] == x) for x in self._tops()]
+        found += [
+            JobGroup("account", f"account {x}", self.jobs["tenant"] == x) for x in self._tops()
+        ]
         hours = (self.jobs["arrival_s"] + self.epoch_s) % DAY_S // 3600
         by_hour = [
-            Group("hour", f"arrived {first:02d} to {first + 8:02d} h", jobs)
+            JobGroup("hour", f"arrived {first:02d} to {first + 8:02d} h", jobs)
             for first in (0, 8, 16)
             if (jobs := (hours >= first) & (hours < first + 8)).any()
         ]
         found += by_hour if len(by_hour) > 1 else []
-        finish = [Group(one.kind, one.name, one.jobs & self.finish) for one in found]
+        finish = [JobGroup(one.kind, one.name, one.jobs & self.finish) for one in found]
         return [one for one in finish if one.jobs.any()]
 
     def _tops(self) -> list[str]:
@@ -148,18 +150,18 @@ class WhatIf:
         named = sorted({str(x) for x in accounts if x})
         return sorted(named, key=lambda x: -float(waits_s[accounts == x].sum()))[:3]
 
-    def compared(self, outcome: Outcome, group: Group) -> BlockDifference:
+    def compared(self, outcome: Outcome, group: JobGroup) -> BlockDifference:
         """The mean waits of a group's jobs, over all phases."""
         present_s, changed_s = (x.waits_s.mean(axis=0)[group.jobs] for x in (self.present, outcome))
         return block_difference(present_s, changed_s, self.blocks[group.jobs].tolist())
 
-    def chance_s(self, group: Group) -> float:
+    def chance_s(self, group: JobGroup) -> float:
         """How far at most the mean wait of a group's jobs moved by chance, in seconds."""
         present_s = self._mean_wait_s(self.present, group)
         return max(abs(self._mean_wait_s(one, group) - present_s) for one in self.nudged)
 
     @staticmethod
-    def _mean_wait_s(outcome: Outcome, group: Group) -> float:
+    def _mean_wait_s(outcome: Outcome, group: JobGroup) -> float:
         """As `compared` has it, to the last bit."""
         return float(outcome.waits_s.mean(axis=0)[group.jobs].mean())
 
@@ -178,7 +180,7 @@ class WhatIf:
             if names is None:
                 continue
             groups = [
-                Group(column, name, theirs)
+                JobGroup(column, name, theirs)
                 for name in sorted({str(x) for x in names if x})
                 if (theirs := (names == name) & self.finish).any()
             ]
@@ -210,7 +212,7 @@ def what_if(
     phases: int = 1,
     fabric: str | None = None,
     models: Mapping[str, str] = MappingProxyType({}),
-) -> WhatIf:
+) -> RecordedWhatIf:
     """Simulate a recording as it is and with each change. Files go to `inputs`.
 
     `fabric` names the links on which the jobs were recorded, and `models` are those of names of
@@ -224,7 +226,7 @@ def what_if(
     present = PresentLinks(recording, fabric)
     changed = [_changed(recording, present, n, x) for n, x in enumerate(changes, start=1)]
     replay = replayed(recording, phases=phases)
-    found = WhatIf(
+    found = RecordedWhatIf(
         replay=replay,
         present=Outcome("present", replay.results),
         outcomes=tuple(

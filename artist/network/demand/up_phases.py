@@ -65,7 +65,7 @@ class MeasuredPatterns(Document):
         return self
 
 
-class Burst(NamedTuple):
+class UpBurst(NamedTuple):
     """An Up phase of an iteration in seconds, and its share of the line rate."""
 
     start_s: float
@@ -130,14 +130,14 @@ class UpPhases:
                 break
         return tuple(min(faster * x, 1.0) for x in self.bandwidths)
 
-    def bursts(self, busy_s: float, iteration_s: float) -> tuple[Burst, ...]:
+    def bursts(self, busy_s: float, iteration_s: float) -> tuple[UpBurst, ...]:
         """The Up phases of an iteration, in seconds from its start."""
         up_s, start_s, made = self.up_s(busy_s, iteration_s), 0.0, []
         gaps_s = self.gaps_s(busy_s, iteration_s)
         shares = self.rate_shares(busy_s, iteration_s)
         for gap_s, length, share in zip(gaps_s, self.lengths, shares, strict=False):
             start_s += gap_s
-            made.append(Burst(start_s, up_s * length, share))
+            made.append(UpBurst(start_s, up_s * length, share))
             start_s += up_s * length
         return tuple(made)
 

@@ -22,7 +22,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from artist.network.models.patterns import Contention, Flow, InTurn, Member, Pattern, Slowed, Step
+from artist.network.models.patterns import Contention, DownUp, Flow, InTurn, Member, Pattern, Slowed
 
 # Leaves of the search tree. Placements of real jobs need far fewer. Beyond this number the given
 # order breaks ties: results stay right, but their random numbers depend on that order.
@@ -257,7 +257,7 @@ class _ContentionGraph:
                         for flow in flows
                     ),
                     tuple(
-                        Step(step.down_s, tuple(step.volumes_bytes[index] for index in order))
+                        DownUp(step.down_s, tuple(step.volumes_bytes[index] for index in order))
                         for step in pattern.steps
                     ),
                 ),

@@ -34,7 +34,7 @@ from artist.network.models.pair import chances_of_two, speeds_of_two
 from artist.network.models.patterns import Contention, Flow, SharedLink, Slowed
 from artist.network.models.sending_flows import TWO_BOTTLENECK_WEIGHT
 from artist.network.models.simulation import alone_s
-from artist.network.models.speeds import Floats, JobsOnLinks, speeds_of_several, states
+from artist.network.models.speeds import Floats, FlowsOnLinks, speeds_of_several, states
 
 # Six jobs have 64 states and take 2 ms. For seven and eight random jobs, crowds of six differ from
 # one chain of all by .3 to 2.9 % (root mean square). Crowds of four take half the time, and differ
@@ -168,7 +168,7 @@ class Chain:
         if len(jobs) == 2:
             self._of_two = speeds_of_two(links, jobs[0].flows, jobs[1].flows)
             return
-        sharers = JobsOnLinks(links, [job.flows for job in jobs]).sharers(range(len(jobs)))
+        sharers = FlowsOnLinks(links, [job.flows for job in jobs]).sharers(range(len(jobs)))
         self._speeds = speeds_of_several([sharers], two_bottleneck_weight)
 
     def periods_s(self, jobs: Sequence[SendingJob]) -> list[float]:
@@ -261,7 +261,7 @@ class Crowds:
         two_bottleneck_weight: float = TWO_BOTTLENECK_WEIGHT,
     ) -> None:
         self._two_bottleneck_weight = two_bottleneck_weight
-        self._on_links = JobsOnLinks(links, [job.flows for job in jobs])
+        self._on_links = FlowsOnLinks(links, [job.flows for job in jobs])
 
     def periods_s(
         self, jobs: Sequence[SendingJob], before_s: Sequence[float], indices: Iterable[int]

@@ -88,7 +88,7 @@ class Around:
     most_source: Ints
 
 
-class JobsOnLinks:
+class FlowsOnLinks:
     """The flows of jobs on links, by job and link."""
 
     def __init__(self, links: Sequence[SharedLink], flows: Sequence[Sequence[Flow]]) -> None:

@@ -33,7 +33,7 @@ from artist.network.models.turns import JITTER
 from artist.network.rates.expected import ExpectedLinks
 from artist.network.rates.network_of_run import NetworkOfRun
 from artist.network.rates.placed_job import On, PlacedJob
-from artist.network.rates.solvers import MEAN, Mean, Phases, Rounds
+from artist.network.rates.solvers import MEAN, FixedPointRounds, Mean, Phases
 from artist.network.rates.uplinks import Uplinks
 from artist.units import Tick
 from artist.workload.job import Job
@@ -203,7 +203,7 @@ class ContendedRates:
             others = sorted(self._uplinks.sharers(self._placed[handle]))
             return [self._placed[other] for other in others]
 
-        rounds, front = Rounds(self._uplinks, sharers), list(first)
+        rounds, front = FixedPointRounds(self._uplinks, sharers), list(first)
         for _ in range(rounds.most):
             moved = rounds.next([self._placed[handle] for handle in front])
             if not moved:

@@ -18,7 +18,7 @@ from artist.cluster.placement import Placement
 from artist.contract import LinkPattern, Moves, Slowdowns, Uplink
 from artist.network.rates.isolated import AloneRates
 from artist.network.rates.placed_job import PlacedJob
-from artist.network.rates.solvers import Mean, Rounds
+from artist.network.rates.solvers import FixedPointRounds, Mean
 from artist.network.rates.uplinks import Uplinks
 from artist.workload.goodput import Batch
 from artist.workload.job import Job
@@ -139,7 +139,7 @@ def _shares(
     def sharers_of(handle: int) -> list[PlacedJob]:
         return [jobs[other] for other in sorted(uplinks.sharers(jobs[handle]))]
 
-    rounds = Rounds(uplinks, sharers_of)
+    rounds = FixedPointRounds(uplinks, sharers_of)
     rounds.next([jobs[handle] for handle in sharers])
     return rounds.shares
 

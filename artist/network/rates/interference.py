@@ -65,7 +65,7 @@ _Pair = tuple[str, str, str]
 """Model, the model beside it, kind of GPUs; the kind is empty where it makes no difference."""
 
 
-class Pairs:
+class PairSpeeds:
     """Measured speeds of pairs; without any, jobs take turns."""
 
     def __init__(self, tree: ClusterTree, speeds: Mapping[_Pair, float]) -> None:
@@ -118,7 +118,7 @@ def gains(interference: str) -> tuple[float, float]:
 class InterferedRates(RatesAround):
     """Another rate function, extended to jobs that share GPUs."""
 
-    def __init__(self, inside: RateFunction, pairs: Pairs) -> None:
+    def __init__(self, inside: RateFunction, pairs: PairSpeeds) -> None:
         super().__init__(inside, pairs)
         self._pairs = pairs
 
@@ -154,7 +154,7 @@ def interfered(
     return inside if pairs is None else InterferedRates(inside, pairs)
 
 
-def open_pairs(interference: str, tree: ClusterTree, jobs_per_gpu: int) -> Pairs | None:
+def open_pairs(interference: str, tree: ClusterTree, jobs_per_gpu: int) -> PairSpeeds | None:
     """The speeds of pairs in a run; None if `jobs_per_gpu` is 1.
 
     Raises:
@@ -179,7 +179,7 @@ def open_pairs(interference: str, tree: ClusterTree, jobs_per_gpu: int) -> Pairs
             f"{interference}: speeds on {shortened(', '.join(kinds))}, but the cluster has "
             f"{shortened(', '.join(sorted(set(tree.kinds))))}; give speeds of these"
         )
-    return Pairs(tree, speeds)
+    return PairSpeeds(tree, speeds)
 
 
 def table_path(name: str) -> Path:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from artist.estimates.speeds import SpeedsOfRun
     from artist.network.demand.curves import Curves
     from artist.network.demand.routes import Taken
-    from artist.network.rates.interference import Pairs
+    from artist.network.rates.interference import PairSpeeds
 
 
 class TurnTaken(NamedTuple):
@@ -92,7 +92,7 @@ class NetworkOfRun:
     """Speeds of kinds of GPUs, if the cluster has several kinds."""
     model_steps: ModelSteps | None = None
     """Steps of the trace's models, if jobs send the bytes of their models."""
-    sharing: Pairs | None = None
+    sharing: PairSpeeds | None = None
     """What jobs on the same GPUs cost each other, if the policy lets any share."""
 
     @property

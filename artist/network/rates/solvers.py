@@ -1,9 +1,9 @@
 """Solvers: the share of bandwidth that models of contention leave each job of a run.
 
-`Mean` has one chain for up to `MOST_TOGETHER` joined jobs. Among more joined jobs, `Rounds` gives
-each job in question a chain of its own with the neighbours that load its links most; other jobs
-send at their mean rates. A round of this fixed point asks only some jobs, and all others keep the
-shares that were found before.
+`Mean` has one chain for up to `MOST_TOGETHER` joined jobs. Among more joined jobs,
+`FixedPointRounds` gives each job in question a chain of its own with the neighbours that load its
+links most; other jobs send at their mean rates. A round of this fixed point asks only some jobs,
+and all others keep the shares that were found before.
 
 `Phases` asks an event simulation, which starts from where each job is in its iteration now.
 """
@@ -93,7 +93,7 @@ class Mean:
         return {placed.handle: share for placed, share in zip(jobs, shares, strict=True)}
 
 
-class Rounds:
+class FixedPointRounds:
     """Rounds of the fixed point among many joined jobs. Each round asks some of them.
 
     `sharers` gives the jobs that share an uplink with the job of a handle.

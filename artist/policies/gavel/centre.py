@@ -37,7 +37,7 @@ _REGULAR = 1e-14
 where mu is small."""
 
 
-class _Program(NamedTuple):
+class _CentreProgram(NamedTuple):
     """J jobs on K kinds."""
 
     gains: Floats
@@ -75,7 +75,7 @@ class _Slack(NamedTuple):
 def centre(gains: Floats, gpus: Floats, capacity: Floats) -> Floats:
     """[J, K] shares for jobs that each gain something on some kind; every kind has GPUs."""
     runs = gains > 0
-    program = _Program(gains, np.where(runs, gpus[:, None], 0.0), capacity, runs)
+    program = _CentreProgram(gains, np.where(runs, gpus[:, None], 0.0), capacity, runs)
     kinds = gains.shape[1]
     room = np.minimum(0.5 / kinds, 0.5 * capacity[None, :] / gpus.sum())
     shares = np.where(runs, room, 0.0)
@@ -102,7 +102,7 @@ def centre(gains: Floats, gpus: Floats, capacity: Floats) -> Floats:
     return point.shares
 
 
-def _slack(program: _Program, shares: Floats, least: float) -> _Slack:
+def _slack(program: _CentreProgram, shares: Floats, least: float) -> _Slack:
     return _Slack(
         1 - shares.sum(axis=1),
         program.capacity - (program.uses * shares).sum(axis=0),
@@ -121,7 +121,7 @@ def _ahead(point: _Point, step: _Point, part: float) -> _Point:
     )
 
 
-def _products(program: _Program, point: _Point, slack: _Slack) -> Floats:
+def _products(program: _CentreProgram, point: _Point, slack: _Slack) -> Floats:
     """Slack times multiplier of every inequality. Their sum is how much larger z could be."""
     return np.concatenate(
         [
@@ -133,7 +133,7 @@ def _products(program: _Program, point: _Point, slack: _Slack) -> Floats:
     )
 
 
-def _off_balance(program: _Program, point: _Point) -> float:
+def _off_balance(program: _CentreProgram, point: _Point) -> float:
     """By how much multipliers miss the conditions of an optimum."""
     prices = point.of_time[:, None] + program.uses * point.of_gpus
     worth = program.gains * point.of_least[:, None] + point.of_shares
@@ -141,7 +141,7 @@ def _off_balance(program: _Program, point: _Point) -> float:
     return float(max(missed, abs(point.of_least.sum() - 1)))
 
 
-def _step(program: _Program, point: _Point, slack: _Slack, mu: float) -> _Point:
+def _step(program: _CentreProgram, point: _Point, slack: _Slack, mu: float) -> _Point:
     """Newton's step to where all products are mu.
 
     Jobs meet in the GPUs of a kind and in z only. So each job's K shares follow from a system of
@@ -185,7 +185,7 @@ def _step(program: _Program, point: _Point, slack: _Slack, mu: float) -> _Point:
     )
 
 
-def _change(program: _Program, by: Floats, z: float) -> _Slack:
+def _change(program: _CentreProgram, by: Floats, z: float) -> _Slack:
     """How slack changes with shares and z."""
     return _Slack(
         -by.sum(axis=1),
@@ -194,7 +194,9 @@ def _change(program: _Program, by: Floats, z: float) -> _Slack:
     )
 
 
-def _within(program: _Program, point: tuple[_Point, _Point], slack: tuple[_Slack, _Slack]) -> float:
+def _within(
+    program: _CentreProgram, point: tuple[_Point, _Point], slack: tuple[_Slack, _Slack]
+) -> float:
     """The part of a step that keeps all numbers above 0; what is, and how it changes."""
     (now, by), (room, less), runs = point, slack, program.runs
     worst = max(

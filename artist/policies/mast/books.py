@@ -34,7 +34,7 @@ class Scopes(NamedTuple):
         return cls(region, cluster)
 
 
-class Running(NamedTuple):
+class BookedJob(NamedTuple):
     """A running job."""
 
     rank: int
@@ -64,7 +64,7 @@ class Books:
         regions = range(len(tree.levels[self.scopes.region]))
         self._most: list[dict[int, int]] = [{} for _ in regions]
         self._jobs = [[dict[int, int]() for _ in range(LAST_CLASS + 1)] for _ in clusters]
-        self.running: dict[int, Running] = {}
+        self.running: dict[int, BookedJob] = {}
         self.spared: frozenset[int] = frozenset()
         """Running jobs whose GPUs no job could get, since these are about to leave service."""
 
@@ -127,10 +127,10 @@ class Books:
                 gpus += sum(self._jobs[cluster][rank].values())
         return True
 
-    def start(self, handle: int, rank: int, placement: Placement, now: Tick) -> Running:
+    def start(self, handle: int, rank: int, placement: Placement, now: Tick) -> BookedJob:
         """A job got GPUs."""
         parts = tuple(unit_counts(self.tree, placement, self.scopes.cluster).items())
-        job = self.running[handle] = Running(rank, placement.gpus, now, parts)
+        job = self.running[handle] = BookedJob(rank, placement.gpus, now, parts)
         for cluster, gpus in parts:
             self._jobs[cluster][rank][handle] = gpus
             self._change(cluster, rank, -gpus)
@@ -140,7 +140,7 @@ class Books:
         """A running job has another class."""
         self.resume(handle, self.stop(handle)._replace(rank=rank))
 
-    def resume(self, handle: int, job: Running) -> None:
+    def resume(self, handle: int, job: BookedJob) -> None:
         """A job that was stopped runs on, among others of its class in the order of starts."""
         self.running[handle] = job
         for cluster, gpus in job.parts:
@@ -149,7 +149,7 @@ class Books:
             self._jobs[cluster][job.rank] = {x: jobs[x] for x in order}
             self._change(cluster, job.rank, -gpus)
 
-    def stop(self, handle: int) -> Running:
+    def stop(self, handle: int) -> BookedJob:
         """A job has no GPUs any more."""
         job = self.running.pop(handle)
         for cluster, gpus in job.parts:

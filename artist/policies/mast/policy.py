@@ -49,7 +49,7 @@ from artist.contract import (
     Wake,
 )
 from artist.errors import ConfigError, TraceError
-from artist.policies.mast.books import Books, Running
+from artist.policies.mast.books import BookedJob, Books
 from artist.policies.mast.cells import Cells
 from artist.policies.mast.options import FederatedOptions, MastOptions
 from artist.policies.mast.queue import WaitingQueue, Where
@@ -89,7 +89,7 @@ class Mast(BasePolicy):
         # that held these when they were last asked for.
         self._without_region: dict[int, tuple[int, ...] | None] = {}
         # What the last answer preempted. A gate or a wrapper may have let these jobs run on.
-        self._preempted: dict[int, tuple[Running, LedgerEntry]] = {}
+        self._preempted: dict[int, tuple[BookedJob, LedgerEntry]] = {}
         if self._ledger.tells_kinds_apart and options.cell in (1, 5):
             raise ConfigError(
                 f"tenants: quotas by kind of GPUs under policy.cell={options.cell}: a job is bound "

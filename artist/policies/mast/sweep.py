@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.contract import ClusterView, Decision, Preempt, Start
-from artist.policies.mast.books import Books, Running
+from artist.policies.mast.books import BookedJob, Books
 from artist.policies.mast.cells import Cells
 from artist.policies.mast.plans import GangPlan, placed
 from artist.policies.mast.queue import WaitingQueue, Where
@@ -32,7 +32,7 @@ class QueueSweep:
     ) -> None:
         self._joint = joint
         self.decisions: list[Decision] = []
-        self.preempted: dict[int, tuple[Running, LedgerEntry]] = {}
+        self.preempted: dict[int, tuple[BookedJob, LedgerEntry]] = {}
         self._view, self._books, self._cells = view, books, cells
         self._ledger, self._queue, self._stale = ledger, queue, stale
         self.free: FreeGpus = view.free

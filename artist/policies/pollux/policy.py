@@ -55,7 +55,7 @@ from artist.policies.elastic.history import History
 from artist.policies.elastic.rounds import Rounds, changes, movable, pool_of, slowdown
 from artist.policies.pollux.counts import Floats
 from artist.policies.pollux.options import PolluxOptions
-from artist.policies.pollux.search import Player, Rules, Search, Spread
+from artist.policies.pollux.search import Player, Search, SearchRules, Spread
 from artist.policies.shared.packing import pack_in_unit
 from artist.rng import FIRST_DRAWS, Draws
 from artist.units import seconds, ticks
@@ -72,7 +72,7 @@ class Pollux(Rounds):
         super().__init__(options.period_s, draws)
         self.options = options
         self._rng = draws.stream("pollux")
-        self._rules = Rules(
+        self._rules = SearchRules(
             options.power, options.one_distributed, options.most_machines, options.budget
         )
         self._history = History()

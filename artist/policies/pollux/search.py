@@ -64,7 +64,7 @@ class Player:
 
 
 @dataclass(frozen=True)
-class Rules:
+class SearchRules:
     """What a search keeps to."""
 
     power: float
@@ -98,7 +98,9 @@ def _costs(values: Floats, power: float) -> Floats:
 class _Part:
     """The machines whose GPUs jobs of some kinds accept."""
 
-    def __init__(self, capacity: Mapping[int, int], rules: Rules, kinds: frozenset[str]) -> None:
+    def __init__(
+        self, capacity: Mapping[int, int], rules: SearchRules, kinds: frozenset[str]
+    ) -> None:
         self.kinds = kinds
         self.machines = {x: n for x, n in capacity.items() if not kinds or rules.kinds[x] in kinds}
         self.gpus = sum(self.machines.values())
@@ -116,7 +118,7 @@ class _Part:
 class Search:
     """One round's search. `capacity` has the GPUs of each machine that these jobs can have."""
 
-    def __init__(self, capacity: Mapping[int, int], players: Sequence[Player], rules: Rules):
+    def __init__(self, capacity: Mapping[int, int], players: Sequence[Player], rules: SearchRules):
         self.players, self.rules = players, rules
         self._capacity = dict(capacity)
         parts = {x: _Part(capacity, rules, x) for x in {player.kinds for player in players}}

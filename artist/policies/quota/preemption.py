@@ -1,7 +1,7 @@
 """Which jobs lose GPUs to which others around a host: never an earlier class to a later one.
 
 Starts and moves of the host that would violate this are dropped (`in_order_of_class`). For jobs
-within quota that still wait, `Preemption` takes GPUs from jobs of later classes.
+within quota that still wait, `QuotaPreemption` takes GPUs from jobs of later classes.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def later(
     return found
 
 
-class Preemption:
+class QuotaPreemption:
     """Finds GPUs for waiting jobs within quota, after an answer of the host.
 
     A cancelled start costs no work, so it comes before a preemption.

@@ -64,7 +64,7 @@ from artist.policies.quota.ledger import LedgerEntry, queue_table
 from artist.policies.quota.options import QueueOptions
 from artist.policies.quota.preemption import (
     CLASSES,
-    Preemption,
+    QuotaPreemption,
     free_after,
     in_order_of_class,
     later,
@@ -323,11 +323,11 @@ class QuotaWrapper(WrapperPolicy):
 
     def _preempt_for_waiting(
         self, view: ClusterView, decisions: list[Decision], reserved_for: set[int]
-    ) -> Preemption:
+    ) -> QuotaPreemption:
         """Find GPUs for waiting jobs within quota. Those of the same mates that were refused may be
         seen again: the host may choose who gets what is freed.
         """
-        found = Preemption(self._ledger, view, decisions, self._instant, self._admission.key)
+        found = QuotaPreemption(self._ledger, view, decisions, self._instant, self._admission.key)
         found.serve(self._wasted_on, reserved_for)
         self._reserved_for |= found.reserved_for
         served, refused = self._reserved_for - reserved_for, self._admission.refused

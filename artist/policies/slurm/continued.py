@@ -12,7 +12,7 @@ from artist.cluster.cluster_file import Cluster
 from artist.contract import ClusterView, Decision, Wake
 from artist.policies.slurm.fair_share import UsageState
 from artist.policies.slurm.options import SlurmOptions
-from artist.policies.slurm.passes import Pass
+from artist.policies.slurm.passes import SchedulingPass
 from artist.policies.slurm.policy import Slurm
 from artist.policies.slurm.selection import shares
 from artist.rng import Draws
@@ -91,7 +91,7 @@ class Continued(Slurm):
         due = [x for x in due if self._past.starts[x][0] <= view.now]
         if not due:
             return []
-        state = Pass(view, self._machines, self._running, self._seconds(view.now))
+        state = SchedulingPass(view, self._machines, self._running, self._seconds(view.now))
         for handle in due:
             request = self._queue[handle]
             machines = self._machines.known(self._past.starts[handle][1])

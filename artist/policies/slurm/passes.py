@@ -13,7 +13,7 @@ from artist.policies.slurm.running import Running, RunningJob, machines_of
 from artist.policies.slurm.selection import shares
 
 
-class Pass:
+class SchedulingPass:
     """What a pass knows: free GPUs, running jobs by their expected ends, and what it starts.
 
     It changes `running` as it starts and preempts jobs.

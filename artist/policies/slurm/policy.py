@@ -13,9 +13,9 @@ slurmctld looks whether its main scheduler is to run about once a second. Nobody
 these periods a job comes: clocks start half a second after the first arrival, since logs of Slurm
 cut times to whole seconds, and with another `permutation` elsewhere.
 
-Not modelled, and refused by name unless `policy.not_modelled=ignore`: `Settings.not_modelled`. CPUs
-of jobs that Slurm knows and the trace does not, memory, licenses, features, het jobs and nodes that
-a job names are not in a trace, so they are not refused.
+`SlurmSettings.not_modelled` names what is refused unless `policy.not_modelled=ignore`. CPUs of jobs
+that Slurm knows and the trace does not, memory, licenses, features, het jobs and nodes that a job
+names are not in a trace, so they are not refused.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from artist.policies.shared.usable import of_other_kinds
 from artist.policies.slurm.limits import Limits
 from artist.policies.slurm.machines import Machines
 from artist.policies.slurm.options import SlurmOptions
-from artist.policies.slurm.passes import Pass
+from artist.policies.slurm.passes import SchedulingPass
 from artist.policies.slurm.preemption import REQUEUE_DELAY_S, TIMEOUT_CHECK_S
 from artist.policies.slurm.priority import Priorities, Queue, preemptors_first
 from artist.policies.slurm.request import Request, RequestReader, limit_s
@@ -244,7 +244,7 @@ class Slurm(BasePolicy):
         graces, preemption = schedulers.graces, schedulers.preemption
         schedulers.cut_short = preemption.spared = False
         running = self._running
-        state = Pass(view, self._machines, running, self._seconds(now))
+        state = SchedulingPass(view, self._machines, running, self._seconds(now))
         ready = [request for request in queue.ranked if self._is_ready(request, state.now_s)]
         for handle in over:
             state.preempt(running.of[handle], schedulers.loss(handle, graces.of[handle].preemptor))
@@ -273,7 +273,7 @@ class Slurm(BasePolicy):
             return []
         return graces.over(self._seconds(now))
 
-    def _tell(self, state: Pass) -> list[Decision]:
+    def _tell(self, state: SchedulingPass) -> list[Decision]:
         """Say why jobs wait although enough GPUs are free, each time that changes."""
         free, waits = sum(state.free.gpus), list[Decision]()
         for handle in state.started:

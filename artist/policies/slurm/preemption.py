@@ -27,7 +27,7 @@ from artist.policies.slurm.machines import Free
 from artist.policies.slurm.request import Request
 from artist.policies.slurm.running import RunningJob
 from artist.policies.slurm.selection import Selection
-from artist.policies.slurm.settings import Settings, mode_of
+from artist.policies.slurm.settings import SlurmSettings, mode_of
 
 REQUEUE_DELAY_S = 121
 """Lifetime of a job credential, 120 s (slurm.conf, AuthInfo cred_expire), and one second."""
@@ -41,7 +41,7 @@ _LAST = 99999
 class Preemption:
     """Which running jobs may make room for a job, and which of them do."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: SlurmSettings) -> None:
         self._settings = settings
         self._type = "none" if settings.preempt_mode == "OFF" else settings.preempt_type
         self.spared = False

@@ -16,7 +16,7 @@ from artist.policies.slurm.fair_share import FairShare
 from artist.policies.slurm.machines import UNKNOWN_CPUS, Machines, PartitionMachines, bits
 from artist.policies.slurm.preemption import Preemption
 from artist.policies.slurm.request import Request
-from artist.policies.slurm.settings import Settings
+from artist.policies.slurm.settings import SlurmSettings
 from artist.slurm.facts import SlurmFacts
 
 FACTORS = ("age", "fair_share", "job_size", "partition", "qos", "tres")
@@ -26,7 +26,7 @@ _BASIC = 2**32
 class Priorities:
     """Priorities of jobs, and the usage that they depend on."""
 
-    def __init__(self, settings: Settings, machines: Machines, facts: SlurmFacts) -> None:
+    def __init__(self, settings: SlurmSettings, machines: Machines, facts: SlurmFacts) -> None:
         self._settings, self._machines = settings, machines
         self.fair_share = FairShare(facts.accounts, settings.half_life_s)
         partitions = machines.partitions.values()

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from artist.errors import ConfigError, shortened
 from artist.policies.slurm.machines import Machines
-from artist.slurm.facts import Reservation
+from artist.slurm.facts import SlurmReservation
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Kept:
 class Reservations:
     """All reservations of a run."""
 
-    def __init__(self, reservations: Sequence[Reservation], machines: Machines) -> None:
+    def __init__(self, reservations: Sequence[SlurmReservation], machines: Machines) -> None:
         self._kept = [
             Kept(
                 machines.named(x.nodes, f"reservation {x.name}"),

@@ -12,13 +12,13 @@ from collections.abc import Mapping, Sequence
 from artist.contract import LONGEST_REASON, Preempt
 from artist.policies.slurm.backfill import Possible, ReservedMachines, will_run
 from artist.policies.slurm.limits import Limits
-from artist.policies.slurm.passes import Pass, Tried
+from artist.policies.slurm.passes import SchedulingPass, Tried
 from artist.policies.slurm.preemption import Graces, Preemption
 from artist.policies.slurm.request import MOST_CPUS, Request
 from artist.policies.slurm.reservations import Reservations
 from artist.policies.slurm.running import RunningJob
 from artist.policies.slurm.selection import Selection
-from artist.policies.slurm.settings import Settings
+from artist.policies.slurm.settings import SlurmSettings
 
 RESOURCES = "Resources: its machines are not free"
 _RESERVED = "Reservation: it would run into one by its time limit"
@@ -30,7 +30,7 @@ class Schedulers:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: SlurmSettings,
         requests: Mapping[int, Request],
         *,
         selection: Selection,
@@ -49,7 +49,7 @@ class Schedulers:
         self.cut_short = False
         """Whether a pass left out jobs that a later one may start without any event."""
 
-    def main_pass(self, state: Pass, ordered: Sequence[Request], *, full: bool) -> None:
+    def main_pass(self, state: SchedulingPass, ordered: Sequence[Request], *, full: bool) -> None:
         """Start jobs in order; the first that does not fit closes its partition."""
         depth = self._settings.numbers["default_queue_depth"]
         most = self._settings.numbers["sched_max_job_start"]
@@ -83,7 +83,7 @@ class Schedulers:
             return GRACE
         return _RESERVED if kept & request.partition.machines else RESOURCES
 
-    def _start(self, state: Pass, request: Request, open_: int) -> bool:
+    def _start(self, state: SchedulingPass, request: Request, open_: int) -> bool:
         """Start a job on some of these machines, in the place of others if need be."""
         now_s = state.now_s
         chosen = self._selection.choose(request, state.free, open_)
@@ -100,7 +100,7 @@ class Schedulers:
         state.start(request, chosen)
         return True
 
-    def _take(self, state: Pass, preemptor: int, victims: Sequence[RunningJob]) -> bool:
+    def _take(self, state: SchedulingPass, preemptor: int, victims: Sequence[RunningJob]) -> bool:
         """Take jobs' GPUs away; False if some of them may run on for a while."""
         waits = False
         for victim in victims:
@@ -122,7 +122,7 @@ class Schedulers:
             words += f", after {self.preemption.grace_s(request)} s of grace"
         return Preempt(handle, words[:LONGEST_REASON], for_good)
 
-    def _array_is_busy(self, state: Pass, request: Request, reserving: int = 0) -> bool:
+    def _array_is_busy(self, state: SchedulingPass, request: Request, reserving: int = 0) -> bool:
         """Whether as many tasks of its array run as may at once, or have a reservation."""
         if not request.tasks_at_once:
             return False
@@ -131,19 +131,19 @@ class Schedulers:
             state.reasons[request.handle] = "the limit of tasks of its array that run at once"
         return busy
 
-    def _permits(self, state: Pass, request: Request) -> bool:
+    def _permits(self, state: SchedulingPass, request: Request) -> bool:
         permitted = self._limits.permits(request, state.running, self._requests, state.now_s)
         if not permitted:
             state.reasons[request.handle] = "a limit of its QOS or account"
         self.cut_short |= not permitted and self._limits.fall
         return permitted
 
-    def _candidates(self, state: Pass, request: Request) -> list[RunningJob]:
+    def _candidates(self, state: SchedulingPass, request: Request) -> list[RunningJob]:
         if not self.preemption.on:
             return []
         return self.preemption.candidates(request, state.preemptable(), self._requests, state.now_s)
 
-    def backfill_pass(self, state: Pass, ordered: Sequence[Request]) -> None:
+    def backfill_pass(self, state: SchedulingPass, ordered: Sequence[Request]) -> None:
         """Start jobs that delay none of those before them, and reserve machines for the others."""
         numbers, now_s = self._settings.numbers, state.now_s
         window_s = 60 * numbers["bf_window"]
@@ -175,7 +175,7 @@ class Schedulers:
                 break
 
     def _try(
-        self, state: Pass, reserved: ReservedMachines, request: Request, window_s: int
+        self, state: SchedulingPass, reserved: ReservedMachines, request: Request, window_s: int
     ) -> None:
         """Start a job, or reserve machines for it as soon as it could start."""
         now_s = state.now_s
@@ -231,7 +231,7 @@ class Schedulers:
         self.cut_short |= young
         return young
 
-    def _serving(self, state: Pass) -> int:
+    def _serving(self, state: SchedulingPass) -> int:
         """The machines that have a GPU in service."""
         serving = state.free.room(1, -MOST_CPUS)
         for job in state.running:

@@ -77,7 +77,7 @@ class Weights:
 
 
 @dataclass(frozen=True)
-class Settings:
+class SlurmSettings:
     """What decides when jobs start. Times are whole seconds."""
 
     multifactor: bool
@@ -108,7 +108,7 @@ class Settings:
     """What was said and may change starts, but is not modelled."""
 
 
-def settings_of(facts: SlurmFacts) -> Settings:
+def settings_of(facts: SlurmFacts) -> SlurmSettings:
     """The settings in a cluster file.
 
     Raises:
@@ -139,7 +139,7 @@ def settings_of(facts: SlurmFacts) -> Settings:
     ]
     missing += [f"PriorityFlags={flag}" for flag in sorted(flags - _FLAGS)]
     missing += facts.not_understood
-    return Settings(
+    return SlurmSettings(
         multifactor=given.get("prioritytype", "priority/basic") == "priority/multifactor",
         weights=_weights(given),
         flags=flags,

@@ -21,7 +21,7 @@ from artist.workload.job import Job
 Whole = npt.NDArray[np.int64]
 
 
-class SharedGpus(NamedTuple):
+class GpuShareSpans(NamedTuple):
     """One entry per GPU and time between two changes of who holds shares of it. Times are ticks."""
 
     start: Whole
@@ -55,7 +55,7 @@ def asked_shares(jobs: Sequence[Job]) -> Whole:
     return np.array(shares, dtype=np.int64).reshape(-1, 2)
 
 
-def shared_gpus(intervals: Sequence[PlacementRow], shares: Whole) -> SharedGpus:
+def shared_gpus(intervals: Sequence[PlacementRow], shares: Whole) -> GpuShareSpans:
     """The GPUs of which jobs held shares, from the engine's rows."""
     rows = [row for row in intervals if row.gpu_milli < GPU_MILLI and row.end > row.start]
     holders = {(row.handle, row.end): {row.handle, *row.beside} for row in rows}
@@ -78,4 +78,4 @@ def shared_gpus(intervals: Sequence[PlacementRow], shares: Whole) -> SharedGpus:
         entries.append((row.start, row.end, *left(now), *at_start, compute[row.handle] > 0))
     columns = np.array(entries, dtype=np.int64).reshape(-1, 7)
     start, end, sliced = columns[:, (0, 1, 6)].T
-    return SharedGpus(start, end, columns[:, 2:4], columns[:, 4:6], sliced)
+    return GpuShareSpans(start, end, columns[:, 2:4], columns[:, 4:6], sliced)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from artist.engine.rows import FINISHED, HELD, RE_RATED, PlacementRow, Rows, WaitRow
-from artist.results.waiting.room_for_shares import SharedGpus, asked_shares, shared_gpus
+from artist.results.waiting.room_for_shares import GpuShareSpans, asked_shares, shared_gpus
 from artist.workload.job import Job
 
 Whole = npt.NDArray[np.int64]
@@ -47,7 +47,7 @@ class WaitInputs(NamedTuple):
     GPUs."""
     arrival: Whole
     stays: Stays
-    shared: SharedGpus
+    shared: GpuShareSpans
     withdrawn: Whole
     """Tick and GPUs out of service from then on, one row per change."""
     reasons: Sequence[WaitRow]

@@ -36,13 +36,13 @@ class SavedState(NamedTuple):
     numpy_state: list[Any]
 
 
-class Counted(Protocol):
+class EpisodeCounter(Protocol):
     """Who counts episodes."""
 
     episodes: int
 
 
-def save(path: Path, model: Any, asked: dict[str, Any], curves: Counted) -> None:
+def save(path: Path, model: Any, asked: dict[str, Any], curves: EpisodeCounter) -> None:
     """Write a checkpoint, whole or not at all.
 
     Raises:

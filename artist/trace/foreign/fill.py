@@ -69,7 +69,7 @@ def check_rules(rules: Rules) -> None:
             raise ConfigError(f"--models {shortened(f'{name}={model}')}: {cause}") from cause
 
 
-class Filled(NamedTuple):
+class FilledModels(NamedTuple):
     """A model for each job, and in words what was filled in.
 
     `named` are notes on what the names in the file mean, `drawn` those of `notes` on random draws.
@@ -105,7 +105,7 @@ def with_models(trace: Trace, rules: Rules) -> Trace:
     )
 
 
-def fill_models(models: Sequence[str], gpus: Sequence[int], rules: Rules) -> Filled:
+def fill_models(models: Sequence[str], gpus: Sequence[int], rules: Rules) -> FilledModels:
     """A model for each job, and notes on what was filled in or replaced, with numbers of jobs.
 
     `models` are the names in the file: empty or `unknown` for a job without a model. Without a
@@ -136,7 +136,7 @@ def fill_models(models: Sequence[str], gpus: Sequence[int], rules: Rules) -> Fil
         none = (
             (f"model (none, needs --backend none): {counted(len(empty), 'job')}",) if empty else ()
         )
-        return Filled(kept, named, none)
+        return FilledModels(kept, named, none)
     for index, model in zip(empty, _draws(empty, gpus, rule, seed), strict=True):
         filled[index] = model
     lacking = {name: without_batch(name) for name in {*filled} if not known_model(name)}
@@ -148,7 +148,7 @@ def fill_models(models: Sequence[str], gpus: Sequence[int], rules: Rules) -> Fil
     drawn = notes if rule in (UNIFORM, MIX) else ()
     if rules.model is not None and not notes:
         notes = (no_effect(rule),)
-    return Filled(chosen, named, notes, drawn)
+    return FilledModels(chosen, named, notes, drawn)
 
 
 def no_effect(rule: str) -> str:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from artist.cluster.mig import ALL, NAMES, SLICE_MILLI
 from artist.errors import TraceError
 from artist.garbage_collector import many_objects
-from artist.trace.native.formats import OwnFormat, Work
+from artist.trace.native.formats import OwnFormat, WorkFields
 from artist.trace.native.table import GPU_MEMORY, MAX_GPUS, MIG, SHARE, Table
 from artist.trace.native.time_units import unix_zero_s
 from artist.trace.native.trace import Trace, shifted_words
@@ -79,7 +79,7 @@ def ordered_trace(
     return Trace(path.stem, format_, tuple(jobs), digest, numbers, table.unit, path)
 
 
-def _jobs(table: Table, work: Work, format_: OwnFormat) -> list[Job]:
+def _jobs(table: Table, work: WorkFields, format_: OwnFormat) -> list[Job]:
     """The jobs in the order of the file, with the columns that all own formats share."""
     ids = _unique_ids(table)
     _check_lengths(table, work)
@@ -180,7 +180,7 @@ def _cells(values: npt.NDArray[Any]) -> Iterable[Any]:
     return chain.from_iterable(blocks)
 
 
-def _check_lengths(table: Table, work: Work) -> None:
+def _check_lengths(table: Table, work: WorkFields) -> None:
     """Refuse a job shorter than a tick of the engine's clock or longer than it can count."""
     ideal_s = work.iterations * work.compute_s
     good = (ideal_s >= 1 / TICKS_PER_S) & (ideal_s <= MAX_TIME_S) | (work.compute_s == 0)

@@ -31,7 +31,7 @@ TIMES = (
 )  # fmt: skip
 
 
-class Work(NamedTuple):
+class WorkFields(NamedTuple):
     """The fields of a job that every own format derives in its own way, column by column."""
 
     arrival_s: npt.NDArray[np.float64]
@@ -57,7 +57,7 @@ class OwnFormat:
     title: str
     required: tuple[str, ...]
     optional: tuple[str, ...]
-    read: Callable[[Table], Work]
+    read: Callable[[Table], WorkFields]
     closed: bool = True
     derived: str = ""
 
@@ -212,8 +212,8 @@ def units_text(units: Mapping[str, str]) -> str:
     return ",".join(f"{name}={unit}" for name, unit in units.items())
 
 
-def _native(table: Table) -> Work:
-    return Work(
+def _native(table: Table) -> WorkFields:
+    return WorkFields(
         arrival_s=table.seconds("arrival_s"),
         gpus=table.counts("gpus", MAX_GPUS),
         iterations=table.counts("iterations"),
@@ -223,7 +223,7 @@ def _native(table: Table) -> Work:
     )
 
 
-def _simple(table: Table) -> Work:
+def _simple(table: Table) -> WorkFields:
     """The duration is divided by the given iterations, else into steps of at most a second."""
     duration_s = table.seconds("duration", positive=True)
     whole_s = np.maximum(1, np.ceil(duration_s)).astype(np.int64)
@@ -242,7 +242,7 @@ def _simple(table: Table) -> Work:
         )
     # Philly tables name no user: there the virtual cluster is the tenant.
     users = table.texts_or("user" if "user" in table.columns else "vc", "")
-    return Work(
+    return WorkFields(
         arrival_s=table.seconds("submit_time"),
         gpus=table.counts("num_gpus", MAX_GPUS),
         iterations=iterations,
@@ -255,7 +255,7 @@ def _simple(table: Table) -> Work:
     )
 
 
-def _sensetime(table: Table) -> Work:
+def _sensetime(table: Table) -> WorkFields:
     """The file counts iterations for one GPU: a gang of g GPUs runs a g-th of them, rounded up."""
     gpus = table.counts("max_parallelism", MAX_GPUS)
     total = table.counts("total_iterations")
@@ -269,7 +269,7 @@ def _sensetime(table: Table) -> Work:
     warnings = (
         f"{counted(uneven, 'job')} had their iterations rounded up to a multiple of their GPUs",
     )
-    return Work(
+    return WorkFields(
         arrival_s=table.seconds(arrival),
         gpus=gpus,
         iterations=-(-total // gpus),  # division rounded up

@@ -39,7 +39,7 @@ MEDIAN_EVALUATION_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class JobKind:
     """A kind of job. `sizes` are GPUs with their shares, `models` are equally probable."""
 
     name: str
@@ -55,21 +55,21 @@ class Kind:
 
 
 KINDS = (
-    Kind(
+    JobKind(
         "pretraining",
         0.032,
         0.940,
         {256: 0.20, 512: 0.35, 1024: 0.45},
         ("llama3-70b", "qwen3-235b-a22b", "deepseek-v3"),
     ),
-    Kind(
+    JobKind(
         "evaluation",
         0.929,
         0.008,
         {1: 0.25, 2: 0.25, 4: 0.25, 8: 0.25},
         ("llama3-8b", "qwen3-8b"),
     ),
-    Kind(
+    JobKind(
         "tuning",
         0.039,
         0.052,
@@ -112,7 +112,7 @@ def llm_jobs(jobs: int, load: float, gpus: int, seed: int) -> Trace:
     )
 
 
-def _drawn(rng: np.random.Generator, kind: Kind, most: int) -> tuple[int, str, int, float]:
+def _drawn(rng: np.random.Generator, kind: JobKind, most: int) -> tuple[int, str, int, float]:
     """GPUs, model, iterations and seconds of an iteration of one job."""
     sizes = {gpus: share for gpus, share in kind.sizes.items() if gpus <= most}
     shares = np.array(list(sizes.values()))
@@ -123,14 +123,14 @@ def _drawn(rng: np.random.Generator, kind: Kind, most: int) -> tuple[int, str, i
     return gpus, name, max(1, round(run_s / step_s)), step_s
 
 
-def median_s(kind: Kind, most: int) -> float:
+def median_s(kind: JobKind, most: int) -> float:
     """The median run time of a kind, in seconds.
 
     With equal spreads, medians are to each other as means. GPU time is jobs x GPUs x run time.
     """
     _, evaluation, _ = KINDS
 
-    def of(one: Kind) -> float:
+    def of(one: JobKind) -> float:
         return one.of_gpu_time / one.of_jobs / one.mean_gpus(most)
 
     return MEDIAN_EVALUATION_S * of(kind) / of(evaluation)

@@ -75,7 +75,7 @@ MODEL = "bert-large"
 
 
 @dataclass(frozen=True, slots=True)
-class Partition:
+class TablePartition:
     """What jobs read: a partition of a table of a tenant."""
 
     table: str
@@ -89,7 +89,7 @@ class MastWorkload:
     """Jobs and the partitions that they read."""
 
     trace: Trace
-    partitions: tuple[Partition, ...]
+    partitions: tuple[TablePartition, ...]
     seed: int
 
 
@@ -185,7 +185,7 @@ def _by_share(rng: np.random.Generator, shares: Mapping[Value, float], count: in
 
 def _partitions(
     rng: np.random.Generator, tenants: Sequence[int]
-) -> tuple[tuple[Partition, ...], list[list[int]]]:
+) -> tuple[tuple[TablePartition, ...], list[list[int]]]:
     """Partitions, and for each job which of them it reads.
 
     The jobs are a deck of cards, in which those of a tenant lie together. A partition that k
@@ -211,14 +211,14 @@ def _partitions(
     return _named(owners, np.maximum(1, np.rint(sizes)).astype(np.int64).tolist()), reads
 
 
-def _named(owners: Sequence[int], sizes: Sequence[int]) -> tuple[Partition, ...]:
+def _named(owners: Sequence[int], sizes: Sequence[int]) -> tuple[TablePartition, ...]:
     """Neighbouring partitions of one tenant are a table, at most `PARTITIONS_PER_TABLE` of them."""
-    partitions: list[Partition] = []
+    partitions: list[TablePartition] = []
     table = inside = 0
     for index, (owner, size) in enumerate(zip(owners, sizes, strict=True)):
         if index and (inside == PARTITIONS_PER_TABLE or owner != owners[index - 1]):
             table, inside = table + 1, 0
-        partitions.append(Partition(f"table{table}", f"p{inside}", size, owner))
+        partitions.append(TablePartition(f"table{table}", f"p{inside}", size, owner))
         inside += 1
     return tuple(partitions)
 

@@ -17,7 +17,7 @@ Branch: TypeAlias = tuple[Conv | tuple[Conv, ...], ...]
 _CLASSES = 1000
 
 
-class _Net:
+class _InceptionNet:
     """A network built block by block. `image` is the shape of the last block's output."""
 
     def __init__(self, side: int) -> None:
@@ -95,7 +95,7 @@ def googlenet() -> tuple[Operator, ...]:
 
     As in torchvision, it has batch normalisations, and 3 x 3 where the paper has 5 x 5.
     """
-    net = _Net(side=224)
+    net = _InceptionNet(side=224)
     net.block((Conv(64, kernel=7, stride=2),))
     net.pool(padding=1)
     net.block((_one(64), _three(192)))
@@ -114,7 +114,7 @@ def inception_v3() -> tuple[Operator, ...]:
 
     The widths are torchvision's, which are those of the authors' release.
     """
-    net = _Net(side=299)
+    net = _InceptionNet(side=299)
     net.block((_inner(32, stride=2), _inner(32), _three(64)))
     net.pool()
     net.block((_one(80), _inner(192)))
@@ -145,7 +145,7 @@ def inception_v3() -> tuple[Operator, ...]:
 
 def inception_v4() -> tuple[Operator, ...]:
     """Inception-v4 for images of 299 x 299 (arXiv:1602.07261, figures 3 to 9)."""
-    net = _Net(side=299)
+    net = _InceptionNet(side=299)
     net.block((_inner(32, stride=2), _inner(32), _three(64)))
     net.block((_inner(96, stride=2),), pooled=True)
     net.block((_one(64), _inner(96)), (_one(64), _wide(64), _high(64), _inner(96)))

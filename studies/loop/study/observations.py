@@ -21,8 +21,8 @@ from artist.run import simulate
 from artist.warehouse.files import write_plan, write_warehouse
 from artist.warehouse.instance import Instance
 from artist.warehouse.measured import measured
-from artist.warehouse.objective import Objective
-from artist.warehouse.plan import Held, Plan, place
+from artist.warehouse.objective import WarehouseObjective
+from artist.warehouse.plan import Held, WarehousePlan, place
 from artist.warehouse.read import read_warehouse
 from artist.warehouse.state import State
 from artist.warehouse.warehouse_schema import PlanOptions, Replicas, Solver
@@ -67,7 +67,9 @@ def row_of(run: Planned) -> dict[str, str]:
     return dict(zip(PLACE, run.place, strict=True)) | {x: f"{values[x]:.10g}" for x in METRICS}
 
 
-def _plan(run: Planned, folder: Path, quotas: Mapping[str, int]) -> tuple[Plan, Plan]:
+def _plan(
+    run: Planned, folder: Path, quotas: Mapping[str, int]
+) -> tuple[WarehousePlan, WarehousePlan]:
     """The plan of a row, and the plan that stood before it."""
     warehouse = folder / WAREHOUSE
     v0, v1, v2, again = _first_plans(run.seed)
@@ -81,7 +83,7 @@ def _plan(run: Planned, folder: Path, quotas: Mapping[str, int]) -> tuple[Plan, 
 
 
 @lru_cache(maxsize=1)
-def _first_plans(seed: int) -> tuple[Plan, Plan, Plan, Plan]:
+def _first_plans(seed: int) -> tuple[WarehousePlan, WarehousePlan, WarehousePlan, WarehousePlan]:
     """V0, V1, V2 and again: the start, homes that move, replicas too, and a week later."""
     with tempfile.TemporaryDirectory() as scratch:
         write_warehouse(known(world(seed)), Path(scratch) / WAREHOUSE, overwrite=False)
@@ -101,7 +103,7 @@ def _options(replicas: Replicas) -> PlanOptions:
 
 
 def _simulate(
-    run: Planned, folder: Path, week: int, plan: Plan, quotas: Mapping[str, int]
+    run: Planned, folder: Path, week: int, plan: WarehousePlan, quotas: Mapping[str, int]
 ) -> Result:
     out = folder / f"plan{week}"
     write_plan(plan, Solver.CLIMB, out, overwrite=True)
@@ -118,7 +120,7 @@ def _simulate(
     )
 
 
-def _of_plan(plan: Plan, before: Plan) -> dict[str, float]:
+def _of_plan(plan: WarehousePlan, before: WarehousePlan) -> dict[str, float]:
     """Bytes of the plan that were not where they are before it."""
     size = plan.instance.size
     names = {name: row for row, name in enumerate(before.instance.tables)}
@@ -133,11 +135,11 @@ def _of_plan(plan: Plan, before: Plan) -> dict[str, float]:
     }
 
 
-def _by_truth(truth: Instance, plan: Plan) -> dict[str, float]:
+def _by_truth(truth: Instance, plan: WarehousePlan) -> dict[str, float]:
     """Ratios of regions and collocation by all demand, of which the plan may not know."""
     rows = {name: row for row, name in enumerate(plan.instance.tables)}
     order = [rows[name] for name in truth.tables]
-    state = State(Objective(truth, PlanOptions()), plan.after.home[order])
+    state = State(WarehouseObjective(truth, PlanOptions()), plan.after.home[order])
     held = Held(truth, state.home)
     held.bits = plan.held.bits[order]
     collocated = truth.gpu_h[state.urgent & held.collocated()].sum()
@@ -148,7 +150,7 @@ def _by_truth(truth: Instance, plan: Plan) -> dict[str, float]:
     }
 
 
-def _of_run(result: Result, plan: Plan) -> dict[str, float]:
+def _of_run(result: Result, plan: WarehousePlan) -> dict[str, float]:
     queue = {name: np.array(column) for name, column in result.tables["queue"].items()}
     jobs = {name: np.array(result.tables["jobs"][name]) for name in ("arrival_s", "job_id")}
     at_h = jobs["arrival_s"][queue["job"].astype(int)] / HOUR_S
@@ -177,7 +179,7 @@ def _allocated(result: Result) -> float:
     return float(np.diff(np.interp(edges, time_s, used))[0]) / gpu_s
 
 
-def _regions(result: Result, plan: Plan) -> dict[str, float]:
+def _regions(result: Result, plan: WarehousePlan) -> dict[str, float]:
     """Shares of workloads with so many candidate regions, and of those that recur with more than
     one executing region (Figure 7)."""
     number = {name: row for row, name in enumerate(plan.instance.tables)}

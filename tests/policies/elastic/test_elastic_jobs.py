@@ -44,7 +44,7 @@ from artist.contract.gates import without
 from artist.engine.rows import MIGRATED, Rows
 from artist.errors import PolicyError
 from artist.policies.elastic.history import History
-from artist.policies.pollux.search import Player, Rules, Search, Spread, objective
+from artist.policies.pollux.search import Player, Search, SearchRules, Spread, objective
 from artist.results.tables import placement_table
 from artist.workload.goodput import Batch, Goodput
 from artist.workload.job import Job
@@ -216,7 +216,10 @@ def _with_kinds(random: Random, player: Player) -> Player:
 @pytest.mark.parametrize("kinds", [{}, {0: "x", 1: "y"}])
 @pytest.mark.parametrize("power", [-2.0, -1.0, 0.0, 1.0])
 def test_the_search_finds_the_optimum_of_small_rounds(power: float, kinds: dict[int, str]) -> None:
-    random, rules = Random(5), Rules(power, one_distributed=True, most_machines=16, budget=100)
+    random, rules = (
+        Random(5),
+        SearchRules(power, one_distributed=True, most_machines=16, budget=100),
+    )
     rules = replace(rules, kinds=kinds)
     for _ in range(6):
         players = _players(random, 2)
@@ -262,7 +265,7 @@ def test_the_numbers_of_gpus_by_kind_are_those_of_the_best_shares() -> None:
     linear = np.arange(17) / 4
     accept = [("x",), ("x",), ("x", "y"), ("y",), ()]
     players = [Player(linear, linear, {}, 0.0, frozenset(kinds)) for kinds in accept]
-    rules = Rules(-1.0, one_distributed=False, most_machines=16, budget=0)
+    rules = SearchRules(-1.0, one_distributed=False, most_machines=16, budget=0)
     capacity = {0: 6, 1: 2, 2: 6}
     rules = replace(rules, kinds=dict(enumerate("xyz")))
     found = Search(capacity, players, rules).best(np.random.default_rng(0))
