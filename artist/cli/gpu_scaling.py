@@ -151,6 +151,7 @@ class GpuScaling:
         spread: str,
         goodput_of_one: float,
     ) -> None:
+        """Print the points as a table, CSV or JSON, and what they assume."""
         shown = self.goodput is not None
         rows = (
             _rows_of_goodput(points, goodput_of_one) if shown else [_row(point) for point in points]

@@ -287,6 +287,7 @@ def _jobs(scenario: Scenario) -> int:
 
 
 def _of_one(scenario: Scenario) -> Iterator[_Slow]:
+    """What makes one run slow, with the seconds that it adds."""
     if scenario.backend.startswith("astra-"):
         yield _Slow(
             f"slow: backend {scenario.backend.partition(':')[0]} runs ASTRA-sim for every new model"

@@ -91,6 +91,7 @@ def _signed(change: float) -> str:
 
 
 def _certainty(found: RecordedWhatIf, outcome: Outcome, compared: BlockDifference) -> str:
+    """How sure a difference is: over days, and over phases of Slurm's cycles."""
     if abs(compared.difference) <= found.chance_s(found.groups()[0]):
         return "no more than chance"
     same = found.same_sign(outcome)
@@ -107,6 +108,7 @@ _NO_LOSER = "No account or user waits longer, by more than chance, in every phas
 
 
 def _who_pays(found: RecordedWhatIf, outcome: Outcome) -> str:
+    """Who waits longer after a change, and the GPU-hours that are gained or lost."""
     losses = found.losses(outcome)
     worse = _NO_LOSER + ("" if found.finish.all() else " (of jobs that finish)")
     if losses:
@@ -277,6 +279,7 @@ def as_json(found: RecordedWhatIf) -> dict[str, Any]:
 
 
 def _facts(compared: BlockDifference) -> dict[str, Any]:
+    """A comparison's numbers for JSON."""
     return {
         "present_s": compared.baseline,
         "changed_s": compared.other,

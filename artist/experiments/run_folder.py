@@ -60,6 +60,12 @@ def claimed(experiment: Experiment, out: Path, resume: bool, overwrite: bool) ->
 
 @contextmanager
 def _locked(experiment: Experiment, out: Path, resume: bool, overwrite: bool) -> Iterator[None]:
+    """Hold a sweep's folder, as no two may write there.
+
+    Raises:
+        ConfigError: the folder belongs to something else, or another sweep holds it.
+    """
+
     import fcntl
 
     # Refuse before anything is written there.

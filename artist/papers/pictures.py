@@ -146,6 +146,7 @@ def _papers_mark(axes: Axes, one: Judged, at: float, width: float) -> None:
 
 
 def _pairs(axes: Axes, names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> None:
+    """Draw two bars for each name: ours and the paper's."""
     places = range(len(names))
     for shift, column, label, colour in (
         (-0.2, "ours", "ours", style("s0")[0]),

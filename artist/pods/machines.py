@@ -154,6 +154,7 @@ class PodMachines:
         self._move(machine, demand, gpus, 1)
 
     def _move(self, machine: int, demand: Demand, gpus: Sequence[int], sign: int) -> None:
+        """Take what a pod asks for from a machine (`sign` -1), or give it back (1)."""
         self.cpu_milli[machine] += sign * demand.cpu_milli
         self.memory_mib[machine] += sign * demand.memory_mib
         if not demand.gpus:

@@ -113,6 +113,7 @@ def pods_of(path: Path, rows: Sequence[Row]) -> PodList:
 
 
 def _demand(where: str, row: dict[str, str]) -> Demand:
+    """What a pod asks for."""
     mig = row.get(MIG, "")
     if mig:
         row = row | {"gpu_milli": _milli_of(where, mig, row["gpu_milli"])}

@@ -115,6 +115,7 @@ def _series(
     few: bool,
     geometric: bool,
 ) -> Series:
+    """A policy's bars, one for each setting."""
     points = [_mean_and_whiskers(cell, few=few, geometric=geometric) for cell in cells]
     middle, low, high = np.array(points).T / scale
     return Series(policy, tone, rounded(middle), low=rounded(low), high=rounded(high))
@@ -142,6 +143,7 @@ def of_worlds(study: Study) -> Iterator[Figure]:
 
 
 def _figure(study: Study, decides: Decides, metric: str, measure: str) -> Figure:
+    """How far variants differ from the baseline in each world."""
     of_metric = [one for one in decides.differences if one.metric == metric]
     # The first variant's order: what moves its difference most comes first.
     worlds = [one.world for one in of_metric[0].worlds]

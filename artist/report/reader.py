@@ -198,6 +198,8 @@ def _outside_grids(folders: Sequence[Path]) -> Mapping[Path, list[Path]]:
 
 
 def _outside_grid(file: Path, folders: Sequence[Path]) -> list[Path]:
+    """Folders of runs that are not of the experiment."""
+
     from artist.experiments.experiment import Experiment, runs
 
     try:

@@ -109,6 +109,7 @@ def gpus_over_time(rows: Rows) -> tuple[Ticks, GpusOverTime]:
 
 
 def _intervals(rows: Rows) -> _Intervals:
+    """The intervals on GPUs as columns, with how many GPUs compute and write checkpoints."""
     placements = rows.placements
     compute_s = {row.handle: row.job.compute_s for row in rows.jobs}
     held = np.array([row.share(row.placement.gpus * GPU) for row in placements], dtype=np.int64)

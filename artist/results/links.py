@@ -165,6 +165,7 @@ def _while_computing(
 def _intervals(
     changes: Mapping[Link, list[tuple[Tick, int, _Speed | None]]], levels: Sequence[str]
 ) -> Iterator[_Interval]:
+    """The intervals in which a link's traffic does not change, link by link."""
     for link in sorted(changes, key=lambda x: (levels.index(x.level), *x.order)):
         sending: dict[int, _Speed] = {}
         # What ends at a tick comes before what begins there: a job may do both.

@@ -59,6 +59,7 @@ def mapping_file(scenario: Scenario) -> str | None:
 
 
 def _named(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    """The settings that name files, and these files."""
     for setting in ("backend", "fallback"):
         name = getattr(scenario, setting) or ""
         if name.startswith(_RECORDED):

@@ -70,6 +70,8 @@ def write_run(
 
 
 def _write_files(result: Result, folder: Path, command: Sequence[str]) -> None:
+    """Write a run's tables, its summary, and a manifest with the digest of each file."""
+
     import pyarrow.parquet as pq
 
     for name, table in result.tables.items():
@@ -115,6 +117,8 @@ def _write_json(data: Mapping[str, Any], path: Path) -> None:
 
 
 def _manifest(result: Result, command: Sequence[str]) -> dict[str, Any]:
+    """What it takes to repeat a run."""
+
     import pyarrow
 
     return {

@@ -75,6 +75,8 @@ def arrow_table(columns: Mapping[str, Column]) -> Any:
 
 
 def _array(values: Column) -> Any:
+    """A column as Arrow has it, by the fastest way that keeps its values."""
+
     import pyarrow as pa
 
     if isinstance(values, np.ndarray):
@@ -229,6 +231,11 @@ def _check(column: Any, term: ColumnTerm, path: Path) -> None:
 
 
 def _check_numbers(values: Any, term: ColumnTerm, path: Path) -> None:
+    """Check that a column holds numbers in its range.
+
+    Raises:
+        TraceError: names file, column and row.
+    """
     if term.may_miss:
         values = values[~np.isnan(values)]
     bad = ~(np.abs(values) < _MOST)

@@ -42,6 +42,7 @@ def expected_starts(folder: Path) -> list[Expected]:
 
 
 def _read(path: Path, text: str) -> list[Expected]:
+    """The expected starts of one text of `squeue`."""
     lines = text.splitlines()
     if not lines:
         return []

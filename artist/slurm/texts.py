@@ -145,6 +145,7 @@ def log_rows(path: Path, needed: tuple[str, ...], kept: tuple[str, ...] = ()) ->
 
 
 def _lines(path: Path) -> Iterator[str]:
+    """The lines of a text file, one by one."""
     try:
         with open_binary(path) as file:
             for number, line in enumerate(file, start=1):
@@ -160,6 +161,7 @@ def _lines(path: Path) -> Iterator[str]:
 def _rows(
     path: Path, rows: Iterator[str], needed: tuple[str, ...], kept: tuple[str, ...]
 ) -> Iterator[Record]:
+    """The rows of a table of `sacctmgr -P`."""
     names = [name.strip() for name in next(rows, "").split("|")]
     for name in needed:
         if name not in names:
@@ -235,6 +237,7 @@ def _split(text: str) -> Iterator[str]:
 
 
 def _expanded(part: str, place: str) -> Iterator[str]:
+    """The hosts of a list such as `n[01-16]`."""
     match = _RANGES.fullmatch(part)
     if match is None:
         if "[" in part or "]" in part:

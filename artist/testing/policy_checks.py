@@ -113,6 +113,7 @@ def _run_with_tables(situation: Situation, policy: Policy) -> Rows:
 def _simulator(
     situation: Situation, policy: Policy, rates: LevelRates | None, *, check: bool = False
 ) -> Simulator:
+    """A run of a situation's jobs under a policy."""
     jobs_per_gpu = getattr(policy, "jobs_per_gpu", 1)
     return Simulator(
         situation.tree,

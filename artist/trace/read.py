@@ -209,6 +209,7 @@ def bad_cells(path: Path, mapping: TraceMapping) -> Iterator[str]:
 
 
 def _while_reading(table: Table, format_: OwnFormat) -> Iterator[str]:
+    """What is wrong with the cells of each column: a column is left out once it is named."""
     named: set[str] = set()
     while True:
         try:

@@ -175,6 +175,7 @@ class _Unit:
         return [layer for operator in self._operators for layer in self._layers(operator)]
 
     def _layers(self, operator: Operator) -> list[Layer]:
+        """The layers of an operator: its own, and those that only gather, scatter or exchange."""
         axes, name = self._plan.axes, operator.name
         layer = self._layer(operator)
         if operator.role is Role.FIRST_OF_EXPERT and axes.expert > 1:

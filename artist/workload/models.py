@@ -284,6 +284,7 @@ def _device(chosen: Settings) -> Gpu:
 
 
 def _plan(chosen: Settings) -> Plan:
+    """How a model with these settings is divided."""
     axes = Axes(
         chosen.tensor,
         chosen.context,

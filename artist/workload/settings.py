@@ -180,6 +180,11 @@ def refuse(spec: str, reason: str) -> NoReturn:
 
 
 def _value(spec: str, key: str, text: str) -> int | str | bool:
+    """The value of a setting.
+
+    Raises:
+        ConfigError: not a value of this setting.
+    """
     if key in _CHOICES:
         if text not in _CHOICES[key]:
             refuse(spec, f"{key} is {text!r}, expected one of {', '.join(_CHOICES[key])}")

@@ -120,6 +120,7 @@ class _Stage:
         return self._program
 
     def _pass(self, one: Pass) -> None:
+        """Append a pass, and the messages and gradients that follow it."""
         arrived = self._arrived(one)
         staged = self._staged
         # With one microbatch, it is the first and the last one.
@@ -190,6 +191,7 @@ class _Stage:
         return node
 
     def _merged_pass(self, one: Pass, arrived: tuple[int, ...]) -> _Tail:
+        """Append a pass in as few nodes as possible (the module's docstring says when)."""
         key = (one.forward, one.chunk)
         if key not in self._merged:
             units = self._units[one.chunk]

@@ -159,6 +159,7 @@ def units_of(workload: Workload) -> list[list[ModelUnit]]:
 
 
 def _unit(layers: Sequence[Layer]) -> ModelUnit:
+    """The unit that these layers make."""
     weights: Counter[Scope] = Counter()
     for layer in layers:
         if layer.weight_grad.comm_bytes:

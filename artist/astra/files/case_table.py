@@ -103,6 +103,7 @@ class _CaseRow:
         return tuple(map(Dimension, map(_topology, names), npus, bandwidths, latencies))
 
     def _system(self) -> SystemSettings:
+        """The system settings of a row."""
         # ASTRA-sim reads comm_scale and does nothing with it; here too it has to be a number.
         self.number("comm_scale")
         return SystemSettings(
@@ -178,6 +179,7 @@ def _topology(name: str) -> Topology:
 
 
 def _evaluate(row: _CaseRow, workloads_dir: Path, backend: AnalyticalBackend) -> dict[str, str]:
+    """The result columns of a row: times, or why there are none, and what it took."""
     started_s = time.perf_counter()
     finish = exposed = error = ""
     if row.cells["backend"] not in BACKENDS:
@@ -195,6 +197,11 @@ def _evaluate(row: _CaseRow, workloads_dir: Path, backend: AnalyticalBackend) ->
 
 
 def _read(path: Path) -> tuple[list[str], list[_CaseRow]]:
+    """The columns of a table of cases, and its rows.
+
+    Raises:
+        TraceError: no CSV, a missing column, or a row of another length.
+    """
     reader = csv.DictReader(io.StringIO(decode(path, read_bytes(path)), newline=""), strict=True)
     rows = []
     try:

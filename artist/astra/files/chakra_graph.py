@@ -57,6 +57,7 @@ def workload_of(graph: Sequence[Node], name: str) -> tuple[Workload, int]:
 def _data_parallel_nodes(
     layers: Sequence[Layer], passes: int, numbering: _Numbering
 ) -> Iterator[Node]:
+    """The nodes of some passes of data-parallel training, in the order of their ids."""
     gradients: dict[int, int] = {}
     for _ in range(passes):
         last: tuple[int, ...] = ()

@@ -89,6 +89,7 @@ def links(dimension: Dimension) -> int:
 
 
 def _check_astra1(query: LatencyQuery) -> None:
+    """Refuse what ASTRA-sim 1.0 aborts on, reads otherwise, or cannot be told."""
     system = query.system
     if system.scheduling_policy not in ("LIFO", "FIFO"):
         raise BackendSettingError(
@@ -127,6 +128,7 @@ def _check_astra2(query: LatencyQuery) -> None:
 
 
 def _arguments_astra2(query: LatencyQuery) -> tuple[str, ...]:
+    """The flags of ASTRA-sim 2."""
     return (
         "--workload-configuration=workload",
         "--system-configuration=system.json",
@@ -140,6 +142,7 @@ def _arguments_astra2(query: LatencyQuery) -> tuple[str, ...]:
 
 
 def _arguments_astra1(query: LatencyQuery) -> tuple[str, ...]:
+    """The flags of ASTRA-sim 1.0."""
     return (
         "--workload-configuration=workload.txt",
         "--system-configuration=system.txt",

@@ -183,6 +183,8 @@ def read_traces(prefix: Path, npus: int) -> tuple[Workload, int]:
 
 
 def _dimension(path: Path, index: int, row: Sequence[Any]) -> Dimension:
+    """One dimension of a network file."""
+
     def cell(at: int, convert: Callable[[Any], Value], valid: Callable[[Value], bool]) -> Value:
         try:
             value = convert(row[at])
@@ -206,6 +208,7 @@ def _dimension(path: Path, index: int, row: Sequence[Any]) -> Dimension:
 
 
 def _scalar(path: Path, document: dict[str, Any], key: str) -> Any:
+    """A name or number of a system file."""
     named = key in ("scheduling-policy", "collective-optimization")
     value = document.get(key)
     expected = str if named else (int, float)
@@ -219,6 +222,7 @@ def _scalar(path: Path, document: dict[str, Any], key: str) -> Any:
 
 
 def _algorithms(path: Path, document: dict[str, Any], key: str) -> tuple[str, ...]:
+    """The algorithms of a collective in a system file, one per dimension."""
     names = document.get(key, [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise AstraInputError(

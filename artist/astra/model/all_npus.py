@@ -141,6 +141,7 @@ class Npu:
         self._ready = kept  # ascending, and so a heap
 
     def _begin(self, kind: NodeAction, number: int) -> None:
+        """Begin a task; its end is planned, or follows from what it sends."""
         task, shared = self._tasks[number], self._shared
         if kind in (NodeAction.COMPUTE, NodeAction.HOST) or (
             kind is NodeAction.COLLECTIVE and not task.request
@@ -164,6 +165,7 @@ class Npu:
         self._shared.mailbox.expect(_address(message), partial(self._end, number))
 
     def _end(self, number: int) -> None:
+        """A task has ended: free its lane, and begin what waited for it."""
         kind = self._tasks[number].kind
         if kind is not NodeAction.RECEIVE:
             self._busy[LANES[kind]] = False
@@ -178,6 +180,7 @@ class Npu:
             self.finished_ns = self._shared.agenda.now_ns
 
     def _collect(self, task: int) -> None:
+        """Queue the streams of a collective, one per chunk."""
         request = self._tasks[task].request
         assert request is not None
         cut = self._shared.work.cuts[request]
@@ -229,6 +232,7 @@ class Npu:
             self._start_packets(stream)
 
     def _start_packets(self, stream: Stream) -> None:
+        """Start a leg in which NPUs exchange messages step by step."""
         shared, leg = self._shared, stream.leg
         group = leg.stage.group
         plan, times_ns = shared.plan(leg.stage)
@@ -254,6 +258,7 @@ class Npu:
         agent.start()
 
     def _start_tree(self, stream: Stream) -> None:
+        """Start a leg along a tree: messages go to parents and children."""
         shared, leg = self._shared, stream.leg
         group, size = leg.stage.group, leg.stage.input_bytes
         assert not isinstance(group, Communicator)  # refused

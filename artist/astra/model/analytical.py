@@ -236,6 +236,11 @@ def _durations(
 
 
 def _play_all(query: PreparedQuery, profile: bool) -> _Outcome:
+    """Play every NPU, where they may differ from each other.
+
+    Raises:
+        BackendSettingError: the NPUs wait for each other for ever.
+    """
     npus = query.work.network.total_npus
     played = AllNpus(query.work, [tasks_of(query.program, query.passes)] * npus)
     ended = [finish_ns for finish_ns in played.run(log=profile) if finish_ns is not None]

@@ -48,6 +48,7 @@ def check_graph(graph: JobGraph, npus: Sequence[int], system: SystemSettings) ->
 def _flaw(
     graph: JobGraph, gpu: int, node: GraphNode, npus: Sequence[int], system: SystemSettings
 ) -> str:
+    """Why ASTRA-sim could not run a node; empty if it can."""
     if node.kind is NodeAction.COLLECTIVE:
         return _flaw_of_collective(graph, gpu, node, npus, system)
     if node.kind in (NodeAction.COMPUTE, NodeAction.HOST):
@@ -65,6 +66,7 @@ def _flaw(
 def _flaw_of_collective(
     graph: JobGraph, gpu: int, node: GraphNode, npus: Sequence[int], system: SystemSettings
 ) -> str:
+    """Why ASTRA-sim could not run a collective; empty if it can."""
     over = node.over
     if isinstance(over, int):
         members = graph.communicators.get(over)

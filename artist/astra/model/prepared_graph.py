@@ -56,6 +56,7 @@ class _Preparing:
         return TaskList(tuple(self._task(npu, node) for node in self._graph.programs[npu]))
 
     def _task(self, npu: int, node: GraphNode) -> Task:
+        """What an NPU does at a node."""
         match node.kind:
             case NodeAction.COMPUTE | NodeAction.HOST:
                 return Task(node.kind, node.after, duration_ns(node.compute_us))
@@ -72,6 +73,7 @@ class _Preparing:
                 return Task(node.kind, node.after, message=message)
 
     def _request(self, node: GraphNode) -> Request:
+        """What a collective asks for. It is cut into chunks when it is met first."""
         over = node.over
         if isinstance(over, int) and len(self._graph.communicators[over]) == len(
             self._graph.programs
@@ -84,6 +86,7 @@ class _Preparing:
         return request
 
     def _members(self, collective: Collective, over: Over) -> tuple[AnyGroup, ...]:
+        """The groups that take part: a listed communicator, or dimensions of the network."""
         name, algorithms = self._lists[collective]
         dimensions = len(self._network.npus)
         if isinstance(over, int):

@@ -117,6 +117,7 @@ def check_messages(cut: Cut, collective: Collective, size_bytes: int) -> None:
 
 
 def _check_dimensions(dimensions: tuple[Dimension, ...]) -> None:
+    """Check that every dimension has a known topology and possible numbers."""
     if not dimensions:
         raise BackendSettingError("the query has no network dimension; give at least one")
     for index, dimension in enumerate(dimensions):
@@ -141,6 +142,7 @@ def _check_system(system: SystemSettings) -> None:
 
 
 def _check_workload(workload: Workload, system: SystemSettings) -> None:
+    """Check the layers: whole microseconds, known collectives, enough bytes."""
     splits = system.preferred_dataset_splits
     _choice("parallelism", workload.parallelism, (Parallelism.DATA, Parallelism.MICRO))
     for layer in workload.layers:
@@ -162,6 +164,7 @@ def _check_workload(workload: Workload, system: SystemSettings) -> None:
 
 
 def _check_group(name: str, group: StageGroup, collective: Collective) -> None:
+    """Check that an algorithm runs on a group of so many NPUs."""
     family = group.algorithm.family
     power_of_two = not group.nodes & (group.nodes - 1)
     if family in (GroupFamily.HALVING_DOUBLING, GroupFamily.TREE) and not power_of_two:

@@ -142,6 +142,12 @@ class Container:
             return  # no engine, no container
 
     def _attach(self, arguments: tuple[str, ...]) -> _AttachedClient:
+        """Start a docker client, and wait until the shell in the container answers.
+
+        Raises:
+            GoneError: the container has died.
+            BackendError: no container starts.
+        """
         client = _AttachedClient(self._engine.command(*arguments))
         try:
             if client.line(time.monotonic() + START_TIMEOUT_S) == "ready":

@@ -200,6 +200,7 @@ def _rows(found: Forecast) -> list[tuple[object, ...]]:
 
 
 def _basis(found: Forecast) -> list[str]:
+    """What the forecast rests on, in sentences."""
     moved = (
         "Earlier intervals held too few starts, so these are moved by what the earlier ones missed."
     )
@@ -219,6 +220,8 @@ def _in_flags(message: str) -> str:
 
 
 def _as_json(found: Forecast) -> dict[str, Any]:
+    """The forecast as JSON; None is later than the horizon."""
+
     def finite(value: float | None) -> float | None:
         return None if value is None or math.isinf(value) else value
 

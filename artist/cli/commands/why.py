@@ -107,6 +107,7 @@ def _in_all(wait: dict[str, Any], unit: DisplayUnit) -> str:
 
 
 def _print_story(story: dict[str, Any]) -> None:
+    """Print a job's waits and stays in the order of time, and their totals."""
     gpus = "1 GPU" if story["gpus"] == 1 else f"{story['gpus']} GPUs"
     title = f"job {story['job_id']}: {story['model']} on {gpus}"
     unit = _clock(story["finish_s"])
@@ -172,6 +173,8 @@ def _wait_text(wait: dict[str, Any]) -> str:
 
 
 def _stay_line(stay: dict[str, Any], submitted_gpus: int) -> tuple[str, str]:
+    """What a job did in a stay, and where and how fast it ran."""
+
     from artist.results.waiting.job_story import ended_words
 
     slowdown = stay["slowdown"]

@@ -76,6 +76,7 @@ def worlds_of(scenario: Scenario, names: Sequence[str]) -> list[World]:
 
 
 def _world(scenario: Scenario, name: str) -> World:
+    """The scenario in another world: a fabric by name, or what a scenario file states."""
     if name in fabric_names():
         return World(name, scenario.model_copy(update={"fabric": name}))
     path = Path(name)

@@ -127,6 +127,7 @@ def _effect(
     comparisons: Mapping[str, Comparison],
     moved: ComparedValues | None,
 ) -> Effect:
+    """How far a world moves a ratio, as a logarithm."""
     ratio, given = (
         comparisons[one].differences[domain.variant][domain.metric].ratio
         for one in (world, AS_GIVEN)

@@ -185,6 +185,7 @@ def _values(comparison: Comparison, row: Mapping[str, Any]) -> tuple[float, ...]
 def _row(
     comparison: Comparison, variant: str, metric: str, unit: str, values: tuple[float, ...]
 ) -> dict[str, Any]:
+    """A variant's values of a metric in a few numbers."""
     return {
         "metric": metric,
         "unit": unit,
@@ -197,6 +198,7 @@ def _row(
 
 
 def _difference(comparison: Comparison, variant: str, metric: str) -> Mapping[str, Any]:
+    """How a variant differs from the first one; empty for that itself."""
     if variant == comparison.variants[0]:
         return {}
     compared = comparison.differences[variant][metric]

@@ -124,6 +124,11 @@ def _best(
     equivalence: float,
     effort: Callable[[str], tuple[float, ...]],
 ) -> Best:
+    """The policy that leads by a metric.
+
+    Of those that nothing tells apart from the least mean, or nothing that matters (`equivalence`),
+    it is the one with the least `effort`.
+    """
     means = replicate_means(measured.values, clusters_of(measured.replicates))
 
     def against(first: str) -> dict[str, ComparedValues]:

@@ -41,6 +41,7 @@ def t_quantile(level: float, degrees: int) -> float:
 
 
 def _bisected(level: float, degrees: int) -> float:
+    """The quantile by bisection, to twelve digits."""
     low, high = 0.0, 1.0
     while t_probability(high, degrees) < level:
         high *= 2

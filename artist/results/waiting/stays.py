@@ -80,6 +80,7 @@ def wait_inputs(
 
 
 def _stays(intervals: Sequence[PlacementRow]) -> Stays:
+    """Stays on GPUs: each spans a job's intervals between two losses of its GPUs."""
     handle = np.array([row.handle for row in intervals], dtype=np.int64)
     # A job's intervals stand in the order of time: a stable sort by job keeps that.
     order = np.argsort(handle, kind="stable")

@@ -94,6 +94,7 @@ def _by_start(stays: Stays) -> _ByStart:
 
 
 def _groups(stays: _ByStart, waits: Waits) -> Iterator[_WaitGroup]:
+    """Waits and who ran meanwhile, in groups of a size that fits memory."""
     first = np.searchsorted(stays.start, waits.begin)
     after = np.searchsorted(stays.start, waits.end)
     snapshots = _running_at(stays, waits.begin)

@@ -91,6 +91,11 @@ def restore(path: Path, model: Any, asked: dict[str, Any]) -> SavedState:
 
 
 def _restore(model: Any, arrays: dict[str, Any], facts: SavedState) -> None:
+    """Put a training back to where it was saved.
+
+    Raises:
+        ValueError: the file does not fit the training.
+    """
     if not all(type(count) is int and 0 <= count < 2**63 for count in facts[1:3]):
         raise ValueError(f"{facts.steps!r} steps in {facts.episodes!r} episodes")
     _restore_weights(model, arrays)
@@ -113,6 +118,7 @@ def _restore(model: Any, arrays: dict[str, Any], facts: SavedState) -> None:
 
 
 def _restore_weights(model: Any, arrays: dict[str, Any]) -> None:
+    """Load the weights of the network, and the moments of its optimizer (Adam)."""
     weights = {
         name.removeprefix("policy/"): torch.from_numpy(array)
         for name, array in arrays.items()

@@ -228,6 +228,7 @@ def _versions() -> dict[str, str]:
 def _manifest(
     scenario: Scenario, settings: TrainingSettings, arrays: dict[str, Any], steps: int
 ) -> Manifest:
+    """What a trained policy's file says of how it came to be."""
     return Manifest(
         task=settings.task,
         network=settings.network,
