@@ -35,7 +35,7 @@ from artist.cluster.kinds import accepts, kinds_of
 from artist.cluster.tree import ClusterTree, gpus_by_kind, nested
 from artist.contract import Policy, Start, Wait
 from artist.engine.compiled_core import core
-from artist.engine.rows import Rows
+from artist.engine.rows import PREEMPTED, Rows
 from artist.engine.simulator import Simulator
 from artist.errors import ArtistError, InvariantError, PolicyError
 from artist.network.rates.interference import InterferedRates, open_pairs
@@ -116,6 +116,25 @@ def test_in_rounds_and_passes_a_job_waits_for_its_kind_and_says_so(policy: str) 
     assert starts(rows)["b"] >= 600.0 > starts(rows)["c"]
     told = {row.reason for row in rows.wait_reasons if row.cause == "gpu_kind"}
     assert told == {"0 of 4 GPUs with room were GPUs of kind new, and it accepts no other"}
+
+
+def test_a_job_that_loses_its_gpus_in_a_round_waits_for_its_kind_at_once() -> None:
+    """The two take turns on the new GPUs, while all old ones are free."""
+    jobs = [needs("a", 4, NEW, s=2000), needs("b", 4, NEW, s=2000)]
+    rows = ran(two_kinds(), jobs, make_policy("gavel"))
+    lost = [x for x in rows.placements if x.reason == PREEMPTED]
+    told = {(x.handle, x.tick): x for x in rows.wait_reasons if x.reason}
+    assert len(lost) > 4
+    for stay in lost:
+        why = told[stay.handle, stay.end]
+        assert why.cause == "gpu_kind" and why.reason.startswith("0 of 4 GPUs with room were GPUs")
+
+
+def test_gpus_of_its_kind_that_come_within_a_round_come_late_though_others_were_free() -> None:
+    jobs = [needs("a", 4, NEW, s=100), needs("b", 2, NEW), needs("on-old", 2, OLD, s=900)]
+    rows = ran(two_kinds(), jobs, make_policy("equal-share"))
+    told = [(seconds(x.tick), x.cause) for x in rows.wait_reasons if x.handle == 1 and x.reason]
+    assert told == [(0.0, "gpu_kind"), (100.0, "timer")]
 
 
 @pytest.mark.parametrize("policy", [*OBEY, *WRAPPED])

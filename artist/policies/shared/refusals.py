@@ -22,7 +22,7 @@ from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.host_resources import GPU_MEMORY, MIG, Shortage
 from artist.cluster.kinds import most_of_one_kind
 from artist.cluster.tree import ClusterTree
-from artist.contract import ClusterView, Decision, JobView, Start, Wait
+from artist.contract import ClusterView, Decision, JobView, Preempt, Start, Wait
 from artist.policies.shared.contest import Contest
 from artist.policies.shared.ranking import Rank, RankedQueue, by_rank, gpus_held
 from artist.policies.shared.sharing import Sharing
@@ -205,6 +205,12 @@ class OtherKinds:
         for handle, state in view.waiting.items():
             if handle not in started:
                 waits += self.news(free, state)
+        for decision in decisions:  # those that lose their GPUs begin to wait now
+            if isinstance(decision, Preempt):
+                state = view.running[decision.handle]
+                if (wait := self._why(free, state)) is not None:
+                    self._told[decision.handle] = view.now
+                    waits.append(wait)
         return waits
 
     def news(self, free: FreeGpus, state: JobView) -> list[Decision]:

@@ -69,9 +69,10 @@ class RoundWaits:
         more = view.finished or view.free.total > self._free  # repaired, or of a job that failed
         self._free = view.free.total
         for state in view.waiting.values() if more else view.entered:
+            lacked_kind = self._kinds.told(state)
             waits += self._kinds.news(view.free, state)
             late = state.entered > self._began or state.handle not in self._there
-            late = late or state.job.gpus_min > self._left
+            late = late or lacked_kind or state.job.gpus_min > self._left
             late = late and self._late_told.get(state.handle) != state.entered
             if late and not self._kinds.told(state) and state.job.gpus_min <= view.free.total:
                 waits.append(Wait(state.handle, self._late, "timer", until))
