@@ -4,14 +4,14 @@
     engine --JobView-->     rate function --Rate-->         engine    when jobs change
                             event source  --OutsideEvent--> engine    what is not in the trace
 
-The engine owns time and GPUs. A policy never moves a GPU and never sees the future. The engine
-asks it at most once per instant, after everything of that instant has happened. It applies the
-decisions of one answer together: first it releases GPUs, then it claims GPUs.
+The engine owns time and GPUs. A policy never moves a GPU and never sees the future. The engine asks
+the policy at most once per instant, after everything of that instant has happened. The engine
+applies the decisions of one answer together: first it releases GPUs, then it claims GPUs.
 
 A job is addressed by its **handle**: its position in the order of arrival. Policies and rate
 functions get no other name of a job, so a name cannot influence a result.
 
-Each part has a file; all names can be imported from here.
+Each part has a module. All names can be imported from this package.
 """
 
 from artist.contract.decisions import (

@@ -12,7 +12,7 @@ from artist.units import Tick
 from artist.workload.goodput import Batch
 
 MOST_JOBS_PER_GPU = 4
-"""How many jobs may ever hold one GPU. Published packing puts two on it (Gandiva, Gavel, Lucid)."""
+"""The most jobs that may hold one GPU. Published packing uses two (Gandiva, Gavel, Lucid)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +57,10 @@ class Migrate:
 class Turn:
     """When a job's iterations are to start, so that jobs of one group send in turn (time-shifts).
 
-    At `start`, and then every `period`. Only the differences between jobs of a group count: where
-    one falls behind, the others wait for it. A job that needs less than `period` waits for the
-    slowest; another one waits once it is ahead by more than `slack`. With None nobody waits, so
-    that the jobs drift apart.
+    They start at `start`, and then every `period`. Only the differences between jobs of a group
+    count: if one falls behind, the others wait for it. A job that needs less than `period` waits
+    for the slowest job. Any job waits once it is ahead by more than `slack`. If `slack` is None, no
+    job waits, so the jobs drift apart.
     """
 
     group: int
@@ -74,15 +74,15 @@ class Hold:
     """Let a job keep its GPUs and stand still until a tick; `reason` as in `Preempt`.
 
     With `turn`, the job takes turns with others from then on, as long as it keeps its GPUs. A hold
-    without one ends that. Rate functions that know phases take turns into account.
+    without `turn` ends this. Rate functions that know phases take turns into account.
 
     The job must run once the answer is applied: it runs already, or the same answer starts it. The
     iteration in progress goes on afterwards where it stopped; a restart goes on during the hold. A
     shorter hold does not end a longer one.
 
-    A lease keeps its due tick. If that falls into the hold, the lease ends at the first end of an
-    iteration after it. A hold in the answer that starts its job ends no interval, so its reason is
-    not written.
+    A hold does not move the due tick of a lease. A lease that is due during the hold ends with the
+    first iteration after it. The reason of a hold is not recorded if the same answer starts the
+    job, because no interval ends.
     """
 
     handle: int
@@ -122,11 +122,12 @@ WaitCause: TypeAlias = Literal[
     "timer", "consolidation", "links", "quota", "data", "notice", "cpu_cores", "memory",
     "gpu_memory", "mig", "gpu_kind", "policy",
 ]  # fmt: skip
-"""What keeps a job from GPUs that it could have: a delay timer; GPUs that lie too far apart; what
-it or others would lose on shared links; a quota; tables that are elsewhere; GPUs that are about to
-leave service; too few CPU cores or too little memory free on the machines of free GPUs; too little
-memory on GPUs that have room, or MIG instances there, or a kind that it does not accept; anything
-else."""
+"""What keeps a job from GPUs that it could have.
+
+In this order: a delay timer; GPUs that are too far apart; losses of this or other jobs on shared
+links; a quota; tables in other regions; GPUs that will soon leave service; too few free CPU cores
+or too little free memory on machines with free GPUs; too little memory on GPUs with room; MIG
+instances there; a kind of GPUs that the job does not accept; any other reason of the policy."""
 
 WAIT_CAUSES: tuple[WaitCause, ...] = get_args(WaitCause)
 
@@ -135,10 +136,10 @@ WAIT_CAUSES: tuple[WaitCause, ...] = get_args(WaitCause)
 class Wait:
     """Say why a job waits, in at most `LONGEST_REASON` characters. It changes nothing else.
 
-    The job must wait once the answer is applied. The reason stands until the policy gives another,
-    the job gets GPUs, or `until`. An empty one takes the last one back. Give a `cause` where a job
-    could have had GPUs at this question: without the cause it would start. Repeating a reason
-    writes no row, but is slow: remember what you gave.
+    The job must wait once the answer is applied. The reason stands until the policy gives another
+    one, the job gets GPUs, or `until` is reached. An empty reason takes the last one back. Give a
+    `cause` only if the job would start at this question without it. Repeating a reason writes no
+    row but is slow, so a policy should remember what it gave.
     """
 
     handle: int
@@ -151,9 +152,9 @@ class Wait:
 class Fetch:
     """Copy the tables of a waiting job to one of these regions. It changes nothing else.
 
-    It is the region that lacks the fewest bytes, among those that are large enough and have room.
-    While tables of the job are on the way, nothing is copied for it. Only in runs that copy data
-    (`DataView.copied`).
+    Of the regions that are large enough and have room, it is the one that lacks the fewest bytes.
+    While tables of the job are being copied, nothing else is copied for it. Only runs that copy
+    data accept this decision (`DataView.copied`).
     """
 
     handle: int

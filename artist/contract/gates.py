@@ -1,15 +1,15 @@
 """What is left of an answer when a gate or a wrapper turns down a part of it.
 
-Gates stand between policy and engine. They keep policies, which need not know of them, to rules
-about where jobs may be: beside their data (`data/gate.py`), and not on units that will leave
-service (`failures/notice_gate.py`). `quota(HOST)` turns down starts that quotas forbid.
+Gates stand between policy and engine, and policies need not know of them. They enforce rules about
+where jobs may run: near their data (`data/gate.py`), and not on units that will leave service
+(`failures/notice_gate.py`). `quota(HOST)` turns down starts that quotas forbid.
 
-- A job that would start waits. To the policy it has started and lost its GPUs at once. So do jobs
-  that would come beside it.
-- A job that would move stays where it is. If other decisions of the answer need its old GPUs, or
-  let a job share them, it loses these GPUs, as in an outage.
-- A job keeps its GPUs if it would lose or leave them only for a decision that is turned down. To
-  the policy nothing has happened to it: it is among the running jobs of the next view, and has not
+- A refused start: the job waits. To the policy it looks as if the job had started and lost its GPUs
+  at once. The same holds for jobs that were to share its GPUs.
+- A refused move: the job stays where it is. But if other decisions of the answer need its GPUs, or
+  let a job share them, it loses them, as in an outage.
+- A job keeps its GPUs if it would lose or leave them only for a refused decision. To the policy
+  nothing has happened to the job: it is among the running jobs of the next view, and has not
   entered the queue.
 """
 
@@ -23,10 +23,10 @@ from artist.contract import ClusterView, Decision, Hold, Migrate, Preempt, SetBa
 from artist.workload.job import Job
 
 _ON_GPUS = (Start, Migrate, Hold, SetBatch)
-"""Decisions that are void once their job does not get the GPUs that it was to get."""
+"""Decisions that are void if their job does not get the GPUs that the answer gives it."""
 
 _OF_A_STAY = (Preempt, Migrate, Hold, SetBatch, Wait)
-"""Decisions that are void once their job keeps its GPUs."""
+"""Decisions that are void if their job keeps its GPUs."""
 
 
 def without(
@@ -35,10 +35,10 @@ def without(
     view: ClusterView,
     reason: str,
 ) -> tuple[list[Decision], list[int]]:
-    """The decisions without starts and moves of some jobs, and without what served only these; and
-    the jobs that do not start.
+    """The decisions that are left if the starts and moves of the `refused` jobs are turned down.
 
-    `reason` is that of preemptions which this makes necessary.
+    Returns these decisions and the handles of the jobs that do not start. `reason` is given for the
+    preemptions that become necessary.
     """
     refused = _with_those_beside(decisions, refused)
     kept = [
@@ -56,7 +56,7 @@ def without(
 
 
 def _with_those_beside(decisions: Sequence[Decision], refused: Collection[int]) -> set[int]:
-    """The refused jobs, and those that would share the GPUs which these would have got."""
+    """The refused jobs, and the jobs that were to share GPUs with one of them."""
     together, placed = set(refused), set[int]()
     for x in decisions:
         if isinstance(x, Start | Migrate):
@@ -69,10 +69,9 @@ def _with_those_beside(decisions: Sequence[Decision], refused: Collection[int]) 
 def _displaced(
     stay: Sequence[int], decisions: Sequence[Decision], kept: Sequence[Decision], view: ClusterView
 ) -> list[int]:
-    """Jobs that may not move, and have to go, because others need the GPUs that they would have
-    left, or come to share these.
+    """Jobs whose move is refused and that lose their GPUs, because others need or share these.
 
-    Of jobs that were all to leave the GPUs that they share, all go or none.
+    Of jobs that were all to leave the GPUs that they share, either all lose them or none.
     """
     displaced: list[int] = []
     if not stay:
@@ -83,7 +82,7 @@ def _displaced(
     for handle in stay:
         state = view.running.get(handle)
         if state is None or state.placement is None or handle in displaced:
-            continue  # without GPUs, the engine says what is wrong with it
+            continue  # the engine refuses to move a job without GPUs
         if leaving.issuperset(state.beside):
             goes = any(left.get(leaf, 0) < 0 for leaf in state.placement.leaves)
             goes = goes or (fed is not None and fed.lack(state.placement))
@@ -97,9 +96,10 @@ def _displaced(
 
 
 def _spared(decisions: Sequence[Decision], kept: Sequence[Decision], view: ClusterView) -> set[int]:
-    """Jobs whose GPUs only the refused starts and moves would have taken.
+    """Jobs that keep their GPUs, because only refused starts and moves would have taken them.
 
-    As many as can stay. The last decided comes first: an answer names the most urgent job first.
+    As many jobs as possible stay. The last decision is looked at first, because an answer names the
+    most urgent job first.
     """
     if not any(isinstance(x, Preempt | Migrate) for x in kept):
         return set()
@@ -114,7 +114,7 @@ def _spared(decisions: Sequence[Decision], kept: Sequence[Decision], view: Clust
         if placement is None:
             continue
         if view.running[x.handle].beside or x.handle in joined:
-            continue  # others keep its GPUs, are decided upon too, or come where it moves
+            continue  # it shares its GPUs, or another job comes beside it
         change = counts_of(placement)
         if isinstance(x, Migrate) and x.beside is None:
             for leaf, count in counts_of(x.placement).items():
@@ -122,7 +122,7 @@ def _spared(decisions: Sequence[Decision], kept: Sequence[Decision], view: Clust
         job = view.running[x.handle].job
         taken = hosts_before is not None and not _could_feed(hosts_before, x, placement, job)
         if all(before.get(leaf, 0) >= count for leaf, count in change.items()) and not taken:
-            continue  # nobody was to get the GPUs that it gives up, or what feeds them
+            continue  # no job was to get its GPUs, or the CPU cores and memory beside them
         stays = all(left.get(leaf, 0) >= count for leaf, count in change.items())
         if stays and (hosts is None or _feeds_again(hosts, x, placement, job)):
             spared.add(x.handle)
@@ -132,12 +132,12 @@ def _spared(decisions: Sequence[Decision], kept: Sequence[Decision], view: Clust
 
 
 def counts_of(placement: Placement) -> dict[int, int]:
-    """Leaf -> GPUs."""
+    """The GPUs of a placement by leaf."""
     return dict(zip(placement.leaves, placement.counts, strict=True))
 
 
 def _could_feed(hosts: FreeHosts, x: Preempt | Migrate, held: Placement, job: Job) -> bool:
-    """Whether a job could have what it held without its decision."""
+    """Whether machines have the CPU cores and memory for a job to stay, without its decision."""
     if not isinstance(x, Migrate):
         return hosts.shortage(held, job) is None
     hosts.release(x.placement, job)
@@ -147,7 +147,7 @@ def _could_feed(hosts: FreeHosts, x: Preempt | Migrate, held: Placement, job: Jo
 
 
 def _feeds_again(hosts: FreeHosts, x: Preempt | Migrate, held: Placement, job: Job) -> bool:
-    """Whether a job can have what it held without its decision; if so, it has that afterwards."""
+    """As `_could_feed`; and if so, give the job these CPU cores and memory in `hosts`."""
     feeds = _could_feed(hosts, x, held, job)
     if feeds:
         if isinstance(x, Migrate):
@@ -157,8 +157,10 @@ def _feeds_again(hosts: FreeHosts, x: Preempt | Migrate, held: Placement, job: J
 
 
 def _hosts_left(decisions: Sequence[Decision], view: ClusterView) -> FreeHosts | None:
-    """Cores and memory once decisions are applied, below 0 where they claim too much; None if they
-    do not matter."""
+    """Free CPU cores and memory once decisions are applied; None if jobs do not ask for them.
+
+    They are below 0 where decisions claim too much.
+    """
     if view.free.hosts is None:
         return None
     left = view.free.hosts.copy()
@@ -174,7 +176,10 @@ def _hosts_left(decisions: Sequence[Decision], view: ClusterView) -> FreeHosts |
 
 
 def gpus_left(decisions: Sequence[Decision], view: ClusterView) -> dict[int, int]:
-    """By leaf: free GPUs once decisions are applied; below 0 where they claim too many."""
+    """Free GPUs by leaf once decisions are applied, below 0 where they claim too many.
+
+    Leaves that no decision touches are missing.
+    """
     left: dict[int, int] = {}
     free = view.free.leaves
     leaving = {x.handle for x in decisions if isinstance(x, Preempt | Migrate)}
@@ -182,7 +187,8 @@ def gpus_left(decisions: Sequence[Decision], view: ClusterView) -> dict[int, int
         if isinstance(decision, Preempt | Migrate) and decision.handle in view.running:
             state = view.running[decision.handle]
             held = state.placement
-            # Jobs that share GPUs give them back when all of them leave; the first one does it.
+            # Shared GPUs are free if all their jobs leave. The job with the least handle counts
+            # them.
             if held is not None and all(x in leaving and x > state.handle for x in state.beside):
                 for leaf, count in zip(held.leaves, held.counts, strict=True):
                     left[leaf] = left.get(leaf, free[leaf]) + count

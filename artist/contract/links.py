@@ -1,4 +1,4 @@
-"""What a rate function says about links that jobs share."""
+"""What a rate function says about the links that jobs share."""
 
 from __future__ import annotations
 
@@ -11,32 +11,32 @@ from artist.workload.goodput import Batch
 from artist.workload.job import Job
 
 Uplink: TypeAlias = "tuple[int, ...]"
-"""Level of the tree, and unit of this level: its links to and from the rest. With an index: one of
-these links."""
+"""(level of the tree, unit of this level): the unit's links to and from the rest of the cluster.
+With an index as third item: one of these links."""
 
 Moves: TypeAlias = "Mapping[int, tuple[Job, Placement] | None]"
 """By handle: where a job would be; None if it would have no GPUs."""
 
 
 class Slowdowns(NamedTuple):
-    """How much longer iterations take than without others, on average: 0.1 is 10 % longer."""
+    """How much longer iterations take than without other jobs, on average: 0.1 is 10 % longer."""
 
     own: float
-    """That of the job that was asked about."""
+    """The slowdown of the job in question."""
     co_located: Mapping[int, float]
-    """By handle: those of all jobs with which it shares a link that binds."""
+    """By handle: the slowdowns of the jobs with which it shares a link that binds."""
 
     @property
     def most(self) -> float:
-        """The largest of them."""
+        """The largest slowdown."""
         return max(self.own, *self.co_located.values(), 0.0)
 
 
 class UpPhase(NamedTuple):
-    """What a job sends over an uplink, alone: from `up_s` before the end of its iteration on.
+    """What an isolated job sends over an uplink, in the last `up_s` seconds of its iteration.
 
-    If it was measured when a model sends, `bursts` has the start and length of each Up phase in
-    seconds, and its share of these rates. Then `up_s` is how long they take at the whole rates.
+    If the Up phases of its model were measured, `bursts` holds the start and length of each one in
+    seconds, and its share of these rates. `up_s` is then their total length at the whole rates.
     """
 
     up_s: float
@@ -46,22 +46,22 @@ class UpPhase(NamedTuple):
 
 
 class LinkPattern(NamedTuple):
-    """What a job does on links in every iteration, alone. Down comes first."""
+    """What an isolated job does on links in every iteration. Its Down time comes first."""
 
     iteration_s: float
     up: Mapping[Uplink, UpPhase]
-    """By uplink on which the job sends."""
+    """By uplink, for the uplinks on which the job sends."""
 
 
 class SharedLinks(Protocol):
     """What a rate function says about links before jobs are on them.
 
-    `moves` change where jobs are. An answer depends on no name.
+    `moves` say where jobs would be instead. Answers do not depend on names.
     """
 
     @property
     def phases_count(self) -> bool:
-        """Whether speeds depend on when jobs send: `Turn` has an effect."""
+        """Whether speeds depend on when jobs send, so that `Turn` has an effect."""
         ...
 
     def pattern(
@@ -73,8 +73,8 @@ class SharedLinks(Protocol):
     ) -> LinkPattern:
         """What a job on these GPUs sends on which uplinks; nothing if that is not known.
 
-        `batch` is that of a job with goodput parameters; None: as submitted. Where a hash puts
-        connections on links, `handle` says on which ones, and the answer names these.
+        `batch` is for a job with goodput parameters; None: as submitted. Where a hash puts
+        connections on links, it depends on `handle`, and the answer names these links.
         """
         ...
 
@@ -83,21 +83,21 @@ class SharedLinks(Protocol):
         ...
 
     def busy(self, moves: Moves) -> Mapping[Uplink, float]:
-        """How busy uplinks are; 0 for those that are missing. Larger is busier."""
+        """How busy each uplink is; larger is busier. Missing uplinks have 0."""
         ...
 
     def slowdowns(
         self, job: Job, placement: Placement, moves: Moves, handle: int | None = None
     ) -> Slowdowns:
-        """What a job on these GPUs and those on its links would lose. A lone job loses nothing.
+        """What a job on these GPUs and the jobs on its links would lose. A lone job loses nothing.
 
-        Where a hash puts connections on links, `handle` says on which ones the job would be.
+        Where a hash puts connections on links, it depends on `handle`.
         """
         ...
 
 
 class PatternsUnknown:
-    """What jobs send on links is not known. A base of `SharedLinks` that know no bytes."""
+    """Base of `SharedLinks` that do not know what jobs send."""
 
     phases_count = False
 
@@ -108,11 +108,11 @@ class PatternsUnknown:
         batch: Batch | None = None,
         handle: int | None = None,
     ) -> LinkPattern:
-        """A job that sends nothing."""
+        """The pattern of a job that sends nothing."""
         return LinkPattern(math.inf, {})
 
     def capacity(self, uplink: Uplink) -> float:
-        """An uplink carries whatever is sent."""
+        """Infinity: an uplink carries whatever is sent."""
         return math.inf
 
 
@@ -134,7 +134,10 @@ NO_SHARED_LINKS = NoSharedLinks()
 
 
 class LinksNow:
-    """Links at a question: of a rate function that has not heard yet who has just lost GPUs."""
+    """`SharedLinks` at a question, without the jobs that have just lost their GPUs.
+
+    The rate function does not know of these jobs (`gone`) yet.
+    """
 
     def __init__(self, links: SharedLinks, gone: Moves) -> None:
         self._links, self._gone = links, gone

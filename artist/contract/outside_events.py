@@ -1,4 +1,4 @@
-"""Events that are not in the trace: GPUs leave service, come back, or will leave soon."""
+"""Events that are not in the trace: GPUs leave service, come back, or are announced to leave."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from artist.units import Tick
 class Outage:
     """Why GPUs leave service, and what that does to the jobs on them.
 
-    `kind` and `unit` say what fails or is maintained: `machine` 3, the `rack` 0, the `link` 5 (the
-    unit whose uplink it is), the `gpu` 17. `until` is when it will be back.
+    `kind` and `unit` say what fails or is maintained, such as `machine` 3, `rack` 0, `gpu` 17, or
+    `link` 5 (the uplink of unit 5). `until` is when it will be back.
     """
 
     kind: str
     unit: int
     until: Tick
     failed: bool = True
-    """Jobs fall back to their last checkpoint. Else, as at maintenance, they save and lose no
-    whole iteration."""
+    """Whether jobs fall back to their last checkpoint. Otherwise, as before maintenance, they save
+    their state and lose no whole iteration."""
 
     @property
     def text(self) -> str:
@@ -35,12 +35,14 @@ class Withdraw:
     """Take GPUs out of service at a tick.
 
     The free GPUs of a leaf leave first. If they are too few, jobs there lose all their GPUs, the
-    latest arrival first, until enough are free. Not so with a `position`, which means one GPU: the
-    GPUs in service of its leaf are those of running jobs, by handle, and then the free ones; the
-    GPU at this position leaves, and the job that holds it loses all its GPUs.
+    latest arrival first, until enough are free.
 
-    Without an `outage` jobs keep their whole iterations. GPUs that a `Notice` keeps out of service
-    count as in service and free here.
+    A `position` means one particular GPU of one leaf. The leaf's GPUs in service are numbered:
+    first those of running jobs, by handle, then the free ones. The GPU at this position leaves, and
+    the job that holds it loses all its GPUs.
+
+    Without an `outage`, jobs keep their whole iterations. GPUs that a `Notice` keeps out of service
+    count here as in service and free.
     """
 
     at: Tick
@@ -59,10 +61,10 @@ class Restore:
 
 @dataclass(frozen=True, slots=True)
 class Notice:
-    """Tell at a tick that whole leaves will leave service at `until`, with a `Withdraw`.
+    """Announce at a tick that whole leaves will leave service at `until`, by a `Withdraw`.
 
-    From now on their free GPUs are out of service, and so is each GPU there that a job gives back.
-    `outage` is what is to come.
+    From then on their free GPUs are out of service, and so is each GPU there that a job gives back.
+    `outage` says what is to come.
     """
 
     at: Tick
@@ -77,13 +79,13 @@ OutsideEvent: TypeAlias = Withdraw | Restore | Notice
 class EventSource(Protocol):
     """Events that are not in the trace, such as outages of machines.
 
-    State that it keeps must survive pickling and deep copies, as a policy's.
+    Like a policy's state, that of a source must survive pickling and deep copies.
     """
 
     def next_event(self, now: Tick) -> OutsideEvent | None:
-        """The next event, at `now` or later; None if there is no other.
+        """The next event, at `now` or later; None if there is none.
 
-        The engine asks once at the start, and for the next one after handling each. The `at` of
-        events never decreases.
+        The engine asks once at the start, and then after each event. The `at` of events must never
+        decrease.
         """
         ...

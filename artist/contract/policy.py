@@ -15,41 +15,41 @@ CORE_TABLES = (
     "jobs", "placements", "timeline", "waits", "wait_causes", "links", "turns", "outages",
     "failure_sizes", "tenants", "tenant_use", "priorities", "gpu_kinds", "above_rate",
 )  # fmt: skip
-"""The tables that a run itself may have; no policy may give tables of these names."""
+"""The names of a run's own tables. A policy may give no table of these names."""
 
 
 class Policy(Protocol):
     """A scheduler. State that it keeps must survive pickling and deep copies.
 
-    It is made from its options; a wrapper also from its host. If the constructor has a parameter
-    `draws`, it gets the run's random numbers (`artist.rng.Draws`). A policy takes chance from
-    nowhere else.
+    It is made from its options, and a wrapper also from its host. If the constructor has a
+    parameter `draws`, it gets the run's random numbers (`artist.rng.Draws`), the only source of
+    randomness that a policy may use.
     """
 
     lease: Tick | None
-    """How long a job keeps its GPUs before it competes again; None for ever. The simulator is given
-    it once, at the start."""
+    """Ticks for which a job keeps its GPUs before it competes again; None: for ever. The simulator
+    reads it once, at the start."""
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Answer one question."""
         ...
 
     def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
-        """Whether leases that end matter, at an instant at which nothing else asks a question.
+        """Whether ended leases need a decision, at an instant without another reason to ask.
 
-        It is not asked where a job arrives, finishes or was preempted, or a wake-up is due: there
-        `decide` is asked. A rate that changes asks no question.
+        If a job arrives, finishes or was preempted, or a wake-up is due, `decide` is asked
+        directly. A change of a rate is no reason for a question.
 
-        The answer False spares the question: the jobs keep their GPUs for another lease. Return
-        False only if `decide` would return no decisions, and the policy's state is as it would be
-        after `decide`.
+        False skips the question, and the jobs keep their GPUs for another lease. Return False only
+        if `decide` would return no decisions, and if the policy's state is as it would be after
+        `decide`.
         """
         ...
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
         """Extra result tables by name, written to NAME.parquet when all jobs have finished.
 
-        A table is a list of rows, dicts with the same keys. None of `CORE_TABLES` may be a name.
+        A table is a list of rows: dicts with equal keys. Names of `CORE_TABLES` are not allowed.
         """
         ...
 
@@ -63,43 +63,46 @@ class BasePolicy:
 
     lease: Tick | None = None
     remembers_placements = False
-    """Whether it keeps its own books of which job has which GPUs. Then no wrapper may give a job
-    other GPUs than it does."""
+    """Whether the policy records itself which job has which GPUs. Then no wrapper may give a job
+    other GPUs than the policy does."""
 
     has_quotas = False
-    """Whether it keeps to quotas. Then no other wrapper need do so."""
+    """Whether the policy enforces quotas, so that no wrapper need do so."""
 
     head_blocks = False
     """Whether the first waiting job in the order of arrival keeps all other jobs waiting."""
 
     in_round = True
-    """Whether it could place jobs when it was asked last. A policy in rounds cannot between."""
+    """Whether the policy could place jobs when it was last asked. A policy in rounds cannot do so
+    between rounds."""
 
     reads_gpu_kinds = False
-    """Whether it chooses among the kinds of GPUs that a job accepts (`Job.gpu_kinds`)."""
+    """Whether the policy chooses among the kinds of GPUs that a job accepts (`Job.gpu_kinds`)."""
 
     obeys_gpu_kinds = False
-    """Whether it gives jobs any GPUs of the kinds that they accept, and no others."""
+    """Whether the policy gives jobs any GPUs of the kinds that they accept, and no others."""
 
     reads_hosts = False
-    """Whether it places jobs only where machines have the cores and memory (`FreeGpus.hosts`)."""
+    """Whether the policy places jobs only on machines with enough free CPU cores and memory
+    (`FreeGpus.hosts`)."""
 
     reads_shares = False
-    """Whether it gives jobs that ask for a share of a GPU one beside others (`FreeGpus.fed`)."""
+    """Whether the policy gives a job that asks for a share of a GPU a GPU that other jobs share
+    (`FreeGpus.fed`)."""
 
     jobs_per_gpu = 1
-    """How many jobs it lets share a GPU (`Start.beside`), at most `MOST_JOBS_PER_GPU`."""
+    """How many jobs the policy lets share a GPU (`Start.beside`), at most `MOST_JOBS_PER_GPU`."""
 
     def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
         """True. Override it to save questions (`Policy.contests`)."""
         return True
 
     def fewest_gpus(self, view: ClusterView, job: JobView) -> int:
-        """On how few GPUs it would start a waiting job: as many as were submitted.
+        """The fewest GPUs on which it would start a waiting job: as many as were submitted.
 
-        What a quota is charged follows from it. A policy that shares GPUs out anew in rounds
-        overrides it for elastic jobs. Other policies should not: they may start such a job on more,
-        and it then keeps GPUs that others have a right to.
+        Quotas are charged this number. A policy that redistributes GPUs in rounds overrides it for
+        elastic jobs. Other policies should not: if they start such a job on more GPUs, the job
+        keeps GPUs that others are entitled to.
         """
         return job.job.gpus
 
@@ -109,7 +112,7 @@ class BasePolicy:
 
 
 class WrapperPolicy:
-    """Base of a policy that takes another one inside and forwards what it does not change."""
+    """Base of a policy around another one, its host. It forwards what it does not change."""
 
     def __init__(self, host: Policy) -> None:
         self.host = host
@@ -122,32 +125,32 @@ class WrapperPolicy:
 
     @property
     def in_round(self) -> bool:
-        """Whether the policy inside could place jobs when it was asked last."""
+        """Whether the host could place jobs when it was last asked."""
         return bool(getattr(self.host, "in_round", True))
 
     @property
     def called(self) -> str:
-        """What messages call it."""
+        """The policy's name in messages."""
         return type(self).__name__
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
-        """The answer of the policy inside."""
+        """The answer of the host."""
         return self.host.decide(view)
 
     def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
-        """What the policy inside says."""
+        """What the host says."""
         return self.host.contests(ended, free, now)
 
     def fewest_gpus(self, view: ClusterView, job: JobView) -> int:
-        """What the policy inside says, or else as many as were submitted."""
+        """What the host says, or else as many as were submitted."""
         asked = getattr(self.host, "fewest_gpus", None)
         return job.job.gpus if asked is None else int(asked(view, job))
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-        """The tables of the policy inside."""
+        """The tables of the host."""
         return self.host.tables()
 
 
 def policy_name(policy: Policy) -> str:
-    """What messages call a policy: its class, unless it says otherwise."""
+    """The name of a policy in messages: its `called`, or else its class."""
     return str(getattr(policy, "called", type(policy).__name__))

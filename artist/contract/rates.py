@@ -12,23 +12,24 @@ from artist.units import TICKS_PER_S, Tick
 from artist.workload.job import Job
 
 SHARED: Final = "+shared"
-"""What the source of a rate beside other jobs ends in."""
+"""The end of a rate's `source` if the job shares its GPUs."""
 
 
 class Rate(NamedTuple):
     """How fast a job runs on its GPUs until the rate function gives another rate.
 
     An iteration takes `iteration_s` seconds and is worth `worth` iterations of the job as
-    submitted: 1 on the GPUs that it asked for, 0.5 on half of them. `alone_iteration_s` is what
-    an iteration would take by the estimate: no other job, and no limit of the job's own uplinks.
-    These make it `own_longer_s` longer, where they carry less than it sends.
+    submitted: 1 on the GPUs that it asked for, 0.5 on half of them. `alone_iteration_s` is the
+    iteration by the estimate, without other jobs and without limits of the job's own uplinks.
+    `own_longer_s` is what these uplinks add where they carry less than the job sends.
+
     The rate function is asked again when the job has done `until_iteration` submitted iterations in
-    all, or at the tick `until`. A point that does not lie after now and before the job's finish is
+    all, or at the tick `until`. A point that is not after now and before the job's finish is
     ignored. The engine refuses rates that no job can run at (`engine/progress.py`).
 
-    Of an iteration, the job computes for `Job.compute_s` x `compute_scale`: on another kind of GPUs
-    that takes longer or shorter. Beside other jobs on its GPUs, compute and communication take
-    `stretch` times as long; `iteration_s` and `compute_scale` include that.
+    In an iteration the job computes for `Job.compute_s` x `compute_scale` seconds, which depends on
+    the kind of GPUs. If other jobs share its GPUs, compute and communication take `stretch` times
+    as long; `iteration_s` and `compute_scale` include that.
     """
 
     iteration_s: float
@@ -52,12 +53,12 @@ class Rate(NamedTuple):
 
     @property
     def submitted_iteration_s(self) -> float:
-        """Seconds per iteration of the job as submitted."""
+        """Seconds per submitted iteration of the job."""
         return self.iteration_s / self.worth
 
     @property
     def shared(self) -> bool:
-        """Whether it is the rate of a job that shares its GPUs."""
+        """Whether the job shares its GPUs."""
         return self.source.endswith(SHARED)
 
 
@@ -66,7 +67,7 @@ class RateFunction(Protocol):
 
     @property
     def links(self) -> SharedLinks:
-        """What it knows of links; `NO_SHARED_LINKS` if jobs do not meet there."""
+        """What it says about links; `NO_SHARED_LINKS` if jobs share none."""
         ...
 
     def __call__(
@@ -74,23 +75,23 @@ class RateFunction(Protocol):
     ) -> Mapping[int, Rate]:
         """Rates by handle.
 
-        `changed` holds the jobs that started, moved, were held, lost their GPUs or finished at
-        this instant, those whose GPUs others have come to share or share no longer, and those whose
-        rate has come to its `until`. The answer must name every one of them that runs, and may name
-        any other running job. `JobView.former_placement` says which GPUs a job has left: at this
-        instant if it waits, finished or `started` now.
+        `changed` holds the jobs that started, moved, were held, got another batch, lost their GPUs
+        or finished at this instant; jobs whose GPUs other jobs began or ceased to share; and jobs
+        whose rate has come to its `until`. The answer must name every one of them that runs, and
+        may name any other running job. `JobView.former_placement` holds the GPUs that a job has
+        left: at this instant if it waits, finished or `started` now.
         """
         ...
 
     def alone(self, job: Job, placement: Placement) -> Rate:
-        """The rate of a job on some GPUs by the estimate, without any links. A policy may ask."""
+        """The rate of a job on some GPUs by the estimate, without shared links, for policies."""
         ...
 
 
 class RatesAround:
-    """Base of a rate function around another one; forwards what it does not change.
+    """Base of a rate function around another one. It forwards what it does not change.
 
-    `facts` are what copies of a run may share of its own: they never change.
+    `facts` are objects of its own that never change, so that copies of a run may share them.
     """
 
     def __init__(self, inside: RateFunction, *facts: object) -> None:
@@ -98,30 +99,30 @@ class RatesAround:
 
     @property
     def facts(self) -> list[object]:
-        """What copies of a run may share, also of the function inside."""
+        """Objects that copies of a run may share, including those of the function inside."""
         return [*getattr(self._inside, "facts", ()), *self._facts]
 
     @property
     def links(self) -> SharedLinks:
-        """Those of the rate function inside."""
+        """The links of the rate function inside."""
         return self._inside.links
 
     def alone(self, job: Job, placement: Placement) -> Rate:
-        """By the estimate of the function inside."""
+        """The rate by the estimate of the function inside."""
         return self._inside.alone(job, placement)
 
 
 class Checkpoint(NamedTuple):
     """A job writes its state after every `interval` of work, and stands still for `cost` meanwhile.
 
-    Both are ticks. Without an interval it never does.
+    Both are in ticks. If `interval` is None, the job writes no checkpoints.
     """
 
     interval: Tick | None
     cost: Tick
 
     def per_iteration_s(self, every: int) -> float:
-        """What it adds to an iteration if it is written after `every` of them, seconds."""
+        """Seconds that checkpoints add to an iteration, if one is written after `every` of them."""
         return self.cost / every / TICKS_PER_S
 
 

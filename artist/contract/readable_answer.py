@@ -1,7 +1,7 @@
-"""Whether an answer can be read, whatever the jobs and the cluster are like.
+"""Checks of an answer that need neither the jobs nor the cluster: does it hold decisions?
 
-An answer may hold anything. So decisions stay `Any` here, and `issubclass` tells their kind:
-after `isinstance` mypyc would believe that they hold what their class promises.
+An answer may hold anything, so decisions stay `Any` here. `issubclass` tells their kind: after
+`isinstance`, mypyc would trust that their fields have the types that the class declares.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ _HANDLE_OR_NONE = (int, type(None))
 
 
 def readable(answer: Any, name: Callable[[int], str]) -> Sequence[Decision]:
-    """The decisions of an answer, which a policy may give as something other than a list.
+    """The decisions of an answer, which may be any iterable.
 
-    `name` says how a message calls a job.
+    `name` gives the name of a job in messages, by its handle.
 
     Raises:
-        PolicyError: something other than decisions, or a decision that holds something other than
-            handles, placements, ticks and words.
+        PolicyError: the answer holds something other than decisions, or a decision has a field of
+            the wrong type.
     """
     decisions = answer if type(answer) is list else _listed(answer)
     for decision in decisions:
@@ -51,7 +51,7 @@ def readable(answer: Any, name: Callable[[int], str]) -> Sequence[Decision]:
                 raise PolicyError(f"wake-up at tick {decision.at}, expected a whole number")
             continue
         if type(decision.handle) is not int:
-            # 0.0 and False equal 0 and would pass for that job.
+            # Not `==`: 0.0 and False would pass for job 0.
             raise PolicyError(f"{shortened(decision)} names no job, expected a handle")
         if issubclass(kind, _ON_GPUS) and (wrong := placement_flaw(decision.placement)):
             raise PolicyError(f"{name(decision.handle)}: {decision.placement} {wrong}")
@@ -71,10 +71,10 @@ def readable(answer: Any, name: Callable[[int], str]) -> Sequence[Decision]:
 
 def _listed(answer: Any) -> list[Any]:
     try:
-        each = iter(answer)
+        decisions = iter(answer)
     except TypeError:
         raise PolicyError(f"{shortened(answer)} is not a list of decisions") from None
-    return list(each)
+    return list(decisions)
 
 
 def _check_regions(fetch: Any, name: Callable[[int], str]) -> None:

@@ -1,4 +1,4 @@
-"""What policies and rate functions see: a job, the cluster at a question."""
+"""What policies and rate functions see: jobs, data, and the cluster at a question."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class JobView(Protocol):
     """What a policy or rate function may know of a job that has arrived.
 
-    A policy gets jobs that have not finished; a rate function also those that finish now.
+    A policy sees jobs that have not finished. A rate function also sees jobs that finish now.
     """
 
     @property
@@ -41,7 +41,7 @@ class JobView(Protocol):
 
     @property
     def started(self) -> Tick:
-        """When it got its present GPUs. Without meaning for a waiting job."""
+        """When it got its present GPUs. Meaningless for a waiting job."""
 
     @property
     def placement(self) -> Placement | None:
@@ -49,7 +49,7 @@ class JobView(Protocol):
 
     @property
     def former_placement(self) -> Placement | None:
-        """The GPUs of its stay before this one, or of its last stay if it waits; else None."""
+        """The GPUs of its previous stay, or of its last one if it waits; None if there is none."""
 
     @property
     def beside(self) -> tuple[int, ...]:
@@ -64,14 +64,14 @@ class JobView(Protocol):
         """Index of the outermost level that its placement spans; -1 while it waits."""
 
     def run_ticks(self, now: Tick) -> Tick:
-        """Time for which it has held GPUs."""
+        """Ticks for which it has held GPUs."""
 
     def service_gpu_ticks(self, now: Tick) -> int:
-        """Attained service: GPUs x time held, exactly. Of shared GPUs it attains its equal share,
-        rounded down to a tick."""
+        """Attained service: GPUs x ticks held, exactly. Shared GPUs count by the job's share,
+        rounded down to a GPU-tick."""
 
     def service_gpu_s(self, now: Tick) -> float:
-        """Attained service in GPU-seconds, rounded. Compare `service_gpu_ticks` instead."""
+        """Attained service in GPU-seconds, rounded. For comparisons take `service_gpu_ticks`."""
 
     def iterations_done(self, now: Tick) -> int:
         """Whole iterations completed."""
@@ -85,12 +85,12 @@ class JobView(Protocol):
 
     @property
     def finish(self) -> Tick:
-        """When it would finish at its present rate: an oracle's fact. Without meaning for a waiting
-        job."""
+        """When it would finish at its present rate. No real scheduler knows this. Meaningless for
+        a waiting job."""
 
     @property
     def productive_from(self) -> Tick:
-        """When its last restart or hold ends: before, it stands still."""
+        """When its last restart or hold ends. Until then it stands still."""
 
     @property
     def batch(self) -> Batch | None:
@@ -102,7 +102,7 @@ class JobView(Protocol):
 
 
 class DataView(Protocol):
-    """Which tables are where, as a policy may know it. Regions are units of the level `region`."""
+    """Which tables are where. Regions are units of the level `region`."""
 
     @property
     def copied(self) -> bool:
@@ -117,24 +117,24 @@ class DataView(Protocol):
         ...
 
     def has_room_for(self, job: Job, region: int) -> bool:
-        """Whether a region can store those tables of the job that it lacks."""
+        """Whether a region can store the tables of the job that it lacks."""
         ...
 
 
 class WhatIf(Protocol):
-    """Tries an answer on a copy of the run, in which no job arrives any more and nothing fails."""
+    """Tries an answer on a copy of the run in which no job arrives any more and nothing fails."""
 
     def __call__(
         self, answer: Sequence[Decision], policy: Policy, hidden: Collection[int] = ()
     ) -> Mapping[int, Tick]:
         """When each job in the system would finish, by handle.
 
-        The copy is given the answer, and from then on asks a copy of `policy`. Neither the run nor
-        the policy changes. The copy lacks the waiting jobs in `hidden`: a wrapper names those that
-        the policy does not see.
+        The copy gets the answer, and from then on asks a copy of `policy`. Neither the run nor the
+        policy changes. `hidden` are waiting jobs that the copy is without: a wrapper names the jobs
+        that it does not show to the policy.
 
         Raises:
-            PolicyError: the answer is invalid, or jobs are left over.
+            PolicyError: the answer is invalid, or jobs are left waiting at the end.
         """
         ...
 
@@ -142,12 +142,16 @@ class WhatIf(Protocol):
 def nothing_to_try(
     answer: Sequence[Decision], policy: Policy, hidden: Collection[int] = ()
 ) -> Mapping[int, Tick]:
-    """`what_if` of a view that was made by hand and belongs to no run."""
+    """`ClusterView.what_if` of a view that was made by hand, without a run.
+
+    Raises:
+        InvariantError: always.
+    """
     raise InvariantError("this view belongs to no run, so nothing can be tried")
 
 
 def as_if_alone(job: Job, placement: Placement, others: Sequence[Job]) -> float:
-    """`slowdown` of a view of a run in which nothing says how jobs share GPUs."""
+    """`ClusterView.slowdown` in a run that has no speeds of jobs that share GPUs: always 1."""
     return 1.0
 
 
@@ -159,55 +163,56 @@ class ClusterView(NamedTuple):
 
     now: Tick
     free: FreeGpus
-    """Read it. Take a `copy()` to try placements on."""
+    """The free GPUs, read-only. Take a `copy()` to try placements on."""
     waiting: Mapping[int, JobView]
-    """By handle, in the order in which the jobs entered the queue."""
+    """Waiting jobs by handle, in the order in which they entered the queue."""
     running: Mapping[int, JobView]
-    """By handle."""
+    """Running jobs by handle."""
     entered: Sequence[JobView]
-    """Jobs that entered the queue since the last question. They arrived or lost their GPUs."""
+    """Jobs that entered the queue since the last question: they arrived or lost their GPUs."""
     lease_ended: Sequence[JobView]
     """Running jobs whose lease ends now. A job that is neither preempted nor migrated keeps its
     GPUs for another lease, at no cost."""
     finished: Sequence[int]
-    """Handles of the jobs that finished since the last question."""
+    """Handles of the jobs that finished or were cancelled since the last question."""
     alone: Callable[[Job, Placement], Rate]
-    """The rate of a job on some GPUs by the estimate, without any links (`RateFunction.alone`)."""
+    """The rate of a job on some GPUs by the estimate, without other jobs (`RateFunction.alone`)."""
     links: SharedLinks
     """How busy links are, and what a job would lose on them (`RateFunction.links`)."""
     what_if: WhatIf = nothing_to_try
-    """What an answer would lead to if no other job arrived. Asking simulates the jobs here."""
+    """When jobs would finish after an answer, if no other job arrived. Each call simulates them."""
     data: DataView | None = None
     """Which tables are where; None in a run without data (`artist/data`)."""
     on_notice: Mapping[int, Tick] = NOBODY_ON_NOTICE
     """Leaves that will leave service, and when. Jobs there may stay until then, or leave. None of
-    these GPUs is free, and none becomes free: no job may start on them or move to them."""
+    these GPUs is free or becomes free, so no job may start there or move there."""
 
     kept: Collection[int] = ()
-    """Handles of running jobs that keep their GPUs at this question. A wrapper says so, and so do
-    jobs that ask for shares of GPUs."""
+    """Handles of running jobs that keep their GPUs at this question: jobs that ask for shares of
+    GPUs, and jobs that a wrapper names."""
     slowdown: Callable[[Job, Placement, Sequence[Job]], float] = as_if_alone
-    """How many times longer an iteration of a job takes on some GPUs beside other jobs there, where
-    the policy lets jobs share GPUs (`jobs_per_gpu`)."""
+    """How many times longer an iteration of a job takes on some GPUs beside other jobs there. It
+    matters if the policy lets jobs share GPUs (`jobs_per_gpu`)."""
 
     @property
     def cluster(self) -> ClusterTree:
-        """The tree of levels."""
+        """The cluster's tree of levels."""
         return self.free.tree
 
     def comm_share(self, job: Job, placement: Placement) -> float:
-        """The share of its iteration that a job would only communicate for on some GPUs.
+        """The share of an iteration in which a job would only communicate, on some GPUs.
 
-        From 0 to below 1, by the estimate and without any links, as `alone` (Dally, section IV-C:
-        communication that computing does not hide). Estimates are remembered, so asking is cheap.
+        It is from 0 to below 1, by the estimate of `alone` (Dally, section IV-C: communication that
+        computing does not hide). Estimates are remembered, so asking is cheap.
         """
         rate = self.alone(job, placement)
-        # Rounding makes the two differ in the last place where nothing is sent.
+        # If nothing is sent, the two differ by rounding only.
         return max(0.0, 1.0 - job.compute_s * rate.compute_scale / rate.iteration_s)
 
     def frees(self, job: JobView) -> bool:
-        """Whether others could get the GPUs of a running job: it need not keep them, and none of
-        them is on notice.
+        """Whether other jobs could get the GPUs of a running job.
+
+        They could if the job is not in `kept` and none of its GPUs is on notice.
         """
         if job.handle in self.kept:
             return False

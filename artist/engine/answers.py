@@ -1,7 +1,8 @@
-"""A policy's answer: checked before anything changes. `Holdings.exchange` moves its GPUs.
+"""Checks of a policy's answer, before anything changes.
 
 An invalid decision is an error that names the job and the value. It is never repaired.
-`artist.contract.readable_answer` has checked what needs neither the jobs nor the cluster.
+`artist.contract.readable_answer` comes first and checks what needs neither jobs nor cluster.
+`Holdings.exchange` comes last: it checks that GPUs are free, and moves them.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from artist.workload.job import Job
 class CheckedAnswer:
     """The decisions of one answer by kind, filled while they are checked.
 
-    A job that migrates is in `moved` and in `placed`. `reasons` hold, by handle, why a job is
-    preempted or migrated; `beside`, by handle, whose GPUs it comes to share.
+    A job that migrates is in `moved` and in `placed`. By handle, `reasons` says why a job is
+    preempted or migrated, and `beside` which job's GPUs it will share.
     """
 
     __slots__ = (
@@ -117,7 +118,7 @@ def checked(
 
 
 def _check_placement(job: Job, placement: Placement, holdings: Holdings) -> None:
-    """Check that the job may have so many GPUs, and none that leave service."""
+    """Check that the job may have this many GPUs, and that none of them is on notice."""
     gpus = placement.gpus
     if not job.gpus_min <= gpus <= job.gpus_max:
         least, most = job.gpus_min, job.gpus_max
@@ -140,13 +141,17 @@ def _check_beside(
     holdings: Holdings,
     jobs_per_gpu: int,
 ) -> None:
-    """Check that each of these jobs shares all GPUs of a job that keeps them, or that was placed
-    earlier in the answer, and that not too many jobs share a GPU.
+    """Check jobs that are placed beside another job, their host.
+
+    Each must get exactly the GPUs of its host. The host must keep its GPUs, or be placed earlier in
+    the answer. At most `jobs_per_gpu` jobs may share a GPU.
     """
     placed = {state.handle: (at, state) for at, (state, _) in enumerate(answer.placed)}
     leaving = {state.handle for state in (*answer.preempted, *answer.moved)}
-    # For each job that this answer places beside another: who held those GPUs first.
+    # For each job that this answer places beside another: the first job on those GPUs, as (whether
+    # this answer places that job, its handle).
     first: dict[int, tuple[bool, int]] = {}
+    # How many jobs share those GPUs.
     joined: dict[tuple[bool, int], int] = {}
     for state, handle in beside:
         at, _ = placed[state.handle]

@@ -1,8 +1,9 @@
 """What checkpoints save of a job's work, and what a failure loses.
 
-A job writes a checkpoint after every `n` whole iterations, the fewest that take as long as its
-interval. A checkpoint of `c` ticks is spread over these iterations: each takes c / n longer. So a
-checkpoint ends exactly when the pause for it would end, and no checkpoint is an event.
+A job writes a checkpoint after every `n` whole iterations, the fewest that take at least its
+interval. A checkpoint of `c` ticks is spread over these iterations: each takes c / n longer. So the
+`n` iterations end when they would with a pause of `c` at their end, and a checkpoint needs no
+event.
 
 The start of a stay is a checkpoint too, since a job that loses its GPUs to another job saves.
 """
@@ -27,10 +28,11 @@ class SavedWork:
         self.every = 0
         self.done = 0
         self.unsaved: Tick = 0
-        self._since = 0  # whole iterations since the last checkpoint
+        # Whole iterations since the last checkpoint.
+        self._since = 0
 
     def spread(self, checkpoint: Checkpoint, num: int, den: int) -> tuple[int, int]:
-        """Ticks of an iteration of `num / den` ticks with its share of a checkpoint."""
+        """`num / den` ticks of an iteration, lengthened by its share of a checkpoint."""
         interval, cost = checkpoint
         if interval is None:
             self.every = 0
@@ -39,14 +41,14 @@ class SavedWork:
         return num * every + cost * den, den * every
 
     def start_stay(self, done: int) -> None:
-        """All work so far is saved."""
+        """Save all work so far."""
         self.done, self._since, self.unsaved = done, 0, 0
 
     def last_among(self, whole: int) -> int:
-        """Of iterations that have ended, the number up to the last checkpoint; 0 if none was due.
+        """Count `whole` more iterations. Returns how many of them a checkpoint has saved.
 
-        A faster rate can make the next checkpoint overdue. It then comes after the iteration in
-        progress, hence the `max`.
+        A faster rate can make the next checkpoint overdue. It is then written after the iteration
+        in progress, hence the `max`.
         """
         first = max(1, self.every - self._since)
         if not self.every or whole < first:

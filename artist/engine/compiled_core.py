@@ -1,4 +1,4 @@
-"""Which core runs: the sources, or what mypyc made of them (decision 29)."""
+"""Which core runs: the Python sources, or their compilation by mypyc (decision 29)."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ from artist.engine.simulator import Simulator
 
 
 def core() -> Literal["pure", "compiled"]:
-    """`pure` if Python runs the sources of the core. Both cores write the same rows."""
+    """`pure` if Python runs the sources of the core, else `compiled`. Both write the same rows."""
     return "pure" if isinstance(Simulator.run, FunctionType) else "compiled"

@@ -3,8 +3,8 @@
 Events are ordered by `(tick, kind, serial)`: first by time, then by kind in the order written in
 `EventKind`, then by when they were scheduled in this run. So ties never depend on chance.
 
-Nothing is ever removed from the queue. An event of a running job carries the job's epoch, and the
-engine drops it if the job has a newer epoch by then.
+No event is ever removed before its time. An event of a running job carries the job's epoch, and the
+engine drops the event if the job has a newer epoch by then.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ class EventKind(IntEnum):
     """What can happen. Simultaneous events are handled in this order."""
 
     FINISH = 0
-    """First, so that a job that is done frees its GPUs whatever else happens at this tick."""
+    """First, so that a finished job frees its GPUs whatever else happens at this tick."""
     LEASE_END = 1
     """Before jobs arrive that could compete for the GPUs."""
     RATE_END = 2
-    """The rate function wants to be asked again. After finished jobs have left."""
+    """The rate function wants to be asked again, after finished jobs have left."""
     OUTSIDE = 3
-    """GPUs leave or enter service. After jobs have left, before others arrive."""
+    """GPUs leave or enter service, after finished jobs have left and before others arrive."""
     ARRIVAL = 4
     """After everything that frees GPUs, so that a new job sees them."""
     WAKE = 5
-    """Last, so that a policy that wanted to be asked sees the whole instant."""
+    """Last, so that a policy that asked to be woken sees the whole instant."""
 
 
-# As names of their own: looking a member up in its class takes ten times as long.
+# Module names, because looking a member up in its class takes ten times as long.
 FINISH: Final = EventKind.FINISH
 LEASE_END: Final = EventKind.LEASE_END
 RATE_END: Final = EventKind.RATE_END
@@ -46,20 +46,21 @@ WAKE: Final = EventKind.WAKE
 Event: TypeAlias = tuple[Tick, EventKind, int, int, int]
 """Tick, kind, serial, handle of the job (-1 where there is none), epoch of the job."""
 
-# So many events, or fewer, a heap alone finds fast enough. Chosen: with them it stays in the
-# processor's caches, and no run of a few hundred jobs comes to days.
+# Up to this many events, a heap alone is fast enough: it stays in the processor's caches. Runs of a
+# few hundred jobs do not exceed it.
 _FEW: Final = 1_000
-# A day of the queue takes 2**36 ns, about a minute: with 30,000 running jobs whose leases last an
-# hour that is some hundred events.
+# A day of the queue is 2**36 ns, about a minute. With 30,000 running jobs and leases of an hour, it
+# holds a few hundred events.
 _DAY_BITS: Final = 36
 
 
 class EventQueue:
     """A priority queue of events with a serial number per run.
 
-    A heap of very many events is slow, since each step reads other memory. So from `_FEW` events on
-    it holds those of the present **day** only. Later ones lie unsorted, by day, until their day
-    comes (a calendar queue: Brown, *CACM* 31(10), 1988). The order of events is the same.
+    A heap of very many events is slow, since each step reads other memory. So once there are more
+    than `_FEW` events, the heap holds only those of the present **day**. Later events wait
+    unsorted, by day, until their day comes (a calendar queue: Brown, *CACM* 31(10), 1988). The
+    order of events is the same.
     """
 
     __slots__ = ("_by_day", "_day_end", "_days", "_heap", "_later", "_serial")
@@ -90,7 +91,7 @@ class EventQueue:
     def next_events(self) -> list[Event]:
         """A heap whose first entry is the next event; empty if there is none. Read only.
 
-        It stays true until it is empty: then ask again.
+        The same heap stays up to date until it is empty. Then call this again.
         """
         if not self._heap and self._days:
             day = heappop(self._days)
@@ -104,7 +105,7 @@ class EventQueue:
         return heappop(self._heap)
 
     def without(self, *kinds: EventKind) -> EventQueue:
-        """A queue of the other events, with the same serial numbers."""
+        """A queue without events of these kinds. The other events keep their serial numbers."""
         left = EventQueue()
         left._heap = [event for event in self if event[1] not in kinds]
         heapify(left._heap)
@@ -119,11 +120,11 @@ class EventQueue:
         self._later[day].append(event)
 
     def _go_by_day(self) -> None:
-        """From now on only the events of the first day are in the heap."""
+        """From now on, keep only the events of the present day in the heap."""
         self._by_day = True
         self._day_end = (self._heap[0][0] >> _DAY_BITS) + 1 << _DAY_BITS
         events = self._heap[:]
-        self._heap.clear()  # it stays the same list: the simulator may be reading it
+        self._heap.clear()  # not a new list: the simulator may be reading this one
         for event in events:
             if event[0] < self._day_end:
                 heappush(self._heap, event)

@@ -5,9 +5,9 @@ At every instant, for every leaf of the cluster tree,
     free + held + withdrawn = all GPUs of the leaf
 
 The GPUs of one leaf are alike, so a job holds a number of them (`Placement`). Jobs that share GPUs
-hold the same ones, all of them (`JobState.beside`); these count once, and are free once the last of
-the jobs has left. `shared_holdings.py` is for jobs that ask for shares of a GPU, `outages.py` moves
-GPUs out of service and back.
+all hold the same GPUs (`JobState.beside`). These count once, and are free when the last of the jobs
+has left. `shared_holdings.py` is for jobs that ask for shares of a GPU. `outages.py` moves GPUs out
+of service and back.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Holdings:
     )  # fmt: skip
 
     gpu_parts: ClassVar = 1
-    """In what parts of a GPU `gpus_held` counts."""
+    """How many parts of a GPU `gpus_held` counts as one GPU."""
 
     def __init__(
         self, tree: ClusterTree, jobs: Sequence[Job], visiting_order: VisitingOrder | None
@@ -46,24 +46,24 @@ class Holdings:
         self.jobs = jobs
         self._gpus = tree.gpus
         self.arrives: Callable[[Job, int, Tick], JobState] = JobState
-        """The state of a job with a handle that arrives."""
+        """Makes the state of an arriving job from the job, its handle and the tick."""
         self.free = FreeGpus(tree, visiting_order)
         self.free.hosts = FreeHosts.that_matter(tree, jobs)
         self.waiting: dict[int, JobState] = {}
-        """By handle, in the order in which they entered the queue."""
+        """Waiting jobs by handle, in the order in which they entered the queue."""
         self.running: dict[int, JobState] = {}
-        """By handle."""
+        """Running jobs by handle."""
         self.withdrawn: dict[int, int] = {}
         """GPUs out of service by leaf; a leaf without any is missing."""
         self.on_notice: dict[int, Tick] = {}
         """Leaves that will leave service, and when."""
         self.kept_out: dict[int, int] = {}
-        """Of the withdrawn GPUs those that only a notice keeps out, by leaf (`notices.py`)."""
+        """By leaf, the part of `withdrawn` that only a notice keeps out (`outages.py`)."""
         self.sharing: dict[int, None] = {}
         """Handles of the running jobs that hold a share of a GPU."""
 
     def join(self, state: JobState, host: JobState) -> None:
-        """From now on a job shares the GPUs of another one and of those beside it."""
+        """Let a job share the GPUs of another job from now on, and of the jobs beside that one."""
         there = sorted((host.handle, *host.beside))
         state.beside = tuple(there)
         for handle in there:
@@ -71,7 +71,7 @@ class Holdings:
             other.beside = tuple(sorted((*other.beside, state.handle)))
 
     def part(self, state: JobState) -> None:
-        """From now on the others on a job's GPUs hold them without it."""
+        """Let the other jobs on a job's GPUs hold them without it from now on."""
         for handle in state.beside:
             other = self.running[handle]
             other.beside = tuple(x for x in other.beside if x != state.handle)
@@ -79,7 +79,7 @@ class Holdings:
 
     @property
     def gpus_held(self) -> int:
-        """GPUs that some job holds, in `gpu_parts`."""
+        """GPUs that jobs hold, in units of 1 / `gpu_parts`."""
         held = self._gpus - self.free.total
         return held - sum(self.withdrawn.values()) if self.withdrawn else held
 
@@ -87,20 +87,20 @@ class Holdings:
         """Release the GPUs that an answer takes from jobs, then claim those that it gives to jobs.
 
         Raises:
-            PolicyError: a GPU to be claimed is not free, or its machine cannot feed it; no GPU has
-                changed hands then.
+            PolicyError: a GPU to be claimed is not free, or its machine lacks CPU cores or memory
+                for the job. No GPU has changed hands then.
         """
         free, leaving = self.free, [*answer.preempted, *answer.moved]
         for state in leaving:
             if state.beside:
-                leaving = _last_to_leave(leaving)
+                leaving = _releasing(leaving)
                 break
         released = [(state.placement, state.job) for state in leaving if state.placement]
         for placement, job in released:
             free.release(placement, job)
         placed = answer.placed
         if answer.beside:
-            placed = [one for one in placed if one[0].handle not in answer.beside]
+            placed = [(state, at) for state, at in placed if state.handle not in answer.beside]
         for index, (state, placement) in enumerate(placed):
             try:
                 free.claim(placement, state.job)
@@ -128,7 +128,7 @@ class Holdings:
         return self._among(self.running, handle, "running")
 
     def name(self, handle: int) -> str:
-        """How a message calls a job, which may not exist."""
+        """The name of a job in messages. The job may not exist."""
         known = handle in range(len(self.jobs))
         return f"job {self.jobs[handle].id!r}" if known else f"unknown job {handle!r}"
 
@@ -139,9 +139,11 @@ class Holdings:
         return job
 
 
-def _last_to_leave(leaving: Sequence[JobState]) -> list[JobState]:
-    """Of jobs that leave their GPUs those that release them: one of all that share them, and none
-    where another one stays.
+def _releasing(leaving: Sequence[JobState]) -> list[JobState]:
+    """The leaving jobs that release their GPUs.
+
+    Of jobs that share GPUs it is the one with the least handle, and none if another job stays
+    there.
     """
     handles = {state.handle for state in leaving}
     return [

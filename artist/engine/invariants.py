@@ -1,4 +1,4 @@
-"""The laws that hold after every event and answer: `--check` and property tests verify them."""
+"""Laws that hold after every event and answer. `--check` and property tests verify them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from artist.units import GPU_MILLI, Tick
 
 
 def check(holdings: Holdings) -> None:
-    """Free + held + withdrawn = all GPUs of every leaf; a job is in one place; the index is true.
+    """Check that every GPU is free, held or withdrawn, every job in one place, and indexes right.
 
     Raises:
         InvariantError: naming the law that is broken.
@@ -41,7 +41,7 @@ def check(holdings: Holdings) -> None:
         if state.beside:
             _check_beside(holdings, state)
             if state.handle > state.beside[0]:
-                continue  # the first of them has counted their GPUs
+                continue  # the job with the least handle counts their GPUs
         leaves += state.placement.leaves
         counts += state.placement.counts
     taken = np.bincount(leaves, weights=counts, minlength=len(tree.levels[0]))
@@ -62,7 +62,7 @@ def check(holdings: Holdings) -> None:
 
 
 def _check_shares(holdings: Holdings) -> None:
-    """Of every GPU of which jobs hold shares: what they hold + what is left = 1."""
+    """Check that shares held + what is left = 1, for every GPU of which jobs hold shares."""
     if not isinstance(holdings, SharedHoldings):
         return
     shares = holdings.shared.shares
@@ -91,7 +91,7 @@ def _check_shares(holdings: Holdings) -> None:
 
 
 def _check_instances(jobs: Sequence[Needy], shares: FreeShares) -> None:
-    """Of a GPU in MIG mode: instances begin where they may, and no slice belongs to two."""
+    """Check a GPU in MIG mode: instances begin where they may, and no slice belongs to two."""
     held = 0
     for job in jobs:
         own = shares.instance(job)
@@ -104,22 +104,22 @@ def _check_instances(jobs: Sequence[Needy], shares: FreeShares) -> None:
 
 
 def _check_hosts(holdings: Holdings) -> None:
-    """Of cores and memory of every machine: free + held = all, and none is held twice."""
+    """Check that free + held = all CPU cores and memory of every machine."""
     hosts = holdings.free.hosts
     if hosts is None:
         return
     idle = FreeHosts.of_idle(holdings.tree)
     assert idle is not None  # else there would be nothing to hold
-    all_of = hosts.nothing()
+    held = hosts.nothing()
     for state in holdings.running.values():
         if state.placement is not None:
-            all_of.release(state.placement, state.job)
+            held.release(state.placement, state.job)
             if (lacks := idle.shortage(state.placement, state.job)) is not None:
                 raise InvariantError(f"job {state.job.id!r} runs on GPUs that have {lacks}")
     left = hosts.nothing()
-    if idle.is_less(all_of):
+    if idle.is_less(held):
         raise InvariantError("jobs hold more CPU cores or memory than a machine has")
-    left.become(idle, all_of)
+    left.become(idle, held)
     if left != hosts:
         raise InvariantError("free + held differs from the CPU cores or memory that exist")
 
@@ -147,9 +147,9 @@ def _check_index(tree: ClusterTree, free: FreeGpus) -> None:
 
 
 def check_rows(rows: Rows) -> None:
-    """Held GPU-seconds by job = integral of the timeline; a job is in one place at a time.
+    """Check that GPU-ticks held by jobs = integral of the timeline, and a job is in one place.
 
-    Of shared GPUs each job has held its share.
+    On shared GPUs, each job has held its share.
 
     Raises:
         InvariantError: naming the law that is broken.
@@ -179,14 +179,14 @@ def check_rows(rows: Rows) -> None:
 
 
 def _parts(row: PlacementRow) -> int:
-    """What a job holds of each of its GPUs, in `PARTS`."""
+    """What a job holds of each of its GPUs, in units of 1 / `PARTS`."""
     if row.gpu_milli < GPU_MILLI:
         return PARTS * row.gpu_milli // GPU_MILLI
     return PARTS // (1 + len(row.beside))
 
 
 def check_kinds(rows: Rows, tree: ClusterTree) -> None:
-    """Of each kind, jobs never hold more GPUs than there are, and in the end none.
+    """Check that jobs never hold more GPUs of a kind than there are, and in the end none.
 
     Raises:
         InvariantError: naming the kind.
@@ -201,7 +201,7 @@ def check_kinds(rows: Rows, tree: ClusterTree) -> None:
             kind = tree.kinds[machine]
             changes += [(row.start, count, kind), (row.end, -count, kind)]
     gpus, held = gpus_by_kind(tree), dict.fromkeys(tree.kinds, 0)
-    for tick, count, kind in sorted(changes):  # what ends at a tick comes first
+    for tick, count, kind in sorted(changes):  # releases come first: their counts are negative
         held[kind] += count
         if held[kind] > gpus[kind]:
             raise InvariantError(

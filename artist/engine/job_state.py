@@ -15,14 +15,14 @@ from artist.units import GPU_MILLI, Tick, seconds
 from artist.workload.goodput import Batch
 from artist.workload.job import Job
 
-# How many failures in a row may stop a job that has saved nothing between them.
+# Failures in a row, without any work saved between them, after which a run is given up.
 MOST_FAILURES_IN_A_ROW = 10_000
-# How often in a row a job may lose its GPUs before it has an iteration done that it keeps.
+# Stays in a row, without a completed iteration that is kept, after which a run is given up.
 MOST_STAYS_IN_VAIN = 10_000
 
 PARTS: Final = lcm(*range(1, MOST_JOBS_PER_GPU + 1), GPU_MILLI)
-"""Parts of a GPU-tick: whatever number of jobs share it, or in what thousandths, each gets a whole
-number of them."""
+"""Parts of a GPU-tick. However many jobs share it, equally or by thousandths, each gets a whole
+number of parts."""
 
 
 class JobState:
@@ -32,22 +32,22 @@ class JobState:
 
     - `epoch` counts how often its events were scheduled. Events of an older epoch are stale.
     - `gpus` is how many GPUs it holds; `finish` is when its last iteration ends at its rate.
-    - `beside` holds the other jobs on its GPUs. While they stay the same, so does its rate.
+    - `beside` holds the handles of the other jobs on its GPUs.
     - `interval_start` is when the interval of constant rate began, `started` when the stay did.
-    - `told` is why it waits, as the policy said last; None if it said nothing.
+    - `last_wait` is the policy's last reason why it waits; None if the policy gave none.
     - `checkpoint` says when it writes its state, `checkpoint_s` what that adds to an iteration.
     - `failures_in_a_row` counts the failures that stopped it since it last saved any work.
     - `productive_from` is when a restart or a hold ends. Time before it counts as stalled.
-    - `kept` is the work (`Progress.work`) with which it lost GPUs last.
-    - `stays_in_vain` counts the stays in a row of which no iteration was kept.
+    - `kept` is the most work (`Progress.work`) with which it has ended a stay.
+    - `stays_in_vain` counts the stays in a row that did not exceed `kept`.
     """
 
     __slots__ = (
         "_batch", "_beside", "_ceded", "_gpu_ticks", "_run_ticks", "_saved", "arrival", "batch",
         "beside", "checkpoint", "checkpoint_s", "entered", "epoch", "failures", "failures_in_a_row",
         "finish", "first_start", "former_placement", "gpus", "handle", "interval_start", "job",
-        "kept", "lease_due", "migrations", "placement", "preemptions", "productive_from",
-        "progress", "rate", "started", "stays_in_vain", "tier", "told", "turn",
+        "kept", "last_wait", "lease_due", "migrations", "placement", "preemptions",
+        "productive_from", "progress", "rate", "started", "stays_in_vain", "tier", "turn",
     )  # fmt: skip
 
     def __init__(self, job: Job, handle: int, arrival: Tick) -> None:
@@ -66,7 +66,7 @@ class JobState:
         self.beside: tuple[int, ...] = ()
         self.gpus = 0
         self.tier = -1
-        self.told: Wait | None = None
+        self.last_wait: Wait | None = None
         self.turn: Turn | None = None
         self.batch: Batch | None = None
         self._batch = 0
@@ -85,33 +85,33 @@ class JobState:
         self._run_ticks: Tick = 0
         self._gpu_ticks = 0
         self._beside: tuple[int, ...] = ()
-        # GPU time that others attained on this job's GPUs, a whole number of parts of a GPU-tick.
+        # GPU time that other jobs attained on this job's GPUs, in parts of a GPU-tick (`PARTS`).
         self._ceded = 0
 
     def run_ticks(self, now: Tick) -> Tick:
-        """Time for which it has held GPUs."""
+        """Ticks for which the job has held GPUs."""
         held = now - self.started if self.placement else 0
         return self._run_ticks + held
 
     def service_gpu_ticks(self, now: Tick) -> int:
-        """GPUs x time held, less what others on them attained."""
+        """Attained service: GPUs x ticks held, less what other jobs on these GPUs attained."""
         held = self._gpu_ticks + (now - self.started) * self.gpus
         if self._ceded or self._beside:
             held -= -(-(self._ceded + self._cedes(now)) // PARTS)
         return held
 
     def _cedes(self, now: Tick) -> int:
-        """What others have attained of its GPUs in this interval."""
+        """Parts of GPU-ticks that other jobs attained on its GPUs in this interval."""
         jobs = 1 + len(self._beside)
         return (now - self.interval_start) * self.gpus * (PARTS - PARTS // jobs)
 
     @property
     def regrouped(self) -> bool:
-        """Whether other jobs share its GPUs than in the interval so far."""
+        """Whether the jobs that share its GPUs have changed since the interval began."""
         return self.beside != self._beside
 
     def service_gpu_s(self, now: Tick) -> float:
-        """GPUs x time held, in GPU-seconds."""
+        """Attained service in GPU-seconds (`service_gpu_ticks`)."""
         return seconds(self.service_gpu_ticks(now))
 
     def iterations_done(self, now: Tick) -> int:
@@ -125,7 +125,7 @@ class JobState:
     def place(self, placement: Placement, tier: int, now: Tick, restart: Tick) -> None:
         """Take GPUs and stand still for `restart` ticks."""
         self.placement = placement
-        self.told = None
+        self.last_wait = None
         self.gpus = placement.gpus
         self.tier = tier
         self.started = self.interval_start = now
@@ -153,11 +153,11 @@ class JobState:
         """Count a stay that ended before the job finished; the interval's row is already written.
 
         Raises:
-            TraceError: so many stays in a row came to nothing that the job will never finish.
+            TraceError: too many stays in a row came to nothing, so the job would never finish.
         """
         if reason is MIGRATED:
             self.migrations += 1
-        else:  # an outage, too, takes the job's GPUs from it
+        else:  # an outage counts as a preemption
             self.preemptions += 1
         if reason is FAILED:
             self._count_failure()
@@ -200,7 +200,7 @@ class JobState:
         self.turn = hold.turn
 
     def close_interval(self, now: Tick, reason: EndReason, note: str) -> PlacementRow | None:
-        """Settle the progress at the end of an interval of constant rate, and write its row.
+        """Settle the progress at the end of an interval of constant rate, and return its row.
 
         An interval of no length gets no row, unless it is the last of its stay.
         """
@@ -245,8 +245,8 @@ class JobState:
     def schedule(self, queue: EventQueue, now: Tick, *, leased: bool) -> None:
         """Put the events of the present rate into the queue; older ones become stale.
 
-        All of them are computed from the progress, never found by looping over iterations. A lease
-        or a rate that would end at the finish or later needs no event of its own.
+        All of them follow from the progress without a loop over iterations. A lease or a rate that
+        would end at the finish or later needs no event.
         """
         assert self.rate is not None  # a job without a rate has no events
         self.epoch += 1
@@ -263,14 +263,14 @@ class JobState:
             queue.push(rate.until, RATE_END, handle, epoch)
 
     def schedule_lease(self, queue: EventQueue) -> None:
-        """A lease ends at the first iteration boundary at or after it is due."""
+        """Schedule the end of the lease: the first iteration boundary at or after it is due."""
         end = self.progress.boundary(self.lease_due)
         if end < self.finish:
             queue.push(end, LEASE_END, self.handle, self.epoch)
 
     def row(self, finish: Tick) -> JobRow:
         """The row of a job that has finished, or is cancelled before its last iteration."""
-        assert self.first_start is not None  # it ran, so it started
+        assert self.first_start is not None  # the job ran
         return JobRow(
             self.job,
             self.handle,

@@ -1,24 +1,24 @@
-"""Notices a policy that is woken for ever, or far too often."""
+"""Detects a policy that asks to be woken for ever, or far too often."""
 
 from __future__ import annotations
 
 from artist.errors import PolicyError
 from artist.units import Tick
 
-# So many wake-ups in a row, without a decision or another event, are a livelock if nothing else can
+# Wake-ups in a row, without a decision or another event, that are a livelock if nothing else can
 # ever happen.
 WAKES_IN_A_ROW = 1_000_000
-# So often may failed GPUs come back to a whole cluster on which the policy leaves all jobs waiting.
+# Answers in a row that may leave all jobs waiting on a whole cluster, where only failures can
+# happen.
 IDLE_OUTAGES = 1_000
-# At so many instants in a row a policy was woken, and nothing else happened. If they lie less than
-# a millisecond apart it is a storm, whatever the policy decides, since no scheduler looks that
-# often.
+# Instants in a row with nothing but wake-ups. If they are less than a millisecond apart on average,
+# it is a storm, whatever the policy decides, since no scheduler looks that often.
 STORM = 100_000
 SHORT_NAP: Tick = 1_000_000
 
 
 class Livelock:
-    """Counts wake-ups in a row, with nothing else between them."""
+    """Counts wake-ups in a row, without any other event between them."""
 
     __slots__ = ("_count", "_events", "_first", "_idle", "_instants", "_last", "_since")
 
@@ -29,10 +29,10 @@ class Livelock:
         self._first: Tick = 0
         self._last: Tick = -1
         self._events = 0
-        self._idle = 0  # answers that left all jobs waiting for nothing but outages
+        self._idle = 0  # answers in a row that left all jobs waiting while only outages can happen
 
     def woken(self, now: Tick, events: int) -> None:
-        """A wake-up came. `events`: number of events before this one."""
+        """Count a wake-up. `events` is the number of all events before it."""
         if events != self._events:
             self._count = self._instants = 0
         if not self._count:
@@ -46,7 +46,7 @@ class Livelock:
         self._events = events + 1
 
     def decided(self) -> None:
-        """The policy did something."""
+        """Note that the policy decided something."""
         self._count = 0
 
     @property
@@ -55,10 +55,10 @@ class Livelock:
         return self._instants >= STORM or self._count >= WAKES_IN_A_ROW
 
     def check_idle(self, policy: str, idle: bool) -> None:
-        """Count answers that leave jobs waiting on a whole cluster, where failures never end.
+        """Count answers that leave all jobs waiting on a whole cluster, where only failures happen.
 
         Raises:
-            PolicyError: there were too many in a row.
+            PolicyError: there were `IDLE_OUTAGES` in a row.
         """
         self._idle = self._idle + 1 if idle else 0
         if self._idle >= IDLE_OUTAGES:
@@ -68,10 +68,10 @@ class Livelock:
             )
 
     def check(self, policy: str, now: Tick, *, dead: bool) -> None:
-        """Raise, or count from 0 again. `dead`: only wake-ups are left to happen.
+        """Raise, or count from 0 again. `dead`: nothing but wake-ups can happen any more.
 
         Raises:
-            PolicyError: the policy is stuck, or looks too often.
+            PolicyError: the policy is stuck, or asks to be woken too often.
         """
         if self._instants >= STORM:
             if now - self._first < (self._instants - 1) * SHORT_NAP:

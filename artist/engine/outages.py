@@ -1,12 +1,12 @@
 """Outages: GPUs leave service and come back, as an event source says.
 
-Of the GPUs of a leaf, the free ones leave first. If they are too few, jobs that hold GPUs there
-lose all their GPUs, the latest arrival first, until enough are free; and those beside them, too.
+The free GPUs of a leaf leave first. If they are too few, jobs that hold GPUs there lose all their
+GPUs, the latest arrival first, until enough are free. Jobs beside them lose theirs too.
 
-A **notice** announces an outage. A leaf on notice has no free GPUs: what is free there leaves
-service at once, and so does each GPU that a job gives back. The outage then finds only the jobs
-that are left. A policy sees such GPUs as held. It cannot get them, and may let the jobs there run
-on or leave.
+A **notice** announces an outage. A leaf on notice has no free GPUs: GPUs that are free leave
+service at once, and so does each GPU that a job gives back. The outage then stops only the jobs
+that are still there. A policy sees GPUs on notice as held, and cannot give them to jobs. It may let
+the jobs there run on, or move them away.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from artist.units import Tick
 
 
 class Outages:
-    """Takes the events of a source into the queue, one at a time.
+    """Puts the events of a source into the queue, one at a time.
 
-    `pending` is whether an event of the source is in the queue.
+    `pending` says whether an event of the source is in the queue.
     """
 
     __slots__ = ("_next", "_source", "pending")
@@ -41,7 +41,7 @@ class Outages:
         """Put the source's next event into the queue, if there is another.
 
         Raises:
-            InvariantError: it is not an event, lies in the past or names an invalid placement.
+            InvariantError: the source gave no event, or an event that is past or has a flaw.
         """
         self._next = None if self._source is None else self._source.next_event(now)
         self.pending = self._next is not None
@@ -52,7 +52,7 @@ class Outages:
         queue.push(self._next.at, OUTSIDE, -1)
 
     def take(self) -> OutsideEvent:
-        """The event that happens now."""
+        """Take the event that happens now."""
         event, self._next = self._next, None
         self.pending = False
         assert event is not None  # it was in the queue
@@ -71,14 +71,14 @@ def _flaw(event: object, now: Tick) -> str:
 
 
 def reason(outage: Outage | None) -> EndReason:
-    """How an outage ends the interval of a job that it stops."""
+    """Why the interval of a job ends that an outage stops."""
     return FAILED if outage is not None and outage.failed else WITHDRAWN
 
 
 def victims(holdings: Holdings, placement: Placement, position: int | None) -> list[JobState]:
     """The jobs that lose their GPUs when these GPUs are withdrawn, the latest arrival first.
 
-    `position` is that of `Withdraw`.
+    `position` as in `Withdraw`.
 
     Raises:
         InvariantError: a leaf does not exist or has fewer GPUs in service.
@@ -96,7 +96,7 @@ def victims(holdings: Holdings, placement: Placement, position: int | None) -> l
     if all(count <= 0 for count in missing.values()):
         return []
     hit = []
-    # By handle: the order of `running` depends on the policy's earlier decisions.
+    # By handle, because the order of `running` depends on the policy's earlier decisions.
     found: set[int] = set()
     for state in sorted(_on(holdings, missing), key=attrgetter("handle"), reverse=True):
         assert state.placement is not None  # running jobs have GPUs
@@ -111,9 +111,9 @@ def victims(holdings: Holdings, placement: Placement, position: int | None) -> l
 
 
 def _holder(holdings: Holdings, leaf: int, position: int) -> list[JobState]:
-    """The jobs that hold the GPU at a position among those in service; empty if it is free.
+    """The jobs that hold the GPU at a position among a leaf's GPUs in service; none if it is free.
 
-    A job with c of a leaf's g GPUs is hit by a c-th in g of the failures there.
+    With random positions, a job with c of a leaf's g GPUs is hit by c/g of the failures there.
     """
     for state in sorted(_on(holdings, {leaf}), key=attrgetter("handle")):
         assert state.placement is not None  # running jobs have GPUs
@@ -126,13 +126,13 @@ def _holder(holdings: Holdings, leaf: int, position: int) -> list[JobState]:
 
 
 def _on_its_gpus(holdings: Holdings, state: JobState) -> list[JobState]:
-    """A job and those that share its GPUs, the latest arrival first."""
+    """A job and the jobs that share its GPUs, the latest arrival first."""
     handles = sorted((state.handle, *state.beside), reverse=True)
     return [holdings.running[handle] for handle in handles]
 
 
 def _on(holdings: Holdings, leaves: Collection[int]) -> list[JobState]:
-    """The running jobs that hold GPUs of some leaves; cheap where there are thousands of jobs."""
+    """The running jobs that hold GPUs of some leaves; fast also with thousands of jobs."""
     wanted = frozenset(leaves)
     return [
         state
@@ -142,7 +142,7 @@ def _on(holdings: Holdings, leaves: Collection[int]) -> list[JobState]:
 
 
 def withdraw(holdings: Holdings, placement: Placement) -> None:
-    """Take free GPUs out of service; `victims` have given theirs back before."""
+    """Take free GPUs out of service. The jobs of `victims` must have released theirs."""
     holdings.free.claim(placement)
     for leaf, count in zip(placement.leaves, placement.counts, strict=True):
         holdings.withdrawn[leaf] = holdings.withdrawn.get(leaf, 0) + count
@@ -180,7 +180,7 @@ def _in_service(holdings: Holdings, leaf: int) -> int:
 
 
 def put_on_notice(holdings: Holdings, rows: Rows, notice: Notice) -> None:
-    """Put leaves on notice. Of two notices of one leaf the longer one counts."""
+    """Put leaves on notice. If a leaf has two notices, the later outage counts."""
     ahead = holdings.on_notice
     for leaf in notice.leaves:
         ahead[leaf] = max(notice.until, ahead.get(leaf, 0))
@@ -198,7 +198,7 @@ def put_on_notice(holdings: Holdings, rows: Rows, notice: Notice) -> None:
 
 
 def keep_out(holdings: Holdings, rows: Rows, leaves: Iterable[int], now: Tick) -> None:
-    """Take what has become free on leaves on notice out of service."""
+    """Take the free GPUs of those of the leaves that are on notice out of service."""
     free = holdings.free.leaves
     gone = {leaf: free[leaf] for leaf in leaves if leaf in holdings.on_notice and free[leaf]}
     if not gone:
@@ -219,9 +219,9 @@ def expire_notices(holdings: Holdings, now: Tick) -> None:
 
 
 def end_notice(holdings: Holdings, rows: Rows, placement: Placement, now: Tick) -> None:
-    """Bring back the GPUs that a notice kept out, for an outage that takes them at this instant.
+    """Bring back GPUs that a notice kept out, for an outage that takes them at this instant.
 
-    So the outage can take all of its GPUs alike, kept out before or not.
+    So the outage takes all of its GPUs in the same way, whether a notice kept them out or not.
     """
     kept = holdings.kept_out
     own = {

@@ -3,13 +3,13 @@
 A running job repeats iterations of `n / d` ticks. The fraction is exact: it is the decimal number
 that `iteration_s` prints as, so that ten iterations of 0.1 s take one second (`exact_ticks`). The
 job's position is a number of whole iterations and a **phase**, the fraction of the iteration in
-progress. Both are known at the **anchor**, a tick; all later ticks follow from it in integer
-arithmetic:
+progress. Both are known at one tick, the **anchor**. All later positions and ticks follow from them
+in integer arithmetic:
 
     position(t) = phase + (t - anchor) * d / n            [iterations]
     finish      = anchor + ceil((needed - phase) * n / d) [ticks]
 
-Another rate keeps the phase. The end of a stay drops it: the iteration in progress is lost.
+A new rate keeps the phase. The end of a stay drops it: the iteration in progress is lost.
 
 A failure takes the job back to its last checkpoint (`checkpoints.py`).
 """
@@ -29,18 +29,18 @@ _PHASE_MASK: Final = (1 << _PHASE_BITS) - 1
 _READ_BITS: Final = 32  # of the phase, as a float that is below 1
 _READ_MASK: Final = (1 << _READ_BITS) - 1
 _READ_UNIT: Final = 2.0**-_READ_BITS
-# What an iteration is worth is rounded up to a multiple of 2**-44, so that three iterations of a
-# job on a third of its GPUs complete one. A third of one is not exact in binary.
+# The worth of an iteration is rounded up to a multiple of 2**-44, so that three iterations of a job
+# on a third of its GPUs complete one, although a third is not exact in binary.
 _WORK_BITS: Final = 44
-# No job runs on a thousand million times the GPUs that it asked for.
+# No job runs on a billion times the GPUs that it asked for.
 _MOST_WORTH: Final = 1e9
 
 
 def check_rate(rate: Any) -> None:
-    """Refuse a rate that no job can run at. It is `Any`: what it promises is yet to be seen.
+    """Refuse a rate that no job can run at. Its type is `Any`, since this checks the type too.
 
     Raises:
-        InvariantError: it is not a rate; an iteration takes no time, takes for ever or is worth
+        InvariantError: it is not a `Rate`; an iteration takes no time, takes for ever or is worth
             nothing; or the point at which to ask the rate function again is not a number.
     """
     if not issubclass(type(rate), Rate):
@@ -67,7 +67,8 @@ def check_rate(rate: Any) -> None:
 class Progress:
     """Position of one job. Call `settle` before every change of rate or placement.
 
-    `work` is that of the whole iterations at the anchor, in units of 2**-44 of a submitted one.
+    `work` is the work done by whole iterations up to the anchor, in units of 2**-44 of a submitted
+    iteration.
     """
 
     __slots__ = (
@@ -87,7 +88,7 @@ class Progress:
     def set_rate(self, rate: Rate, checkpoint: Checkpoint = NO_CHECKPOINT) -> float:
         """Run at another rate from the anchor on, keeping the phase.
 
-        Returns what checkpoints add to an iteration, in seconds.
+        Returns the seconds that checkpoints add to an iteration.
         """
         num, den = exact_ticks(rate.iteration_s)
         self._num, self._den = self.saved_work.spread(checkpoint, num, den)
@@ -96,7 +97,7 @@ class Progress:
         return checkpoint.per_iteration_s(every) if every else 0.0
 
     def start(self, at: Tick) -> None:
-        """A new iteration begins at this tick, and all before it is saved. Call `set_rate` next."""
+        """Begin a new iteration at this tick, with all earlier work saved. Call `set_rate` next."""
         self._anchor = at
         self.saved_work.start_stay(self.work)
 
@@ -105,7 +106,7 @@ class Progress:
         position = self._position(now)
         whole = min(position >> _PHASE_BITS, self._missing(self._total))
         saved = self.saved_work
-        # Before the anchor moves: the tick of a checkpoint is counted from it.
+        # The anchor must not move before this: the tick of a checkpoint is counted from it.
         if at := saved.last_among(whole):
             saved.done = min(self.work + at * self._work, self._total)
             saved.unsaved = now - self._tick_of(at)
@@ -119,7 +120,7 @@ class Progress:
     def fall_back(self) -> Tick:
         """Fall back to the last checkpoint, until the next `set_rate`; settle first.
 
-        Returns the ticks of work lost, those of checkpoints that were being written included.
+        Returns the ticks of work lost, including those spent on unfinished checkpoints.
         """
         self.work = self.saved_work.done
         self._phase = self._den = 0
@@ -158,15 +159,16 @@ class Progress:
         return self._reach(self._total)
 
     def reach(self, iterations: float) -> Tick:
-        """When that many submitted iterations are done, at the end of an iteration."""
+        """The end of the first iteration at which that many submitted iterations are done."""
         return self._reach(round(iterations * (1 << _WORK_BITS)))
 
     def boundary(self, at: Tick) -> Tick:
         """The first tick at or after `at` at which an iteration ends, later than the anchor.
 
-        Later: a lease shorter than an iteration must not end without progress.
+        It is later than the anchor so that no lease shorter than an iteration ends without
+        progress.
         """
-        if not self._phase:  # the same in smaller numbers, which are faster
+        if not self._phase:  # the same equation with smaller numbers, which are faster
             whole = max(0, (at - 1 - self._anchor) * self._den // self._num)
             return self._anchor - (-(whole + 1) * self._num // self._den)
         whole = self._position(at - 1) >> _PHASE_BITS
@@ -176,7 +178,7 @@ class Progress:
     def _position(self, now: Tick) -> int:
         """Whole iterations and phase since the last `settle`, in units of 2**-64.
 
-        Rounded up: rounding down would move later ends one tick back.
+        They are rounded up, because rounding down would move later ends by a tick.
         """
         if now <= self._anchor:
             return self._phase
@@ -186,10 +188,10 @@ class Progress:
         return self._tick_of(self._missing(work))
 
     def _missing(self, work: int) -> int:
-        """Iterations at the present rate, the one in progress included, until `work` is done."""
+        """Iterations at the present rate until `work` is done, including the one in progress."""
         return max(0, -(-(work - self.work) // self._work))
 
     def _tick_of(self, whole: int) -> Tick:
-        """When `whole` iterations after the last settled whole one are complete."""
+        """When `whole` iterations are complete, counted from the last whole one at the anchor."""
         needed = max(0, (whole << _PHASE_BITS) - self._phase)
         return self._anchor - (-needed * self._num // (self._den << _PHASE_BITS))

@@ -1,7 +1,7 @@
-"""What the engine writes down: facts, one row per thing that happened.
+"""The rows that the engine writes: facts, one row for each thing that happened.
 
 Statistics are computed from these rows afterwards (`artist.results.metrics`), never here.
-Ticks stay integers; files are written in seconds.
+Rows have integer ticks; files have seconds.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class EndReason(StrEnum):
     FAILED = "failed"
 
 
-# As names of their own: looking a member up in its class takes ten times as long.
+# Module names, because looking a member up in its class takes ten times as long.
 FINISHED: Final = EndReason.FINISHED
 LEASE_ENDED: Final = EndReason.LEASE_ENDED
 PREEMPTED: Final = EndReason.PREEMPTED
@@ -60,31 +60,31 @@ class PlacementRow(NamedTuple):
     source: str
     reason: EndReason
     note: str = ""
-    """Why, in the policy's words, or what failed; empty if there is nothing to add."""
+    """The policy's reason for the end, or what failed; empty if there is neither."""
     checkpoint_s: float = 0.0
-    """What checkpoints add to an iteration."""
+    """Seconds that checkpoints add to an iteration."""
     compute_scale: float = 1.0
     """Compute time of an iteration over the job's `compute_s` (`Rate.compute_scale`)."""
     beside: tuple[int, ...] = ()
     """Handles of the other jobs on these GPUs, ascending."""
     batch: int = 0
-    """Samples of an iteration, of a job with goodput parameters; 0 of others."""
+    """Samples per iteration of a job with goodput parameters; 0 for other jobs."""
     stretch: float = 1.0
     """How many times longer everything takes for the jobs on these GPUs (`Rate.stretch`)."""
     gpu_milli: int = GPU_MILLI
-    """Thousandths of its GPU that it holds; those beside it hold others."""
+    """Thousandths of its GPU that the job holds; the jobs beside it hold the rest."""
     own_longer_s: float = 0.0
-    """What the job's own uplinks add to an iteration (`Rate.own_longer_s`)."""
+    """Seconds that the job's own uplinks add to an iteration (`Rate.own_longer_s`)."""
 
     @property
     def first(self) -> bool:
-        """Whether it is the first job on these GPUs: where GPUs are counted, it counts them."""
+        """Whether the job has the least handle on these GPUs, so that its row counts them."""
         return not self.beside or self.handle < self.beside[0]
 
     @property
     def sharers(self) -> float:
-        """What its GPU time is divided by: the number of jobs that hold these GPUs in equal shares,
-        1 if it has them to itself; or 1 / its share."""
+        """The divisor of the job's GPU time: the number of jobs that hold these GPUs in equal
+        shares, or 1 / its share of a GPU."""
         return (
             1 + len(self.beside)
             if self.gpu_milli == GPU_MILLI
@@ -99,26 +99,26 @@ class PlacementRow(NamedTuple):
 
     @property
     def held_milli(self) -> int:
-        """Thousandths of GPUs that it adds to those that are held; shared sets count once."""
+        """Thousandths of GPUs that the row adds to the GPUs held; shared GPUs count once."""
         if self.gpu_milli < GPU_MILLI:
             return self.gpu_milli
         return GPU_MILLI * self.placement.gpus if self.first else 0
 
     @property
     def pace_s(self) -> float:
-        """Time of one iteration with its share of a checkpoint."""
+        """Seconds of one iteration with its share of a checkpoint."""
         return self.iteration_s + self.checkpoint_s
 
     @property
     def saving(self) -> Tick:
-        """Ticks in which the job wrote checkpoints, including those that it lost later."""
+        """Ticks in which the job wrote checkpoints, including time that it lost later."""
         if not self.checkpoint_s:
             return 0
         return round((self.end - self.start - self.stalled) * (self.checkpoint_s / self.pace_s))
 
     @property
     def ended(self) -> str:
-        """Why it ended, with the policy's reason if it gave one."""
+        """Why the interval ended, with `note` if there is one."""
         return f"{self.reason.value}: {self.note}" if self.note else self.reason.value
 
 
@@ -139,30 +139,30 @@ class JobRow(NamedTuple):
 
     @property
     def cancelled(self) -> bool:
-        """Whether it ended before its last iteration."""
+        """Whether the job ended before its last iteration."""
         return self.left > 0
 
 
 class WaitRow(NamedTuple):
-    """Why a job waits from `tick` on, in the policy's words; empty if it no longer says why."""
+    """Why a job waits from `tick` on, in the policy's words; empty once it gives no reason."""
 
     tick: Tick
     handle: int
     reason: str
     cause: WaitCause = "policy"
     until: Tick | None = None
-    """When the reason no longer holds; None for as long as the job waits."""
+    """When the reason ends; None if it holds for as long as the job waits."""
 
 
 class WithdrawnRow(NamedTuple):
-    """GPUs out of service from `tick` until the next row; 0 before the first."""
+    """GPUs out of service from `tick` until the next row; none before the first row."""
 
     tick: Tick
     gpus: int
 
 
 class OutageRow(NamedTuple):
-    """GPUs that left service at `tick`, why, and the jobs that it stopped; or GPUs came `back`."""
+    """GPUs that left service at `tick`, why, and the jobs stopped; or GPUs that came `back`."""
 
     tick: Tick
     placement: Placement
@@ -172,7 +172,10 @@ class OutageRow(NamedTuple):
 
 
 class NoticeRow(NamedTuple):
-    """An outage was announced at `tick`. It begins at `until`, and jobs held GPUs there."""
+    """An outage that was announced at `tick` and begins at `until`.
+
+    `gpus` are all GPUs of its leaves; `there` are the handles of jobs that held some of them.
+    """
 
     tick: Tick
     until: Tick
@@ -191,7 +194,7 @@ class TimelineRow(NamedTuple):
 
 
 class Timeline:
-    """The rows of the timeline, one array per column: every question may add one."""
+    """The rows of the timeline, as one array per column, since every question may add a row."""
 
     __slots__ = ("_last", "gpu_parts", "gpus_held", "jobs_running", "jobs_waiting", "tick")
 
@@ -222,7 +225,7 @@ class Timeline:
         return isinstance(other, Timeline) and list(self) == list(other)
 
     def note(self, tick: Tick, gpus_held: int, jobs_running: int, jobs_waiting: int) -> None:
-        """Note the cluster as it is from now on: add a row, if anything changed."""
+        """Add a row for the cluster from now on, if anything changed."""
         row = (gpus_held, jobs_running, jobs_waiting)
         if row == self._last:
             return
@@ -235,7 +238,7 @@ class Timeline:
 
 @dataclass(slots=True)
 class Rows:
-    """All rows of one run, in the order in which they came about."""
+    """All rows of one run, in the order in which they were written."""
 
     jobs: list[JobRow] = field(default_factory=list)
     placements: list[PlacementRow] = field(default_factory=list)
@@ -248,7 +251,7 @@ class Rows:
     questions: int = 0
 
     def note_withdrawn(self, tick: Tick, gpus: int) -> None:
-        """Note the GPUs out of service from now on, unless the last row says so already."""
+        """Add a row for the GPUs out of service from now on, unless the last row is equal."""
         row = WithdrawnRow(tick, gpus)
         if not self.withdrawn or self.withdrawn[-1] != row:
             self.withdrawn.append(row)

@@ -1,10 +1,10 @@
-"""Holdings of a run in which jobs ask for shares of GPUs; other runs know nothing of this.
+"""Holdings of a run in which jobs ask for shares of GPUs. Other runs do not use this module.
 
-A job that asks for a share of a GPU holds it to its end. Of each GPU of which jobs hold shares,
+A job that asks for a share of a GPU holds the share to its end. For each GPU with shares,
 
     idle + sum of the shares held = 1        (in thousandths, `SharedGpus.shares`)
 
-It is free once the last of these jobs has left.
+The GPU is free when the last of its jobs has left.
 """
 
 from __future__ import annotations
@@ -35,15 +35,16 @@ class SharingJob(JobState):
     def __init__(self, sharing: dict[int, None], job: Job, handle: int, arrival: Tick) -> None:
         super().__init__(job, handle, arrival)
         self._sharing = sharing
-        self._own = PARTS * job.gpu_milli // GPU_MILLI  # of a GPU-tick
+        # What the job attains of each GPU-tick, in parts.
+        self._own = PARTS * job.gpu_milli // GPU_MILLI
 
     def service_gpu_ticks(self, now: Tick) -> int:
-        """Its part of GPUs x time held."""
+        """Attained service: the job's part of GPUs x ticks held."""
         held = self._gpu_ticks + (now - self.started) * self.gpus
         return held - -(-(self._ceded + self._cedes(now)) // PARTS)
 
     def _cedes(self, now: Tick) -> int:
-        """What others have attained of its GPUs in this interval, or nobody."""
+        """Parts of GPU-ticks on its GPUs in this interval that other jobs attained, or none did."""
         return (now - self.interval_start) * self.gpus * (PARTS - self._own)
 
     def place(self, placement: Placement, tier: int, now: Tick, restart: Tick) -> None:
@@ -53,25 +54,25 @@ class SharingJob(JobState):
             self._sharing[self.handle] = None
 
     def unplace(self, now: Tick) -> None:
-        """Give them back."""
+        """Give the GPUs back, or the share of one."""
         super().unplace(now)
         self._sharing.pop(self.handle, None)
 
     def close_interval(self, now: Tick, reason: EndReason, note: str) -> PlacementRow | None:
-        """Settle the progress at the end of an interval of constant rate, and write its row."""
+        """Settle the progress at the end of an interval of constant rate, and return its row."""
         if not self._beside:
             self._ceded += self._cedes(now)
         row = super().close_interval(now, reason, note)
         return None if row is None else row._replace(gpu_milli=self.job.gpu_milli)
 
     def schedule_lease(self, queue: EventQueue) -> None:
-        """A job that asks for a share keeps it, so its lease never ends."""
+        """Schedule the end of the lease, except for a share, which the job keeps to its end."""
         if not self.job.is_share:
             super().schedule_lease(queue)
 
 
 class SharedHoldings(Holdings):
-    """The jobs in the system, and the GPUs of the cluster by who has them or shares of them."""
+    """The jobs in the system, and the GPUs of the cluster by who holds them or shares of them."""
 
     __slots__ = ("_handles", "shared")
 
@@ -89,15 +90,15 @@ class SharedHoldings(Holdings):
 
     @property
     def gpus_held(self) -> int:
-        """GPUs that some job holds, in thousandths."""
+        """GPUs that jobs hold, in thousandths."""
         return super().gpus_held * GPU_MILLI - self.shared.shares.idle
 
     def handle(self, name: str) -> int:
-        """The handle of a job."""
+        """The handle of a job, by its id."""
         return self._handles[name]
 
     def exchange(self, answer: CheckedAnswer) -> None:
-        """As without shares; and find whom the jobs that get shares come beside."""
+        """Exchange GPUs as without shares, and find the host of each job that gets a share."""
         leaving = (*answer.preempted, *answer.moved)
         if any(state.job.is_share for state in leaving):
             self._exchange_shares(answer, leaving)
@@ -108,13 +109,13 @@ class SharedHoldings(Holdings):
             placed.remove(state.handle)
             if state.job.is_share:
                 beside = map(self.handle, self.shared.shares.beside(state.job))
-                # Jobs of the same answer count only if they are placed before it.
+                # A job of the same answer can be the host only if it is placed earlier.
                 host = next((x for x in beside if x not in placed), None)
                 if host is not None:
                     answer.beside[state.handle] = self.running.get(host) or self.waiting[host]
 
     def _exchange_shares(self, answer: CheckedAnswer, leaving: Sequence[JobState]) -> None:
-        # Given back and claimed again, a share may lie elsewhere.
+        # Undo with a copy: a share that is released and claimed again may come to another GPU.
         before = self.shared.copy()
         for state in leaving:
             assert state.placement is not None  # it runs

@@ -1,10 +1,10 @@
-"""The loop: here time moves, and only from here do GPUs change hands.
+"""The simulation loop. Only here does time move, and only from here do GPUs change hands.
 
 One instant goes through these stages:
 
 1. drain: handle every event of this tick, in the written order (`events.py`);
-2. ask: stop with a question (`next_question`) where there is a reason. A job arrived or finished,
-   a waiting job contests a lease that ended, GPUs left or entered service, or a policy asked to be
+2. ask: stop with a question (`next_question`) if there is a reason: a job arrived or finished, a
+   waiting job contests a lease that ended, GPUs left or entered service, or a policy asked to be
    woken;
 3. answer: check the decisions (`answers.py`), move GPUs, then apply everything else;
 4. rate: ask the rate function once about the jobs that changed.
@@ -54,17 +54,17 @@ from artist.garbage_collector import many_objects
 from artist.units import LAST_TICK, SHORTEST_LEASE_S, Tick, counted, ticks
 from artist.workload.job import Job
 
-# A policy needs one wake-up, the next. Each takes 150 bytes until it comes.
+# Wake-ups in the queue. A policy needs only the next one; each takes 150 bytes until it comes.
 MAX_WAKES = 1_000_000
 
 
 class Simulator:
     """One run of a list of jobs on a cluster.
 
-    `jobs` come in order of arrival; a job's position is its handle. `lease` is how long an
-    allocation holds, None for ever. `visiting_order` breaks ties between units. `events` come from
+    `jobs` are in order of arrival; a job's position is its handle. `lease` is the length of leases
+    in ticks, or None without leases. `visiting_order` breaks ties between units. `events` come from
     outside the trace, and `checkpoints` say when jobs save their state. Up to `jobs_per_gpu` jobs
-    may share a GPU. With `check` every invariant is verified after every event, at a price.
+    may share a GPU. With `check`, every invariant is verified after every event, which is slow.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class Simulator:
         self._jobs_per_gpu = jobs_per_gpu
         self._asking = False
         self._livelock = Livelock()
-        self._wakes = 0  # wake-ups that were asked for and are still to come
+        self._wakes = 0  # wake-ups in the queue
         self._schedule_arrival()
         self._outages.schedule(self.now, self._queue)
 
@@ -132,8 +132,8 @@ class Simulator:
         if self.jobs_waiting:
             state = next(iter(self._holdings.waiting.values()))
             first = state.job
-            told = state.told
-            reason = f"; it waits as {told.reason}" if told is not None and told.reason else ""
+            wait = state.last_wait
+            reason = f"; it waits as {wait.reason}" if wait is not None and wait.reason else ""
             raise PolicyError(
                 f"{name} left {counted(self.jobs_waiting, 'job')} waiting with nothing to wait for "
                 f"(the first is job {first.id!r}, {counted(first.gpus, 'GPU')}, "
@@ -144,8 +144,8 @@ class Simulator:
     def next_question(self, policy: Policy | None = None) -> ClusterView | None:
         """Advance to the next instant at which a policy must be asked; None at the end.
 
-        A question that is not answered yet is asked again. The end of a lease is a question,
-        unless `policy` is given and says that no job contests it (`Policy.contests`).
+        A question without an answer is asked again. The end of a lease is a question, unless
+        `policy` is given and says that no job contests the lease (`Policy.contests`).
         """
         transitions = self._transitions
         while not self._asking:
@@ -159,7 +159,7 @@ class Simulator:
             if tick < self.now:
                 raise InvariantError(f"time went back from tick {self.now} to {tick}")
             self.now = tick
-            # A handled event may push another one at this tick: an arrival, the next outage.
+            # Handling an event may push another one at this tick, such as the next arrival.
             while heap and heap[0][0] == tick:
                 self._handle(self._queue.pop())
                 if self._check:
@@ -171,7 +171,7 @@ class Simulator:
         return self.view()
 
     def _ask_about_leases(self, policy: Policy | None) -> None:
-        """Leases ended and nothing else happened: ask, or renew the leases that no job contests."""
+        """After leases ended and nothing else happened: ask, or renew the leases."""
         transitions, free = self._transitions, self._holdings.free
         if (
             policy is None
@@ -211,7 +211,7 @@ class Simulator:
     def _what_if(
         self, answer: Sequence[Decision], policy: Policy, hidden: Collection[int] = ()
     ) -> Mapping[int, Tick]:
-        """`ClusterView.what_if` of the question."""
+        """`ClusterView.what_if` for the present question."""
         return finishes(self.without_future(), answer, policy, hidden)
 
     def answer(self, decisions: Sequence[Decision], policy: str = "the driver") -> None:
@@ -220,7 +220,7 @@ class Simulator:
         Raises:
             PolicyError: a decision is invalid; the message names the policy. Nothing
                 has changed then, and the question may be answered again. After any other
-                error the simulator is of no use any more.
+                error the simulator cannot be used any more.
         """
         if not self._asking:
             raise PolicyError(f"answer of {policy} without a question; call next_question() first")
@@ -247,16 +247,16 @@ class Simulator:
             invariants.check(self._holdings)
 
     def _idle(self, decisions: Sequence[Decision]) -> bool:
-        """Whether only outages can happen from now on, and the cluster is whole."""
+        """Whether all jobs wait, only outages can happen, and yet the cluster is whole."""
         holdings = self._holdings
         waiting = bool(holdings.waiting) and not holdings.running and not self._wakes
         arrived = len(self.rows.jobs) + len(holdings.waiting) == len(self._jobs)
         return waiting and arrived and not holdings.withdrawn and not decisions
 
     def without_future(self) -> Simulator:
-        """The same question of a run in which no job arrives any more and nothing fails.
+        """The same question in a run in which no job arrives any more and nothing fails.
 
-        Its rows start here. It shares all else with this one: copy it before going on.
+        Its rows start here. It shares everything else with this simulator, so copy it before use.
         """
         twin = copy.copy(self)
         twin._queue = self._queue.without(ARRIVAL, OUTSIDE)
@@ -272,11 +272,11 @@ class Simulator:
         return twin
 
     def facts(self) -> list[object]:
-        """What copies of it need not have of their own: it never changes, or only becomes known."""
+        """What copies share with this simulator: constants, and answers that never change."""
         return [self.tree, *self._jobs, *getattr(self._rates, "facts", ())]
 
     def forget_notices(self) -> None:
-        """Let nothing more leave service. GPUs that notices keep out stay out for this run."""
+        """Drop all notices. GPUs that notices keep out stay out for the rest of this run."""
         self._holdings.on_notice.clear()
 
     def forget_waiting(self, handles: Collection[int]) -> None:
@@ -312,7 +312,7 @@ class Simulator:
     # -- events ------------------------------------------------------------------
 
     def _handle(self, event: Event) -> None:
-        """Let one event happen, unless it is of a job that has been rescheduled since."""
+        """Let one event happen, unless it is stale: its job has been rescheduled since."""
         _, kind, _, handle, epoch = event
         if kind is ARRIVAL:
             self._arrive(handle)
@@ -329,7 +329,7 @@ class Simulator:
         else:
             state = self._holdings.running.get(handle)
             if state is None or state.epoch != epoch:
-                return  # of an earlier rate or stay: events are never removed from the queue
+                return  # stale: of an earlier rate or stay
             if self.now > LAST_TICK:
                 raise self._too_late(state)
             if kind is LEASE_END:
@@ -353,7 +353,7 @@ class Simulator:
         self._schedule_arrival()
 
     def _schedule_arrival(self) -> None:
-        """Keep one arrival in the queue: the next one."""
+        """Put the next arrival into the queue, which holds one at a time."""
         if self._arrived < len(self._jobs):
             arrival = ticks(self._jobs[self._arrived].arrival_s)
             self._queue.push(arrival, ARRIVAL, self._arrived)
@@ -362,9 +362,9 @@ class Simulator:
     # -- decisions ---------------------------------------------------------------
 
     def _apply(self, decisions: Sequence[Decision]) -> None:
-        """Check, move the GPUs of all decisions at once, then do everything else."""
+        """Check the decisions, move all their GPUs at once, then do everything else."""
         if not decisions:
-            readable(decisions, self._holdings.name)  # None is no answer
+            readable(decisions, self._holdings.name)  # refuses None
             self._transitions.heard()
             return
         holdings = self._holdings
@@ -373,8 +373,8 @@ class Simulator:
             raise PolicyError(
                 f"it waits for more than {MAX_WAKES:,} wake-ups at once; ask for the next one only"
             )
-        # The last step that can refuse the answer. Nothing has changed until here, so the question
-        # may be answered again.
+        # This is the last step that can refuse the answer. Nothing has changed so far, so the
+        # question may be answered again.
         holdings.exchange(answer)
         self._wakes += len(answer.wakes)
         if answer.placed or answer.preempted or answer.holds or answer.batches:

@@ -1,7 +1,8 @@
 """What happens to a job: it enters the queue, gets GPUs, runs at a rate, loses its GPUs, finishes.
 
-A stay on GPUs is a sequence of intervals of constant rate, each a row. `simulator.py` decides
-when all this happens and in which order. Here is what one such step changes.
+A stay on GPUs is a sequence of intervals of constant rate, and each interval is a row.
+`simulator.py` decides when these steps happen and in which order. This module says what each step
+changes.
 """
 
 from __future__ import annotations
@@ -47,11 +48,11 @@ from artist.workload.job import Job, start_cost_s
 
 
 class Transitions:
-    """Changes the states of jobs, writes the rows, and keeps what was not yet told.
+    """Changes the states of jobs, writes the rows, and keeps news for policy and rate function.
 
-    - `entered`, `lease_ended` and `finished` are what the policy has not heard of. A job that its
-      last answer preempted has entered.
-    - `changed` are the jobs that the rate function has not heard of, by handle.
+    - `entered`, `lease_ended` and `finished` are jobs with news for the policy. A job that the last
+      answer preempted has entered.
+    - `changed` are jobs with news for the rate function, by handle.
     """
 
     def __init__(
@@ -74,7 +75,7 @@ class Transitions:
         self._checkpoints = checkpoints
 
     def elsewhere(self, rows: Rows, queue: EventQueue) -> Transitions:
-        """The same of a run with other rows and another queue; it shares all else with this one."""
+        """A twin with other rows and another queue, which shares everything else with this one."""
         twin = copy.copy(self)
         twin.rows, twin._queue = rows, queue
         return twin
@@ -82,13 +83,13 @@ class Transitions:
     # -- events ------------------------------------------------------------------
 
     def arrive(self, job: Job, handle: int, now: Tick) -> None:
-        """A job enters the system."""
+        """Let a job enter the system."""
         state = self._holdings.arrives(job, handle, now)
         self._holdings.waiting[handle] = state
         self.entered.append(state)
 
     def finish(self, state: JobState, now: Tick) -> None:
-        """A job has done its last iteration."""
+        """Let a job leave that has done its last iteration."""
         self._release(state)
         self._stop(state, now, FINISHED)
         if not state.progress.complete:
@@ -98,19 +99,19 @@ class Transitions:
         self.rows.jobs.append(state.row(now))
 
     def end_lease(self, state: JobState, now: Tick) -> None:
-        """Leases are counted from the start of the stay: the next is due a whole number later."""
+        """Note that a lease ended. The next is due whole leases after the start of the stay."""
         assert self._lease is not None  # only leases end
         state.lease_due = now + self._lease - (now - state.started) % self._lease
         self.lease_ended.append(state)
 
     def outage(self, event: OutsideEvent, now: Tick) -> None:
-        """GPUs leave or enter service."""
+        """Let GPUs leave or enter service."""
         holdings = self._holdings
         outages.expire_notices(holdings, now)
         match event:
             case Withdraw(_, placement, outage, position):
                 outages.end_notice(holdings, self.rows, placement, now)
-                # They enter the queue in order of arrival, as after any other loss of GPUs.
+                # Jobs enter the queue in order of arrival, as after any other loss of GPUs.
                 stopped = outages.victims(holdings, placement, position)[::-1]
                 for state in stopped:
                     self._release(state)
@@ -133,7 +134,7 @@ class Transitions:
         self.rows.note_withdrawn(now, sum(holdings.withdrawn.values()))
 
     def _keep_out(self, now: Tick, *left: Placement | None) -> None:
-        """Take GPUs that have become free out of service if their leaf is on notice."""
+        """Take GPUs that became free out of service, where their leaf is on notice."""
         if self._holdings.on_notice:
             for placement in left:
                 if placement is not None:
@@ -142,11 +143,11 @@ class Transitions:
     # -- decisions ---------------------------------------------------------------
 
     def heard(self) -> None:
-        """The policy has answered, so it has heard of every job that entered or finished."""
+        """Drop the news for the policy, which has answered and so has seen it."""
         self.entered, self.finished = [], []
 
     def apply(self, answer: CheckedAnswer, now: Tick) -> None:
-        """Do what an answer says; its GPUs have been exchanged already."""
+        """Apply an answer whose GPUs have been exchanged already."""
         self.heard()
         ended = {state.handle for state in self.lease_ended} if answer.preempted else ()
         for state in answer.preempted:
@@ -164,7 +165,7 @@ class Transitions:
             self._hold(state, hold, now)
         for state, batch in answer.batches:
             state.batch = batch
-            self.changed[state.handle] = state  # its rate follows from the batch
+            self.changed[state.handle] = state  # its rate depends on the batch
         for state, wait in answer.wait_reasons:
             self._tell(state, wait, now)
         if self._holdings.on_notice:
@@ -174,7 +175,7 @@ class Transitions:
     def _place(
         self, state: JobState, placement: Placement, host: JobState | None, now: Tick
     ) -> None:
-        """Start or restart a job on GPUs that are claimed for it already, or beside a host."""
+        """Start or restart a job on GPUs that are already claimed for it, or beside a host."""
         stands_still = ticks(start_cost_s(state.job, again=state.first_start is not None))
         self._holdings.waiting.pop(state.handle, None)
         self._holdings.running[state.handle] = state
@@ -189,18 +190,18 @@ class Transitions:
             state.lease_due = now + self._lease
 
     def _release(self, state: JobState) -> None:
-        """Free the GPUs of a running job, unless others hold them too; or its share of one."""
+        """Free the GPUs of a running job, unless other jobs hold them too, or its share of one."""
         if not state.beside or state.job.is_share:
             assert state.placement is not None  # running jobs have GPUs
             self._holdings.free.release(state.placement, state.job)
 
     def _regrouped(self, handles: Sequence[int]) -> None:
-        """Other jobs share the GPUs of these from now on."""
+        """Note that the jobs beside these jobs have changed, and so perhaps their rates."""
         for handle in handles:
             self.changed[handle] = self._holdings.running[handle]
 
     def _stop(self, state: JobState, now: Tick, reason: EndReason, note: str = "") -> None:
-        """End a job's stay on GPUs that are already released."""
+        """End the stay of a job whose GPUs are already released."""
         self._close_interval(state, now, reason, note)
         if state.beside:
             self._regrouped(state.beside)
@@ -212,33 +213,33 @@ class Transitions:
         self.changed[state.handle] = state
 
     def _cancel(self, state: JobState, now: Tick, note: str) -> None:
-        """A job that lost its GPUs leaves the run with the iterations that it has done."""
+        """Let a job that lost its GPUs leave the run, with the iterations that it has done."""
         self._stop(state, now, CANCELLED, note)
         self.finished.append(state.handle)
         self.rows.jobs.append(state.row(now))
 
     def _enter_again(self, state: JobState, now: Tick) -> None:
-        """A job that lost its GPUs waits."""
+        """Put a job that lost its GPUs back into the queue."""
         state.entered = now
         self._holdings.waiting[state.handle] = state
         self.entered.append(state)
 
     def _tell(self, state: JobState, wait: Wait, now: Tick) -> None:
-        """Write down why a job waits, unless that is the reason on record."""
-        if wait != state.told and (wait.reason or state.told is not None):
-            state.told = wait
+        """Write down why a job waits, unless the last record says the same."""
+        if wait != state.last_wait and (wait.reason or state.last_wait is not None):
+            state.last_wait = wait
             self.rows.wait_reasons.append(
                 WaitRow(now, state.handle, wait.reason, wait.cause, wait.until)
             )
 
     def _hold(self, state: JobState, hold: Hold, now: Tick) -> None:
-        """Let a running job stand still, with its GPUs, until a tick; the phase is kept."""
-        if state.rate is not None:  # else it starts at this tick, and has no interval to close
+        """Let a running job stand still on its GPUs until a tick. It keeps its phase."""
+        if state.rate is not None:  # else the job starts at this tick: no interval to close
             self._close_interval(state, now, HELD, hold.reason)
         state.hold(hold)
         if state.rate is not None:
             self._reschedule(state, now)
-            # That has scheduled its lease as well: it must not be renewed a second time.
+            # This has scheduled the lease too, so it must not be renewed a second time.
             self.lease_ended = [ended for ended in self.lease_ended if ended is not state]
         self.changed[state.handle] = state
 
@@ -248,12 +249,12 @@ class Transitions:
         """Give another lease to the jobs whose lease ended and that still have their GPUs."""
         ended, self.lease_ended = self.lease_ended, []
         for state in ended:
-            if state.gpus and state.started < now:  # else it lost its GPUs, or moved just now
+            if state.gpus and state.started < now:  # else it lost its GPUs, or moved at this tick
                 state.schedule_lease(self._queue)
 
     def rate(self, now: Tick) -> None:
-        """Ask the rate function once, and reschedule the jobs that run at another rate."""
-        # Whatever happened to a job at this instant, the rate function hears of it once.
+        """Ask the rate function once, and reschedule the jobs whose rates have changed."""
+        # The rate function hears of a job once, however often it changed at this instant.
         changed, self.changed = list(self.changed.values()), {}
         running = self._holdings.running
         rates: Mapping[int, Any] = self._rates(now, MappingProxyType(running), changed)
@@ -267,7 +268,7 @@ class Transitions:
             if state.rate is not None:
                 if rate == state.rate and not state.regrouped:
                     continue  # its events stay valid
-                # Another `until` alone reschedules the job, but is no new interval.
+                # A change of `until` alone reschedules the job, but starts no new interval.
                 if state.regrouped or not rate.same_speed(state.rate):
                     self._close_interval(state, now, RE_RATED)
             state.set_rate(rate)
