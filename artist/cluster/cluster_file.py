@@ -10,9 +10,9 @@ A cluster file lists its levels, outermost first, and describes its units from t
       - name: west
         rack: {count: 4, machine: {count: 8, gpus: 8, kind: a100}}
 
-The units inside a unit stand under the name of their level: one description, or a list of
+The units inside a unit are described under the name of their level, by one description or a list of
 descriptions. `count` makes several units of one description. `kind` holds for all machines inside.
-`cluster_links.py` says what the links between the units are, `tree.py` what becomes of the units.
+`cluster_links.py` describes the links between the units, and `tree.py` the tree that they form.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class WideArea(WithUnits):
 
 
 class ClusterFile(Document):
-    """A cluster as its file describes it. `load_cluster` makes units of `tree`."""
+    """A cluster as its file describes it. `load_cluster` reads the units of `tree`."""
 
     name: str = Field(pattern=NAME)
     summary: str
@@ -118,7 +118,7 @@ class ClusterFile(Document):
     def _of_levels(
         cls, links: dict[str, LevelOptions], info: ValidationInfo
     ) -> dict[str, LevelOptions]:
-        levels = info.data.get("levels", links)  # bad levels are told of first
+        levels = info.data.get("levels", links)  # bad levels have an error of their own
         for level in links:
             if level not in levels:
                 raise ValueError(f"unknown level {shortened(level)}: {did_you_mean(level, levels)}")
@@ -169,7 +169,7 @@ class UnitEntry(WithUnits):
 
     @property
     def memory_of_gpus_gib(self) -> float | None:
-        """Of each GPU; None if the entry does not say."""
+        """Memory of each GPU in GiB; None if the entry does not say."""
         return self.gpu_memory_gib if self.mig is None else memory_gib(self.mig)
 
 
@@ -177,20 +177,19 @@ class UnitEntry(WithUnits):
 class Cluster:
     """A cluster file with its units counted and named.
 
-    Levels are listed inner to outer, as in a `ClusterTree`, and so are the tables. Units of a
-    level are numbered from 0 in the order of the file, as in a `ClusterTree` too.
+    As in a `ClusterTree`, units of a level are numbered from 0 in the order of the file.
     """
 
     file: ClusterFile
     machines: Nested
-    """GPUs of each machine, nested as the levels are."""
+    """GPUs of each machine, nested like the levels, outermost first."""
     gpus: int
     kinds: tuple[str, ...]
     """The kind of each machine."""
     hosts: HostSizes | None
     """CPU cores and memory of each machine; None if none states any."""
     names: Mapping[str, tuple[str, ...]]
-    """Level -> names of its units. One without a name is called by level and number: `rack-7`."""
+    """Level -> names of its units. A unit without a name has its level and number: `rack-7`."""
     storage_bytes: Mapping[str, tuple[int | None, ...]]
     """Level -> storage of each unit; None where the file does not say."""
 
@@ -200,7 +199,7 @@ class Cluster:
         return self.names[self.file.levels[0]]
 
     def tree(self, level_names: tuple[str, ...], gpus_per_socket: int | None) -> ClusterTree:
-        """The tree, on the levels of its fabric (`cluster_links.fabric_of_cluster`)."""
+        """The cluster's tree, with the levels of its fabric (`cluster_links.fabric_of_cluster`)."""
         units = self.machines
         if gpus_per_socket is not None:
             units = _with_sockets(units, gpus_per_socket)
@@ -214,7 +213,7 @@ def cluster_names() -> list[str]:
 
 
 def load_cluster(name: str) -> Cluster:
-    """A cluster by its file or by its name (`named_document`).
+    """Read a cluster by its file or by its name (`named_document`).
 
     Raises:
         ConfigError: the name is unknown, or the file is bad; names file and line.
@@ -229,7 +228,7 @@ def load_cluster(name: str) -> Cluster:
 
 
 def cluster_from(document: Mapping[str, Any], where: str) -> Cluster:
-    """A cluster by the content of its file, which need not be written.
+    """A cluster from the content of its file, which need not exist.
 
     Raises:
         ConfigError: the content is bad; begins with `where`.
@@ -241,7 +240,7 @@ def cluster_from(document: Mapping[str, Any], where: str) -> Cluster:
 
 
 class _MisfitError(Exception):
-    """A description that does not fit, and where it stands in the file."""
+    """A description that does not fit, and its location in the file."""
 
     def __init__(self, location: Location, message: str) -> None:
         super().__init__(message)
@@ -263,7 +262,7 @@ class _UnitsReader:
     mig: list[Mode | None] = field(default_factory=list)
     gpus: int = 0
     read: dict[Location, UnitEntry] = field(default_factory=dict)
-    """Descriptions, by their place: one inside many units is checked once."""
+    """Descriptions by location, so that a description inside many units is checked once."""
 
     def cluster(self) -> Cluster:
         for level in self.file.levels:
@@ -282,16 +281,16 @@ class _UnitsReader:
     def _units(self, depth: int, given: Any, where: Location, kind: str | None) -> list[Nested]:
         """All units of one description, or of a list of them."""
         if not isinstance(given, list):
-            return self._of_one(depth, given, where, kind)
+            return self._described(depth, given, where, kind)
         if not given:
             raise _MisfitError(where, f"a list without a {self.file.levels[depth]}; describe one")
         return [
             unit
-            for index, one in enumerate(given)
-            for unit in self._of_one(depth, one, (*where, index), kind)
+            for index, description in enumerate(given)
+            for unit in self._described(depth, description, (*where, index), kind)
         ]
 
-    def _of_one(self, depth: int, given: Any, where: Location, kind: str | None) -> list[Nested]:
+    def _described(self, depth: int, given: Any, where: Location, kind: str | None) -> list[Nested]:
         """The units of one description."""
         level, inner = self.file.levels[depth], self.file.levels[depth + 1 : depth + 2]
         if not isinstance(given, Mapping):
@@ -321,7 +320,7 @@ class _UnitsReader:
     def _unit(
         self, given: Mapping[Any, Any], level: str, inner: tuple[str, ...], where: Location
     ) -> UnitEntry:
-        """What a description says of the unit itself."""
+        """What a description says about the unit itself, checked."""
         known = [name for name in UnitEntry.model_fields if inner or name not in _NOT_OF_MACHINES]
         known = [*inner, *(name for name in known if not inner or name not in _OF_MACHINES)]
         for key in given:
@@ -350,7 +349,7 @@ class _UnitsReader:
             raise _MisfitError(where, f"more than {MAX_GPUS} GPUs; make the cluster smaller")
 
     def _note(self, level: str, unit: UnitEntry, number: int, where: Location) -> None:
-        """Write down a unit's name and storage; those of one description are numbered."""
+        """Write down a unit's name and storage. Units of one description get numbered names."""
         name = unit.name
         if name is not None and unit.count > 1:
             name = f"{name}-{number}"
@@ -388,7 +387,7 @@ def parts(amount: float | None, in_one: int) -> int | None:
 
 
 def _with_sockets(units: Nested, gpus_per_socket: int) -> Nested:
-    """The same units, with machines split into sockets; the last one may be smaller."""
+    """The units with their machines split into sockets, of which the last may be smaller."""
     if isinstance(units, int):
         full, rest = divmod(units, gpus_per_socket)
         return [gpus_per_socket] * full + ([rest] if rest else [])

@@ -1,13 +1,13 @@
-"""The fabric of a cluster file: what the links of every one of its levels can do.
+"""The fabric of a cluster file: what the links of each of its levels can do.
 
-The named fabric describes the levels that it knows by name, such as machine and rack, and its
-outermost level. A level that it does not know, such as a datacenter, gets the numbers of the
-fabric's outermost level, and `links` of the cluster file changes them. `wide_area` describes what
-joins the units of the outermost level, the regions:
+A fabric describes its own levels by name, such as machine and rack. A level of the file that it
+does not have, such as a datacenter, gets the numbers of the fabric's outermost level, and `links`
+of the cluster file may change them. `wide_area` describes what joins the units of the file's
+outermost level, the regions:
 
-- Each region has one link to a backbone that carries `bandwidth` each way. All GPUs of a job in a
-  region share it (`shared_by`), and with a model of contention all jobs do (`uplink`).
-- `latency` is that from one region to another. A Switch counts two hops, so a hop is half of it.
+- Each region has one link to a backbone, which carries `bandwidth` in each direction. All GPUs of a
+  job in a region share it (`shared_by`), and with a model of contention all jobs do (`uplink`).
+- `latency` is from one region to another. A Switch counts two hops, so a hop takes half of it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def fabric_of_cluster(file: ClusterFile, fabric: Fabric) -> Fabric:
     """A fabric with the levels of a cluster file.
 
     Raises:
-        ConfigError: levels of the fabric lie in another order, or its links do not go together.
+        ConfigError: levels of the fabric have another order, or its links do not go together.
     """
     known = {level.name: level for level in fabric.levels[:-1]}
     wanted = list(reversed(file.levels))
@@ -53,7 +53,7 @@ def _like(outermost: FabricLevel, name: str) -> FabricLevel:
 
 
 def _with_wide_area(fabric: Fabric, file: ClusterFile) -> Fabric:
-    """The fabric whose outermost level is the wide-area network, if the file describes one."""
+    """The fabric with the wide-area network as outermost level, if the file describes one."""
     wide = file.wide_area
     if wide is None:
         return fabric

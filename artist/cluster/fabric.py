@@ -2,9 +2,9 @@
 
 A fabric is a YAML file with one entry per level, inner to outer. An entry describes how the
 children of a unit of that level are connected, in ASTRA-sim's terms: topology, bandwidth per GPU
-and direction, latency. Where the GPUs of a machine share its network card, `shared_by` says so
-(`artist/estimates/dimensions.py` has the rule). For models of contention, an entry may also
-describe the physical links that lead out of such a unit (`uplink`).
+and direction, latency. `shared_by` says that the GPUs of a unit share the bandwidth, as those of a
+machine share its network card (`artist/estimates/dimensions.py` has the rule). For models of
+contention, an entry may also describe the physical links out of a unit of the level (`uplink`).
 """
 
 from __future__ import annotations
@@ -241,7 +241,7 @@ class Fabric(Document):
 
     @model_validator(mode="after")
     def _shared_inside(self) -> Fabric:
-        """Refuse a sharing level that is not inside. `_check_sharing` has the other rules."""
+        """Refuse a `shared_by` that names no inner level. `_check_sharing` has the other rules."""
         for index, level in enumerate(self.levels):
             if level.shared_by is None:
                 continue
@@ -346,7 +346,7 @@ def load_fabric(name: str) -> Fabric:
 
 
 def with_system(fabric: Fabric, changes: Mapping[str, Any]) -> Fabric:
-    """A fabric with some of its system settings replaced: as it is asked about.
+    """A fabric with some of its system settings replaced, checked for use.
 
     Raises:
         ConfigError: an unknown setting or a bad value, or levels whose bandwidth is shared in a way
@@ -367,9 +367,9 @@ def with_system(fabric: Fabric, changes: Mapping[str, Any]) -> Fabric:
 def _check_sharing(level: FabricLevel, fabric: Fabric) -> None:
     """Refuse settings under which a unit's traffic is not one all-reduce of the job's bytes.
 
-    With one ring, only a ring passes a unit once. With rings per level and `baseline`, each GPU of
-    a unit sends all bytes outwards, so that a shared card would carry them once per GPU. No library
-    does that: on the T4 machines it doubles the error of BERT
+    Under `rings: one`, other algorithms than a ring would pass a unit several times. With rings per
+    level and `baseline`, each GPU of a unit sends all bytes outwards, so a shared card would carry
+    them once per GPU. No library does that: on the T4 machines it doubles the error of BERT
     (docs/decisions/0015-what-astra-sim-is-asked.md).
     """
     system, where = fabric.system, f"fabric {fabric.name!r}, level {level.name}"

@@ -1,7 +1,7 @@
 """Changes of a fabric's levels that a scenario makes: `--set fabric.network.bandwidth=100Gbit/s`.
 
-A fabric file stays as it is. `with_options` makes the fabric that a run uses, once, where the
-fabric is loaded. Its digest, and every query about it, are those of the changed links.
+The fabric file stays the same. `with_options` makes the fabric that a run uses, once, where the
+fabric is loaded. The run's digest and queries are those of the changed links.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ UPLINK = {
     "routing": "routing",
     "queue_pairs": "queue_pairs",
 }
-"""Settings of a level's uplink that a scenario changes, and what a fabric file calls them."""
+"""Settings of a level's uplink that a scenario may change -> their names in a fabric file."""
 
 
 class LevelOptions(WithUnits):
@@ -80,7 +80,7 @@ class LevelOptions(WithUnits):
 
     @model_serializer(mode="wrap")
     def _given(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """The settings that were given, so that a dump is what a user would write."""
+        """Dump only the settings that were given, as a user would write them."""
         return {key: value for key, value in serialise(self).items() if value is not None}
 
     @property
@@ -90,7 +90,7 @@ class LevelOptions(WithUnits):
 
 
 def normal_form(options: Mapping[str, LevelOptions]) -> dict[str, LevelOptions]:
-    """The same changes, one form for all spellings: levels in order, none without a change."""
+    """The changes in one form for all spellings: levels sorted, none without a change."""
     return {level: options[level] for level in sorted(options) if options[level].changes}
 
 
@@ -115,7 +115,7 @@ def with_options(
 
 
 def _changed(level: FabricLevel, changes: Mapping[str, Any]) -> dict[str, Any]:
-    """A level with changes. Those of `UPLINK` are settings of its uplink."""
+    """A level with changes. Changes in `UPLINK` are settings of its uplink."""
     of_uplink = {UPLINK[key]: value for key, value in changes.items() if key in UPLINK}
     of_level = {key: value for key, value in changes.items() if key not in UPLINK}
     changed = level.model_dump() | of_level
@@ -150,8 +150,8 @@ def _changed(level: FabricLevel, changes: Mapping[str, Any]) -> dict[str, Any]:
 def _raise_uplinks(levels: Sequence[dict[str, Any]], options: Mapping[str, LevelOptions]) -> None:
     """Let the links out of inner units carry one flow of each level that was made faster.
 
-    Who asks what twice the network would do means the network cards too: no flow is faster than
-    the uplink that it leaves its machine by.
+    A user who doubles a network's bandwidth means the network cards too: no flow is faster than the
+    uplink by which it leaves its machine.
     """
     for index, level in enumerate(levels):
         uplink = level["uplink"]
@@ -175,7 +175,7 @@ def level_of(fabric: Fabric, name: str, cluster: str | None = None) -> FabricLev
     """A level of a fabric by its name. `cluster` names the cluster file that chose its levels.
 
     Raises:
-        ConfigError: the fabric has no such level; names those that it has.
+        ConfigError: the fabric has no such level; the message names its levels.
     """
     for level in fabric.levels:
         if level.name == name:

@@ -30,10 +30,10 @@ class Unit(NamedTuple):
 
 
 class FreeGpus:
-    """The free GPUs of every unit. The engine owns the real one; policies work on a `copy`.
+    """The free GPUs of every unit. The engine owns the original; policies change only copies.
 
-    `hosts` is what is left of CPU cores and memory where they matter in the run, else None. A
-    run whose jobs ask for shares of GPUs has `SharedGpus` (`gpu_shares.py`).
+    `hosts` holds the free CPU cores and memory if they matter in the run, else None. A run whose
+    jobs ask for shares of GPUs has `SharedGpus` (`gpu_shares.py`).
     """
 
     __slots__ = ("_levels", "_order", "hosts", "total", "tree")
@@ -58,29 +58,30 @@ class FreeGpus:
         return twin
 
     def become(self, other: FreeGpus) -> None:
-        """Be as another, which is of no use from then on."""
+        """Take over the contents of another object, which may not be used afterwards."""
         self.tree, self._order, self.total = other.tree, other._order, other.total
         self._levels, self.hosts = other._levels, other.hosts
 
     @property
     def room(self) -> int:
-        """The largest demand that it might serve (`Job.demand`)."""
+        """The largest demand (`Job.demand`) that these GPUs might serve."""
         return self.total
 
     def unfed(self) -> FreeGpus:
-        """The same free GPUs as if cores, memory and MIG modes did not matter.
+        """The same free GPUs, as if CPU cores, memory and MIG modes did not matter.
 
-        Valid until they change; do not change it.
+        It is valid until this object changes, and must not be changed itself.
         """
         twin = copy(self)
         twin.hosts = None
         return twin
 
     def fed(self, job: Needy) -> FreeGpus:
-        """The free GPUs that a job could use if its own machine had to feed each of them.
+        """The free GPUs that a job could use, given the CPU cores and memory of their machines.
 
-        This, unless some machine lacks cores or memory: then a copy without `hosts`, and without
-        the GPUs that it cannot feed. Its tree holds the GPUs that the empty cluster could feed.
+        This is the object itself, unless some machine lacks something for the job. Then it is a
+        copy without `hosts` and without the GPUs that the job could not use. The tree of the copy
+        has only the GPUs that the job could use in the empty cluster.
         """
         hosts = self.hosts
         if hosts is None:
@@ -94,7 +95,7 @@ class FreeGpus:
         return hosts.known[key] or self
 
     def _at_most(self, tree: ClusterTree, per_machine: Amounts) -> FreeGpus:
-        """A copy without `hosts`, in which no machine has more GPUs free than these.
+        """A copy without `hosts`, in which each machine has at most so many free GPUs.
 
         `tree` has the same units with fewer GPUs.
         """
@@ -114,7 +115,7 @@ class FreeGpus:
         return twin
 
     def _trimmed(self, fewer: Counts) -> Counts:
-        """Free GPUs per leaf without so many of each machine: of the last leaves inside it."""
+        """Free GPUs per leaf, with `fewer` of each machine: its last leaves lose them first."""
         leaves = self.counts(0).copy()
         first = self.tree.first_leaf[self.tree.machine]
         for machine in np.flatnonzero(fewer).tolist():
@@ -148,7 +149,7 @@ class FreeGpus:
         return self._levels[level].counts[unit]
 
     def counts_inside(self, level: int, units: range) -> list[int]:
-        """Free GPUs of some units that follow each other."""
+        """Free GPUs of consecutive units."""
         return list(self._levels[level].counts[units.start : units.stop])
 
     def children(self, level: int, unit: int) -> tuple[Sequence[int], list[int]]:
@@ -166,7 +167,7 @@ class FreeGpus:
         return {leaf: counts[leaf] for leaf in range(first[unit], first[unit + 1]) if counts[leaf]}
 
     def best_child(self, level: int, unit: int, gpus: int) -> int | None:
-        """The child of a unit that `best_fit` would choose among the children, or None."""
+        """The child of a unit that `best_fit` would choose among its children, or None."""
         first = self.tree.levels[level].first_child
         inside = self._levels[level - 1]
         free, turns = inside.counts, inside.turns
@@ -190,9 +191,9 @@ class FreeGpus:
         return self._visited(level, turns)
 
     def busy(self, level: int, gpus: int) -> Iterator[int]:
-        """The units with at least `gpus` free of which some GPUs are not, in visiting order.
+        """The units with at least `gpus` free GPUs that are not idle, in visiting order.
 
-        The level is a machine's or an outer one, but not the root.
+        The level is that of machines or an outer one, but not the root.
         """
         return self._visited(level, self._with_room(level, gpus) & ~self.idle(level))
 
@@ -208,7 +209,7 @@ class FreeGpus:
             yield from self._visited(level, turns)
 
     def turn(self, level: int, unit: int) -> int:
-        """The turn of a unit in the visiting order of its level; ties go to the smallest turn."""
+        """The turn of a unit in the visiting order of its level. Ties go to the smallest turn."""
         return self._levels[level].turns[unit]
 
     def fits_one(self, level: int, gpus: int, inside: Unit | None = None) -> bool:
@@ -223,9 +224,9 @@ class FreeGpus:
         return self._levels[level].sizes >> gpus > 0
 
     def best_fit(self, level: int, gpus: int, inside: Unit | None = None) -> int | None:
-        """Of the units with at least `gpus` free, the one with the fewest; the first among equals.
+        """The unit with the fewest free GPUs, but at least `gpus`; the first among equals.
 
-        None if no unit has so many. `inside` as in `at_least`.
+        None if no unit has that many. `inside` as in `at_least`.
         """
         if level == self.tree.root:
             return 0 if self.total >= gpus else None
@@ -238,9 +239,9 @@ class FreeGpus:
         return self.fit_among(level, gpus, self._order.inside(level, *inside))
 
     def fit_among(self, level: int, gpus: int, among: int, *, most: bool = False) -> int | None:
-        """As `best_fit` among the units of a bit set of turns; with `most` the one with most free.
+        """`best_fit` among the units of a bit set of turns; with `most`, the unit with most free.
 
-        The level as in `busy`.
+        `level` as in `busy`.
         """
         sizes, buckets = self._levels[level].sizes >> gpus, self._levels[level].buckets
         while sizes:
@@ -252,7 +253,7 @@ class FreeGpus:
         return None
 
     def idle(self, level: int) -> int:
-        """The units of which all GPUs are free, as a bit set of turns; the level as in `busy`."""
+        """The units whose GPUs are all free, as a bit set of turns; `level` as in `busy`."""
         turns = 0
         for size, units in self._order.by_size(level):
             turns |= self._levels[level].buckets[size] & units
@@ -263,7 +264,7 @@ class FreeGpus:
         return next(self.at_least(level, gpus, inside), None)
 
     def has(self, placement: Placement, job: Needy | None = None) -> bool:
-        """Whether every GPU of a placement is free, and its machines can feed the job."""
+        """Whether every GPU of a placement is free, and its machines have what the job needs."""
         free = self._levels[0].counts
         if any(free[leaf] < count for leaf, count in zip(placement.leaves, placement.counts)):
             return False
@@ -320,7 +321,7 @@ class FreeGpus:
             turns &= turns - 1
 
     def _move(self, placement: Placement, sign: int) -> None:
-        """Change the counts of the leaves and of every unit that holds them."""
+        """Change the counts of the leaves and of every unit around them, by `sign` x GPUs."""
         leaves, counts = placement
         if len(leaves) == 1:
             level, unit, change = 0, leaves[0], sign * counts[0]
@@ -331,7 +332,7 @@ class FreeGpus:
             index.counts[unit] = after = before + change
             if index.buckets:
                 index.refile(unit, before, after)
-            if index.outer:  # else this is the root
+            if index.outer:  # the root has no outer unit
                 unit = index.outer[unit]
         self.total += change
 

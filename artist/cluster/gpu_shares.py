@@ -1,16 +1,16 @@
 """GPUs of which jobs hold parts, and what is left of each, in thousandths of a GPU.
 
-A job that asks for a share of a GPU (`Job.gpu_milli`) gets it from one GPU. Among shared GPUs with
-enough left, that is the one with the least left (best fit), the first in visiting order among
-equals; if there is none, it is a free GPU. The GPUs of one leaf are alike, so a placement names the
-leaf only, and this rule says which of its GPUs is meant. The memory that the jobs there and the new
-one state must fit the GPU's, too.
+A job that asks for a share of a GPU (`Job.gpu_milli`) gets it from one GPU. Of the shared GPUs with
+enough left, it is the one with the least left (best fit), and the first in visiting order among
+equals. If there is none, it is a free GPU. The GPUs of one leaf are alike, so a placement names
+only the leaf, and this rule says which of its GPUs is meant. The GPU's memory must also suffice for
+all of its jobs, as far as they state theirs.
 
-A job that asks for a MIG instance (`Job.mig`) gets it beside other instances where one may begin,
-else from a free GPU, which is in MIG mode from then on until its last instance ends. No other job
-shares such a GPU. Instances come and go one by one, and none moves.
+A job that asks for a MIG instance (`Job.mig`) gets one beside other instances if one may begin
+there, else on a free GPU. That GPU is then in MIG mode until its last instance ends, and only jobs
+with instances share it. Instances come and go one by one, and none moves.
 
-`SharedGpus` are the free GPUs of a run in which jobs ask for shares. No other run knows of them.
+`SharedGpus` are the free GPUs of a run in which jobs ask for shares. Other runs do not use it.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ from artist.errors import PolicyError
 from artist.units import GPU_MILLI
 
 _Gpu: TypeAlias = "tuple[int, int, int, int]"
-"""What is left of a GPU, the turn of its machine, its leaf, and a number of its own."""
+"""Thousandths left of a GPU, the turn of its machine, its leaf, and a number that identifies it."""
 
 
 def memory_of(jobs: Iterable[Needy]) -> int:
-    """MiB that some jobs need together on a GPU."""
+    """MiB that these jobs need together on a GPU."""
     return sum(job.gpu_memory_mib for job in jobs)
 
 
 class FreeShares:
     """What is left of GPUs of which jobs hold parts. It belongs to a `SharedGpus`.
 
-    `turns` are those of the machines of all leaves, `memory` is MiB of each of their GPUs (None:
-    any), empty where it does not matter. `closed` are leaves of which no part is given away;
-    whoever makes this may change them. `idle` is all that is left, in thousandths.
+    By leaf, `turns` holds the turn of its machine, and `memory` the MiB of each of its GPUs (None:
+    any amount; empty where memory does not matter). Leaves in `closed` give no parts away; the
+    collection may change later. `idle` is all that is left of these GPUs, in thousandths.
     """
 
     __slots__ = (
@@ -70,14 +70,14 @@ class FreeShares:
         self._turns = turns
         self.closed = closed
         self.memory = memory
-        # Whether anything but thousandths matters.
+        # Whether memory and MIG modes matter, besides thousandths.
         self._limited = True
         self.idle = 0
         self._ranked: list[_Gpu] = []  # ascending
         self._gpu_of: dict[str, _Gpu] = {}
         # By number of the GPU: the jobs on it, in the order in which they came.
         self._jobs: dict[int, tuple[Needy, ...]] = {}
-        # By name: the memory slices of a job's MIG instance, a bit for each.
+        # By job id: the memory slices of its MIG instance, one bit each.
         self._slices: dict[str, int] = {}
         self._made = 0
 
@@ -91,16 +91,16 @@ class FreeShares:
         return twin
 
     def unlimited(self) -> FreeShares:
-        """The same if only thousandths mattered. Valid until it changes; do not change it."""
+        """A view in which only thousandths matter. It is valid until a change; do not change it."""
         twin = copy(self)
         twin._limited = False
         return twin
 
     @property
     def most_left(self) -> int:
-        """The most that is left of a GPU, be it of use or not; 0 if there is none.
+        """The most that is left of any GPU, even if no job could use it; 0 if there is none.
 
-        Without a compute slice left nothing is: seven instances 1g leave an eighth of a GPU.
+        A GPU without a free compute slice does not count: seven 1g instances leave an eighth of it.
         """
         for left, _, leaf, made in reversed(self._ranked):
             held = compute_slices(job.mig for job in self._jobs[made])
@@ -119,20 +119,20 @@ class FreeShares:
         return self._best(leaf, job) is not None
 
     def most_memory(self, leaf: int, milli: int) -> int | None:
-        """MiB left on the one with the most of the GPUs of a leaf with so much left.
+        """The most MiB left on any GPU of a leaf that has `milli` thousandths left.
 
-        None if there are none but such in MIG mode.
+        None if there are no such GPUs outside MIG mode.
         """
         ranked = self._ranked[bisect_left(self._ranked, (milli,)) :]
         there = [gpu for gpu in ranked if gpu[2] == leaf and not self._jobs[gpu[3]][0].mig]
         return max(map(self._memory_left, there), default=None)
 
     def instance(self, job: Needy) -> int:
-        """The memory slices of a job's MIG instance, a bit for each; 0 if it has none."""
+        """The memory slices of a job's MIG instance, one bit each; 0 if it has none."""
         return self._slices.get(job.id, 0)
 
     def claim(self, leaf: int, job: Needy) -> bool:
-        """Give a job its part of a GPU of a leaf. Whether that is one that was free before."""
+        """Give a job its part of a GPU of a leaf. Returns whether that GPU was free before."""
         gpu = self._best(leaf, job)
         if fresh := gpu is None:
             self._made += 1
@@ -149,7 +149,7 @@ class FreeShares:
         return fresh
 
     def release(self, job: Needy) -> bool:
-        """Take a job's part back. Whether its GPU is free now."""
+        """Take a job's part back. Returns whether its GPU is free now."""
         gpu = self._gpu_of.pop(job.id)
         self._slices.pop(job.id, None)
         self._drop(gpu)
@@ -168,12 +168,12 @@ class FreeShares:
         return None if gpu is None else gpu[2]
 
     def beside(self, job: Needy) -> list[str]:
-        """The names of the other jobs on a job's GPU, in the order in which they came."""
+        """The ids of the other jobs on a job's GPU, in the order in which they came."""
         there = self._jobs[self._gpu_of[job.id][3]]
         return [other.id for other in there if other.id != job.id]
 
     def gpus(self) -> Mapping[tuple[int, int], tuple[int, Sequence[Needy]]]:
-        """Leaf and number of each GPU: what is left of it, and the jobs on it."""
+        """By (leaf, number) of each GPU: the thousandths left of it, and the jobs on it."""
         return {(leaf, made): (left, self._jobs[made]) for left, _, leaf, made in self._ranked}
 
     def _best(self, leaf: int, job: Needy) -> _Gpu | None:
@@ -200,7 +200,7 @@ class FreeShares:
         return held
 
     def _memory_left(self, gpu: _Gpu) -> int:
-        """MiB of a GPU's memory that its jobs leave; more than any has if it states none."""
+        """MiB of a GPU's memory that its jobs leave; `ANY_MEMORY` if its size is not stated."""
         whole = self.memory[gpu[2]] if self.memory else None
         return ANY_MEMORY if whole is None else whole - memory_of(self._jobs[gpu[3]])
 
@@ -208,7 +208,7 @@ class FreeShares:
         del self._ranked[bisect_left(self._ranked, gpu)]
 
     def _keep(self, gpu: _Gpu, change: int) -> None:
-        """File a GPU of which so much more is left than before."""
+        """File a GPU again, with `change` more thousandths left."""
         left, turn, leaf, made = gpu
         gpu = left + change, turn, leaf, made
         self.idle += change
@@ -218,9 +218,9 @@ class FreeShares:
 
 
 class SharedGpus(FreeGpus):
-    """The free GPUs of a run in which jobs ask for shares; no GPU of which jobs hold some is free.
+    """The free GPUs of a run in which jobs ask for shares. A GPU with shares is not free.
 
-    Of the leaves in `closed` no share is given away.
+    Leaves in `closed` give no shares away.
     """
 
     __slots__ = ("_nothing", "shares")
@@ -233,7 +233,7 @@ class SharedGpus(FreeGpus):
         stated = () if tree.hosts is None else tree.hosts.gpu_memory_mib
         memory = [stated[x] for x in machines] if stated else []
         self.shares = FreeShares([turns[x] for x in machines], closed, memory)
-        # The same GPUs of which none is free, once they are asked for.
+        # A copy in which no GPU is free, made when it is first needed.
         self._nothing: FreeGpus | None = None
 
     def copy(self) -> SharedGpus:
@@ -244,34 +244,34 @@ class SharedGpus(FreeGpus):
         return twin
 
     def become(self, other: FreeGpus) -> None:
-        """Be as another, which is of no use from then on."""
+        """Take over the contents of another object, which may not be used afterwards."""
         super().become(other)
         assert isinstance(other, SharedGpus)
         self.shares = other.shares
 
     @property
     def room(self) -> int:
-        """The largest demand that it might serve."""
+        """The largest demand that these GPUs might serve; below 0 for a demand for a share."""
         return self.total or self.shares.most_left - GPU_MILLI
 
     def fits_one(self, level: int, gpus: int, inside: Unit | None = None) -> bool:
-        """Whether some unit has so many GPUs free, or might serve the demand for a share."""
+        """Whether some unit has `gpus` free GPUs, or might serve a demand for a share (below 0)."""
         return super().fits_one(level, gpus, inside) if gpus > 0 else self.room >= gpus
 
     def unfed(self) -> SharedGpus:
-        """The same free GPUs as if cores, memory and MIG modes did not matter."""
+        """The same free GPUs, as if CPU cores, memory and MIG modes did not matter."""
         twin = copy(self)
         twin.hosts, twin.shares = None, self.shares.unlimited()
         return twin
 
     def fed(self, job: Needy) -> FreeGpus:
-        """The free GPUs that a job could use. Of a share: the one GPU on which it fits best beside
-        others, if there is any."""
+        """The free GPUs that a job could use. A job that asks for a share gets only the shared GPU
+        that fits it best, if there is one."""
         beside = self._beside(job) if job.is_share else None
         return super().fed(job) if beside is None else beside
 
     def _beside(self, job: Needy) -> FreeGpus | None:
-        """A copy in which only the GPU is free that has enough left for a job, and the least."""
+        """A copy in which only one GPU is free: the shared GPU with the least left for a job."""
         for leaf in self.shares.fitting(job):
             gpu = Placement((leaf,), (1,))
             if self.hosts is None or self.hosts.shortage(gpu, job) is None:
@@ -284,14 +284,14 @@ class SharedGpus(FreeGpus):
         return None
 
     def has(self, placement: Placement, job: Needy | None = None) -> bool:
-        """Whether every GPU of a placement is free, or enough of it for the job, and its machines
-        can feed the job."""
+        """Whether every GPU of a placement is free, or has enough left for the job's share, and its
+        machines have what the job needs."""
         if job is None or not job.is_share or not self.shares.fits(placement.leaves[0], job):
             return super().has(placement, job)
         return self.hosts is None or self.hosts.shortage(placement, job) is None
 
     def claim(self, placement: Placement, job: Needy | None = None) -> None:
-        """Take GPUs, or a share: beside others, else of a free GPU."""
+        """Take GPUs, or a share: of a shared GPU if one fits, else of a free GPU."""
         if job is None or not job.is_share:
             super().claim(placement, job)
             return

@@ -1,16 +1,16 @@
-"""CPU cores, memory of machines and GPUs, and kinds: what there is, what jobs take, what is left.
+"""CPU cores and memory of machines, and memory, MIG modes and kinds of GPUs: what jobs leave free.
 
-A job says how much of both it needs in all (`Job.cpu_milli`, `Job.memory_mib`). Each of its GPUs
-takes an equal share of the machine that it is in: `n` of the job's `gpus` there take `n / gpus`,
-rounded up to whole thousandths of a core and MiB. What a job or a machine does not state does not
-matter.
+A job says how many CPU cores and how much memory it needs in all (`Job.cpu_milli`,
+`Job.memory_mib`). Each of its GPUs takes an equal part from its own machine: with `n` of the job's
+`gpus` on a machine, the job takes `n / gpus` there, rounded up to whole thousandths of a core and
+MiB. What a job or a machine does not state does not matter.
 
-Each GPU of a job must have the memory that it needs there (`Job.gpu_memory_mib`), a mode with its
-MIG profile (`Job.mig`), and be of a kind that it accepts (`Job.gpu_kinds`). `gpu_shares.py` knows
-what jobs on one GPU leave.
+Each GPU of a job must have the memory that the job needs there (`Job.gpu_memory_mib`), a mode with
+its MIG profile (`Job.mig`), and a kind that it accepts (`Job.gpu_kinds`). `gpu_shares.py` counts
+the memory that jobs on one GPU leave.
 
-`FreeGpus.hosts` keeps count in a run in which jobs and machines state them, or some job does not
-accept every kind; in others it is None.
+`FreeGpus.hosts` counts all this in a run in which jobs and machines state needs, or in which some
+job does not accept every kind. In other runs it is None.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ Amounts: TypeAlias = npt.NDArray[np.int64]
 
 
 class Needy(Protocol):
-    """A job, as far as GPUs and their machines must feed it (`artist/workload/job.py`)."""
+    """What a job needs of GPUs and their machines (`artist/workload/job.py`)."""
 
     @property
     def id(self) -> str:
-        """Its name, of its own in a run."""
+        """Its name, which is unique in a run."""
 
     @property
     def gpus(self) -> int:
@@ -48,19 +48,19 @@ class Needy(Protocol):
 
     @property
     def cpu_milli(self) -> int:
-        """Thousandths of CPU cores that it needs in all; 0: none are stated."""
+        """Thousandths of CPU cores that it needs in all; 0: not stated."""
 
     @property
     def memory_mib(self) -> int:
-        """MiB of memory that it needs in all; 0: none are stated."""
+        """MiB of memory that it needs in all; 0: not stated."""
 
     @property
     def gpu_milli(self) -> int:
-        """Thousandths of each of its GPUs; `GPU_MILLI`: all."""
+        """Thousandths of each of its GPUs; `GPU_MILLI`: whole GPUs."""
 
     @property
     def is_share(self) -> bool:
-        """Whether these are not all."""
+        """Whether it asks for less than a whole GPU."""
 
     @property
     def gpu_memory_mib(self) -> int:
@@ -76,8 +76,8 @@ class Needy(Protocol):
 
 
 Need: TypeAlias = "tuple[int, int, int, int, str, tuple[str, ...]]"
-"""What jobs have in common that can use the same GPUs: cores and memory in all, GPUs, and of each
-memory, MIG profile and kinds."""
+"""What decides which GPUs a job can use: CPU cores and memory in all, number of GPUs, and the
+memory, MIG profile and kinds that each GPU must have."""
 
 ANY_MEMORY = 2**62
 """MiB: more than any GPU has."""
@@ -87,7 +87,7 @@ _ANY_NUMBER = 2**31
 
 
 class Resource(NamedTuple):
-    """A resource: its name as the cause of a wait, its unit, and the parts in which it counts."""
+    """A resource: its name as the cause of a wait, its unit, and the parts of a unit counted."""
 
     cause: Literal["cpu_cores", "memory", "gpu_memory", "mig", "gpu_kind"]
     unit: str
@@ -123,12 +123,14 @@ class Shortage(NamedTuple):
 
 
 class _EachGpu(NamedTuple):
-    """Of the GPUs of each machine: MiB of one, and by MIG profile 1 if it can have it, else 0; None
-    if no machine states any. And by the kinds that a job accepts, 1 if they are of one, else 0."""
+    """What each GPU of a machine has, by machine. None if no machine states it."""
 
     memory: Amounts | None
+    """MiB."""
     profiles: Mapping[str, Amounts] | None
+    """By MIG profile: 1 if the GPU can have it, else 0."""
     kinds: dict[tuple[str, ...], Amounts]
+    """By the kinds that a job accepts: 1 if the GPU is of one of them, else 0."""
 
     @classmethod
     def of(cls, sizes: HostSizes) -> _EachGpu:
@@ -139,7 +141,7 @@ class _EachGpu(NamedTuple):
 
 
 class FreeHosts:
-    """What is left on each machine, in whole numbers, and what its GPUs have. Part of a `FreeGpus`.
+    """CPU cores and memory left on each machine, and what its GPUs have. Part of a `FreeGpus`.
 
     `known` remembers the answers of `FreeGpus.fed` until something changes; None: all free GPUs.
     """
@@ -160,7 +162,7 @@ class FreeHosts:
 
     @classmethod
     def of_idle(cls, tree: ClusterTree) -> FreeHosts | None:
-        """Everything is left; None if no machine states anything and all GPUs are of one kind."""
+        """All that an empty cluster has; None if machines state nothing and have one kind."""
         sizes = tree.hosts
         if sizes is None:
             if len({*tree.kinds}) == 1:
@@ -172,7 +174,7 @@ class FreeHosts:
 
     @classmethod
     def that_matter(cls, tree: ClusterTree, jobs: Sequence[Needy]) -> FreeHosts | None:
-        """Everything is left; None if no job of a run needs anything of it."""
+        """All that an empty cluster has; None if no job of the run needs any of it."""
         kinds, states = {*tree.kinds}, tree.hosts is not None
         matter = any(
             (states and (x.cpu_milli or x.memory_mib or x.gpu_memory_mib or x.mig))
@@ -192,13 +194,13 @@ class FreeHosts:
         return FreeHosts(self._tree, left, self._stated, self._each_gpu, self._trees)
 
     def become(self, all_of: FreeHosts, without: FreeHosts) -> None:
-        """Be what is left of others without some of it; nothing where they have less."""
+        """Take the amounts `all_of` less `without`, at least 0."""
         self.known.clear()
         for left, more, less in zip(self._left, all_of._left, without._left, strict=True):
             np.maximum(more - less, 0, out=left)
 
     def fed(self, job: Needy) -> Amounts | None:
-        """How many GPUs of a job each machine can feed; None if the job says no need."""
+        """How many GPUs of a job each machine has enough for; None if the job states no needs."""
         most: Amounts | None = None
         for left, stated, total in zip(self._left, self._stated, _needs(job), strict=True):
             if total:
@@ -209,7 +211,7 @@ class FreeHosts:
         return most
 
     def tree_for(self, job: Needy) -> ClusterTree:
-        """The cluster with the GPUs that it could feed for a job if it were empty."""
+        """The empty cluster with only the GPUs that a job could use."""
         key = need(job)
         if key not in self._trees:
             idle = FreeHosts.of_idle(self._tree)
@@ -218,9 +220,9 @@ class FreeHosts:
         return self._trees[key]
 
     def shortage(self, placement: Placement, job: Needy) -> Shortage | None:
-        """What the machines of some GPUs, or these, lack for a job; the first resource of several.
+        """What a placement's machines or GPUs lack for a job; None if nothing.
 
-        Only machines that lack it count.
+        Of several resources it is the first. The amounts are sums over the machines that lack it.
         """
         lacking: dict[int, tuple[int, int]] = {}
         for which, machine, amount in self._shares(placement, job):
@@ -242,7 +244,7 @@ class FreeHosts:
         return None
 
     def claim(self, placement: Placement, job: Needy | None) -> None:
-        """Take what a job needs for these GPUs; without a job, nothing.
+        """Take what a job needs for these GPUs. Without a job, take nothing.
 
         Raises:
             PolicyError: a machine has too little left; nothing is changed.
@@ -254,7 +256,7 @@ class FreeHosts:
         self.known.clear()
 
     def _of_gpus(self, job: Needy) -> Iterator[tuple[Resource, Amounts, int]]:
-        """What a job needs of each GPU: resource, what a GPU of each machine has, and how much."""
+        """Needs of a job per GPU: the resource, what each machine's GPUs have, what is needed."""
         memory, profiles, kinds = self._each_gpu
         if job.gpu_kinds:
             if job.gpu_kinds not in kinds:
@@ -267,25 +269,25 @@ class FreeHosts:
             yield MIG, profiles[job.mig], 1
 
     def take(self, placement: Placement, job: Needy) -> None:
-        """As `claim`, also where a machine has too little: then less than nothing is left."""
+        """As `claim`, but without the check: amounts may fall below 0."""
         for which, machine, amount in self._shares(placement, job):
             self._left[which][machine] -= amount
         self.known.clear()
 
     def lack(self, placement: Placement) -> bool:
-        """Whether less than nothing is left on a machine of a placement (`take`)."""
+        """Whether an amount is below 0 on some machine of a placement (`take`)."""
         machines = list(machine_counts(self._tree, placement))
         return any(bool((left[machines] < 0).any()) for left in self._left)
 
     def release(self, placement: Placement, job: Needy | None) -> None:
-        """Give it back."""
+        """Give back what a job took for these GPUs."""
         if job is not None:
             for which, machine, amount in self._shares(placement, job):
                 self._left[which][machine] += amount
         self.known.clear()
 
     def is_less(self, than: FreeHosts) -> bool:
-        """Whether some machine has less left of something."""
+        """Whether some machine has less left of some resource."""
         return any(bool((x < y).any()) for x, y in zip(self._left, than._left, strict=True))
 
     def __eq__(self, other: object) -> bool:
@@ -297,7 +299,7 @@ class FreeHosts:
     __hash__ = None  # type: ignore[assignment]  # it changes
 
     def _shares(self, placement: Placement, job: Needy) -> Iterator[tuple[int, int, int]]:
-        """Index of a resource, machine, and what the job's GPUs there take of it."""
+        """(index of a resource, machine, amount that the job's GPUs there take of it)."""
         counts = machine_counts(self._tree, placement)
         for which, total in enumerate(_needs(job)):
             if total:
@@ -307,7 +309,7 @@ class FreeHosts:
 
 
 def _smaller(tree: ClusterTree, per_machine: Amounts) -> ClusterTree:
-    """The tree with at most so many GPUs in each machine; the tree itself if it has no more."""
+    """The tree with at most so many GPUs in each machine; the tree itself if nothing changes."""
     gpus = np.minimum(tree.levels[tree.machine].gpus, per_machine)
     if np.array_equal(gpus, tree.levels[tree.machine].gpus):
         return tree
@@ -320,11 +322,12 @@ def _smaller(tree: ClusterTree, per_machine: Amounts) -> ClusterTree:
 
 
 def need(job: Needy) -> Need:
-    """What decides which GPUs a job can use."""
-    gpus = job.gpus if job.cpu_milli or job.memory_mib else 0  # else each GPU counts for itself
+    """What decides which GPUs a job can use (`Need`)."""
+    # The number of GPUs matters only for what they take of machines together.
+    gpus = job.gpus if job.cpu_milli or job.memory_mib else 0
     return job.cpu_milli, job.memory_mib, gpus, job.gpu_memory_mib, job.mig, job.gpu_kinds
 
 
 def _needs(job: Needy) -> tuple[int, int]:
-    """Cores and memory in all, in the order of `RESOURCES`."""
+    """CPU cores and memory in all, in the order of `RESOURCES`."""
     return job.cpu_milli, job.memory_mib

@@ -1,4 +1,4 @@
-"""Kinds of GPUs of a placement, and the free GPUs of a kind. A cluster file names kinds."""
+"""Kinds of GPUs: those of a placement, and the free GPUs of a kind. Cluster files name kinds."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def leaves_of_kinds(tree: ClusterTree, kinds: Collection[str]) -> list[int]:
 
 
 def free_of_kinds(free: FreeGpus, kinds: Collection[str]) -> FreeGpus:
-    """A copy of the free GPUs in which those of other kinds are taken."""
+    """A copy of the free GPUs in which GPUs of other kinds are taken."""
     left, counts = free.copy(), free.leaves
     wanted = set(leaves_of_kinds(free.tree, kinds))
     others = {leaf: int(count) for leaf, count in enumerate(counts) if count and leaf not in wanted}

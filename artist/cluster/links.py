@@ -2,8 +2,8 @@
 
 What a unit's GPUs can send at once is what the levels outside grant them: to each GPU, or to each
 unit that shares the bandwidth (`shared_by`). One ring through all GPUs of a job (`rings: one`)
-leaves a machine once and has all of its links, so there machines send. Over the capacity of the
-unit's uplink this is its **oversubscription**.
+leaves a machine once and has all of its links, so under it machines count as senders, not GPUs. A
+unit's **oversubscription** is what its GPUs can send at once, over the capacity of its uplink.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from artist.cluster.placement import Placement, unit_counts
 from artist.cluster.tree import ClusterTree, Nested, nested
 from artist.units import GIB, ratio_text
 
-# As the defaults of a scenario's cluster (Dally, section V-B).
+# Children of a unit in a scenario's default cluster (Dally, section V-B).
 USUAL_CHILDREN = 8
 
 
@@ -24,7 +24,7 @@ USUAL_CHILDREN = 8
 class Link:
     """All parallel links out of a unit (`up`) or into it (`down`), e.g. the NICs of a machine.
 
-    With `index` it is one of them, on which connections are put (`artist.network.demand.routes`).
+    With `index` it is a single one of these links (`artist.network.demand.routes`).
     """
 
     level: str
@@ -32,7 +32,7 @@ class Link:
     direction: Literal["up", "down"]
     capacity_gib_per_s: float
     eta: float | None = None
-    """Share of the capacity that is used while jobs share it; None if the fabric states none."""
+    """The usable share of the capacity while jobs share it; None if the fabric states none."""
     index: int | None = None
 
     @property
@@ -42,20 +42,20 @@ class Link:
 
     @property
     def name(self) -> str:
-        """`rack 0 up`; `rack 0.2 up` is one of parallel links."""
-        which = "" if self.index is None else f".{self.index}"
-        return f"{self.level} {self.unit}{which} {self.direction}"
+        """The link in words: `rack 0 up`, or `rack 0.2 up` for one of several parallel links."""
+        index = "" if self.index is None else f".{self.index}"
+        return f"{self.level} {self.unit}{index} {self.direction}"
 
     @property
     def order(self) -> tuple[int, int, str]:
-        """Order of the links of a level: by unit, then as they lie side by side."""
+        """Sorting key of the links of a level: unit, index, direction."""
         return self.unit, self.index or 0, self.direction
 
 
 def capacity_gib_per_s(tree: ClusterTree, fabric: Fabric, level: int, unit: int) -> float | None:
     """Capacity of a unit's uplink in one direction; None if the fabric states no uplink.
 
-    An uplink that is stated as an oversubscription carries at least one flow, on each of its links.
+    Each link of an uplink that is stated as an oversubscription carries at least one flow.
     """
     uplink = fabric.levels[level].uplink
     if uplink is None:
@@ -82,7 +82,7 @@ def most_oversubscribed(tree: ClusterTree, fabric: Fabric, level: int) -> float:
 
 
 def usual_oversubscriptions(fabric: Fabric) -> tuple[float | None, ...]:
-    """The oversubscription of a unit of each level, as runs have them by default.
+    """The oversubscription of a unit of each level, inner to outer, for units of default sizes.
 
     Machines have 8 GPUs, racks 8 machines, and so on outwards.
     """
@@ -98,7 +98,7 @@ def usual_oversubscriptions(fabric: Fabric) -> tuple[float | None, ...]:
 
 
 def oversubscription_text(fabric: Fabric) -> str:
-    """The same in words: `machine 1:1, rack 2:1`; empty if the fabric states no uplink."""
+    """`usual_oversubscriptions` in words: `machine 1:1, rack 2:1`; empty without any uplink."""
     ratios = zip(fabric.level_names, usual_oversubscriptions(fabric), strict=True)
     return ", ".join(f"{name} {ratio_text(ratio)}" for name, ratio in ratios if ratio is not None)
 
@@ -112,21 +112,21 @@ def granted_gib_per_s(tree: ClusterTree, fabric: Fabric, level: int, unit: int) 
 
 
 def _granting(fabric: Fabric, level: int) -> list[FabricLevel]:
-    """The levels outside, without a wide-area network that larger units share.
+    """The levels outside a level, without a wide-area network that larger units share.
 
-    What a unit sends there has crossed the levels between: it gets no more than these grant.
+    Traffic for that network crosses the levels between first, so it gets no more than they grant.
     """
     outer = list(enumerate(fabric.levels))[level + 1 :]
     return [
-        one
-        for index, one in outer
+        stated
+        for index, stated in outer
         if not fabric.shared_outside_machines(index)
-        or fabric.level_names.index(one.shared_by or "") <= level
+        or fabric.level_names.index(stated.shared_by or "") <= level
     ]
 
 
 def _senders(tree: ClusterTree, fabric: Fabric, level: int, unit: int, outer: FabricLevel) -> int:
-    """How many in a unit get the bandwidth of a level outside."""
+    """How many senders of a unit (GPUs, or units that share) get an outer level's bandwidth."""
     sharing = outer.shared_by or ("machine" if fabric.system.rings == "one" else None)
     if sharing is None:
         return tree.levels[level].gpus[unit]
@@ -152,7 +152,7 @@ def links(tree: ClusterTree, fabric: Fabric, placement: Placement) -> tuple[Link
 
 
 def both_directions(tree: ClusterTree, fabric: Fabric, level: int, unit: int) -> tuple[Link, Link]:
-    """The uplink of a unit of a level that states one: up and down."""
+    """The uplink of a unit, up and down. Its level must state one."""
     stated = fabric.levels[level]
     capacity = capacity_gib_per_s(tree, fabric, level, unit)
     assert stated.uplink is not None

@@ -2,11 +2,12 @@
 
 A GPU has 8 memory slices and 7 compute slices. An instance takes consecutive memory slices, and
 begins only where its profile allows. Instances that do not overlap never have more than 7 compute
-slices. Nothing that runs is moved. Source: NVIDIA, *Multi-Instance GPU user guide*, "Supported MIG
-profiles", and the placements that `nvidia-smi mig -lgipp` lists there for profiles 19, 15, 14, 9, 5
-and 0. Who has an instance holds eighths of a GPU, one for each memory slice.
+slices together. A running instance never moves. Source: NVIDIA, *Multi-Instance GPU user guide*,
+"Supported MIG profiles", and the placements that `nvidia-smi mig -lgipp` lists there for profiles
+19, 15, 14, 9, 5 and 0. A job with an instance holds an eighth of the GPU for each memory slice.
 
-`1g.10gb` of a GPU with 40 GB, two memory slices, is left out: with 80 GB this is the name of one.
+`1g.10gb` of a GPU with 40 GB (two memory slices) is left out, because on a GPU with 80 GB the same
+name means one slice.
 """
 
 from __future__ import annotations
@@ -18,14 +19,14 @@ from typing import Literal, NamedTuple
 MEMORY_SLICES = 8
 COMPUTE_SLICES = 7
 SLICE_MILLI = 1000 // MEMORY_SLICES
-"""Thousandths of a GPU that are held for each memory slice; 125, exactly."""
+"""Thousandths of a GPU that each memory slice stands for: exactly 125."""
 
 Mode = Literal["a100-40gb", "a100-80gb", "h100-80gb"]
 """GPUs that can be in MIG mode, by name and memory."""
 
 
 class MigProfile(NamedTuple):
-    """A kind of instance: its compute and memory slices, and the memory slices where it begins."""
+    """A kind of instance: its compute and memory slices, and at which memory slices it begins."""
 
     compute: int
     memory: int
@@ -52,44 +53,45 @@ PROFILES: dict[Mode, dict[str, MigProfile]] = {
     "a100-80gb": _LARGE,
     "h100-80gb": _LARGE,
 }
-"""Mode -> name -> profile. A name is one profile whatever the mode."""
+"""Mode -> name -> profile. A name means the same profile in every mode."""
 
 ALL = _SMALL | _LARGE
 NAMES = tuple(ALL)
 
 
 def memory_gib(mode: Mode) -> int:
-    """The memory of a GPU, which the name of its mode ends with."""
+    """The memory of a GPU in GiB, from the end of its mode's name."""
     return int(mode.rpartition("-")[2].removesuffix("gb"))
 
 
 def slices(profile: MigProfile, start: int) -> int:
-    """The memory slices of an instance, a bit for each."""
+    """The memory slices of an instance, one bit each."""
     return ((1 << profile.memory) - 1) << start
 
 
 def compute_slices(names: Iterable[str]) -> int:
-    """The compute slices of some instances together; an empty name is of none."""
+    """The compute slices of these instances together. An empty name stands for no instance."""
     return sum(ALL[name].compute for name in names if name)
 
 
 def alike(one: str, other: str) -> bool:
-    """Whether some GPU has both profiles."""
+    """Whether some mode has both profiles."""
     return any(one in profiles and other in profiles for profiles in PROFILES.values())
 
 
 @cache
 def free_starts(name: str, held: int) -> tuple[int, ...]:
-    """Where an instance can begin if the slices `held` are, a bit for each."""
+    """The memory slices at which an instance can begin, if the slices `held` (bits) are taken."""
     profile = ALL[name]
     return tuple(start for start in profile.starts if not slices(profile, start) & held)
 
 
 @cache
 def best_start(name: str, held: int) -> int:
-    """Where an instance begins: where most starts of all profiles stay free, then the lowest.
+    """The memory slice at which an instance begins.
 
-    `held` are the slices that instances have; one of `free_starts` there must be.
+    It leaves the most starts of all profiles free; the lowest slice wins ties. `held` are the taken
+    slices, as bits. There must be a start in `free_starts`.
     """
     family = _SMALL if name in _SMALL else _LARGE
 

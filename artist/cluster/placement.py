@@ -1,6 +1,6 @@
-"""Where a job's GPUs lie: leaves of the cluster tree, and how many GPUs of each.
+"""Where a job's GPUs are: leaves of the cluster tree, and how many GPUs of each.
 
-`placement_shape.py` describes a placement without labels; ASTRA-sim cannot tell more apart.
+`placement_shape.py` describes a placement without labels, which is all that ASTRA-sim can see.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def tier(tree: ClusterTree, placement: Placement) -> int:
 
 
 def machine_counts(tree: ClusterTree, placement: Placement) -> dict[int, int]:
-    """Machine -> number of GPUs; machines ascend."""
+    """The GPUs of a placement by machine; machines ascend."""
     counts: dict[int, int] = {}
     machine_of = tree.machine_of
     for leaf, count in zip(placement.leaves, placement.counts, strict=True):
@@ -54,7 +54,7 @@ def machine_counts(tree: ClusterTree, placement: Placement) -> dict[int, int]:
 
 
 def unit_counts(tree: ClusterTree, placement: Placement, level: int) -> dict[int, int]:
-    """Unit of a level -> number of GPUs; units ascend."""
+    """The GPUs of a placement by unit of a level; units ascend."""
     first = tree.ancestor(0, placement.leaves[0], level)
     if first == tree.ancestor(0, placement.leaves[-1], level):
         return {first: placement.gpus}
@@ -66,10 +66,10 @@ def unit_counts(tree: ClusterTree, placement: Placement, level: int) -> dict[int
 
 
 def placement_flaw(placement: Any) -> str:
-    """What is wrong with a placement, whatever cluster it is for; empty if nothing is.
+    """What is wrong with a placement on any cluster; empty if nothing is.
 
     Policies and event sources make placements, so one may hold anything. It stays `Any` here: after
-    `isinstance` mypyc would believe that it holds what its class promises.
+    `isinstance`, mypyc would trust that its fields have the types that the class declares.
     """
     if not issubclass(type(placement), Placement):
         return "is not a placement"
@@ -78,8 +78,8 @@ def placement_flaw(placement: Any) -> str:
         return "holds something other than two tuples"
     if not leaves:
         return "has no GPUs"
-    # Other kinds of numbers (numpy's, booleans) would compare equal and hash alike, and then
-    # print differently in the rows.
+    # Other types (numpy's integers, booleans) would compare equal and have equal hashes, but print
+    # differently in the rows.
     for number in leaves + counts:
         if type(number) is not int:
             return "holds numbers other than Python's integers"

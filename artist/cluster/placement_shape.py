@@ -4,7 +4,7 @@ In the signature `4+4,8/2`, `+` separates sockets of a machine, `,` machines of 
 racks. Levels outside racks have `//`, `///` and so on; levels inside sockets have `++` and so on.
 ASTRA-sim cannot tell two placements of one shape apart.
 
-Inside the program shapes are passed around. Signatures are for files, tables, messages and keys.
+The program works with shapes. Signatures are for files, tables, messages and keys.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def parse_signature(
 
 
 def _gpus_of_machines(shape: Shape, levels_inside: int) -> list[int]:
-    """GPUs of each machine, of which every one has so many levels inside."""
+    """GPUs of each machine. A machine has `levels_inside` levels inside."""
     if isinstance(shape, int) or depth(shape) <= levels_inside:
         return [gpus_of(shape)]
     return [gpus for part in shape for gpus in _gpus_of_machines(part, levels_inside)]
@@ -121,7 +121,7 @@ def gpus_of(shape: Shape) -> int:
 
 @lru_cache(maxsize=4096)
 def _canonical(parts: tuple[Shape, ...]) -> Shape:
-    """The parts in the one order in which a shape lists them, largest first."""
+    """The parts in the order in which a shape lists them, largest first."""
     return tuple(sorted(parts, key=_order, reverse=True))
 
 
@@ -138,7 +138,7 @@ def leaf_counts(shape: Shape) -> list[int]:
 
 
 def depth(shape: Shape) -> int:
-    """How many levels lie inside a shape: 0 for a leaf, 1 for several leaves of one unit."""
+    """How many levels a shape has inside: 0 for a leaf, 1 for several leaves of one unit."""
     return 0 if isinstance(shape, int) else 1 + depth(shape[0])
 
 
@@ -151,7 +151,7 @@ def is_regular(shape: Shape) -> bool:
 
 @lru_cache(maxsize=16384)
 def unit_counts(shape: Shape) -> tuple[int, ...]:
-    """Units of each level that hold the shape, innermost first, up to the one that holds all."""
+    """How many units of each level the shape spans, innermost first, up to the one around all."""
     if isinstance(shape, int):
         return (1,)
     inside = zip(*(unit_counts(part) for part in shape), strict=True)
@@ -159,18 +159,18 @@ def unit_counts(shape: Shape) -> tuple[int, ...]:
 
 
 def regular_around(shape: Shape) -> Shape:
-    """The smallest regular shape that holds this one.
+    """The smallest regular shape that contains this one.
 
-    At each level it has as many parts as the unit with the most parts: `4+4,4` is in `4+4,4+4`.
+    At each level it has as many parts as the unit with the most parts: `4+4,4` gives `4+4,4+4`.
     """
     return _regular(_most_parts(shape))
 
 
 def regular_inside(shape: Shape) -> Shape:
-    """The regular shape with the most GPUs that this one holds.
+    """The regular shape with the most GPUs that this one contains.
 
-    `4+4,4+3` holds `4,4` (8 GPUs) and `3+3,3+3` (12 GPUs): the latter. Among equals, the one that
-    spans more parts at the outermost level where they differ.
+    `4+4,4+3` contains `4,4` (8 GPUs) and `3+3,3+3` (12 GPUs), so it gives the latter. Among equals,
+    it is the one with more parts at the outermost level at which they differ.
     """
     best = max(_regular_sizes(shape), key=lambda sizes: (math.prod(sizes), sizes[::-1]))
     return _regular(best)
@@ -205,21 +205,21 @@ def _wider_sizes(shape: Shape) -> tuple[tuple[int, ...], ...]:
     """Parts per level, innermost first, of the regular shapes that are wider."""
     if isinstance(shape, int):
         return ((shape,),)
-    # Of leaf sizes that give as many pieces of every leaf, the smallest one.
+    # Several leaf sizes may give the same pieces; the smallest of them, which comes last, is kept.
     sizes = range(max(leaf_counts(shape)), 0, -1)
     size_of = {_in_pieces(shape, size): size for size in sizes}
     return tuple((size, *outer) for rest, size in size_of.items() for outer in _wider_sizes(rest))
 
 
 def _in_pieces(shape: tuple[Shape, ...], size: int) -> Shape:
-    """A shape with leaves in pieces of a size; the pieces of a unit are counted as its GPUs are."""
+    """The shape in which each unit of leaves counts pieces of `size` GPUs in place of its GPUs."""
     if isinstance(shape[0], int):
         return sum(-(-gpus_of(leaf) // size) for leaf in shape)
     return tuple(_in_pieces(part, size) for part in shape if not isinstance(part, int))
 
 
 def _most_parts(shape: Shape) -> tuple[int, ...]:
-    """Per level, innermost first, the number of parts of the unit with the most."""
+    """Per level, innermost first: the parts of the unit that has the most parts."""
     if isinstance(shape, int):
         return (shape,)
     inner = [_most_parts(part) for part in shape]
@@ -232,8 +232,8 @@ def _regular_sizes(shape: Shape) -> tuple[tuple[int, ...], ...]:
     if isinstance(shape, int):
         return ((shape,),)
     inside = [_regular_sizes(part) for part in shape]
-    # A regular shape has the same inner sizes in each of its parts: those of one part, or the
-    # smaller ones of two, and so on.
+    # A regular shape has the same inner sizes in all of its parts: those of one part, or the
+    # smaller sizes of two parts, and so on.
     inner = set(inside[0]).union(*inside[1:])
     while True:
         met = {tuple(map(min, one, other)) for one, other in combinations(sorted(inner), 2)} - inner
@@ -241,7 +241,7 @@ def _regular_sizes(shape: Shape) -> tuple[tuple[int, ...], ...]:
             break
         inner |= met
     return tuple(
-        (*sizes, sum(any(_covers(one, sizes) for one in part) for part in inside))
+        (*sizes, sum(any(_covers(own, sizes) for own in part) for part in inside))
         for sizes in sorted(inner)
     )
 
@@ -251,7 +251,7 @@ def _covers(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
 
 
 def _regular(sizes: Sequence[int]) -> Shape:
-    """The regular shape with so many parts per level, innermost first, from its smallest unit."""
+    """The regular shape with these numbers of parts per level, innermost first."""
     shape: Shape = sizes[0]
     for count in sizes[1:]:
         shape = (shape,) * count

@@ -24,11 +24,11 @@ from artist.io.digests import PREFIX, sha256
 
 MACHINE = "machine"
 
-# The largest cluster that fits comfortably in memory. The largest single training cluster announced
-# so far is far smaller (100,000 GPUs, MAST section 5.1).
+# Clusters up to this size fit easily in memory. The largest training cluster announced so far is
+# far smaller (100,000 GPUs, MAST section 5.1).
 MAX_GPUS = 4_000_000
 
-# What a cell of a table can hold.
+# Characters of a cluster's text that fit in a cell of a table.
 LONGEST_TEXT = 200
 
 Nested: TypeAlias = "int | Sequence[Nested]"
@@ -51,8 +51,10 @@ class Level:
 
 
 class HostSizes(NamedTuple):
-    """CPU cores (thousandths) and memory (MiB) of each machine, MiB and MIG mode of each GPU there;
-    None where none are stated. Those of GPUs are empty if no machine states any."""
+    """CPU cores (thousandths) and memory (MiB) of each machine, and MiB and MIG mode of its GPUs.
+
+    A machine has None where nothing is stated. The fields of GPUs are empty if no machine states
+    them."""
 
     cpu_milli: tuple[int | None, ...]
     memory_mib: tuple[int | None, ...]
@@ -66,7 +68,7 @@ class ClusterTree:
 
     levels: tuple[Level, ...]
     kinds: tuple[str, ...]
-    """A name for the kind of each machine. A cluster file may give machines different ones."""
+    """The kind of each machine's GPUs. A cluster file may give machines different kinds."""
     wide_area: bool = False
     """Whether the outermost level is a wide-area network between regions."""
     hosts: HostSizes | None = None
@@ -74,13 +76,13 @@ class ClusterTree:
     machine: int = field(init=False)
     """Index of the machine level."""
 
-    # What follows from the levels, computed once: policies ask for it at every question.
+    # Derived from the levels once, because policies need these tables at every question.
     level_names: tuple[str, ...] = field(init=False, repr=False, compare=False)
     """Level names, inner to outer."""
     root: int = field(init=False, repr=False, compare=False)
     """Index of the outermost level, which has one unit: the cluster."""
     parents: tuple[tuple[int, ...], ...] = field(init=False, repr=False, compare=False)
-    """The table `parent` of every level but the outermost."""
+    """`Level.parent` of every level except the outermost."""
     first_leaf: tuple[tuple[int, ...], ...] = field(init=False, repr=False, compare=False)
     """Per level: leaves below unit u are `first_leaf[level][u] .. first_leaf[level][u + 1] - 1`."""
     leaf_gpus: npt.NDArray[np.int32] = field(init=False, repr=False, compare=False)
@@ -126,7 +128,7 @@ class ClusterTree:
         return range(first[unit], first[unit + 1])
 
     def units_inside(self, level: int, unit: int, inner: int) -> range:
-        """The units of level `inner` inside a unit of `level`; that unit if both are one level."""
+        """The units of level `inner` inside a unit of `level`; the unit itself on its own level."""
         units = range(unit, unit + 1)
         for outer in range(level, inner, -1):
             first = self.levels[outer].first_child
@@ -161,7 +163,7 @@ class ClusterTree:
         return f"{text[:LONGEST_TEXT]}... {sha256(text)[: len(PREFIX) + 12]}"
 
     def largest(self, level: int) -> int:
-        """GPUs of the largest unit of a level: the most that a job can have inside one."""
+        """GPUs of the largest unit of a level: the most that a job can have inside one unit."""
         return self._largest[level]
 
 
@@ -172,7 +174,7 @@ def _joined(children: Sequence[str]) -> str:
 
 
 ONE_KIND = "gpu-machine"
-"""The kind of every machine in a cluster whose machines are all alike."""
+"""The kind of every machine in a cluster that names no kinds."""
 
 
 def nested(
@@ -186,8 +188,7 @@ def nested(
     """Build a tree from nested lists of GPU counts, outermost level first.
 
     `nested(("machine", "rack", "network"), [[8, 8], [4]])` has two racks: one with two machines
-    of 8 GPUs, and one with a machine of 4 GPUs. `kinds` and `hosts` are those of the machines, in
-    their order.
+    of 8 GPUs, and one with a machine of 4 GPUs. `kinds` and `hosts` list the machines in order.
 
     Raises:
         ConfigError: the nesting does not match the levels, a count is not positive, or the
@@ -295,7 +296,7 @@ def gpus_by_kind(tree: ClusterTree) -> dict[str, int]:
 
 
 def gpus_of_kinds(tree: ClusterTree, level: int, kinds: Collection[str]) -> list[int]:
-    """GPUs of these kinds in each unit of a level (machine or outer); all GPUs if none is named."""
+    """GPUs of these kinds in each unit of a level (machine or outer); of all kinds if empty."""
     sizes = tree.levels[level].gpus
     if not kinds:
         return list(sizes)

@@ -18,16 +18,16 @@ ROUTINGS: dict[Routing, str] = {
 }
 """How connections share parallel links.
 
-Where every connection sprays its packets evenly over n equal links, each link carries the n-th part
-of each connection at the n-th part of the capacity: max-min shares are those of one link that is n
-times as fast. So ideal spraying is `pooled`, not a setting of its own. Real spraying and adaptive
-routing come close (Dixit et al., On the Impact of Packet Spraying in Data Center Networks, INFOCOM
-2013) and pay with packets out of order, which no model here knows.
+If every connection sprays its packets evenly over n equal links, each link carries 1/n of each
+connection with 1/n of the capacity, so max-min shares are those of one link that is n times as
+fast. That is why ideal spraying is `pooled` and needs no setting of its own. Real spraying and
+adaptive routing come close (Dixit et al., On the Impact of Packet Spraying in Data Center Networks,
+INFOCOM 2013), at the price of reordered packets, which the models here leave out.
 """
 
 MOST_LINKS = 1024
-"""Of a unit, on which connections are put one by one. The largest switch chip, Broadcom's Tomahawk
-6 with 102.4 Tbit/s, has 1,024 lanes of 100 Gbit/s for all its ports."""
+"""The most routed links of a unit. The largest switch chip, Broadcom's Tomahawk 6 with 102.4
+Tbit/s, has 1,024 lanes of 100 Gbit/s for all its ports."""
 
 
 class Uplink(WithUnits):
@@ -86,17 +86,17 @@ class Uplink(WithUnits):
 
     @model_serializer(mode="wrap")
     def _given(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Only what is stated, so that digests do not change when uplinks get new settings."""
+        """Dump only stated settings, so that digests stay the same when uplinks get new ones."""
         return {key: value for key, value in serialise(self).items() if value is not None}
 
     @property
     def links_gib_per_s(self) -> float | None:
-        """Capacity of all links of a unit together, in one direction, GiB/s; None if a ratio."""
+        """Capacity of a unit's links together, one direction, GiB/s; None if stated as a ratio."""
         if self.rate_gib_per_s is None or self.count is None:
             return None
         return self.rate_gib_per_s * self.count
 
     @property
     def routed_links(self) -> int:
-        """On how many links a connection may be put; 1 if they are pooled."""
+        """The number of links on which a connection may be put; 1 if they are pooled."""
         return 1 if self.count is None or self.routing in (None, "pooled") else self.count

@@ -1,9 +1,7 @@
-"""The visiting order, in which units are visited to break ties, and an index of units by it.
+"""The visiting order of units, which breaks ties and decides nothing else, and an index by it.
 
-The order decides nothing else.
-
-The natural order is the tree's own. Machines have no names, so every other order is as good. A
-difference between two visiting orders is therefore noise; `artist compare --permutations`
+The natural order is the tree's own. Machines have no names, so every other order is equally good. A
+difference between the results of two orders is therefore noise; `artist compare --permutations`
 measures it.
 
 The index of a level (`LevelIndex`) has
@@ -13,7 +11,7 @@ The index of a level (`LevelIndex`) has
   at turn t;
 - a bit set of the free counts that occur (`sizes`).
 
-Bit sets find the first unit with room in a few machine words of work, however many units there are.
+Bit sets find the first unit with room in a few machine operations, even among very many units.
 """
 
 from __future__ import annotations
@@ -30,10 +28,11 @@ from artist.cluster.tree import ClusterTree
 from artist.rng import stream
 
 UnitCounts: TypeAlias = "list[int] | array[int]"
-"""The free GPUs of each unit: a list is read and written faster, an array copied faster."""
+"""The free GPUs of each unit. Lists are faster to read and write, arrays are faster to copy."""
 
-# Measured under `las` and `dally`, whose contests copy the counts: on 32 leaves lists spare 4 % of
-# the compiled loop, on 128 nothing, on 256 they cost 5 %.
+# Up to this many units, counts are a list. Measured under `las` and `dally`, whose contests copy
+# the counts: with 32 leaves lists save 4 % of the compiled loop, with 128 nothing, with 256 they
+# cost 5 %.
 _FEW_UNITS: Final = 64
 
 
@@ -65,7 +64,7 @@ class VisitingOrder:
                 self.turns[level] = tuple(np.argsort(visited).tolist())
 
     def on(self, tree: ClusterTree) -> VisitingOrder:
-        """The same turns for a tree of the same units with other numbers of GPUs."""
+        """This order on a tree with the same units and other numbers of GPUs."""
         twin = copy(self)
         twin._tree, twin._by_size = tree, {}
         return twin
@@ -90,7 +89,7 @@ class VisitingOrder:
         return self._inside[key]
 
     def by_size(self, level: int) -> list[tuple[int, int]]:
-        """Each size of units of a level, in GPUs, and these units as a bit set of their turns."""
+        """(GPUs, units with so many as a bit set of turns), for each size of a level's units."""
         if level not in self._by_size:
             sets: dict[int, int] = {}
             for turn, gpus in zip(self.turns[level], self._tree.levels[level].gpus, strict=True):
@@ -102,7 +101,7 @@ class VisitingOrder:
 class LevelIndex:
     """Counts and bit sets of one level. Only levels from machines outward have bit sets.
 
-    `outer` holds the unit around each unit, `turns` its place in the visiting order.
+    By unit, `outer` holds the unit around it, and `turns` its place in the visiting order.
     """
 
     __slots__ = ("buckets", "counts", "outer", "sizes", "turns")
@@ -125,7 +124,7 @@ class LevelIndex:
     def of(
         cls, tree: ClusterTree, order: VisitingOrder, level: int, gpus: Sequence[int]
     ) -> LevelIndex:
-        """The index of a level with so many GPUs free in each unit."""
+        """The index of a level with `gpus` free in each unit."""
         counts: UnitCounts = list(gpus) if len(gpus) <= _FEW_UNITS else array("i", gpus)
         buckets = []
         if tree.machine <= level < tree.root:

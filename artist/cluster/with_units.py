@@ -1,8 +1,8 @@
 """Settings that a user may also write with a unit: `bandwidth: 100Gbit/s`, `latency: 2us`.
 
-A key whose name ends in its unit (`bandwidth_gib_per_s`) takes a number of that unit. The key
-without it (`bandwidth`) takes a number and a unit, and means the same setting. A document keeps
-only the first kind, so that two spellings of one setting are equal and have one digest.
+A key whose name ends in a unit (`bandwidth_gib_per_s`) takes a number in that unit. The key without
+the unit (`bandwidth`) means the same setting and takes a number with a unit. A document keeps only
+the first spelling, so that both spellings of a setting are equal and have one digest.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from artist.units import (
 
 
 class QuantityKey(NamedTuple):
-    """What a key that takes a unit means."""
+    """A key that takes a unit."""
 
     units: Mapping[str, Fraction]
     own_unit: str
     """The key of the same setting that takes a plain number."""
     example: str
     units_text: str
-    """The units that messages name."""
+    """The units, as messages name them."""
 
 
 _RATES = "Gbit/s, Gbps, GB/s, GiB/s, MB/s"
@@ -44,20 +44,21 @@ QUANTITIES: Mapping[str, QuantityKey] = {
     "storage": QuantityKey(SIZE_UNITS, "storage_bytes", "40PB", "GB, TB, PB, TiB"),
     "size": QuantityKey(SIZE_UNITS, "size_bytes", "565MB", "MB, GB, TB, GiB"),
 }
-"""By key that takes a unit."""
+"""The keys that take a unit, by name."""
 
 
 def other_spelling(key: str) -> str | None:
     """The other key of the same setting; None if there is only one."""
     if key in QUANTITIES:
         return QUANTITIES[key].own_unit
-    return next((name for name, one in QUANTITIES.items() if one.own_unit == key), None)
+    return next((name for name, known in QUANTITIES.items() if known.own_unit == key), None)
 
 
 def without_other_spelling(options: Mapping[str, Any], option: str) -> Mapping[str, Any]:
-    """The options without `bandwidth_gib_per_s` of a level whose `bandwidth` is set now.
+    """The options without the other spelling of an option that is set now.
 
-    The later of two settings counts, in whichever spelling the earlier one stands.
+    If `bandwidth` of a level is set, an earlier `bandwidth_gib_per_s` of the level is dropped, and
+    the other way round: the later setting counts.
     """
     level, _, key = option.partition(".")
     settings, other = options.get(level), other_spelling(key)
@@ -70,8 +71,8 @@ def read_quantity(value: Any, key: str) -> float:
     """A text such as `100Gbit/s` as a number of the key's base unit (GiB/s, ns or bytes).
 
     Raises:
-        ValueError: no number, no unit or an unknown one; or a bandwidth of 0; says how to
-            write it.
+        ValueError: no number, no unit, an unknown unit, or a bandwidth of 0. The message says how
+            to write the value.
     """
     text = str(value) if isinstance(value, int | float) else value
     known = QUANTITIES[key]
@@ -107,8 +108,8 @@ Storage = Annotated[float, _reader("storage"), _schema("storage")]
 SLOWEST_GIB_PER_S = float(BANDWIDTH_UNITS["Mbit/s"])
 FASTEST_GIB_PER_S = float(10**6 * BANDWIDTH_UNITS["Gbit/s"])
 LONGEST_LATENCY_NS = 1e9
-"""No link of a cluster is slower, faster or longer than these: a line of 1 Mbit/s, a petabit per
-second, and a second of delay, in which light goes seven times around the earth. A unit is wrong."""
+"""Bounds of a link: 1 Mbit/s, 1 Pbit/s, and a delay of a second, in which light goes seven times
+around the earth. A number beyond them must have a wrong unit."""
 
 
 def _link_speed(gib_per_s: float) -> float:
@@ -133,30 +134,30 @@ LinkLatency = Annotated[NonNegative, AfterValidator(_link_latency)]
 """Latency of a hop in ns."""
 
 MOST_BYTES = 10**24
-"""A yottabyte, a million exabytes: no data warehouse is so large, so a unit is wrong."""
+"""A yottabyte, a million exabytes. No data warehouse is so large: the number has a wrong unit."""
 
 Bytes = Annotated[int, Field(ge=0, le=MOST_BYTES)]
 """An amount of data in bytes."""
 
 
 def with_unit(key: str) -> Any:
-    """The field of a key that takes a unit. It is None once the document is read."""
+    """The pydantic field of a key that takes a unit. Its value is None once a document is read."""
     known = QUANTITIES[key]
     description = f"instead of {known.own_unit}, with a unit: {known.example}"
     return Field(default=None, exclude=True, description=description)
 
 
 class WithUnits(Document):
-    """Base of documents with such keys. Of the fields that take a unit, all are None afterwards."""
+    """Base of documents with keys that take a unit (`TAKE_UNITS`), which are None after reading."""
 
     TAKE_UNITS: ClassVar[tuple[str, ...]] = ()
 
     @model_validator(mode="before")
     @classmethod
     def _into_own_units(cls, data: Any) -> Any:
-        """Replace what has a unit by a number in the setting's own unit.
+        """Replace each value with a unit by a number in the setting's own unit.
 
-        What cannot be read stays where it is, and its own field reports it.
+        A value that cannot be read stays, so that its own field reports it.
         """
         if not isinstance(data, Mapping):
             return data
@@ -170,7 +171,7 @@ class WithUnits(Document):
             try:
                 plain[own_unit] = read_quantity(plain[key], key)
             except ValueError:
-                plain[own_unit] = 1.0  # of no use: the document is refused
+                plain[own_unit] = 1.0  # a placeholder: the document is refused anyway
             else:
                 del plain[key]
         return plain

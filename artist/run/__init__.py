@@ -2,8 +2,8 @@
 
     Scenario -> prepare -> Prepared -> drive -> rows -> collect -> Result
 
-The only room that turns names into implementations. `simulate` does all three steps. A driver
-outside calls `prepare`, asks and answers `Prepared.simulator` itself, and calls `collect`.
+Only this package turns names into implementations. `simulate` does all three steps. An external
+driver calls `prepare`, drives `Prepared.simulator` itself, and then calls `collect`.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def simulate(
     on_trace: OnTrace | None = None,
     links: bool = False,
 ) -> Result:
-    """Run a scenario: prepare, drive, collect. `on_trace` gets trace and scenario before that.
+    """Run a scenario: prepare, drive, collect. `on_trace` gets trace and scenario before the run.
 
     With `links` the result has a table of what links carried.
 
@@ -83,7 +83,7 @@ def simulate(
     """
     prepared = prepare(scenario, check=check, store=store)
     if links:
-        prepared.network.curves("--links")  # or refuse before hours are spent
+        prepared.network.curves("--links")  # refuses now, not after hours of simulation
     if on_trace is not None:
         on_trace(prepared.trace, scenario)
     wall_s = drive(prepared, on_question)
@@ -91,10 +91,12 @@ def simulate(
 
 
 def drive(prepared: Prepared, on_question: OnQuestion | None = None) -> float:
-    """Let the policy answer every question until all jobs have finished; seconds that it took.
+    """Let the policy answer every question until all jobs have finished.
+
+    Returns the seconds of wall-clock time.
 
     Raises:
-        PolicyError: an invalid decision, jobs are left over, or a policy's file raised.
+        PolicyError: an invalid decision, jobs are left waiting, or a policy's file raised an error.
     """
     started = time.perf_counter()
     try:

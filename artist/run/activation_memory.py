@@ -1,23 +1,24 @@
 """The activations that a transformer's forward passes leave on a GPU for its backward passes.
 
-Of b sequences of s tokens, a block keeps (Korthikanti et al., arXiv:2205.05198, section 4), with h
-the width of the model, t tensor ranks and 2 bytes per element:
+For b sequences of s tokens, a block keeps so many bytes (Korthikanti et al., arXiv:2205.05198,
+section 4), with h the width of the model, t tensor ranks and 2 bytes per element:
 
     GPTs, encoders     34 s b h / t                    equation 6; two bytes are dropout masks
     gated decoders     s b (4 h + 4 q + 4 k + 4 i) / t
     recompute=full     2 s b h / t                     the block's input
 
-34 are the inputs of four matrices, 14, and of two normalisations, 4, queries, keys and values, 6,
-what the feed-forward part's function reads, 8, and the masks. Decoders have q and k elements in all
-heads of queries and of keys, i in the gate, and no dropout. They compute normalised and gated
-values again, as DeepSeek-V3 does (arXiv:2412.19437, section 3.2.1), and what its attention widens
-from low ranks. Experts keep copies of their tokens. A stage keeps this for every microbatch under
-way: the first of p in `1f1b`, for p of them (section 4.2.3).
+The 34 are 14 for the inputs of four matrices, 4 for those of two normalisations, 6 for queries,
+keys and values, 8 for the input of the feed-forward part's function, and 2 for the masks. Decoders
+have q and k elements in all heads of queries and of keys, i in the gate, and no dropout. They
+compute normalised and gated values again, as DeepSeek-V3 does (arXiv:2412.19437, section 3.2.1),
+and also what its attention widens from low ranks. Experts keep copies of their tokens. A stage
+keeps all this for every microbatch under way: in `1f1b`, the first of p stages does so for p
+microbatches (section 4.2.3).
 
-All else is left out, so that little is counted that frameworks can avoid: attention scores, the
-term 5 a s / h of equation 1, which fused kernels compute again; embeddings, logits, buffers. Tensor
-groups count as sequence-parallel (equation 4): names seldom say that, and it sends no more. In 8
-bits or fewer, an element takes a byte.
+Whatever frameworks can avoid is left out: attention scores (the term 5 a s / h of equation 1),
+which fused kernels compute again; embeddings, logits and buffers. Tensor groups count as
+sequence-parallel (equation 4), since names seldom say so and it sends no more. An element of 8 bits
+or fewer takes a byte.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ from artist.workload.parallelism import block_of
 from artist.workload.settings import Settings
 
 _ONE_INPUT = (Role.WHOLE, Role.COLUMN)
-"""Operators of these roles that follow each other read the same."""
+"""Consecutive operators of these roles read the same input."""
 _FROM_LOW_RANK = ("query.up", "key_value.up")
 _MASKS = 2
 
 
 def kept_bytes(model: str) -> dict[str, float]:
-    """What each block keeps of one microbatch, in bytes; of other models than transformers, none.
+    """Bytes that each block keeps of one microbatch, by its name; empty for non-transformers.
 
     Raises:
         ConfigError: the model is unknown.
@@ -55,20 +56,20 @@ def kept_bytes(model: str) -> dict[str, float]:
 
 
 def under_way_bytes(staged: Staged, stage: int, chunk_bytes: Sequence[float]) -> float:
-    """The most that a stage keeps at a time, of what one microbatch leaves in each chunk."""
+    """The most bytes that a stage keeps at a time; a microbatch leaves `chunk_bytes` by chunk."""
     stages = staged.axes.pipeline
     if staged.schedule is Schedule.GPIPE:
         return staged.microbatches * sum(chunk_bytes[stage::stages])
-    microbatches = min(staged.microbatches, 2 * stages)  # the others are never under way as well
+    microbatches = min(staged.microbatches, 2 * stages)  # more are never under way at once
     most = kept = 0.0
-    for one in passes(staged.schedule, stage, stages, len(chunk_bytes), microbatches):
-        kept += chunk_bytes[one.chunk] if one.forward else -chunk_bytes[one.chunk]
+    for part in passes(staged.schedule, stage, stages, len(chunk_bytes), microbatches):
+        kept += chunk_bytes[part.chunk] if part.forward else -chunk_bytes[part.chunk]
         most = max(most, kept)
     return most
 
 
 def _of_sample(block: Sequence[Operator], chosen: Settings) -> float:
-    """What a block keeps of one sample on each GPU, in bytes."""
+    """Bytes that a block keeps of one sample on each GPU."""
     precision = Precision(chosen.precision)
     width = 1 if precision in (Precision.FP8, Precision.NVFP4) else precision.width
     residual = next(x.outputs for x in block if x.role is Role.ROW)
@@ -82,7 +83,7 @@ def _of_sample(block: Sequence[Operator], chosen: Settings) -> float:
 
 
 def _widened(block: Sequence[Operator]) -> int:
-    """Queries, keys, values, and what the function between two matrices reads."""
+    """Elements of queries, keys, values, and of the input of the function between two matrices."""
     return sum(
         operator.outputs
         for operator in block
@@ -92,7 +93,7 @@ def _widened(block: Sequence[Operator]) -> int:
 
 
 def _read(block: Sequence[Operator]) -> int:
-    """The inputs of all matrices; neighbours that are not behind a function read the same."""
+    """Elements of all matrices' inputs. Neighbours without a function between read one input."""
     before = [Role.ROW, *(operator.role for operator in block)]
     return sum(
         operator.inputs
@@ -102,7 +103,7 @@ def _read(block: Sequence[Operator]) -> int:
 
 
 def _sent_and_attended(block: Sequence[Operator]) -> int:
-    """The inputs of matrices that are neither normalised nor gated values."""
+    """Elements of the inputs of matrices that are neither normalised nor gated values."""
     return sum(
         operator.inputs
         for operator in block

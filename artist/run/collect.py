@@ -1,4 +1,4 @@
-"""From a simulator that has come to its end to the result."""
+"""From a simulator whose run has ended to the result."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ if TYPE_CHECKING:
 
 @many_objects()
 def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result:
-    """The result of a simulator that has come to its end. `wall_s` goes into the summary.
+    """The result of a simulator whose run has ended. `wall_s` goes into the summary.
 
-    With `links` it has a table of what links carried.
+    With `links` the result has a table of what links carried.
 
     Raises:
-        PolicyError: some jobs have not finished, or the policy's tables are none.
+        PolicyError: some jobs have not finished, or the policy gives something other than tables.
     """
     scenario, trace, simulator = prepared.scenario, prepared.trace, prepared.simulator
     rows, tree, estimates = simulator.rows, simulator.tree, prepared.estimates
     calibration = prepared.calibration
     if len(rows.jobs) != len(trace.jobs):
         raise PolicyError(f"{scenario.policy} finished {len(rows.jobs)} of {len(trace.jobs)} jobs")
-    # Counted before `isolated_seconds` asks for more estimates: these are the simulation's own.
+    # Counts of the simulation itself, taken before `isolated_seconds` asks for more estimates.
     work = {
         "latency_queries": estimates.queries,
         "latency_backend_calls": estimates.distinct,
@@ -160,7 +160,7 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
 
 
 def _orders(prepared: Prepared) -> Mapping[tuple[int, Placement], str]:
-    """The orders of ranks of divided jobs where they ran, as signatures hold them (`@ORDER`)."""
+    """By handle and placement: the order of ranks of a divided job, as in signatures (`@ORDER`)."""
     jobs, estimates = prepared.trace.jobs, prepared.estimates
     if isinstance(estimates, NoCommunication) or not any("@" in job.model for job in jobs):
         return {}
@@ -174,7 +174,7 @@ def _orders(prepared: Prepared) -> Mapping[tuple[int, Placement], str]:
 
 
 def _tables_of_parts(prepared: Prepared, *, links: bool) -> dict[str, Table]:
-    """The tables of data, links and turns. Each is loaded only by runs that have the part."""
+    """The tables of data, links and turns. Only runs that have such a part load its module."""
     rows, tree = prepared.simulator.rows, prepared.simulator.tree
     jobs, turns = prepared.trace.jobs, prepared.network.turns.taken
     tables: dict[str, Table] = {}
@@ -195,7 +195,7 @@ def _tables_of_parts(prepared: Prepared, *, links: bool) -> dict[str, Table]:
 
 
 def _wait_tables(inputs: WaitInputs) -> Mapping[str, Callable[[], Table]]:
-    """Why jobs waited, and seconds per cause. Computed when asked for."""
+    """The tables of why jobs waited, as functions, so that they are computed only when needed."""
     return {
         "wait_causes": partial(waits.cause_table, inputs),
         "waits": partial(waits.wait_table, inputs),
@@ -219,13 +219,14 @@ def _link_digests(fabric: Fabric, calibration: Calibration | None) -> Mapping[st
 
 
 def _fabric_changes(scenario: Scenario) -> Mapping[str, str]:
-    """The entry of a summary that says how the fabric was changed; none if it was not."""
+    """The summary's entry on changes of the fabric; empty if there are none."""
     text = changes_text(scenario.fabric_options)
     return {"fabric_changes": text} if text else {}
 
 
 def _kinds(prepared: Prepared) -> Mapping[str, str]:
-    """The table of speeds, and whether the policy tells kinds apart; nothing where all are one."""
+    """The summary's entries on kinds of GPUs: the table of speeds, and whether the policy reads
+    kinds; empty if there is one kind."""
     speeds, tree = prepared.network.speeds, prepared.simulator.tree
     entries = {} if speeds is None else {"speeds": speeds.table.name}
     if several_kinds(tree):
@@ -235,7 +236,7 @@ def _kinds(prepared: Prepared) -> Mapping[str, str]:
 
 
 def _models_not_calibrated(prepared: Prepared) -> tuple[str, ...]:
-    """Models of the trace that the calibration lacks; none where there is no calibration."""
+    """Models of the trace that the calibration lacks; empty without a calibration."""
     if prepared.calibration is None or prepared.scenario.backend == "none":
         return ()
     from artist.workload.models import canonical

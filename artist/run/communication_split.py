@@ -1,7 +1,7 @@
 """What a run's communication waits for on one level: hops, bytes, or neither.
 
-A faster link shortens only the bytes. So where hops take most of it, or most jobs do not cross the
-level, twice the bandwidth changes next to nothing.
+More bandwidth shortens only the time of bytes. So if hops take most of the communication, or most
+jobs do not cross the level, doubling the bandwidth changes next to nothing.
 """
 
 from __future__ import annotations
@@ -18,25 +18,26 @@ from artist.results.terms.columns import Table
 from artist.run import build_calibration, build_fabric, build_latency, simulate
 
 _MOST_ASKED = 20
-"""Pairs of model and shape that are asked about: those whose jobs hold most GPU time."""
+"""How many pairs of model and shape are asked about: those whose jobs hold most GPU time."""
 
 
 class Split(NamedTuple):
-    """Communication of a run, in GPU time, and a level."""
+    """What communication of a run waits for on one level, weighted by GPU time."""
 
     held: float
     """Communication's share of the GPU time in which jobs make progress."""
     past: Mapping[str, float]
-    """Outermost level of a placement -> share of communication there, if it lies inside the one
-    asked about."""
+    """Share of communication that does not reach the level, by the outermost level of its
+    placements."""
     across: LevelShares
-    """What the rest waits for on the level."""
+    """What the other communication waits for on the level."""
 
 
 def communication_split(scenario: Scenario, level: str) -> Split | None:
     """How much communication one run of a scenario has, and what it waits for on a level.
 
-    None where no job communicates, or placements are not of one fabric (a cluster file).
+    None if no job communicates, or if a cluster file, speeds or `absolute` communication make
+    estimates differ from those of models on one fabric.
 
     Raises:
         ArtistError: as `simulate`.
@@ -49,9 +50,8 @@ def communication_split(scenario: Scenario, level: str) -> Split | None:
     names = fabric.level_names
     outer = names.index(level_of(fabric, level).name)
     calibration = build_calibration(scenario, fabric)
-    now, *without = (
-        build_latency(scenario, one, calibration) for one in (fabric, *level_fabrics(fabric, level))
-    )
+    fabrics = (fabric, *level_fabrics(fabric, level))
+    now, *without = (build_latency(scenario, changed, calibration) for changed in fabrics)
     past: dict[str, float] = defaultdict(float)
     across = 0.0
     left = [0.0, 0.0, 0.0]
@@ -76,7 +76,7 @@ def communication_split(scenario: Scenario, level: str) -> Split | None:
 
 
 def _held_gpu_s(tables: Mapping[str, Table]) -> dict[tuple[str, str], float]:
-    """(model, signature) -> GPU-seconds in which jobs made progress there, their share of them."""
+    """By (model, signature): GPU-seconds in which jobs made progress; shared GPUs count in part."""
     models = dict(zip(tables["jobs"]["job_id"], tables["jobs"]["model"], strict=True))
     held: dict[tuple[str, str], float] = defaultdict(float)
     columns = ("job_id", "signature", "gpus", "start_s", "end_s", "stalled_s")

@@ -1,4 +1,4 @@
-"""From a scenario to its hardware: fabric, cluster, and who estimates iterations on them."""
+"""From a scenario to its hardware: fabric, cluster, and the service that estimates iterations."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ def kinds_of(scenario: Scenario) -> frozenset[str]:
 
 
 def kinds_of_compute_times(scenario: Scenario) -> frozenset[str]:
-    """The kinds on which models compute before speeds scale them: those of the cluster file.
+    """The kinds of GPUs for which models' compute times hold, before speeds scale them.
 
-    Speeds are factors on the times of their reference kind.
+    Without speeds these are the kinds of the cluster file, with speeds their reference kind.
     """
     if scenario.speeds is None:
         return kinds_of(scenario)
@@ -101,19 +101,19 @@ def build_cluster(scenario: Scenario, fabric: Fabric) -> ClusterTree:
 
 
 def machine_gpus(fabric: Fabric, given: int | None) -> int:
-    """GPUs of a machine where no cluster says it: those that the fabric describes, else of runs."""
+    """GPUs of a machine without a cluster: as given, as the fabric says, or the default."""
     described = fabric.machine.gpus if fabric.machine is not None else Scenario().gpus_per_machine
     return given or described
 
 
 def build_calibration(scenario: Scenario, fabric: Fabric) -> Calibration | None:
-    """The calibration of a run; with `auto`, none where nothing is asked that it could scale.
+    """The calibration of a run; None with `auto` and a backend whose answers it could not scale.
 
     Raises:
         ConfigError: unknown name or bad file.
     """
     kind = scenario.backend.partition(":")[0]
-    # A recorded table holds answers from elsewhere, about compute times of their own.
+    # A recorded table holds answers from elsewhere, for other compute times.
     if scenario.calibration == "auto" and kind in ("none", "recorded"):
         return None
     from artist.estimates.calibration import choose_calibration
@@ -129,13 +129,13 @@ def build_latency(
     *,
     scales: bool = False,
 ) -> LatencyService | NoCommunication:
-    """Who answers the engine's questions about speed.
+    """The service that estimates iterations for the engine.
 
-    `scales` if compute times of one model differ: some machines are slow, or jobs with goodput
-    parameters send on links.
+    `scales`: compute times of one model may differ, because some machines are slow or because jobs
+    with goodput parameters send on links.
 
     Raises:
-        ConfigError: speeds of kinds of GPUs, and answers that hold for compute times of their own.
+        ConfigError: compute times would be scaled, but the backend is a recorded table.
     """
     if scenario.backend == "none":
         return NoCommunication()
@@ -167,7 +167,7 @@ def build_latency(
 def models_of_run(
     scenario: Scenario, fabric: Fabric, calibration: Calibration | None
 ) -> CalibratedModels:
-    """The models of a run, on the GPUs that their compute times are of."""
+    """The models of a run, on the GPUs for which their compute times hold."""
     from artist.estimates.calibration import CalibratedModels
 
     return CalibratedModels.on(fabric, calibration, kinds_of_compute_times(scenario))
@@ -175,7 +175,7 @@ def models_of_run(
 
 @dataclass(frozen=True, slots=True)
 class WithGraphs:
-    """Workloads of models and of folders, `chakra:DIR`; an object, so that it pickles."""
+    """Workloads of models and of folders, `chakra:DIR`. A class, so that it pickles."""
 
     of_model: Callable[[str], Workload]
 
@@ -191,7 +191,7 @@ class WithGraphs:
 
 
 def build_speeds(scenario: Scenario, tree: ClusterTree, trace: Trace) -> SpeedsOfRun | None:
-    """How fast the trace's jobs are on the kinds of GPUs of the cluster; None if all are alike.
+    """How fast the trace's jobs are on the cluster's kinds of GPUs; None without a table of speeds.
 
     Raises:
         ConfigError: unknown name, a bad file, or a speed that is missing.
@@ -208,7 +208,7 @@ def build_speeds(scenario: Scenario, tree: ClusterTree, trace: Trace) -> SpeedsO
 def build_model_steps(
     scenario: Scenario, fabric: Fabric, calibration: Calibration | None, trace: Trace
 ) -> ModelSteps | None:
-    """The compute times of models where jobs send their bytes; None if they send in proportion.
+    """The compute times of models if jobs send the bytes of their models (`absolute`), else None.
 
     Raises:
         ConfigError: the trace has run times, whose steps were derived from the models.
@@ -230,7 +230,7 @@ def asked_fabric(scenario: Scenario, fabric: Fabric) -> Fabric:
     """The fabric with the scenario's settings of what ASTRA-sim is asked.
 
     Raises:
-        ConfigError: a setting stands in two places.
+        ConfigError: a setting is given twice, or cannot be asked of ASTRA-sim.
     """
     return with_system(fabric, _system(scenario))
 
@@ -238,8 +238,8 @@ def asked_fabric(scenario: Scenario, fabric: Fabric) -> Fabric:
 def _system(scenario: Scenario) -> Mapping[str, Any]:
     """The scenario's changes of the fabric's system settings.
 
-    A recorded table holds the shapes that its maker asked about, so an uneven one is looked up as
-    it is unless the scenario says otherwise.
+    A recorded table holds the shapes that its maker asked about. So an uneven shape is looked up
+    unchanged, unless the scenario says otherwise.
     """
     rules = {"uneven": scenario.uneven, "collectives": scenario.collectives}
     chosen = {key: value for key, value in rules.items() if value is not None}
@@ -252,7 +252,7 @@ def _system(scenario: Scenario) -> Mapping[str, Any]:
 
 
 def open_backend(name: str, fallback: str | None = None) -> LatencyBackend:
-    """A latency backend by name, `KIND[:ARGUMENT]`; it answers sharded and divided models too.
+    """A latency backend by name, `KIND[:ARGUMENT]`. It also answers sharded and divided models.
 
     Raises:
         ConfigError: unknown name, or a fallback for a backend that always answers.

@@ -19,7 +19,7 @@ from artist.results.terms.columns import TABLES, Column, Table, typed
 from artist.results.waiting.job_story import waited_by_cause
 
 _SHOWN = ("policy", "trace", "gpus", "jobs_total", "makespan_s", "jct_mean_s")
-"""What a result shows of its summary, so what no summary may lack."""
+"""Entries that a result shows, so that no summary may lack them."""
 
 _FIRST = ("jobs", "placements", "timeline")
 """The tables that every run has."""
@@ -28,10 +28,10 @@ _FIRST = ("jobs", "placements", "timeline")
 def load_run(folder: Path) -> Result:
     """The run in a directory of `artist sim --out` or `Result.save`.
 
-    Tables are read when they are asked for.
+    Tables are read only when they are needed.
 
     Raises:
-        ConfigError: no run directory.
+        ConfigError: the folder is not a run directory.
         TraceError: the manifest or the summary is damaged.
     """
     if not is_file(folder / MANIFEST):
@@ -61,7 +61,7 @@ def load_run(folder: Path) -> Result:
 def _scenario(settings: Mapping[str, Any], path: Path) -> Scenario:
     """The scenario of a run, as far as this version knows its settings.
 
-    A manifest has all settings. Those that have their defaults count as not given.
+    A manifest has all settings. Settings with default values count as not given.
     """
     sizes = SIZES if settings.get("tree") is not None else ()
     defaults = Scenario().model_dump()

@@ -1,4 +1,4 @@
-"""The window of a run that a scenario asks to measure, and the statistics of it."""
+"""The window of a run that a scenario measures, and the statistics of the window."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from artist.units import LAST_TICK, TICKS_PER_S, ticks
 
 
 def measured_window(scenario: Scenario) -> MeasuredWindow | None:
-    """The part of the run that is measured; None if it is all of it."""
+    """The part of the run that is measured; None if it is the whole run."""
     start_s, end_s = scenario.measure_from_s, scenario.measure_until_s
     if start_s is None and end_s is None:
         return None
@@ -60,9 +60,9 @@ def summarise_measured(
     summary: Mapping[str, Any],
     window: MeasuredWindow,
 ) -> dict[str, Any]:
-    """The statistics of a run, with those of a window in the place of those of all jobs and times.
+    """The summary of a run with the statistics of a window, in place of those of the whole run.
 
-    `summary` has those of the whole run. Its makespan, bound, counts of jobs and events stay.
+    `summary` is that of the whole run. Its makespan, bound, counts of jobs and events are kept.
     """
     first, last = min(row.arrival for row in rows.jobs), max(row.finish for row in rows.jobs)
     window = window.within(first, last)

@@ -44,15 +44,15 @@ def open_policy(
 ) -> Policy:
     """A policy by name, with its preset and options: `NAME`, `FILE.py:CLASS` or `WRAPPER(NAME)`.
 
-    The options of the policy inside a wrapper stand under the key `host`; those that only it has
-    need not (`artist/policies/option_places.py`). Wrapper and host get
+    The options of the policy inside a wrapper are under the key `host`. Options that only this
+    policy has may also be given directly (`artist/policies/option_places.py`). Wrapper and host get
     the same `draws`, `tenants` and `cluster` (the cluster file), each if its constructor has a
     parameter of that name.
 
     Raises:
         ConfigError: unknown name or option, brackets where there is nothing to wrap, or a file that
             holds no such policy.
-        PolicyError: its lease or its `jobs_per_gpu` is not a whole number, or out of range.
+        PolicyError: the policy's lease or `jobs_per_gpu` is not a whole number, or out of range.
     """
     if name.count("(") > MOST_WRAPPERS:
         raise ConfigError(f"policy {shortened(name)}: more than {MOST_WRAPPERS} wrappers")
@@ -90,7 +90,7 @@ def _made(
     host: tuple[Policy, ...],
     offered: Mapping[str, Callable[[], Any]],
 ) -> Policy:
-    """The policy of a row. A class without `Options` has none, and is made without them."""
+    """The policy of a row of the table. A class without `Options` gets none."""
     implementation = entry.load()
     model = getattr(implementation, "Options", None)
     _refuse_former_options(chosen, model or Options)
@@ -116,7 +116,7 @@ def _made(
 
 
 def _refuse_former_options(chosen: Mapping[str, Any], options: type[Options]) -> None:
-    """Say what has become of options that policies once had."""
+    """Refuse options that policies once had, and say what replaces them."""
     if "seed" in chosen and "seed" not in options.model_fields:
         raise ConfigError(
             f"policy.seed={shortened(chosen['seed'])}: policies draw from the scenario's seed and "

@@ -68,9 +68,9 @@ class Prepared:
     failures: FailuresOfRun | None = None
     """What fails, and when jobs write checkpoints; None if neither."""
     gate: DataGate | None = None
-    """The policy in a run with data; None in others."""
+    """The gate around the policy in a run with data; None in other runs."""
     data: Data | None = None
-    """The tables of a run with data."""
+    """The tables of a run with data; None in other runs."""
 
 
 def prepare(
@@ -83,7 +83,7 @@ def prepare(
     """Turn a scenario's names into a simulator and a policy.
 
     `events` come from outside the trace, in place of the scenario's failures. They are not part of
-    the scenario, so the result does not tell of them, and the share of fragmented GPUs counts
+    the scenario, so the result does not mention them, and the share of fragmented GPUs counts
     withdrawn GPUs as free.
 
     Raises:
@@ -165,7 +165,7 @@ def prepare(
 
 
 def build_data(scenario: Scenario, tree: ClusterTree, trace: Trace) -> Data | None:
-    """The tables that jobs read, and where they are; None without a data file.
+    """The data tables that jobs read, and where they are; None without a data file.
 
     Raises:
         ConfigError: a cluster without regions, or a bad option.

@@ -1,4 +1,4 @@
-"""What a scenario makes questionable about its trace, in sentences: bytes, memory and pipelines."""
+"""Warnings about a trace under a scenario, in sentences: bytes, memory and pipelines."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from artist.workload.job import Job
 
 
 def scaled_communication_of(scenario: Scenario, trace: Trace) -> str:
-    """The sentence of `scaled_communication` about a trace that a scenario runs; else empty.
+    """The warning of `scaled_communication` about a trace under a scenario; empty if there is none.
 
-    Recorded answers hold for compute times of their own. Jobs of models with goodput parameters
-    take the table's.
+    Recorded answers have their own compute times, so there is none about them. Jobs with goodput
+    parameters count with the compute times of their table.
     """
     if scenario.communication == "absolute":
         return ""
@@ -37,10 +37,10 @@ def scaled_communication_of(scenario: Scenario, trace: Trace) -> str:
 
 
 def too_large_for_gpus(scenario: Scenario, trace: Trace) -> str:
-    """A sentence on the first job that no GPU of the cluster can hold; else empty.
+    """A sentence on the first job that no GPU of the cluster can hold; empty if there is none.
 
-    A kind that is not known counts as `ASSUMED_GPU`. Left out are jobs on parts of GPUs, and jobs
-    of which no question is asked about their model.
+    An unknown kind counts as `ASSUMED_GPU`. Jobs on parts of GPUs are left out, and so are jobs
+    about whose model no backend is asked.
     """
     if scenario.backend.partition(":")[0] in ("none", "recorded"):
         return ""
@@ -61,31 +61,31 @@ def too_large_for_gpus(scenario: Scenario, trace: Trace) -> str:
 
 
 def too_few_microbatches(scenario: Scenario, trace: Trace) -> str:
-    """A sentence on the first job whose pipeline has too few microbatches; else empty."""
+    """A sentence on the first job whose pipeline has too few microbatches; empty without any."""
     if scenario.backend.partition(":")[0] in ("none", "recorded"):
         return ""
     from artist.run.waiting_stages import waiting_stages
 
     @cache
     def clause(model: str) -> str:
-        told = waiting_stages(model)
-        return told and f"{model}: {told}"
+        words = waiting_stages(model)
+        return words and f"{model}: {words}"
 
     return _first(trace, lambda job: clause(job.model))
 
 
 def _first(trace: Trace, clause: Callable[[Job], str]) -> str:
-    """The first clause about a job, its place, and how many more have one.
+    """The clause about the first job that has one, the job's place, and how many others have one.
 
-    No question is asked about the models of jobs with goodput parameters, or on parts of GPUs.
+    Jobs with goodput parameters or on parts of GPUs are left out: no backend is asked about them.
     """
-    told = {
+    clauses = {
         index: clause(job)
         for index, job in enumerate(trace.jobs)
         if job.goodput is None and not job.is_share
     }
-    found = [index for index, words in told.items() if words]
+    found = [index for index, words in clauses.items() if words]
     if not found:
         return ""
     others = f" (and {len(found) - 1:,} more)" if len(found) > 1 else ""
-    return f"{trace.place(found[0])}: job {trace.jobs[found[0]].id!r}{others}: {told[found[0]]}"
+    return f"{trace.place(found[0])}: job {trace.jobs[found[0]].id!r}{others}: {clauses[found[0]]}"

@@ -38,7 +38,7 @@ ABOUT_COMPUTE_TIMES = (
     *("fabric", "cluster", "backend", "calibration", "speeds", "goodput"),
     *("trained_as", "parallelism"),
 )
-"""Settings that decide the compute times that a trace leaves open, and what communication adds."""
+"""Settings that decide compute times that the trace does not state, and communication."""
 
 READ_HOSTS = ("dally", "tiresias", "las", "easy")
 """Some policies that place jobs where machines have the cores and memory, for messages."""
@@ -57,7 +57,7 @@ def build_trace(scenario: Scenario, tree: ClusterTree) -> Trace:
         trace = head(trace, scenario.jobs)
     trace = with_arrivals(trace, scenario.arrivals, scenario.seed)
     if scenario.restart_s is not None:
-        # A job's own cost comes first; traces say 0 where they say nothing.
+        # A job's own cost wins. Traces have 0 where they state none.
         jobs = tuple(
             job if job.restart_s else replace(job, restart_s=scenario.restart_s)
             for job in trace.jobs
@@ -82,9 +82,9 @@ def build_trace(scenario: Scenario, tree: ClusterTree) -> Trace:
 
 
 def _check_first_start(scenario: Scenario, trace: Trace) -> None:
-    """Refuse first starts that cost as much as restarts where nobody said what restarts cost.
+    """Refuse first starts that cost as much as restarts if no cost of restarts is given.
 
-    `restart_s=0` says it.
+    `restart_s=0` is such a cost.
     """
     if scenario.first_start_s != AS_RESTART or scenario.restart_s is not None:
         return
@@ -98,18 +98,18 @@ def _check_first_start(scenario: Scenario, trace: Trace) -> None:
 def _timed(scenario: Scenario, trace: Trace) -> Trace:
     """The trace with the catalogue's compute times where it states none.
 
-    They are of the GPUs of the fabric, or of the reference kind of the speeds.
+    They hold for the GPUs of the fabric or cluster file, or for the reference kind of the speeds.
     """
     from artist.estimates.calibration import choose_calibration
     from artist.trace.compute_times import with_compute_times
 
     fabric = build_fabric(scenario)
-    # Not `build_calibration`: it has none for a backend that answers nothing about models.
+    # Not `build_calibration`, which gives none for backends that answer nothing about models.
     calibration = choose_calibration(scenario.calibration, fabric)
     models, place = models_of_run(scenario, fabric, calibration), f", fabric {fabric.name}"
     if scenario.backend != "none":
         return with_compute_times(trace, models, place)
-    # Nobody has divided models yet, and other jobs may have models that are not known.
+    # With backend `none`, models are not divided yet, and timed jobs may have unknown models.
     at = untimed(trace)
     asked = replace(
         trace, jobs=tuple(trace.jobs[i] for i in at), numbers=[trace.numbers[i] for i in at]
@@ -122,7 +122,7 @@ def _timed(scenario: Scenario, trace: Trace) -> Trace:
 
 
 def _check_trained_as(scenario: Scenario, settings: str) -> None:
-    """Refuse settings of models beside what leaves no use for them."""
+    """Refuse settings of models that something else in the scenario makes useless."""
     contrary = ""
     if scenario.backend == "none":
         contrary = "backend none asks nothing about models"
@@ -139,7 +139,7 @@ def read_trace_of(scenario: Scenario) -> Trace:
 
 
 def permuted(trace: Trace, permutation: int) -> Trace:
-    """The same jobs, those that arrive together in another order; 0 keeps the trace's."""
+    """The trace with jobs of equal arrival times in another order; 0 keeps the trace's order."""
     if not permutation:
         return trace
     draws = stream(permutation, "arrival-order").random(len(trace.jobs)).tolist()
@@ -149,7 +149,7 @@ def permuted(trace: Trace, permutation: int) -> Trace:
 
 
 def cut_by(policy: Policy, trace: Trace) -> Trace:
-    """The jobs that the policy lets run, some of them for less long (`Slurm.killed_at_limit`)."""
+    """The trace with jobs cut where the policy kills them at a limit (`Slurm.killed_at_limit`)."""
     cut = getattr(policy, "killed_at_limit", None)
     if cut is None:
         return trace
@@ -167,8 +167,8 @@ def check_gpu_kinds(scenario: Scenario, tree: ClusterTree, policy: Policy, trace
     """Refuse quotas that do not fit the cluster, and kinds of GPUs that the policy would ignore.
 
     Raises:
-        ConfigError: a quota is too large or of an unknown kind, or the policy does not keep to the
-            kinds that jobs accept, or to quotas by kind.
+        ConfigError: a quota is too large or of an unknown kind, or the policy ignores the kinds
+            that jobs accept, or quotas by kind.
         TraceError: a job accepts no kind of the cluster, or too few GPUs.
     """
     tenants = load_tenants(scenario.tenants)
@@ -197,11 +197,11 @@ def check_gpu_kinds(scenario: Scenario, tree: ClusterTree, policy: Policy, trace
 
 
 def check_hosts(scenario: Scenario, tree: ClusterTree, policy: Policy, trace: Trace) -> None:
-    """Refuse jobs whose machines could never feed them, and what looks at GPUs only.
+    """Refuse jobs for which no machines have enough, and scenarios that look only at GPUs.
 
     Raises:
-        TraceError: the empty cluster cannot feed a job's GPUs, or they have too little memory.
-        ConfigError: the policy or a part of the scenario does not look at cores and memory.
+        TraceError: the empty cluster has too few CPU cores or too little memory for a job.
+        ConfigError: the policy or a part of the scenario ignores CPU cores and memory.
     """
     idle = None if tree.hosts is None else FreeHosts.of_idle(tree)
     states = (job for job in trace.jobs if job.cpu_milli or job.memory_mib or job.gpu_memory_mib)
@@ -257,7 +257,7 @@ def check_shares(scenario: Scenario, policy: Policy, trace: Trace) -> bool:
     """Whether jobs ask for shares of GPUs.
 
     Raises:
-        ConfigError: they do, and the policy or a part of the scenario knows whole GPUs only.
+        ConfigError: they do, and the policy or a part of the scenario only knows whole GPUs.
     """
     first = next((job for job in trace.jobs if job.gpu_milli < GPU_MILLI or job.mig), None)
     if first is None:
@@ -279,9 +279,9 @@ def check_shares(scenario: Scenario, policy: Policy, trace: Trace) -> bool:
 
 
 def _host_words(job: Job) -> str:
-    """As in `96 CPU cores and 512 GiB of memory`."""
+    """What a job needs besides GPUs, such as `96 CPU cores and 512 GiB of memory`."""
     amounts = zip((job.cpu_milli, job.memory_mib), RESOURCES, strict=True)
-    words = [f"{x / one.parts:g} {one.unit}" for x, one in amounts if x]
+    words = [f"{x / resource.parts:g} {resource.unit}" for x, resource in amounts if x]
     if job.gpu_memory_mib:
         words.append(f"{job.gpu_memory_gib:g} {GPU_MEMORY.unit} on each GPU")
     if job.mig:
@@ -292,7 +292,7 @@ def _host_words(job: Job) -> str:
 
 
 def _host_columns(job: Job) -> str:
-    """The columns that state them."""
+    """The columns that state what a job needs besides GPUs."""
     names = ("cpu_cores", "memory_gib", "gpu_memory_gib", "mig", "gpu_kinds")
     return " or ".join(name for name in names if getattr(job, name))
 
@@ -300,7 +300,7 @@ def _host_columns(job: Job) -> str:
 def graph_digests(scenario: Scenario, trace: Trace) -> Mapping[str, str]:
     """SHA-256 of each folder of execution traces that is a job's model, by the model's name.
 
-    None where no iteration is estimated, so that no folder is read.
+    Empty under backend `none`, which reads no folder.
 
     Raises:
         TraceError: a folder or a trace in it is missing; names the first job that needs it.
@@ -325,9 +325,9 @@ def graph_digests(scenario: Scenario, trace: Trace) -> Mapping[str, str]:
 
 
 def check_timings(models: CalibratedModels, trace: Trace) -> None:
-    """Refuse models with `timing=fitted` on GPUs that it knows nothing of.
+    """Refuse models with `timing=fitted` on GPUs for which no timing was fitted.
 
-    Only the GPUs of the run tell. All other settings are checked where a trace is read.
+    This depends on the GPUs of the run. All other settings are checked when a trace is read.
 
     Raises:
         TraceError: names the first such job.
@@ -343,7 +343,7 @@ def check_timings(models: CalibratedModels, trace: Trace) -> None:
 
 
 def elastic(scenario: Scenario, tree: ClusterTree, trace: Trace) -> Trace:
-    """The jobs with goodput parameters where the scenario gives their models any.
+    """The trace with goodput parameters for jobs whose models have some in the scenario's table.
 
     Raises:
         ConfigError: a bad file, a job that wants too many GPUs, or a setting whose figures are for

@@ -6,11 +6,11 @@ With P parameters held by a GPU and an element of w bytes:
 
 k is 12 in mixed precision, where Adam keeps fp32 weights, momentum and variance, and 4 in fp32,
 where plain SGD keeps a momentum (Rajbhandari et al., *ZeRO*, arXiv:1910.02054, section 3.1). The d
-GPUs that hold the same parameters share the states, as ZeRO's first stage does at no further
-communication (section 7.2.1), whether the job says so or not. Its second and third stage share
-gradients and weights too. Transformers keep activations beside them (`activation_memory.py`);
-gradients have buffers of their own, as in DDP and Megatron.
-Buffers and fragmentation come on top, so a job that fits by this may not.
+GPUs that hold the same parameters share the states, whether the job says so or not, because ZeRO's
+first stage needs no further communication (section 7.2.1). Its second stage shares gradients too,
+and its third also weights. Transformers also keep activations (`activation_memory.py`). Gradients
+have buffers of their own, as in DDP and Megatron. Other buffers and fragmentation come on top, so a
+job that fits by this count may still not fit.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from artist.workload.layers import Layer, Parallelism, Scope, Workload
 from artist.workload.models import settings, workload
 
 _STATES_BYTES = {2: 12, 4: 4}
-"""Bytes of optimizer states per parameter, by those of an element."""
+"""Bytes of optimizer states per parameter, by the bytes of an element."""
 
 
 class TrainingMemory(NamedTuple):
-    """Bytes on a GPU: weights, gradients and optimizer states, and beside them activations."""
+    """Bytes on a GPU: `states` are weights, gradients and optimizer states."""
 
     states: float
     activations: float
 
     @property
     def total(self) -> float:
-        """All of it."""
+        """All bytes together."""
         return self.states + self.activations
 
 
 def does_not_fit(model: str, gpus: int, kinds: Iterable[str]) -> str:
-    """A clause if a model cannot train on so many GPUs of any of these kinds; empty if it may.
+    """A clause if a model cannot train on `gpus` GPUs of any of these kinds; empty if it may.
 
-    A GPU that the model's name says goes before `kinds`, which are of `GPU_NAMES`.
+    A GPU in the model's name wins over `kinds`, which are names of `GPU_NAMES`.
     """
     chosen = settings(model)
     kind = chosen.gpu or max(kinds, key=MEMORY_GB.__getitem__)
@@ -66,7 +66,7 @@ def does_not_fit(model: str, gpus: int, kinds: Iterable[str]) -> str:
 
 
 def least_memory(model: str, gpus: int) -> TrainingMemory:
-    """What a GPU of the fullest stage holds, on average. The GPUs divide into the model's axes.
+    """What a GPU of the fullest stage holds, on average, if `gpus` divide into the model's axes.
 
     Raises:
         ConfigError: the model is unknown.
@@ -83,7 +83,7 @@ def least_memory(model: str, gpus: int) -> TrainingMemory:
 
 
 def _activations(model: str, iteration: Workload) -> Iterator[float]:
-    """The activations of each stage; of an average stage, those of the first."""
+    """The activations of each stage in bytes; without chunks, of an average stage as if first."""
     kept, staged = kept_bytes(model), iteration.staged
     if staged is None:
         stages = iteration.degrees.stages
@@ -117,7 +117,7 @@ def _chunks(layers: tuple[Layer, ...], staged: Staged) -> Iterator[tuple[Layer, 
 
 
 def _held_bytes(iteration: Workload, layer: Layer, width: int, gpus: int) -> float:
-    """What a GPU holds for a layer, whose gradient has as many bytes as its weights."""
+    """Bytes that a GPU holds for a layer, whose gradients have as many bytes as its weights."""
     weights = float(layer.weight_grad.comm_bytes)
     sharers = _sharers(iteration, layer.weight_grad.scope, gpus)
     sharded = Sharded.ZERO3 if iteration.parallelism is Parallelism.FSDP else Sharded.NO
@@ -130,6 +130,6 @@ def _held_bytes(iteration: Workload, layer: Layer, width: int, gpus: int) -> flo
 
 
 def _sharers(iteration: Workload, scope: Scope, gpus: int) -> int:
-    """The GPUs that hold the same parameters."""
+    """The number of GPUs that hold the same parameters."""
     axes = axes_of(iteration)
     return gpus // axes.pipeline // (axes.expert if scope is Scope.REPLICA else axes.tensor)

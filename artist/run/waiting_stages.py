@@ -1,4 +1,4 @@
-"""Pipelines whose stages wait for most of the time, because their microbatches are few."""
+"""Pipelines whose stages wait most of the time, because they have few microbatches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from artist.workload.models import is_graph, settings
 def waiting_stages(model: str) -> str:
     """A clause if a model's pipeline has fewer microbatches than stages; else empty.
 
-    Of p stages that take equally long, each works for m of m + p - 1 microbatches' time
+    With m microbatches, each of p equally long stages works for m / (m + p - 1) of the time
     (arXiv:2104.04473, section 2.2).
 
     Raises:

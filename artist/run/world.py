@@ -1,7 +1,7 @@
-"""In which world results are true: a fabric and its evidence, a calibration, who communicates most.
+"""The world in which results hold, in words: a fabric and its evidence, a calibration, and more.
 
-What a user must know of a fabric: whether its figures were measured, are those of vendors, or
-imitate a paper.
+About a fabric, users must know whether its figures were measured, are those of vendors, or imitate
+a paper.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def world(scenario: Scenario) -> str:
     """The world of a scenario in half a sentence: `fabric t4, measured: ...; calibration: no`.
 
     Raises:
-        ConfigError: the scenario names a fabric or calibration that is not there.
+        ConfigError: the scenario names a fabric or calibration that does not exist.
     """
     if scenario.backend == "none":
         return _without_network(scenario)
@@ -46,7 +46,7 @@ def world(scenario: Scenario) -> str:
 def world_of(
     scenario: Scenario, fabric: Fabric, calibration: Calibration | None, kinds: Collection[str]
 ) -> str:
-    """The same, of what is read already. `kinds` are those of the cluster's machines."""
+    """As `world`, with fabric and calibration already read; `kinds` are those of the machines."""
     if scenario.backend == "none":
         return _without_network(scenario)
     changed = " (changed)" if changes_text(scenario.fabric_options) else ""
@@ -55,35 +55,35 @@ def world_of(
     if scenario.trained_as is not None:
         words += f"; trained as {scenario.trained_as}"
     if scenario.communication == "absolute":
-        which = "models" if calibration is None else "other models"
-        words += f"; {which} send their own bytes, whatever compute_s is"
+        senders = "models" if calibration is None else "other models"
+        words += f"; {senders} send their own bytes, whatever compute_s is"
     assumed = "" if calibration is not None else _assumed_gpu(scenario, fabric, kinds)
     return f"{words}; {assumed}" if assumed else words
 
 
 def _without_network(scenario: Scenario) -> str:
-    """Goodput parameters have a time to synchronise, whatever the network."""
+    """The words without a network. Goodput parameters still have a time to synchronise."""
     synchronise = "" if scenario.goodput is None else ", except in steps by goodput"
     return f"{_NO_NETWORK}{synchronise}"
 
 
 def what_slows(scenario: Scenario, varied: Collection[str] = ()) -> list[str]:
-    """Contention, failures and the cost of restarts, where there are any and they do not vary."""
-    told = {}
+    """Contention, failures and costs of starts in words, except settings that vary."""
+    settings = {}
     if scenario.contention != "none":
-        told["contention"] = f"contention {scenario.contention}"
+        settings["contention"] = f"contention {scenario.contention}"
     if scenario.failures != "none":
-        told["failures"] = f"failures {scenario.failures}"
+        settings["failures"] = f"failures {scenario.failures}"
     if scenario.restart_s:
-        told["restart_s"] = f"restart {time_text(scenario.restart_s)}"
+        settings["restart_s"] = f"restart {time_text(scenario.restart_s)}"
     if (first_s := scenario.first_start_s) is not None:
         cost = "as restart" if isinstance(first_s, str) else time_text(first_s)
-        told["first_start_s"] = f"first start {cost}"
-    return [words for name, words in told.items() if name not in varied]
+        settings["first_start_s"] = f"first start {cost}"
+    return [words for name, words in settings.items() if name not in varied]
 
 
 def measured_part(scenario: Scenario, varied: Collection[str] = ()) -> list[str]:
-    """Which jobs the figures are about, where that is part of the run and does not vary."""
+    """Which jobs the figures are about, if only a part of the run is measured and does not vary."""
     start_s, end_s = scenario.measure_from_s, scenario.measure_until_s
     if (start_s, end_s) == (None, None) or {"measure_from_s", "measure_until_s"} & {*varied}:
         return []
@@ -97,10 +97,10 @@ def window_words(start_s: float, end_s: float | None) -> str:
 
 
 def _assumed_gpu(scenario: Scenario, fabric: Fabric, kinds: Collection[str]) -> str:
-    """On which GPU models compute, where that is not the GPU of the cluster; else empty.
+    """On which GPU models compute, if that is not the cluster's GPU; else empty.
 
     A cluster file's kinds win over the fabric's, and a table of speeds scales the times of its
-    reference kind. Recorded answers and goodput parameters have compute times of their own.
+    reference kind. Recorded answers and goodput parameters have their own compute times.
     """
     from artist.workload.gpus import ASSUMED_GPU, assumed_in_words
 
@@ -122,9 +122,9 @@ def _all_elastic(scenario: Scenario) -> bool:
 
 
 def busiest_model(jobs: Table) -> str:
-    """Which model makes most of the communication, in GPU-seconds; empty if none makes half.
+    """Which model makes at least half of the communication, in GPU-seconds; empty if none does.
 
-    Empty too if a job is elastic: the table does not say on how many GPUs it communicated.
+    Also empty if a job is elastic: the table does not say on how many GPUs the job communicated.
     """
     import numpy as np
 

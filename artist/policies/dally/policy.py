@@ -102,10 +102,10 @@ class Dally(BasePolicy):
         self._timers = DelayTimers(options)
         self._queue = RankedQueue()
         self._refusals = Refusals(self._queue)
-        # Per demand: when its waiting jobs entered the queue, and their handles, in this order.
+        # Per demand: (tick of entering the queue, handle) of its waiting jobs, ascending.
         self._entered: dict[int, list[tuple[Tick, int]]] = {}
         self._now: Tick = 0
-        # Of the last answer: the free GPUs it left, and when a waiting job accepts some of them.
+        # The free GPUs that the last answer left, and when a waiting job will accept some of them.
         self._free = 0
         self._expiry: Tick | None = None
         self._wake: Tick = 0
@@ -156,7 +156,7 @@ class Dally(BasePolicy):
                 job = view.running[decision.handle]
                 longest[job.job.gpus] = view.now
                 lost.append((view.now, job.job))
-        # Jobs that waited before have waited longer than those that were preempted just now.
+        # Jobs that waited before this answer have waited longer than jobs that it preempts.
         longest |= {gpus: entered[0][0] for gpus, entered in self._entered.items()}
         self._free = contest.free_total
         if view.free.hosts is None:
@@ -172,9 +172,9 @@ class Dally(BasePolicy):
         return [*decisions, *waits, *wakes]
 
     def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
-        """Whether a job could get GPUs or move, or something new could be said of a waiting job.
+        """Whether a job could get GPUs or move, or a waiting job needs a new reason.
 
-        Else it tunes the timers as the question would have.
+        If not, this tunes the timers as the question would have.
         """
         if not self._queue and not self._any_could_move(ended, free.tree):
             return False
@@ -191,7 +191,7 @@ class Dally(BasePolicy):
             contestable = self._contestable(ended, free)
             last = max(map(by_rank, contestable), default=None)
             for gpus in self._entered:
-                # A job behind all whose lease ended could only get free GPUs.
+                # A job behind all jobs whose lease ended could get only free GPUs.
                 before = last is not None and self._queue.first_of(gpus) < last
                 if self._accepts(room if before else free, gpus):
                     return True
@@ -215,9 +215,9 @@ class Dally(BasePolicy):
     def _contestable(self, ended: Sequence[JobView], free: FreeGpus) -> list[tuple[Rank, JobView]]:
         """Jobs whose lease ended and that may lose their GPUs or move, with their ranks.
 
-        If none of them could move, only jobs behind a waiting job count. That waiting job must be
-        able to start on the free GPUs and those of the ended leases. The other jobs keep their
-        GPUs without a contest.
+        If none of them could move, these are only jobs behind the first waiting job whose demand
+        the free GPUs and those of the ended leases meet. Other jobs keep their GPUs without a
+        contest.
         """
         first: tuple[Rank, int] | None = ((), -1)  # comes before every job
         if not self._any_could_move(ended, free.tree):
@@ -225,7 +225,7 @@ class Dally(BasePolicy):
         return behind(first, ended, lambda job: (*sensitivity(job, self._now), self._now))
 
     def _may_move(self, ended: Sequence[JobView], room: Room) -> bool:
-        """Whether one of these jobs may have a better placement on these GPUs."""
+        """Whether one of these jobs may have a better placement in the room."""
         tree = room.tree
         if self.options.moves_for == "shape":
             return self._any_could_move(ended, tree)
@@ -273,7 +273,7 @@ class Dally(BasePolicy):
         return placement if better else None
 
     def _possible(self, free: FreeGpus, gpus: int) -> bool:
-        """Whether the job with the longest wait for so many GPUs would accept free ones."""
+        """Whether the job with this demand that has waited longest would accept free GPUs."""
         if free.total < gpus or free.hosts is not None:
             return free.total >= gpus
         if self._accepts(free, gpus):
@@ -282,7 +282,7 @@ class Dally(BasePolicy):
         return False
 
     def _accepts(self, free: FreeGpus | Room, gpus: int) -> bool:
-        """Whether the job with the longest wait for so many GPUs would accept some of these."""
+        """Whether the job with this demand that has waited longest would accept some of these."""
         wait = self._wait_for_room(free, gpus) if free.total >= gpus else None
         return wait is not None and self._now - self._entered[gpus][0][0] >= wait
 
@@ -300,7 +300,7 @@ class Dally(BasePolicy):
     # -- bookkeeping ---------------------------------------------------------------
 
     def _left(self, job: JobView) -> None:
-        """A job left the queue: forget when it entered."""
+        """Forget when a job entered the queue, since it has left."""
         demand = job.job.demand
         entered = self._entered[demand]
         del entered[bisect_left(entered, (job.entered, job.handle))]
@@ -310,8 +310,8 @@ class Dally(BasePolicy):
     def _offers_anew(self, view: ClusterView) -> bool:
         """Whether this question is more than a wake-up that has become void.
 
-        The job that it was for has started, or its timer was tuned again. Then the timers stay as
-        they were tuned last, and no job accepts anything.
+        A wake-up is void if its job has started or its timer was tuned again. The timers then stay
+        as they were last tuned, and no job accepts anything.
         """
         arrived = any(job.entered == view.now for job in view.entered)
         due = self._expiry is not None and self._expiry <= view.now
@@ -323,8 +323,8 @@ class Dally(BasePolicy):
     ) -> Tick | None:
         """The tick at which the first waiting job accepts free GPUs; None if there is none.
 
-        `longest` says per GPU demand when the job with the longest wait entered the queue. Of the
-        free GPUs, `total` many, the index is made only if a demand is that small.
+        `longest` says per GPU demand when the job with the longest wait entered the queue. `total`
+        is the number of free GPUs; `free` is called only if some demand is not above it.
         """
         first = None
         for gpus, entered in longest.items():
@@ -339,8 +339,8 @@ class Dally(BasePolicy):
     def _next_opening(self, hosts: FreeHosts, lost: Sequence[tuple[Tick, Job]]) -> Tick | None:
         """The next tick at which a job accepts another level; None if there is none.
 
-        Jobs wait, or `lost` their GPUs just now. Where machines can feed their GPUs differs, so
-        that the levels with room for one say little of another.
+        The jobs wait, or `lost` their GPUs just now. Jobs differ in which machines have the CPU
+        cores and memory for them, so each is looked at by itself.
         """
         waiting = [
             (entered, self._queue.job(handle).job)
@@ -356,16 +356,17 @@ class Dally(BasePolicy):
         return min(opens, default=None)
 
     def _needs_wake(self, expiry: Tick | None) -> TypeGuard[Tick]:
-        """Whether no wake-up is due before that tick anyway."""
+        """Whether a wake-up is needed: no other one is due by that tick."""
         return expiry is not None and not self._now < self._wake <= expiry
 
     # -- why jobs wait ---------------------------------------------------------------
 
     def _holding_out(self, contest: Contest, sharing: Sharing, job: JobView) -> Wait | None:
-        """Why a job waits that did not accept GPUs; None if that is not because of its timers.
+        """Why a job waits that did not accept GPUs; None if its timers are not the reason.
 
-        If enough GPUs are still free, it waits for the level where they are. Else it is not known
-        any more where they were, but they were further out than all levels that it accepts.
+        If enough GPUs are still free, the reason names the level at which they are. Otherwise it is
+        no longer known where they were, only that they spanned more than all levels that it
+        accepts.
         """
         free, gpus = contest.free.fed(job.job), job.job.gpus
         tree = free.tree

@@ -29,7 +29,7 @@ from artist.policies.dally.options import DallyOptions
 from artist.policies.shared.packing import widest_level
 from artist.units import Tick, seconds, ticks
 
-# Relative rounding error that two ways to compute one timer may differ by: 16 half units in the
+# The relative rounding error between two ways to compute one timer: at most 16 half units in the
 # last place of a float.
 _ROUNDING: Final = 16 * 2.0**-53
 
@@ -55,9 +55,10 @@ class Bounds(NamedTuple):
 class AutoTuner:
     """Algorithm 2: one list of waits per level and GPU demand, and the timer of each list.
 
-    The deviation of a single wait is 0. Without waits there is no timer. `history` is the length
-    of the window. Another number of `deviations`, the deviation of the `population`, waits left
-    out by their `length` instead of their age, and `bounds` are options for ablations.
+    The deviation of a single wait is 0. Without waits there is no timer. `history` is the length of
+    the window in ticks. The paper has 2 sample `deviations`. Other values, `population`,
+    `by_length` (leave waits out by their length instead of their age) and `bounds` are options for
+    ablations.
     """
 
     def __init__(
@@ -108,7 +109,7 @@ class AutoTuner:
     def _tuned(self, waits: _Waits) -> Tick:
         """Mean plus deviations, rounded to the nearest tick.
 
-        The result is that of a sum over the list, but mostly only running sums are used.
+        The result is that of a sum over the list, but running sums give it in most cases.
         """
         count = len(waits.samples)
         # Not `/`, which a compiled module may round twice (decision 29).
@@ -127,9 +128,9 @@ class AutoTuner:
 
 
 class Records(Sequence[Mapping[str, Any]]):
-    """The recorded waits, as rows of a table: what was recorded when, and the timer from then on.
+    """The recorded waits as rows of a table: each wait, and the timer from then on.
 
-    There may be one per job, so they are kept as columns. A row is made when it is read.
+    There may be one row per job, so they are kept as columns. A row is made when it is read.
     """
 
     __slots__ = ("_gpus", "_level", "_samples", "_time_s", "_timer_s", "_waited_s")
@@ -145,7 +146,7 @@ class Records(Sequence[Mapping[str, Any]]):
     def add(
         self, now: Tick, level: str, gpus: int, waited: Tick, samples: int, timer: Tick
     ) -> None:
-        """A wait was recorded."""
+        """Add a row for a recorded wait."""
         self._time_s.append(seconds(now))
         self._level.append(level)
         self._gpus.append(gpus)
@@ -162,7 +163,7 @@ class Records(Sequence[Mapping[str, Any]]):
     def __getitem__(self, index: slice) -> Sequence[Mapping[str, Any]]: ...
     def __getitem__(self, index: int | slice) -> Any:
         if isinstance(index, slice):
-            return [self[one] for one in range(*index.indices(len(self)))]
+            return [self[row] for row in range(*index.indices(len(self)))]
         return {
             "time_s": self._time_s[index],
             "level": self._level[index],
@@ -176,7 +177,7 @@ class Records(Sequence[Mapping[str, Any]]):
 class _Waits:
     """The waits of one level and demand, with the sums of waits and of their squares.
 
-    `samples` holds (time of the record, wait). `timer` is None until it is computed again.
+    `samples` holds (tick of the record, wait). `timer` is None while it must be computed again.
     """
 
     __slots__ = ("samples", "sum", "sum_of_squares", "timer")
@@ -216,23 +217,23 @@ class DelayTimers:
             population=options.deviation == "population",
             by_length=options.forgets == "length",
         )
-        # Per GPU demand: the answer of `opens_after` since the timers were tuned.
+        # Per GPU demand: the answer of `opens_after`, until the timers are tuned again.
         self._tree: ClusterTree | None = None
         self._opens_after: dict[int, list[Tick | None]] = {}
         self._now: Tick = 0
 
     def tune(self, now: Tick) -> None:
-        """Tune the timers anew from all waits recorded so far, if these are in the window."""
+        """Tune the timers anew, from the waits recorded so far that are in the window."""
         self._now = now
         self._opens_after = {}
 
     def opens_after(self, tree: ClusterTree, gpus: int) -> list[Tick | None]:
-        """Per level, machine first: how long a job waits before it accepts that level.
+        """Per level, machine first: ticks that a job waits before it accepts that level.
 
-        Algorithm 1 passes the timers one after the other. So a level opens when all timers before
-        it have expired. None stands for "never", as for levels beyond `widest_level`.
+        Algorithm 1 checks the timers one after the other. So a level opens when all timers before
+        it have expired. None means never, as for levels beyond `widest_level`.
         """
-        if tree is not self._tree:  # that of the GPUs which machines can feed for some job
+        if tree is not self._tree:  # jobs may have other trees: of the machines that suit them
             self._tree, self._opens_after = tree, {}
         waits = self._opens_after.get(gpus)
         if waits is None:
@@ -245,10 +246,9 @@ class DelayTimers:
         return waits
 
     def record(self, tree: ClusterTree, placement: Placement, waited: Tick) -> None:
-        """A job accepted these GPUs after this wait (Algorithm 1, lines 7 and 15).
+        """Record that a job accepted these GPUs after this wait (Algorithm 1, lines 7 and 15).
 
-        The auto-tuner learns from it, for the questions to come. Placements across the whole
-        network are not recorded.
+        Later questions tune timers from it. Placements across the whole network are not recorded.
         """
         level = tier(tree, placement)
         if level < tree.root and self._source == "auto":
@@ -259,7 +259,7 @@ class DelayTimers:
         return {"autotuner": self._tuner.records} if self._source == "auto" else {}
 
     def _timer(self, tree: ClusterTree, level: int, gpus: int) -> Tick | None:
-        """How long a job waits for a level before it accepts the next one; None for ever.
+        """Ticks that a job waits for a level before it accepts the next one; None: for ever.
 
         A level that could never hold the job has timer 0 (section IV-B2).
         """

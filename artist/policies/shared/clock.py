@@ -1,9 +1,10 @@
-"""A clock that strikes at regular times: ends of slices, of bidding periods.
+"""A clock that strikes at regular times, such as the ends of time slices or bidding periods.
 
     strikes = first arrival + phase + 0, 1, 2 ... x period
 
-The first arrival, not time 0: a trace that begins later is the same trace. A cluster's clock does
-not know when jobs arrive, so the phase is drawn (`artist.rng.Draws.phase`).
+Strikes count from the first arrival, not from time 0, so that a trace that begins later has the
+same results. A cluster's clock does not know when jobs arrive, so the phase is drawn at random
+(`artist.rng.Draws.phase`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from artist.units import Tick
 
 
 class PeriodClock:
-    """Tell it of every question before you ask it. `phase` is from 0 up to `period` - 1 ticks."""
+    """The clock of one policy. `phase` is from 0 to `period` - 1 ticks.
+
+    Call `asked` at every question, before any other method.
+    """
 
     __slots__ = ("_anchor", "_begun", "_period", "_phase")
 
@@ -24,7 +28,7 @@ class PeriodClock:
         self._begun = False
 
     def asked(self, view: ClusterView) -> None:
-        """A question is asked. The first one with a job sets the clock."""
+        """Note a question. The first question with a job sets the clock."""
         if view.entered and not self._begun:
             self._anchor = view.entered[0].entered + self._phase
             self._begun = True
@@ -38,5 +42,5 @@ class PeriodClock:
         return self.last(tick - 1) + self._period
 
     def last(self, now: Tick) -> Tick:
-        """The last strike at a tick or before it, also where it lies before the first arrival."""
+        """The last strike at a tick or before it, even if it is before the first arrival."""
         return now - (now - self._anchor) % self._period

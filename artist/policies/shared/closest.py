@@ -1,4 +1,4 @@
-"""The closest GPUs of a kind in an empty cluster: where speeds on kinds are asked for."""
+"""The closest GPUs of a kind in an empty cluster, on which policies compare kinds."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from artist.workload.job import Job
 
 
 class ClosestGpus:
-    """Placements in an empty cluster, remembered."""
+    """Placements in an empty cluster, each computed once."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, str], Placement | None] = {}
 
     def of_kind(self, view: ClusterView, job: Job, gpus: int, kind: str) -> Placement | None:
-        """The closest GPUs of a kind; None if it has too few, or the job does not accept it."""
+        """The closest GPUs of a kind; None if there are too few or the job does not accept them."""
         if job.gpu_kinds and kind not in job.gpu_kinds:
             return None
         key = (gpus, kind)
@@ -31,16 +31,16 @@ class ClosestGpus:
         return self._known[key]
 
     def speed(self, view: ClusterView, job: Job, gpus: int, kind: str) -> float:
-        """Submitted iterations per second there; 0 where the job cannot run."""
+        """Submitted iterations per second on the closest GPUs of a kind; 0 if there are none."""
         placement = self.of_kind(view, job, gpus, kind)
         return 0.0 if placement is None else 1.0 / view.alone(job, placement).submitted_iteration_s
 
 
 def refuse_unplaceable(job: Job, gpus: int, kinds: Sequence[str]) -> None:
-    """Say that no kind could ever hold a job.
+    """Refuse a job that fits on no single kind of GPUs, even in the empty cluster.
 
     Raises:
-        TraceError: names the job and its kinds.
+        TraceError: always; names the job and its kinds.
     """
     accepted = job.gpu_kinds or kinds
     remedy = "accept other kinds or want fewer GPUs" if job.gpu_kinds else "want fewer GPUs"

@@ -40,7 +40,7 @@ from artist.policies.shared.usable import lacking
 from artist.workload.job import Job
 
 Place: TypeAlias = Callable[[JobView, FreeGpus], "Placement | None"]
-"""A policy's rule for one job: the GPUs that the job takes, None if it takes none of these."""
+"""A policy's rule for one job: which of these GPUs the job takes; None if it takes none."""
 
 
 class Contest:
@@ -48,12 +48,12 @@ class Contest:
 
     `place` is the policy's rule for a job without GPUs. `improve`, if given, is its rule for a
     running job: a better placement, or None. With `free_first` a job takes free GPUs whenever it
-    accepts them, even if the pool has a better level. Then no job loses GPUs only because
-    another one wants to lie closer together.
+    accepts them, even if the pool has a better level. Then no job loses GPUs only because another
+    job wants GPUs that are closer together.
 
-    Copying the free GPUs costs as much as the cluster is large. So a claim is put off until the
+    Copying the free GPUs takes time in proportion to the cluster. So a claim is put off until the
     free GPUs or the pool are read. Without contestable jobs, a round copies nothing if no job gets
-    GPUs, or only the last one does.
+    GPUs, or if only the last one does.
     """
 
     __slots__ = (
@@ -84,26 +84,27 @@ class Contest:
         self.decisions: list[Decision] = []
         # Jobs that came forward and got no GPUs although enough were left (`refusals.py`).
         self.refused: list[JobView] = []
-        # Of these by handle: what machines lacked, and only that kept the job from GPUs.
+        # By handle, for the refused jobs that would have GPUs if machines lacked nothing: the lack.
         self.starved: dict[int, Shortage] = {}
         # Jobs that came forward and have GPUs, with their ranks.
         self.claims: list[tuple[Rank, JobView]] = []
         self._free_first = free_first
         self._place = place
         self._improve = improve
-        # One object stands for both as long as no job is contestable.
+        # Free GPUs and pool are one object as long as no job is contestable.
         self._free = self._pool = free
-        # Whether `_free` is a copy of this contest's own, which it may change.
+        # Whether `_free` is this contest's own copy, which it may change.
         self._owned = False
         # The placement of a claim that was put off, and its job.
         self._unclaimed: tuple[Placement, Job] | None = None
-        # Per leaf: GPUs of the contestable jobs that have not come forward yet. And their hosts'.
+        # GPUs by leaf of the contestable jobs that have not come forward yet, and what these jobs
+        # hold of their hosts (CPU cores, memory).
         self._reserved: dict[int, int] = {}
         self._hosts_reserved: FreeHosts | None = None
         self.contend(contestable)
 
     def contend(self, contestable: Collection[JobView]) -> None:
-        """Put the GPUs of running jobs into the pool. They have yet to come forward."""
+        """Put the GPUs of running jobs into the pool. The jobs have yet to come forward."""
         placements = [job.placement for job in contestable if job.placement is not None]
         if not placements:
             return
@@ -112,7 +113,7 @@ class Contest:
         for placement in placements:
             for leaf, count in zip(placement.leaves, placement.counts):
                 held[leaf] = held.get(leaf, 0) + count
-        # All at once: so each unit above them changes once, not once per job.
+        # All in one release, so that each unit above the leaves changes once, not once per job.
         pool.release(placements[0] if len(placements) == 1 else Placement.of(held))
         reserved = self._reserved
         for leaf, count in held.items():
@@ -129,7 +130,7 @@ class Contest:
             self._link(pool)
 
     def _link(self, pool: SharedGpus) -> None:
-        """Let free GPUs and pool be the same as to shares: who holds one keeps it."""
+        """Let the free GPUs and the pool have the same shares, since jobs keep theirs."""
         if not self._owned:
             self._free, self._owned = self._free.copy(), True
         assert isinstance(self._free, SharedGpus)
@@ -144,7 +145,7 @@ class Contest:
 
     @property
     def free_total(self) -> int:
-        """How many GPUs are free, after all decisions so far. Reading it copies nothing."""
+        """The number of free GPUs after all decisions so far. Reading it copies nothing."""
         unclaimed = self._unclaimed
         return self._free.total - (unclaimed[0].gpus if unclaimed is not None else 0)
 
@@ -172,7 +173,7 @@ class Contest:
         return other
 
     def offer(self, rank: Rank, job: JobView) -> bool:
-        """A job comes forward. Returns whether it has GPUs afterwards."""
+        """Let a job come forward. Returns whether it has GPUs afterwards."""
         if job.placement is None:
             placement = self._best(job, self._place)
             served = placement is not None
@@ -187,7 +188,7 @@ class Contest:
         return served
 
     def _refuse(self, job: JobView) -> None:
-        """Note a job that got no GPUs, unless it asks for more of one than is left."""
+        """Note a job that got no GPUs, unless no GPU has enough left for its share."""
         if self._pool.room < job.job.demand:
             return
         self.refused.append(job)
@@ -196,9 +197,10 @@ class Contest:
             self.starved[job.handle] = lacks
 
     def ran_out(self, gpus: int) -> tuple[Rank, int] | None:
-        """Rank and handle of the job after which fewer GPUs were left; None if as many still are.
+        """Rank and handle of the job whose claim left fewer than `gpus` GPUs in the pool.
 
-        Before all jobs if there never were as many.
+        None if that many are still left. An entry before all jobs, ((), -1), if there were fewer
+        from the start.
         """
         unclaimed = self._unclaimed
         left = self._pool.total - (unclaimed[0].gpus if unclaimed is not None else 0)
@@ -214,7 +216,7 @@ class Contest:
     def leaves_all(self) -> bool:
         """Whether every contestable job that has yet to come forward finds its GPUs in the pool.
 
-        Then all of them keep their GPUs, unless they may improve: none need be offered.
+        If so, all of them keep their GPUs, and unless they may improve, none need come forward.
         """
         leaves, hosts = self.pool.leaves, self._pool.hosts
         reserved = self._hosts_reserved
@@ -232,14 +234,14 @@ class Contest:
         self.decisions.append(Start(job.handle, placement))
 
     def _offer_running(self, job: JobView, current: Placement) -> bool:
-        """A contestable job comes forward: it keeps its GPUs, moves, or is preempted."""
+        """Let a contestable job come forward: it keeps its GPUs, moves, or is preempted."""
         pool = self.pool
         keeps = pool.has(current, job.job)
         if keeps and (self._improve is None or self._improve(job, pool) is None):
             pool.claim(current, job.job)  # its own GPUs: the free ones stay as they are
             self._come_forward(current, job.job)
             return True
-        # The job's own GPUs become free before it chooses, so that it may choose some of them.
+        # Free the job's own GPUs before it chooses, so that it may choose some of them.
         self._come_forward(current, job.job)
         better = self._best(job, self._improve if keeps and self._improve else self._place)
         if better is None:
@@ -250,7 +252,7 @@ class Contest:
         return True
 
     def _come_forward(self, current: Placement, job: Job) -> None:
-        """From now on a contestable job holds only the GPUs that it claims."""
+        """From now on, reserve nothing for a contestable job: it holds only what it claims."""
         if self._hosts_reserved is not None:
             self._hosts_reserved.claim(current, job)
         for leaf, count in zip(current.leaves, current.counts):
@@ -265,7 +267,7 @@ class Contest:
             return of_free
         tree = pool.tree
         if of_free and (self._free_first or tier(tree, of_free) == tree.machine):
-            return of_free  # no level is better than a machine: the pool need not be searched
+            return of_free  # no level is better than a machine, so skip the search in the pool
         of_pool = place(job, pool)
         if of_free and of_pool and tier(tree, of_free) <= tier(tree, of_pool):
             return of_free
@@ -289,7 +291,7 @@ class Contest:
         self._balance(placement)
 
     def _balance(self, placement: Placement) -> None:
-        """Count the free GPUs of these leaves anew: those of the pool beyond `_reserved`."""
+        """Recount the free GPUs of these leaves: those of the pool beyond `_reserved`."""
         pool, free, reserved = self._pool, self._free, self._reserved
         taken: dict[int, int] = {}
         left: dict[int, int] = {}
@@ -319,7 +321,7 @@ def run_contest(
     *,
     strict: bool = False,
 ) -> Sequence[Decision]:
-    """Let the jobs come forward in rank order; return the decisions.
+    """Let the jobs come forward in rank order, and return the decisions.
 
     `contestable` are the jobs that the contest was given. `possible(gpus)` is False only if no
     job with that demand can start (`RankedQueue.walk`). With `strict`, the first job, waiting or
@@ -341,7 +343,7 @@ def run_contest(
             break
     for rank, job in reversed(to_come):
         contest.offer(rank, job)
-    # The walk above does not allow removals, so they come after it.
+    # Jobs may not be removed during the walk.
     for decision in contest.decisions[before:]:
         if isinstance(decision, Start):
             queue.remove(decision.handle)

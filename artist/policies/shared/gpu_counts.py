@@ -1,9 +1,9 @@
-"""How many GPUs jobs can get together, for policies that hand out numbers of GPUs first.
+"""How many GPUs several jobs can get, for policies that choose numbers of GPUs before placements.
 
-Where some jobs accept some kinds only, a number is not enough: of 4 v100 and 4 k80, two jobs that
-accept v100 only cannot get 4 each. Jobs can have what they are promised just if, for every set of
-kinds, the jobs that accept no other have at most as many GPUs as there are of these (Hall's
-marriage theorem). A gang may lie on several kinds that it accepts.
+If jobs accept only some kinds, the total is not enough: of 4 v100 and 4 k80, two jobs that accept
+only v100 cannot get 4 each. All promises can be kept if and only if, for every set of kinds, the
+jobs that accept no kind outside it have at most as many GPUs as there are of these kinds (Hall's
+marriage theorem). A gang may be on several kinds that it accepts.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from artist.contract import JobView
 
 
 class GpuCounts:
-    """The free GPUs and those of some running jobs, less what was promised of them."""
+    """The numbers of free GPUs and of the GPUs of some running jobs, less those promised."""
 
     def __init__(self, free: FreeGpus, jobs: Iterable[JobView] = ()) -> None:
         running = [job for job in jobs if job.placement is not None]
         self.total = free.total + sum(job.gpus for job in running)
-        """GPUs that are promised to nobody."""
+        """GPUs that are promised to no job."""
         self._tree = free.tree
         # Empty where every job accepts all kinds.
         self._there: dict[str, int] = {}
@@ -53,14 +53,14 @@ class GpuCounts:
         return min(map(self._beyond, unions))
 
     def promise(self, accepted: Sequence[str], gpus: int) -> None:
-        """A job that accepts these kinds is to have so many more GPUs; fewer if below 0."""
+        """Promise a job that accepts these kinds `gpus` more GPUs, or fewer if below 0."""
         self.total -= gpus
         if self._there:
             kinds = self._accepted(accepted)
             self._promised[kinds] = self._promised.get(kinds, 0) + gpus
 
     def claim(self, placement: Placement) -> None:
-        """These GPUs are not there any more."""
+        """Remove these GPUs."""
         self.total -= placement.gpus
         if self._there:
             kinds = self._tree.kinds
@@ -71,11 +71,11 @@ class GpuCounts:
         return frozenset(kinds or self._there)
 
     def _beyond(self, kinds: frozenset[str]) -> int:
-        """GPUs of these kinds beyond those of jobs that accept no other."""
+        """GPUs of these kinds less those promised to jobs that accept no other kind."""
         inside = sum(gpus for accepted, gpus in self._promised.items() if accepted <= kinds)
         return sum(self._there[kind] for kind in kinds) - inside
 
 
 def overlap(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether some GPU may serve either of two jobs, by the kinds that they accept; none: all."""
+    """Whether two jobs accept a common kind. A job that names no kind accepts all."""
     return not (one and other) or not set(one).isdisjoint(other)

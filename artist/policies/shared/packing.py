@@ -25,9 +25,9 @@ def best_level(tree: ClusterTree, gpus: int) -> int:
 
 
 def widest_level(tree: ClusterTree, gpus: int) -> int:
-    """The outermost level that a job spans unless its policy is told to be naive.
+    """The outermost level that a job may span, except under the placer `any`.
 
-    No operator splits a job among regions that fits one: over a wide-area network it would take
+    A job that fits in one region is not split among regions: over a wide-area network it would take
     hundreds of times as long.
     """
     region = tree.root - 1
@@ -39,24 +39,24 @@ def pack_in_level(
 ) -> Placement | None:
     """Pack into one unit of a level: the one with the fewest free GPUs that suffice.
 
-    None if no unit has room. With `inside`, only units inside that unit of an outer level (a
-    rack, for example) are considered.
+    None if no unit has room. With `inside`, only units inside that unit of an outer level, such as
+    a rack, are considered.
     """
     unit = free.best_fit(level, gpus, inside)
     return None if unit is None else Placement.of(pack_in_unit(free, level, unit, gpus))
 
 
 def pack_in_unit(free: FreeGpus, level: int, unit: int, gpus: int) -> dict[int, int]:
-    """Pack into a unit that has at least `gpus` free GPUs; answers GPUs per leaf."""
+    """Pack into a unit that has at least `gpus` free GPUs. Returns GPUs by leaf."""
     taken: dict[int, int] = {}
     _fill(free, level, unit, gpus, taken)
     return taken
 
 
 def fill_machines(free: FreeGpus, machines: Iterable[int], gpus: int) -> Placement:
-    """All free GPUs of one machine after the other; packed inside the last one.
+    """Take all free GPUs of one machine after the other, and pack the rest into the last one.
 
-    The machines have at least `gpus` free GPUs together.
+    Together the machines must have at least `gpus` free GPUs.
     """
     taken: dict[int, int] = {}
     machine = free.tree.machine
@@ -70,10 +70,10 @@ def fill_machines(free: FreeGpus, machines: Iterable[int], gpus: int) -> Placeme
 
 
 def _fill(free: FreeGpus, level: int, unit: int, gpus: int, taken: dict[int, int]) -> None:
-    """Add to `taken` GPUs of a unit that has enough, from as few children as possible.
+    """Add GPUs of a unit that has enough to `taken`, from as few children as possible.
 
     Whole children are taken, those with most free GPUs first. As soon as one child can hold the
-    rest, the child with the fewest free GPUs that suffice gets it.
+    rest, the rest goes to the child with the fewest free GPUs that suffice.
     """
     while level:
         if free.of(level, unit) == gpus:
@@ -89,7 +89,7 @@ def _fill(free: FreeGpus, level: int, unit: int, gpus: int, taken: dict[int, int
 def _fill_largest(
     free: FreeGpus, level: int, unit: int, gpus: int, taken: dict[int, int]
 ) -> tuple[int, int]:
-    """Take whole children until one child can hold the rest; answers that child and the rest."""
+    """Take whole children until one child can hold the rest. Returns that child and the rest."""
     children, counts = free.children(level, unit)
     # Python's sort is stable, also with `reverse`: equal children stay in visiting order.
     for index in sorted(range(len(counts)), key=counts.__getitem__, reverse=True):

@@ -1,9 +1,9 @@
 """Placers: which of the free GPUs a job gets.
 
 All placers visit units in the cluster's visiting order, and break ties by it. No placer looks at
-the speed of the network. A latency backend tells how fast a job runs on a placement. Only
+the speed of the network: a latency backend says how fast a job runs on a placement. Only
 `least-contended` looks at links, and only at how busy they are. Only `any` splits a job among
-regions that fits one.
+regions although it fits in one.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ class Placer(ABC):
     """A rule from free GPUs to a placement."""
 
     consolidates: ClassVar = True
-    """Whether a job may wait although enough GPUs are free, since they lie too far apart."""
+    """Whether a job may wait although enough GPUs are free, because they are too far apart."""
 
     def widest(self, tree: ClusterTree, gpus: int) -> int:
-        """The outermost level that a job of so many GPUs may span."""
+        """The outermost level that a job on `gpus` GPUs may span."""
         return widest_level(tree, gpus)
 
     def possible(self, free: FreeGpus, gpus: int) -> bool:
@@ -40,10 +40,10 @@ class Placer(ABC):
         return free.fits_one(self.widest(free.tree, gpus), gpus)
 
     def may_gain(self, room: Room, gpus: int) -> bool:
-        """Whether a job that the free GPUs do not serve might get some of a room.
+        """Whether a job that cannot start on the free GPUs might start on those of a room.
 
-        A cheap test. If it is False, `place` would return None for the free GPUs and those of the
-        running jobs of the room, as it does for the free ones.
+        This is a cheap test. If it is False, `place` would return None for the free GPUs together
+        with those of the room's running jobs.
         """
         if room.hosts:
             return room.total >= gpus
@@ -51,9 +51,9 @@ class Placer(ABC):
 
     @abstractmethod
     def place(self, free: FreeGpus, gpus: int, busy: Busy = nothing_busy) -> Placement | None:
-        """The GPUs that a job of so many GPUs gets; None if it waits.
+        """The GPUs that a job on `gpus` GPUs gets; None if it waits.
 
-        `busy` tells how busy uplinks are (`Sharing.busy`). Most placers do not ask.
+        `busy` says how busy uplinks are (`Sharing.busy`). Most placers do not use it.
         """
 
     def joint(self, view: ClusterView, counts: Mapping[int, int]) -> Mapping[int, Placement]:
@@ -62,11 +62,11 @@ class Placer(ABC):
         `counts` holds the number of GPUs of each job, by handle; 0 takes a running job's GPUs. The
         pool holds the free GPUs and those of the running jobs in `counts`.
 
-        A running job whose count does not change keeps its GPUs if no placement of so many GPUs can
-        have a better level. Then the other jobs are placed: the largest first, equal ones by
-        handle. Among these, a running job whose count does not change and whose GPUs are still in
-        the pool moves only to a better level. Where jobs require kinds of GPUs, those that accept
-        the fewest GPUs of the cluster come before.
+        A running job whose count does not change keeps its GPUs if no placement of that many GPUs
+        can have a better level. Then the other jobs are placed, the largest first and equal ones by
+        handle. Of these, a running job whose count does not change and whose GPUs are still in the
+        pool moves only to a better level. If jobs require kinds of GPUs, jobs that accept the
+        fewest GPUs of the cluster come before all others.
         """
         tree, pool = view.cluster, view.free.copy()
         sharing = Sharing(view)
@@ -110,10 +110,10 @@ class Placer(ABC):
 
 
 class FirstFreePlacer(Placer):
-    """The first free GPUs in visiting order, of the first region with room."""
+    """The first free GPUs in visiting order, in the first region with room."""
 
     def place(self, free: FreeGpus, gpus: int, busy: Busy = nothing_busy) -> Placement | None:
-        """Machine by machine, in visiting order; packed inside the last one."""
+        """Machine by machine in visiting order, packed inside the last one (`fill_machines`)."""
         inside: Unit | None = None
         level = self.widest(free.tree, gpus)
         if not free.fits_one(level, gpus):
@@ -124,7 +124,7 @@ class FirstFreePlacer(Placer):
 
 
 class AnyPlacer(FirstFreePlacer):
-    """The first free GPUs in visiting order, wherever they lie: the naive rule."""
+    """The first free GPUs in visiting order, in any region: the naive rule."""
 
     consolidates = False
 
@@ -134,10 +134,10 @@ class AnyPlacer(FirstFreePlacer):
 
 
 class PackPlacer(Placer):
-    """As close together as the free GPUs allow; at worst scattered over a region."""
+    """As close together as the free GPUs allow, at worst scattered over a region."""
 
     def place(self, free: FreeGpus, gpus: int, busy: Busy = nothing_busy) -> Placement | None:
-        """Inside one unit of the innermost level (machine or outer) that has one with room."""
+        """Inside one unit of the innermost level (machine or outer) with a unit that has room."""
         if free.total < gpus:
             return None
         for level in range(free.tree.machine, self.widest(free.tree, gpus) + 1):
@@ -148,7 +148,7 @@ class PackPlacer(Placer):
 
 
 class LeastContendedPlacer(PackPlacer):
-    """At the level of `pack`, on the uplinks that are least busy; as `pack` if none is."""
+    """At the level of `pack`, behind the least busy uplinks; as `pack` if no uplink is busy."""
 
     def place(self, free: FreeGpus, gpus: int, busy: Busy = nothing_busy) -> Placement | None:
         """`pack_least_contended` in the innermost level that has a unit with room."""
@@ -160,7 +160,7 @@ class LeastContendedPlacer(PackPlacer):
 
 
 class ConsolidatePlacer(Placer):
-    """Inside one unit of the innermost level that would have room if it were empty; else wait."""
+    """Inside one unit of the innermost level that could hold the job when empty; else wait."""
 
     def widest(self, tree: ClusterTree, gpus: int) -> int:
         """The innermost level that could hold the job."""

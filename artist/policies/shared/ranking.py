@@ -1,12 +1,12 @@
 """Jobs in rank order: a queue that is cheap to walk, and running jobs from the back.
 
-A *rank* is a tuple of exact numbers (`ratios.py`); the smaller one comes first. Jobs of equal rank
+A *rank* is a tuple of exact numbers (`ratios.py`); the smaller rank comes first. Jobs of equal rank
 come in order of arrival, which is the order of their handles. `RankedQueue` groups waiting jobs by
 demand (`Job.demand`) and sorts each group by rank. So a walk drops a whole group as soon as its
 demand cannot be met.
 
-`ORDERS` has the orders in which jobs come forward: the job with the smallest key is first. Keys are
-compared without rounding: 3 iterations of 0.1 s are as long as 1 of 0.3 s.
+`ORDERS` holds the orders in which jobs may come forward: the job with the smallest key is first.
+Keys are compared without rounding: 3 iterations of 0.1 s are as long as 1 iteration of 0.3 s.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Rank: TypeAlias = "tuple[int | float | Ratio, ...]"
 
 
 class RankedQueue:
-    """Waiting jobs of one policy."""
+    """The waiting jobs of one policy, by demand and rank."""
 
     __slots__ = ("_groups", "_ranks", "_views")
 
@@ -38,13 +38,13 @@ class RankedQueue:
         return len(self._ranks)
 
     def add(self, job: JobView, rank: Rank) -> None:
-        """A job entered the queue."""
+        """Add a job that entered the queue."""
         self._ranks[job.handle] = rank
         self._views[job.handle] = job
         insort(self._groups.setdefault(job.job.demand, []), (rank, job.handle))
 
     def remove(self, handle: int) -> None:
-        """A job left the queue."""
+        """Remove a job that left the queue."""
         rank = self._ranks.pop(handle)
         gpus = self._views.pop(handle).job.demand
         group = self._groups[gpus]
@@ -54,11 +54,11 @@ class RankedQueue:
 
     @property
     def demands(self) -> Collection[int]:
-        """The demands of the jobs of the queue."""
+        """The different demands of the jobs in the queue."""
         return self._groups.keys()
 
     def first_of(self, gpus: int) -> tuple[Rank, int]:
-        """Rank and handle of the first job that wants so many GPUs."""
+        """Rank and handle of the first job with this demand."""
         return self._groups[gpus][0]
 
     def entry(self, handle: int) -> tuple[Rank, int] | None:
@@ -75,7 +75,7 @@ class RankedQueue:
         return self._views[handle]
 
     def first(self, gpus: int) -> tuple[Rank, int] | None:
-        """Rank and handle of the first job that wants at most so many GPUs; None if none does."""
+        """Rank and handle of the first job with a demand of at most `gpus`; None without any."""
         first = None
         for demand, jobs in self._groups.items():
             if demand <= gpus and (first is None or jobs[0] < first):
@@ -85,11 +85,11 @@ class RankedQueue:
     def walk(self, possible: Callable[[int], bool]) -> Iterator[tuple[Rank, JobView]]:
         """Jobs with their ranks, in rank order, without demands that cannot be met.
 
-        `possible(gpus)` says whether a job of so many GPUs may get them. Once it is False for a
-        demand, it must stay False: free GPUs only shrink during a walk. Jobs must not be added
-        or removed before the walk is over.
+        `possible(gpus)` says whether a job with this demand may get GPUs. Once it is False for a
+        demand, it must stay False: free GPUs only shrink during a walk. Jobs must not be added or
+        removed before the walk is over.
         """
-        # One entry per group: its first job that was not visited yet.
+        # One entry per group: its first job that has not been visited.
         heads = [(*group[0], gpus, 0) for gpus, group in self._groups.items() if possible(gpus)]
         heapq.heapify(heads)
         while heads:
@@ -112,7 +112,7 @@ def by_rank(pair: tuple[Rank, JobView]) -> tuple[Rank, int]:
 
 
 def gpus_held(jobs: Iterable[JobView]) -> int:
-    """How many GPUs some jobs hold together."""
+    """The number of GPUs that these jobs hold together."""
     held = 0
     for job in jobs:
         held += job.gpus
@@ -132,26 +132,27 @@ def behind(
 class LastRanked:
     """Running jobs from the back of the rank order, for ranks that only fall while a job runs.
 
-    Remaining time is such a rank. A rank that was true once is an upper bound from then on. So
-    `behind` looks only at jobs whose bound lies behind the job that asks.
+    Remaining time is such a rank. Any earlier rank of a job is then an upper bound of its present
+    rank. So `behind` computes ranks only for jobs whose bound is behind the given entry.
     """
 
     __slots__ = ("_bounds", "_heap")
 
     def __init__(self) -> None:
-        # The largest bound first: `heapq` keeps the smallest, so bounds are negated.
+        # Bounds are negated, because `heapq` pops the smallest entry and the largest bound is
+        # first.
         self._heap: list[tuple[Rank, int]] = []
         self._bounds: dict[int, Rank] = {}
 
     def add(self, handle: int, rank: Rank) -> None:
-        """A job started. If it has a bound from before, that bound still holds."""
+        """Add a job that started. A bound from an earlier stay still holds."""
         if handle not in self._bounds:
             self._put(handle, rank)
 
     def forget(self, handle: int) -> None:
-        """A job finished, or lost its GPUs: a failure may have raised its rank."""
-        # Its heap entry stays until more than half of the entries are stale. Then all are dropped
-        # at once, so that a long run does not pile them up.
+        """Forget a job that finished, or lost its GPUs: a failure may have raised its rank."""
+        # Its heap entry stays until more than half of the entries are stale. Then all stale ones
+        # are dropped at once, so that they do not pile up in a long run.
         if self._bounds.pop(handle, None) is not None and len(self._heap) > 2 * len(self._bounds):
             self._heap = [entry for entry in self._heap if entry[1] in self._bounds]
             heapq.heapify(self._heap)
@@ -163,15 +164,15 @@ class LastRanked:
         rank: Callable[[JobView], Rank],
     ) -> list[tuple[Rank, JobView]]:
         """The running jobs that come after `first` (rank and handle), with their ranks."""
-        looked_at = []
+        candidates = []
         limit = tuple(-value for value in first[0])
         while self._heap and self._heap[0][0] <= limit:
             _, handle = heapq.heappop(self._heap)
             if self._bounds.pop(handle, None) is not None and handle in running:
-                looked_at.append((rank(running[handle]), running[handle]))
-        for value, job in looked_at:
+                candidates.append((rank(running[handle]), running[handle]))
+        for value, job in candidates:
             self._put(job.handle, value)
-        return [(value, job) for value, job in looked_at if first < (value, job.handle)]
+        return [(value, job) for value, job in candidates if first < (value, job.handle)]
 
     def _put(self, handle: int, rank: Rank) -> None:
         self._bounds[handle] = rank
@@ -179,13 +180,13 @@ class LastRanked:
 
 
 def sensitivity(job: JobView, now: Tick, never_ran: ExactKey = ZERO) -> ExactKey:
-    """Dally's network-sensitive priority (its section IV-B1). Jobs slowed most have the smallest.
+    """Dally's network-sensitive priority (Dally, section IV-B1), smallest for jobs slowed most.
 
         Nw_sens = W_compl / T_norm = (I_compl / I_total) / (T_run / T_total-ideal-run)
                 = I_compl x compute time of an iteration / T_run
 
-    A sorting key, so that no rounding tells equal jobs apart. For a job that never ran the paper
-    has 0 / 0, and this is `never_ran`.
+    It is an exact sorting key, so that rounding never separates equal jobs. For a job that never
+    ran, where the paper has 0 / 0, it is `never_ran`.
     """
     run = job.run_ticks(now)
     if not run:
@@ -217,7 +218,7 @@ def _by_area(job: JobView, now: Tick) -> Rank:
 
 
 def _left(job: JobView, now: Tick) -> int:
-    """Iterations that are not done."""
+    """The number of iterations that the job has not done."""
     return job.job.iterations - job.iterations_done(now)
 
 
@@ -237,4 +238,4 @@ ORDERS: Mapping[OrderName, Callable[[JobView, Tick], Rank]] = {
     "service": _by_service,
     "sensitivity": _by_sensitivity,
 }
-"""By name: the key of a job at a tick."""
+"""Orders by name, as functions from a job and the present tick to its key."""

@@ -2,8 +2,8 @@
 
     1/3 of the work in 1/3 of the time  =  2/6 of the work in 2/6 of the time
 
-Two ways to compute one number with floats may differ in the last place. Then rounding would
-decide between jobs that are equal, instead of the rule for equals.
+With floats, two ways to compute one number may differ in the last place. Rounding, and not the tie
+rule, would then decide between equal jobs.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 
 class Ratio:
-    """`num / den`, whole numbers; `den` is above 0."""
+    """The exact value of `num / den`, two whole numbers; `den` is above 0."""
 
     __slots__ = ("den", "num")
 
@@ -49,8 +49,8 @@ ONE: ExactKey = (1.0, Ratio(1, 1))
 def exact_key(num: int, den: int) -> ExactKey:
     """Sorting key of the exact value of `num / den`; `den` is above 0.
 
-    Python divides whole numbers with one rounding. So a larger ratio never has a smaller float,
-    and nearly every comparison ends with the floats. Equal floats leave it to the ratios.
+    Python divides whole numbers with one rounding, so a larger ratio never has a smaller float.
+    Nearly every comparison ends with the floats, and the ratios decide only between equal floats.
     """
     # Not `/`, which a compiled module may round twice (decision 29).
     return truediv(num, den), Ratio(num, den)

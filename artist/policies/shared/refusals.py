@@ -1,13 +1,13 @@
 """Which waiting jobs a rule of the policy kept from GPUs, so that it can say why they wait.
 
-At its turn in a contest a job is *refused* if enough GPUs are left for it, and it gets none: a
-delay timer, or the wish for GPUs that lie close together, keeps it waiting. Without that rule it
-would start. A job whose turn comes when too few GPUs are left is not refused.
+At its turn in a contest a job is *refused* if enough GPUs are left for it but it gets none, because
+of a delay timer or because the GPUs are too far apart. Without that rule it would start. A job
+whose turn comes when too few GPUs are left is not refused.
 
 A walk drops all waiting jobs of a GPU demand at once (`RankedQueue.walk`), so refused jobs need not
-come forward one by one. A policy names such demands (`drops`), and here their jobs are found. Each
-is named once per wait, and again when what was said of it lapses. So a question costs little more
-than the rows that it writes.
+come forward one by one. A policy names such demands (`drops`), and this module finds their jobs.
+Each job is reported once per wait, and again when the reason given for it lapses. So a question
+takes little more time than writing its rows.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ from artist.policies.shared.usable import free_after, of_other_kinds
 from artist.units import Tick, counted
 
 Widest: TypeAlias = Callable[[ClusterTree, int], int]
-"""Of a cluster and a number of GPUs: the outermost level that such a job may span."""
+"""The outermost level that a job may span, from the cluster and the job's number of GPUs."""
 
 Reason: TypeAlias = Callable[[JobView], "Wait | None"]
-"""Why a job waits that was refused; None if no rule of the policy refused it."""
+"""Why a refused job waits; None if no rule of the policy refused it."""
 
 TOO_FAR_APART = "enough GPUs were free, but it waits until enough of them lie in"
 
 _Entry: TypeAlias = tuple[Rank, int]
 
-# From so many jobs of one demand on, those are forgotten that have left the queue.
+# With more new jobs of one demand than this, those that have left the queue are forgotten.
 _MOST_NEW = 100
 
 _NOBODY: Mapping[int, Shortage] = MappingProxyType({})
 
 
 class Refusals:
-    """What was said of the waiting jobs of one queue."""
+    """The reasons that were given for the waiting jobs of one queue."""
 
     __slots__ = ("_dropped", "_lapses", "_new", "_queue", "_starved", "_told", "_untold")
 
@@ -54,17 +54,17 @@ class Refusals:
         self._queue = queue
         # GPU demands that this contest has dropped although enough GPUs were left.
         self._dropped: dict[int, None] = {}
-        # Per GPU demand: jobs of which nothing was said. New ones are sorted in when that is asked.
+        # Per GPU demand: jobs without a reason. New ones are sorted in when someone asks for them.
         self._new: dict[int, list[_Entry]] = {}
         self._untold: dict[int, list[_Entry]] = {}
         # Handle -> until when its reason holds, None for the whole wait; and a heap of these ticks.
         self._told: dict[int, Tick | None] = {}
         self._lapses: list[tuple[Tick, int]] = []
-        # Of these, the jobs of which was said that machines lack cores or memory.
+        # The jobs of `_told` whose reason is that machines lack CPU cores or memory.
         self._starved: set[int] = set()
 
     def entered(self, gpus: int, rank: Rank, handle: int) -> None:
-        """A job of so many GPUs entered the queue."""
+        """Note that a job on `gpus` GPUs entered the queue."""
         if self._told:
             self._told.pop(handle, None)
             self._starved.discard(handle)
@@ -76,13 +76,13 @@ class Refusals:
             self._new[gpus] = [entry for entry in new if self._queue.holds(entry)]
 
     def drops(self, gpus: int) -> None:
-        """A rule lets no more jobs of a GPU demand come forward, although enough GPUs are left."""
+        """Note that a rule drops a GPU demand from the walk, although enough GPUs are left."""
         self._dropped[gpus] = None
 
     def refused(self, contest: Contest, now: Tick) -> list[JobView]:
-        """The jobs that a contest refused, without those of which was said before why they wait.
+        """The jobs that a contest refused, without jobs whose reason was given before.
 
-        Jobs that started have left the queue by now.
+        Jobs that started must have left the queue.
         """
         if not contest.refused and not self._dropped:
             return []
@@ -101,10 +101,10 @@ class Refusals:
         return list(found.values())
 
     def has_news(self, contestable: Sequence[tuple[Rank, JobView]], free: int, now: Tick) -> bool:
-        """Whether a contest in which no job gets other GPUs would refuse a job not named before.
+        """Whether a contest in which no job gets other GPUs would refuse a job without a reason.
 
-        The contestable jobs keep their GPUs, and so many others are free. Then every job is refused
-        whose turn comes while enough GPUs for it are left.
+        The contestable jobs keep their GPUs, and `free` others are free. Such a contest refuses
+        every job whose turn comes while enough GPUs are left for it.
         """
         self._lapse(now)
         total = free + gpus_held(job for _, job in contestable)
@@ -121,7 +121,7 @@ class Refusals:
         return False
 
     def _has_untold(self, gpus: int, last: _Entry | None) -> bool:
-        """Whether of some job of a demand before `last`, or of any, nothing was said."""
+        """Whether some job of a demand has no reason: a job before `last`, or any if it is None."""
         untold = self._sorted_in(gpus)
         stale = 0
         for entry in untold:
@@ -136,7 +136,7 @@ class Refusals:
     def waits(
         self, jobs: Sequence[JobView], reason: Reason, starved: Mapping[int, Shortage] = _NOBODY
     ) -> list[Decision]:
-        """Say why some refused jobs wait: machines lack what is in `starved`, else the reason."""
+        """Say why refused jobs wait: for what `starved` says machines lack, else for `reason`."""
         waits: list[Decision] = []
         for job in jobs:
             lacks = starved.get(job.handle)
@@ -154,7 +154,7 @@ class Refusals:
         return waits
 
     def _before(self, gpus: int, last: _Entry | None) -> list[JobView]:
-        """The jobs of a demand before `last`, or all, of which nothing was said."""
+        """The jobs of a demand without a reason: those before `last`, or all if it is None."""
         queue, untold = self._queue, self._sorted_in(gpus)
         end = len(untold) if last is None else bisect_left(untold, last)
         found = [
@@ -166,7 +166,7 @@ class Refusals:
         return found
 
     def _sorted_in(self, gpus: int) -> list[_Entry]:
-        """The jobs of a demand of which nothing was said, those that came since sorted in."""
+        """The jobs of a demand without a reason, after new ones have been sorted in."""
         untold = self._untold.setdefault(gpus, [])
         for entry in self._new.pop(gpus, ()):
             if self._queue.holds(entry):
@@ -174,7 +174,7 @@ class Refusals:
         return untold
 
     def _lapse(self, now: Tick) -> None:
-        """Forget what was said where it does not hold any more."""
+        """Forget reasons that do not hold any more."""
         while self._lapses and self._lapses[0][0] <= now:
             until, handle = heapq.heappop(self._lapses)
             if self._told.get(handle) == until:
@@ -185,19 +185,19 @@ class Refusals:
 
 
 class OtherKinds:
-    """Says that the kinds of free GPUs keep jobs waiting.
+    """Reports jobs that the kinds of free GPUs keep waiting.
 
-    For policies that hand out numbers of GPUs, so that no contest refuses a job. `one_kind`: the
-    policy gives no job GPUs of several kinds.
+    It is for policies that choose numbers of GPUs, so that no contest refuses a job. `one_kind`:
+    the policy gives no job GPUs of several kinds.
     """
 
     def __init__(self, *, one_kind: bool = False) -> None:
         self._one_kind = one_kind
-        # By handle: when the wait began of which it was said last.
+        # By handle: the beginning of the wait that was last reported.
         self._told: dict[int, Tick] = {}
 
     def waits(self, view: ClusterView, decisions: Sequence[Decision]) -> list[Decision]:
-        """Of the jobs that wait after these decisions; once, and again when it is over."""
+        """Report jobs that wait after these decisions: once, and again when the reason ends."""
         if view.free.hosts is None and not self._one_kind:
             return []
         free, waits = free_after(view, decisions), list[Decision]()
@@ -214,7 +214,7 @@ class OtherKinds:
         return waits
 
     def news(self, free: FreeGpus, state: JobView) -> list[Decision]:
-        """What is to be said of a waiting job while these GPUs are free."""
+        """The change to report of a waiting job while these GPUs are free, if any."""
         wait = self._why(free, state)
         if (wait is not None) == self.told(state):
             return []
@@ -225,7 +225,7 @@ class OtherKinds:
         return [Wait(state.handle, "")]
 
     def told(self, state: JobView) -> bool:
-        """Whether it was said that kinds keep a job waiting."""
+        """Whether kinds were reported to keep the job waiting."""
         return self._told.get(state.handle) == state.entered
 
     def _why(self, free: FreeGpus, state: JobView) -> Wait | None:
@@ -241,7 +241,7 @@ class OtherKinds:
 
 
 def too_little(handle: int, gpus: int, lacks: Shortage) -> Wait:
-    """That a job waits because free GPUs or their machines lack what it needs."""
+    """The reason of a job that waits because free GPUs or their machines lack what it needs."""
     if lacks.resource.cause == "gpu_kind":
         were = f"{lacks.left} of {counted(gpus, 'GPU')} with room were {lacks.resource.unit}"
         return Wait(handle, f"{were}, and it accepts no other", lacks.resource.cause)
@@ -259,9 +259,9 @@ def too_little(handle: int, gpus: int, lacks: Shortage) -> Wait:
 def far_apart(
     widest: Widest | None, view: ClusterView, sharing: Sharing, job: JobView
 ) -> Wait | None:
-    """Why a job waits that a placer refused; None if links did.
+    """Why a job waits that a placer refused; None if links kept it from GPUs.
 
-    `widest` is None of a placer that takes GPUs anywhere.
+    `widest` is None for a placer that takes GPUs anywhere.
     """
     if widest is None or job.handle in sharing.refused:
         return None
@@ -269,6 +269,6 @@ def far_apart(
 
 
 def one_unit(widest: Widest, tree: ClusterTree, handle: int, gpus: int) -> Wait:
-    """Why a job waits that wants its GPUs inside one unit of the widest level for it."""
+    """The reason of a job that waits for GPUs in one unit of the widest level that it may span."""
     level = tree.levels[widest(tree, gpus)].name
     return Wait(handle, f"{TOO_FAR_APART} one {level}", "consolidation")

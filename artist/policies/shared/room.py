@@ -1,7 +1,7 @@
-"""Which gangs would fit if some running jobs left, found without copying the free GPUs.
+"""Which gangs would fit if some running jobs left, without a copy of the free GPUs.
 
-The index of the free GPUs answers for every unit but those that hold these jobs, and they are few.
-Most ends of leases change nothing, and here a policy finds that out (`Policy.contests`).
+The index of the free GPUs answers for all units except those that hold these jobs, which are few.
+Most ends of leases change nothing; a `Room` lets a policy find that out (`Policy.contests`).
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from artist.contract import JobView
 
 
 class Room:
-    """The free GPUs and those of some running jobs, as far as `fits_one` and `total` tell."""
+    """The free GPUs together with those of some running jobs."""
 
     __slots__ = ("_free", "_held", "_most", "hosts", "total", "tree")
 
     def __init__(self, free: FreeGpus, jobs: Iterable[JobView]) -> None:
         self.tree = tree = free.tree
         self.total = free.total
-        # Whether machines may lack cores or memory: then the rest tells too little.
+        # Whether machines may lack CPU cores or memory. If so, GPU counts alone say too little.
         self.hosts = free.hosts is not None
         self._free = free
         held: dict[int, int] = {}
@@ -30,7 +30,8 @@ class Room:
                 self.total += placement.gpus
                 for leaf, count in zip(placement.leaves, placement.counts):
                     held[leaf] = held.get(leaf, 0) + count
-        # Per level but the outermost: GPUs of these jobs by unit, and the most in such a unit.
+        # Per level except the outermost: GPUs of these jobs by unit, and the most GPUs, with free
+        # ones, in any of these units.
         self._held: list[dict[int, int]] = []
         self._most: list[int] = []
         for level in range(tree.root):
@@ -45,13 +46,13 @@ class Room:
             held = outer
 
     def fits_one(self, level: int, gpus: int) -> bool:
-        """Whether some unit of a level (machine or outer) has at least so many GPUs."""
+        """Whether some unit of a level (machine or outer) has at least `gpus` GPUs."""
         if level == self.tree.root:
             return self.total >= gpus
         return self._most[level] >= gpus or self._free.fits_one(level, gpus)
 
     def machines(self, level: int) -> Iterator[list[int]]:
-        """The GPUs of each machine of each unit of a level that holds some of these jobs."""
+        """For each unit of a level that holds some of these jobs: the GPUs of each machine."""
         machine = self.tree.machine
         held = self._held[machine]
         for unit in self._held[level] if level < self.tree.root else (0,):

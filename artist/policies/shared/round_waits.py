@@ -1,6 +1,4 @@
-"""What policies that place jobs at the beginning of a round only share: why jobs wait, and whether
-a round is over.
-"""
+"""Reasons of waits under policies that place jobs only at the beginning of a round."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from artist.units import Tick, clock_text
 
 
 class RoundWaits:
-    """What is said of waiting jobs at the beginning of rounds and between."""
+    """Says why jobs wait, at the beginning of rounds and between them."""
 
     def __init__(self, period: Tick, *, one_kind: bool) -> None:
         """`one_kind`: the policy gives no job GPUs of several kinds."""
@@ -24,20 +22,21 @@ class RoundWaits:
         self._there: set[int] = set()
         """The jobs that the policy knew when the last round began."""
         self._held: dict[int, Placement | None] = {}
-        """What running jobs hold if the last round's decisions stand."""
+        """What running jobs hold if the last round's decisions were all carried out."""
         self._left = 0
-        """The GPUs that it leaves free then."""
+        """The GPUs that the last round's decisions leave free."""
         self._free = 0
         """The GPUs that were free at the last question."""
         self._late_told: dict[int, Tick] = {}
-        """By handle: when the wait began of which it was said since that it, or GPUs, came late."""
+        """By handle: the beginning of the wait that was reported as late since the last round."""
         self._asked: Tick = -2
         self._open = False
-        """Whether the last question followed a round within nanoseconds."""
+        """Whether every question since the round began came one nanosecond after another."""
 
     def goes_on(self, view: ClusterView) -> bool:
-        """Whether a question belongs to the last round: a wrapper that carried out a part of
-        it only asks again in the next nanosecond. Call it once at every question.
+        """Whether a question belongs to the last round. Call it once at every question.
+
+        A wrapper that carried out only a part of the round asks again in the next nanosecond.
         """
         self._open = self._open and view.now == self._asked + 1
         self._asked = view.now
@@ -60,13 +59,14 @@ class RoundWaits:
         return self._kinds.waits(view, decisions)
 
     def between(self, view: ClusterView, until: Tick) -> list[Decision]:
-        """Why jobs wait although enough GPUs are free, where they or the GPUs came after a round.
+        """Why jobs wait although enough GPUs are free: they or the GPUs came after the round.
 
-        A job that the round knew has had its round, if it enters again because the round itself
-        took its GPUs, or because a gate or a wrapper turned its start down.
+        A job that the round knew is not late if it enters again because the round took its GPUs, or
+        because a gate or a wrapper turned its start down.
         """
         waits = list[Decision]()
-        more = view.finished or view.free.total > self._free  # repaired, or of a job that failed
+        # More GPUs may be free without a finished job: after a repair, or after a job failed.
+        more = view.finished or view.free.total > self._free
         self._free = view.free.total
         for state in view.waiting.values() if more else view.entered:
             lacked_kind = self._kinds.told(state)

@@ -1,14 +1,14 @@
 """Keeping jobs apart on links: placements on idle links, and jobs that wait instead of sharing.
 
-Both ask the run's rate function (`ClusterView.links`). Under contention `none` no link is busy and
-no job loses anything, so neither changes a decision.
+Both rules ask the run's rate function (`ClusterView.links`). Under contention `none` no link is
+busy and no job loses anything, so neither rule changes a decision.
 
 **Least contended.** Of the units that `packing` could use, those with the busiest uplinks are left
-out, as many as can be without a worse level. What is left is packed as always. If no link is busy,
-that is the same placement.
+out, as many as possible without a worse level. The other units are packed as usual. If no link is
+busy, the placement is that of `packing`.
 
 **The threshold.** A job does not start where it or a co-located job (one that shares a link) would
-lose more than `most_slowdown`. It is passed as if no GPUs were free, and tried again at every
+lose more than `most_slowdown`. It is passed over as if no GPUs were free, and tried again at every
 question. A job that shares no link loses nothing, so no job waits for ever.
 
 The rule is that of the simple baselines to *Network contention-aware cluster scheduling with
@@ -54,7 +54,7 @@ class Sharing:
         self._read = 0
         self._moved: dict[int, tuple[Job, Placement] | None] = {}
         self._busy: Mapping[Uplink, float] | None = None
-        # Handles of jobs that found GPUs on which one would lose too much.
+        # Handles of jobs that found only GPUs on which some job would lose too much.
         self.refused: dict[int, None] = {}
 
     def busy(self) -> Mapping[Uplink, float]:
@@ -67,21 +67,20 @@ class Sharing:
     def permits(self, handle: int, placement: Placement) -> bool:
         """Whether neither the job nor a co-located one would lose too much.
 
-        Running jobs count as long as no decision takes their GPUs, also those whose GPUs the
-        placement would take.
+        A running job counts unless a decision takes its GPUs, even if the placement includes them.
         """
         if self._most_slowdown is None:
             return True
         return self.slowdowns(handle, placement).most <= self._most_slowdown
 
     def slowdowns(self, handle: int, placement: Placement) -> Slowdowns:
-        """What a job would lose on these GPUs after the decisions so far, and what others would."""
+        """What the job and others would lose on these GPUs, after the decisions so far."""
         job = self._view.waiting.get(handle) or self._view.running[handle]
         moves = {**self._moves(), handle: None}
         return self._view.links.slowdowns(job.job, placement, moves, handle)
 
     def permitted(self, handle: int, placement: Placement | None) -> Placement | None:
-        """The placement if `permits` says so, else None."""
+        """The placement if `permits` allows it, else None."""
         if placement is None or not self.permits(handle, placement):
             if placement is not None:
                 self.refused[handle] = None
@@ -89,7 +88,7 @@ class Sharing:
         return placement
 
     def waits(self) -> list[Decision]:
-        """Why jobs wait that were not permitted to start, once all decisions are made."""
+        """Why jobs wait that were not permitted to start. Call it after all decisions."""
         if not self.refused:
             return []
         decided = {x.handle for x in self.decisions if isinstance(x, Start | Migrate)}
@@ -101,7 +100,7 @@ class Sharing:
         ]
 
     def move(self, handle: int, placement: Placement | None) -> None:
-        """A job gets other GPUs, or loses those that it has."""
+        """Note that a job gets other GPUs, or loses its GPUs."""
         job = self._view.waiting.get(handle) or self._view.running[handle]
         self._moved[handle] = None if placement is None else (job.job, placement)
         self._busy = None
@@ -117,19 +116,19 @@ class Sharing:
 
 
 def nothing_busy() -> Mapping[Uplink, float]:
-    """As under contention `none`."""
+    """No uplink is busy, as under contention `none`."""
     return {}
 
 
 def pack_least_contended(free: FreeGpus, level: int, gpus: int, busy: Busy) -> Placement | None:
-    """`pack_in_level` without units whose uplinks are busy, as far as the rest suffices.
+    """`pack_in_level` without the units behind the busiest uplinks, if the others suffice.
 
     None if no unit of the level has room.
     """
     if not free.fits_one(level, gpus):
         return None
-    # A placement in a unit of this level crosses uplinks of inner levels only. Units without free
-    # GPUs need not be left out.
+    # A placement in a unit of this level crosses only uplinks of inner levels. Only units with free
+    # GPUs matter.
     busier = {uplink: x for uplink, x in busy().items() if uplink[0] < level and x > 0}
     inside = {uplink: x for uplink, x in busier.items() if free.of(*uplink)}
     if not inside:
@@ -145,9 +144,9 @@ def pack_least_contended(free: FreeGpus, level: int, gpus: int, busy: Busy) -> P
 def _idle(
     free: FreeGpus, busy: Mapping[Uplink, float]
 ) -> tuple[FreeGpus, dict[float, dict[int, int]]]:
-    """The free GPUs behind idle uplinks, and those behind busy ones.
+    """The free GPUs behind idle uplinks, and those behind busy uplinks.
 
-    The latter are grouped by how busy the busiest uplink is: leaf -> GPUs.
+    The second are by how busy the busiest of their uplinks is, and then by leaf.
     """
     marks: dict[int, float] = {}
     counts: dict[int, int] = {}

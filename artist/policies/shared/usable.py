@@ -1,8 +1,8 @@
-"""The free GPUs that a job can use: those that machines can feed, in whole tensor groups.
+"""The free GPUs that a job can use: on machines with enough CPU cores and memory, in tensor groups.
 
 The GPUs of a tensor group exchange activations several times per block (arXiv:2104.04473, takeaway
-1), so groups stay in a machine. A job with groups of t gets t, 2t, ... GPUs of a machine; a machine
-that is smaller than a group is taken whole. Pipelines and replicas may lie anywhere.
+1), so a group stays in one machine. A job with groups of t GPUs gets t, 2t, ... GPUs of a machine;
+a machine that is smaller than a group is taken whole. Pipeline stages and replicas may be anywhere.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from artist.workload.job import Job
 
 
 def usable_by(free: FreeGpus, job: Job) -> FreeGpus:
-    """The free GPUs without those that a job cannot use; a copy if there are any."""
+    """The free GPUs that a job can use: a copy if there are others, else `free` itself."""
     return for_groups(free.fed(job), job)
 
 
 def for_groups(free: FreeGpus, job: Job) -> FreeGpus:
-    """The free GPUs without those that would split a tensor group; a copy if there are any.
+    """The free GPUs without those that would split a tensor group: a copy if there are any.
 
-    A job that would not even fit the empty cluster so may split its groups.
+    A job that does not fit the empty cluster in whole groups may split them.
     """
     tree = free.tree
     size = min(job.tensor, tree.largest(tree.machine))
@@ -48,7 +48,7 @@ def for_groups(free: FreeGpus, job: Job) -> FreeGpus:
 
 @lru_cache(maxsize=64)
 def _whole_groups(tree: ClusterTree, size: int) -> int:
-    """The GPUs of the whole groups that the empty cluster holds."""
+    """The GPUs in whole groups that the empty cluster can hold."""
     return sum(gpus // size * size for gpus in tree.levels[tree.machine].gpus)
 
 
@@ -59,7 +59,7 @@ def free_after(view: ClusterView, decisions: Sequence[Decision]) -> FreeGpus:
     for handle in leaving:
         job = view.running[handle]
         assert job.placement is not None  # running jobs have GPUs
-        # Jobs that share GPUs give them back when all of them leave; one of them does it.
+        # Shared GPUs are free if all their jobs leave. The job with the least handle counts them.
         if all(other in leaving and handle < other for other in job.beside):
             free.release(job.placement, job.job)
     for decision in decisions:
@@ -70,13 +70,13 @@ def free_after(view: ClusterView, decisions: Sequence[Decision]) -> FreeGpus:
 
 
 def empty_for(view: ClusterView, job: Job) -> FreeGpus:
-    """The GPUs of the empty cluster that a job could use."""
+    """All GPUs of the empty cluster that a job could use."""
     hosts = view.free.hosts
     return FreeGpus(view.cluster if hosts is None else hosts.tree_for(job))
 
 
 def of_other_kinds(free: FreeGpus, job: Job) -> Shortage | None:
-    """That enough GPUs are free for a job, but too few of kinds that it accepts; None else."""
+    """The shortage if enough GPUs are free for a job, but too few of kinds that it accepts."""
     if free.hosts is None or free.total < job.gpus_min:
         return None
     left = free.fed(job).total
@@ -86,7 +86,7 @@ def of_other_kinds(free: FreeGpus, job: Job) -> Shortage | None:
 def lacking(
     free: FreeGpus, job: Job, place: Callable[[FreeGpus], Placement | None]
 ) -> Shortage | None:
-    """What machines or GPUs lack if it alone keeps a job from GPUs that `place` would give it."""
+    """What machines or GPUs lack, if only this keeps a job from GPUs that `place` would give it."""
     if free.hosts is None:
         return None
     placement = place(free.unfed())
