@@ -1,1 +1,1 @@
-"""Where the tables of jobs are, how they get elsewhere, and what it costs to be elsewhere."""
+"""Where the tables of jobs are, how they are copied, and what reading from other regions costs."""

@@ -35,11 +35,11 @@ class Piece:
     """Empty for a whole table."""
     size_bytes: int
     regions: tuple[int, ...]
-    """Those that hold it at the start; the first is its home."""
+    """The regions that hold it at the start; the first is its home."""
 
     @property
     def name(self) -> str:
-        """As jobs name it: `TABLE`, or `TABLE/PARTITION`."""
+        """Its name in jobs: `TABLE`, or `TABLE/PARTITION`."""
         return f"{self.table}/{self.partition}" if self.partition else self.table
 
 
@@ -52,14 +52,14 @@ class Catalogue:
     """Table, or `TABLE/PARTITION` -> positions in `pieces`."""
     regions: tuple[str, ...]
     storage_bytes: tuple[int | None, ...]
-    """Of each region; None if the cluster file does not say."""
+    """Storage of each region; None if the cluster file does not say."""
 
 
 def load_catalogue(path: Path, cluster: Cluster) -> Catalogue:
     """Read a data file.
 
     Raises:
-        TraceError: unreadable, a bad row, an unknown region, or tables that have no room; names
+        TraceError: an unreadable file, a bad row, an unknown region, or tables without room; names
             file and line.
     """
     columns, rows = csv_rows(path, decode(path, read_bytes(path)))

@@ -1,4 +1,4 @@
-"""The data of a run: from a scenario's settings to the gate, the copies and the slower reads."""
+"""The data of a run: from a scenario's settings to the gate, copies and remote reads."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Data:
     options: DataOptions
     store: Store
     capacity: Fraction | None
-    """Of a region's link to the others each way, bytes per second; None if nothing crosses it."""
+    """Bytes per second of a region's link, each way; None without a wide-area network."""
 
     def gate(self, policy: Policy) -> DataGate:
-        """The policy, with what it may know of data, behind the rules of data."""
+        """The policy inside a gate, which shows it the data and enforces the rules of data."""
         copies = None
         if self.options.remote == "refuse" and self.options.replicate == "on-demand":
             assert self.capacity is not None
@@ -40,7 +40,7 @@ class Data:
         return DataGate(policy, self.options, self.store, copies)
 
     def rates(self, inside: RateFunction) -> RateFunction:
-        """The rate function of the run: reads from other regions slow jobs if they may be there."""
+        """The rate function of the run, with slower reads if jobs may run without their data."""
         if self.options.remote == "refuse":
             return inside
         assert self.capacity is not None

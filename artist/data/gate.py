@@ -1,17 +1,16 @@
 """The gate between a policy and the engine: no job starts in a region without its data.
 
-Like MAST (section 4.3): a region without the data gives up on a job. Where all regions do, data is
-copied and the job waits until it is there, without GPUs. So
+In MAST (section 4.3) a region without the data gives up on a job. If all regions do, data is
+copied, and the job waits without GPUs until the data is there. So
 
-- a job that enters the queue and whose tables no region holds together has them copied to the
-  region that lacks the fewest bytes, among those that are large enough and have room;
-- a start that the policy answers in a region without the data is put off, and no job loses GPUs
-  for it. With `replicate: on-demand` the tables are copied there, unless they are on the way to
-  another region.
+- when a job enters the queue and no region holds all of its tables, they are copied: to the region
+  that lacks the fewest bytes, among regions that are large enough and have room;
+- a start in a region without the data is refused, and no job loses GPUs for it. With `replicate:
+  on-demand` the tables are copied there, unless they are on the way to another region.
 
-A policy that reads `ClusterView.data` meets neither rule by mistake: it asks for copies (`Fetch`).
-For one that does not, the job has started and lost its GPUs at once: it enters the queue again at
-the next question.
+A policy that reads `ClusterView.data` breaks neither rule by mistake, and asks for copies
+(`Fetch`). To any other policy, a refused job looks as if it had started and lost its GPUs at once:
+it enters the queue again at the next question.
 
 `DataOptions` says what happens to a job in a region without its data: `--set data.KEY=VALUE`.
 """
@@ -61,11 +60,11 @@ class DataOptions(Options):
 
 
 MOST_IDLE = 2_000
-"""How often a policy that is woken may leave jobs with tables waiting on an empty cluster."""
+"""Answers in a row that may leave jobs with tables waiting on an empty cluster."""
 
 
 class DataGate(WrapperPolicy):
-    """A policy whose jobs need their tables. `copies` is None if data is never copied."""
+    """A gate around a policy whose jobs need tables. `copies` is None if data is never copied."""
 
     def __init__(
         self, host: Policy, options: DataOptions, store: Store, copies: Copies | None
@@ -76,19 +75,19 @@ class DataGate(WrapperPolicy):
         """Answers in a row that left jobs waiting on an empty cluster, with nothing on the way."""
         self._woken: Tick = -1
         self._headed: dict[int, int] = {}
-        """Handle -> the region to which its tables are on the way."""
+        """Handle -> the region to which the job's tables are on the way."""
         self._ids: dict[int, str] = {}
         self._refused: dict[int, None] = {}
         self._told: list[int] = []
-        """Waiting jobs of which the last word is that their tables are elsewhere."""
+        """Waiting jobs whose last reason is that their tables are elsewhere."""
         self._put_off: list[int] = []
-        """Jobs that the policy believes started. At the next question they enter again."""
+        """Jobs that the policy believes to have started. At the next question they enter again."""
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
-        """The answer of the policy inside, without starts in regions without the data."""
+        """The host's answer, less starts in regions without the data."""
         self._arrived(view.now)
         reasons = self._copy_for_homeless(view)
-        # As after any loss of GPUs, policies keep books of who waits.
+        # Show refused jobs as entered, since policies keep their own records of waiting jobs.
         again = [view.waiting[handle] for handle in self._put_off]
         shown = view._replace(entered=[*again, *view.entered], data=self._store)
         decisions, self._put_off = self._copy_as_asked(self.host.decide(shown), view, reasons), []
@@ -106,15 +105,15 @@ class DataGate(WrapperPolicy):
 
     @property
     def called(self) -> str:
-        """The name of the policy inside: users choose a policy, not a gate."""
+        """The host's name, since users choose a policy, not a gate."""
         return policy_name(self.host)
 
     def tables(self) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-        """Those of the policy inside, and the copies that were made."""
+        """The host's tables, and a table of the copies that were made."""
         return {**self.host.tables(), "copies": [self._row(copy) for copy in self._made()]}
 
     def summary(self) -> Mapping[str, int]:
-        """What a run's summary says of its data."""
+        """The entries of a run's summary about its data."""
         made = self._made()
         return {
             "data_copies": len(made),
@@ -156,13 +155,13 @@ class DataGate(WrapperPolicy):
     # -- copies --------------------------------------------------------------------
 
     def _arrived(self, now: Tick) -> None:
-        """Take note of what has arrived since the last question."""
+        """Note the copies that have arrived since the last question."""
         for copy in self._copies.advance(now) if self._copies is not None else ():
             for piece in copy.pieces:
                 self._store.arrive(piece, copy.target)
 
     def _copy_for_homeless(self, view: ClusterView) -> dict[int, str]:
-        """Copy tables for jobs that no region can run; why they wait, by handle."""
+        """Copy tables for entered jobs whose tables no region holds. Returns reasons by handle."""
         reasons = {}
         for state in view.entered:
             if self._copies is None or self._store.regions_holding(state.job):
@@ -176,14 +175,14 @@ class DataGate(WrapperPolicy):
     def _copy_as_asked(
         self, decisions: Sequence[Decision], view: ClusterView, reasons: dict[int, str]
     ) -> Sequence[Decision]:
-        """Copy what the policy fetches, and add why the jobs wait; the other decisions."""
+        """Copy what the policy fetches, and add to `reasons`. Returns the other decisions."""
         asked = [x for x in decisions if isinstance(x, Fetch)]
         if not asked or self._copies is None:
-            return decisions  # without copies the engine says what is wrong
+            return decisions  # without copies the engine refuses a `Fetch`
         for fetch in asked:
             state = view.waiting.get(fetch.handle)
             if state is None:
-                return decisions  # as above
+                return decisions  # the engine refuses a `Fetch` for a job that does not wait
             if fetch.handle in reasons:
                 continue
             self._refused[fetch.handle] = None
@@ -194,19 +193,19 @@ class DataGate(WrapperPolicy):
         return [x for x in decisions if not isinstance(x, Fetch)]
 
     def _why_it_waits(self, state: JobView, target: int | None, now: Tick) -> str:
-        """Copy the tables of a job to a region, if there is one with room."""
+        """Copy a job's tables to a region, if there is one with room. Returns why the job waits."""
         if target is None:
             return "no region that is large enough has room for its tables"
         return self._fetch(state, target, now)
 
     def _best_region(self, job: Job, view: ClusterView) -> int | None:
-        """Of the regions that are large enough, the one to which tables are copied."""
+        """The region to which tables are copied, among those that are large enough."""
         gpus = self._store.gpus(job)
         large = [region for region, count in enumerate(gpus) if count >= job.gpus]
         return self._best_of(large, job, view)
 
     def _best_of(self, regions: Sequence[int], job: Job, view: ClusterView) -> int | None:
-        """The region with room that lacks the fewest bytes; then that with the most free GPUs."""
+        """The region with room that lacks the fewest bytes; among equals, with most free GPUs."""
         store = self._store
         choices = [
             (store.missing_bytes(job, region), -view.free.of(store.level, region), region)
@@ -216,9 +215,10 @@ class DataGate(WrapperPolicy):
         return min(choices)[2] if choices else None
 
     def _fetch(self, state: JobView, target: int, now: Tick) -> str:
-        """Copy what a region lacks of a job's tables, unless it is on the way; why the job waits.
+        """Copy what a region lacks of a job's tables, unless it is on the way.
 
-        One copy per table, from the region that sends the fewest copies; the home among equals.
+        There is one copy per table, from the region that sends the fewest copies, and from the home
+        among equals. Returns why the job waits.
         """
         regions, job = self._store.catalogue.regions, state.job
         self._ids[state.handle] = job.id
@@ -255,7 +255,7 @@ class DataGate(WrapperPolicy):
     def _lawful(
         self, decisions: Sequence[Decision], view: ClusterView
     ) -> tuple[list[Decision], dict[int, str]]:
-        """The decisions without starts and moves away from data; why jobs wait, by handle."""
+        """The decisions without starts and moves to regions without the data, and why jobs wait."""
         refused: dict[int, str] = {}
         dropped: set[int] = set()
         for decision in decisions:
@@ -263,7 +263,7 @@ class DataGate(WrapperPolicy):
                 continue
             state = view.running.get(decision.handle) or view.waiting.get(decision.handle)
             if state is None or not state.job.tables:
-                continue  # the engine says what is wrong with a decision about no job
+                continue  # no job (which the engine refuses), or no tables
             lacking = [
                 region
                 for region in self._store.regions_of(decision.placement)
@@ -287,7 +287,7 @@ class DataGate(WrapperPolicy):
         return one_line(f"region {names} does not hold all of its tables", most=150)
 
     def _check_idle(self, decisions: Sequence[Decision], view: ClusterView) -> None:
-        """Stop a policy that keeps leaving jobs waiting, although nothing is in their way."""
+        """Stop a policy that keeps leaving jobs waiting although nothing prevents their start."""
         free = view.free.total == view.cluster.gpus
         started = any(isinstance(x, Start) for x in decisions)
         if started or not free or view.running or (self._copies and self._copies.next_end()):
@@ -307,7 +307,7 @@ class DataGate(WrapperPolicy):
         )
 
     def _wake(self, view: ClusterView) -> list[Wake]:
-        """Be asked again when the next copy is there, if a job waits."""
+        """A wake-up for when the next copy arrives, if a job waits."""
         end = None if self._copies is None else self._copies.next_end()
         if end is None or end == self._woken or not view.waiting:
             return []

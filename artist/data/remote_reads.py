@@ -1,8 +1,8 @@
 """Jobs that read their tables over the wide-area network: a rate function around another one.
 
-A job reads all of its tables once while it runs, as much in each iteration, during computation and
-communication. What its region lacks comes over the wide-area network. So with B missing bytes, n
-iterations and a share of b bytes per second,
+A job reads all of its tables once while it runs, an equal part in each iteration, during
+computation and communication. Missing tables come over the wide-area network. So with B missing
+bytes, n iterations and a share of b bytes per second,
 
     iteration_s = max(iteration_s of the rate function inside, B / n / b)
 
@@ -25,7 +25,7 @@ from artist.units import Tick
 from artist.workload.job import Job
 
 SLOWED = 1e-9
-"""Rounding slows no job: a share that falls short by less than this part counts as enough."""
+"""A share that falls short by less than this part counts as enough, so rounding slows no job."""
 
 
 @dataclass(slots=True)
@@ -33,14 +33,14 @@ class _ReadingJob:
     """A running job that reads from other regions."""
 
     inside: Rate
-    """Without the reads."""
+    """The job's rate without the reads."""
     iteration_bytes: float
-    """What one iteration on these GPUs reads."""
+    """Bytes that one iteration on these GPUs reads from other regions."""
     parts: Mapping[Link, Fraction]
 
     @property
     def flow(self) -> WideAreaFlow:
-        """What it wants of the links of regions."""
+        """What the job wants of the regions' links."""
         return WideAreaFlow(self.parts, Fraction(self.iteration_bytes / self.inside.iteration_s))
 
     def rate(self, share: Fraction) -> Rate:
@@ -56,7 +56,7 @@ class _ReadingJob:
 
 
 class RemoteReads(RatesAround):
-    """The rate function inside, slowed by reads over the wide-area network."""
+    """Another rate function, slowed by reads over the wide-area network."""
 
     def __init__(self, inside: RateFunction, store: Store, capacity: Fraction) -> None:
         """`capacity` of a region's link each way, bytes per second."""
@@ -67,7 +67,7 @@ class RemoteReads(RatesAround):
     def __call__(
         self, now: Tick, running: Mapping[int, JobView], changed: Sequence[JobView]
     ) -> Mapping[int, Rate]:
-        """Rates of the jobs that changed, and of those that read at another speed since."""
+        """Rates of the jobs that changed, and of jobs whose reads they speed up or slow down."""
         rates = dict(self._inside(now, running, changed))
         touched = False
         for state in changed:
@@ -92,7 +92,7 @@ class RemoteReads(RatesAround):
         }
 
     def _reader(self, job: Job, placement: Placement, rate: Rate) -> _ReadingJob | None:
-        """A job that reads from other regions; None if all regions in which it runs hold all."""
+        """The job's reads from other regions; None if its regions hold all of its tables."""
         if not job.tables:
             return None
         pieces = self._store.catalogue.pieces

@@ -1,12 +1,12 @@
 """Which regions hold which tables, while copies arrive.
 
-It answers policies (`artist.contract.DataView`) and `gate.py`. A copy counts once all of it is
-there. Its room is taken from the start.
+`Store` answers policies (`artist.contract.DataView`) and `gate.py`. A copy counts only when all of
+it has arrived, but it takes its room from the start.
 
-It also says in which regions a placement lies, and whether some region can ever run a job: it needs
-the job's tables, or room for them, and GPUs. Tables are never evicted, so a region without room now
-never has room. What is on the way to a region has its room already. A job that no region is large
-enough for spans regions; then each of them needs the tables, and together they need the GPUs.
+`Store` also says in which regions a placement is, and whether any region can ever run a job: the
+region needs enough GPUs, and the job's tables or room for them. Tables are never evicted, so a
+region without room now never has room. A job for which no region is large enough spans regions.
+Each of them then needs the tables, and together they need the GPUs.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from artist.workload.job import Job
 
 
 class Store:
-    """The tables of a run, where they are now. `level` is that of regions.
+    """The tables of a run and where they are now. `level` is the level of regions.
 
     `copied` says whether tables are copied to regions that lack them.
     """
@@ -33,7 +33,7 @@ class Store:
         self.catalogue, self.level = catalogue, level
         self._tree, self.copied = tree, copied
         self._held = [sum(1 << region for region in x.regions) for x in catalogue.pieces]
-        """Of each piece the regions that hold it, as a bit set."""
+        """The regions that hold each piece, as a bit set."""
         self._coming = [0] * len(catalogue.pieces)
         self._used = [0] * len(catalogue.regions)
         for piece in catalogue.pieces:
@@ -44,7 +44,7 @@ class Store:
         self._by_kinds: dict[tuple[str, ...], Sequence[int]] = {}
 
     def pieces(self, job: Job) -> tuple[int, ...]:
-        """What a job reads, each piece once."""
+        """The pieces that a job reads, each once."""
         if job.tables not in self._pieces:
             by_name = self.catalogue.by_name
             named = (piece for name in job.tables for piece in by_name[name])
@@ -69,7 +69,7 @@ class Store:
         return sum(self.catalogue.pieces[x].size_bytes for x in self.missing(job, region))
 
     def to_copy(self, job: Job, region: int) -> tuple[int, ...]:
-        """Of the missing pieces those that are not on the way to the region."""
+        """The job's pieces that a region neither holds nor has on the way."""
         return tuple(x for x in self.missing(job, region) if not self._coming[x] >> region & 1)
 
     def has_room_for(self, job: Job, region: int) -> bool:
@@ -88,12 +88,12 @@ class Store:
         return [home, *(region for region in _members(self._held[piece]) if region != home)]
 
     def leave(self, piece: int, region: int) -> None:
-        """A copy of a piece sets out for a region."""
+        """Note that a copy of a piece is on the way to a region."""
         self._coming[piece] |= 1 << region
         self._used[region] += self.catalogue.pieces[piece].size_bytes
 
     def arrive(self, piece: int, region: int) -> None:
-        """The copy is there."""
+        """Note that a copy of a piece has arrived in a region."""
         self._coming[piece] &= ~(1 << region)
         self._held[piece] |= 1 << region
         self._holding.clear()
@@ -112,7 +112,7 @@ class Store:
         return list(self.gpus_by_region(placement))
 
     def gpus_by_region(self, placement: Placement) -> dict[int, int]:
-        """Region -> GPUs of a placement, regions ascending."""
+        """The GPUs of a placement by region; regions ascend."""
         return unit_counts(self._tree, placement, self.level)
 
     def check(self, job: Job) -> None:

@@ -1,13 +1,13 @@
 """Copies and reads between regions share the regions' links: max-min fair.
 
 Each region has one link to the backbone, in both directions (`artist/cluster/cluster_links.py`).
-A flow uses the link out of each region that it reads from, and the link into its own. Connections
-of one kind share links max-min fairly, and no order of service is needed: the rates of all flows
-rise together until a link is full or a flow has what it wants.
+A flow uses the link out of each region that it reads from, and the link into its own region. Links
+are shared max-min fairly: the rates of all flows rise together until a link is full or a flow has
+what it wants.
 
-The algorithm of `artist/network` does not fit: there a flow sends its whole rate on every link,
-while a job that reads from several regions sends a part of its rate on each link. And copies end at
-whole ticks, so rates are exact fractions.
+The algorithm of `artist/network` does not fit. There a flow sends its whole rate on every link, but
+a job that reads from several regions sends only a part of its rate on each link. Also, copies end
+at whole ticks, so rates must be exact fractions.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Link: TypeAlias = "tuple[int, bool]"
 
 @dataclass(frozen=True, slots=True)
 class WideAreaFlow:
-    """A flow: the part of its rate on each link, and the rate that it wants."""
+    """A flow between regions: the part of its rate on each link, and the rate that it wants."""
 
     parts: Mapping[Link, Fraction]
     wants: Fraction | None = None
@@ -69,34 +69,35 @@ class Copy:
     source: int
     target: int
     handle: int
-    """The job for which it was made."""
+    """The job for which the copy was made."""
     start: Tick
     end: Tick | None = None
-    """When it is all there; None before."""
+    """When all of it arrived; None before."""
 
 
 @dataclass(slots=True)
 class _Pair:
-    """The copies from one region to another. All have the same rate, so they end in the order of
-    what each still needs: when `served` reaches what it was at their start, and their size."""
+    """The copies from one region to another, which all have the same rate.
+
+    A copy ends when `served` reaches its value at the copy's start plus the copy's size."""
 
     source: int
     target: int
     served: Fraction = Fraction(0)
-    """Bytes that a copy would have got that is under way from the beginning."""
+    """Bytes that a copy would have received if it had been under way from the beginning."""
     rate: Fraction = Fraction(0)
-    """Of each copy, bytes per second."""
+    """Bytes per second of each copy."""
     under_way: list[tuple[Fraction, int, Copy]] = field(default_factory=list)
-    """A heap: what `served` must reach, the copy's number, the copy."""
+    """A heap of (value of `served` at which the copy ends, number of the copy, copy)."""
 
     @property
     def flow(self) -> WideAreaFlow:
-        """One copy. Its rate counts once for each copy of the pair: all have the same rate."""
+        """The flow of one copy. Each link carries its rate once for each copy of the pair."""
         count = Fraction(len(self.under_way))
         return WideAreaFlow({(self.source, False): count, (self.target, True): count})
 
     def end(self, now: Tick) -> Tick:
-        """The first whole tick at which the next copy is there."""
+        """The first whole tick at which the next copy has arrived."""
         return now - (-(self.under_way[0][0] - self.served) * TICKS_PER_S // self.rate)
 
 
@@ -111,10 +112,10 @@ class Copies:
         self._pairs: dict[tuple[int, int], _Pair] = {}
         self._next: Tick | None = None
         self.made: list[Copy] = []
-        """All, in the order of their beginnings."""
+        """All copies, in the order in which they began."""
 
     def begin(self, copies: Iterable[Copy], now: Tick) -> None:
-        """Copies set out. What ends until now must have been taken with `advance`."""
+        """Begin copies. Call `advance` first, for copies that end by now."""
         self._settle(now)
         for copy in copies:
             pair = self._pairs.setdefault(
@@ -125,15 +126,15 @@ class Copies:
         self._share()
 
     def next_end(self) -> Tick | None:
-        """When the next of those under way will be there; None if there are none."""
+        """When the next copy under way will have arrived; None if there is none."""
         return self._next
 
     def sent_by(self, region: int) -> int:
-        """How many copies are on their way out of a region."""
+        """How many copies a region is sending."""
         return sum(len(pair.under_way) for pair in self._pairs.values() if pair.source == region)
 
     def advance(self, now: Tick) -> list[Copy]:
-        """The copies that are there by now, in the order of their ends."""
+        """Advance to a tick. Returns the copies that have arrived since, in order."""
         arrived: list[Copy] = []
         while self._next is not None and self._next <= now:
             end = self._next

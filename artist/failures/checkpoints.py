@@ -1,8 +1,8 @@
 """When jobs write checkpoints, and how often they should.
 
 A scenario or a file of failures states `CheckpointOptions`. The best interval, and the share of a
-job's time that failures leave, are closed forms. Failures come at random with mean time `mttf_s`
-between them, a checkpoint costs `cost_s`, a restart `restart_s`.
+job's time that failures leave, are closed forms. Failures come at random, with a mean time of
+`mttf_s` between them. A checkpoint costs `cost_s`, and a restart `restart_s`.
 
 Sources: J. W. Young, *A first order approximation to the optimum checkpoint interval* (CACM 17(9),
 1974); J. T. Daly, *A higher order estimate of the optimum checkpoint interval for restart dumps*
@@ -20,7 +20,7 @@ from pydantic import BeforeValidator, Field
 from artist.io.documents import Document, Duration, NonNegative
 
 BEST = ("auto", "daly", "young")
-"""Words for the best interval."""
+"""Settings that mean the best interval."""
 
 NO_INTERVAL = "none"
 
@@ -29,7 +29,7 @@ SHORTEST_S = 1e-9
 
 
 def _seconds_or_word(value: object) -> object:
-    """Refuse what is neither in one sentence; pydantic would speak of the parts of a union."""
+    """Refuse anything else in one sentence, where pydantic would name the parts of a union."""
     if value in (NO_INTERVAL, "off") or value is False:  # YAML reads off as false
         return NO_INTERVAL
     try:
@@ -63,26 +63,26 @@ class CheckpointOptions(Document):
     )
 
     def over(self, other: CheckpointOptions | None) -> CheckpointOptions:
-        """These options, with those of `other` where they say nothing."""
+        """These options, completed by those of `other`."""
         if other is None:
             return self
-        return CheckpointOptions(**{**_said(other), **_said(self)})
+        return CheckpointOptions(**{**_given(other), **_given(self)})
 
 
-def _said(options: CheckpointOptions) -> dict[str, Any]:
+def _given(options: CheckpointOptions) -> dict[str, Any]:
     return {name: value for name, value in options if value is not None}
 
 
 def young_interval_s(cost_s: float, mttf_s: float) -> float:
-    """The interval that loses least, to first order: sqrt(2 delta M)."""
+    """The interval that loses least time, to first order: sqrt(2 delta M)."""
     return math.sqrt(2.0 * cost_s * mttf_s)
 
 
 def daly_interval_s(cost_s: float, mttf_s: float) -> float:
-    """The interval that loses least, Daly's higher order estimate (equation 37).
+    """The interval that loses least time, by Daly's higher order estimate (equation 37).
 
-    sqrt(2 delta M) [1 + sqrt(delta / 2M) / 3 + (delta / 2M) / 9] - delta, and M where a checkpoint
-    takes 2 M or more.
+    It is sqrt(2 delta M) [1 + sqrt(delta / 2M) / 3 + (delta / 2M) / 9] - delta, or M if a
+    checkpoint takes 2 M or more.
     """
     if cost_s >= 2.0 * mttf_s:
         return mttf_s
@@ -94,9 +94,9 @@ def daly_interval_s(cost_s: float, mttf_s: float) -> float:
 def daly_ratio(interval_s: float, cost_s: float, restart_s: float, mttf_s: float) -> float:
     """Productive time over run time, for exponential failures (Daly, equation 20).
 
-    Daly's complete model of the wall time of a job that takes T_s without failures:
-    M e^(R / M) (e^((tau + delta) / M) - 1) T_s / tau. A failure may also hit a restart or a
-    checkpoint.
+    Daly's complete model gives the wall time of a job that takes T_s without failures as
+    M e^(R / M) (e^((tau + delta) / M) - 1) T_s / tau. Failures may also hit restarts and
+    checkpoints.
     """
     per_interval_s = (
         mttf_s * math.exp(restart_s / mttf_s) * math.expm1((interval_s + cost_s) / mttf_s)

@@ -1,16 +1,16 @@
 """The event source: units fail and come back, each by its own clock.
 
 A unit is in service for a random time, fails, is repaired for `repair_s`, and so on. Its times
-follow from the seed and its place in the cluster alone. So the same failures hit every policy, and
-another kind of failure or a larger cluster does not move them.
+depend only on the seed and the unit's place in the cluster. So the same failures hit every policy,
+and adding another kind of failure or more units does not move them.
 
-A spare may take the place of a unit that failed. Then the unit's repair gives back a spare. It
-takes none where all GPUs of the unit are away already, or where the repair is as quick.
+A spare may take the place of a unit that failed. The repaired unit is then a spare itself. No spare
+is used if all GPUs of the unit are away already, or if the repair is no slower.
 
 Planned work may be announced (`Notice`): from then on no job is placed there.
 
 A GPU is in service while no unit around it is away. So outages of a rack and of a machine in it may
-overlap, and the engine hears only of GPUs that really leave or come back.
+overlap, and the engine gets events only about GPUs that really leave or come back.
 """
 
 from __future__ import annotations
@@ -27,36 +27,36 @@ from artist.failures.model_file import UnitFailures
 from artist.rng import uniform
 from artist.units import LAST_TICK, Tick, ticks
 
-# At one tick, units are repaired and come back before others leave, and are put on notice last.
+# Order at one tick: repairs and returns come before units leave, and notices come last.
 _REPAIRED, _BACK, _AWAY, _ANNOUNCED = 0, 1, 2, 3
 
 
 class _Event(NamedTuple):
-    """Something that happens to a unit. Events of one tick come in the order of these fields."""
+    """Something that happens to a unit. Events of one tick are in the order of these fields."""
 
     at: Tick
     what: int
     kind: int
-    """Position among the kinds, or behind them for planned outages: position among these."""
+    """Position in the kinds, followed by the planned outages."""
     unit: int
     number: int
     """How often this unit has failed before."""
 
 
 class FailureEvents:
-    """Failures and outages of one run. It never ends if something fails at random."""
+    """The failures and outages of one run. The source never ends if something fails at random."""
 
     def __init__(self, units: FailingUnits, seed: int) -> None:
         self._units = units
         self._seed = seed
         self._away: dict[int, dict[int, int]] = {}
-        """Leaf -> position of a GPU in it -> how many units around it are away."""
+        """Leaf -> position of a GPU in the leaf -> how many units around the GPU are away."""
         self._spares = 0 if units.spares is None else units.spares.count
         self._heap = [*self._first_failures(), *self._first_planned()]
         heapify(self._heap)
 
     def next_event(self, now: Tick) -> OutsideEvent | None:
-        """The next time that GPUs leave or enter service; None beyond the end of the clock."""
+        """The next event that changes which GPUs are in service; None after the clock's end."""
         while self._heap:
             event = heappop(self._heap)
             if event.at > LAST_TICK:
@@ -73,11 +73,11 @@ class FailureEvents:
                 yield _Event(self._lifetime(kind, unit, 0), _AWAY, index, unit, 0)
 
     def _first_planned(self) -> Iterator[_Event]:
-        for index, one in enumerate(self._units.planned, start=len(self._units.kinds)):
-            yield _Event(ticks(one.outage.at_s), _AWAY, index, one.unit, 0)
-            announced = ticks(max(0.0, one.outage.at_s - one.notice_s))
-            if one.notice_s and announced < ticks(one.outage.at_s):
-                yield _Event(announced, _ANNOUNCED, index, one.unit, 0)
+        for index, planned in enumerate(self._units.planned, start=len(self._units.kinds)):
+            yield _Event(ticks(planned.outage.at_s), _AWAY, index, planned.unit, 0)
+            announced = ticks(max(0.0, planned.outage.at_s - planned.notice_s))
+            if planned.notice_s and announced < ticks(planned.outage.at_s):
+                yield _Event(announced, _ANNOUNCED, index, planned.unit, 0)
 
     def _lifetime(self, kind: FailureKind, unit: int, number: int) -> Tick:
         chance = uniform(self._seed, f"failures.{kind.name}", self._path(kind, unit), number)
@@ -117,7 +117,7 @@ class FailureEvents:
         )
 
     def _replaced(self, event: _Event, name: str, repaired: Tick) -> Tick:
-        """When the place of a failed unit is filled again: by a spare, or by its own repair."""
+        """When the place of a failed unit is filled again: by a spare or by its own repair."""
         spares = self._units.spares
         if spares is None or name != spares.level or not self._spares:
             return repaired
@@ -160,7 +160,7 @@ class FailureEvents:
 def lifetime_s(failures: UnitFailures, chance: float) -> float:
     """The time in service that a share `chance` of units survives, 0 < chance < 1, in seconds.
 
-    Weibull of shape k has the scale mtbf_s / gamma(1 + 1/k), so that its mean is mtbf_s.
+    A Weibull distribution of shape k has the scale mtbf_s / gamma(1 + 1/k), so its mean is mtbf_s.
     """
     shape = failures.shape or 1.0
     scale_s = failures.mtbf_s / math.gamma(1.0 + 1.0 / shape)

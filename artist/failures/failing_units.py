@@ -1,7 +1,7 @@
 """The units that can fail or be slow, and how often the GPUs of a job are hit.
 
-A link is the uplink of a unit, and its failure takes the unit out of service: nothing below can be
-reached (docs/decisions/0025-failures.md).
+A link is the uplink of a unit. Its failure takes the whole unit out of service, because nothing
+below can be reached (docs/decisions/0025-failures.md).
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from artist.failures.model_file import (
 from artist.units import LAST_TICK, Tick, ticks
 
 OF_A_GPU = -1
-"""Stands for a level below the leaves: single GPUs."""
+"""The level below the leaves: single GPUs."""
 
 
 @dataclass(frozen=True)
 class FailureKind:
-    """One kind of unit that fails at random; `level` is its level of the tree, or `OF_A_GPU`."""
+    """One kind of unit that fails at random. `level` is its level of the tree, or `OF_A_GPU`."""
 
     name: str
     level: int
@@ -42,7 +42,7 @@ class FailureKind:
 
 @dataclass(frozen=True)
 class PlannedUnitOutage:
-    """An outage at a known time, of a unit that exists."""
+    """An outage of a unit of the cluster at a known time."""
 
     name: str
     level: int
@@ -56,7 +56,7 @@ class SlowLeaves(NamedTuple):
     """The leaves of a slow unit, and when their GPUs compute `slowdown` times longer."""
 
     name: str
-    """Such as `machine 5`."""
+    """The unit in words, such as `machine 5`."""
     leaves: range
     start: Tick
     end: Tick
@@ -66,7 +66,8 @@ class SlowLeaves(NamedTuple):
 class FailingUnits:
     """The failure model of one cluster.
 
-    Raises ConfigError: a kind or a unit that the cluster lacks; names file and line.
+    Raises:
+        ConfigError: a kind or a unit that the cluster lacks; names file and line.
     """
 
     def __init__(self, tree: ClusterTree, file: FailureFile) -> None:
@@ -80,13 +81,13 @@ class FailingUnits:
             self._level(self.spares.level, file, ("spares", "level"))
 
     def count(self, level: int) -> int:
-        """How many units a level has."""
+        """The number of units of a level."""
         return self.tree.gpus if level == OF_A_GPU else len(self.tree.levels[level])
 
     def path(self, level: int, unit: int) -> tuple[int, ...]:
-        """Where a unit is: the position of each unit around it, and of itself, outermost first.
+        """The position of each unit around a unit, and of the unit itself, outermost first.
 
-        More units behind it, or elsewhere, change nothing.
+        It does not depend on units after it or elsewhere, so failures stay when a cluster grows.
         """
         parts: list[int] = []
         if level == OF_A_GPU:
@@ -99,7 +100,7 @@ class FailingUnits:
         return tuple(reversed(parts))
 
     def slots(self, level: int, unit: int) -> Iterator[tuple[int, int]]:
-        """Leaf and position in it of every GPU of a unit."""
+        """(leaf, position in the leaf) of every GPU of a unit."""
         if level == OF_A_GPU:
             leaf = self.leaf_of(unit)
             yield leaf, unit - self._first_gpu[leaf]
@@ -116,8 +117,8 @@ class FailingUnits:
     def hazard(self, placement: Placement) -> float:
         """Failures per second that hit a job on these GPUs: 1 / MTTF.
 
-        Each unit that holds one of the GPUs counts once, with 1 / mtbf_s. That is n x r for n
-        machines, exact for exponential failures.
+        Each unit that holds any of the GPUs counts once, with 1 / mtbf_s: n machines have n times
+        the rate of one. This is exact for exponential failures.
         """
         rate = 0.0
         for kind in self.kinds:

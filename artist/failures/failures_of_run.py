@@ -30,7 +30,7 @@ class FailuresOfRun:
     units: FailingUnits | None
     """None if nothing fails."""
     checkpoint: CheckpointOptions | None
-    """For jobs that do not say it themselves."""
+    """The options of jobs that state none themselves."""
 
     def events(self, seed: int) -> FailureEvents | None:
         """The source of the run's failures; None if nothing fails."""
@@ -42,7 +42,7 @@ class FailuresOfRun:
         return self.units is not None and bool(self.units.slow)
 
     def rates(self, inside: RateFunction, isolated: RateInIsolation) -> RateFunction:
-        """The rate function of the run: slow machines slow the jobs on them."""
+        """The rate function of the run, in which slow machines slow the jobs on them."""
         return SlowedRates(inside, isolated, self.slowdowns()) if self.slows else inside
 
     def slowdowns(self) -> SlowedLeaves:
@@ -50,7 +50,7 @@ class FailuresOfRun:
         return SlowedLeaves(() if self.units is None else self.units.slow)
 
     def respecting_notices(self, policy: Policy) -> Policy:
-        """The policy, which places no job on units whose outage was announced."""
+        """The policy, inside a gate against placements on units on notice if there are any."""
         announced = self.units is not None and any(one.notice_s for one in self.units.planned)
         return NoticeGate(policy) if announced else policy
 
@@ -88,7 +88,7 @@ class FailuresOfRun:
 def open_failures(
     name: str, checkpoint: CheckpointOptions | None, tree: ClusterTree
 ) -> FailuresOfRun:
-    """The failures and checkpoints of a run; what `checkpoint` says comes before the model.
+    """The failures and checkpoints of a run. Options in `checkpoint` win over the model's.
 
     Raises:
         ConfigError: unknown name, a bad file, or a unit that the cluster lacks.

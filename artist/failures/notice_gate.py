@@ -1,11 +1,11 @@
 """The gate between a policy and the engine: no job is placed on units that will leave service.
 
-The engine refuses such decisions. A policy that reads `ClusterView.on_notice` makes none. One that
-does not may give a job the GPUs of another job there, in one answer. Then a job that would start
-waits, and enters the queue again at the next question. Jobs that would have lost their GPUs only to
-it keep them (`artist/contract/gates.py`).
+The engine refuses such decisions. A policy that reads `ClusterView.on_notice` makes none. Another
+policy may give a job the GPUs that it takes from a job on notice. The first job then waits, and
+enters the queue again at the next question. Jobs that would have lost their GPUs only for it keep
+them (`artist/contract/gates.py`).
 
-Leases of jobs on such units are renewed without a question: no job could get these GPUs.
+Leases of jobs on notice are renewed without a question, because no job could get these GPUs.
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ TOLD = "the GPUs that it would get are about to leave service"
 
 
 class NoticeGate(WrapperPolicy):
-    """A policy that is asked without the leases of jobs on notice, and whose answers are mended."""
+    """A gate around a policy that hides leases of jobs on notice, and refuses placements there."""
 
     def __init__(self, host: Policy) -> None:
         super().__init__(host)
         self._put_off: list[int] = []
-        """Jobs that the policy believes started. At the next question they enter again."""
+        """Jobs that the policy believes to have started. At the next question they enter again."""
         self._on_notice: frozenset[int] = frozenset()
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
-        """The answer of the policy inside, without placements on units on notice."""
+        """The host's answer, without placements on units on notice."""
         self._on_notice = frozenset(view.on_notice)
         entered = [*(view.waiting[handle] for handle in self._put_off), *view.entered]
         ended = self._may_leave(view.lease_ended)
@@ -52,16 +52,16 @@ class NoticeGate(WrapperPolicy):
 
     @property
     def called(self) -> str:
-        """The name of the policy inside: nobody has asked for a gate."""
+        """The host's name, since no user asks for a gate."""
         return policy_name(self.host)
 
     def contests(self, ended: Sequence[JobView], free: FreeGpus, now: Tick) -> bool:
-        """What the policy inside says of the leases of other jobs."""
+        """What the host says about the leases of jobs that are not on notice."""
         left = self._may_leave(ended)
         return bool(left) and self.host.contests(left, free, now)
 
     def _may_leave(self, jobs: Sequence[JobView]) -> Sequence[JobView]:
-        """Without the jobs on notice."""
+        """The jobs that are not on notice."""
         return [job for job in jobs if not self._there(job)] if self._on_notice else jobs
 
     def _there(self, job: JobView) -> bool:
@@ -81,12 +81,12 @@ class NoticeGate(WrapperPolicy):
             if isinstance(x, Start) and x.handle in put_off:
                 until = [view.on_notice[y] for y in x.placement.leaves if y in self._on_notice]
                 kept.append(Wait(x.handle, TOLD, "notice", _lapses(max(until), view.now)))
-        # Somebody left these units, so there are fewer to take next time: this comes to an end.
+        # Ask again. This ends, because each time jobs have left the units on notice.
         if any(isinstance(x, Preempt | Migrate) and x.handle in view.running for x in kept):
             kept.append(Wake(view.now + 1))
         return kept
 
 
 def _lapses(outage: Tick, now: Tick) -> Tick | None:
-    """When a notice no longer keeps a job waiting: the outage itself does then."""
+    """When the reason ends: at the outage, which then keeps the job waiting itself."""
     return outage if outage > now else None

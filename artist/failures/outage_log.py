@@ -38,10 +38,10 @@ class LoggedOutage(NamedTuple):
 
 
 def read_outage_log(path: Path) -> list[LoggedOutage]:
-    """The outages of a log, in its order.
+    """The outages of a log, in the order of its rows.
 
     Raises:
-        TraceError: unreadable, another column or a bad row; names file and line.
+        TraceError: an unreadable file, other columns or a bad row; names file and line.
     """
     columns, rows = csv_rows(path, decode(path, read_bytes(path)))
     if sorted(columns) != sorted(COLUMNS):

@@ -1,12 +1,12 @@
-"""Slow machines: a job on them goes at its slowest GPU, as its GPUs wait for each other.
+"""Slow machines: a job on them is as fast as its slowest GPU, since its GPUs wait for each other.
 
     compute time = compute time at full speed / speed of the slowest unit
 
-A rate function around another one. Bytes and links stay as they are, so an estimate of
-communication is asked with the longer compute times, and hides as much as these allow. Other jobs
-slow its communication down as much as if the job ran at full speed.
+`SlowedRates` is a rate function around another one. Bytes and links stay the same, so backends are
+asked with the longer compute times, and hide as much communication as these allow. Other jobs slow
+its communication down by as much as if the job ran at full speed.
 
-Policies and estimates know nothing of it: operators find such machines late (docs/failures.md).
+Policies and estimates do not know of slow machines: operators find them late (docs/failures.md).
 """
 
 from __future__ import annotations
@@ -22,17 +22,16 @@ from artist.failures.failing_units import SlowLeaves
 from artist.units import LAST_TICK, Tick
 
 RateInIsolation: TypeAlias = "Callable[[JobView, Placement, Tick, float], Rate]"
-"""The rate of a running job by the estimate, at a tick, on GPUs that compute so many times longer.
-"""
+"""The rate of a running job by the estimate, at a tick, on GPUs that compute a factor longer."""
 
 
 class _Leaf(NamedTuple):
     """What is slow of one leaf: the slowest unit from each edge to the next."""
 
     edges: Sequence[Tick]
-    """When a unit with this leaf becomes slow or is slow no longer, in rising order."""
+    """When a unit around the leaf begins or ceases to be slow, ascending."""
     slowest: Sequence[SlowLeaves | None]
-    """Before the first edge, and from each edge on; None: at full speed."""
+    """The slowest unit before the first edge, and from each edge on; None: at full speed."""
 
     def at(self, tick: Tick) -> SlowLeaves | None:
         return self.slowest[bisect_right(self.edges, tick)]
@@ -50,7 +49,7 @@ class SlowedLeaves:
         self._now: Tick = 0
 
     def at(self, placement: Placement, now: Tick) -> tuple[float, Tick | None]:
-        """How many times longer GPUs compute there, and when that may change; None: never."""
+        """How many times longer a placement computes, and when that may change; None: never."""
         self._now = now
         slowdown, until = 1.0, None
         for edges, slowest in self._of(placement):
@@ -62,12 +61,12 @@ class SlowedLeaves:
         return slowdown, until
 
     def slowest(self, placement: Placement, tick: Tick) -> SlowLeaves | None:
-        """The slowest unit that some of the GPUs are in at a tick; None: all are at full speed."""
+        """The slowest unit with GPUs of a placement at a tick; None: all are at full speed."""
         there = [one for leaf in self._of(placement) if (one := leaf.at(tick)) is not None]
         return max(there, key=lambda one: one.slowdown, default=None)
 
     def for_trials(self) -> SlowedLeaves:
-        """As trials have it: what is slow stays slow, and nothing else becomes slow."""
+        """A twin for trials, which know no future: slow units stay slow, and others never are."""
         now = self._now
         slow = dict.fromkeys(leaf.at(now) for leaf in self._by_leaf.values())
         return SlowedLeaves(one._replace(end=LAST_TICK) for one in slow if one is not None)
@@ -96,7 +95,7 @@ def _slowest(slow: Sequence[SlowLeaves]) -> _Leaf:
 
 
 class SlowedRates(RatesAround):
-    """The rate function inside, for jobs on slow machines too."""
+    """Another rate function, extended to jobs on slow machines."""
 
     def __init__(
         self, inside: RateFunction, isolated: RateInIsolation, slowdowns: SlowedLeaves
@@ -121,7 +120,8 @@ class SlowedRates(RatesAround):
         at_full_speed = self._isolated(view, view.placement, now, 1.0)
         slowed = self._isolated(view, view.placement, now, slowdown)
         return rate._replace(
-            # First the difference of two sums with the same compute time: 0 without contention.
+            # The difference comes first: its terms have the same compute time, so it is exactly 0
+            # without contention.
             iteration_s=rate.iteration_s - at_full_speed.iteration_s + slowed.iteration_s,
             source=f"{rate.source}+slow",
             alone_iteration_s=slowed.iteration_s,

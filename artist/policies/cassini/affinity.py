@@ -3,15 +3,14 @@
 Vertices are jobs that share links, and links with more than one job. An edge stands for a job on a
 link; its weight is the job's time-shift there. All times are ticks, so that sums are exact.
 
-Loops of the affinity graph: the paper discards what has any, we merge and drop links.
-
-Two jobs that share a NIC and an uplink make a loop already, so in a fragmented cluster no candidate
-is without. By our rule
+The paper discards candidates whose affinity graph has loops; artist merges and drops links instead.
+Two jobs that share a NIC and an uplink already make a loop, so in a fragmented cluster every
+candidate has one. The rule is
 
 1. links with the same jobs become one: the tightest, where peak demand over capacity is largest;
-2. if loops remain, links are kept in order of harm as long as they close none (a maximum spanning
+2. if loops remain, links are kept in order of harm if they close no loop (a maximum spanning
    forest). Harm is the demand per time that finds no room if the link's jobs meet at random phases
-   instead of those that were solved: (score - expected score) x capacity.
+   instead of the solved ones: (score - expected score) x capacity.
 """
 
 from __future__ import annotations
@@ -41,8 +40,8 @@ def unique_shifts(links: Sequence[AffinityLink], periods: Mapping[int, Tick]) ->
 
     Without loops every link keeps its jobs' relative shifts (Theorem 1): there is a common delay c
     with shift of j = shift of j on the link + c, modulo the iteration of j, for all jobs of the
-    link. So the total demand on the link is the one that was solved for, c later. With loops, that
-    need not be so.
+    link. So the total demand on the link is the solved one, delayed by c. With loops, this may
+    fail.
     """
     of_job = _links_of_jobs(link.jobs for link in links)
     shifts: dict[int, Tick] = {}
@@ -64,9 +63,9 @@ def unique_shifts(links: Sequence[AffinityLink], periods: Mapping[int, Tick]) ->
 
 
 def cycles(links: Iterable[Sequence[int]]) -> int:
-    """How many independent loops the affinity graph of links with these jobs has.
+    """The number of independent loops in the affinity graph of links with these jobs.
 
-    Edges - vertices + connected parts: 0 if and only if there is no loop.
+    It is edges - vertices + connected parts, and 0 if and only if there is no loop.
     """
     joined = JoinedJobs()
     return sum(joined.join(jobs) for jobs in links)
@@ -83,7 +82,7 @@ class JoinedJobs:
         return len(jobs) - len({self._root(job) for job in jobs})
 
     def join(self, jobs: Sequence[int]) -> int:
-        """Add a link with these jobs; how many loops it closes."""
+        """Add a link with these jobs. Returns how many loops it closes."""
         closed = self.loops(jobs)
         for job in jobs[1:]:
             self._parent[self._root(job)] = self._root(jobs[0])
@@ -114,9 +113,9 @@ class Loops(StrEnum):
 def tightest(
     uses: Mapping[int, LinkPatterns], edges: Mapping[int, tuple[int, ...]], links: Sequence[int]
 ) -> list[int]:
-    """Of those of `links` with the same jobs the tightest, and the first of equally tight ones.
+    """The tightest of the `links` with equal jobs, and the first of equally tight ones.
 
-    `edges` holds the jobs of each link that are in the affinity graph.
+    `edges` holds the jobs of each link in the affinity graph.
     """
     best: dict[tuple[int, ...], int] = {}
     for index in links:
@@ -132,7 +131,7 @@ def kept(
     links: Sequence[int],
     solver: LinkSolver,
 ) -> tuple[int, ...]:
-    """The links to keep so that no loop remains: the most harmful to drop first, then by order."""
+    """The links to keep so that no loop remains: those most harmful to drop, then by order."""
 
     def harm(index: int) -> float:
         use = uses[index]

@@ -1,7 +1,7 @@
-"""Which candidate placement, and which time-shifts (CASSINI, Algorithm 2).
+"""The choice among candidate placements, and its time-shifts (CASSINI, Algorithm 2).
 
-A candidate is what its jobs would do on links. Candidates come in the host's order, the host's own
-choice first; of equal scores the first wins.
+A candidate is what its jobs would do on links. Candidates are in the host's order, the host's own
+choice first. Among equal scores the first candidate wins.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from artist.policies.cassini.solver import LinkPatterns, LinkSolver
 from artist.units import Tick, ticks
 
 MOST_CANDIDATES = 10
-"""Up to so many are scored (CASSINI, section 5.1)."""
+"""The most candidates that are scored (CASSINI, section 5.1)."""
 
 Candidate = Sequence[LinkPatterns]
 
@@ -34,21 +34,21 @@ class Chosen:
 
     index: int
     score: float
-    """Mean over the links with more than one job; 1 if there are none."""
+    """The mean score of the links with more than one job; 1 if there are none."""
     shifts: dict[int, Tick] = field(default_factory=dict)
-    """At the pace of the jobs that links join (`pace`)."""
+    """Time-shifts by job, at the pace of the jobs that links join (`pace`)."""
     cycles: int = 0
-    """Independent loops of its affinity graph, before links were dropped."""
+    """Independent loops of its affinity graph, before links are dropped."""
     dropped: tuple[int, ...] = ()
     """Links, as positions in the candidate, that the time-shifts do not respect."""
     discarded: int = 0
-    """Candidates that were discarded for their loops."""
+    """How many candidates were discarded for their loops."""
     links: tuple[int, ...] = ()
     """Links, as positions in the candidate, that the time-shifts respect. They have no loops."""
 
 
 NO_LEAST = -math.inf
-"""The paper has no threshold: every link's jobs take turns."""
+"""No threshold, as in the paper: the jobs of every link take turns."""
 
 
 def choose(
@@ -59,12 +59,12 @@ def choose(
 ) -> Chosen:
     """The candidate with the highest mean score, and its time-shifts.
 
-    Links that gain less than `least_gain` (`LinkSolver.gain`) are left out of the graph, and score
-    what random phases give.
+    Links that gain less than `least_gain` (`LinkSolver.gain`) are left out of the graph, and have
+    the score of random phases.
 
-    If every candidate has loops, the rule decides. `discard` keeps the first candidate, the host's
-    own, without time-shifts; its score is that of random phases. `merge` takes those with the
-    fewest loops and drops links.
+    If every candidate has loops, `discard` keeps the first candidate, the host's own, without
+    time-shifts and with the score of random phases. `merge` chooses among the candidates with the
+    fewest loops, and drops links.
 
     Raises:
         ConfigError: as `LinkSolver.solve`.
@@ -147,7 +147,7 @@ class _ScoredCandidate:
         return AffinityLink(jobs, tuple(ticks(turns[job] * periods_s[job]) for job in jobs))
 
     def _score(self, index: int, links: tuple[int, ...], turns: Mapping[int, float]) -> float:
-        """The solved score; of a link that was merged or dropped, that at its jobs' shifts."""
+        """The solved score of a link; if merged or dropped, its score at its jobs' shifts."""
         use = self._uses[index]
         if index not in self._in_graph and len(self._edges[index]) > 1:
             return self._solver.expected(use)

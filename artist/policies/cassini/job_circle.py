@@ -2,7 +2,7 @@
 
 Time is rolled around a circle whose perimeter is the iteration time. Arcs are Up phases with a
 demand; the rest of the circle is Down. Times are seconds. Demands and capacities may have any
-unit, as long as it is one.
+common unit.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from artist.errors import ConfigError
 Floats = npt.NDArray[np.float64]
 
 ROUNDING = 1e-9
-"""Share of a period that arithmetic may add to an arc without making it wrong."""
+"""Share of a period by which rounding may lengthen an arc."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Arc:
 
 @dataclass(frozen=True, slots=True)
 class Circle:
-    """What a job wants to send over one iteration, alone. Arcs come by start and do not overlap."""
+    """What an isolated job wants to send in one iteration. Arcs are in order and do not overlap."""
 
     period_s: float
     arcs: tuple[Arc, ...] = ()
@@ -91,7 +91,7 @@ class Circle:
     def demand_per_bin(self, bins: int) -> Floats:
         """The mean demand in each of `bins` equal parts of the circle, from angle 0 on.
 
-        A part that an arc covers partly has part of its demand, so that no byte is lost.
+        A bin that an arc covers in part has a part of the arc's demand, so that no byte is lost.
         """
         times_s, sent = [0.0], [0.0]
         for arc in self.arcs:
@@ -103,7 +103,7 @@ class Circle:
         return demand
 
     def levels(self) -> tuple[Floats, Floats]:
-        """Demands, and the share of an iteration at each: what is known if the phase is not."""
+        """Demands, and the share of an iteration at each, which is all that random phases need."""
         shares: dict[float, float] = {}
         for arc in self.arcs:
             shares[arc.demand] = shares.get(arc.demand, 0.0) + arc.length_s / self.period_s
@@ -115,7 +115,7 @@ class Circle:
 def total_levels(circles: Sequence[Circle], step: float) -> tuple[Floats, Floats]:
     """Total demands of jobs at random, independent phases, and the probability of each.
 
-    Demands are rounded to multiples of `step` once there are many of them (`MOST_LEVELS`).
+    More than `MOST_LEVELS` demands are rounded to multiples of `step`, and so merged.
     """
     demands, shares = np.zeros(1), np.ones(1)
     for circle in circles:

@@ -1,7 +1,7 @@
 """Which jobs send on which uplinks, and which uplinks they could fill together.
 
-Only those are links of an affinity graph. Where jobs never want more than a link has, whatever
-their phases, there is nothing to align.
+Only uplinks that could be full are links of an affinity graph. If jobs never want more than a link
+has, at any phases, there is nothing to align.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from artist.contract import LinkPattern, SharedLinks, Uplink
 from artist.policies.cassini.job_circle import Arc, Circle
 from artist.policies.cassini.solver import LinkPatterns
 
-# Rates and capacities are sums of floats.
+# A link is full above its capacity plus rounding: rates and capacities are sums of floats.
 _FULL = 1 + 1e-9
 
 
 class JobsOnLinks:
-    """The jobs of a run on its uplinks. Every job that comes, moves or goes is recorded."""
+    """The jobs of a run on its uplinks, updated whenever a job comes, moves or goes."""
 
     def __init__(self) -> None:
         self.where: dict[int, Placement] = {}
@@ -29,14 +29,14 @@ class JobsOnLinks:
         self._circles: dict[tuple[int, Uplink, bool], Circle] = {}
 
     def put(self, handle: int, placement: Placement, pattern: LinkPattern) -> None:
-        """A job comes or moves."""
+        """Record that a job comes or moves."""
         self.remove(handle)
         self.where[handle], self._patterns[handle] = placement, pattern
         for uplink in pattern.up:
             self._on.setdefault(uplink, set()).add(handle)
 
     def remove(self, handle: int) -> None:
-        """A job goes, if it is there."""
+        """Remove a job, if it is there."""
         if self.where.pop(handle, None) is None:
             return
         for uplink in self._patterns.pop(handle).up:
@@ -51,7 +51,7 @@ class JobsOnLinks:
     def joined(
         self, touched: Iterable[Uplink], capacity: Callable[[Uplink], float]
     ) -> list[Uplink]:
-        """The uplinks that could be full, as far as jobs join them to some uplinks; ascending."""
+        """The uplinks that could be full and that jobs join to `touched` uplinks, ascending."""
         there = [handle for uplink in touched for handle in self._on.get(uplink, ())]
         reached, full = set(there), set()
         front = sorted(reached)
@@ -65,7 +65,7 @@ class JobsOnLinks:
         return sorted(full)
 
     def use(self, uplink: Uplink, links: SharedLinks) -> LinkPatterns:
-        """What the jobs of an uplink want to send, in the direction in which that is more."""
+        """What the jobs of an uplink want to send, in the busier direction."""
         handles = sorted(self._on[uplink])
         sent = [self._patterns[handle].up[uplink] for handle in handles]
         out = math.fsum(x.out_bytes_per_s for x in sent)

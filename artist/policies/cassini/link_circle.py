@@ -1,9 +1,9 @@
 """The unified circle of a link: all jobs on one perimeter (CASSINI, section 3).
 
 Its perimeter is a multiple of every period. The paper takes the least common multiple of the
-iteration times. For measured times that is absurd: for two of 100 to 400 ms in whole milliseconds
-its median is 38 s, for three 3,856 s. So by default ratios of periods are snapped to a / b with a
-and b up to 8. Jobs that do not snap stay off the circle, at random phases (`score`).
+iteration times. For measured times this is far too long: for two times of 100 to 400 ms in whole
+milliseconds its median is 38 s, for three 3,856 s. So by default ratios of periods are snapped to
+a / b with a and b up to 8. Jobs that do not snap stay off the circle, at random phases (`score`).
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ from artist.errors import ConfigError
 
 ANGLE_DEG = 5
 """Precision of rotations (CASSINI, section 5.1): 72 angles. Here they divide the shortest
-iteration; the paper says it of the whole circle, which is the same if all periods are equal."""
+iteration. In the paper they divide the whole circle, which is the same if all periods are equal."""
 
 LARGEST_TERM = 8
-"""Of a snapped ratio. Each of two periods of 100 to 400 ms is then off by .9 % (median), by 3.1 %
-(P95) and by 3.8 % at most."""
+"""The largest term of a snapped ratio. With it, two periods of 100 to 400 ms are each off by .9 %
+(median), by 3.1 % (P95) and by 3.8 % at most."""
 
 DRIFT = 0.05
-"""Share of the ideal iteration that a start may be late (CASSINI, section 5.7). A job whose period
-snaps worse than this would be corrected in every iteration, and is left off the circle."""
+"""Share of the ideal iteration by which a start may be late (CASSINI, section 5.7). A job whose
+period snaps worse than this would be corrected in every iteration, so it stays off the circle."""
 
 MOST_SNAPPED_TURNS = 24
 """Largest snapped perimeter, in full sets of angles. It bounds the time of a search. Three or more
 jobs whose terms up to 8 have a larger common multiple snap to smaller terms."""
 
 MOST_BINS = 1_000_000
-"""Largest perimeter. Whole milliseconds of three jobs may have a common multiple of hours."""
+"""Largest perimeter in angles. Periods in milliseconds may have a common multiple of hours."""
 
 
 class Periods(StrEnum):
@@ -45,7 +45,7 @@ class Periods(StrEnum):
 
 
 def in_reach(periods_s: Sequence[float], rule: Periods, angle_deg: int) -> bool:
-    """Whether `unify` makes a perimeter. Some common multiples have too many angles."""
+    """Whether `unify` can make a perimeter: some common multiples have too many angles."""
     if rule is not Periods.LCM:
         return True
     units, _ = _whole_units(periods_s)
@@ -64,7 +64,7 @@ class Perimeter:
     """A circle that holds whole iterations of some of a link's jobs.
 
     `jobs` are their positions among the link's jobs, `units` their periods as multiples of
-    `unit_s`. Jobs that are not here have no phase relative to these.
+    `unit_s`. The link's other jobs have no phase relative to these.
     """
 
     jobs: tuple[int, ...]
@@ -89,12 +89,12 @@ class Perimeter:
 
     @property
     def periods_s(self) -> tuple[float, ...]:
-        """Iterations of the jobs on the circle: their own ones, snapped."""
+        """The snapped iterations of the jobs on the circle, in seconds."""
         return tuple(units * self.unit_s for units in self.units)
 
     @property
     def rotations(self) -> tuple[int, ...]:
-        """Angles of one iteration of each job: the range of eq. 4."""
+        """How many angles one iteration of each job has: the range of eq. 4."""
         return tuple(units * self.bins_per_unit for units in self.units)
 
 
@@ -134,10 +134,7 @@ def snapped_ratio(ratio: float, largest: int = LARGEST_TERM) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class _Snapped:
-    """Jobs whose periods are a / b times a common one.
-
-    That is the one that makes the largest error smallest.
-    """
+    """Jobs whose periods are a / b times a common period, which minimises the largest error."""
 
     jobs: tuple[int, ...]
     terms: tuple[tuple[int, int], ...]
@@ -145,12 +142,12 @@ class _Snapped:
     error: float
 
     def rank(self) -> tuple[float, ...]:
-        """Most jobs first, then the smallest error, then the shortest period."""
+        """Sorting key: most jobs first, then the smallest error, then the shortest period."""
         return -len(self.jobs), round(self.error, 9), self.common_s
 
 
 def _snapped(periods_s: Sequence[float], angles: int) -> Perimeter:
-    """With ratios as fine as a searchable perimeter has."""
+    """The perimeter with the finest ratios that can still be searched."""
     for largest in range(LARGEST_TERM, 1, -1):
         made = _snapped_with(periods_s, angles, largest)
         if made.bins <= MOST_SNAPPED_TURNS * angles:
@@ -159,7 +156,7 @@ def _snapped(periods_s: Sequence[float], angles: int) -> Perimeter:
 
 
 def _snapped_with(periods_s: Sequence[float], angles: int, largest: int) -> Perimeter:
-    """Around the period to which most others snap; of equally good ones the earliest."""
+    """The perimeter around the period to which most others snap; the earliest of equal ones."""
     every = (_snapped_to(anchor, periods_s, largest) for anchor in range(len(periods_s)))
     best = min(every, key=_Snapped.rank)
     shared = lcm(*(b for _, b in best.terms))
@@ -170,7 +167,7 @@ def _snapped_with(periods_s: Sequence[float], angles: int, largest: int) -> Peri
 
 
 def _snapped_to(anchor: int, periods_s: Sequence[float], largest: int) -> _Snapped:
-    """The job and those that snap to it, nearest first, as long as no error exceeds the drift."""
+    """A job and the jobs that snap to it, taken nearest first while no error exceeds the drift."""
     terms = [snapped_ratio(own_s / periods_s[anchor], largest) for own_s in periods_s]
     commons_s = [period_s * b / a for period_s, (a, b) in zip(periods_s, terms, strict=True)]
 
@@ -185,7 +182,7 @@ def _snapped_to(anchor: int, periods_s: Sequence[float], largest: int) -> _Snapp
             low_s, high_s = low, high
             jobs.append(job)
     jobs.sort()
-    # With it, the period that is too long is off by as much as the one that is too short.
+    # With this period, the longest and the shortest period are off by the same part.
     common_s = low_s if low_s == high_s else 2.0 / (1.0 / low_s + 1.0 / high_s)
     return _Snapped(tuple(jobs), tuple(terms[x] for x in jobs), common_s, _error(low_s, high_s))
 
@@ -200,7 +197,7 @@ def _least_common_multiple(periods_s: Sequence[float], angles: int) -> Perimeter
 
 
 def _whole_units(periods_s: Sequence[float]) -> tuple[tuple[int, ...], float]:
-    """Periods in whole milliseconds: as multiples of the largest unit, and its seconds."""
+    """Periods rounded to milliseconds: as multiples of their largest unit, and the unit in s."""
     whole_ms = [max(round(period_s * 1000), 1) for period_s in periods_s]
     divisor = gcd(*whole_ms)
     return tuple(x // divisor for x in whole_ms), divisor / 1000

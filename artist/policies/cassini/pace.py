@@ -1,8 +1,8 @@
-"""The pace of jobs that links join: that of the slowest, in the ratios of their circles.
+"""The pace of jobs that links join: that of the slowest job, in the ratios of their circles.
 
-No job can make up for lost time, so jobs in turn go as fast as the one that needs most time for its
-place on the circle. On a circle of 309 ms, jobs of 301.6 and of 316.4 ms all take 316.4 ms, and a
-time-shift that was found there grows as much.
+No job can make up for lost time, so jobs in turn go as fast as the job that is slowest relative to
+its period on the circle. On a circle of 309 ms, jobs of 301.6 and 316.4 ms both take 316.4 ms, and
+time-shifts on the circle grow by the same factor.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from artist.policies.cassini.time_shifts import Solution
 
 @dataclass(frozen=True, slots=True)
 class TurnGroup:
-    """Jobs that links join, and how long an iteration of each takes at their pace, in seconds."""
+    """Jobs that links join, with the seconds of each one's iteration at the group's pace."""
 
     periods_s: Mapping[int, float]
     uses: tuple[LinkPatterns, ...]
 
     @property
     def jobs(self) -> frozenset[int]:
-        """Handles."""
+        """Handles of the jobs."""
         return frozenset(self.periods_s)
 
     def stretch(self, use: LinkPatterns, solution: Solution) -> float:
-        """Time at the pace of the group over time on the circle of one of its links."""
+        """Time at the group's pace over time on the circle of one of its links."""
         job = next(job for job in use.jobs if job in self.periods_s)
         return self.periods_s[job] / solution.periods_s[use.jobs.index(job)]
 
 
 def groups(uses: Sequence[LinkPatterns], solver: LinkSolver) -> list[TurnGroup]:
-    """The connected jobs of links without loops, by first job.
+    """The groups of jobs that links without loops connect, by first job.
 
     Periods are snapped link by link, starting from the first job, so that on every link the
     periods of its jobs have the ratios of its circle.
@@ -67,7 +67,7 @@ def groups(uses: Sequence[LinkPatterns], solver: LinkSolver) -> list[TurnGroup]:
 
 
 def _at_the_slowest(ratios: Mapping[int, float], uses: Sequence[LinkPatterns]) -> dict[int, float]:
-    """Periods in these ratios, of which none is shorter than the job's iteration."""
+    """The shortest periods in these ratios that are at least the jobs' iterations."""
     unit_s = max(
         circle.period_s / ratios[job]
         for use in uses

@@ -1,6 +1,6 @@
 """Other placements of the same shape, and other joint placements of several jobs.
 
-They are equally good for every job as long as no other job is on the links.
+Placements of one shape are equally good for a job, as long as no other job is on the links.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from artist.cluster.tree import ClusterTree
 from artist.policies.shared.packing import pack_in_unit
 
 MOST_TRIED = 256
-"""Parts that are tried for a job at one question. A cluster may have no second place for it."""
+"""How many parts are tried for a job at one question, as there may be no second place for it."""
 
 
 def others_of_shape(pool: FreeGpus, placement: Placement) -> Iterator[Placement]:
     """Placements of the same shape on free GPUs of the pool, in a fixed order.
 
-    The parts of a placement lie in children of the smallest unit that holds it. Whole placements
-    move to other such units, and single parts to other children; the smallest part changes first.
+    The parts of a placement are in children of the smallest unit that holds it. Whole placements
+    move to other such units, and single parts to other children. The smallest part changes first.
     """
     tree = pool.tree
     level = tier(tree, placement)
@@ -41,10 +41,10 @@ def others_of_shape(pool: FreeGpus, placement: Placement) -> Iterator[Placement]
 def other_joint_placements(
     pool: FreeGpus, first: Mapping[int, Placement], kept: Mapping[int, Placement | None]
 ) -> Iterator[dict[int, Placement]]:
-    """Joint placements with the shapes of the first one, whose GPUs the pool does not hold.
+    """Joint placements with the shapes of the `first` one, whose GPUs are not in the pool.
 
-    In each, one job has moved to other GPUs of the pool, or two jobs have swapped places. One move
-    of every job comes first, then swaps, then further moves. No job gets the GPUs in `kept`.
+    In each, one job has moved to other GPUs of the pool, or two jobs have swapped places. First
+    comes one move of each job, then swaps, then further moves. No job gets its GPUs in `kept`.
     """
     moves = {handle: others_of_shape(_with(pool, first[handle]), first[handle]) for handle in first}
     for further in (False, True):
@@ -101,10 +101,10 @@ def _assigned(
     used: tuple[int, ...],
     budget: Iterator[int],
 ) -> Iterator[dict[int, int]]:
-    """GPUs per leaf, for each way to give the parts different children of a unit.
+    """GPUs by leaf, for each way to assign the parts to different children of a unit.
 
-    `used` holds the children of the parts before, as positions. Equal parts take children in
-    visiting order, so that no way comes twice.
+    `used` holds the children of earlier parts, as positions. Equal parts take children in visiting
+    order, so that no assignment comes twice.
     """
     if len(used) == len(parts):
         yield {}

@@ -4,9 +4,9 @@
     score          = 1 - sum over angles of excess / (|A| C)           (2)
     demand(angle)  = sum over jobs of bw_j(angle - rotation_j)         (3)
 
-C is the nominal capacity. The score is 1 if the jobs never want more than the link has, and falls
-below 0 if they want more than twice of it on average. Jobs that are not on the circle have random
-phases; of them the excess is the expected one.
+C is the nominal capacity. The score is 1 if the jobs never want more than the link has. It is below
+0 if their mean excess is larger than the capacity. Jobs that are not on the circle have random
+phases; the excess is its expected value over them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from artist.policies.cassini.job_circle import ROUNDING, Circle, Floats, total_l
 from artist.policies.cassini.link_circle import ANGLE_DEG, Perimeter, Periods, unify
 
 DIGITS = 12
-"""Of a score. What is beyond depends on the order of additions."""
+"""Digits of a score. Further digits would depend on the order of additions."""
 
 
 @dataclass(frozen=True)
@@ -40,15 +40,15 @@ class LinkCircle:
     floating: tuple[Floats, Floats]
 
     def rolled(self, place: int, rotations: int) -> Floats:
-        """Demand of a job at rotations 0 up to `rotations` - 1: a row each, a column per angle."""
+        """Demand of a job at rotations 0 to `rotations` - 1: one row each, one column per angle."""
         bins = self.perimeter.bins
         twice = np.concatenate((self.demands[place], self.demands[place]))
-        # Window `bins` starts at angle 0, the one before at the last angle. Nothing is copied.
+        # Window `bins` starts at angle 0, the one before it at the last angle. Nothing is copied.
         rows: Floats = sliding_window_view(twice, bins)[bins::-1][:rotations]
         return rows
 
     def total(self, rotations: Sequence[int]) -> Floats:
-        """Demand at each angle if jobs are rotated by so many angles (eq. 3)."""
+        """Total demand at each angle, if the jobs are rotated by these angles (eq. 3)."""
         rolled = [np.roll(own, by) for own, by in zip(self.demands, rotations, strict=True)]
         total: Floats = np.sum(rolled, axis=0)
         return total
@@ -58,11 +58,11 @@ class LinkCircle:
         return self._scored(self._excess(total).sum(axis=-1))
 
     def scores_beside(self, others: Floats, place: int) -> Floats:
-        """The score of each row of others' total demands, with one job at each of its rotations.
+        """Scores of one job at each of its rotations, beside the total demands of the others.
 
-        A column per rotation in one iteration of the job. Its demand has few levels. Where it is at
-        one of them, the excess of an angle does not depend on the rotation, so what an arc adds is
-        the difference of two running sums.
+        There is a row for each row of `others`, and a column for each rotation in an iteration of
+        the job. The job's demand has few levels. At one level, the excess at an angle does not
+        depend on the rotation, so an arc adds the difference of two running sums.
         """
         own = self.perimeter.rotations[place]
         demand = self.demands[place][:own]
@@ -89,14 +89,14 @@ class LinkCircle:
         return scores
 
     def score(self, rotations: Sequence[int]) -> float:
-        """The score if jobs are rotated by so many angles."""
+        """The score if the jobs are rotated by these angles."""
         return float(self.scores(self.total(rotations)))
 
 
 def _arcs(demand: Floats, resting: float) -> Iterator[tuple[int, int]]:
-    """From where to where, in angles, a demand is at one level above its least.
+    """(start, end) in angles of each stretch in which a demand is at one level above `resting`.
 
-    Equal demands differ by the rounding of floats.
+    Equal demands may differ by rounding.
     """
     same = ROUNDING * float(demand.max())
     edges = np.flatnonzero(np.abs(np.diff(demand)) > same) + 1
@@ -127,7 +127,7 @@ def link_circle(
 
 
 def expected_score(circles: Sequence[Circle], capacity: float) -> float:
-    """The mean score over random, independent phases: what jobs get without shifts."""
+    """The mean score over random, independent phases, which jobs have without time-shifts."""
     _check(capacity)
     demands, shares = total_levels(circles, capacity / 1024)
     excess = float(shares @ np.maximum(demands - capacity, 0.0))

@@ -1,4 +1,4 @@
-"""Answers for links, each solved once: what jobs do on a link recurs from question to question."""
+"""Solves links. Equal links recur from question to question, so each is solved only once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from artist.policies.cassini.time_shifts import PAPER, Solution, SolverOptions, 
 
 @dataclass(frozen=True, slots=True)
 class LinkPatterns:
-    """The jobs that cross a link in one direction, by order, and what each wants to send there.
+    """The jobs that cross a link in one direction, and the circle of each job there.
 
     A job's circles have the same period on all links.
     """
@@ -24,14 +24,14 @@ class LinkPatterns:
     jobs: tuple[int, ...]
     circles: tuple[Circle, ...]
     uplink: Uplink = (0, 0)
-    """Its name. Links with equal circles are solved once, whatever they are called."""
+    """The link itself. The solution does not depend on it."""
 
 
 class LinkSolver:
-    """Solves links, and keeps the answers. Links with equal circles in equal order are equal.
+    """Solves links, and keeps the answers by capacity and circles.
 
-    A run meets links that cannot be foreseen. Where the common multiple of their periods has too
-    many angles (`Periods.LCM`), periods are snapped instead; `snaps` tells where.
+    If the common multiple of a link's periods has too many angles (`Periods.LCM`), its periods are
+    snapped instead, so that a run does not fail. `snaps` says for which links.
     """
 
     def __init__(self, options: SolverOptions = PAPER) -> None:
@@ -52,7 +52,7 @@ class LinkSolver:
         return self._solved[key]
 
     def phased(self, use: LinkPatterns) -> tuple[int, ...]:
-        """The jobs whose phases on the link mean something: those on its unified circle."""
+        """The jobs on the link's unified circle: only their phases matter."""
         periods_s = tuple(circle.period_s for circle in use.circles)
         if periods_s not in self._places:
             options = self._options(use)
@@ -60,7 +60,7 @@ class LinkSolver:
         return tuple(use.jobs[place] for place in self._places[periods_s])
 
     def turns(self, use: LinkPatterns) -> dict[int, float]:
-        """By job: its best time-shift on the link, as a part of its iteration on the circle."""
+        """By job: the best time-shift on the link, as a part of its iteration on the circle."""
         solution = self.solve(use)
         return {
             job: shift_s / period_s
@@ -70,7 +70,7 @@ class LinkSolver:
         }
 
     def score_at(self, use: LinkPatterns, turns: Mapping[int, float]) -> float:
-        """The score of a link at given time-shifts, as parts of an iteration; 0 of other jobs."""
+        """The score of a link at these time-shifts, as parts of an iteration; 0 for other jobs."""
         shifts_s = [
             turns.get(job, 0.0) * circle.period_s
             for job, circle in zip(use.jobs, use.circles, strict=True)
@@ -93,14 +93,14 @@ class LinkSolver:
         return replace(self.options, periods=Periods.SNAP) if self.snaps(use) else self.options
 
     def gains(self, use: LinkPatterns, least: float) -> bool:
-        """Whether `gain` reaches `least`. No score exceeds 1, so most links need no solving."""
+        """Whether `gain` reaches `least`. As no score exceeds 1, most links need no solving."""
         return 1.0 - self.expected(use) >= least and self.gain(use) >= least
 
     def gain(self, use: LinkPatterns) -> float:
-        """What its time-shifts raise the score of a link by, over random phases.
+        """How much time-shifts raise a link's score over random phases, less what waiting costs.
 
-        Less what its jobs lose because they wait for the slowest, on average. Periods of 100 and
-        104 ms are one on the circle; the faster job then loses 4 %.
+        The cost is the mean part of an iteration for which jobs wait for the slowest. Periods of
+        100 and 104 ms are equal on the circle, so the faster job loses 4 %.
         """
         solution = self.solve(use)
         paces = [

@@ -2,18 +2,18 @@
 
     t = (rotation / 2 pi x perimeter) mod iteration
 
-The best rotations are often a whole plateau. `first` takes the first angle that is feasible, as the
-paper's values are. `centre` takes the middle: the farthest from both ends, where jitter harms.
+The best rotations often form a plateau. `first` takes its first angle, as in the paper's values.
+`centre` takes its middle, which is farthest from both ends, where jitter harms.
 
-**Rotations.** The search for those with the highest score (Table 1) is ours, as the paper names no
-solver. Up to three jobs are searched exhaustively. Rotating all jobs together changes nothing, so
-the first one stays at 0. A job next to others whose common period is L repeats after gcd(its own,
-L): only so many rotations are tried, and the first best one is the same as over eq. 4's whole
-range.
+**Rotations.** The paper names no solver for the rotations with the highest score (Table 1), so the
+search is artist's own. Up to three jobs are searched exhaustively. Rotating all jobs together
+changes nothing, so the first job stays at 0. Beside jobs whose common period is L, the score
+repeats after gcd(the job's period, L). Only so many rotations are tried, and the first best one is
+the same as over the whole range of eq. 4.
 
-More jobs are searched by coordinate descent: from each of 16 starts every job in turn takes its
-best rotation, until none can better the score. Start 0 is all zeros, the others are drawn. On 200
-random links with four jobs 8 % missed the optimum, by .008 of the score at most.
+More jobs are searched by coordinate descent: from each of 16 starts, every job in turn takes its
+best rotation, until no job can raise the score. The first start is all zeros, the others are drawn
+at random. On 200 random links with four jobs, 8 % missed the optimum, by at most .008 of the score.
 """
 
 from __future__ import annotations
@@ -33,24 +33,25 @@ EXHAUSTIVE_JOBS = 3
 STARTS = 16
 
 MOST_WORK = 100_000_000
-"""Additions of an exhaustive search, a second at most. Snapped ratios of three jobs stay below."""
+"""The most additions of an exhaustive search: about a second. Snapped ratios of three jobs need
+fewer."""
 
 AT_ONCE = 200_000
-"""Demands in memory at a time: they stay in the processor's cache."""
+"""Demands in memory at a time, few enough to stay in the processor's cache."""
 
 SAME = 1e-9
-"""Scores that differ by less are equal: they are sums in another order."""
+"""Scores that differ by less are equal: their sums were only added in another order."""
 
 
 def best_rotations(link: LinkCircle, seed: int) -> tuple[int, ...]:
-    """The first rotations, in angles, that give the highest score; by order of jobs."""
+    """The first rotations, in angles by job, that give the highest score."""
     if len(link.demands) <= EXHAUSTIVE_JOBS and _work(link) <= MOST_WORK:
         return exhaustive(link)
     return descent(link, seed)
 
 
 def exhaustive(link: LinkCircle) -> tuple[int, ...]:
-    """The first best rotations of all, for any number of jobs; the work grows exponentially."""
+    """The first of all best rotations, for any number of jobs, in exponential time."""
     ranges = _ranges(link)
     if len(ranges) == 1:
         return (0,)
@@ -60,8 +61,8 @@ def exhaustive(link: LinkCircle) -> tuple[int, ...]:
         totals = (totals[:, None, :] + rolled[None, :, :]).reshape(-1, link.perimeter.bins)
     last = len(ranges) - 1
     rows = [
-        link.scores_beside(some, last)[:, : ranges[-1]]
-        for some in np.array_split(totals, -(-totals.size // AT_ONCE))
+        link.scores_beside(batch, last)[:, : ranges[-1]]
+        for batch in np.array_split(totals, -(-totals.size // AT_ONCE))
     ]
     scores = np.concatenate(rows).reshape(ranges)
     first = int(np.argmax(scores >= scores.max() - SAME))
@@ -69,7 +70,7 @@ def exhaustive(link: LinkCircle) -> tuple[int, ...]:
 
 
 def descent(link: LinkCircle, seed: int = 0) -> tuple[int, ...]:
-    """The best of 16 coordinate descents; of equal ones the first in lexicographic order."""
+    """The best of 16 coordinate descents; the first in lexicographic order among equals."""
     rng = stream(seed, "cassini.rotations")
     size = link.perimeter.rotations
     starts = [(0,) * len(size)]
@@ -81,17 +82,17 @@ def descent(link: LinkCircle, seed: int = 0) -> tuple[int, ...]:
 
 
 def scores_of(link: LinkCircle, rotations: Sequence[int], place: int) -> Floats:
-    """Scores over the rotations of one job, the others held, until they repeat."""
+    """Scores over the rotations of one job while the others are fixed, until they repeat."""
     others = link.total(rotations) - np.roll(link.demands[place], rotations[place])
     scores: Floats = link.scores_beside(others[None, :], place)[0, : _repeats(link, place)]
     return scores
 
 
 def plateau(link: LinkCircle, rotations: Sequence[int], place: int) -> tuple[int, int]:
-    """How far one job may be rotated back and on, the others held, without a lower score.
+    """How far one job may be rotated back and on without a lower score, while the others are fixed.
 
-    Angles: the first is 0 or negative, the second 0 or positive. If every rotation is as good,
-    the whole circle is on from here.
+    The angles are (0 or negative, 0 or positive). If all rotations are equally good, the job may go
+    on around its whole circle.
     """
     scores = scores_of(link, rotations, place)
     here = rotations[place] % len(scores)
@@ -102,7 +103,7 @@ def plateau(link: LinkCircle, rotations: Sequence[int], place: int) -> tuple[int
 
 
 def centred(link: LinkCircle, rotations: Sequence[int]) -> tuple[int, ...]:
-    """Each job but the first, in turn, in the middle of its plateau."""
+    """Move each job except the first, in turn, to the middle of its plateau."""
     moved = list(rotations)
     for place in range(1, len(moved)):
         back, on = plateau(link, moved, place)
@@ -113,14 +114,14 @@ def centred(link: LinkCircle, rotations: Sequence[int]) -> tuple[int, ...]:
 
 
 def _repeats(link: LinkCircle, place: int) -> int:
-    """After so many angles of one job the score repeats, whatever the others' rotations are."""
+    """The angles of one job after which the score repeats, at any rotations of the others."""
     units = link.perimeter.units
     others = lcm(*units[:place], *units[place + 1 :])
     return gcd(units[place], others) * link.perimeter.bins_per_unit
 
 
 def _ranges(link: LinkCircle) -> tuple[int, ...]:
-    """Rotations to try for each job: after these, the score of all earlier ones repeats."""
+    """How many rotations to try for each job: then the score with all earlier jobs repeats."""
     units, ranges = link.perimeter.units, [1]
     for place in range(1, len(units)):
         ranges.append(gcd(units[place], lcm(*units[:place])) * link.perimeter.bins_per_unit)
@@ -132,9 +133,9 @@ def _work(link: LinkCircle) -> int:
 
 
 def _climbed(link: LinkCircle, starts: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
-    """Every job in turn takes its first best rotation, as long as one betters the score.
+    """The ends of coordinate descents: every job in turn takes its first best rotation.
 
-    All starts climb side by side; one that gets no further stays.
+    All starts climb side by side. A descent ends when a round does not raise its score.
     """
     now = [list(start) for start in starts]
     totals = np.array([link.total(start) for start in starts])
@@ -158,13 +159,13 @@ def _climbed(link: LinkCircle, starts: Sequence[Sequence[int]]) -> list[tuple[in
 
 
 def _from_first_job(link: LinkCircle, rotations: Sequence[int]) -> tuple[int, ...]:
-    """The same, turned so that the first job is at 0."""
+    """The same rotations, turned together so that the first job is at 0."""
     size = link.perimeter.rotations
     return tuple((by - rotations[0]) % n for by, n in zip(rotations, size, strict=True))
 
 
 def _earliest(link: LinkCircle, rotations: Sequence[int]) -> tuple[int, ...]:
-    """Each job but the first, in turn, at its first rotation that is as good."""
+    """Move each job except the first, in turn, to its first rotation that is equally good."""
     moved = list(rotations)
     for place in range(1, len(moved)):
         scores = scores_of(link, moved, place)
@@ -193,12 +194,12 @@ class Solution:
     score: float
     shifts_s: tuple[float, ...]
     plateaus_s: tuple[tuple[float, float] | None, ...]
-    """From where to where each job may be shifted, the others held, without a lower score. The
-    lower end may be negative: an iteration earlier."""
+    """The range in which each job may be shifted without a lower score, while the others are fixed.
+    A negative lower end lies in the iteration before."""
     period_s: float
     """The perimeter of the unified circle."""
     periods_s: tuple[float, ...]
-    """Iterations as they are on the circle, snapped."""
+    """Iterations on the circle, snapped."""
 
 
 PAPER = SolverOptions()
@@ -224,7 +225,7 @@ def score_at(
     shifts_s: Sequence[float],
     options: SolverOptions = PAPER,
 ) -> float:
-    """The score at given time-shifts, which need not be whole angles."""
+    """The score at these time-shifts, which need not be whole angles."""
     link = shifted(circles, capacity, shifts_s, options)
     return link.score([0] * len(link.perimeter.jobs))
 
@@ -232,7 +233,7 @@ def score_at(
 def shifted(
     circles: Sequence[Circle], capacity: float, shifts_s: Sequence[float], options: SolverOptions
 ) -> LinkCircle:
-    """The link of jobs that are at given time-shifts."""
+    """The link with its jobs at these time-shifts."""
     delayed = [circle.delayed(by_s) for circle, by_s in zip(circles, shifts_s, strict=True)]
     return link_circle(delayed, capacity, options.periods, options.angle_deg)
 

@@ -1,9 +1,8 @@
-"""From time-shifts to holds: when each job of a group starts its iterations, and who waits for how
-long until then.
+"""From time-shifts to holds: when each job of a group starts its iterations, and how long it waits.
 
-A time-shift delays a job's next iteration (CASSINI, section 4.2, step 3). Jobs are somewhere in
-their iterations when they are aligned, so a job waits for the next instant at which its shift lets
-an iteration start. Which instant counts as 0 is free; it is chosen so that least GPU time is lost.
+A time-shift delays a job's next iteration (CASSINI, section 4.2, step 3). Jobs are in the middle of
+iterations when they are aligned, so a job waits for the next instant at which its shift lets an
+iteration start. The zero of the shifts is free; it is chosen so that the least GPU time is lost.
 """
 
 from __future__ import annotations
@@ -24,7 +23,8 @@ from artist.workload.job import start_cost_s
 class HeldJob:
     """A job that is about to get a turn.
 
-    Without a hold its next iteration would start at `ready`, `rest` ticks after it goes on.
+    Without a hold, its next iteration would start at `ready`: `rest` ticks after `goes_on`, when
+    its restart or present hold ends.
     """
 
     goes_on: Tick
@@ -38,7 +38,7 @@ class HeldJob:
 
 
 def held(job: JobView, now: Tick, gpus: int, iteration_s: float, *, placed: bool) -> HeldJob:
-    """A job at a question. `placed` says that it gets its GPUs now, perhaps after others."""
+    """A job at a question. `placed` says that it gets its GPUs now, perhaps after other ones."""
     if placed:
         again = job.former_placement is not None or job.placement is not None
         return HeldJob(now + ticks(start_cost_s(job.job, again=again)), 0, gpus)
@@ -50,7 +50,7 @@ def held(job: JobView, now: Tick, gpus: int, iteration_s: float, *, placed: bool
 def turns(
     group: int, jobs: Mapping[int, HeldJob], shifts: Mapping[int, Tick], periods: Mapping[int, Tick]
 ) -> dict[int, tuple[Tick, Turn]]:
-    """Of each job: until when it is held, and its turn without slack."""
+    """By job: until when it is held, and its turn without slack."""
 
     def waits(zero: Tick) -> dict[int, Tick]:
         return {x: (zero + shifts[x] - jobs[x].ready) % periods[x] for x in jobs}
@@ -71,7 +71,7 @@ def turns(
 def holds(
     aligned: Mapping[int, tuple[Tick, Turn]], slacks: Mapping[int, Tick | None], now: Tick
 ) -> list[Hold]:
-    """The decisions. A job that need not wait is held for a tick: a hold carries its turn."""
+    """The decisions. A job that need not wait is held for one tick, because holds carry turns."""
     return [
         Hold(handle, max(until, now + 1), "time-shift", replace(turn, slack=slacks[handle]))
         for handle, (until, turn) in sorted(aligned.items())
@@ -85,10 +85,10 @@ def circle_rows(
     job_ids: Mapping[int, str],
     link_name: Callable[[Uplink], str],
 ) -> list[dict[str, Any]]:
-    """What the links of a group look like on their circles: a row for every job of every link.
+    """Rows that describe the circles of a group's links: one for every job of every link.
 
-    The Up phase ends with the iteration, which starts at `shift_s` on the circle. The circle turns
-    at the pace of the group.
+    An iteration starts at `shift_s` on the circle, and its Up phase ends with it. The circle turns
+    at the group's pace.
     """
     rows: list[dict[str, Any]] = []
     for use in group.uses:

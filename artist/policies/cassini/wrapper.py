@@ -120,7 +120,7 @@ class CassiniOptions(Options):
         return DRIFT if self.drift_correction else None
 
 
-# Scores are rounded to twelve digits, and means of them are sums.
+# Sums of scores that differ by less are equal: scores are rounded to twelve digits.
 _SAME = 1e-9
 
 
@@ -137,7 +137,7 @@ class Cassini(WrapperPolicy):
         self._groups = 0
         self._known: dict[tuple[int, Placement], LinkPattern] = {}
         self._batches: dict[int, Batch] = {}
-        """Those that the host sets in this answer."""
+        """The batches that the host sets in this answer, by handle."""
         self._log: list[dict[str, Any]] = []
         self._circles: list[dict[str, Any]] = []
 
@@ -184,7 +184,7 @@ class Cassini(WrapperPolicy):
     # -- where jobs are --------------------------------------------------------------
 
     def _gone(self, view: ClusterView, decisions: Sequence[Decision]) -> set[Uplink]:
-        """Forget jobs that have no GPUs, or are about to lose them; the uplinks they were on."""
+        """Forget jobs without GPUs, or about to lose them. Returns the uplinks they were on."""
         lost = {x.handle for x in decisions if isinstance(x, Preempt | Migrate | SetBatch)}
         touched: set[Uplink] = set()
         for handle, placement in list(self._jobs.where.items()):
@@ -197,7 +197,7 @@ class Cassini(WrapperPolicy):
     def _with_other_batches(
         self, view: ClusterView, placed: Mapping[int, Placement]
     ) -> dict[int, Placement]:
-        """The jobs that stay where they are with another batch, so with another pattern."""
+        """The jobs that keep their GPUs but get another batch, and so another pattern."""
         stay = {
             handle: state.placement
             for handle in self._batches
@@ -228,7 +228,7 @@ class Cassini(WrapperPolicy):
     def _candidates(
         self, view: ClusterView, decisions: Sequence[Decision], placed: Mapping[int, Placement]
     ) -> list[Mapping[int, Placement]]:
-        """The host's placements, then others of equal shapes."""
+        """The host's placements first, then others of equal shapes."""
         if not placed or self.options.candidates == 1 or self.remembers_placements:
             return [placed]
         pool = view.free.copy()
@@ -253,7 +253,7 @@ class Cassini(WrapperPolicy):
     def _uses(
         self, view: ClusterView, candidate: Mapping[int, Placement], touched: set[Uplink]
     ) -> list[LinkPatterns]:
-        """The uplinks that could be full under a candidate, as far as they are joined."""
+        """The uplinks that could be full under a candidate and are joined to `touched` ones."""
         self._put(candidate)
         links = self._jobs.joined(touched, view.links.capacity)
         uses = [self._jobs.use(uplink, view.links) for uplink in links]
@@ -280,7 +280,7 @@ class Cassini(WrapperPolicy):
         return aligned
 
     def _stands(self, view: ClusterView, placed: Mapping[int, Placement], group: TurnGroup) -> bool:
-        """Whether the group is aligned as well as it can be: at most, jobs have left it."""
+        """Whether the group is still aligned as well as possible: no job has come, or moved."""
         if any(handle in placed for handle in group.jobs):
             return False
         own = [(handle, view.running[handle].turn) for handle in sorted(group.jobs)]
@@ -341,8 +341,8 @@ class Cassini(WrapperPolicy):
 
 
 def _link_name(tree: ClusterTree, uplink: Uplink) -> str:
-    level, *which = uplink
-    return f"{tree.levels[level].name} {'.'.join(map(str, which))}"
+    level, *numbers = uplink
+    return f"{tree.levels[level].name} {'.'.join(map(str, numbers))}"
 
 
 def _job(view: ClusterView, handle: int) -> JobView:
@@ -360,13 +360,13 @@ def _at(decisions: Sequence[Decision], placed: Mapping[int, Placement]) -> list[
 
 
 def _ended_turns(view: ClusterView, handles: Iterable[int]) -> list[Hold]:
-    """Jobs that run on at another pace take turns no longer: a hold without a turn ends it."""
+    """Holds without a turn, which end the turns of jobs that run on at another pace."""
     turns = [x for x in sorted(handles) if view.running[x].turn is not None]
     return [Hold(handle, view.now + 1, "another batch") for handle in turns]
 
 
 def _with_holds(decisions: Sequence[Decision], aligned: Sequence[Hold]) -> list[Decision]:
-    """A job that the host holds, too, stands still for the longer of both."""
+    """The decisions with holds. If the host holds a job too, the longer hold counts."""
     by_host = {x.handle: x.until for x in decisions if isinstance(x, Hold)}
     ours = {x.handle for x in aligned}
     others = [x for x in decisions if not (isinstance(x, Hold) and x.handle in ours)]
