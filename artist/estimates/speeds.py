@@ -5,8 +5,8 @@
 
 The compute times of a trace were measured on the table's `reference` kind, and models of the
 catalogue compute on it. Only ratios of speeds matter, so a row may have any unit, such as steps per
-second. A speed may depend on the job's number of GPUs. A number that was not measured has the speed
-of the next smaller one.
+second. A speed may depend on the job's number of GPUs. Where either kind lacks that number, the
+ratio is that on the next smaller number that both have.
 
 A gang on several kinds of GPUs runs as fast as on the slowest: its GPUs compute the same step and
 wait for each other (decision 32). Bytes and links are the same on every kind. So backends are asked
@@ -71,6 +71,14 @@ class SpeedTable(Document):
                     f"model {shortened(model)} has no speed on the reference kind "
                     f"{self.reference!r}; add it or name another reference"
                 )
+            known = row[self.reference]
+            for kind, speeds in row.items():
+                if not known.keys() & speeds.keys():
+                    raise ValueError(
+                        f"model {shortened(model)} has speeds on {_numbers(known)} of kind "
+                        f"{self.reference!r} and on {_numbers(speeds)} of kind {kind!r}; state "
+                        "both on one number of GPUs at least"
+                    )
         return self
 
     @cached_property
@@ -161,19 +169,24 @@ class SpeedsOfRun:
         if scales is None:
             row = self.table.row(model)
             assert row is not None  # `check`
-            reference = _at(row[self.table.reference], gpus)
-            scales = {kind: reference / _at(row[kind], gpus) for kind in row}
+            reference = row[self.table.reference]
+            scales = {kind: _ratio(reference, row[kind], gpus) for kind in row}
             self._scales[model, gpus] = scales
         return scales
 
 
-def _at(speeds: Speeds, gpus: int) -> float:
-    """The speed on a number of GPUs, or else on the next smaller number that was measured.
+def _ratio(reference: Speeds, speeds: Speeds, gpus: int) -> float:
+    """Speed on the reference kind over that on another, on as many GPUs of either.
 
-    Below the smallest measured number, the speed on that number holds.
+    Of the numbers that were measured on both it is the next smaller one, else the smallest.
     """
-    measured = sorted(speeds)
-    return speeds[measured[max(bisect_right(measured, gpus) - 1, 0)]]
+    measured = sorted(reference.keys() & speeds.keys())
+    at = measured[max(bisect_right(measured, gpus) - 1, 0)]
+    return reference[at] / speeds[at]
+
+
+def _numbers(speeds: Speeds) -> str:
+    return f"{', '.join(map(str, sorted(speeds)))} GPUs"
 
 
 def scaled_name(model: str, scale: float) -> str:

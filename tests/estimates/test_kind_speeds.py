@@ -113,6 +113,17 @@ def test_fewer_gpus_than_any_row_of_a_table_has_go_by_the_smallest_number() -> N
     assert [of_run.scale("any", gpus, "old") for gpus in (1, 4, 100)] == [2.0, 2.0, 2.0]
 
 
+def test_speeds_of_two_kinds_are_compared_on_as_many_gpus_of_either() -> None:
+    """Totals of all GPUs: four old ones against two new ones would be slower than they are."""
+    speeds = {"any": {"new": {1: 8, 2: 16, 8: 64}, "old": {1: 4, 4: 12, 8: 16}}}
+    of_run = SpeedsOfRun(SpeedTable(**{**TABLE, "speeds": speeds}), two_kinds())
+    found = [of_run.scale("any", gpus, "old") for gpus in (1, 2, 4, 7, 8, 16)]
+    assert found == [2.0, 2.0, 2.0, 2.0, 4.0, 4.0]
+    never = {"any": {"new": {1: 8, 4: 30}, "old": {2: 4}}}
+    with pytest.raises(ValueError, match=r"on 1, 4 GPUs of kind 'new' and on 2 GPUs of kind 'old'"):
+        SpeedTable(**{**TABLE, "speeds": never})
+
+
 def two_kinds() -> ClusterTree:
     return nested(("machine", "rack", "network"), [[4, 4], [4, 4]], ("old", "old", "new", "new"))
 
