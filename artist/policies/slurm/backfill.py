@@ -1,12 +1,12 @@
-"""Backfill: start jobs that delay none of those before them, by time limits (`sched/backfill`).
+"""Backfill: start jobs that, by time limits, delay no job before them (`sched/backfill`).
 
-A pass looks at jobs in order. For each it asks when the job could start on machines that nothing
-reserves for as long as the job's limit. If that is now, the job starts. Else *whole machines* are
-reserved for it from then on, whatever GPUs of them it needs.
+A pass tests jobs in order. It finds when each job could start on machines that are not reserved
+until the job's limit. If that is now, the job starts. Else *whole machines* are reserved for it
+from then on, however few of their GPUs it needs.
 
-When a job could start is found as in `select/cons_tres`: running jobs are expected to end at their
-limits. They are taken away in that order, those together that end within 30 s (then 60 s, 120 s
-...) of each other. So a start may be expected later than it could be.
+The start of a job is expected as in `select/cons_tres`: running jobs end at their limits. They are
+taken away in that order; jobs that end within 30 s (then 60 s, 120 s ...) of each other are taken
+away together. So the expected start may be later than the earliest possible one.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from artist.policies.slurm.selection import fits, holds_together
 
 _FIRST_WINDOW_S = 30
 _STRIDE = 16
-"""After how many departures the counts of all machines are kept."""
+"""The free GPUs and CPUs of all machines are kept after every so many departures."""
 
 
 class Departures:
     """What is free as running jobs leave one after the other, by their expected ends.
 
-    A pass keeps one for all jobs that it tests, until it starts or preempts a job: then the free
-    GPUs are others.
+    A pass uses the same `Departures` for all jobs that it tests, until it starts or preempts a job
+    and so changes what is free.
     """
 
     def __init__(self, free: Free, running: Sequence[RunningJob]) -> None:
@@ -39,15 +39,18 @@ class Departures:
         self._gpus, self._cpus = free.gpus[:], free.cpus[:]
         # Per job that has left: its machines, and the GPUs and CPUs that are free there then.
         self._after: list[list[tuple[int, int, int]]] = []
-        # Those of all machines once 0, _STRIDE, 2 _STRIDE ... jobs have left.
+        # Free GPUs and CPUs of all machines once 0, _STRIDE, 2 _STRIDE ... jobs have left.
         self._counts = [(free.gpus[:], free.cpus[:])]
         # Per GPUs and CPUs of a machine: the machines with room once 0, 1, 2 ... jobs have left.
         self._rooms: dict[tuple[int, int], list[int]] = {}
-        # By machines and what is asked for: the last job that must leave, and how many leave.
+        # By machines and request: the index of the last job that must leave, and how many leave.
         self._found: dict[tuple[object, ...], tuple[int, int] | None] = {}
 
     def first(self, request: Request, among: int) -> tuple[RunningJob, int] | None:
-        """After whose end a job could start on some machines, and how many have left then."""
+        """The running job after whose end a job fits on some machines, and how many have left.
+
+        None if the job never fits.
+        """
         gpus = request.job.gpus if request.spread else 0
         key = (among, request.nodes, request.gpus, request.cpus, gpus)
         if key not in self._found:
@@ -64,7 +67,7 @@ class Departures:
         base_s = (ends[last] // window_s + 1) * window_s
         rooms = self._rooms_of(request.gpus, request.cpus)
         while left < count:
-            # All that end in the window leave, and others until one leaves these machines.
+            # All jobs that end in the window leave, and more until one has left these machines.
             in_window = bisect_right(ends, base_s + window_s, left)
             last = self._holds(among, range(max(left, in_window - 1), count))
             if last is not None:
@@ -94,7 +97,7 @@ class Departures:
         return None
 
     def free_after(self, request: Request, left: int) -> Free:
-        """What is free for a job once so many jobs have left."""
+        """What is free for a job once `left` jobs have left."""
         rooms = self._rooms_of(request.gpus, request.cpus)
         strides = left // _STRIDE
         gpus, cpus = self._counts[strides]
@@ -111,7 +114,7 @@ class Departures:
         return rooms
 
     def _extend(self, rooms: list[int], gpus: int, cpus: int, left: int) -> None:
-        """Note the machines with so many free GPUs and CPUs until so many jobs have left."""
+        """Note the machines with room for the GPUs and CPUs, up to when `left` jobs have left."""
         after = self._after
         while len(after) < left:
             self._leave(self.running[len(after)])
@@ -134,7 +137,7 @@ class Departures:
 
 
 class Possible(NamedTuple):
-    """When a job could start, and what is free then. `Selection.choose` says on which machines."""
+    """When a job could start, and what is free then. `Selection.choose` finds the machines."""
 
     start_s: int
     free: Callable[[], Free]
@@ -151,9 +154,10 @@ def will_run(
     now_only: bool,
     busy_until: Callable[[int], int],
 ) -> Possible | None:
-    """When and where a job could start on machines of a bit set; None if never.
+    """When a job could start on machines of a bit set, and what is free then; None if never.
 
-    `departures` are those of the running jobs. Jobs in `preemptable` can be taken away now.
+    `departures` are those of the running jobs. Jobs in `preemptable` can be taken away now. With
+    `now_only`, later starts are not looked for.
     """
     if fits(request, free, among):
         return Possible(now_s, lambda: free)
@@ -176,7 +180,7 @@ def will_run(
 
 
 class ReservedMachines:
-    """Machines that no waiting job has reserved, over time (Slurm's `node_space`)."""
+    """The machines that no waiting job has reserved, over time (Slurm's `node_space`)."""
 
     def __init__(self, now_s: int, resolution_s: int, window_s: int, machines: int) -> None:
         self._resolution_s = resolution_s
@@ -185,9 +189,9 @@ class ReservedMachines:
         self._open = [machines]
 
     def available(self, among: int, start_s: int, end_s: int) -> tuple[int, int | None]:
-        """The machines of a bit set that are open from a start to an end.
+        """The machines of a bit set that are open from a start to an end, and when to try again.
 
-        Also when other machines become open, at which to try again; None if that is never.
+        That is when other machines become open; None if none do.
         """
         if start_s >= self._last_s:
             return among, None
@@ -196,7 +200,7 @@ class ReservedMachines:
         first = max(0, bisect_right(begins, start_s) - 1)
         for index in range(first, bisect_right(begins, end_s)):
             found &= open_[index]
-            # Trying later helps only if there are machines then that are not there now.
+            # Trying later helps only if machines are open then that are not open now.
             if later_s is None and index + 1 < len(begins) and among & open_[index + 1] & ~found:
                 later_s = begins[index + 1]
         return found, later_s
@@ -204,8 +208,8 @@ class ReservedMachines:
     def overlaps(self, machines: int, start_s: int, end_s: int) -> bool:
         """Whether some of these machines are reserved between a start and an end.
 
-        As for `available`, none is after the window. Else a job that starts in what the window has
-        beyond its last slot would be tried at the same time for ever.
+        As for `available`, no machine is reserved after the window's last slot. Else a job that
+        starts between that slot's end and the window's would be tried at the same time for ever.
         """
         start_s, end_s = self._rounded(start_s), self._rounded(end_s)
         if start_s >= self._last_s:
@@ -215,7 +219,7 @@ class ReservedMachines:
         return any(machines & ~open_ for open_ in self._open[first:last])
 
     def reserve(self, machines: int, start_s: int, end_s: int) -> None:
-        """Reserve machines, at least for one slot of bf_resolution."""
+        """Reserve machines, for at least one slot of bf_resolution."""
         start_s = max(self._rounded(start_s), self._begins[0])
         end_s = max(self._rounded(end_s), start_s + self._resolution_s)
         if start_s >= self._last_s:
@@ -228,7 +232,7 @@ class ReservedMachines:
         return at_s // self._resolution_s * self._resolution_s
 
     def _split(self, at_s: int) -> int:
-        """The index of the slot that begins at a time, which is made if there is none."""
+        """The index of the slot that begins at a time. The slot is made if there is none."""
         if at_s >= self._last_s:
             return len(self._begins)
         index = bisect_right(self._begins, at_s) - 1

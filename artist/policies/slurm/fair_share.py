@@ -1,12 +1,12 @@
-"""Fair Tree: who has used least of their share comes first.
+"""Fair Tree: users who have used least of their share come first.
 
 Source: slurm.conf(5) and fair_tree of Slurm 22.05. Usage is seconds x billed resources. It decays
 by `1 - 0.693 / half-life` a second, at every PriorityCalcPeriod:
 
     level fair share = (shares / shares of all siblings) / (usage / usage of the account above)
 
-Accounts and users are visited depth first, the largest level fair share first, users before
-accounts that tie. The first user gets factor 1, each one that follows 1/n less, of n users. Users
+Accounts and users are visited depth first, the largest level fair share first, and users before
+accounts with the same one. Of n users the first gets factor 1, and each next user 1/n less. Users
 that tie get the same factor. Accounts that tie are not merged, although the documentation says so:
 22.05 looks for the next account, and stops at it.
 """
@@ -20,13 +20,13 @@ from typing import NamedTuple
 from artist.slurm.facts import Account
 
 _LN2 = 0.693
-"""Slurm's constant, and it takes the decay of a second to first order."""
+"""Slurm's constant for ln 2. Slurm also takes the decay of a second only to first order."""
 
 ROOT = "root"
 
 
 class UsageState(NamedTuple):
-    """What fair share knows at a moment."""
+    """Usage and factors at a moment; usage is known until `applied_s`, in Unix seconds."""
 
     accounts: Mapping[str, float]
     users: Mapping[tuple[str, str], float]
@@ -35,7 +35,7 @@ class UsageState(NamedTuple):
 
 
 class Association:
-    """An account, or a user in one."""
+    """An account, or a user in an account."""
 
     __slots__ = ("children", "is_user", "level_fs", "name", "parent", "shares", "usage")
 
@@ -51,7 +51,7 @@ class Association:
 
 
 class FairShare:
-    """Usage of all associations, and their factors."""
+    """The usage of all associations, and the factors of users."""
 
     def __init__(self, accounts: Sequence[Account], half_life_s: int) -> None:
         self._decay = 1 - _LN2 / half_life_s if half_life_s else 1.0
@@ -88,7 +88,7 @@ class FairShare:
         return found
 
     def use(self, whose: tuple[str, str], billed: float, start_s: int, end_s: int) -> None:
-        """A job of an association held resources from its start until now (or its end)."""
+        """Add what a job of an association has used from its start until now (or its end)."""
         if self._applied_s is not None:
             start_s = max(start_s, self._applied_s)
         length_s = max(0, end_s - start_s)
@@ -106,7 +106,7 @@ class FairShare:
                 association.usage *= factor
 
     def applied(self, now_s: int) -> None:
-        """All use until now has been added."""
+        """Note that all use until now has been added."""
         self._applied_s = now_s
 
     def rank(self, now_s: int) -> None:
@@ -118,9 +118,9 @@ class FairShare:
         self._visit(self.root.children, tied=False)
 
     def state(self) -> UsageState:
-        """All usage and factors, to go on with."""
-        accounts = {name: one.usage for name, one in self._accounts.items()}
-        users = {name: one.usage for name, one in self.users.items()}
+        """All usage and factors, for `restore` in another run."""
+        accounts = {name: account.usage for name, account in self._accounts.items()}
+        users = {name: user.usage for name, user in self.users.items()}
         return UsageState(accounts, users, dict(self.factors), self._applied_s)
 
     def restore(self, state: UsageState) -> None:
@@ -152,7 +152,7 @@ class FairShare:
 
 
 def _level_fs(association: Association, level: int) -> float:
-    """Of one of siblings that have so many shares together."""
+    """The level fair share of an association whose siblings and itself have `level` shares."""
     parent = association.parent
     assert parent is not None
     if association.shares == "parent":

@@ -1,4 +1,4 @@
-"""Whose GPUs a job may take, and when: `preempt/qos` and `preempt/partition_prio`.
+"""Which running jobs lose their GPUs to a job, and when: `preempt/qos`, `preempt/partition_prio`.
 
 | PreemptMode | |
 | --- | --- |
@@ -6,16 +6,16 @@
 | `CANCEL` | the job ends |
 | `SUSPEND` | nobody gets its GPUs: a suspended job keeps its GRES, so that Slurm suspends none |
 
-Candidates come by the priority of their QOS (or PriorityTier), few machines first. They are taken
-away one after the other until the job fits. Then those that gave most of the machines come first,
-and it is tried again (`preempt_reorder_count`).
+Candidates are sorted by the priority of their QOS (or PriorityTier), then by machines, fewest
+first. They are taken away one after the other until the job fits. Then the candidates that gave
+most of the machines are put first, and Slurm tries again (`preempt_reorder_count`).
 
-A job that is requeued waits. slurmctld lets it start two minutes later at the earliest: so long
-the credential of its last start is valid.
+A requeued job waits. slurmctld lets it start two minutes later at the earliest, because the
+credential of its last start is valid for so long.
 
 With a GraceTime (of the QOS, or of the partition) a job is told to leave and runs on. The job that
-wants its GPUs tries again once KillWait and MessageTimeout have passed, and again, and takes them
-at the first try after the grace. Every 30 s slurmctld ends whatever has outstayed its grace.
+wants its GPUs tries again whenever KillWait and MessageTimeout have passed, and takes them at the
+first try after the grace. Every 30 s slurmctld ends the jobs that have outstayed their grace.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Preemption:
         self._settings = settings
         self._type = "none" if settings.preempt_mode == "OFF" else settings.preempt_type
         self.spared = False
-        """Whether a job was no candidate because it had not run for PreemptExemptTime."""
+        """Whether PreemptExemptTime, which had not passed yet, has saved a job from preemption."""
 
     @property
     def on(self) -> bool:
@@ -53,7 +53,7 @@ class Preemption:
         return self._type in ("qos", "partition_prio")
 
     def before(self, one: Request, other: Request) -> bool:
-        """Whether a job could preempt another, and so comes before it."""
+        """Whether a job could preempt another job, and so comes before it."""
         if self._type == "qos":
             if one.qos is None or other.qos is None:
                 return False
@@ -92,7 +92,7 @@ class Preemption:
         candidates: Sequence[RunningJob],
         selection: Selection,
     ) -> tuple[int, list[RunningJob]] | None:
-        """The machines for a job and the jobs that leave them; None if it does not fit even so."""
+        """The machines for a job and the jobs that leave them; None if it still does not fit."""
         order = list(candidates)
         reorders = self._settings.numbers["preempt_reorder_count"]
         for attempt in range(1, reorders + 3):
@@ -111,7 +111,7 @@ class Preemption:
         return chosen, [job for job in gone if job.machines & chosen]
 
     def mode(self, request: Request) -> str:
-        """What becomes of a job that is preempted."""
+        """The PreemptMode of a job: what becomes of it when it is preempted."""
         if self._type == "partition_prio":
             mode = mode_of(request.partition.preempt_mode)
         else:
@@ -121,7 +121,7 @@ class Preemption:
         return "CANCEL" if mode == "REQUEUE" and not requeues else mode
 
     def grace_s(self, request: Request) -> int:
-        """For how long a job that is preempted runs on."""
+        """For how many seconds a preempted job runs on."""
         if self._type == "partition_prio":
             return request.partition.grace_s
         return 0 if request.qos is None else request.qos.grace_s
@@ -139,7 +139,10 @@ class Preemption:
 def _fewest(
     request: Request, free: Free, among: int, order: Sequence[RunningJob], selection: Selection
 ) -> tuple[int, list[RunningJob]] | None:
-    """The first so many candidates without which a job fits, and where."""
+    """The machines for a job, and the shortest prefix of the candidates whose leaving suffices.
+
+    None if the job does not fit without all of them.
+    """
     trial, gone = free.copy(), list[RunningJob]()
     for job in order:
         job.leave(trial)
@@ -152,27 +155,27 @@ def _fewest(
 
 @dataclass(frozen=True, slots=True)
 class Grace:
-    """A job that is told to leave: until when it may run on, and for which job."""
+    """Until when a job that is told to leave may run on, and the job that wants its GPUs."""
 
     until_s: int
     preemptor: int
 
 
 class Graces:
-    """The jobs that are told to leave, and when jobs that want their GPUs tried to take them."""
+    """The jobs that are told to leave, and when other jobs last tried to take their GPUs."""
 
     def __init__(self, again_s: int) -> None:
         self._again_s = again_s
         self._tried: dict[int, int] = {}
         self.of: dict[int, Grace] = {}
-        """By handle of the job that leaves."""
+        """The graces by handle of the job that leaves."""
 
     def may_try(self, preemptor: int, now_s: int) -> bool:
-        """Whether a job may take GPUs; it may not again until KillWait and MessageTimeout pass."""
+        """Whether a job may take GPUs: KillWait and MessageTimeout have passed since it tried."""
         return now_s - self._tried.get(preemptor, -self._again_s) >= self._again_s
 
     def give(self, handle: int, preemptor: int, grace_s: int, now_s: int) -> bool:
-        """Whether a job runs on, since its grace is not over; the first time it is given."""
+        """Whether a job runs on because its grace is not over. The first call starts the grace."""
         if not grace_s:
             return False
         self._tried[preemptor] = now_s
@@ -188,9 +191,9 @@ class Graces:
         return any(grace.preemptor == preemptor for grace in self.of.values())
 
     def left(self, handle: int) -> None:
-        """A job has given its GPUs back."""
+        """Note that a job has given its GPUs back."""
         self.of.pop(handle, None)
 
     def started(self, preemptor: int) -> None:
-        """A job has its GPUs."""
+        """Note that a job has got its GPUs."""
         self._tried.pop(preemptor, None)

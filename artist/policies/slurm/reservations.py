@@ -1,7 +1,7 @@
-"""Machines that are kept for maintenance or for somebody else: `scontrol create reservation`.
+"""Machines that are kept for maintenance or for other users: `scontrol create reservation`.
 
-A job that would run into one, by its limit, does not start on its machines. No job uses a
-reservation: traces do not say who may.
+A job that by its limit would run into a reservation does not start on the reserved machines. No job
+uses a reservation, because traces do not say who may.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Reservations:
         ]
 
     def closed(self, start_s: int, end_s: int) -> int:
-        """The machines that a job from start to end may not use."""
+        """The bit set of the machines that a job from start to end may not use, in Unix seconds."""
         closed = 0
         for kept in self._kept:
             if kept.start_s < end_s and kept.end_s > start_s:
@@ -46,12 +46,12 @@ class Reservations:
         return closed
 
     def next_end_s(self, now_s: int) -> int | None:
-        """When the next reservation ends."""
+        """When the next reservation ends, in Unix seconds; None if none is left."""
         return min((x.end_s for x in self._kept if x.end_s > now_s), default=None)
 
 
 def _moment_s(text: str, name: str) -> int:
-    """Seconds since 1970 of a time as Slurm prints it. Without a zone it is local to the trace."""
+    """Unix seconds of a time as Slurm prints it. Without a zone it is local to the trace."""
     if text.isdecimal():  # SLURM_TIME_FORMAT=%s
         return int(text)
     try:

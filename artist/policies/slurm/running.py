@@ -1,6 +1,6 @@
 """The jobs that hold GPUs, by their expected ends, and what they leave free.
 
-Kept from pass to pass: a pass changes it as it starts and preempts jobs.
+`Running` is kept from pass to pass. A pass changes it as it starts and preempts jobs.
 """
 
 from __future__ import annotations
@@ -16,18 +16,19 @@ from artist.policies.slurm.machines import Free, Machines
 
 @dataclass(frozen=True, slots=True)
 class RunningJob:
-    """A job that holds GPUs: when it is expected to end, and (machine, GPUs, CPUs) of it."""
+    """A job that holds GPUs: its start and expected end, and its (machine, GPUs, CPUs)."""
 
     handle: int
     number: int
-    """Slurm's number of it, or of the array whose task it is."""
+    """Slurm's number of the job, or of the array of which it is a task."""
     start_s: int
     end_s: int
     machines: int
+    """The bit set of its machines."""
     held: tuple[tuple[int, int, int], ...]
 
     def leave(self, free: Free) -> None:
-        """Give its GPUs and CPUs back."""
+        """Add the job's GPUs and CPUs to what is free."""
         for index, gpus, cpus in self.held:
             free.change(index, gpus, cpus)
 
@@ -38,15 +39,15 @@ class Running:
     def __init__(self, machines: Machines) -> None:
         self._machines = machines
         self.of: dict[int, RunningJob] = {}
-        """By handle."""
+        """The jobs by handle."""
         self.by_end: list[RunningJob] = []
-        """Those that are expected to end first, come first."""
+        """The jobs by expected end, the first to end first."""
         self.by_number = Counter[int]()
-        """How many have a number: tasks of an array share it."""
+        """How many jobs have a number: tasks of an array share it."""
         self.free = Free(machines.gpus[:], machines.cpus[:])
 
     def see(self, free: FreeGpus) -> None:
-        """Note what is free now. The counts are others if machines left service or came back."""
+        """Note what is free now. The counts change if machines left service or came back."""
         tree, units = self._machines.tree, self._machines.units
         gpus = free.counts_inside(tree.machine, range(len(units)))
         if not self._machines.in_tree_order:
@@ -55,14 +56,14 @@ class Running:
             self.free = Free(gpus, self.free.cpus)
 
     def start(self, job: RunningJob) -> None:
-        """A job gets GPUs."""
+        """Note that a job gets GPUs."""
         self.by_number[job.number] += 1
         for index, gpus, cpus in job.held:
             self.free.change(index, -gpus, -cpus)
         self._expect(job)
 
     def leave(self, handle: int) -> RunningJob:
-        """A job gives its GPUs back."""
+        """Note that a job gives its GPUs back."""
         job = self.of.pop(handle)
         self.by_number[job.number] -= 1
         self._forget(job)

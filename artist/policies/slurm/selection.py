@@ -1,9 +1,9 @@
 """Which machines a job gets: `select/cons_tres`, with or without `topology/tree`.
 
-Both take machines of a lower weight first. Without switches, machines that stand next to each
-other in Slurm's order and have room form sets. The job gets the smallest set that suffices, else
-the largest, and then more. With switches it gets whole leaf switches, each time the one that fits
-the rest most tightly, and among these one as near as possible to those it has.
+Both take machines of a lower weight first. Without switches, machines with room that are next to
+each other in Slurm's order form sets. The job gets the smallest set that suffices, else the
+largest, and then more sets. With switches it takes machines of one leaf switch after the other:
+near the switches it has, and fitting the rest of the job as tightly as possible.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from artist.policies.slurm.request import Request
 
 
 class Selection:
-    """Chooses machines."""
+    """Chooses machines for jobs."""
 
     def __init__(self, machines: Machines, *, topology: bool) -> None:
         self._machines = machines
-        # Sets of machines of one weight, those of the lowest first.
+        # Sets of machines of one weight, the lowest weight first.
         self._by_weight = [
             sum(1 << index for index, own in enumerate(machines.weights) if own == weight)
             for weight in sorted(set(machines.weights))
@@ -52,7 +52,7 @@ class Selection:
     # -- without switches -------------------------------------------------------------
 
     def _by_neighbours(self, request: Request, free: Free, group: int, wanted: int) -> int:
-        """So many machines of a group, from sets of neighbours."""
+        """Choose `wanted` machines of a group, from sets of neighbours."""
         most = request.most_cpus
         cpus = free.cpus if most >= UNKNOWN_CPUS else [min(x, most) for x in free.cpus]
         sets = [(members, sum(cpus[members.start : members.stop])) for members in _runs(group)]
@@ -70,13 +70,13 @@ class Selection:
     # -- with switches ----------------------------------------------------------------
 
     def _by_switch(self, group: int, wanted: int, taken: int) -> int:
-        """So many machines of a group, from one leaf switch after the other."""
+        """Choose `wanted` machines of a group, from one leaf switch after the other."""
         switches = self._switches
         leaves = [index for index, switch in enumerate(switches) if not switch.level]
         counts = [(switch.machines & group).bit_count() for switch in switches]
         far = [0] * len(switches)
         chosen, left = 0, wanted
-        for leaf in leaves:  # those where the job has machines of a lower weight
+        for leaf in leaves:  # first the switches where the job has machines of a lower weight
             if switches[leaf].machines & taken:
                 part = _first(switches[leaf].machines & group, left)
                 chosen |= part
@@ -106,7 +106,11 @@ class Selection:
         return (far[one] < far[other] and fits >= 0) or (far[one] == far[other] and fits > 0)
 
     def _compare(self, one: int, other: int, left: int, counts: Sequence[int]) -> int:
-        """1 if a switch suits better than another: it has enough machines, and as few as can be."""
+        """1 if a switch suits better than another, -1 if worse, 0 if they are equal.
+
+        Enough machines are better than too few, then fewer machines are better. If both have too
+        few, the switches above them decide, and at last more machines are better.
+        """
         switches = self._switches
         while True:
             fits, other_fits = counts[one] >= left, counts[other] >= left
@@ -124,7 +128,7 @@ class Selection:
 
 
 def fits(request: Request, free: Free, among: int) -> bool:
-    """Whether a job gets machines among those of a bit set."""
+    """Whether enough machines of a bit set have room for a job."""
     room = among & free.room(request.gpus, request.cpus)
     if room.bit_count() < request.nodes:
         return False
@@ -132,13 +136,13 @@ def fits(request: Request, free: Free, among: int) -> bool:
 
 
 def holds_together(request: Request, free: Free, among: int) -> bool:
-    """Whether machines have as many free GPUs together as a job wants."""
+    """Whether machines together have as many free GPUs as a job wants."""
     room = among & free.room(request.gpus, request.cpus)
     return sum(free.gpus[index] for index in bits(room)) >= request.job.gpus
 
 
 def shares(request: Request, free: Free, chosen: int) -> list[tuple[int, int]]:
-    """The GPUs that a job gets of the machines chosen for it: machine, and how many."""
+    """The (machine, GPUs) that a job gets of the machines chosen for it."""
     if not request.spread:
         return [(index, request.gpus) for index in bits(chosen)]
     taken, left = [], request.job.gpus
@@ -150,7 +154,10 @@ def shares(request: Request, free: Free, chosen: int) -> list[tuple[int, int]]:
 
 
 def _any_machines(request: Request, free: Free, room: int, weights: Sequence[int]) -> int | None:
-    """As few machines as hold the GPUs together, those of low weight first. Ours: `--gpus`."""
+    """Machines that hold a job's `--gpus` together: low weights, then most free GPUs first.
+
+    This rule is artist's own, not Slurm's. None if all machines together have too few.
+    """
     chosen, left = 0, request.job.gpus
     for index in sorted(bits(room), key=lambda index: (weights[index], -free.gpus[index])):
         chosen |= 1 << index
@@ -161,7 +168,7 @@ def _any_machines(request: Request, free: Free, room: int, weights: Sequence[int
 
 
 def _runs(group: int) -> Iterator[range]:
-    """Sets of machines that stand next to each other."""
+    """The sets of machines of a group that are next to each other."""
     at = 0
     while group:
         skipped = (group & -group).bit_length() - 1
@@ -173,9 +180,9 @@ def _runs(group: int) -> Iterator[range]:
 
 
 def _tightest(sets: Sequence[tuple[range, int]], nodes: int, needed: int) -> int:
-    """The index of the set with the fewest CPUs that suffices; else of that with the most.
+    """The index of the set with the fewest CPUs that suffices, else of the set with the most CPUs.
 
-    As in Slurm, one that does not suffice but has more CPUs displaces a smaller one that does.
+    As in Slurm, a set that does not suffice but has more CPUs displaces a smaller one that does.
     """
     best, best_cpus, best_suffices = -1, 0, False
     for index, (members, total) in enumerate(sets):
@@ -191,7 +198,7 @@ def _tightest(sets: Sequence[tuple[range, int]], nodes: int, needed: int) -> int
 
 
 def _first(group: int, count: int) -> int:
-    """The first so many machines of a bit set."""
+    """The first `count` machines of a bit set."""
     taken = 0
     for index in bits(group):
         if not count:
@@ -202,7 +209,7 @@ def _first(group: int, count: int) -> int:
 
 
 def _distances(machines: Machines) -> list[list[int]]:
-    """Between any two switches: how many links apart they are."""
+    """How many links apart any two switches are."""
     switches = machines.switches
     above = []
     for index in range(len(switches)):
