@@ -1,4 +1,4 @@
-"""The batch of the largest goodput, as decisions."""
+"""Decisions that give jobs the batch of the largest goodput."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from artist.workload.goodput import best
 
 
 def best_batches(view: ClusterView, placed: Mapping[int, Placement]) -> list[Decision]:
-    """The best batches on the GPUs that jobs have after the round."""
+    """Set the best batches of jobs on the GPUs that they have after the round."""
     decisions: list[Decision] = []
     for handle, placement in placed.items():
         state = view.waiting.get(handle) or view.running[handle]

@@ -15,9 +15,10 @@ from artist.policies.shared.packing import fill_machines, widest_level
 
 
 def emptiest(free: FreeGpus, gpus: int) -> Placement | None:
-    """GPUs of the machines with most free ones, equal machines in visiting order; None: no room.
+    """GPUs of the machines with most free GPUs, or None if there is no room.
 
-    A job that fits a region stays in the first one with room.
+    Equal machines come in visiting order. A job that fits a region stays in the first region with
+    room.
     """
     tree = free.tree
     machine, level = tree.machine, widest_level(tree, gpus)
@@ -31,10 +32,10 @@ def emptiest(free: FreeGpus, gpus: int) -> Placement | None:
 def on_emptiest(
     view: ClusterView, jobs: Mapping[int, JobView], counts: Mapping[int, int]
 ) -> dict[int, Placement]:
-    """Placements of jobs with so many GPUs each, by handle; those without room are missing.
+    """Placements of jobs that get `counts` GPUs, by handle; jobs without room are missing.
 
-    A job that runs on so many keeps them. Then the others are placed, in the order of `counts`;
-    where jobs require kinds of GPUs, those that accept the fewest GPUs of the cluster come before.
+    Jobs that already run on so many GPUs keep them. Then the others are placed: jobs that accept
+    fewer GPUs of the cluster first, and equal ones in the order of `counts`.
     """
     pool = pool_of(view, jobs)
     placed: dict[int, Placement] = {}

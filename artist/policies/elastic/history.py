@@ -1,4 +1,4 @@
-"""What jobs have had so far: how often GPUs, and how many at most."""
+"""How often jobs have been given GPUs so far, and how many at most."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from artist.units import Tick
 
 
 class History:
-    """Of the jobs that are here, by handle.
+    """How often the present jobs were given GPUs, and how many at most.
 
-    A decision counts once it is seen that the job got as many GPUs: a gate or a wrapper may turn it
-    down, or choose others of them.
+    A decision counts only when the job is seen to have got as many GPUs, because a gate or a
+    wrapper may refuse it or choose other GPUs.
     """
 
     def __init__(self) -> None:
         self._stays: dict[int, int] = {}
         self._most: dict[int, int] = {}
         self._decided: dict[int, tuple[int, Placement | None, Tick]] = {}
-        """How many GPUs a job was to get, those it had, and for how long it had held any."""
+        """By handle: the number of GPUs decided on, and the job's placement and run time before."""
 
     def note(self, view: ClusterView) -> None:
-        """See who got the GPUs of the last decisions, and forget jobs that have finished."""
+        """Count the last decisions that gave jobs GPUs, and forget jobs that have finished."""
         for handle in view.finished:
             for known in (self._stays, self._most, self._decided):
                 known.pop(handle, None)
@@ -41,7 +41,7 @@ class History:
     def record(
         self, view: ClusterView, jobs: Mapping[int, JobView], placed: Mapping[int, Placement]
     ) -> None:
-        """These placements are decided; one that a job has already is no new stay."""
+        """Remember placements that are decided. One that a job already has is no new stay."""
         for handle, placement in placed.items():
             if placement != jobs[handle].placement:
                 had = jobs[handle].placement
@@ -52,5 +52,5 @@ class History:
         return max(self._stays.get(handle, 0) - 1, 0)
 
     def explored(self, state: JobView) -> int:
-        """How many GPUs a job may have that is to explore: twice as many as ever, few at first."""
+        """The most GPUs that an exploring job may have: its fewest, or twice its most so far."""
         return max(state.job.gpus_min, 2 * self._most.get(state.handle, 0))

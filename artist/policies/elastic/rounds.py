@@ -1,4 +1,4 @@
-"""Rounds: at regular times, all jobs are placed together."""
+"""Policies in rounds: all jobs are placed together at regular times."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from artist.units import Tick, ticks
 
 
 class Rounds(BasePolicy):
-    """A policy that places jobs at the strikes of a clock, the first one at the first arrival.
+    """A policy that places jobs at the strikes of a clock, which begins at the first arrival.
 
-    While nothing happens, a round that changes nothing is followed by one after twice as long, if
-    the policy is `settled`.
+    While nothing happens and the policy is `settled`, the gap after each round that changes nothing
+    is twice the gap before it.
     """
 
     def __init__(self, period_s: float, draws: Draws, *, one_kind: bool = False) -> None:
@@ -70,11 +70,13 @@ class Rounds(BasePolicy):
         """The decisions at a strike."""
 
     def note(self, view: ClusterView) -> None:
-        """A question is asked, at a strike or between two."""
+        """Note what a question shows. It is called before every answer, in a round or not."""
 
     def settled(self, view: ClusterView) -> bool:
-        """Whether time alone changes no decision: no job has goodput parameters, or could have more
-        or fewer GPUs. What these are worth depends on a job's age, and on the work that is left.
+        """Whether time alone changes no decision.
+
+        That is so if no running job has goodput parameters, or could have more or fewer GPUs. What
+        GPUs are worth to such jobs depends on their age and on the work that is left.
         """
         jobs = [state.job for state in view.running.values()]
         return not any(job.goodput or job.gpus_min < job.gpus_max for job in jobs)
@@ -93,7 +95,7 @@ def movable(view: ClusterView) -> dict[int, JobView]:
 
 
 def pool_of(view: ClusterView, jobs: Mapping[int, JobView]) -> FreeGpus:
-    """The free GPUs and those of these jobs."""
+    """The free GPUs together with the GPUs of these jobs."""
     pool = view.free.copy()
     for state in jobs.values():
         if state.placement is not None:
@@ -110,7 +112,7 @@ def slowdown(state: JobView) -> float:
 def changes(
     view: ClusterView, jobs: Mapping[int, JobView], placed: Mapping[int, Placement]
 ) -> list[Decision]:
-    """Decisions after which exactly the jobs in `placed` run, of these jobs."""
+    """Decisions after which, of these jobs, exactly those in `placed` run."""
     decisions: list[Decision] = []
     for handle, state in jobs.items():
         placement = placed.get(handle)

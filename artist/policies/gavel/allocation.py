@@ -5,9 +5,9 @@
     sum over i of gpus[i] x[i, k]  <= N[k]   a kind has N[k] GPUs
     what job i gets: sum over k of T[i, k] x[i, k], with its speed T[i, k] on kind k
 
-With space sharing, two jobs of as many GPUs are a combination with a row of its own in x. A job is
-in one place at a time over all rows that it is in, gets what it gets there, and a pair takes the
-GPUs of one job.
+With space sharing, two jobs with equal numbers of GPUs are a combination with a row of its own in
+x. The first constraint and what a job gets then sum over all rows with the job, and a pair takes
+the GPUs of one job.
 
 Source: Narayanan et al., *Heterogeneity-aware cluster scheduling policies for deep learning
 workloads*, OSDI 2020, sections 3 and 4, and its program (scheduler/policies).
@@ -19,12 +19,12 @@ workloads*, OSDI 2020, sections 3 and 4, and its program (scheduler/policies).
 | `ftf` | minimise the largest finish-time fairness (`fairest`) |
 | `cost` | maximise the sum of gets / price, per kind |
 
-All but the last ask the same: maximise z, where every job i gets at least z x need[i]. HiGHS solves
-them, through SciPy; on one kind without pairs the optimum has a closed form. Optima are often not
-unique. Here a vertex is taken that has the largest z, and among these the largest sum of what jobs
-get over their needs, so no GPU that helps is left out. Under `ftf` that sum would serve those first
-that need least. There, without pairs, the centre of all optima is taken (`centre.py`), as in the
-authors' program.
+All but the last have one form: maximise z, where every job i gets at least z x need[i]. HiGHS
+solves them, through SciPy; on one kind without pairs the optimum has a closed form. Optima are
+often not unique. Of those with the largest z, a vertex with the largest sum of what jobs get over
+their needs is taken, so no GPU that helps is left out. Under `ftf` that sum would first serve the
+jobs that need least. There, without pairs, the centre of all optima is taken (`centre.py`), as in
+the authors' program.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ _TIGHT = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1
 """HiGHS's smallest tolerances."""
 
 _CLOSE = 1e-8
-"""The search for the largest finish-time fairness ends when it may fall by this part at most."""
+"""The search for the finish-time fairness ends when it could fall by at most this share."""
 
 _MOST_STEPS = 100
 
 
 class Pairs(NamedTuple):
-    """P pairs of jobs that want as many GPUs."""
+    """P pairs of jobs; the two jobs of a pair want equal numbers of GPUs."""
 
     jobs: Ints
     """[P, 2] the rows of the jobs"""
@@ -73,10 +73,10 @@ class Jobs(NamedTuple):
     capacity: Floats
     """[K] GPUs of each kind."""
     pairs: Pairs | None = None
-    """None without space sharing."""
+    """The pairs that may share GPUs; None without space sharing."""
 
     def members(self) -> tuple[Ints, Ints, Floats]:
-        """Who is in which row of the shares: job, row, and its speed there on each kind."""
+        """Which jobs are in which rows of the shares: job, row, and speed there on each kind."""
         jobs, rows, speeds = np.arange(len(self.gpus)), np.arange(len(self.gpus)), self.speeds
         if self.pairs is not None:
             of_pairs = len(jobs) + np.arange(len(self.pairs.jobs))
@@ -106,23 +106,23 @@ class Optimum(NamedTuple):
 
     value: float
     shares: Floats
-    """[J, K]; with pairs [J + P, K], theirs after those of the jobs alone."""
+    """[J, K]; with pairs [J + P, K], first the shares of jobs alone, then those of pairs."""
 
 
 def agnostic(speeds: Floats) -> Floats:
-    """Speeds as one sees them who takes all kinds for the best one; 0 stays 0."""
+    """Speeds as if every kind were each job's best kind; 0 stays 0."""
     best = speeds.max(axis=1, keepdims=True)
     return np.where(speeds > 0, best, 0.0)
 
 
 def equal_part(jobs: Jobs) -> Floats:
-    """[J] what each job gets if it has every kind for a part of the time, as large as the kind."""
+    """[J] what each job gets if its time on each kind is the kind's share of all GPUs."""
     result: Floats = jobs.speeds @ (jobs.capacity / jobs.capacity.sum())
     return result
 
 
 def isolated(jobs: Jobs) -> Floats:
-    """[J] what each job gets on its own 1 / J of every kind (Gavel, section 4.2)."""
+    """[J] what each job gets if it alone has 1 / J of every kind (Gavel, section 4.2)."""
     shares = jobs.capacity[None, :] / len(jobs.gpus) / jobs.gpus[:, None]
     shares = shares / np.maximum(shares.sum(axis=1), 1.0)[:, None]
     result: Floats = (jobs.speeds * shares).sum(axis=1)
@@ -143,10 +143,11 @@ def makespan(jobs: Jobs, steps: Floats) -> Optimum:
 def fairest(jobs: Jobs, steps: Floats, waited_s: Floats, isolated_s: Floats) -> Optimum:
     """`value` is the least that the largest finish-time fairness can be.
 
-    Of job i it is (waited_s[i] + steps[i] / gets[i]) / isolated_s[i]: the time from its arrival to
-    its finish over that in isolation. At a fairness r, job i needs steps / (r isolated_s -
-    waited_s). The search halves the interval between what has been reached and what cannot be, the
-    least of which is what a job has if its best kind is its own. Mostly that can be reached.
+    The fairness of job i is (waited_s[i] + steps[i] / gets[i]) / isolated_s[i]: the time from its
+    arrival to its finish over that in isolation. At a fairness r, job i needs steps / (r isolated_s
+    - waited_s). The search halves the interval between the least value reached and a lower bound.
+    The first bound is the largest fairness if every job had its best kind to itself. It is tried
+    first, because it can mostly be reached.
     """
     shares = max_min(jobs, steps / isolated_s).shares
     value = _largest(jobs, shares, steps, waited_s, isolated_s)
@@ -162,7 +163,7 @@ def fairest(jobs: Jobs, steps: Floats, waited_s: Floats, isolated_s: Floats) -> 
         if found.value < 1.0 - _SLACK:
             least = tried
         elif fairness > tried * (1 + _CLOSE):
-            break  # all that rounding lets one see
+            break  # rounding allows no closer search
         tried = (least + value) / 2
     if jobs.pairs is None:
         shares = _central(jobs, steps / (value * isolated_s - waited_s))
@@ -170,9 +171,9 @@ def fairest(jobs: Jobs, steps: Floats, waited_s: Floats, isolated_s: Floats) -> 
 
 
 def _central(jobs: Jobs, needs: Floats) -> Floats:
-    """The centre of the shares that `max_min` could have.
+    """The centre of all optimal shares of `max_min`.
 
-    Kinds without GPUs are left out, since nothing there has room to be inside its bounds.
+    Kinds without GPUs are left out, because shares there cannot be inside their bounds.
     """
     there = jobs.capacity > 0
     speeds = np.compress(there, jobs.speeds, axis=1)
@@ -202,8 +203,8 @@ def per_cost(jobs: Jobs, prices: Floats) -> Optimum:
 
 def max_min(jobs: Jobs, needs: Floats) -> Optimum:
     """The largest `value` so that every job gets at least value x its need; needs are above 0."""
-    # In units in which a job with its best kind all the time gets at least 1, since HiGHS's
-    # tolerances are absolute.
+    # HiGHS's tolerances are absolute. So needs are in units in which each job gets at least 1 if it
+    # has its best kind all the time.
     unit = float((jobs.speeds.max(axis=1) / needs).min())
     if jobs.pairs is None:
         gained = jobs.speeds / (needs * unit)[:, None]
@@ -220,18 +221,21 @@ def max_min(jobs: Jobs, needs: Floats) -> Optimum:
 
 
 def _all_on_their_best(jobs: Jobs, gained: Floats) -> Floats | None:
-    """Every job on its best kind all the time: the only optimum, if each has one and they fit."""
+    """Every job on its best kind all the time: the only optimum if the best kinds are unique.
+
+    None if some are not unique, or the jobs do not fit.
+    """
     best = gained == gained.max(axis=1, keepdims=True)
     fit = (jobs.gpus @ best <= jobs.capacity).all() and best.sum() == len(best)
     return best.astype(np.float64) if fit else None
 
 
 def _of_classes(jobs: Jobs, gained: Floats) -> tuple[float, Floats]:
-    """`_largest_least` with one row of shares for all jobs that gain as much on as many GPUs.
+    """`_largest_least` with one row of shares for each class of jobs with equal gains and GPUs.
 
-    Nothing is lost: the mean of two optima is one, so the mean over all exchanges of such jobs is
-    an optimum with equal shares. n of them are one job of n times as many GPUs. So what a program
-    costs follows from how many classes there are: 1,000 jobs of 80 cost 14 ms instead of 174.
+    Nothing is lost: the mean of two optima is an optimum, so the mean over all exchanges of such
+    jobs is an optimum with equal shares. n such jobs are one job of n times as many GPUs. So the
+    cost of a program depends on the number of classes: 1,000 jobs of 80 take 14 ms instead of 174.
     """
     facts = np.column_stack([gained, jobs.gpus])
     _, first, of, count = np.unique(
@@ -247,9 +251,9 @@ def _of_classes(jobs: Jobs, gained: Floats) -> tuple[float, Floats]:
 
 
 def _of_most(jobs: Jobs, gains: _Gains, sums: Floats) -> tuple[float, Floats] | None:
-    """`_largest_least` if the largest z is as large as the neediest job alone can have; else None.
+    """`_largest_least` if the largest z is what the neediest job could have alone; else None.
 
-    That is the rule where there are enough GPUs. Then the second program is enough.
+    That is usual if there are enough GPUs. Then the second program suffices.
     """
     best = jobs.speeds.max(axis=1)
     most = float(best.min())
@@ -276,7 +280,7 @@ def _largest_least(jobs: Jobs, gains: _Gains, sums: Floats) -> tuple[float, Floa
 
 
 def _on_one_kind(gains: Floats, gpus: Floats, capacity: float) -> tuple[float, Floats]:
-    """The same two optima in closed form: what is left goes to who gains most of a GPU."""
+    """`_largest_least` in closed form: GPUs left go to the jobs that gain most from a GPU."""
     value = min(capacity / float((gpus / gains).sum()), float(gains.min()))
     shares = value / gains
     left = capacity - float(gpus @ shares)
@@ -288,7 +292,7 @@ def _on_one_kind(gains: Floats, gpus: Floats, capacity: float) -> tuple[float, F
 
 
 class _Gains:
-    """What the jobs gain in the rows that they are in, as `Jobs.members`."""
+    """What jobs gain in the rows of the shares that they are in (`Jobs.members`)."""
 
     def __init__(self, jobs: Ints, rows: Ints, speeds: Floats) -> None:
         self.jobs, self.rows, self.speeds = jobs, rows, speeds

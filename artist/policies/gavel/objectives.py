@@ -1,4 +1,4 @@
-"""From the jobs that are here to their shares of time, by the objective that was chosen."""
+"""Compute the shares of time of the present jobs, by the chosen objective."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ FIFO_PACKS_ABOVE = 1.5
 
 
 class Objective:
-    """An objective, and what finish-time fairness remembers of jobs: progress in isolation."""
+    """The chosen objective. For finish-time fairness it remembers jobs' progress in isolation."""
 
     def __init__(self, options: GavelOptions, draws: Draws) -> None:
         self._options, self._random = options, draws.stream("gavel-fifo")
@@ -38,7 +38,7 @@ class Objective:
         """Work left, and work per second in isolation, when shares were computed."""
 
     def forget(self, handle: int) -> None:
-        """A job has finished."""
+        """Forget a job that has finished."""
         self._isolated_s.pop(handle, None)
         self._last.pop(handle, None)
 
@@ -51,11 +51,10 @@ class Objective:
         now: Tick,
         beside: Beside | None = None,
     ) -> dict[Combination, Sequence[float]]:
-        """Share of time on each kind, of jobs alone and, with `beside`, of pairs. Every job can run
-        on some kind.
+        """Shares of time on each kind: of jobs alone and, with `beside`, of pairs.
 
-        Work is counted in seconds on a job's fastest kind, in whole ticks: so it does not matter
-        into which iterations a job is cut.
+        Every job must be able to run on some kind. Work is counted in seconds on a job's fastest
+        kind, in whole ticks, so that it does not matter into which iterations a job is cut.
         """
         if not states:
             return {}
@@ -124,7 +123,7 @@ class Objective:
 
 
 def _left_s(states: Sequence[JobView], best: Floats, now: Tick) -> Floats:
-    """[J] how long each job would run on its fastest kind from now on, seconds; at least a tick."""
+    """[J] seconds that each job would still run on its fastest kind, at least a tick."""
     left = [x.job.iterations - x.iterations_done(now) - x.phase(now) for x in states]
     ticks_left = np.maximum(np.rint(np.array(left) / best * TICKS_PER_S), 1.0)
     result: Floats = ticks_left / TICKS_PER_S
@@ -147,8 +146,9 @@ def _in_order(jobs: Jobs, random: np.random.Generator | None) -> Floats:
 def _packed(
     jobs: Jobs, states: Sequence[JobView], beside: Beside
 ) -> dict[Combination, Sequence[float]]:
-    """As `_in_order`; then those left, in order, each beside the job that it does most with, until
-    one finds none.
+    """Shares as of `_in_order`, then one job after the other beside the job that suits it best.
+
+    It ends at the first job that no other job suits.
     """
     alone = _in_order(jobs, None)
     kinds = {job: int(row.argmax()) for job, row in enumerate(alone) if row.any()}

@@ -156,8 +156,8 @@ class Gavel(BasePolicy):
         present = self._present(view)
         chosen = self._chosen(view, present)
         decisions = self._placed(view, chosen, present)
-        told = self._waits.begun(view, decisions)
-        return [*decisions, *told, *self._next_round(view, chosen)]
+        reasons = self._waits.begun(view, decisions)
+        return [*decisions, *reasons, *self._next_round(view, chosen)]
 
     # -- what is known of jobs and kinds -----------------------------------------------
 
@@ -198,7 +198,10 @@ class Gavel(BasePolicy):
     def _chosen(
         self, view: ClusterView, present: Mapping[Combination, int]
     ) -> dict[Combination, int]:
-        """Who is to run in this round, and the index of their kind; `present`: of who runs."""
+        """The combinations that run in this round, and the indices of their kinds.
+
+        `present` has the same for the combinations that run now.
+        """
         jobs = {**view.waiting, **view.running}
         self._fractions.account(jobs, present, view.now)
         left = self._left(view)
@@ -230,7 +233,7 @@ class Gavel(BasePolicy):
         return chosen
 
     def _left(self, view: ClusterView) -> list[int]:
-        """GPUs of each kind that are free, or with jobs that may lose them."""
+        """How many GPUs of each kind are free, or held by jobs that may lose them."""
         left = [0] * len(self._kinds)
         for kind, gpus in zip(self._kind_of_leaf, view.free.leaves, strict=True):
             left[kind] += gpus
@@ -240,7 +243,7 @@ class Gavel(BasePolicy):
         return left
 
     def _present(self, view: ClusterView) -> dict[Combination, int]:
-        """Who runs, and the index of their kind."""
+        """The combinations that run now, and the indices of their kinds."""
         return {_together(state): self._kind_of(state) for state in view.running.values()}
 
     def _kind_of(self, state: JobView) -> int:
@@ -276,7 +279,7 @@ class Gavel(BasePolicy):
         chosen: Mapping[Combination, int],
         present: Mapping[Combination, int],
     ) -> list[Decision]:
-        """Decisions that give the chosen jobs GPUs of their kinds, and take those of the others."""
+        """Decisions that give chosen jobs GPUs of their kinds, and take the GPUs of the others."""
         here: dict[int, list[Combination]] = {}
         for one, kind in chosen.items():
             here.setdefault(kind, []).append(one)
@@ -332,7 +335,7 @@ class Gavel(BasePolicy):
 
 
 class _Place(NamedTuple):
-    """Where a combination lies, and which of its jobs lie there already."""
+    """The placement of a combination, and which of its jobs are there already."""
 
     placement: Placement
     stay: Sequence[int]
@@ -344,7 +347,7 @@ def _together(state: JobView) -> Combination:
 
 
 def _gives_up(view: ClusterView, state: JobView) -> bool:
-    """Whether a running job may lose its GPUs; of two that share some only the first says so."""
+    """Whether a running job may lose its GPUs. Of two jobs that share some, the first counts."""
     return (not state.beside or state.handle < state.beside[0]) and view.frees(state)
 
 
@@ -353,17 +356,17 @@ def _gpus(view: ClusterView, one: Combination) -> int:
 
 
 def _fits(job: Job, speeds: Sequence[float], left: Sequence[int]) -> bool:
-    """Whether a kind has enough GPUs in service for a job."""
+    """Whether some kind that the job runs on has enough GPUs left for it."""
     return any(speed and job.gpus <= gpus for speed, gpus in zip(speeds, left, strict=True))
 
 
 def _packed(
     view: ClusterView, free: FreeGpus, which: Sequence[Combination]
 ) -> dict[Combination, _Place]:
-    """GPUs of one kind, the largest jobs first; of one size, those that can stay do."""
+    """Placements on one kind, the largest jobs first. Of one size, jobs that can stay are first."""
     jobs = {x: view.waiting.get(x) or view.running[x] for one in which for x in one}
     found: dict[Combination, _Place] = {}
-    kept = set[Combination]()  # of jobs that lie together, whose GPUs are given away
+    kept = set[Combination]()  # present combinations whose GPUs are given away already
     for size in sorted({jobs[one[0]].job.gpus for one in which}, reverse=True):
         same = [one for one in which if jobs[one[0]].job.gpus == size]
         for one in same:

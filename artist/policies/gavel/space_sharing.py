@@ -1,14 +1,14 @@
 """Space sharing: which pairs of jobs the programs know, and how fast these jobs are (section 3.1).
 
-- Only jobs of as many GPUs pair, as in the authors' program.
-- A pair counts on the kinds on which it pays: the throughputs of both, each over the job's own
-  alone, add up to more than 1. Others can be left out without loss: if the two take turns, in the
-  ratio of these throughputs, both get as much, for no more GPU time.
-- Jobs that the program cannot tell apart may have equal shares, without loss: a sum is linear, and
-  a least value concave. So for two such groups a staircase of pairs is enough, on which any equal
-  shares of the jobs of each group can be had; and within one group, a ring. With G groups of J jobs
-  in all, that is about G J pairs instead of J^2 / 2. Under `makespan` and `ftf` jobs are rarely
-  equal, since their remaining times count: then each is its own group, and all pairs are known.
+- Only jobs with equal numbers of GPUs pair, as in the authors' program.
+- A pair counts on the kinds on which it pays: there the throughputs of both jobs, each over the
+  job's throughput alone, add up to more than 1. Other kinds can be left out without loss: if the
+  two jobs take turns, in the ratio of these throughputs, both get as much for no more GPU time.
+- Jobs that the program cannot tell apart may have equal shares, without loss, because a sum is
+  linear and a least value concave. So between two such groups a staircase of pairs is enough: it
+  allows any equal shares of the jobs of each group. Within a group, a ring is enough. With G groups
+  of J jobs in all, that is about G J pairs instead of J^2 / 2. Under `makespan` and `ftf` remaining
+  times count, so jobs are rarely equal: then each is its own group, and all pairs are known.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from artist.policies.shared.closest import ClosestGpus
 from artist.workload.job import Job
 
 JOBS_PER_GPU: Final = 2
-"""Section 3.1: larger combinations rarely gain."""
+"""The most jobs on a GPU: larger combinations rarely gain (section 3.1)."""
 
 _PAYS: Final = 1.0 + 1e-9
-"""Taking turns gives 1; the rest is rounding."""
+"""A pair pays above this sum of throughputs: taking turns gives 1, and the rest is rounding."""
 
 
 class SpeedsBeside:
-    """How fast jobs are beside each other on the closest GPUs of each kind, over alone there."""
+    """Speeds of jobs beside each other over their speeds alone, on the closest GPUs of a kind."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[str, int, tuple[str, ...], str], tuple[float, ...]] = {}
         self._closest = ClosestGpus()
 
     def among(self, view: ClusterView, states: Sequence[JobView], kinds: Sequence[str]) -> Beside:
-        """Of all pairs of these jobs."""
+        """The speeds of all pairs of these jobs."""
         first: dict[tuple[str, int, tuple[str, ...]], int] = {}
         jobs = [state.job for state in states]
         groups = [first.setdefault((x.model, x.gpus, x.gpu_kinds), len(first)) for x in jobs]
@@ -60,7 +60,7 @@ class SpeedsBeside:
 
 
 class Beside:
-    """Speeds of G groups of jobs beside each other, over alone: groups [J], table [G, G, K]."""
+    """Speeds of G groups of jobs beside each other over alone: `groups` [J], `table` [G, G, K]."""
 
     def __init__(self, groups: Ints, table: Floats) -> None:
         self._groups, self._table = groups, table
@@ -87,7 +87,7 @@ class Beside:
         return jobs._replace(pairs=Pairs(np.array(chosen), np.array(speeds)))
 
     def _speeds(self, jobs: Jobs, one: int, other: int) -> Floats:
-        """[2, K] of two jobs beside each other; 0 on kinds on which they do not pair."""
+        """[2, K] the speeds of two jobs beside each other; 0 on kinds on which they do not pair."""
         a, b = self._groups[one], self._groups[other]
         over_alone = np.stack([self._table[a, b], self._table[b, a]])
         both = over_alone * jobs.speeds[[one, other]]
@@ -96,14 +96,14 @@ class Beside:
         return result
 
     def together(self, jobs: Jobs, one: int, other: int, kind: int) -> float:
-        """What two jobs do beside each other, each over alone, in sum; 0 if they cannot pair."""
+        """The sum of two jobs' speeds beside each other over alone; 0 if they cannot pair."""
         both = self._speeds(jobs, one, other)[:, kind]
         alone = jobs.speeds[[one, other], kind]
         return float((both / alone).sum()) if (both > 0).all() else 0.0
 
 
 def _stairs(rows: Sequence[int], columns: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Pairs on which each row may have the same sum, and each column, whatever these are."""
+    """Pairs on which all rows may have one sum and all columns another, whatever the sums are."""
     row = column = 0
     while row < len(rows) and column < len(columns):
         yield rows[row], columns[column]

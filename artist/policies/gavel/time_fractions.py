@@ -4,8 +4,8 @@
     priority            = share of i on k / part
 
 Here i is a combination: a job alone, or with space sharing a pair of jobs. Times count from the
-last time at which shares were computed. Each begins with half a round, as in the authors' program,
-so that no part is 0.
+last computation of shares (a reset). Each begins with half a round, as in the authors' program, so
+that no part is 0.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from artist.contract import JobView
 from artist.units import TICKS_PER_S, Tick
 
 Combination: TypeAlias = tuple[int, ...]
-"""Handles of a job alone or of two that share GPUs, ascending."""
+"""The handle of a job alone, or of two jobs that share GPUs, ascending."""
 
 
 class _Account:
-    """What one combination has had."""
+    """The time that one combination has had, and its share."""
 
     __slots__ = ("had", "owed", "share")
 
@@ -29,19 +29,19 @@ class _Account:
         self.had = [start_s] * kinds
         """Seconds on each kind since the last reset."""
         self.owed = [0.0] * kinds
-        """Seconds that it should have had and did not, up to the last reset."""
+        """Seconds on each kind that it was due and did not have, up to the last reset."""
         self.share: Sequence[float] = ()
-        """Of time, on each kind; empty before the first reset after its arrival."""
+        """Its share of time on each kind; empty before the first reset after its arrival."""
 
 
 class TimeFractions:
-    """The accounts of all jobs that are here. `round_` in ticks."""
+    """The accounts of all present jobs and pairs. `round_` is in ticks."""
 
     def __init__(self, round_: Tick) -> None:
         self._start_s = round_ / TICKS_PER_S / 2
         self._accounts: dict[Combination, _Account] = {}
         self._pairs: set[Combination] = set()
-        """Those that have had a share."""
+        """Pairs that have had a share."""
         self._run: dict[int, Tick] = {}
         """Time with GPUs of each job, up to the last `account`."""
         self._on_kind: list[float] = []
@@ -51,14 +51,17 @@ class TimeFractions:
         return handle in self._run
 
     def enter(self, handle: int, kinds: int) -> None:
-        """A job has arrived."""
+        """Open the account of a job that has arrived."""
         self._run[handle] = 0
         self._accounts[handle,] = _Account(kinds, self._start_s)
         before = self._on_kind or [0.0] * kinds
         self._on_kind = [seconds + self._start_s for seconds in before]
 
     def leave(self, handle: int) -> None:
-        """A job has finished. Until the next reset, others have alone what they had with it."""
+        """Close the account of a finished job.
+
+        Until the next reset, jobs that it was paired with have the shares of these pairs alone.
+        """
         del self._run[handle], self._accounts[handle,]
         for pair in [pair for pair in self._pairs if handle in pair]:
             self._pairs.remove(pair)
@@ -74,9 +77,10 @@ class TimeFractions:
     def account(
         self, jobs: Mapping[int, JobView], kind_of: Mapping[Combination, int], now: Tick
     ) -> None:
-        """Add what combinations have run since the last time. `kind_of`: of those that run.
+        """Add the time that combinations have run since the last call.
 
-        If one job of a pair has left, the other one has run alone, since the last time.
+        `kind_of` has the kinds of running combinations. If one job of a pair has left, all of this
+        time counts for the other job alone.
         """
         run = {handle: state.run_ticks(now) for handle, state in jobs.items()}
         for one, kind in kind_of.items():
@@ -93,7 +97,7 @@ class TimeFractions:
         return self._last_reset is None or now - self._last_reset >= interval
 
     def reset(self, shares: Mapping[Combination, Sequence[float]], now: Tick) -> None:
-        """New shares: from now on times count anew."""
+        """Set new shares. From now on times count anew."""
         elapsed_s = (now - (self._last_reset or 0)) / TICKS_PER_S
         kinds = len(self._on_kind)
         for one, share in shares.items():
@@ -119,7 +123,7 @@ class TimeFractions:
         return sorted(pair for pair in self._pairs if all(handle in jobs for handle in pair))
 
     def by_priority(self, kind: int, which: Sequence[Combination]) -> list[Combination]:
-        """By their priority on a kind, the highest first; equal ones in the order given."""
+        """Combinations by their priority on a kind, the highest first, equal ones as given."""
         accounts, on_kind = self._accounts, self._on_kind[kind]
 
         def priority(one: Combination) -> tuple[float, float, float]:

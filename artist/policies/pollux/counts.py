@@ -1,8 +1,9 @@
 """How many GPUs each job should have: the least sum of costs, by dynamic programming over jobs.
 
-Jobs may want more GPUs of some kinds than there are. Then those that accept no other kinds share
-these, the others the rest, and so on: best where each further GPU gains less (Groenevelt, *Two
-algorithms for maximizing a separable concave function over a polymatroid feasible region*, 1991).
+Jobs may want more GPUs of some kinds than there are. Then the jobs that accept no other kinds share
+these, the other jobs share the rest, and so on. This is optimal if each further GPU gains less
+(Groenevelt, *Two algorithms for maximizing a separable concave function over a polymatroid feasible
+region*, 1991).
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def best_counts(costs: Mapping[int, Floats], gpus: int) -> dict[int, int]:
 
 
 def _sums(best: Floats, costs: Floats) -> Floats:
-    """[g, taken] the least sum if a further job takes some of g GPUs: best[g - taken] + cost."""
+    """[g, taken] the least sum if a further job takes `taken` of g GPUs."""
     padded = np.full(len(costs) - 1 + len(best), np.inf)
     padded[len(costs) - 1 :] = best
     (step,) = padded.strides

@@ -79,7 +79,7 @@ class Pollux(Rounds):
         self._speeds: dict[tuple[Goodput, float, bool], list[float]] = {}
 
     def note(self, view: ClusterView) -> None:
-        """Learn who got GPUs, and forget jobs that have finished."""
+        """Learn which jobs got GPUs, and forget jobs that have finished."""
         self._history.note(view)
 
     def round(self, view: ClusterView) -> Sequence[Decision]:
@@ -101,7 +101,7 @@ class Pollux(Rounds):
         return [*decisions, *(best_batches(view, placed) if self.options.adapt_batch else ())]
 
     def fewest_gpus(self, view: ClusterView, job: JobView) -> int:
-        """The fewest that the job accepts."""
+        """The fewest GPUs that the job accepts."""
         return job.job.gpus_min
 
     # -- values ------------------------------------------------------------------------------
@@ -144,7 +144,8 @@ class Pollux(Rounds):
     ) -> tuple[Floats, Floats]:
         """Speedups over a fair share on 0 to `most` GPUs, of one machine and of several.
 
-        Where no batch fits the fair share, they are over the next number of GPUs that one fits.
+        If no batch fits the fair share, the base is the nearest number of GPUs that a batch fits,
+        smaller numbers first.
         """
         goodput = state.job.goodput
         if goodput is None:
@@ -173,7 +174,7 @@ class Pollux(Rounds):
 
 
 def _nearest_above_zero(values: Sequence[float], at: int) -> float:
-    """The value at this place if it is above 0, else the last one before, or the next one; else 1.
+    """The last value above 0 up to this place, else the first one after it, else 1.
 
     >>> _nearest_above_zero([0.0, 2.0, 0.0, 5.0], 2), _nearest_above_zero([0.0, 0.0, 5.0], 1)
     (2.0, 5.0)
@@ -194,7 +195,7 @@ def _placed(
     wanted: Mapping[int, Spread],
     pool: FreeGpus,
 ) -> dict[int, Placement]:
-    """The GPUs of machines; jobs that keep theirs come first. The pool then lacks them."""
+    """Placements on the wanted machines, taken from the pool; jobs that keep their GPUs first."""
     placed: dict[int, Placement] = {}
     for handle, spread in wanted.items():
         present = jobs[handle].placement

@@ -29,16 +29,16 @@ Spread = dict[int, int]
 """Machine -> GPUs."""
 
 _FLOOR = 1e-3
-"""Added to values, so that a job without GPUs does not decide alone: as in the authors' program."""
+"""Added to values as in the authors' program, so that jobs without GPUs do not decide alone."""
 
 _MOST_APART = 5
-"""Jobs taken away at a time; at least two, so that they can exchange GPUs."""
+"""The most jobs taken away at a time. At least two are, so that they can exchange GPUs."""
 
 _ROUNDING = 1e-12
-"""By which part of it a sum of costs may miss the bound."""
+"""The share of the bound by which a sum of costs may miss it."""
 
-# Ours, like the numbers above: how often jobs of some machines are taken away, how often they are
-# put back in another order or with GPUs to spare, and how many.
+# artist's own: probability that jobs of two drawn machines are taken away first; probability that
+# jobs are put back in drawn order, and that GPUs are left over; and the most GPUs left over.
 _BY_MACHINE, _UNUSUAL, _MOST_SPARE = 0.5, 0.5, 3
 
 
@@ -47,13 +47,13 @@ class Player:
     """A job in the search. Values are indexed by GPUs, from 0 up to the most that it may have."""
 
     one: Floats
-    """Its value on GPUs of one machine, if they change; 0 on numbers that it cannot run on."""
+    """The job's value on other GPUs of one machine; 0 on numbers that it cannot run on."""
     several: Floats
-    """The same on GPUs of several machines."""
+    """The job's value on other GPUs of several machines."""
     present: Spread
     """The GPUs that it has; empty if it waits."""
     stays: float
-    """Its value on these."""
+    """Its value on the present GPUs."""
     kinds: frozenset[str] = frozenset()
     """The kinds of GPUs that it accepts; empty: all."""
 
@@ -65,13 +65,13 @@ class Player:
 
 @dataclass(frozen=True)
 class SearchRules:
-    """What a search keeps to."""
+    """The rules of a search."""
 
     power: float
     one_distributed: bool
     """At most one job of several machines on each machine."""
     most_machines: int
-    """Of one job."""
+    """The most machines of one job."""
     budget: int
     """How often jobs are taken away and put back."""
     regions: Mapping[int, int] = field(default_factory=dict)
@@ -88,7 +88,7 @@ def objective(values: Floats, power: float) -> float:
 
 
 def _costs(values: Floats, power: float) -> Floats:
-    """Terms of a sum that is the smaller, the larger the objective is."""
+    """Costs of values: the smaller their sum, the larger the objective."""
     if power == 0:
         return -np.log(np.maximum(values, _FLOOR))
     costs = (values + _FLOOR) ** power
@@ -111,7 +111,7 @@ class _Part:
         self.largest_region = max(in_region.values(), default=0)
 
     def of(self, free: Mapping[int, int]) -> Mapping[int, int]:
-        """What is free of these machines."""
+        """The free GPUs of these machines."""
         return {x: free[x] for x in self.machines} if self.kinds else free
 
 
@@ -126,7 +126,7 @@ class Search:
         self._one = [_costs(player.one, rules.power) for player in players]
         self._several = [_costs(player.several, rules.power) for player in players]
         self._stay = _costs(np.array([player.stays for player in players]), rules.power).tolist()
-        # As if every number of GPUs lay as close together as machines allow.
+        # Costs if every number of GPUs were as close together as machines allow.
         self._close = [
             np.where(np.arange(len(one)) <= part.largest, one, several)
             for part, one, several in zip(self._parts, self._one, self._several, strict=True)
@@ -162,9 +162,10 @@ class Search:
         return state.spreads
 
     def _bound(self, everyone: Sequence[int]) -> float:
-        """What no state can fall below: the sum of costs if machines did not matter.
+        """A lower bound of costs: their sum if machines did not matter.
 
-        With kinds of GPUs, where each further GPU gains less; else a state may, and is good enough.
+        With kinds of GPUs it is a bound only if each further GPU gains less. Otherwise a state may
+        be below it, and is good enough.
         """
         counts = self._numbers(everyone, self._capacity)
         costs = []
@@ -183,19 +184,22 @@ class Search:
         return float((player.one if len(spread) == 1 else player.several)[sum(spread.values())])
 
     def cost(self, index: int, spread: Spread) -> float:
-        """Its part of the sum."""
+        """The cost of a job on some GPUs: its part of the sum."""
         if spread == self.players[index].present:
             return float(self._stay[index])
         costs = self._one[index] if len(spread) == 1 else self._several[index]
         return float(costs[sum(spread.values())])
 
     def _improve(self, state: _State, rng: np.random.Generator) -> None:
-        """Take some jobs away and put them back, if that is better."""
+        """Take some jobs away and put them back.
+
+        This is undone if the cost rises, and at random if it stays the same.
+        """
         jobs = len(self.players)
         apart = min(jobs, int(rng.integers(2, _MOST_APART + 1)))
         chosen = rng.permutation(jobs).tolist()
         if rng.random() < _BY_MACHINE:
-            # Those on some machines first: else jobs of one GPU keep others apart.
+            # Jobs on two drawn machines first: else jobs of one GPU keep larger jobs apart.
             machines = list(self._capacity)
             some = {machines[x] for x in rng.integers(0, len(machines), 2).tolist()}
             chosen.sort(key=lambda index: some.isdisjoint(state.spreads[index]))
@@ -217,10 +221,10 @@ class Search:
     def _put(
         self, state: _State, chosen: Sequence[int], *, spare: int = 0, as_given: bool = False
     ) -> None:
-        """Put jobs without GPUs on free ones: first how many, then where.
+        """Put jobs without GPUs on free GPUs: first choose how many, then where.
 
-        The numbers leave `spare` GPUs over. Jobs come in the order given, or those that accept the
-        fewest GPUs first, and of these the largest.
+        The numbers leave `spare` GPUs over. Jobs come in the order given (`as_given`), or those
+        that accept the fewest GPUs first, and among these the largest.
         """
         counts = self._numbers(chosen, state.free, spare)
         moved = []
@@ -256,7 +260,7 @@ class Search:
         return best_counts_by_kind(costs, accepted, gpus, room)
 
     def _reach(self, state: _State, index: int, most: int) -> Spread:
-        """The best free GPUs for a job, at most so many; empty if none are better than none."""
+        """The best free GPUs for a job, at most `most`; empty if no GPUs are better than none."""
         one, several = self._one[index], self._several[index]
         found: Spread = {}
         cost = float(one[0])
@@ -283,7 +287,10 @@ class Search:
         return found
 
     def _together(self, index: int, state: _State) -> list[int]:
-        """Machines among which a job may be distributed: those of the region with most room."""
+        """Machines among which a job may be distributed, of the region with most free GPUs.
+
+        A job that no region could hold may be distributed over all regions.
+        """
         part, regions = self._parts[index], self.rules.regions
         machines = [x for x in state.for_distributed() if x in part.machines]
         if not machines or not regions:
@@ -299,7 +306,7 @@ class Search:
 
 
 def _spread(state: _State, machines: Sequence[int], gpus: int) -> Spread:
-    """GPUs of as few machines as possible: the roomiest first, the last one the tightest."""
+    """GPUs of as few machines as possible: the roomiest first, and last the tightest that fits."""
     taken: Spread = {}
     left = list(machines)
     while gpus:
@@ -312,7 +319,7 @@ def _spread(state: _State, machines: Sequence[int], gpus: int) -> Spread:
 
 
 class _State:
-    """Who has which GPUs, and the sum of costs."""
+    """Which job has which GPUs, and the sum of costs."""
 
     def __init__(self, search: Search) -> None:
         self._search = search
@@ -323,18 +330,18 @@ class _State:
 
     @property
     def cost(self) -> float:
-        """The sum."""
+        """The sum of all jobs' costs."""
         return math.fsum(self._costs)
 
     def fits(self, spread: Spread) -> bool:
-        """Whether these GPUs are free, and no other distributed job is where one may be."""
+        """Whether these GPUs are free, and no rule about distributed jobs forbids them."""
         if any(self.free.get(machine, 0) < count for machine, count in spread.items()):
             return False
         alone = self._search.rules.one_distributed and len(spread) > 1
         return not (alone and any(self._distributed[machine] for machine in spread))
 
     def for_distributed(self) -> list[int]:
-        """Machines where another part of a distributed job may be, the roomiest first."""
+        """Machines where a part of a distributed job may be, the roomiest first."""
         alone = self._search.rules.one_distributed
         machines = [
             x for x, free in self.free.items() if free and not (alone and self._distributed[x])
@@ -342,13 +349,13 @@ class _State:
         return sorted(machines, key=lambda x: -self.free[x])
 
     def put(self, index: int, spread: Spread) -> None:
-        """Give a job without GPUs some."""
+        """Give GPUs to a job that has none."""
         self._move(spread, -1)
         self.spreads[index] = spread
         self._costs[index] = self._search.cost(index, spread)
 
     def take(self, index: int) -> None:
-        """Take a job's GPUs."""
+        """Take a job's GPUs away."""
         self._move(self.spreads[index], 1)
         self.spreads[index] = {}
         self._costs[index] = self._search.cost(index, {})

@@ -86,7 +86,7 @@ class Sia(Rounds):
         self._speeds: dict[tuple[object, ...], float] = {}
 
     def _learn(self, view: ClusterView) -> None:
-        """Learn the cluster."""
+        """Learn the kinds of GPUs of the cluster, and the sizes of configurations."""
         if not self._kinds:
             self._kinds = tuple(gpus_by_kind(view.cluster))
             self._machine = tuple(_largest(view.cluster, kind) for kind in self._kinds)
@@ -94,7 +94,7 @@ class Sia(Rounds):
             self._sizes = tuple(map(_sizes, self._machine, totals))
 
     def note(self, view: ClusterView) -> None:
-        """Learn the cluster, new jobs and who got GPUs, and forget jobs that have finished."""
+        """Learn the cluster and which jobs got GPUs, and refuse new jobs that can never run."""
         self._learn(view)
         self._history.note(view)
         for state in view.entered:
@@ -137,16 +137,16 @@ class Sia(Rounds):
         return [*decisions, *best_batches(view, placed)]
 
     def fewest_gpus(self, view: ClusterView, job: JobView) -> int:
-        """Those of its smallest configuration, of all kinds."""
+        """The GPUs of the job's smallest configuration on any kind."""
         self._learn(view)
         return min(gpus for _, gpus in self._choices(job))
 
     def can_improve(self, view: ClusterView) -> bool:
-        """Whether jobs wait, could have more GPUs, or could have others."""
+        """Whether jobs wait, could have more GPUs, or could have GPUs of another kind."""
         return super().can_improve(view) or (bool(view.running) and several_kinds(view.cluster))
 
     def settled(self, view: ClusterView) -> bool:
-        """Nor where there are several kinds: the older a job is, the sooner it moves to another."""
+        """Also False with several kinds: the older a job is, the sooner it moves to another."""
         return super().settled(view) and not several_kinds(view.cluster)
 
     # -- values ------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ class Sia(Rounds):
         ]
 
     def _choices(self, state: JobView) -> list[tuple[int, int]]:
-        """Kind and number of GPUs of the configurations that a job may explore."""
+        """The configurations that a job may explore: (kind, GPUs)."""
         job, most = state.job, state.job.gpus_max
         if self.options.explore:
             most = min(most, self._history.explored(state))
@@ -199,7 +199,7 @@ class Sia(Rounds):
         return max(age - lost, 0.0) / (age + delay)
 
     def _speeds_of(self, view: ClusterView, state: JobView) -> Callable[[int, int], float]:
-        """How fast a job is on so many GPUs of a kind; 0 where it cannot run."""
+        """A function of (kind, GPUs): the speed of a job there; 0 where it cannot run."""
         job, goodput = state.job, state.job.goodput
 
         def estimated(kind: int, gpus: int) -> float:
@@ -229,7 +229,10 @@ class Sia(Rounds):
         free: FreeGpus,
         kind: int,
     ) -> dict[int, Placement]:
-        """GPUs of one kind for jobs; those that can keep theirs do."""
+        """GPUs of one kind for jobs.
+
+        Jobs that can keep their GPUs do, unless that would split a job over too many machines.
+        """
         placed = _packed(jobs, counts, free.copy(), stay_first=True)
         whole = self._machine[kind]
         if all(
@@ -243,9 +246,9 @@ class Sia(Rounds):
 def _packed(
     jobs: Mapping[int, JobView], counts: Mapping[int, int], free: FreeGpus, *, stay_first: bool
 ) -> dict[int, Placement]:
-    """Jobs that have as many GPUs already, and the others packed, the largest first.
+    """Placements of jobs: those that have as many GPUs stay, the others are packed, largest first.
 
-    Those that stay come before all others, or only before others of their size.
+    Jobs that stay come before all others (`stay_first`), or only before others of their size.
     """
     placed: dict[int, Placement] = {}
 
@@ -271,11 +274,11 @@ def _largest(tree: ClusterTree, kind: str) -> int:
 
 
 def _sizes(machine: int, total: int) -> tuple[int, ...]:
-    """Powers of two in a machine, a whole one, and several, of a kind with so many GPUs."""
+    """GPUs of a kind's configurations: powers of two in a machine, and whole machines."""
     inside = {1 << power for power in range(machine.bit_length())}
     return tuple(sorted(inside | set(range(machine, total + 1, machine))))
 
 
 def _within(sizes: Sequence[int], least: int, most: int) -> list[int]:
-    """The configurations from the fewest to the most GPUs; the fewest if there are none."""
+    """The sizes from `least` to `most`; `least` itself if there are none."""
     return [gpus for gpus in sizes if least <= gpus <= most] or [least]

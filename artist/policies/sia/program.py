@@ -6,8 +6,8 @@
 Source: Jayaram Subramanya et al., *Sia: Heterogeneity-aware, goodput-optimized ML-cluster
 scheduling*, SOSP 2023, section 3.4. With p > 0 it maximises the first sum less the second term.
 
-HiGHS solves it, through SciPy. Optima are often not unique. Jobs between which nothing tells are
-given theirs in order: of two with equal offers, the first has the better one.
+HiGHS solves it, through SciPy. Optima are often not unique. Of two jobs with equal offers, the
+first therefore gets the better configuration.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Offer(NamedTuple):
     """Index of the kind."""
     gpus: int
     value: float
-    """How fast the job would be: over its slowest configuration, less what a restart costs."""
+    """Speed relative to the slowest configuration, times the restart factor (`policy.py`)."""
 
 
 def choose(
@@ -45,9 +45,9 @@ def choose(
     unallocated: float,
     gap: float,
 ) -> list[Offer | None]:
-    """The best offer of each job; None if it gets no GPUs.
+    """The offer that each job gets in an optimum; None if it gets no GPUs.
 
-    `capacity` has the GPUs of each kind. The objective is within a part `gap` of the optimum.
+    `capacity` has the GPUs of each kind. The objective is within a share `gap` of the optimum.
 
     Raises:
         PolicyError: HiGHS finds no optimum.
@@ -55,7 +55,7 @@ def choose(
     costs = [_costs(mine, power, unallocated) for mine in offers]
     kept = [_undominated(mine, priced) for mine, priced in zip(offers, costs, strict=True)]
     chosen = [min(mine, key=lambda x: x[1])[0] if mine else None for mine in kept]
-    if _fit(chosen, capacity):  # nobody is in anybody's way
+    if _fit(chosen, capacity):  # every job can have its best offer
         return chosen
     rows = [(job, offer, cost) for job, mine in enumerate(kept) for offer, cost in mine]
     chosen = [None] * len(offers)
@@ -66,7 +66,7 @@ def choose(
 
 
 def _fit(chosen: Sequence[Offer | None], capacity: Sequence[int]) -> bool:
-    """Whether there are enough GPUs of every kind."""
+    """Whether there are enough GPUs of every kind for these offers."""
     left = list(capacity)
     for offer in chosen:
         if offer is not None:
@@ -75,17 +75,17 @@ def _fit(chosen: Sequence[Offer | None], capacity: Sequence[int]) -> bool:
 
 
 class _Program(NamedTuple):
-    """Columns are offers, ascending by job; the last rows are kinds, the others jobs."""
+    """The linear program. Columns are offers, ascending by job; rows are jobs, then kinds."""
 
     jobs: npt.NDArray[np.intp]
     costs: Floats
     uses: Any
-    """What each offer takes of each row: sparse."""
+    """What each offer takes of each row: a sparse matrix."""
     limits: Floats
 
     @classmethod
     def of(cls, rows: Sequence[tuple[int, Offer, float]], capacity: Sequence[int]) -> _Program:
-        """Of (job, offer, cost), ascending by job."""
+        """The program of (job, offer, cost) rows, ascending by job."""
         from scipy.sparse import csc_array
 
         jobs = np.array([job for job, _, _ in rows])
@@ -100,14 +100,14 @@ class _Program(NamedTuple):
 
 
 def _costs(offers: Sequence[Offer], power: float, unallocated: float) -> list[float]:
-    """By how much each offer is better (below 0) or worse than none."""
+    """By how much each offer is worse than no GPUs; below 0 if it is better."""
     if power > 0:
         return [-(offer.value**power) - unallocated for offer in offers]
     return [offer.value**power - unallocated if offer.value else np.inf for offer in offers]
 
 
 def _undominated(offers: Sequence[Offer], costs: Sequence[float]) -> list[tuple[Offer, float]]:
-    """The offers that some optimum may have: better than none, and than fewer GPUs of the kind."""
+    """The offers that an optimum may have: better than no GPUs, and than fewer of the kind."""
     kept: list[tuple[Offer, float]] = []
     least: dict[int, float] = {}
     for offer, cost in sorted(zip(offers, costs, strict=True), key=lambda x: (x[0].gpus, x[1])):
@@ -118,11 +118,11 @@ def _undominated(offers: Sequence[Offer], costs: Sequence[float]) -> list[tuple[
 
 
 def _solved(program: _Program, gap: float) -> Bools:
-    """Which of the offers are chosen: an optimum, to a part `gap`.
+    """Which of the offers are chosen: an optimum within a share `gap`.
 
     A choice costs at least the bound of the linear relaxation plus the reduced costs of its offers.
-    So an optimum over the offers with small reduced costs is one over all, once it costs no more
-    than the bound plus what was called small.
+    So an optimum over the offers with reduced costs up to `small` is an optimum over all offers if
+    it costs at most the bound plus `small`.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
@@ -177,7 +177,7 @@ def _in_order(
     costs: Sequence[Sequence[float]],
     chosen: Sequence[Offer | None],
 ) -> list[Offer | None]:
-    """The same, but of jobs with equal offers the first has the best."""
+    """The chosen offers, exchanged so that of jobs with equal offers the first has the best."""
     alike: dict[tuple[Offer, ...], list[int]] = {}
     for job, mine in enumerate(offers):
         alike.setdefault(tuple(mine), []).append(job)

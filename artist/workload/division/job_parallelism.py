@@ -53,7 +53,7 @@ class JobParallelism(Document):
     )
 
     def settings(self) -> dict[str, str]:
-        """As settings of a model's name."""
+        """The settings of a model's name that say the same."""
         given = self.model_dump(exclude_none=True)
         if "sequence" in given:
             given["sequence_parallel"] = str(given.pop("sequence")).lower()
@@ -107,9 +107,10 @@ _AXES = frozenset(
 
 
 def may_be_divided(model: str, chosen: object) -> bool:
-    """Whether a job of a model that says nothing may get axes or has experts.
+    """Whether a job whose model's name gives no axes may get axes or may have experts.
 
-    Cheap, and true if in doubt: any spelling of such a model has the letters of its family.
+    The check is cheap, and true if in doubt: any spelling of such a model has the letters of its
+    family.
     """
     return chosen != "published" or any(family in model.casefold() for family in _FAMILIES)
 

@@ -1,9 +1,8 @@
-"""Over how many GPUs the experts of a layer are spread where the job does not say it.
+"""Over how many GPUs the experts of a layer are spread if the job does not say it.
 
-There is one GPU for each expert, if the job has so many. Over fewer GPUs experts are spread, as
-many on each as it takes, so no GPU has a replica of another's. In a larger stage that is no
-multiple, the largest divisor of the experts counts into which the stage's axes divide, and each
-expert has replicas. `layers.Degrees` means the same.
+If a stage has no more GPUs than there are experts, they are spread over all of its GPUs, without
+replicas. A larger stage spreads them over the largest divisor of their number that its axes can be
+cut into, and has replicas of each expert. `layers.Degrees` means the same.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from artist.workload.division.staged import INNERMOST_FIRST, Axes, Axis, sizes_o
 
 
 def fitted_spread(axes: Axes, gpus: int) -> int:
-    """Over how many of a job's GPUs experts are spread that are on `expert` GPUs at most.
+    """Over how many of a job's GPUs experts are spread, at most `axes.expert`.
 
     Raises:
         DivisionError: the axes do not multiply to the number of GPUs.
@@ -37,7 +36,7 @@ def fitted_spread(axes: Axes, gpus: int) -> int:
 
 
 def spread_text(axes: Axes, gpus: int) -> str:
-    """A clause if experts whose spread is implied have no GPU for each; else empty.
+    """A clause if the spread is implied and there is not one GPU for each expert; else empty.
 
     Raises:
         DivisionError: the axes do not multiply to the number of GPUs.
@@ -55,7 +54,7 @@ def spread_text(axes: Axes, gpus: int) -> str:
 
 
 def _is_innermost(spread: int, sizes: Sequence[int]) -> bool:
-    """Whether so many ranks are the innermost ones of axes of these sizes."""
+    """Whether `spread` ranks can be the innermost ranks of axes of these sizes."""
     for size in sizes:
         taken = math.gcd(spread, size)
         if taken < size and taken < spread:
