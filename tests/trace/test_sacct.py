@@ -161,7 +161,9 @@ def test_an_ended_job_may_be_queued_again(tmp_path: Path, state: str) -> None:
         ("5_0", "sbatch --array=0-99%4 a.sh", "4"),
         ("5_0", "sbatch -a 1,3-9:2%12 a.sh", "12"),
         ("5_0", "sbatch --array 0-3 a.sh", ""),
-        ("5", "sbatch a.sh --array=0-99%4", ""),
+        ("5", "sbatch --array=0-99%4 a.sh", ""),
+        ("5_0", "sbatch -a 0-9%3 a.sh --array=0-99%4", "3"),
+        ("5_0", "sbatch -a 0-9%3 --array=0-99%4 a.sh", "4"),
     ],
 )
 def test_how_many_tasks_of_an_array_run_at_once_goes_along(
@@ -195,6 +197,22 @@ def test_the_line_of_sbatch_says_whether_a_job_may_be_requeued(
     tmp_path: Path, line: str, requeue: str
 ) -> None:
     assert one(tmp_path, SubmitLine=line).hints["hint_requeue"] == requeue
+
+
+@pytest.mark.parametrize(
+    ("line", "nice", "dependency"),
+    [
+        ("sbatch --nice=5 --nice=-7 -d afterok:3 a.sh", "-7", "afterok:3"),
+        ("sbatch --nice -d singleton a.sh --dependency=afterok:9", "100", "singleton"),
+        ("sbatch --nice=low a.sh --nice=5", "", ""),
+        ("sbatch a.sh -d after.csv", "", ""),
+    ],
+)
+def test_arguments_of_the_script_are_no_options(
+    tmp_path: Path, line: str, nice: str, dependency: str
+) -> None:
+    hints = one(tmp_path, SubmitLine=line).hints
+    assert (hints["hint_nice"], hints["hint_dependency"]) == (nice, dependency)
 
 
 @needs_slurm

@@ -14,6 +14,7 @@ from pathlib import Path
 from artist.errors import ConfigError, shortened
 from artist.experiments.recorded.recording import Recording, log_of, moment_of, read_recording
 from artist.io.writing import write_whole
+from artist.slurm.submit_line import with_option
 from artist.slurm.texts import Record, log_rows
 from artist.trace.foreign.sacct import READ
 from artist.trace.native.time_units import moment_s, zoned_s
@@ -107,9 +108,8 @@ def read_log(folder: Path, inputs: Path) -> Log:
 def _task(record: Record, id_: str) -> Record:
     """The row of one task of an array that waits. `%N` is told as the command would."""
     _, limit, most = record.text("JobID").rstrip("]").partition("%")
-    program, *rest = record.text("SubmitLine").split(" ")
-    line = " ".join([program or "sbatch", f"--array=0%{most}", *rest]) if limit else None
-    told = {} if line is None else {"SubmitLine": line}
+    line = record.text("SubmitLine")
+    told = {"SubmitLine": with_option(line, f"--array=0%{most}")} if limit else {}
     return Record(record.place, {**record.values, **told, "JobID": id_})
 
 

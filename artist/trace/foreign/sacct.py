@@ -32,6 +32,7 @@ from zoneinfo import ZoneInfo
 
 from artist.errors import ConfigError, TraceError, shortened
 from artist.io.digests import pseudonym
+from artist.slurm.submit_line import options_of
 from artist.trace.foreign.rows import (
     CPU_ONLY,
     STILL_RUNNING,
@@ -186,44 +187,42 @@ class _Reader:
 def _asked(id_: str, row: TraceRow) -> dict[str, object]:
     """What the policy `slurm` reads: machines, CPUs, and what only the line of sbatch tells."""
     line = row.text("SubmitLine")
-    found = {
-        name: next(filter(None, match.groups()))
-        for name, option in _OPTIONS.items()
-        if (match := option.search(line)) is not None
-    }
+    asked = options_of(line)
+    at_once = _AT_ONCE.fullmatch(asked.get("array", ""))
     nodes, cpus = row.text("ReqNodes"), row.text("ReqCPUS")
     return {
         "hint_nodes": nodes if nodes.isdecimal() else row.text("NNodes"),
         "hint_cpus": cpus if cpus.isdecimal() else "",
-        "hint_tasks_per_node": found.get("tasks_per_node", ""),
-        "hint_nice": found.get("nice", ""),
-        "hint_tasks_at_once": found.get("tasks_at_once", "") if "_" in id_ else "",
-        "hint_dependency": found.get("dependency", ""),
-        "hint_requeue": _requeue(line),
+        "hint_tasks_per_node": _if(_COUNT, asked.get("ntasks-per-node", "")),
+        "hint_nice": _if(_WHOLE, asked["nice"] or _NICE) if "nice" in asked else "",
+        "hint_tasks_at_once": at_once[1] if at_once and "_" in id_ else "",
+        "hint_dependency": asked.get("dependency", ""),
+        "hint_requeue": _requeue(line, asked),
         "hint_job_number": id_.partition("_")[0],
     }
 
 
-def _requeue(line: str) -> str:
+def _if(expected: re.Pattern[str], text: str) -> str:
+    return text if expected.fullmatch(text) else ""
+
+
+def _requeue(line: str, asked: Mapping[str, str]) -> str:
     """Whether a job may be requeued: 1, 0, or nothing where JobRequeue decides.
 
     Of the options the last one counts. Only sbatch submits jobs that Slurm can start again.
     """
     if _INTERACTIVE.match(line):
         return "0"
-    asked: list[str] = _REQUEUE.findall(line)
-    return {"--requeue": "1", "--no-requeue": "0"}.get(asked[-1] if asked else "", "")
+    last = next((name for name in reversed([*asked]) if name in _REQUEUE), "")
+    return _REQUEUE.get(last, "")
 
 
 _INTERACTIVE = re.compile(r"(?:\S*/)?(?:salloc|srun)\s")
-_REQUEUE = re.compile(r"\s(--requeue|--no-requeue)(?=\s|$)")
-
-_OPTIONS = {
-    "tasks_per_node": re.compile(r"\s--ntasks-per-node[= ](\d+)", re.ASCII),
-    "nice": re.compile(r"\s--nice[= ](-?\d+)", re.ASCII),
-    "tasks_at_once": re.compile(r"\s(?:--array[= ]|-a ?)[\d,:-]+%(\d+)", re.ASCII),
-    "dependency": re.compile(r"\s--dependency[= ](\S+)|\s-d ?((?:after|singleton)\S*)", re.ASCII),
-}
+_REQUEUE = {"requeue": "1", "no-requeue": "0"}
+_NICE = "100"
+"""What --nice means without a number."""
+_AT_ONCE = re.compile(r"[\d,:-]+%(\d+)", re.ASCII)
+_COUNT, _WHOLE = re.compile(r"\d+", re.ASCII), re.compile(r"-?\d+", re.ASCII)
 
 _RUNNING = ("RUNNING", "SUSPENDED", "RESIZING", "COMPLETING", "STOPPED", "REQUEUE_HOLD")
 

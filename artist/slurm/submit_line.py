@@ -1,0 +1,90 @@
+"""The options in the line of sbatch, salloc or srun that sacct keeps as SubmitLine.
+
+Source: sbatch(1), salloc(1), srun(1) of Slurm 22.05, which read options as getopt_long(3) does:
+
+- They end at the first word that is none: the script or command, whose own arguments follow.
+- Of an option that is given twice, the last one counts.
+- Long names may be cut (`--depend`) as long as they mean one option.
+
+Slurm keeps no quotes. So what stands behind a value of two words (`--comment "my job"`) is lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+# Options without a value, or with one that only `=` joins to them. All others take the next word.
+_ALONE = (
+    "async", "bell", "contiguous", "disable-status", "exact", "exclusive", "get-user-env", "help",
+    "hold", "ignore-pbs", "immediate", "interactive", "kill-command", "label", "multi-prog",
+    "nice", "no-allocate", "no-bell", "no-kill", "no-requeue", "no-shell", "overcommit", "overlap",
+    "oversubscribe", "parsable", "preserve-env", "propagate", "pty", "quiet", "quit-on-interrupt",
+    "reboot", "requeue", "resv-ports", "share", "spread-job", "stepmgr", "test-only", "unbuffered",
+    "usage", "use-min-nodes", "verbose", "version", "wait", "whole", "x11",
+)  # fmt: skip
+_ALONE_SHORT = "EHIKOQVWXZhklsuv"
+_SHORT = {"a": "array", "d": "dependency"}
+_READ = ("array", "dependency", "ntasks-per-node")
+_NOT_CUT = ("ntasks",)
+
+
+def options_of(line: str) -> dict[str, str]:
+    """The options by their long names, or by their letters where nothing reads them.
+
+    >>> options_of("sbatch --nice=5 -a 0-9%2 --req train.sh --nice=7")
+    {'nice': '5', 'array': '0-9%2', 'requeue': ''}
+    """
+    return _parsed(line.split())[0]
+
+
+def with_option(line: str, option: str) -> str:
+    """The line with one option more, which counts rather than an earlier one."""
+    words = line.split() or ["sbatch"]
+    end = _parsed(words)[1]
+    return " ".join([*words[:end], option, *words[end:]])
+
+
+def _parsed(words: Sequence[str]) -> tuple[dict[str, str], int]:
+    """The options, and how many words they and the program take."""
+    found: dict[str, str] = {}
+    at = 1
+    while at < len(words) and words[at].startswith("-") and words[at] not in ("-", "--"):
+        name, value, takes_next = _option(words[at], words[0])
+        if takes_next and at + 1 < len(words):
+            at, value = at + 1, words[at + 1]
+        found.pop(name, None)  # the order tells which of two options came last
+        found[name] = value
+        at += 1
+    return found, min(at, len(words))
+
+
+def _option(word: str, program: str) -> tuple[str, str, bool]:
+    """The name and value of an option, and whether the next word is its value."""
+    if word.startswith("--"):
+        name, joined, value = word[2:].partition("=")
+        name = _whole(name)
+        return name, value, not joined and not _is_alone(name, program)
+    letters = word[1:]
+    while len(letters) > 1 and letters[0] in _ALONE_SHORT:  # -Hs is -H -s
+        letters = letters[1:]
+    name, value = letters[0], letters[1:]
+    alone = name in _ALONE_SHORT and not (name == "W" and _is_srun(program))
+    return _SHORT.get(name, name), value, not value and not alone
+
+
+def _is_alone(name: str, program: str) -> bool:
+    return name in _ALONE and not (name == "wait" and _is_srun(program))
+
+
+def _is_srun(program: str) -> bool:
+    return program.rpartition("/")[2] == "srun"
+
+
+def _whole(name: str) -> str:
+    """The long name that may be cut."""
+    if name in _NOT_CUT:
+        return name
+    known = (*_READ, *_ALONE)
+    if name in known:
+        return name
+    return next((one for one in known if one.startswith(name)), name)
