@@ -148,7 +148,7 @@ def test_what_is_not_modelled_or_broken_is_refused_by_name(scheduler: str, told:
     ("hints", "told"),
     [
         ({"partition": "night"}, "hint_partition is 'night'"),
-        ({"partition": "day,night"}, r"expected one partition; policy\.not_modelled=ignore takes"),
+        ({"partition": "night,eve"}, "hint_partition is 'night'"),
         ({"qos": "gold"}, "hint_qos is 'gold'"),
         ({"nodes": 3}, "2 machines of 4 GPUs"),
         ({"nice": "low"}, "hint_nice is 'low'"),
@@ -356,15 +356,45 @@ def test_dependencies_that_are_not_modelled_are_dropped_if_asked(
     assert seconds(run(TWO, [job], make_policy("slurm", not_modelled="ignore")).jobs[0].start) < 1
 
 
-def test_the_first_of_several_partitions_counts_if_asked() -> None:
-    job = asked("a", 8, 1, 1, partition="night,day")
-    partitions = [
-        {"name": "day", "nodes": "ALL", "default": True},
-        {"name": "night", "nodes": "ALL"},
+DAY_AND_NOW = [
+    {"name": "day", "nodes": "ALL", "default": True, "preempt_mode": "REQUEUE"},
+    {"name": "eve", "nodes": "ALL", "preempt_mode": "REQUEUE"},
+    {"name": "now", "nodes": "ALL", "priority_tier": 2},
+]
+
+
+@pytest.mark.parametrize("asks", ["day,now", "now,day", "day,now,day", "lost,now"])
+def test_a_job_starts_in_that_of_its_partitions_where_it_can_first(asks: str) -> None:
+    jobs = [
+        asked("held", 16, 20, 1),
+        asked("first", 16, 20, 1, arrival_s=1.0),
+        asked("both", 16, 20, 1, arrival_s=2.0, partition=asks),
     ]
-    policy = make_policy("slurm", not_modelled="ignore", facts={"partitions": partitions})
-    run(TWO, [job], policy)
-    assert policy._requests[0].partition.name == "night"
+    settings = {"SchedulerParameters": SCHEDULER}
+    policy = make_policy("slurm", facts={"settings": settings, "partitions": DAY_AND_NOW})
+    rows = run(TWO, jobs, policy)
+    found = {row.job.id: int(seconds(row.start)) for row in rows.jobs}
+    assert found["both"] < found["first"] == 40
+    assert policy._requests[2].partition.name == "now"
+
+
+def test_a_job_of_several_partitions_starts_once() -> None:
+    job = asked("both", 2, 20, 1, partition="day,eve")
+    assert starts([job], partitions=DAY_AND_NOW) == {"both": 0}
+
+
+def test_a_job_of_several_partitions_that_is_requeued_waits_in_all_of_them() -> None:
+    settings = {"PreemptType": "preempt/partition_prio", "PreemptMode": "REQUEUE"}
+    jobs = [
+        asked("low", 16, 200, 5, partition="day,eve"),
+        asked("high", 8, 10, 5, arrival_s=20.0, partition="now"),
+    ]
+    settings["SchedulerParameters"] = SCHEDULER
+    facts = {"settings": settings, "partitions": DAY_AND_NOW}
+    rows = run(TWO, jobs, make_policy("slurm", facts=facts))
+    stays = sorted(int(seconds(x.start)) for x in rows.placements if x.handle == 0)
+    assert stays[0] == 0
+    assert 141 <= stays[1] <= 143
 
 
 @pytest.mark.parametrize(
@@ -400,6 +430,20 @@ def test_machines_are_reserved_for_no_more_tasks_than_may_run(queued: int) -> No
     facts = {"settings": {"SchedulerParameters": SCHEDULER}}
     rows = run(three, [*held, *tasks, last], make_policy("slurm", facts=facts))
     assert int(seconds(next(row.start for row in rows.jobs if row.job.id == "long"))) == 2
+
+
+@pytest.mark.parametrize("most", [0, 1, 2, 3, 20])
+def test_machines_are_reserved_for_so_many_tasks_of_an_array(most: int) -> None:
+    """As above, but all tasks may run. `long` can start unless all machines are reserved."""
+    three = cluster([8, 8, 8])
+    held = [asked(f"h{n}", gpus, 100, 2, job_number=n) for n, gpus in enumerate((8, 8, 4), 1)]
+    tasks = [asked(f"t{n}", 8, 50, 2, arrival_s=1.0, job_number=7) for n in range(4)]
+    last = asked("long", 4, 200, 9, arrival_s=2.0, job_number=9)
+    some = f"{SCHEDULER},bf_max_job_array_resv={most}"
+    facts = {"settings": {"SchedulerParameters": some}}
+    rows = run(three, [*held, *tasks, last], make_policy("slurm", facts=facts))
+    start_s = int(seconds(next(row.start for row in rows.jobs if row.job.id == "long")))
+    assert (start_s == 2) is (most < 3)
 
 
 def test_a_job_waits_for_those_that_it_depends_on() -> None:

@@ -79,7 +79,8 @@ class Continued(Slurm):
             self._main_due = max(self._main_due, self._clocks["tick"].at_or_after(self._past.until))
         for handle, at_s in self._past.eligible_s.items():
             if handle in self._queue:
-                self._queue[handle].eligible_s = self._asleep[handle] = at_s
+                self._asleep[handle] = at_s
+                self._queue[handle].wait_until(at_s)
         if self._past.usage is None or not self._priorities.change:
             return
         self._priorities.fair_share.restore(self._past.usage)

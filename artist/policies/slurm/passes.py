@@ -27,7 +27,8 @@ class SchedulingPass:
         running.see(view.free)
         self.free, self.running = running.free, running.by_end
         self.by_number = running.by_number
-        self.started: dict[int, RunningJob] = {}
+        self.started: dict[int, Request] = {}
+        """By handle, in the partition in which the job started."""
         self.victims: dict[int, Preempt] = {}
         self.preempted: list[RunningJob] = []
         self.reasons: dict[int, str] = {}
@@ -53,7 +54,7 @@ class SchedulingPass:
         number, _ = request.number
         job = RunningJob(request.handle, number, self.now_s, end_s, machines_of(held), held)
         self._running.start(job)
-        self.started[request.handle] = job
+        self.started[request.handle] = request
         self._starts.append(Start(request.handle, placement))
 
     def _own_free(self) -> FreeGpus:

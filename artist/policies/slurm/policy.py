@@ -189,11 +189,13 @@ class Slurm(BasePolicy):
         elif job.handle in self._running.of:  # GPUs left service
             self._left(self._running.leave(job.handle), now_s)
             self._requeue(request, now_s)
-        self._priorities.set(request, now_s)
+        for one in request.everywhere:
+            self._priorities.set(one, now_s)
         self._queue.add(request)
 
     def _requeue(self, request: Request, now_s: int) -> None:
-        request.eligible_s = self._asleep[request.handle] = now_s + REQUEUE_DELAY_S
+        self._asleep[request.handle] = now_s + REQUEUE_DELAY_S
+        request.wait_until(now_s + REQUEUE_DELAY_S)
 
     def _left(self, job: RunningJob, now_s: int) -> None:
         """A job gave its GPUs back: it finished, or lost them."""
@@ -259,9 +261,10 @@ class Slurm(BasePolicy):
             if not state.victims[job.handle].for_good:
                 self._requeue(self._requests[job.handle], state.now_s)
             self._left(job, state.now_s)
-        for handle in state.started:
+        for handle, request in state.started.items():
             graces.started(handle)
             self._gpus_held += queue.take(handle).job.gpus
+            self._requests[handle] = request
         if state.started or schedulers.cut_short or preemption.spared or graces.of:
             self._worthwhile = {"full", "backfill"}
         return [*state.decisions(), *self._tell(state)]

@@ -107,7 +107,10 @@ class Priorities:
 
 
 class Queue(dict[int, Request]):
-    """The waiting jobs by handle, and in order: by PriorityTier, priority, and number."""
+    """The waiting jobs by handle, and in order: by PriorityTier, priority, and number.
+
+    A job of several partitions stands in the order once for each.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -116,17 +119,19 @@ class Queue(dict[int, Request]):
     def add(self, request: Request) -> None:
         """A job with a priority waits."""
         self[request.handle] = request
-        insort(self.ranked, request, key=_rank)
+        for one in request.everywhere:
+            insort(self.ranked, one, key=_rank)
 
     def take(self, handle: int) -> Request:
         """A job waits no longer."""
         request = self.pop(handle)
-        del self.ranked[bisect_left(self.ranked, _rank(request), key=_rank)]
+        for one in request.everywhere:
+            del self.ranked[bisect_left(self.ranked, _rank(one), key=_rank)]
         return request
 
     def set_priorities(self, priorities: Priorities, now_s: int) -> None:
         """Give all jobs new priorities."""
-        for request in self.values():
+        for request in self.ranked:
             priorities.set(request, now_s)
         self.ranked.sort(key=_rank)
 
@@ -139,14 +144,14 @@ def preemptors_first(ranked: list[Request], preemption: Preemption) -> list[Requ
     """Jobs as both schedulers look at them: one that could preempt another comes before it."""
     if not preemption.on:
         return ranked
-    place = {request.handle: index for index, request in enumerate(ranked)}
+    place = {id(request): index for index, request in enumerate(ranked)}
 
     def compare(one: Request, other: Request) -> int:
         if preemption.before(one, other):
             return -1
         if preemption.before(other, one):
             return 1
-        return place[one.handle] - place[other.handle]
+        return place[id(one)] - place[id(other)]
 
     return sorted(ranked, key=cmp_to_key(compare))
 

@@ -4,7 +4,8 @@ Columns of a trace carry it. `artist trace convert --from sacct` writes them all
 
 | column | |
 | --- | --- |
-| `hint_partition`, `hint_qos` | their names; the default partition, and no QOS, if not given |
+| `hint_partition` | its name, or several, each of which is tried; the default one if not given |
+| `hint_qos` | its name; none if not given |
 | `hint_time_limit_s` | the time limit; that of the partition if not given |
 | `hint_nodes` | machines, all with as many GPUs; one if not given, or those that have the GPUs |
 | `hint_cpus` | CPUs in all; one on each machine if not given |
@@ -21,7 +22,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from artist.contract import JobView
 from artist.errors import TraceError, did_you_mean, shortened
@@ -68,6 +69,18 @@ class Request:
     requeues: bool | None = None
     """Whether it waits again when it is preempted, instead of ending; None: as JobRequeue says."""
     priority: float = 0
+    in_partitions: tuple[Request, ...] = field(default=(), repr=False, compare=False)
+    """The same job in each of several partitions; empty if it asks for one."""
+
+    @property
+    def everywhere(self) -> tuple[Request, ...]:
+        """The job in each of its partitions: Slurm's queue has it once in each."""
+        return self.in_partitions or (self,)
+
+    def wait_until(self, eligible_s: int) -> None:
+        """Let the job not start before a time, in any partition."""
+        for one in self.everywhere:
+            one.eligible_s = eligible_s
 
 
 class RequestReader:
@@ -76,17 +89,32 @@ class RequestReader:
     def __init__(
         self, machines: Machines, qos: Mapping[str, Qos], *, ignores: bool = False
     ) -> None:
-        """`ignores` what is not modelled of dependencies and partitions, instead of refusing it."""
+        """`ignores` what is not modelled of dependencies, instead of refusing it."""
         self._machines, self._qos, self._ignores = machines, qos, ignores
 
     def request(self, view: JobView) -> Request:
-        """What a job asks for.
+        """What a job asks for, in the first partition that can hold it.
 
         Raises:
             TraceError: a column holds what Slurm does not know.
         """
+        names = str(view.job.hints.get("hint_partition") or self._machines.default).split(",")
+        found, refused = list[Request](), list[TraceError]()
+        for name in dict.fromkeys(names):
+            try:
+                found.append(self._request(view, name))
+            except TraceError as cause:
+                refused.append(cause)
+        if not found:
+            raise refused[0]
+        if len(found) > 1:
+            for one in found:
+                one.in_partitions = tuple(found)
+        return found[0]
+
+    def _request(self, view: JobView, name: str) -> Request:
         job = view.job
-        partition = self._partition(job)
+        partition = self._partition(job, name)
         of = f"partition {partition.name}"
         if job.gpu_kinds:
             of += f" with {' or '.join(job.gpu_kinds)}"
@@ -139,13 +167,8 @@ class RequestReader:
             requeues=_yes_or_no(job, "hint_requeue"),
         )
 
-    def _partition(self, job: Job) -> PartitionMachines:
+    def _partition(self, job: Job, name: str) -> PartitionMachines:
         partitions = self._machines.partitions
-        name, *others = str(job.hints.get("hint_partition") or self._machines.default).split(",")
-        if others and not self._ignores:
-            raise _bad(
-                job, "hint_partition", "one partition; policy.not_modelled=ignore takes the first"
-            )
         if name not in partitions and not any(partitions):
             raise TraceError(
                 f"job {shortened(job.id)}: hint_partition is {shortened(name)}, and the cluster "

@@ -54,7 +54,11 @@ class Schedulers:
         depth = self._settings.numbers["default_queue_depth"]
         most = self._settings.numbers["sched_max_job_start"]
         closed, closed_machines = set[str](), 0
-        for tested, request in enumerate(ordered):
+        tested = -1
+        for request in ordered:
+            if request.handle in state.started:  # in another partition
+                continue
+            tested += 1
             if (not full and tested > depth) or (most and len(state.started) >= most):
                 break
             partition = request.partition
@@ -150,7 +154,9 @@ class Schedulers:
         resolution_s = max(1, numbers["bf_resolution"])
         reserved = ReservedMachines(now_s, resolution_s, window_s, self._serving(state))
         usage = Tried(numbers)
-        reserving = Counter[int]()
+        # How many tasks of an array have been tested and did not start, in each partition.
+        reserving = Counter[tuple[int, str]]()
+        most_of_array = max(1, numbers["bf_max_job_array_resv"])
         tested = started = 0
         for request in ordered:
             if request.handle in state.started:
@@ -158,8 +164,10 @@ class Schedulers:
             if tested >= numbers["bf_max_job_test"]:
                 self.cut_short = True
                 break
-            number = request.number[0]
-            if self._array_is_busy(state, request, reserving[number]):
+            array = request.number[0], request.partition.name
+            if reserving[array] >= most_of_array:
+                continue
+            if self._array_is_busy(state, request, reserving[array]):
                 continue
             if not self._permits(state, request):
                 continue
@@ -170,7 +178,7 @@ class Schedulers:
             before = len(state.started)
             self._try(state, reserved, request, window_s)
             started += len(state.started) - before
-            reserving[number] += len(state.started) == before
+            reserving[array] += len(state.started) == before
             if numbers["bf_max_job_start"] and started >= numbers["bf_max_job_start"]:
                 break
 
