@@ -13,7 +13,7 @@ import pytest
 from recordings import SLURM, needs_slurm
 from typer.testing import CliRunner
 
-from artist.cli.commands.forecast import _rows
+from artist.cli.commands.forecast import _basis, _rows
 from artist.cli.commands.forecast import forecast as command
 from artist.cli.main import application
 from artist.errors import ArtistError, ConfigError, TraceError
@@ -479,6 +479,30 @@ def test_all_columns_that_a_log_of_sacct_is_read_from_are_named(
 def test_recorded_starts_lie_in_the_intervals(tmp_path: Path) -> None:
     found = calibration(SLURM / "fifo-backfill", tmp_path, moments=4, futures=20, horizon_s=200)
     assert found["inside_80_and_a_cycle"] >= 0.6
+
+
+def test_a_forecast_names_what_it_does_not_model(tmp_path: Path) -> None:
+    folder = one_machine(tmp_path / "log", [100.0] * 10)
+    texts = {"partitions": "", "qos": "Name|Priority\n", "assoc": "Account|User|Share\n"}
+    for name, text in texts.items():
+        (folder / f"{name}.txt").write_text(text)
+    assert asked(folder).not_modelled == ()
+    assert "Not modelled" not in " ".join(_basis(asked(folder)))
+    config = f"ClusterName = mine\nSchedulerParameters = {SCHEDULER},bf_one_resv_per_job\n"
+    (folder / "config.txt").write_text(config)
+    (folder / "qos.txt").unlink()
+    text = (folder / "sacct.txt").read_text()
+    parts = [row(1, 0, 0, 90, "ann").replace("1|", f"90+{n}|", 1) for n in range(2)]
+    (folder / "sacct.txt").write_text(text + "".join(parts) + parts[0].replace("90+0", "90+0.0"))
+    found = asked(folder)
+    assert found.not_modelled == (
+        "SchedulerParameters=bf_one_resv_per_job",
+        f"QOS, as {folder} has no qos.txt",
+        "2 parts of heterogeneous jobs, whose GPUs count as free",
+    )
+    assert _basis(found)[1] == f"Not modelled: {'; '.join(found.not_modelled)}."
+    (folder / "assoc.txt").unlink()
+    assert " and 1 more." in _basis(asked(folder))[1]
 
 
 def test_an_error_about_a_job_of_flags_names_the_flags(tmp_path: Path) -> None:

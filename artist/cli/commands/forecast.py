@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = ("job", "GPUs", "median", "80 % from", "to", "never", "Slurm says", "did")
 
+_MOST_NAMED = 3
 _EARLIER = 10
 """Moments of `--calibrate`: as many as triple the time that a forecast takes."""
 
@@ -209,8 +211,14 @@ def _basis(found: Forecast) -> list[str]:
         f"At {_clock(found.at_s)}, running jobs: {found.running:,}; waiting: {found.waiting:,}. "
         f"Run times are drawn from {counted(found.seen, 'job')} of the log, later arrivals from "
         "its own past.",
+        *_not_modelled(found.not_modelled),
         "artist forecast DIR --check 20 says how often such intervals held on this log.",
     ]
+
+
+def _not_modelled(what: Sequence[str]) -> list[str]:
+    more = f" and {len(what) - _MOST_NAMED} more" if len(what) > _MOST_NAMED else ""
+    return [f"Not modelled: {'; '.join(what[:_MOST_NAMED])}{more}."] if what else []
 
 
 def _in_flags(message: str) -> str:
@@ -229,6 +237,7 @@ def _as_json(found: Forecast) -> dict[str, Any]:
         "at_s": found.at_s,
         "horizon_s": found.horizon_s,
         "futures": found.futures,
+        "not_modelled": list(found.not_modelled),
         "moved_shares": [finite(x) for x in found.moved],
         "jobs": [
             {

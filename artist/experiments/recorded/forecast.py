@@ -22,6 +22,7 @@ from artist.experiments.recorded.queue_at import Log, QueueAt, moment_in, queue_
 from artist.experiments.recorded.recording import Recording
 from artist.slurm.queue_text import Expected, expected_starts
 from artist.trace.native.time_units import moment_s
+from artist.units import counted
 
 FEW = 20
 """Futures at moments that are only forecast to see what intervals are worth."""
@@ -89,6 +90,8 @@ class Forecast:
     moved: Interval = (0.0, 0.0, 0.0)
     """By how much earlier forecasts move the ends and the median of intervals: shares of the median
     plus a cycle."""
+    not_modelled: tuple[str, ...] = ()
+    """What futures leave out of what the log's Slurm does, in words."""
 
 
 def forecast(
@@ -122,11 +125,18 @@ def forecast(
         raise ConfigError(f"--job {shortened(job)}: {_why_not(queue, log, job)}")
     watched = [ASKED] if asked else [job] if job else queue.waiting
     found = _forecast(simulated, watched, futures, queue, log, expected_starts(folder))
+    found = replace(found, not_modelled=(*queue.recording.not_modelled(), *_left_out(log)))
     checked = list[Earlier]()
     for then in _queues(folder, inputs, log, queue.at_s, earlier if watched else 0, keep_names):
         past = Futures(then, None, horizon_s, seed, keep_names=keep_names)
         checked += _checked(_forecast(past, then.waiting, min(futures, FEW), then, log, ()), log)
     return _moved(found, Margins(checked, queue.at_s))
+
+
+def _left_out(log: Log) -> tuple[str, ...]:
+    """That the GPUs of heterogeneous jobs count as free, in words."""
+    parts = counted(log.left_out, "part")
+    return (f"{parts} of heterogeneous jobs, whose GPUs count as free",) if log.left_out else ()
 
 
 def _check_account(account: str, recording: Recording) -> None:

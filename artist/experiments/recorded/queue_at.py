@@ -37,6 +37,8 @@ class Log:
     """When the last job was submitted."""
     cancelled_s: Mapping[str, float]
     """By job, when it ended without a start."""
+    left_out: int
+    """Parts of heterogeneous jobs."""
 
     def start_after(self, id_: str, moment_s_: float) -> float | None:
         """When a job really started after a moment; None if nobody knows."""
@@ -84,12 +86,13 @@ def read_log(folder: Path, inputs: Path) -> Log:
     """
     path = log_of(folder, inputs)
     rows: dict[str, list[Record]] = {}
-    moments = []
+    moments, left_out = [], 0
     names: Sequence[str] = ()
     for record in log_rows(path, _NEEDED, _KEPT):
         names = names or tuple(dict.fromkeys((*record.values, "SubmitLine")))
         id_ = record.text("JobID")
         if any(mark in id_.partition("[")[0] for mark in ".+"):
+            left_out += "." not in id_
             continue
         for task in tasks(id_, record.place):
             rows.setdefault(task, []).append(record if task == id_ else _task(record, task))
@@ -102,7 +105,7 @@ def read_log(folder: Path, inputs: Path) -> Log:
         for id_, (*_, last) in rows.items()
         if _moment(last, "Start") is None and (end_s := _moment(last, "End")) is not None
     }
-    return Log(names, rows, min(moments), max(moments), submitted_s, cancelled_s)
+    return Log(names, rows, min(moments), max(moments), submitted_s, cancelled_s, left_out)
 
 
 def _task(record: Record, id_: str) -> Record:

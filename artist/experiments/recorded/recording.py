@@ -15,16 +15,21 @@ from typing import Any
 
 import yaml
 
+from artist.cluster.cluster_file import cluster_from
 from artist.errors import ConfigError
 from artist.io.reading import is_file
 from artist.io.writing import write_whole
+from artist.policies.slurm.request import dependencies
+from artist.policies.slurm.settings import settings_of
 from artist.slurm.cluster_import import cluster_document, lacked
+from artist.slurm.facts import SlurmFacts
 from artist.slurm.texts import Record, log_rows, settings, unpacked
 from artist.trace.native.choices import Rules
 from artist.trace.native.time_units import moment_s, zoned_s
 from artist.trace.native.trace import Trace
 from artist.trace.native.writer import write_native
 from artist.trace.read import read_trace
+from artist.units import counted
 from artist.workload.job import Job
 
 _NEEDED = ("JobID", "Submit", "Start")
@@ -54,6 +59,11 @@ class Recording:
     def jobs(self) -> list[Job]:
         """The jobs as `slurm` runs them: one that loses its run begins again, so in one step."""
         return [replace(x, compute_s=x.ideal_s, iterations=1) for x in self.trace.jobs]
+
+    def not_modelled(self) -> tuple[str, ...]:
+        """What the policy `slurm` does not do as this Slurm did, in words."""
+        slurm = cluster_from(self.document, str(self.inputs)).file.slurm or SlurmFacts()
+        return (*settings_of(slurm).not_modelled, *self.lacks, *_dependencies(self.trace))
 
 
 def read_recording(
@@ -101,6 +111,14 @@ def read_recording(
     recording = Recording(inputs, document, trace, runs, epoch_s, chosen, lacks)
     write_native(recording.jobs, trace_file)
     return recording
+
+
+def _dependencies(trace: Trace) -> tuple[str, ...]:
+    """That jobs have dependencies which are not modelled, in words: they come when recorded."""
+    others = [others[0] for job in trace.jobs if (others := dependencies(job)[1])]
+    return (
+        (f"dependencies of {counted(len(others), 'job')}, such as {others[0]}",) if others else ()
+    )
 
 
 def write_cluster(document: Mapping[str, Any], path: Path) -> Path:

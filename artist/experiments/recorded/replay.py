@@ -21,7 +21,6 @@ import numpy as np
 
 from artist.cluster.cluster_file import load_cluster
 from artist.experiments.recorded.recording import Recording, moment_of, read_recording
-from artist.policies.slurm.request import dependencies
 from artist.policies.slurm.settings import settings_of
 from artist.results.result import Result
 from artist.results.terms.number_text import time_text
@@ -187,16 +186,8 @@ def replayed(recording: Recording, *, sets: Sequence[str] = (), phases: int) -> 
             )
         ),
         cycle_s=float(max(described.numbers[x] for x in ("bf_interval", "sched_interval"))),
-        not_modelled=(*described.not_modelled, *recording.lacks, *_dependencies(trace)),
+        not_modelled=recording.not_modelled(),
         dropped=trace.dropped,
-    )
-
-
-def _dependencies(trace: Trace) -> tuple[str, ...]:
-    """That jobs have dependencies which are not modelled, in words: they come when recorded."""
-    others = [others[0] for job in trace.jobs if (others := dependencies(job)[1])]
-    return (
-        (f"dependencies of {counted(len(others), 'job')}, such as {others[0]}",) if others else ()
     )
 
 
