@@ -34,7 +34,11 @@ LEVELS = ("rack", "pod", "zone", "hall")
 """What units of switches are called, from leaf switches outwards."""
 
 _GPU = re.compile(r"gpu(?::([A-Za-z0-9._-]+))?:(\d+)(?:\(.*\))?")
-_IN_SERVICE = {"IDLE", "MIXED", "ALLOCATED", "COMPLETING"}
+_SLICE = re.compile(r"\d+g\.\d+gb", re.ASCII)
+_IN_SERVICE = {
+    "IDLE", "MIXED", "ALLOCATED", "COMPLETING", "PLANNED", "RESERVED", "MAINTENANCE", "CLOUD",
+    "DYNAMIC_NORM",
+}  # fmt: skip
 _SETTINGS = re.compile(
     r"Priority|Preempt|Scheduler|Sched|Select|Topology|OverTimeLimit|KillWait|MessageTimeout|JobRequeue"
     r"|AccountingStorageEnforce"
@@ -51,6 +55,8 @@ _PARTITION_DEFAULTS = {
     "DefMemPerCPU": None, "MaxMemPerCPU": None, "TRES": None, "PartitionName": None, "Nodes": None,
     "Default": None, "MaxTime": None, "PriorityTier": None, "PriorityJobFactor": None,
     "PreemptMode": None, "MaxCPUsPerSocket": None, "TRESBillingWeights": None,
+    "ExclusiveTopo": "NO", "NodeSets": None, "PowerDownOnIdle": "NO", "ResumeTimeout": None,
+    "SuspendTimeout": None, "SuspendTime": None,
 }  # fmt: skip
 _NODE_DEFAULTS = {"AvailableFeatures": "", "Owner": "", "MCS_label": ""}
 _RESERVATION_KEYS = (
@@ -63,6 +69,9 @@ QOS_LIMITS = (
     "GrpTRES", "GrpJobs", "GrpTRESRunMins", "MaxTRESPU", "MaxJobsPU", "MaxTRESPA", "MaxJobsPA",
 )  # fmt: skip
 ASSOC_LIMITS = ("GrpTRES", "GrpJobs", "GrpTRESRunMins", "MaxJobs")
+BILLED = ("cpu", "gres/gpu", "mem", "node")
+_OF_MEMORY = {"K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
+"""MiB of a unit."""
 _ZEROS = ("", "0", "00:00:00", "1.000000", "0.000000")
 
 
@@ -103,7 +112,9 @@ class _Import:
             "qos": [self._qos(record) for record in self._table("qos", ("Name", "Priority"))],
             "accounts": self._accounts(config.get("ClusterName")),
             "reservations": [
-                self._reservation(x) for x in self._records("reservations", "ReservationName")
+                self._reservation(x)
+                for x in self._records("reservations", "ReservationName")
+                if self._has_gpus(x)
             ],
             "settings": {x: config[x] for x in sorted(config) if _SETTINGS.match(x)},
         }
@@ -160,7 +171,9 @@ class _Import:
                 self._miss("a machine without GPUs is left out")
                 continue
             machines[name] = {"name": name, "gpus": gpus}
-            self._sizes[name] = record.count("CPUTot"), record.count("Weight", 1)
+            # Of CPUTot, some may be kept for the system.
+            cpus = record.count("CPUEfctv") or record.count("CPUTot")
+            self._sizes[name] = cpus, record.count("Weight", 1)
             if len(kinds) == 1:
                 machines[name]["kind"] = kinds[0]
             elif kinds:
@@ -183,7 +196,9 @@ class _Import:
         total, kinds = 0, []
         for gres in re.split(r",(?![^(]*\))", record.text("Gres")):
             match = _GPU.fullmatch(gres)
-            if match is not None:
+            if match is not None and _SLICE.search(match[1] or ""):
+                self._miss(f"machine {name}: Gres={gres}, slices of GPUs, are left out")
+            elif match is not None:
                 total += int(match[2])
                 kinds += [match[1]] if match[1] else []
             elif gres:
@@ -254,22 +269,36 @@ class _Import:
 
     # -- partitions, QOS, accounts -----------------------------------------------------
 
+    def _has_gpus(self, record: Record) -> bool:
+        """Whether a partition or a reservation has machines with GPUs."""
+        text = record.text("Nodes")
+        return text == "ALL" or any(name in self._sizes for name in hosts(text, record.place))
+
     def _partition(self, record: Record) -> dict[str, Any]:
+        """A partition; without machines if none of them has GPUs, since its factor still counts."""
         name = record.needed("PartitionName")
         for key in record.values.keys() - _PARTITION_DEFAULTS.keys():
             self._miss(f"partition {name}: {key}={record.values[key]}")
         self._others(f"partition {name}", record, _PARTITION_DEFAULTS)
         return {
             "name": name,
-            "nodes": record.text("Nodes"),
+            "nodes": record.text("Nodes") if self._has_gpus(record) else "",
             "default": record.text("Default") == "YES",
             "max_time_s": _seconds(record, "MaxTime"),
             "priority_tier": record.count("PriorityTier", 1),
             "priority_job_factor": record.count("PriorityJobFactor", 1),
             "preempt_mode": record.text("PreemptMode") or "OFF",
             "grace_s": record.count("GraceTime"),
-            "billing": _weights(record, "TRESBillingWeights"),
+            "billing": self._billing(name, record),
         }
+
+    def _billing(self, partition: str, record: Record) -> dict[str, float]:
+        """The weights of what jobs are billed for; that of memory is for a MiB."""
+        weights = _weights(record, "TRESBillingWeights")
+        for name in weights.keys() - {*BILLED}:
+            if weights.pop(name):
+                self._miss(f"partition {partition}: TRESBillingWeights of {name}")
+        return weights
 
     def _reservation(self, record: Record) -> dict[str, Any]:
         name = record.needed("ReservationName")
@@ -334,14 +363,15 @@ def _limits(record: Record, names: Sequence[str]) -> dict[str, dict[str, str]]:
 
 
 def _weights(record: Record, key: str) -> dict[str, float]:
-    """Weights as in `CPU=1.0,GRES/gpu=2.0`, by kind of resource in small letters."""
+    """Weights as in `CPU=1.0,Mem=0.25G,GRES/gpu=2.0`, by kind of resource in small letters."""
     weights = {}
     for part in filter(None, record.text(key).split(",")):
         name, _, text = part.partition("=")
-        weight = as_float(text)
+        per = _OF_MEMORY.get(text[-1:].upper(), 1.0) if name.lower() == "mem" else 1.0
+        weight = as_float(text.rstrip("KMGTPkmgtp") if name.lower() == "mem" else text)
         if not 0 <= weight < 1e9:
-            raise record.error(key, "weights such as CPU=1.0,GRES/gpu=2.0")
-        weights[name.lower()] = weight
+            raise record.error(key, "weights such as CPU=1.0,Mem=0.25G,GRES/gpu=2.0")
+        weights[name.lower()] = weight / per
     return weights
 
 

@@ -22,7 +22,9 @@ class Partition(Document):
     """A set of machines with limits and priorities of its own."""
 
     name: str
-    nodes: str = Field(description="names of machines, as a host list such as n[01-16]")
+    nodes: str = Field(
+        description="names of machines, as a host list such as n[01-16]; empty: none has GPUs"
+    )
     default: bool = Field(default=False, description="whether jobs go here unless they say where")
     max_time_s: NonNegative | None = Field(
         default=None, description="longest time limit; none: any"

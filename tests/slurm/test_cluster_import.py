@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from recordings import SLURM, needs_slurm
+from support import job
 
-from artist.cluster.cluster_file import cluster_from
+from artist.cluster.cluster_file import Cluster, cluster_from
+from artist.cluster.tree import ClusterTree
+from artist.engine.job_state import JobState
 from artist.errors import ConfigError
+from artist.experiments.recorded.cluster_changes import with_change
 from artist.io.digests import pseudonym
+from artist.policies.slurm.machines import Machines
+from artist.policies.slurm.priority import Priorities
+from artist.policies.slurm.request import RequestReader
+from artist.policies.slurm.settings import Weights, settings_of
 from artist.slurm.cluster_import import cluster_document
+from artist.slurm.facts import SlurmFacts
 from artist.slurm.texts import host_list, hosts, records
 
 TEXTS = {
@@ -64,6 +74,10 @@ def imported(folder: Path, **texts: str) -> dict[str, Any]:
     document = cluster_document(put(folder, **texts), keep_names=True)
     cluster_from(document, "here")
     return document
+
+
+def tree_of(cluster: Cluster) -> ClusterTree:
+    return cluster.tree(("machine", "rack", "network"), None)
 
 
 def test_a_text_of_six_thousand_machines_is_read(tmp_path: Path) -> None:
@@ -131,6 +145,84 @@ def test_machines_and_reservations_are_kept(tmp_path: Path) -> None:
             "ends_at": "2026-01-02T05:04:05",
         }
     ]
+
+
+def test_what_has_no_gpus_is_left_out(tmp_path: Path) -> None:
+    """Partitions without any keep their factor: the largest one scales those of all."""
+    slices = "gpu:a100:8(S:0-1),gpu:a100_1g.5gb:14,gpu:a100_3g.20gb:4"
+    nodes = TEXTS["nodes"].replace("gpu:a100:8(S:0-1)", slices)
+    assert nodes != TEXTS["nodes"]
+    partitions = TEXTS["partitions"] + "PartitionName=cpu Nodes=cpu1 PriorityJobFactor=40\n"
+    partitions += "PartitionName=empty Nodes=(null)\n"
+    reservations = TEXTS["reservations"].replace("g[1-2]", "cpu1")
+    reservations += "ReservationName=lic StartTime=now EndTime=then Nodes=(null) Licenses=x\n"
+    document = imported(
+        tmp_path,
+        nodes=nodes,
+        partitions=partitions,
+        reservations=reservations,
+        topology="SwitchName=leaf1 Level=0 Nodes=g[1-2],cpu1\n",
+    )
+    slurm = document["slurm"]
+    assert document["tree"][0]["machine"][0] == {"name": "g1", "gpus": 8, "kind": "a100"}
+    assert {
+        "machine g1: Gres=gpu:a100_1g.5gb:14, slices of GPUs, are left out",
+        "machine g1: Gres=gpu:a100_3g.20gb:4, slices of GPUs, are left out",
+    } <= {*slurm["not_understood"]}
+    nodes_of = {x["name"]: x["nodes"] for x in slurm["partitions"]}
+    assert nodes_of == {"long": "g[1-2]", "any": "g1", "cpu": "", "empty": ""}
+    assert slurm["reservations"] == []
+    cluster = cluster_from(document, "here")
+    facts = cluster.file.slurm
+    assert facts is not None
+    machines = Machines(tree_of(cluster), cluster.names["machine"], facts)
+    assert (list(machines.partitions), machines.default) == (["long", "any"], "long")
+    settings = replace(settings_of(facts), weights=Weights(partition=1000))
+    view = JobState(job("a", 8, hints={"hint_partition": "long"}), 0, 0)
+    request = RequestReader(machines, {}).request(view)
+    assert Priorities(settings, machines, facts).factors(request, 0)["partition"] == 250
+    fewer = with_change(document, "partition.long.machines", "1", "here")
+    assert [x["nodes"] for x in fewer["slurm"]["partitions"]] == ["g1", "g1", "", ""]
+    with pytest.raises(ConfigError, match="it has no machines with GPUs"):
+        with_change(document, "partition.cpu.machines", "+1", "here")
+
+
+def test_what_later_versions_of_slurm_print_as_usual_is_not_listed(tmp_path: Path) -> None:
+    nodes = TEXTS["nodes"].replace("DOWN*+DRAIN", "MIXED+PLANNED").replace("IDLE", "IDLE+CLOUD")
+    usual = (
+        "PartitionName=long ExclusiveTopo=NO NodeSets=ALL Nodes=g[1-2] ResumeTimeout=GLOBAL "
+        "SuspendTimeout=GLOBAL SuspendTime=INFINITE PowerDownOnIdle=NO\n"
+    )
+    config = "ClusterName = mine\nTopologyPlugin = topology/flat\n"
+    slurm = imported(tmp_path, nodes=nodes, partitions=usual, qos="Name|Priority\n", config=config,
+                     reservations="")["slurm"]  # fmt: skip
+    assert slurm["not_understood"] == ["a machine without GPUs is left out"]
+    assert not settings_of(SlurmFacts(settings=slurm["settings"])).not_modelled
+
+
+def test_cpus_that_are_kept_for_the_system_do_not_count(tmp_path: Path) -> None:
+    nodes = TEXTS["nodes"].replace("Gres=gpu:a100", "CPUEfctv=62 CPUTot=64 Gres=gpu:a100")
+    assert imported(tmp_path, nodes=nodes)["slurm"]["machines"][0]["cpus"] == 62
+
+
+def test_memory_is_billed_by_its_unit(tmp_path: Path) -> None:
+    weights = "CPU=1.0,Mem=0.25G,GRES/gpu=2.0,GRES/gpu:a100=3,License/x=0"
+    partitions = f"PartitionName=long Nodes=g1 TRESBillingWeights={weights}\n"
+    slurm = imported(tmp_path, partitions=partitions)["slurm"]
+    (billing,) = (x["billing"] for x in slurm["partitions"])
+    assert billing == {"cpu": 1, "mem": 0.25 / 1024, "gres/gpu": 2}
+    named = [x for x in slurm["not_understood"] if "Billing" in x]
+    assert named == ["partition long: TRESBillingWeights of gres/gpu:a100"]
+    cluster = cluster_from({**imported(tmp_path, partitions=partitions)}, "here")
+    facts = cluster.file.slurm
+    assert facts is not None
+    machines = Machines(tree_of(cluster), cluster.names["machine"], facts)
+    hints = {"hint_partition": "long", "hint_cpus": 16}
+    view = JobState(job("a", 8, memory_mib=64 * 1024, hints=hints), 0, 0)
+    request = RequestReader(machines, {}).request(view)
+    assert Priorities(settings_of(facts), machines, facts).billed(request) == 16 + 16 + 16
+    with pytest.raises(ConfigError, match="TRESBillingWeights is 'Mem=G', expected weights"):
+        imported(tmp_path, partitions="PartitionName=p Nodes=g1 TRESBillingWeights=Mem=G\n")
 
 
 def test_a_slurm_without_reservations_says_so(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from artist.policies.slurm.machines import Free, Machines, bits
 from artist.policies.slurm.request import RequestReader
 from artist.policies.slurm.reservations import Reservations
 from artist.policies.slurm.selection import Selection
+from artist.policies.slurm.settings import settings_of
 from artist.run.traces import cut_by
 from artist.slurm.facts import Account, SlurmFacts, SlurmReservation
 from artist.trace.native.trace import Trace
@@ -414,6 +415,14 @@ def test_no_more_tasks_of_an_array_run_than_may(
     assert found["other"] == 1
 
 
+def test_numbers_of_jobs_of_a_federation_are_large() -> None:
+    jobs = [
+        asked("a", 8, 50, 1, job_number=2**32 - 2),
+        asked("b", 8, 10, 1, job_number=2**32 - 1, dependency=f"afterok:{2**32 - 2}"),
+    ]
+    assert starts(jobs)["b"] >= 50
+
+
 @pytest.mark.parametrize("queued", [1, 3])
 def test_machines_are_reserved_for_no_more_tasks_than_may_run(queued: int) -> None:
     """Two machines are busy until 100 s, half of the third is free, and a task takes a whole one.
@@ -490,6 +499,27 @@ def test_a_limit_keeps_a_job_waiting_and_lets_others_pass(
     found = starts(jobs, settings=ENFORCED, **{**above, **facts})
     assert {name for name, at in found.items() if at > 10} == late
     assert max(starts(jobs, **{**above, **facts}).values()) < 10
+
+
+def test_limits_and_weights_of_what_is_not_counted_are_named() -> None:
+    qos = [{"name": "q", "limits": {"MaxTRESPU": "gres/gpu:a100=4,mem=1T", "GrpJobs": "9"}}]
+    accounts = [
+        {"name": "v", "limits": {"GrpTRES": "billing=5,cpu=4"}},
+        {"name": "w", "user_limits": {"ann": {"GrpTRESRunMins": "mem=1"}}},
+    ]
+    weights = {"PriorityWeightTRES": "CPU=1,Mem=2,GRES/gpu=3,license/x=0"}
+    facts = SlurmFacts(settings={**ENFORCED, **weights}, qos=qos, accounts=accounts)
+    assert settings_of(facts).not_modelled == (
+        "PriorityWeightTRES of mem",
+        "QOS q: MaxTRESPU=gres/gpu:a100=4",
+        "QOS q: MaxTRESPU=mem=1T",
+        "account v: GrpTRES=billing=5",
+        "account w, user ann: GrpTRESRunMins=mem=1",
+    )
+    assert settings_of(SlurmFacts(qos=qos, accounts=accounts)).not_modelled == ()
+    policy = make_policy("slurm", not_modelled="ignore", facts=facts.model_dump())
+    rows = run(TWO, [team("a", 0.0, 8, "v", "ann", qos="q", cpus=4)], policy)
+    assert seconds(rows.jobs[0].start) < 1
 
 
 def test_a_limit_of_an_account_counts_those_below_it() -> None:

@@ -71,6 +71,27 @@ def test_dependencies_that_are_not_modelled_are_named(tmp_path: Path) -> None:
     assert found.facts()["starts_simulated"] == 2
 
 
+def test_jobs_in_reservations_are_named(tmp_path: Path) -> None:
+    head, *rows = SACCT.splitlines()
+    lines = [f"{head}|Reservation", f"{rows[0]}|night", f"{rows[2]}|"]
+    (folder(tmp_path) / "sacct.txt").write_text("\n".join(lines) + "\n")
+    told = replay(tmp_path, tmp_path / "inputs").not_modelled
+    assert told[-1] == "jobs in reservations: 1, which run outside them"
+
+
+def test_slices_of_gpus_and_partitions_without_gpus_are_left_out(tmp_path: Path) -> None:
+    """Slices are other things than GPUs to Slurm."""
+    slices = "gres/gpu=1,gres/gpu:a100_1g.5gb=1"
+    row = SACCT.splitlines()[-1].replace("gres/gpu=8", slices).replace("2|", "3|", 1)
+    (folder(tmp_path) / "sacct.txt").write_text(SACCT + row + "\n")
+    (tmp_path / "nodes.txt").write_text(f"{NODES}\nNodeName=c1 CPUTot=9 Gres=(null) State=IDLE\n")
+    partitions = "PartitionName=gpu Nodes=g[1-2] Default=YES\nPartitionName=cpu Nodes=c1\n"
+    (tmp_path / "partitions.txt").write_text(partitions)
+    found = replay(tmp_path, tmp_path / "inputs")
+    assert found.facts()["starts_simulated"] == 2
+    assert found.dropped == {"step of a job": 1, "part of a GPU": 1}
+
+
 def test_a_bar_in_a_command_is_told_as_that(tmp_path: Path) -> None:
     log = folder(tmp_path) / "sacct.txt"
     log.write_text(SACCT.replace("SchedMain", "Sched|Main"))

@@ -160,6 +160,7 @@ SQUEUE = [
     "lab|gres:gpu,gres:disk:2|16|six|2:00|900||PENDING|cem|16|1|INVALID|0:00|N/A|Resources",
     "lab|gres:gpu:2|10|seven|1:00:00|90||RUNNING|cem|10|1|N/A|0:20:00|2026-11-23T14:00:00|",
     "lab|gres:gpu:2|9|eight|1:00:00|90||COMPLETING|cem|9|1|0:00|1:00:00|2026-11-23T13:00:00|",
+    "lab|gres:gpu:2|17+1|nine|1:00:00|100||PENDING|cem|17|1|1:00:00|0:00|N/A|Priority",
 ]
 
 NATIVE = [

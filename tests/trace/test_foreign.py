@@ -52,7 +52,8 @@ EXPECTED = {
     "squeue": (
         [("10", 0.0, 2, 2400.0, "user-51c10100"), ("11", 0.0, 4, 1800.0, "user-9a067389"),
          ("16", 0.0, 1, 120.0, "user-51c10100"), ("12", 0.0, 16, 86400.0, "user-4201c49a")],
-        ["no time limit", "CPU only", "held, or before its begin time", "neither runs nor waits"],
+        ["no time limit", "CPU only", "held, or before its begin time", "neither runs nor waits",
+         "part of a heterogeneous job"],
     ),
     "swf": (
         [("1", 0.0, 16, 3600.0, "3"), ("4", 62.0, 4, 100.0, "")],
@@ -217,6 +218,9 @@ BAD = [
     ("a.swf", [S, S.replace(" 16 ", " 1e9 ")], [":2", "'requested_processors'"]),
     ("a.swf", [S, "1 2 3"], [":2", "3 fields", "expected 18"]),
     ("a.swf", ["; nothing"], ["no format fits"]),
+    ("q.txt", [*Q, "15|PENDING|0:00|2:00|0|gres:gpu:1"], [":2", "'NODES'", "from 1 to 1000000"]),
+    ("q.txt", [*Q, "15|PENDING|0:00|2:00|some|gres:gpu:1"], [":2", "'NODES'", "whole number"]),
+    ("a.json", ['{"jobs": [], "meta": {}}'], [":1", "--json is not read; print sacct -a -P"]),
     ("q.txt", [*Q, "15_[1-4]|PENDING|0:00|2:00|1|gres:gpu:1"], [":2", "'JOBID'", "squeue -r"]),
     ("q.txt", [*Q, "1|PENDING|0:00|2:00|1|gres:gpu:a:b:1"], [":2", "gres:gpu:KIND:NUMBER"]),
     ("q.txt", [*Q, "1|PENDING|0:00|2:00|1|gres:gpu:99999999999"], [":2", "at most 1000000"]),

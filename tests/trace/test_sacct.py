@@ -172,6 +172,37 @@ def test_how_many_tasks_of_an_array_run_at_once_goes_along(
     assert one(tmp_path, JobID=id_, SubmitLine=line).hints["hint_tasks_at_once"] == most
 
 
+@pytest.mark.parametrize(
+    ("cpus", "nodes", "hints"),
+    [
+        ("1K", "8", ("1024", "8")), ("1.50K", "2K", ("1536", "2048")), ("64", "?", ("64", "")),
+        ("1.5", "1.0001K", ("", "")),
+    ],
+)  # fmt: skip
+def test_numbers_may_have_a_unit(
+    tmp_path: Path, cpus: str, nodes: str, hints: tuple[str, str]
+) -> None:
+    job = one(tmp_path, ReqCPUS=cpus, NNodes=nodes)
+    assert (job.hints["hint_cpus"], job.hints["hint_nodes"]) == hints
+
+
+def test_memory_may_have_a_unit(tmp_path: Path) -> None:
+    found = [
+        one(tmp_path, AllocTRES=f"gres/gpu=1,mem={text}").memory_mib
+        for text in ("2048K", "2000M", "62.50G", "1T", "1.5P")
+    ]
+    assert found == [2, 2000, 64_000, 2**20, 3 * 2**29]
+
+
+def test_shards_of_gpus_are_not_told_as_jobs_without_any(tmp_path: Path) -> None:
+    head = "JobID|State|Submit|Start|End|AllocTRES"
+    times = "COMPLETED|2026-03-01T10:00:00|2026-03-01T10:00:05|2026-03-01T10:01:05"
+    held = ("gres/gpu=4", "cpu=4,gres/shard=2", "gres/shard:a100=8", "gres/shard=0", "cpu=4")
+    rows = [f"{number}|{times}|{tres}" for number, tres in enumerate(held)]
+    trace = read_trace(put(tmp_path, "log.txt", "\n".join([head, *rows]) + "\n"), rules=KEEP)
+    assert trace.dropped == {"shards of GPUs": 2, "CPU only": 2}
+
+
 @pytest.mark.parametrize("missing", ["AllocTRES", "End"])
 def test_missing_columns_are_named(tmp_path: Path, missing: str) -> None:
     lines = ["JobID|State|Submit|Start|Eligible", "1|COMPLETED|1|2|3"]

@@ -23,7 +23,7 @@ from artist.errors import ConfigError, did_you_mean, shortened
 from artist.experiments.relative_values import changed_number, is_relative
 from artist.io.digests import pseudonym
 from artist.io.reading import as_float
-from artist.policies.slurm.limits import RESOURCES
+from artist.policies.slurm.settings import RESOURCES
 from artist.slurm.cluster_import import ASSOC_LIMITS, QOS_LIMITS
 from artist.slurm.texts import host_list, hosts
 
@@ -192,6 +192,8 @@ def _resize(
     document: Document, there: Sequence[Document], key: str, value: str, where: str
 ) -> None:
     """Add copies of the last of some racks or machines, or leave the last ones out."""
+    if not there and key == "machines":
+        raise ConfigError(f"{where}: it has no machines with GPUs")
     if not there:
         raise ConfigError(
             f"{where}: the cluster has no racks, since topology.txt names no switches; say "
@@ -290,7 +292,7 @@ def _leave(slurm: Document, gone: set[str], where: str) -> None:
     for kind in ("machines", "partitions", "reservations"):
         left = []
         for thing in slurm[kind]:
-            if thing["nodes"] != "ALL":
+            if thing["nodes"] not in ("", "ALL"):
                 names = [x for x in hosts(thing["nodes"], "nodes") if x not in gone]
                 if not names and kind == "partitions":
                     raise ConfigError(f"{where}: partition {thing['name']} would have no machine")

@@ -24,7 +24,7 @@ from artist.policies.slurm.settings import settings_of
 from artist.slurm.cluster_import import cluster_document, lacked
 from artist.slurm.facts import SlurmFacts
 from artist.slurm.texts import Record, log_rows, settings, unpacked
-from artist.trace.native.choices import Rules
+from artist.trace.native.choices import Fractional, Rules
 from artist.trace.native.time_units import moment_s, zoned_s
 from artist.trace.native.trace import Trace
 from artist.trace.native.writer import write_native
@@ -63,7 +63,15 @@ class Recording:
     def not_modelled(self) -> tuple[str, ...]:
         """What the policy `slurm` does not do as this Slurm did, in words."""
         slurm = cluster_from(self.document, str(self.inputs)).file.slurm or SlurmFacts()
-        return (*settings_of(slurm).not_modelled, *self.lacks, *_dependencies(self.trace))
+        jobs = self.trace.jobs
+        inside = sum(bool(job.hints.get("hint_reservation")) for job in jobs)
+        reserved = (f"jobs in reservations: {inside:,}, which run outside them",)
+        return (
+            *settings_of(slurm).not_modelled,
+            *self.lacks,
+            *_dependencies(jobs),
+            *(reserved if inside else ()),
+        )
 
 
 def read_recording(
@@ -91,7 +99,8 @@ def read_recording(
     trace_file = inputs / "trace.csv"
     document = cluster_document(folder, keep_names=keep_names)
     cluster = write_cluster(document, inputs / "cluster.yaml")
-    rules = Rules(model="keep", keep_names=keep_names, models=models)
+    # Slices of GPUs are other machines to Slurm, and none here.
+    rules = Rules(model="keep", keep_names=keep_names, models=models, fractional=Fractional.DROP)
     trace = read_trace(log, format_="sacct", rules=rules)
     runs = runs_of(log)
     epoch_s = _epoch_s(trace, runs)
@@ -113,9 +122,9 @@ def read_recording(
     return recording
 
 
-def _dependencies(trace: Trace) -> tuple[str, ...]:
+def _dependencies(jobs: Sequence[Job]) -> tuple[str, ...]:
     """That jobs have dependencies which are not modelled, in words: they come when recorded."""
-    others = [others[0] for job in trace.jobs if (others := dependencies(job)[1])]
+    others = [others[0] for job in jobs if (others := dependencies(job)[1])]
     return (
         (f"dependencies of {counted(len(others), 'job')}, such as {others[0]}",) if others else ()
     )

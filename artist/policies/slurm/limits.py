@@ -20,10 +20,8 @@ from artist.errors import ConfigError, TraceError, shortened
 from artist.io.reading import as_float
 from artist.policies.slurm.request import Request
 from artist.policies.slurm.running import RunningJob
+from artist.policies.slurm.settings import RESOURCES
 from artist.slurm.facts import SlurmFacts
-
-RESOURCES = ("cpu", "gres/gpu", "node")
-"""What limits count; others (memory, billing) limit nothing here."""
 
 _RUN_MINUTES = "run minutes of "
 
@@ -54,7 +52,8 @@ class Limits:
         for name, prefix in ((f"{begin}TRES{end}", ""), (f"{begin}TRESRunMins", _RUN_MINUTES)):
             for part in filter(None, limits.get(name, "").split(",")):
                 resource, _, text = part.partition("=")
-                found[prefix + resource.lower()] = _amount(whose, name, text)
+                if resource.lower() in RESOURCES:
+                    found[prefix + resource.lower()] = _amount(whose, name, text)
         if jobs := limits.get(f"{begin}Jobs{end}"):
             found["jobs"] = _amount(whose, f"{begin}Jobs{end}", jobs)
         if not found:

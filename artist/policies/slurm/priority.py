@@ -30,7 +30,8 @@ class Priorities:
         self._settings, self._machines = settings, machines
         self.fair_share = FairShare(facts.accounts, settings.half_life_s)
         partitions = machines.partitions.values()
-        self._most_partition = max((x.job_factor for x in partitions), default=0) or 1
+        factors = [x.priority_job_factor for x in facts.partitions]
+        self._most_partition = max(factors, default=0) or 1
         self._most_qos = max((x.priority for x in facts.qos), default=0) or 1
         self._cpus = sum(x for x in machines.cpus if x != UNKNOWN_CPUS)
         self._totals = {x.name: _totals(machines, x) for x in partitions}
@@ -75,7 +76,8 @@ class Priorities:
         billing, cpus = request.partition.billing, request.nodes * request.cpus
         if not billing:
             return cpus
-        held = {"cpu": cpus, "gres/gpu": request.job.gpus, "node": request.nodes}
+        job = request.job
+        held = {"cpu": cpus, "gres/gpu": job.gpus, "node": request.nodes, "mem": job.memory_mib}
         parts = [weight * held.get(name, 0) for name, weight in billing.items()]
         return max(parts) if "MAX_TRES" in self._settings.flags else sum(parts)
 

@@ -36,6 +36,8 @@ YEAR_S = 365 * 86400
 """How long Slurm expects a job without any limit to run."""
 
 MOST_CPUS = 10**9
+MOST_NUMBER = 2**32
+"""Of a job: the upper bits are the cluster's in a federation."""
 
 
 @dataclass(slots=True)
@@ -146,7 +148,7 @@ class RequestReader:
             raise _bad(job, "hint_tasks_at_once", "hint_job_number of the array beside it")
         cpus = max(1, -(-_count(job, "hint_cpus", nodes) // nodes))
         tasks = _count(job, "hint_tasks_per_node", 0)
-        number = _count(job, "hint_job_number", view.handle)
+        number = _count(job, "hint_job_number", view.handle, MOST_NUMBER)
         return Request(
             handle=view.handle,
             job=job,
@@ -233,12 +235,12 @@ def dependencies(job: Job) -> tuple[tuple[tuple[str, int], ...], tuple[str, ...]
     return tuple(found), tuple(others)
 
 
-def _count(job: Job, name: str, default: int) -> int:
+def _count(job: Job, name: str, default: int, most: int = MOST_CPUS) -> int:
     value = job.hints.get(name)
     if value in (None, ""):
         return default
     number = as_float(str(value))
-    if not 0 <= number <= MOST_CPUS or number != int(number):
+    if not 0 <= number <= most or number != int(number):
         raise _bad(job, name, "a whole number")
     return int(number)
 

@@ -38,6 +38,8 @@ _SWITCHES = {"assoc_limit_stop", "preempt_youngest_first", "preempt_strict_order
 # `bf_job_part_count_reserve` and `partition_job_depth` would change starts: refused unless 0.
 _ONLY_ZERO = ("bf_job_part_count_reserve", "partition_job_depth")
 
+RESOURCES = ("cpu", "gres/gpu", "node")
+"""What limits count; others (memory, kinds of GPUs, billing) limit nothing here."""
 _MODES = ("OFF", "CANCEL", "REQUEUE", "SUSPEND")
 
 _FLAGS = {
@@ -49,7 +51,7 @@ _FLAGS = {
 _ONLY = {
     "SelectType": ("select/cons_tres",),
     "SelectTypeParameters": ("CR_CORE", "CR_CPU", "CR_CORE_MEMORY", "CR_CPU_MEMORY"),
-    "TopologyPlugin": ("topology/none", "topology/tree", "topology/default"),
+    "TopologyPlugin": ("topology/none", "topology/tree", "topology/default", "topology/flat"),
     "TopologyParam": (),
     "SchedulerType": ("sched/backfill", "sched/builtin"),
     "PriorityType": ("priority/basic", "priority/multifactor"),
@@ -138,10 +140,19 @@ def settings_of(facts: SlurmFacts) -> SlurmSettings:
         if mode_of(partition.preempt_mode) not in _MODES
     ]
     missing += [f"PriorityFlags={flag}" for flag in sorted(flags - _FLAGS)]
+    weights = _weights(given)
+    missing += [
+        f"PriorityWeightTRES of {name}"
+        for name, weight in weights.tres.items()
+        if weight and name not in RESOURCES
+    ]
+    enforced = {*given.get("accountingstorageenforce", "").lower().split(",")}
+    limits = not enforced.isdisjoint(("limits", "safe"))
+    missing += _other_limits(facts) if limits else ()
     missing += facts.not_understood
     return SlurmSettings(
         multifactor=given.get("prioritytype", "priority/basic") == "priority/multifactor",
-        weights=_weights(given),
+        weights=weights,
         flags=flags,
         favor_small=given.get("priorityfavorsmall", "no").lower() in ("yes", "1"),
         max_age_s=_length_s(given, "PriorityMaxAge", 7 * 86400),
@@ -157,13 +168,30 @@ def settings_of(facts: SlurmFacts) -> SlurmSettings:
         over_limit_s=None
         if given.get("overtimelimit", "").upper() == "UNLIMITED"
         else _length_s(given, "OverTimeLimit", 0),
-        limits=not {"limits", "safe"}.isdisjoint(
-            given.get("accountingstorageenforce", "").lower().split(",")
-        ),
+        limits=limits,
         numbers=numbers,
         switches=switches,
         not_modelled=tuple(missing),
     )
+
+
+def _other_limits(facts: SlurmFacts) -> list[str]:
+    """Limits of resources that are not counted, such as memory."""
+    limited = [(f"QOS {x.name}", x.limits) for x in facts.qos]
+    limited += [(f"account {x.name}", x.limits) for x in facts.accounts]
+    limited += [
+        (f"account {x.name}, user {user}", limits)
+        for x in facts.accounts
+        for user, limits in x.user_limits.items()
+    ]
+    return [
+        f"{whose}: {name}={part}"
+        for whose, limits in limited
+        for name, text in limits.items()
+        if "TRES" in name
+        for part in filter(None, text.split(","))
+        if part.partition("=")[0].lower() not in RESOURCES
+    ]
 
 
 def mode_of(text: str) -> str:

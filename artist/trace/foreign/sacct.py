@@ -51,6 +51,7 @@ COLUMNS = ("JobID", "Submit", "Start", "State")
 
 STEP = "step of a job"
 EARLIER_RUN = "earlier run of a requeued job"
+SHARDS = "shards of GPUs"
 WAITING_TASKS = "tasks of an array that never started"
 PART_OF_A_HETEROGENEOUS_JOB = "part of a heterogeneous job"
 
@@ -112,7 +113,7 @@ class _Reader:
         """A job whose first and last runs have these rows, or why it is dropped."""
         gpus, kind = _gpus(last)
         if not gpus:
-            return CPU_ONLY
+            return SHARDS if _SHARD.search(last.text(_held_in(last))) else CPU_ONLY
         start_s = self._moment(last, "Start")
         run_s = None if start_s is None else self._run_s(last, start_s)
         if start_s is None or (not run_s and _state(last) == "CANCELLED"):
@@ -189,10 +190,9 @@ def _asked(id_: str, row: TraceRow) -> dict[str, object]:
     line = row.text("SubmitLine")
     asked = options_of(line)
     at_once = _AT_ONCE.fullmatch(asked.get("array", ""))
-    nodes, cpus = row.text("ReqNodes"), row.text("ReqCPUS")
     return {
-        "hint_nodes": nodes if nodes.isdecimal() else row.text("NNodes"),
-        "hint_cpus": cpus if cpus.isdecimal() else "",
+        "hint_nodes": whole(row.text("ReqNodes")) or whole(row.text("NNodes")),
+        "hint_cpus": whole(row.text("ReqCPUS")),
         "hint_tasks_per_node": _if(_COUNT, asked.get("ntasks-per-node", "")),
         "hint_nice": _if(_WHOLE, asked["nice"] or _NICE) if "nice" in asked else "",
         "hint_tasks_at_once": at_once[1] if at_once and "_" in id_ else "",
@@ -200,6 +200,15 @@ def _asked(id_: str, row: TraceRow) -> dict[str, object]:
         "hint_requeue": _requeue(line, asked),
         "hint_job_number": id_.partition("_")[0],
     }
+
+
+def whole(text: str) -> str:
+    """A whole number as Slurm prints it: 2K is 2,048. Empty where it is none."""
+    match = _CONVERTED.fullmatch(text)
+    if match is None:
+        return ""
+    number = float(match[1]) * 1024 ** _UNITS.index(match[2])
+    return str(int(number)) if number == int(number) else ""
 
 
 def _if(expected: re.Pattern[str], text: str) -> str:
@@ -219,6 +228,9 @@ def _requeue(line: str, asked: Mapping[str, str]) -> str:
 
 _INTERACTIVE = re.compile(r"(?:\S*/)?(?:salloc|srun)\s")
 _REQUEUE = {"requeue": "1", "no-requeue": "0"}
+_UNITS = ("", "K", "M", "G", "T")
+_CONVERTED = re.compile(r"(\d{1,9}(?:\.\d{1,9}(?=[KMGT]))?)([KMGT]?)", re.ASCII)
+_SHARD = re.compile(r"(?:^|,)gres/shard(?::[^=,]*)?=0*[1-9]", re.ASCII)
 _NICE = "100"
 """What --nice means without a number."""
 _AT_ONCE = re.compile(r"[\d,:-]+%(\d+)", re.ASCII)
@@ -252,11 +264,14 @@ def _state(row: TraceRow) -> str:
     return row.text("State").partition(" ")[0].upper()
 
 
+def _held_in(row: TraceRow) -> str:
+    """The column of what a job held or, if it never held anything, of what it asked for."""
+    return next((name for name in _TRES if row.has(name)), _TRES[0])
+
+
 def _gpus(row: TraceRow) -> tuple[int, str]:
     """How many GPUs a job held or, if it never did, asked for; and their kind, if it is told."""
-    name = next((name for name in _TRES if row.has(name)), None)
-    if name is None:
-        return 0, ""
+    name = _held_in(row)
     total, by_kind = None, dict[str, int]()
     for part in row.text(name).split(","):
         what, _, count = part.partition("=")
@@ -272,9 +287,9 @@ def _gpus(row: TraceRow) -> tuple[int, str]:
 
 def _amount(row: TraceRow, what: str, units: Mapping[str, float]) -> int:
     """How much of a resource a job held in all, in whole parts; 0 where that is not told."""
-    name = next((name for name in _TRES if row.has(name)), None)
-    found = None if name is None else re.search(rf"(?:^|,){what}=([^,]*)", row.text(name))
-    if name is None or found is None:
+    name = _held_in(row)
+    found = re.search(rf"(?:^|,){what}=([^,]*)", row.text(name))
+    if found is None:
         return 0
     amount = _AMOUNT.fullmatch(found[1])
     if amount is None or amount[2] not in units:
@@ -283,7 +298,7 @@ def _amount(row: TraceRow, what: str, units: Mapping[str, float]) -> int:
 
 
 _AMOUNT = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)([A-Z]?)", re.ASCII)
-_MIB = {"": 1, "K": 1 / 1024, "M": 1, "G": 1024, "T": 1024**2}
+_MIB = {"": 1, "K": 1 / 1024, "M": 1, "G": 1024, "T": 1024**2, "P": 1024**3}
 """MiB of a unit of memory; without one it is MiB (slurm.conf(5), RealMemory)."""
 
 

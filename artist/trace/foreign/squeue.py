@@ -22,7 +22,7 @@ from collections.abc import Iterator
 
 from artist.io.digests import pseudonym
 from artist.trace.foreign.rows import CPU_ONLY, ForeignJob, JobOrReason, TraceRow, rows
-from artist.trace.foreign.sacct import SLICE, model_meant
+from artist.trace.foreign.sacct import PART_OF_A_HETEROGENEOUS_JOB, SLICE, model_meant, whole
 from artist.trace.native.choices import Rules
 from artist.trace.native.table import MAX_GPUS, Table
 from artist.units import LENGTH, length_s
@@ -65,8 +65,12 @@ def _job(row: TraceRow, rules: Rules, *, runs: bool) -> JobOrReason:
     id_ = row.text("JOBID")
     if "[" in id_:
         raise row.error("JOBID", "one task of an array a row: print the queue with squeue -r")
-    by_kind = _gpus_per_node(row)
-    gpus = sum(count for _, count in by_kind) * row.count("NODES", 1, MAX_GPUS)
+    if "+" in id_:
+        return PART_OF_A_HETEROGENEOUS_JOB
+    by_kind, nodes = _gpus_per_node(row), whole(row.text("NODES"))
+    if not nodes or not 1 <= int(nodes) <= MAX_GPUS:
+        raise row.error("NODES", f"a whole number from 1 to {MAX_GPUS}")
+    gpus = sum(count for _, count in by_kind) * int(nodes)
     if not gpus:
         return CPU_ONLY
     if not runs and _HELD.search(row.text("REASON")):
@@ -91,7 +95,7 @@ def _job(row: TraceRow, rules: Rules, *, runs: bool) -> JobOrReason:
             "hint_partition": row.text("PARTITION"),
             "hint_qos": row.text("QOS"),
             "hint_gpu_kind": kind,
-            "hint_nodes": row.text("NODES"),
+            "hint_nodes": nodes,
             "hint_dependency": _dependency(row.text("DEPENDENCY")),
             "hint_job_number": id_.partition("_")[0],
         },

@@ -264,6 +264,11 @@ def _records(path: Path, text: str) -> list[dict[str, Any]]:
         ) from error
     except (ValueError, RecursionError) as error:
         raise TraceError(f"{path}: not usable JSON ({error}); give a list of jobs") from error
+    if isinstance(records, dict) and "jobs" in records and "meta" in records:
+        raise TraceError(
+            f"{path}:1: what Slurm prints with --json is not read; print sacct -a -P --format=ALL, "
+            "or squeue -a -r -o %all"
+        )
     if not isinstance(records, list):
         raise TraceError(
             f"{path}:1: the JSON is one {type(records).__name__}, expected a list of jobs; "
