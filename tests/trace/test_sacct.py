@@ -14,6 +14,7 @@ from foreign_samples import SACCT, put
 from recordings import SLURM, needs_slurm
 
 from artist.errors import ConfigError, TraceError
+from artist.experiments.recorded.recording import runs_of
 from artist.io.digests import pseudonym
 from artist.trace.native.choices import Fractional, Rules
 from artist.trace.read import read_trace
@@ -143,8 +144,9 @@ def test_an_ended_job_may_be_queued_again(tmp_path: Path, state: str) -> None:
     head = "JobID|User|State|Submit|Start|End|AllocTRES"
     first = f"5|ann|{state}|2026-03-01T10:00:00|2026-03-01T10:00:05|2026-03-01T10:01:05|gres/gpu=4"
     again = "5|ann|COMPLETED|2026-03-01T10:01:05|2026-03-01T10:02:00|2026-03-01T10:02:30|gres/gpu=4"
-    (job,) = jobs(tmp_path, head, first, again)
-    assert job.ideal_s == 30
+    both = jobs(tmp_path, head, first, again)
+    assert [(x.id, x.arrival_s, x.ideal_s) for x in both] == [("5", 0, 60), ("5:2", 65, 30)]
+    assert {x.hints["hint_job_number"] for x in both} == {"5"}
     other = again.replace("ann", "ben")
     nobodys = [x.replace("|ann|", "||") for x in (first, again)]
     with pytest.raises(TraceError, match="its id recurs"):
@@ -153,6 +155,36 @@ def test_an_ended_job_may_be_queued_again(tmp_path: Path, state: str) -> None:
     for row in (other, while_it_ran):
         with pytest.raises(TraceError, match="its id recurs"):
             jobs(tmp_path, head, first, row)
+
+
+Runs = list[tuple[str, float, float]]
+
+
+@pytest.mark.parametrize(
+    ("states", "found"),
+    [
+        ("PREEMPTED PREEMPTED COMPLETED", [("5_1", 0, 30)]),
+        ("FAILED COMPLETED", [("5_1", 0, 10), ("5_1:2", 100, 20)]),
+        ("TIMEOUT PREEMPTED NODE_FAIL REQUEUED",
+         [("5_1", 0, 10), ("5_1:2", 100, 30), ("5_1:3", 300, 40)]),
+        ("PREEMPTED -CANCELLED", [("5_1", 0, 10)]),
+        ("PREEMPTED -CANCELLED COMPLETED", [("5_1", 0, 30)]),
+        ("FAILED -CANCELLED", [("5_1", 0, 10)]),
+        ("FAILED -FAILED COMPLETED", [("5_1", 0, 10), ("5_1:2", 100, 30)]),
+    ],
+)  # fmt: skip
+def test_a_run_that_was_not_preempted_is_a_job(tmp_path: Path, states: str, found: Runs) -> None:
+    """The nth run is submitted at 100 n s and lasts for 10 n s; - is one that never started."""
+    log = tmp_path / "log.txt"
+    lines = ["JobID|JobName|State|Submit|Start|End|AllocTRES"]
+    for nth, state in enumerate(states.split(), start=1):
+        start = "Unknown" if state[0] == "-" else f"{100 * nth}"
+        end = 100 * nth + (0 if state[0] == "-" else 10 * nth)
+        lines.append(f"5_1|a|{state.lstrip('-')}|{100 * nth}|{start}|{end}|gres/gpu=4")
+    read = jobs(tmp_path, *lines)
+    assert [(x.id, x.arrival_s, x.ideal_s) for x in read] == found
+    assert list(runs_of(log)) == [x.id for x in read]
+    assert all(x.hints["hint_job_number"] == "5" for x in read)
 
 
 @pytest.mark.parametrize(

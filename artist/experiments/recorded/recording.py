@@ -2,7 +2,7 @@
 
 A folder has what Slurm printed: the texts of `artist cluster import --slurm`, and `sacct.txt` (or
 `sacct.txt.gz`) of `sacct -a -P -D --format=ALL`. Each job arrives when it became eligible and runs
-as long as its last run did.
+as long as its last run did, if it was preempted before; else each run is a job.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from artist.policies.slurm.settings import settings_of
 from artist.slurm.cluster_import import cluster_document, lacked
 from artist.slurm.facts import SlurmFacts
 from artist.slurm.texts import Record, log_rows, settings, unpacked
+from artist.trace.foreign.sacct import following, goes_on
 from artist.trace.native.choices import Fractional, Rules
 from artist.trace.native.time_units import moment_s, zoned_s
 from artist.trace.native.trace import Trace
@@ -152,12 +153,16 @@ def log_of(folder: Path, inputs: Path) -> Path:
 
 
 def runs_of(log: Path) -> dict[str, list[Record]]:
-    """The rows of each job that ran, in order."""
+    """The rows of each job that ran, in order; jobs as `foreign/sacct.py` has them."""
     runs: dict[str, list[Record]] = {}
+    latest: dict[str, str] = {}
     for record in log_rows(log, _NEEDED, _KEPT):
         id_ = record.text("JobID")
         if not any(mark in id_ for mark in ".+[") and moment_of(record, "Start") is not None:
-            runs.setdefault(id_, []).append(record)
+            job = latest.get(id_, id_)
+            if job in runs and not goes_on(runs[job][-1].text("State")):
+                job = latest[id_] = following(job)
+            runs.setdefault(job, []).append(record)
     return runs
 
 

@@ -10,8 +10,9 @@ Rules:
 - It arrives when it could first have started, `Eligible` (begin times, dependencies, holds), else
   at `Submit`.
 - Rows of steps (`7.batch`) belong to a job that has a row of its own.
-- Of a job that was queued again (rows of one `JobID`, with `-D`), only the last run counts. It
-  arrives as the first one did.
+- Of a job that was preempted and queued again (rows of one `JobID`, with `-D`), only the last run
+  counts, since policies preempt by themselves. It arrives as the first one did. A run that ended in
+  another way held its GPUs too: what follows it is another job, `7:2` after `7`.
 - Its GPUs are `gres/gpu` of `AllocTRES`, else of `ReqTRES`, or the sum over kinds
   (`gres/gpu:a100`). Slices of MIG are parts of GPUs. `cpu` and `mem` there are those of the job.
 - Account becomes tenant. Time limit, partition, QOS, reservation, kind of GPU and what else the
@@ -80,6 +81,7 @@ def read(table: Table, rules: Rules) -> Iterator[JobOrReason]:
             )
     reader = _Reader(rules)
     runs: dict[str, tuple[TraceRow, TraceRow]] = {}
+    latest: dict[str, str] = {}
     for row in rows(table):
         id_ = row.text("JobID")
         if "[" in id_:  # a list that Slurm cut short has dots
@@ -91,15 +93,36 @@ def read(table: Table, rules: Rules) -> Iterator[JobOrReason]:
         elif id_ not in runs:
             runs[id_] = row, row
         else:
-            first, last = runs[id_]
+            job = latest.get(id_, id_)
+            first, last = runs[job]
             if not reader.runs_again(last, row):
                 raise last.error(
                     "State", "a state after which a job is queued again: its id recurs"
                 )
+            if reader.has_started(last) and not goes_on(last.text("State")):
+                latest[id_] = following(job)
+                runs[latest[id_]] = row, row
+                continue
             yield EARLIER_RUN
-            runs[id_] = first, row
+            waits = reader.has_started(last) and not reader.has_started(row)
+            runs[job] = first, last if waits else row
     for id_, (first, last) in runs.items():
         yield reader.job(id_, first, last)
+
+
+def goes_on(state: str) -> bool:
+    """Whether a job whose run ended so goes on in its next run: it was preempted."""
+    return state.partition(" ")[0].upper() == "PREEMPTED"
+
+
+def following(id_: str) -> str:
+    """The id of a job after this one that has the same number in Slurm.
+
+    >>> following("7"), following("7:2")
+    ('7:2', '7:3')
+    """
+    number, _, nth = id_.partition(":")
+    return f"{number}:{int(nth or 1) + 1}"
 
 
 class _Reader:
@@ -142,9 +165,13 @@ class _Reader:
                 "hint_qos": last.text("QOS"),
                 "hint_reservation": last.text("Reservation"),
                 "hint_gpu_kind": kind,
-                **_asked(id_, first),
+                **_asked(first),
             },
         )
+
+    def has_started(self, row: TraceRow) -> bool:
+        """Whether a row is of a run."""
+        return self._moment(row, "Start") is not None
 
     def runs_again(self, last: TraceRow, row: TraceRow) -> bool:
         """Whether a row is of a later run of the same job, not of another job with its id."""
@@ -185,9 +212,9 @@ class _Reader:
         return moment
 
 
-def _asked(id_: str, row: TraceRow) -> dict[str, object]:
+def _asked(row: TraceRow) -> dict[str, object]:
     """What the policy `slurm` reads: machines, CPUs, and what only the line of sbatch tells."""
-    line = row.text("SubmitLine")
+    id_, line = row.text("JobID"), row.text("SubmitLine")
     asked = options_of(line)
     at_once = _AT_ONCE.fullmatch(asked.get("array", ""))
     return {
