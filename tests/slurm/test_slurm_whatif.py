@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from artist.cli.main import application
 from artist.cli.whatif_text import answer, as_json, page, table
 from artist.errors import ConfigError
-from artist.experiments.recorded.cluster_changes import added, with_change
+from artist.experiments.recorded.cluster_changes import resized, with_change
 from artist.experiments.recorded.whatif import RecordedWhatIf, what_if
 from artist.io.digests import pseudonym
 from artist.results.statistics.compare_values import Verdict
@@ -124,10 +124,11 @@ def test_machines_may_be_added_to_a_partition_and_are_named(tmp_path: Path) -> N
     more = with_change(document, "partition.x.machines", "+2", "here")
     assert [x["name"] for x in more["tree"][1]["machine"]] == ["a2", "a3", "a4", "b1"]
     assert [x["nodes"] for x in more["slurm"]["partitions"]] == ["a[1-4]", "b1"]
-    assert added(document, more) == "a[3-4] in x"
-    assert added(document, with_change(document, "machines", "+1", "here")) == "b2 in y"
+    assert resized(document, more) == "adds a[3-4] in x"
+    assert resized(document, with_change(document, "machines", "+1", "here")) == "adds b2 in y"
     less = with_change(more, "partition.x.machines", "2", "here")
-    assert less == document and added(more, less) == ""
+    assert less == document and resized(more, less) == "leaves out a[3-4]"
+    assert resized(less, document) == ""
     with pytest.raises(ConfigError, match="at most 0 can be left out"):
         with_change(document, "partition.x.machines", "1", "here")
 
@@ -234,6 +235,10 @@ def test_jobs_that_a_change_cancels_are_counted_and_in_no_mean(tmp_path: Path) -
         ("qos.hihg.priority=1", "did you mean 'high'"),
         ("qos.high.GrpTRES=gpu=8", "'gpu=8' is not a limit here.* or none to lift it"),
         ("qos.high.priority=high", "expected an integer"),
+        ("qos.high.priority=-3", "expected 0 or more"),
+        ("account.vision.shares=-1", "expected 0 or more"),
+        ("user.ann.shares=-1", "expected 0 or more"),
+        ("config.SchedulerParameters.bf_interval=-1", "does not model SchedulerP.*bf_interval=-1"),
         ("qos.high.colour=1", "'colour' cannot be changed"),
         ("user.eva.shares=2", "did you mean|known: "),
         ("partition.main.max_time_s=60", "'max_time_s' cannot be changed"),
@@ -250,6 +255,35 @@ def test_what_cannot_be_changed_is_one_sentence(tmp_path: Path, change: str, say
         found(tmp_path, change)
     assert str(caught.value).startswith(f"--change '{change.split()[0][:3]}")
     assert "\n" not in str(caught.value)
+
+
+def test_users_inherit_the_number_of_jobs_of_their_account() -> None:
+    """Unless they have their own; in accounts below too."""
+    accounts = [
+        {"name": "all", "users": {}, "limits": {"MaxJobs": "9"}},
+        {"name": "v", "users": {"ann": 1, "ben": 1}, "parent": "all", "limits": {"MaxJobs": "9"},
+         "user_limits": {"ann": {"MaxJobs": "9"}, "ben": {"MaxJobs": "2"}}},
+        {"name": "w", "users": {"eve": 1}, "parent": "all", "limits": {"MaxJobs": "3"},
+         "user_limits": {"eve": {"MaxJobs": "3"}}},
+        {"name": "x", "users": {"ann": 1}},
+    ]  # fmt: skip
+    document = {"slurm": {"accounts": accounts}}
+
+    def limits(key: str, value: str) -> dict[str, str | None]:
+        changed = with_change(document, key, value, "here")["slurm"]["accounts"]
+        return {
+            f"{x['name']} {user}": x.get("user_limits", {}).get(user, {}).get("MaxJobs")
+            for x in changed
+            for user in x["users"]
+        }
+
+    assert limits("account.all.MaxJobs", "4") == {
+        "v ann": "4", "v ben": "2", "w eve": "3", "x ann": None,
+    }  # fmt: skip
+    assert limits("account.v.MaxJobs", "x2")["v ann"] == "18"
+    assert limits("account.all.MaxJobs", "none")["v ann"] is None
+    assert limits("account.x.MaxJobs", "1")["x ann"] == "1"
+    assert limits("account.all.MaxJobs", "9") == limits("account.all.GrpJobs", "7")
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,8 @@ _NUMBERED = re.compile(r"(.*?)(\d*)")
 _PARTITION_KEYS = ("priority_tier", "priority_job_factor", "preempt_mode", "grace_s")
 _QOS_KEYS = ("priority", "preempt_mode", "grace_s")
 _PARAMETERS = "SchedulerParameters"
+_OF_EACH_USER = ("MaxJobs",)
+"""Limits of an account that each user inherits; Grp... limits are of all of them together."""
 _LIFTED = "none"
 
 Document = dict[str, Any]
@@ -75,6 +77,8 @@ def with_change(document: Mapping[str, Any], key: str, value: str, where: str) -
         _set(one, what, _PARTITION_KEYS, value, where)
     elif group == "qos":
         _set_or_limit(one, what, _QOS_KEYS, QOS_LIMITS, value, where)
+    elif what in _OF_EACH_USER:
+        _limit_users(slurm["accounts"], one, what, value, where)
     else:
         _set_or_limit(one, what, ("shares",), ASSOC_LIMITS, value, where)
     return changed
@@ -114,7 +118,13 @@ def _set(one: Document, key: str, keys: Sequence[str], value: str, where: str) -
         raise ConfigError(
             f"{where}: {shortened(key)} cannot be changed ({did_you_mean(key, keys)})"
         )
-    one[key] = _value(one.get(key), value, where)
+    one[key] = _not_negative(_value(one.get(key), value, where), where)
+
+
+def _not_negative(value: Any, where: str) -> Any:
+    if isinstance(value, int | float) and value < 0:
+        raise ConfigError(f"{where}: expected 0 or more")
+    return value
 
 
 def _limit(limits: Document, key: str, value: str, where: str) -> None:
@@ -133,6 +143,28 @@ def _limit(limits: Document, key: str, value: str, where: str) -> None:
     limits[key] = str(_value(_as_number(limits.get(key)), value, where))
 
 
+def _limit_users(
+    accounts: Sequence[Document], account: Document, key: str, value: str, where: str
+) -> None:
+    """Set a limit of an account for each user in it and below it, unless they have their own.
+
+    sacctmgr prints what is inherited as if it were their own, so what is the same is inherited.
+    """
+    limits = account.setdefault("limits", {})
+    before = limits.get(key)
+    _limit(limits, key, value, where)
+    if limits.get(key) == before:
+        return
+    for user in account["users"]:
+        theirs = account.setdefault("user_limits", {}).setdefault(user, {})
+        if theirs.get(key) == before:
+            _limit(theirs, key, value, where)
+    for below in accounts:
+        inherits = below.get("limits", {}).get(key) == before
+        if inherits and below.get("parent") == account["name"]:
+            _limit_users(accounts, below, key, value, where)
+
+
 def _limit_user(accounts: Sequence[Document], name: str, key: str, value: str, where: str) -> None:
     """Change a user, by name or by pseudonym, in every account that has them."""
     known = sorted({user for account in accounts for user in account["users"]})
@@ -145,7 +177,8 @@ def _limit_user(accounts: Sequence[Document], name: str, key: str, value: str, w
             limits = account.setdefault("user_limits", {}).setdefault(name, {})
             _limit(limits, key, value, where)
         elif key == "shares":
-            account["users"][name] = _value(account["users"][name], value, where)
+            shares = _value(account["users"][name], value, where)
+            account["users"][name] = _not_negative(shares, where)
         else:
             hint = did_you_mean(key, ("shares", *ASSOC_LIMITS))
             raise ConfigError(f"{where}: {shortened(key)} cannot be changed ({hint})")
@@ -233,10 +266,13 @@ def _siblings(level: list[Document], unit: Document) -> list[Document]:
     return next((found for some in inner if (found := _siblings(some, unit))), [])
 
 
-def added(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """Which machines one cluster has more than another, and in which partitions, in words."""
-    old = {one["name"] for one in units(before, "machine")}
-    new = [one["name"] for one in units(after, "machine") if one["name"] not in old]
+def resized(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """Which machines a cluster gets, and in which partitions, or loses, in words."""
+    old, now = ([one["name"] for one in units(x, "machine")] for x in (before, after))
+    new = [name for name in now if name not in {*old}]
+    gone = [name for name in old if name not in {*now}]
+    if gone:
+        return f"leaves out {host_list(gone)}"
     if not new:
         return ""
     of_all = [
@@ -244,7 +280,7 @@ def added(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
         for one in after["slurm"]["partitions"]
         if one["nodes"] == "ALL" or new[0] in hosts(one["nodes"], "nodes")
     ]
-    return f"{host_list(new)} in {', '.join(of_all) or 'no partition'}"
+    return f"adds {host_list(new)} in {', '.join(of_all) or 'no partition'}"
 
 
 def units(document: Mapping[str, Any], level: str) -> list[Document]:

@@ -133,12 +133,13 @@ class Replay:
     def sentence(self) -> str:
         """How far the simulation can be trusted, in a sentence."""
         facts = self.facts()
-        simulated, recorded = (facts[f"wait_mean_{x}_s"] for x in ("simulated", "recorded"))
+        waits_s = (facts[f"wait_mean_{x}_s"] for x in ("simulated", "recorded"))
+        simulated, recorded = map(time_text, waits_s)
         return (
             f"{100 * facts['within_10_s']:.0f} % of {counted(len(self.starts), 'start')} are "
-            f"within 10 s of the recorded ones; mean wait {time_text(simulated)} instead of "
-            f"{time_text(recorded)}; {100 * facts['in_the_envelope']:.0f} % lie in the envelope "
-            f"of {counted(self.phases, 'phase')}"
+            f"within 10 s of the recorded ones; mean wait for the first start {simulated} instead "
+            f"of {recorded}; {100 * facts['in_the_envelope']:.0f} % lie in the envelope of "
+            f"{counted(self.phases, 'phase')}"
         )
 
     def largest(self, count: int = 10) -> list[RecordedStart]:

@@ -30,9 +30,9 @@ from artist.errors import ArtistError, ConfigError, nearest, shortened
 from artist.experiments.recorded.cluster_changes import (
     GROUPS,
     SIZES,
-    added,
     is_a_limit,
     is_of_cluster,
+    resized,
     sizes_a_partition,
     units,
     with_change,
@@ -246,7 +246,7 @@ def what_if(
 def _changed(
     recording: Recording, present: PresentLinks, number: int, change: str
 ) -> tuple[Scenario, OtherLinks | None, str]:
-    """The scenario with a change, what it does to run times, and which machines it adds.
+    """The scenario with a change, what it does to run times, and to machines.
 
     Raises:
         ConfigError: it cannot be made; names it.
@@ -292,7 +292,7 @@ def _changed(
         write_native((x if links is None else links.job(x) for x in jobs), Path(settings["trace"]))
     if policy != "slurm":
         del settings["policy_options"]
-    return scenario_at(settings, of_scenario, where), links, added(recording.document, document)
+    return scenario_at(settings, of_scenario, where), links, resized(recording.document, document)
 
 
 def _check(
@@ -355,7 +355,8 @@ def _assumed(
     run = "and run as long as they did"
     if others:
         run = "as they did and, but for other links, run as long"
-    machines = [f"{x} adds {new}" for x, (*_, new) in zip(changes, changed, strict=True) if new]
+    both = zip(changes, changed, strict=True)
+    machines = [f"{change} {does}" for change, (*_, does) in both if does]
     found = [*machines, f"jobs arrive {run}; users who adapt are not simulated"]
     for links in others:
         found.append(

@@ -211,6 +211,8 @@ def _scheduler_parameters(text: str) -> tuple[dict[str, int], frozenset[str], li
                 raise ConfigError(
                     f"SchedulerParameters: {name} is {shortened(value)}, expected a whole number"
                 )
+            if number < 0:  # -1 switches a scheduler off
+                others.append(f"SchedulerParameters={part}")
             numbers[name] = int(number)
         elif name in _SWITCHES and not equals:
             switches.add(name)
