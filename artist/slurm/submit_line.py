@@ -15,12 +15,13 @@ from collections.abc import Sequence
 
 # Options without a value, or with one that only `=` joins to them. All others take the next word.
 _ALONE = (
-    "async", "bell", "contiguous", "disable-status", "exact", "exclusive", "get-user-env", "help",
-    "hold", "ignore-pbs", "immediate", "interactive", "kill-command", "label", "multi-prog",
-    "nice", "no-allocate", "no-bell", "no-kill", "no-requeue", "no-shell", "overcommit", "overlap",
-    "oversubscribe", "parsable", "preserve-env", "propagate", "pty", "quiet", "quit-on-interrupt",
-    "reboot", "requeue", "resv-ports", "share", "spread-job", "stepmgr", "test-only", "unbuffered",
-    "usage", "use-min-nodes", "verbose", "version", "wait", "whole", "x11",
+    "async", "bcast", "bell", "compress", "contiguous", "disable-status", "exact", "exclusive",
+    "get-user-env", "help", "hold", "ignore-pbs", "immediate", "interactive", "kill-command",
+    "kill-on-bad-exit", "label", "multi-prog", "nice", "no-allocate", "no-bell", "no-kill",
+    "no-requeue", "no-shell", "overcommit", "overlap", "oversubscribe", "parsable", "preserve-env",
+    "propagate", "pty", "quiet", "quit-on-interrupt", "reboot", "requeue", "resv-ports",
+    "send-libs", "share", "spread-job", "stepmgr", "test-only", "unbuffered", "usage",
+    "use-min-nodes", "verbose", "version", "wait", "whole", "x11",
 )  # fmt: skip
 _ALONE_SHORT = "EHIKOQVWXZhklsuv"
 _SHORT = {"a": "array", "d": "dependency"}

@@ -87,6 +87,20 @@ def test_an_account_that_nobody_knows_is_refused(tmp_path: Path) -> None:
     assert len(asked(path, asked=Asked(8, 600.0, account="lab")).jobs) == 1
 
 
+def test_a_limit_that_no_partition_allows_is_refused(tmp_path: Path) -> None:
+    path = one_machine(tmp_path, [100.0] * 3)
+    texts = ("p Default=YES MaxTime=01:00:00", "q MaxTime=02:00:00", "r MaxTime=UNLIMITED")
+    lines = "".join(f"PartitionName={text} Nodes=g1\n" for text in texts)
+    (path / "partitions.txt").write_text(lines)
+    for limit_s, partition in ((3600, ""), (7200, "p,q"), (9e5, "r"), (9e5, "p,r")):
+        hints = (("hint_partition", partition),) if partition else ()
+        assert len(asked(path, asked=Asked(8, limit_s, hints)).jobs) == 1
+    with pytest.raises(ConfigError, match=r"--limit is 61 min, but partition p lets .* for 60 min"):
+        asked(path, asked=Asked(8, 3660.0))
+    with pytest.raises(ConfigError, match="partition p or q lets jobs run for 120 min at most"):
+        asked(path, asked=Asked(8, 7260.0, (("hint_partition", "p,q"),)))
+
+
 def test_a_log_may_have_run_times_as_text_alone(tmp_path: Path) -> None:
     path = one_machine(tmp_path, [300.0] * 10)
     plain = asked(path, job="12").jobs[0].starts_s

@@ -379,6 +379,25 @@ def test_a_job_starts_in_that_of_its_partitions_where_it_can_first(asks: str) ->
     assert policy._requests[2].partition.name == "now"
 
 
+@pytest.mark.parametrize(
+    ("limit_min", "partition"), [(1, "brief"), (2, "long"), (20, "brief"), (None, "brief")]
+)
+def test_a_job_starts_in_no_partition_that_does_not_allow_its_limit(
+    limit_min: int | None, partition: str
+) -> None:
+    """Unless none does, as then somebody allowed it, since it ran; or it has no limit."""
+    partitions = [
+        {"name": "brief", "nodes": "ALL", "max_time_s": 60.0},
+        {"name": "long", "nodes": "ALL", "max_time_s": 600.0},
+    ]
+    one = asked("a", 2, 20, limit_min or 1, partition="brief,long")
+    if limit_min is None:
+        del one.hints["hint_time_limit_s"]  # type: ignore[attr-defined]
+    policy = make_policy("slurm", facts={"partitions": partitions})
+    run(TWO, [one], policy)
+    assert policy._requests[0].partition.name == partition
+
+
 def test_a_job_of_several_partitions_starts_once() -> None:
     job = asked("both", 2, 20, 1, partition="day,eve")
     assert starts([job], partitions=DAY_AND_NOW) == {"both": 0}

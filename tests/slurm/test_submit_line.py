@@ -30,6 +30,7 @@ from artist.slurm.submit_line import options_of, with_option
         ("sbatch -W --nice=3 x", {"W": "", "nice": "3"}),
         ("sbatch --wrap sleep 5 --nice=3", {"wrap": "sleep"}),
         ("sbatch -p", {"p": ""}),
+        ("srun --kill-on-bad-exit --nice=3 x", {"kill-on-bad-exit": "", "nice": "3"}),
     ],
 )
 def test_options_end_at_the_script_and_the_last_counts(line: str, found: dict[str, str]) -> None:

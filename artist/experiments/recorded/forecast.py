@@ -20,6 +20,7 @@ from artist.experiments.recorded.futures import ASKED, Asked, Futures
 from artist.experiments.recorded.margins import Earlier, Interval, Margins, share_and_error
 from artist.experiments.recorded.queue_at import Log, QueueAt, moment_in, queue_at, read_log
 from artist.experiments.recorded.recording import Recording
+from artist.results.terms.number_text import time_text
 from artist.slurm.queue_text import Expected, expected_starts
 from artist.trace.native.time_units import moment_s
 from artist.units import counted
@@ -120,6 +121,8 @@ def forecast(
     queue = queue_at(folder, inputs, log, moment_in(at, log), keep_names=keep_names)
     if asked is not None and asked.account:
         _check_account(asked.account, queue.recording)
+    if asked is not None and asked.limit_s is not None:
+        _check_limit(asked, asked.limit_s, queue.recording)
     simulated = Futures(queue, asked, horizon_s, seed, keep_names=keep_names)
     if job is not None and job not in queue.waiting:
         raise ConfigError(f"--job {shortened(job)}: {_why_not(queue, log, job)}")
@@ -145,6 +148,20 @@ def _check_account(account: str, recording: Recording) -> None:
     known |= {job.tenant for job in recording.trace.jobs if job.tenant is not None}
     if known and account not in known:
         raise ConfigError(f"--account {shortened(account)}: {did_you_mean(account, sorted(known))}")
+
+
+def _check_limit(asked: Asked, limit_s: float, recording: Recording) -> None:
+    """Refuse a limit that no partition of the job lets run: Slurm would never start it."""
+    partitions = recording.document["slurm"]["partitions"]
+    default = next((x["name"] for x in partitions if x["default"]), "")
+    names = (dict(asked.hints).get("hint_partition") or default).split(",")
+    longest = {x["name"]: x["max_time_s"] or math.inf for x in partitions if x["name"] in names}
+    if longest and limit_s > max(longest.values()):
+        at_most = time_text(max(longest.values()))
+        raise ConfigError(
+            f"--limit is {time_text(limit_s)}, but partition {' or '.join(longest)} lets jobs run "
+            f"for {at_most} at most"
+        )
 
 
 def _queues(

@@ -29,7 +29,7 @@ from artist.errors import TraceError, did_you_mean, shortened
 from artist.io.reading import as_float
 from artist.policies.slurm.machines import Machines, PartitionMachines
 from artist.slurm.facts import Qos
-from artist.units import MAX_TIME_S, TICKS_PER_S
+from artist.units import MAX_TIME_S, TICKS_PER_S, counted
 from artist.workload.job import Job
 
 YEAR_S = 365 * 86400
@@ -110,6 +110,9 @@ class RequestReader:
         if not found:
             raise refused[0]
         if len(found) > 1:
+            # Slurm starts none in a partition whose MaxTime is less than its limit.
+            found = [x for x in found if x.limit_s == _own_limit_s(x)] or found
+        if len(found) > 1:
             for one in found:
                 one.in_partitions = tuple(found)
         return found[0]
@@ -128,8 +131,8 @@ class RequestReader:
             raise TraceError(
                 f"job {shortened(job.id)}: {job.gpus} GPUs on {nodes} machines, but Slurm gives a "
                 f"job as many on each, and {of} has "
-                f"{self._machines.suiting(partition, gpus)} machines of {gpus} GPUs; correct gpus "
-                "or hint_nodes"
+                f"{counted(self._machines.suiting(partition, gpus), 'machine')} of "
+                f"{counted(gpus, 'GPU')}; correct gpus or hint_nodes"
             )
         if partition.gpus < job.gpus:
             raise TraceError(
@@ -214,6 +217,12 @@ def limit_s(job: Job, most_s: float | None) -> int:
             raise _bad(job, "hint_time_limit_s", "seconds above 0")
         limits.append(-(-int(own_s) // 60) * 60 or 60)
     return min(limits)
+
+
+def _own_limit_s(request: Request) -> int:
+    """Its time limit, as if its partition had none; what it has if it has no own."""
+    own = request.job.hints.get("hint_time_limit_s")
+    return request.limit_s if own in (None, "") else limit_s(request.job, None)
 
 
 _DEPENDENCY = re.compile(r"(afterok|afterany|afternotok|after):(\d+)")

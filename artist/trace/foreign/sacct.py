@@ -104,8 +104,7 @@ def read(table: Table, rules: Rules) -> Iterator[JobOrReason]:
                 runs[latest[id_]] = row, row
                 continue
             yield EARLIER_RUN
-            waits = reader.has_started(last) and not reader.has_started(row)
-            runs[job] = first, last if waits else row
+            runs[job] = first, row if reader.has_started(row) else last
     for id_, (first, last) in runs.items():
         yield reader.job(id_, first, last)
 
