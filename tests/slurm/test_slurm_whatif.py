@@ -247,7 +247,7 @@ def test_jobs_that_a_change_cancels_are_counted_and_in_no_mean(tmp_path: Path) -
         ("qos.high.GrpJobs=4 config.AccountingStorageEnforce=qos", "limits are not in force"),
         ("config.SchedulerParameters.bf_interval=soon", "bf_interval is 'soon'"),
         ("account.vision.GrpTRES=gres/gpu=8", "job '1' could never start: it takes 16 gres/gpu"),
-        ("machines=1", "16 GPUs"),
+        ("machines=1", "job '1' had 16 GPUs, and the cluster would have 8; leave fewer machines"),
     ],
 )
 def test_what_cannot_be_changed_is_one_sentence(tmp_path: Path, change: str, says: str) -> None:

@@ -293,6 +293,11 @@ def units(document: Mapping[str, Any], level: str) -> list[Document]:
     return list(found)
 
 
+def cluster_gpus(document: Mapping[str, Any]) -> int:
+    """How many GPUs a cluster has."""
+    return sum(machine["gpus"] for machine in units(document, "machine"))
+
+
 def _names(unit: Document) -> list[str]:
     """The names of a unit and of all units inside it."""
     inside = (one for key in unit for one in (unit[key] if isinstance(unit[key], list) else ()))

@@ -30,6 +30,7 @@ from artist.errors import ArtistError, ConfigError, nearest, shortened
 from artist.experiments.recorded.cluster_changes import (
     GROUPS,
     SIZES,
+    cluster_gpus,
     is_a_limit,
     is_of_cluster,
     resized,
@@ -50,6 +51,7 @@ from artist.rng import stream
 from artist.run import simulate
 from artist.slurm.facts import SlurmFacts
 from artist.trace.native.writer import write_native
+from artist.units import counted
 
 DAY_S = 86400.0
 LEAST_WEEKS = 5
@@ -312,6 +314,12 @@ def _check(
         then, now = settings_of(before), settings_of(after)
     except ConfigError as cause:
         raise ConfigError(f"{where}: {cause}") from cause
+    gpus, largest = cluster_gpus(document), max(recording.trace.jobs, key=lambda x: x.gpus)
+    if largest.gpus > gpus:
+        raise ConfigError(
+            f"{where}: job {shortened(largest.id)} had {counted(largest.gpus, 'GPU')}, and the "
+            f"cluster would have {gpus}; leave fewer machines out"
+        )
     if any(map(is_a_limit, keys)) and not now.limits:
         raise ConfigError(
             f"{where}: limits are not in force, as AccountingStorageEnforce does not name them; "
