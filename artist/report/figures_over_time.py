@@ -125,15 +125,15 @@ def _tuner(study: Study, setting: Setting, policy: str, rows: FileColumns) -> It
 
 
 def _communication(run: RecordedRun, scale: float) -> list[Series]:
-    """Exposed communication per iteration, of jobs for which it changed."""
+    """Exposed communication per iteration, of jobs for which it changed by more than rounding."""
     rows, jobs = run.placements, run.finished
-    waits_ms = _communication_ms(rows, jobs)
+    waits_ms = [float(f"{wait_ms:.5g}") for wait_ms in _communication_ms(rows, jobs).tolist()]
     spent = dict(zip(jobs.text["job_id"], jobs["comm_s"].tolist(), strict=True))
     places: dict[str, list[int]] = {}
     for index, job in enumerate(rows.text["job_id"]):
         if job in spent:
             places.setdefault(job, []).append(index)
-    changed = [job for job, at in places.items() if len(set(waits_ms[at].tolist())) > 1]
+    changed = [job for job, at in places.items() if len({waits_ms[index] for index in at}) > 1]
     tones = job_tones(run.jobs)
     return [
         Series(f"job {job}", tones[job], *_job_line(rows, places[job], waits_ms, scale))
@@ -154,7 +154,7 @@ def _communication_ms(rows: FileColumns, jobs: FileColumns) -> Numbers:
 
 
 def _job_line(
-    rows: FileColumns, indices: list[int], waits_ms: Numbers, scale: float
+    rows: FileColumns, indices: list[int], waits_ms: list[float], scale: float
 ) -> tuple[list[float], list[float]]:
     """Milliseconds and times: a step for each row of the job, a gap where the job has no GPUs.
 
@@ -164,7 +164,7 @@ def _job_line(
     y: list[float] = []
     for index in indices:
         start, end = float(rows["start_s"][index]), float(rows["end_s"][index])
-        value = float(f"{float(waits_ms[index]):.5g}")
+        value = waits_ms[index]
         if x and x[-1] == start and y[-1] == value:
             x[-1] = end
             continue

@@ -55,6 +55,25 @@ def test_one_gpu_communicates_nothing_and_several_what_their_step_adds(elastic: 
     )
 
 
+def test_a_job_whose_communication_differs_by_rounding_alone_is_not_drawn(tmp_path: Path) -> None:
+    """On two GPUs and on four, and with each batch, a step communicates as long."""
+    row = "alpha_c: 0.0137, beta_c: 0.00317, alpha_r: 0.0217, noise: {0: 10, 0.3: 300, 0.6: 1.0e+6}"
+    old = "alpha_c: 0.1, beta_c: 0.01,\n     alpha_r: 0.02, alpha_n: 0.5, noise: {0: 1.0e+6}"
+    assert old in GOODPUT
+    (tmp_path / "ours.yaml").write_text(GOODPUT.replace(old, f"{row}, alpha_n: 0.5"))
+    own = "job_id,arrival_s,gpus,model,iterations,compute_s,gpus_min,gpus_max\n"
+    (tmp_path / "jobs.csv").write_text(f"{own}a,0,4,resnet18,20000,1,2,4\n")
+    files = {"trace": str(tmp_path / "jobs.csv"), "goodput": str(tmp_path / "ours.yaml")}
+    run = make_run(tmp_path / "run", policy="pollux", machines_per_rack=1, **files)
+    rows = pd.read_parquet(run / "placements.parquet")
+    assert len(set(rows["batch"])) > 1
+    waits_s = rows["iteration_s"] - rows["compute_iteration_s"]
+    assert len(set(waits_s)) > 1
+    assert waits_s.to_numpy() == pytest.approx(0.0217)
+    names = [figure.name for figure in figures(group(read_runs([run])))]
+    assert not [name for name in names if name.startswith("communication-timeline")]
+
+
 def test_where_all_compute_as_the_trace_says_the_column_is_left_out(tmp_path: Path) -> None:
     rows = pd.read_parquet(make_run(tmp_path / "run", policy="fifo") / "placements.parquet")
     assert "compute_iteration_s" not in rows
