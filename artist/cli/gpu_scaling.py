@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from artist.cli.output import note, print_csv, print_json, print_table, print_text
+from artist.cli.output import note, or_null, print_csv, print_json, print_table, print_text
 from artist.cli.query_options import SweepFormat
 from artist.cli.questions import (
     PlacedQuestion,
@@ -190,6 +190,10 @@ class GpuScaling:
             )
             if any(row["batch"] is None for row in rows):
                 print_text("An empty row: not even batch_max gives each GPU its per_gpu_min.")
+            if math.isnan(goodput_of_one):
+                print_text(
+                    "No speedups: no batch on one GPU is within per_gpu_min and per_gpu_max."
+                )
             return
         if asked.changes:
             print_text(f"The fabric is changed: {asked.changes}.")
@@ -284,22 +288,23 @@ def _row(point: ScalingPoint) -> dict[str, Any]:
 def _rows_of_goodput(points: Sequence[ScalingPoint], goodput_of_one: float) -> list[dict[str, Any]]:
     """The points of a goodput file for programs; None where no batch feeds the GPUs.
 
-    `speedup` is over the goodput of one GPU, whether or not it is a point.
+    `speedup` is over the goodput of one GPU, whether or not it is a point; None if none is known.
     """
     rows = []
     for point in points:
         facts: dict[str, Any] = dict.fromkeys((*Useful._fields, "speedup"))
         if point.useful is not None:
             speedup = point.useful.goodput_per_s / goodput_of_one
-            facts = {**point.useful._asdict(), "speedup": speedup}
+            facts = {**point.useful._asdict(), "speedup": or_null(speedup)}
         rows.append({"gpus": point.gpus, "placement": point.placement, **facts})
     return rows
 
 
 def _goodput_cells(row: Mapping[str, Any]) -> list[str | float]:
-    """A row of the table; it ends where no batch feeds the GPUs."""
+    """A row of the table; it ends where no batch feeds the GPUs, or before an unknown speedup."""
     gpus, placement, batch, step_s, *rest = row.values()
-    told = [] if batch is None else [str(batch), 1000 * step_s, *rest]
+    known = [fact for fact in rest if fact is not None]
+    told = [] if batch is None else [str(batch), 1000 * step_s, *known]
     return [str(gpus), placement, *told]
 
 

@@ -74,6 +74,22 @@ def test_speedup_of_goodput_is_over_one_gpu_though_it_has_no_row(artist, tmp_pat
         assert float(row["speedup"]) == pytest.approx(float(row["goodput_per_s"]) / (64 / 0.74))
 
 
+def test_speedup_of_goodput_is_left_out_where_one_gpu_finds_no_batch(
+    artist, tmp_path: Path
+) -> None:
+    """Of 1,500 to 4,500 samples, passes of exactly 1,000 are found on two GPUs and not on one."""
+    samples = "batch: 1500, batch_max: 4500, per_gpu_min: 1000, per_gpu_max: 1000"
+    text = GOODPUT.replace("batch: 64, batch_max: 1024, per_gpu_min: 64, per_gpu_max: 128", samples)
+    (tmp_path / "ours.yaml").write_text(text)
+    asked = (*ASKED, "--gpus", "1,2", "--goodput", "ours.yaml")
+    told = artist(*asked, "--format", "json").stdout
+    one, two = json.loads(told, parse_constant=pytest.fail)["points"]
+    assert (one["batch"], two["batch"], two["speedup"]) == (None, 2000, None)
+    table = artist(*asked).stdout
+    assert "nan" not in table
+    assert "No speedups: no batch on one GPU is within per_gpu_min and per_gpu_max." in table
+
+
 def test_goodput_on_a_kind_is_that_of_its_row(artist, tmp_path: Path) -> None:
     kinds = "noise: {0: 0}, kinds: {t4: {beta_c: 0.02}, a100: {}}"
     (tmp_path / "ours.yaml").write_text(GOODPUT.replace("noise: {0: 0, 0.5: 1.0e+12}", kinds))
