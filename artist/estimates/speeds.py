@@ -186,7 +186,7 @@ def _ratio(reference: Speeds, speeds: Speeds, gpus: int) -> float:
 
 
 def _numbers(speeds: Speeds) -> str:
-    return f"{', '.join(map(str, sorted(speeds)))} GPUs"
+    return f"{', '.join(map(str, sorted(speeds)))} GPU{'' if speeds.keys() == {1} else 's'}"
 
 
 def scaled_name(model: str, scale: float) -> str:

@@ -122,6 +122,9 @@ def test_speeds_of_two_kinds_are_compared_on_as_many_gpus_of_either() -> None:
     never = {"any": {"new": {1: 8, 4: 30}, "old": {2: 4}}}
     with pytest.raises(ValueError, match=r"on 1, 4 GPUs of kind 'new' and on 2 GPUs of kind 'old'"):
         SpeedTable(**{**TABLE, "speeds": never})
+    plain = {"any": {"new": 8, "old": {2: 4}}}
+    with pytest.raises(ValueError, match=r"on 1 GPU of kind 'new' and on 2 GPUs of kind 'old'"):
+        SpeedTable(**{**TABLE, "speeds": plain})
 
 
 def two_kinds() -> ClusterTree:
