@@ -299,7 +299,7 @@ class LevelShares(NamedTuple):
 
     @property
     def shared(self) -> float:
-        """The part that goes only without both; negative if the parts overlap."""
+        """The part that goes only without both; below 0 if either alone removes the same time."""
         return 1 - self.hops - self.bytes - self.elsewhere
 
     def __str__(self) -> str:

@@ -49,7 +49,8 @@ def plot_scaling(
 ) -> None:
     """Draw speedups over the number of GPUs: as the latency model has them, of goodput, and ideal.
 
-    All are over as many GPUs. `goodput_of_one` is that of one GPU, useful samples per second.
+    Those of goodput are over `base_gpus` of the points times `goodput_of_one`, which is the goodput
+    of one GPU in useful samples per second.
 
     Raises:
         ConfigError: matplotlib is missing, or the format is not known.

@@ -161,7 +161,7 @@ def _lines(path: Path) -> Iterator[str]:
 def _rows(
     path: Path, rows: Iterator[str], needed: tuple[str, ...], kept: tuple[str, ...]
 ) -> Iterator[Record]:
-    """The rows of a table of `sacctmgr -P`."""
+    """The rows of a table of `sacctmgr -P` or `sacct -P`."""
     names = [name.strip() for name in next(rows, "").split("|")]
     for name in needed:
         if name not in names:

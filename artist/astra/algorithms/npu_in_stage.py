@@ -121,7 +121,7 @@ class PacketAgent:
         self._handler.handle(size, self._credit)
 
     def _credit(self) -> None:
-        """Send what a reduced bundle allows. Past the barrier, that waits for as many arrivals."""
+        """Send what a handled bundle allows. At the barrier, that waits for as many arrivals."""
         self._credits += 1
         barrier = self._plan.barrier
         if barrier is None or self._sent < barrier:

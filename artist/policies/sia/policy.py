@@ -231,7 +231,8 @@ class Sia(Rounds):
     ) -> dict[int, Placement]:
         """GPUs of one kind for jobs.
 
-        Jobs that can keep their GPUs do, unless that would split a job over too many machines.
+        Jobs that can keep their GPUs do, unless another job would then find no room or be split
+        over too many machines. In that case larger jobs come first.
         """
         placed = _packed(jobs, counts, free.copy(), stay_first=True)
         whole = self._machine[kind]

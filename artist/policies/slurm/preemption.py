@@ -141,7 +141,7 @@ def _fewest(
 ) -> tuple[int, list[RunningJob]] | None:
     """The machines for a job, and the shortest prefix of the candidates whose leaving suffices.
 
-    None if the job does not fit without all of them.
+    None if the job does not fit even when all of them leave.
     """
     trial, gone = free.copy(), list[RunningJob]()
     for job in order:
