@@ -60,7 +60,7 @@ class ExpectedLinks:
         self._known.clear()
 
     def busy(self, moves: Moves) -> Mapping[Uplink, float]:
-        """By uplink: mean bytes that its jobs would send in isolation, over its capacity."""
+        """By uplink: mean bytes/s that its jobs would send in isolation, over its capacity."""
         return dict(self._after(moves)[0].busy())
 
     def slowdowns(
