@@ -18,7 +18,7 @@ from artist.failures.events import FailureEvents
 from artist.failures.failing_units import FailingUnits
 from artist.failures.model_file import NONE, load_failures
 from artist.failures.notice_gate import NoticeGate
-from artist.failures.slowdowns import RateInIsolation, SlowedLeaves, SlowedRates
+from artist.failures.slowdowns import RateInIsolation, SlowedRates, SlowPeriods
 from artist.units import LAST_TICK, TICKS_PER_S, ticks
 from artist.workload.job import Job
 
@@ -45,9 +45,9 @@ class FailuresOfRun:
         """The rate function of the run, in which slow machines slow the jobs on them."""
         return SlowedRates(inside, isolated, self.slowdowns()) if self.slows else inside
 
-    def slowdowns(self) -> SlowedLeaves:
+    def slowdowns(self) -> SlowPeriods:
         """Which leaves are slow, and when."""
-        return SlowedLeaves(() if self.units is None else self.units.slow)
+        return SlowPeriods(() if self.units is None else self.units.slow)
 
     def respecting_notices(self, policy: Policy) -> Policy:
         """The policy, inside a gate against placements on units on notice if there are any."""

@@ -37,7 +37,7 @@ class _Leaf(NamedTuple):
         return self.slowest[bisect_right(self.edges, tick)]
 
 
-class SlowedLeaves:
+class SlowPeriods:
     """Which leaves are slow, and when."""
 
     def __init__(self, slow: Iterable[SlowLeaves]) -> None:
@@ -65,11 +65,11 @@ class SlowedLeaves:
         there = [one for leaf in self._of(placement) if (one := leaf.at(tick)) is not None]
         return max(there, key=lambda one: one.slowdown, default=None)
 
-    def for_trials(self) -> SlowedLeaves:
+    def for_trials(self) -> SlowPeriods:
         """A twin for trials, which know no future: slow units stay slow, and others never are."""
         now = self._now
         slow = dict.fromkeys(leaf.at(now) for leaf in self._by_leaf.values())
-        return SlowedLeaves(one._replace(end=LAST_TICK) for one in slow if one is not None)
+        return SlowPeriods(one._replace(end=LAST_TICK) for one in slow if one is not None)
 
     def _of(self, placement: Placement) -> Iterator[_Leaf]:
         """The leaves of a placement that are slow at any time."""
@@ -98,7 +98,7 @@ class SlowedRates(RatesAround):
     """Another rate function, extended to jobs on slow machines."""
 
     def __init__(
-        self, inside: RateFunction, isolated: RateInIsolation, slowdowns: SlowedLeaves
+        self, inside: RateFunction, isolated: RateInIsolation, slowdowns: SlowPeriods
     ) -> None:
         super().__init__(inside, slowdowns)
         self._isolated, self._slowdowns = isolated, slowdowns

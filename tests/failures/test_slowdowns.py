@@ -20,7 +20,7 @@ from artist.errors import ConfigError
 from artist.estimates.calibration import ModelCalibration
 from artist.estimates.latency_service import LatencyService
 from artist.failures.failing_units import SlowLeaves
-from artist.failures.slowdowns import SlowedLeaves
+from artist.failures.slowdowns import SlowPeriods
 from artist.report.grouping import group
 from artist.report.page import page
 from artist.report.reader import read_run
@@ -144,7 +144,7 @@ def test_the_slowest_of_many_units_counts_and_every_edge_is_told(seed: int) -> N
         return SlowLeaves(f"u{draw.random()}", leaves, start, end, float(draw.randint(2, 4)))
 
     slow = [one() for _ in range(draw.randint(1, 8))]
-    known, placement = SlowedLeaves(slow), on({0: 4, 2: 4})
+    known, placement = SlowPeriods(slow), on({0: 4, 2: 4})
     mine = [x for x in slow if {0, 2} & {*x.leaves}]
     for now in range(30):
         there = [x for x in mine if x.start <= now < x.end]
@@ -159,7 +159,7 @@ def test_the_slowest_of_many_units_counts_and_every_edge_is_told(seed: int) -> N
 
 def test_a_trial_knows_what_is_slow_but_not_until_when() -> None:
     file = {"slow": [slow(0, 0.5, at_s=10, duration_s=10), slow(1, 0.5, at_s=30)]}
-    known = SlowedLeaves(units(cluster([4, 4]), file).slow)
+    known = SlowPeriods(units(cluster([4, 4]), file).slow)
     both = on({0: 4, 1: 4})
     assert known.at(both, ticks(5)) == (1.0, ticks(10))
     assert known.at(both, ticks(15)) == (2.0, ticks(20))

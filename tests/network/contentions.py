@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 
 from artist.network.demand.curves import Curve
 from artist.network.demand.traffic import Traffic
-from artist.network.models.patterns import Contention, DownUp, Flow, Member, Pattern, SharedLink
+from artist.network.models.patterns import (
+    Contention,
+    Flow,
+    Member,
+    Pattern,
+    PatternStep,
+    SharedLink,
+)
 from artist.network.models.sending_flows import fill
 
 LINE = 1e9
@@ -94,7 +101,7 @@ def contentions(draw: st.DrawFn) -> Contention:
             Flow(tuple(draw(path)), draw(shares) * LINE) for _ in range(draw(st.integers(1, 3)))
         )
         steps = tuple(
-            DownUp(draw(shares), tuple(draw(shares) * LINE for _ in flows))
+            PatternStep(draw(shares), tuple(draw(shares) * LINE for _ in flows))
             for _ in range(draw(st.integers(1, 2)))
         )
         return Member(Pattern(flows, steps), draw(st.sampled_from([0.0, 0.25, -0.4])))
@@ -111,7 +118,7 @@ def renamed(contention: Contention, jobs: list[int], links: list[int]) -> Conten
             for flow in member.pattern.flows
         ][::-1]
         steps = tuple(
-            DownUp(step.down_s, step.volumes_bytes[::-1]) for step in member.pattern.steps
+            PatternStep(step.down_s, step.volumes_bytes[::-1]) for step in member.pattern.steps
         )
         return Member(Pattern(tuple(flows), steps), member.offset_s, member.down_factors)
 

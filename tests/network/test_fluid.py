@@ -8,7 +8,14 @@ import pytest
 from contentions import LINE, contentions, line_rate, on_one_link
 from hypothesis import given
 
-from artist.network.models.patterns import Contention, DownUp, Flow, Member, Pattern, SharedLink
+from artist.network.models.patterns import (
+    Contention,
+    Flow,
+    Member,
+    Pattern,
+    PatternStep,
+    SharedLink,
+)
 from artist.network.models.phase import fluid
 from artist.network.models.sending_flows import SendingFlows
 from artist.network.models.simulation import Simulation, alone_s
@@ -56,7 +63,7 @@ def test_a_shared_link_of_efficiency_eta_is_slower_only_while_it_is_shared() -> 
 def test_an_iteration_ends_with_its_slowest_flow_and_steps_follow_each_other() -> None:
     flows = (Flow((0,), LINE), Flow((1,), LINE / 2))
     pattern = Pattern(
-        flows, (DownUp(0.1, (0.1 * LINE, 0.1 * LINE)), DownUp(0.3, (0.1 * LINE, 0.0)))
+        flows, (PatternStep(0.1, (0.1 * LINE, 0.1 * LINE)), PatternStep(0.3, (0.1 * LINE, 0.0)))
     )
     contention = Contention((SharedLink(LINE), SharedLink(LINE)), (Member(pattern),))
     assert alone_s(contention, 0) == pytest.approx(0.1 + 0.2 + 0.3 + 0.1, abs=TICK_S)

@@ -22,7 +22,14 @@ from artist.network.models.mean import (
     mean,
     sending_job,
 )
-from artist.network.models.patterns import Contention, DownUp, Flow, Member, Pattern, SharedLink
+from artist.network.models.patterns import (
+    Contention,
+    Flow,
+    Member,
+    Pattern,
+    PatternStep,
+    SharedLink,
+)
 from artist.network.models.phase import fluid, iterations_s
 from artist.network.models.sending_flows import SendingFlows
 from artist.network.models.simulation import Simulation
@@ -75,7 +82,7 @@ def test_a_job_that_always_sends_leaves_the_others_the_rest() -> None:
 
 
 def test_offsets_and_jobs_without_traffic_do_not_matter() -> None:
-    quiet = Member(Pattern((), (DownUp(1.0, ()),)))
+    quiet = Member(Pattern((), (PatternStep(1.0, ()),)))
     pair = [Member(line_rate(0.5, 0.5)), Member(line_rate(0.5, 0.5), 0.3)]
     moved = [Member(line_rate(0.5, 0.5), 0.7), Member(line_rate(0.5, 0.5))]
     assert mean(on_one_link(*pair, quiet))[:2] == mean(on_one_link(*moved))

@@ -18,11 +18,11 @@ from artist.network.demand.traffic import Traffic, sent_between
 from artist.network.demand.up_phases import UpPhases
 from artist.network.models.patterns import (
     Contention,
-    DownUp,
     Flow,
     InTurn,
     Member,
     Pattern,
+    PatternStep,
     SharedLink,
 )
 
@@ -153,7 +153,9 @@ def contention(
             pattern = _in_phases(job, flows, job.phases)
         else:
             down_s = job.iteration_s - job.busy_s if flows else job.iteration_s
-            pattern = Pattern(flows, (DownUp(down_s, tuple(way.volume_bytes for way in job.ways)),))
+            pattern = Pattern(
+                flows, (PatternStep(down_s, tuple(way.volume_bytes for way in job.ways)),)
+            )
         return Member(pattern, job.offset_s, turn=job.turn, stream=job.stream)
 
     shared = tuple(shared_link(link, eta, fair_queued) for link in links)
@@ -178,8 +180,8 @@ def _in_phases(job: JobOnLinks, flows: Sequence[Flow], phases: UpPhases) -> Patt
         for part, mine in zip(phases.parts(job.busy_s, job.iteration_s), every, strict=True)
     ]
     *before_s, last_s = phases.gaps_s(job.busy_s, job.iteration_s)
-    steps = list(map(DownUp, before_s, volumes))
-    after = [DownUp(last_s, (0.0,) * len(limited))] if last_s else []
+    steps = list(map(PatternStep, before_s, volumes))
+    after = [PatternStep(last_s, (0.0,) * len(limited))] if last_s else []
     return Pattern(limited, (*steps, *after))
 
 

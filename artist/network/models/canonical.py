@@ -22,7 +22,15 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from artist.network.models.patterns import Contention, DownUp, Flow, InTurn, Member, Pattern, Slowed
+from artist.network.models.patterns import (
+    Contention,
+    Flow,
+    InTurn,
+    Member,
+    Pattern,
+    PatternStep,
+    Slowed,
+)
 
 # Leaves of the search tree. Placements of real jobs need far fewer. Beyond this number the given
 # order breaks ties: results stay right, but their random numbers depend on that order.
@@ -257,7 +265,9 @@ class _ContentionGraph:
                         for flow in flows
                     ),
                     tuple(
-                        DownUp(step.down_s, tuple(step.volumes_bytes[index] for index in order))
+                        PatternStep(
+                            step.down_s, tuple(step.volumes_bytes[index] for index in order)
+                        )
                         for step in pattern.steps
                     ),
                 ),

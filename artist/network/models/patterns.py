@@ -51,7 +51,7 @@ class Flow:
 
 
 @dataclass(frozen=True, slots=True)
-class DownUp:
+class PatternStep:
     """Down, then Up. `volumes_bytes` has one number for each flow of the job; 0 sends nothing."""
 
     down_s: float
@@ -63,12 +63,12 @@ class Pattern:
     """The traffic of one iteration, again and again."""
 
     flows: tuple[Flow, ...]
-    steps: tuple[DownUp, ...]
+    steps: tuple[PatternStep, ...]
 
     @classmethod
     def simple(cls, down_s: float, volume_bytes: float, *flows: Flow) -> Pattern:
         """Down once, then the same volume on every flow."""
-        return cls(flows, (DownUp(down_s, (volume_bytes,) * len(flows)),))
+        return cls(flows, (PatternStep(down_s, (volume_bytes,) * len(flows)),))
 
     @property
     def down_s(self) -> float:

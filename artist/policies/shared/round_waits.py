@@ -1,4 +1,4 @@
-"""Reasons of waits under policies that place jobs only at the beginning of a round."""
+"""Rounds of policies that place jobs only at their beginning: why jobs wait, and if one goes on."""
 
 from __future__ import annotations
 
