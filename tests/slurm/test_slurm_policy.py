@@ -403,6 +403,21 @@ def test_a_job_of_several_partitions_starts_once() -> None:
     assert starts([job], partitions=DAY_AND_NOW) == {"both": 0}
 
 
+def test_a_job_of_several_partitions_ages_in_all_of_them_from_its_arrival() -> None:
+    """By the clock of the trace, which may begin at any time."""
+    settings = {"PriorityType": "priority/multifactor", "PriorityWeightAge": "1000"}
+    settings["SchedulerParameters"] = SCHEDULER
+    jobs = [
+        asked("held", 16, 50, 1),
+        asked("first", 16, 20, 1, arrival_s=1.0),
+        asked("both", 16, 20, 1, arrival_s=40.0, partition="day,eve"),
+    ]
+    facts = {"settings": settings, "partitions": DAY_AND_NOW}
+    rows = run(TWO, jobs, make_policy("slurm", epoch_s=1_700_000_000, facts=facts))
+    found = {row.job.id: int(seconds(row.start)) for row in rows.jobs}
+    assert found == {"held": 0, "first": 50, "both": 70}
+
+
 def test_a_job_of_several_partitions_that_is_requeued_waits_in_all_of_them() -> None:
     settings = {"PreemptType": "preempt/partition_prio", "PreemptMode": "REQUEUE"}
     jobs = [

@@ -184,7 +184,7 @@ class Slurm(BasePolicy):
         if request is None:
             request = self._requests[job.handle] = self._reader.request(job)
             self._limits.check_alone(request)
-            request.eligible_s = now_s
+            request.wait_until(now_s)
             self._unfinished[request.number[0]] = self._unfinished.get(request.number[0], 0) + 1
         elif job.handle in self._running.of:  # GPUs left service
             self._left(self._running.leave(job.handle), now_s)
