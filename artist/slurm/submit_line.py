@@ -15,15 +15,17 @@ from collections.abc import Sequence
 
 # Options without a value, or with one that only `=` joins to them. All others take the next word.
 _ALONE = (
-    "async", "bcast", "bell", "compress", "contiguous", "disable-status", "exact", "exclusive",
-    "get-user-env", "help", "hold", "ignore-pbs", "immediate", "interactive", "kill-command",
-    "kill-on-bad-exit", "label", "multi-prog", "nice", "no-allocate", "no-bell", "no-kill",
-    "no-requeue", "no-shell", "overcommit", "overlap", "oversubscribe", "parsable", "preserve-env",
-    "propagate", "pty", "quiet", "quit-on-interrupt", "reboot", "requeue", "resv-ports",
-    "send-libs", "share", "spread-job", "stepmgr", "test-only", "unbuffered", "usage",
-    "use-min-nodes", "verbose", "version", "wait", "whole", "x11",
+    "async", "bcast", "bell", "compress", "contiguous", "debugger-test", "disable-status",
+    "exact", "exclusive", "get-user-env", "help", "hold", "ignore-pbs", "immediate", "interactive",
+    "kill-command", "kill-on-bad-exit", "label", "multi-prog", "nice", "no-allocate", "no-bell",
+    "no-kill", "no-requeue", "no-shell", "overcommit", "overlap", "oversubscribe", "parsable",
+    "preserve-env", "propagate", "pty", "quiet", "quit-on-interrupt", "reboot", "requeue",
+    "resv-ports", "send-libs", "share", "spread-job", "stepmgr", "test-only", "unbuffered",
+    "usage", "use-min-nodes", "verbose", "version", "wait", "whole", "x11",
 )  # fmt: skip
-_ALONE_SHORT = "EHIKOQVWXZhklsuv"
+_ALONE_SHORT = "EHOQVWXZhlsuv"
+_JOINED_SHORT = "IKk"
+"""Letters whose value, if they have one, stands in the same word: -I60."""
 _SHORT = {"a": "array", "d": "dependency"}
 _READ = ("array", "dependency", "ntasks-per-node")
 _NOT_CUT = ("ntasks",)
@@ -66,11 +68,11 @@ def _option(word: str, program: str) -> tuple[str, str, bool]:
         name = _whole(name)
         return name, value, not joined and not _is_alone(name, program)
     letters = word[1:]
-    while len(letters) > 1 and letters[0] in _ALONE_SHORT:  # -Hs is -H -s
+    alone = _ALONE_SHORT.replace("W", "") if _is_srun(program) else _ALONE_SHORT
+    while len(letters) > 1 and letters[0] in alone:  # -Hs is -H -s
         letters = letters[1:]
     name, value = letters[0], letters[1:]
-    alone = name in _ALONE_SHORT and not (name == "W" and _is_srun(program))
-    return _SHORT.get(name, name), value, not value and not alone
+    return _SHORT.get(name, name), value, not value and name not in alone + _JOINED_SHORT
 
 
 def _is_alone(name: str, program: str) -> bool:

@@ -30,6 +30,10 @@ from artist.slurm.submit_line import options_of, with_option
         ("sbatch -W --nice=3 x", {"W": "", "nice": "3"}),
         ("sbatch --wrap sleep 5 --nice=3", {"wrap": "sleep"}),
         ("sbatch -p", {"p": ""}),
+        ("srun -W5 -K1 -I60 --nice=3 x", {"W": "5", "K": "1", "I": "60", "nice": "3"}),
+        ("srun -K -vK0 -d afterok:7 x --nice=3", {"K": "0", "dependency": "afterok:7"}),
+        ("salloc -kI --nice=3 x", {"k": "I", "nice": "3"}),
+        ("srun --debugger-test --nice=3 x", {"debugger-test": "", "nice": "3"}),
         ("srun --kill-on-bad-exit --nice=3 x", {"kill-on-bad-exit": "", "nice": "3"}),
     ],
 )
