@@ -133,6 +133,21 @@ def test_machines_may_be_added_to_a_partition_and_are_named(tmp_path: Path) -> N
         with_change(document, "partition.x.machines", "1", "here")
 
 
+def test_what_would_have_machines_without_gpus_alone_is_left_out_too(tmp_path: Path) -> None:
+    whole_folder(tmp_path)
+    nodes = (tmp_path / "nodes.txt").read_text()
+    (tmp_path / "nodes.txt").write_text(f"{nodes}\nNodeName=c1 CPUTot=9 Gres=(null) State=IDLE\n")
+    (tmp_path / "reservations.txt").write_text("".join(
+        f"ReservationName={name} StartTime=2026-01-02T03:00:00 EndTime=2026-01-02T04:00:00 "
+        f"Nodes={names}\n" for name, names in (("one", "g2,c1"), ("all", "g[1-2],c1"))
+    ))  # fmt: skip
+    less = with_change(cluster_document(tmp_path), "machines", "1", "here")["slurm"]
+    assert [(x["name"], x["nodes"]) for x in less["reservations"]] == [("all", "g1,c1")]
+    (tmp_path / "partitions.txt").write_text(f"{PARTITIONS}PartitionName=last Nodes=g2,c1\n")
+    with pytest.raises(ConfigError, match="partition last would have no machine"):
+        with_change(cluster_document(tmp_path), "machines", "1", "here")
+
+
 def test_gpu_hours_are_those_that_count_until_the_last_job_arrives(tmp_path: Path) -> None:
     one = found(tmp_path, "machines=+1")
     # Until second 5 the first job has run for 4.5 s on 16 GPUs, and nothing else.

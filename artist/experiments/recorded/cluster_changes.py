@@ -255,7 +255,7 @@ def _resize(
     if wanted < now:
         gone = mine[wanted - now :]
         siblings[:] = [one for one in siblings if one not in gone]
-        _leave(document["slurm"], {name for one in gone for name in _names(one)}, where)
+        _leave(document, {name for one in gone for name in _names(one)}, where)
 
 
 def _siblings(level: list[Document], unit: Document) -> list[Document]:
@@ -328,17 +328,18 @@ def _join(slurm: Document, renamed: Mapping[str, str]) -> None:
             thing["nodes"] = host_list([*names, *(renamed[x] for x in names if x in renamed)])
 
 
-def _leave(slurm: Document, gone: set[str], where: str) -> None:
-    """Take machines out of everything; what has no machine left goes."""
+def _leave(document: Document, gone: set[str], where: str) -> None:
+    """Take machines out of everything; what has no machine with GPUs left goes."""
+    slurm, there = document["slurm"], {one["name"] for one in units(document, "machine")}
     for kind in ("machines", "partitions", "reservations"):
         left = []
         for thing in slurm[kind]:
             if thing["nodes"] not in ("", "ALL"):
                 names = [x for x in hosts(thing["nodes"], "nodes") if x not in gone]
-                if not names and kind == "partitions":
+                if there.isdisjoint(names):
+                    if kind != "partitions":
+                        continue
                     raise ConfigError(f"{where}: partition {thing['name']} would have no machine")
-                if not names:
-                    continue
                 thing["nodes"] = host_list(names)
             left.append(thing)
         slurm[kind] = left
