@@ -90,3 +90,14 @@ class SlurmFacts(Document):
     not_understood: tuple[str, ...] = Field(
         default=(), description="what Slurm said that has no place here"
     )
+
+    @property
+    def gpu_partitions(self) -> dict[str, Partition]:
+        """The partitions that have GPUs, by name."""
+        return {x.name: x for x in self.partitions if x.nodes}
+
+    @property
+    def default_partition(self) -> str:
+        """Of jobs that name none: the default one, or the first, of those that have GPUs."""
+        names = [x.name for x in self.gpu_partitions.values() if x.default]
+        return next(iter([*names, *self.gpu_partitions]), "")

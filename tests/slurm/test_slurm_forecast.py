@@ -101,6 +101,24 @@ def test_a_limit_that_no_partition_allows_is_refused(tmp_path: Path) -> None:
         asked(path, asked=Asked(8, 7260.0, (("hint_partition", "p,q"),)))
 
 
+@pytest.mark.parametrize("default", ["", "Default=YES"])
+def test_a_job_without_a_partition_has_the_limit_of_the_one_that_it_gets(
+    tmp_path: Path, default: str
+) -> None:
+    """Partitions without GPUs are none for it."""
+    path = one_machine(tmp_path, [100.0] * 3)
+    (path / "nodes.txt").write_text(
+        "NodeName=c1 CPUTot=64 Gres=(null) State=IDLE\n" + (path / "nodes.txt").read_text()
+    )
+    (path / "partitions.txt").write_text(
+        f"PartitionName=cpu Nodes=c1 MaxTime=00:10:00 {default}\n"
+        "PartitionName=gpu Nodes=g1 MaxTime=01:00:00\n"
+    )
+    assert len(asked(path, asked=Asked(8, 3600.0)).jobs) == 1
+    with pytest.raises(ConfigError, match=r"partition gpu lets .* for 60 min"):
+        asked(path, asked=Asked(8, 3660.0))
+
+
 def test_a_log_may_have_run_times_as_text_alone(tmp_path: Path) -> None:
     path = one_machine(tmp_path, [300.0] * 10)
     plain = asked(path, job="12").jobs[0].starts_s

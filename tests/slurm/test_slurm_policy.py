@@ -589,11 +589,28 @@ def test_slurm_kills_jobs_at_their_limit(
     assert policy.killed_at_limit(short) is short
 
 
-def test_the_limit_of_the_first_partition_kills() -> None:
-    partitions = [{"name": "night", "nodes": "ALL", "max_time_s": 60.0}]
+@pytest.mark.parametrize(
+    ("partition", "limit_min", "run_s"),
+    [
+        ("night,lost", None, 60), ("night,noon", None, 60), ("noon,night", None, 500),
+        ("", None, 60), ("any,night", None, 1000), ("night,noon", 5, 300), ("night,any", 15, 900),
+        ("night,noon", 15, 500), ("night", 5, 60), ("cpu,noon", 10, 500), ("lost", 5, 300),
+    ],
+)  # fmt: skip
+def test_the_limit_of_a_partition_kills(
+    partition: str, limit_min: float | None, run_s: float
+) -> None:
+    """Not that of one where the job cannot start, as it has no GPUs or does not allow the limit."""
+    partitions = [
+        {"name": "cpu", "nodes": "", "default": True, "max_time_s": 600.0},
+        {"name": "night", "nodes": "ALL", "max_time_s": 60.0},
+        {"name": "noon", "nodes": "ALL", "max_time_s": 500.0},
+        {"name": "any", "nodes": "ALL"},
+    ]
     policy = make_policy("slurm", facts={"partitions": partitions})
-    plain = job("a", 1, 100, hints={"hint_partition": "night,day"})
-    assert policy.killed_at_limit(plain).ideal_s == 60
+    hints = {"hint_time_limit_s": 60 * limit_min} if limit_min else {}
+    plain = job("a", 1, 1000, hints={"hint_partition": partition, **hints})
+    assert policy.killed_at_limit(plain).ideal_s == run_s
 
 
 def test_a_run_says_how_many_jobs_are_cut() -> None:

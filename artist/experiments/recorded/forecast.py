@@ -21,6 +21,7 @@ from artist.experiments.recorded.margins import Earlier, Interval, Margins, shar
 from artist.experiments.recorded.queue_at import Log, QueueAt, moment_in, queue_at, read_log
 from artist.experiments.recorded.recording import Recording
 from artist.results.terms.number_text import time_text
+from artist.slurm.facts import SlurmFacts
 from artist.slurm.queue_text import Expected, expected_starts
 from artist.trace.native.time_units import moment_s
 from artist.units import counted
@@ -152,10 +153,10 @@ def _check_account(account: str, recording: Recording) -> None:
 
 def _check_limit(asked: Asked, limit_s: float, recording: Recording) -> None:
     """Refuse a limit that no partition of the job lets run: Slurm would never start it."""
-    partitions = recording.document["slurm"]["partitions"]
-    default = next((x["name"] for x in partitions if x["default"]), "")
-    names = (dict(asked.hints).get("hint_partition") or default).split(",")
-    longest = {x["name"]: x["max_time_s"] or math.inf for x in partitions if x["name"] in names}
+    slurm = SlurmFacts(**recording.document["slurm"])
+    names = (dict(asked.hints).get("hint_partition") or slurm.default_partition).split(",")
+    partitions = slurm.gpu_partitions.items()
+    longest = {name: x.max_time_s or math.inf for name, x in partitions if name in names}
     if longest and limit_s > max(longest.values()):
         at_most = time_text(max(longest.values()))
         raise ConfigError(

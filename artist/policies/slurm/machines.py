@@ -59,11 +59,9 @@ class Machines:
             for index in bits(self.named(group.nodes, "slurm.machines")):
                 self.cpus[index] = group.cpus or UNKNOWN_CPUS
                 self.weights[index] = group.weight
-        self.partitions = {x.name: self._partition(x) for x in facts.partitions if x.nodes}
-        if not self.partitions:
-            self.partitions = {"": self._partition(Partition(name="", nodes="ALL"))}
-        defaults = [x.name for x in facts.partitions if x.default and x.nodes]
-        self.default = defaults[0] if defaults else next(iter(self.partitions))
+        known = facts.gpu_partitions or {"": Partition(name="", nodes="ALL")}
+        self.partitions = {name: self._partition(x) for name, x in known.items()}
+        self.default = facts.default_partition
         self.switches = self._switches()
         self._suiting: dict[tuple[int, int], int] = {}
         self._of_kinds: dict[tuple[str, tuple[str, ...]], PartitionMachines | None] = {}

@@ -107,17 +107,20 @@ class Slurm(BasePolicy):
         return replace(job, iterations=iterations, compute_s=min(job.compute_s, limit_s))
 
     def _kill_s(self, job: Job) -> float | None:
-        """After how long Slurm kills a job; None if never."""
-        partitions = {x.name: x for x in self._facts.partitions}
-        default = next((x.name for x in self._facts.partitions if x.default), "")
-        named = str(job.hints.get("hint_partition") or default)
-        partition = partitions.get(named.partition(",")[0])
-        most_s = None if partition is None else partition.max_time_s
+        """After how long Slurm kills a job; None if never.
+
+        Its own limit counts if one of its partitions allows it; without one that of the first does.
+        """
+        partitions = self._facts.gpu_partitions
+        named = str(job.hints.get("hint_partition") or self._facts.default_partition).split(",")
+        most_s = [partitions[x].max_time_s for x in named if x in partitions] or [None]
         if not self.options.kill or self.settings.over_limit_s is None:
             return None
-        if most_s is None and job.hints.get("hint_time_limit_s") in (None, ""):
-            return None
-        return limit_s(job, most_s) + self.settings.over_limit_s
+        if job.hints.get("hint_time_limit_s") in (None, ""):
+            if most_s[0] is None:
+                return None
+            most_s = most_s[:1]
+        return max(limit_s(job, x) for x in most_s) + self.settings.over_limit_s
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
         """Note what happened, and run the schedulers that are due."""
