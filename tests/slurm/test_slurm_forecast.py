@@ -273,6 +273,15 @@ def test_what_cannot_be_forecast_is_one_sentence(
     assert "\n" not in str(caught.value)
 
 
+def test_a_job_on_slices_of_gpus_that_waits_is_said_to_have_no_forecast(tmp_path: Path) -> None:
+    path = one_machine(tmp_path, [100.0] * 10)
+    text = row(99, 440, None, None, "ann").replace("gres/gpu=8", "gres/gpu:a100_1g.5gb=1")
+    with (path / "sacct.txt").open("a") as file:
+        file.write(text)
+    with pytest.raises(ConfigError, match="--job '99': it asks for no GPUs, or for parts of them"):
+        asked(path, job="99")
+
+
 @pytest.mark.parametrize(
     ("name", "text", "says"),
     [

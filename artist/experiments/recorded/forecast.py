@@ -249,6 +249,8 @@ def _after(moment_s_: float | None, at_s: float) -> float | None:
 
 def _why_not(queue: QueueAt, log: Log, job: str) -> str:
     state = queue.states.get(job)
+    if state == "waits":
+        return "it asks for no GPUs, or for parts of them"
     if state is not None:
         return f"it {'runs already' if state == 'runs' else 'has ended'} at that moment"
     if job in log.rows:
