@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from artist.cli.main import application
 from artist.errors import ConfigError, TraceError
-from artist.experiments.recorded.replay import replay
+from artist.experiments.recorded.replay import Replay, replay
 from artist.slurm.texts import log_rows
 
 SACCT = """\
@@ -69,6 +69,30 @@ def test_dependencies_that_are_not_modelled_are_named(tmp_path: Path) -> None:
     found = replay(tmp_path, tmp_path / "inputs")
     assert found.not_modelled[-1] == "dependencies of 2 jobs, such as singleton"
     assert found.facts()["starts_simulated"] == 2
+
+
+def test_jobs_in_partitions_of_slices_alone_are_left_out(tmp_path: Path) -> None:
+    """sacct counts slices as GPUs where AccountingStorageTRES names gres/gpu alone."""
+    head, *rows = SACCT.splitlines()
+    folder(tmp_path)
+    slices = "NodeName=m1 CPUTot=9 Gres=gpu:a100_1g.5gb:7 State=IDLE"
+    (tmp_path / "nodes.txt").write_text(f"{NODES}\n{slices}\n")
+    partitions = "PartitionName=gpu Nodes=g[1-2] Default=YES\nPartitionName=mig Nodes=m1\n"
+    (tmp_path / "partitions.txt").write_text(partitions)
+
+    def replayed(*names: str) -> Replay:
+        lines = [f"{row}|{name}" for row, name in zip([head, rows[0], rows[2]], names, strict=True)]
+        (tmp_path / "sacct.txt").write_text("\n".join(lines) + "\n")
+        return replay(tmp_path, tmp_path / "inputs")
+
+    for names in (("mig", "gpu"), ("gpu", "mig")):
+        found = replayed("Partition", *names)
+        assert [x.job_id for x in found.starts] == [str(1 + names.index("gpu"))]
+        assert found.starts[0].simulated_s is not None
+        assert found.dropped == {"in a partition without GPUs": 1}
+    assert replayed("Partition", "gpu", "mig,gpu").dropped == {}
+    with pytest.raises(TraceError, match=r"sacct\.txt: no job ran in a partition with GPUs"):
+        replayed("Partition", "mig", "mig")
 
 
 def test_jobs_in_reservations_are_named(tmp_path: Path) -> None:

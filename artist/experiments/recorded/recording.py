@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from artist.cluster.cluster_file import cluster_from
-from artist.errors import ConfigError
+from artist.errors import ConfigError, TraceError
 from artist.io.reading import is_file
 from artist.io.writing import write_whole
 from artist.policies.slurm.request import dependencies
@@ -102,7 +102,8 @@ def read_recording(
     cluster = write_cluster(document, inputs / "cluster.yaml")
     # Slices of GPUs are other machines to Slurm, and none here.
     rules = Rules(model="keep", keep_names=keep_names, models=models, fractional=Fractional.DROP)
-    trace = read_trace(log, format_="sacct", rules=rules)
+    read = read_trace(log, format_="sacct", rules=rules)
+    trace = _in_partitions_with_gpus(read, SlurmFacts(**document["slurm"]))
     runs = runs_of(log)
     epoch_s = _epoch_s(trace, runs)
     chosen = {
@@ -121,6 +122,30 @@ def read_recording(
     recording = Recording(inputs, document, trace, runs, epoch_s, chosen, lacks)
     write_native(recording.jobs, trace_file)
     return recording
+
+
+def _in_partitions_with_gpus(trace: Trace, slurm: SlurmFacts) -> Trace:
+    """The trace without jobs whose partitions have no whole GPUs.
+
+    They ran on slices, which sacct counts as GPUs where AccountingStorageTRES names no kinds.
+    """
+    without = {x.name for x in slurm.partitions if not x.nodes}
+    kept = [
+        index
+        for index, job in enumerate(trace.jobs)
+        if not without.issuperset(str(job.hints.get("hint_partition", "")).split(","))
+    ]
+    if len(kept) == len(trace.jobs):
+        return trace
+    if not kept:
+        raise TraceError(f"{trace.path}: no job ran in a partition with GPUs; print more days")
+    left_out = {"in a partition without GPUs": len(trace.jobs) - len(kept)}
+    return replace(
+        trace,
+        jobs=tuple(trace.jobs[index] for index in kept),
+        numbers=[trace.numbers[index] for index in kept],
+        dropped={**trace.dropped, **left_out},
+    )
 
 
 def _dependencies(jobs: Sequence[Job]) -> tuple[str, ...]:
