@@ -535,6 +535,13 @@ def test_a_limit_keeps_a_job_waiting_and_lets_others_pass(
     assert max(starts(jobs, **{**above, **facts}).values()) < 10
 
 
+@pytest.mark.parametrize("name", ["bf_window", "bf_max_job_test", "default_queue_depth"])
+def test_of_a_number_below_0_the_default_counts_and_is_named(name: str) -> None:
+    found = settings_of(SlurmFacts(settings={"SchedulerParameters": f"{name}=-1"}))
+    assert found.not_modelled == (f"SchedulerParameters={name}=-1",)
+    assert found.numbers == settings_of(SlurmFacts()).numbers
+
+
 def test_limits_and_weights_of_what_is_not_counted_are_named() -> None:
     qos = [{"name": "q", "limits": {"MaxTRESPU": "gres/gpu:a100=4,mem=1T", "GrpJobs": "9"}}]
     accounts = [

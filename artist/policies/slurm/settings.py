@@ -211,9 +211,10 @@ def _scheduler_parameters(text: str) -> tuple[dict[str, int], frozenset[str], li
                 raise ConfigError(
                     f"SchedulerParameters: {name} is {shortened(value)}, expected a whole number"
                 )
-            if number < 0:  # -1 switches a scheduler off
+            if number < 0:  # -1 switches a scheduler off; of others Slurm takes the default
                 others.append(f"SchedulerParameters={part}")
-            numbers[name] = int(number)
+            else:
+                numbers[name] = int(number)
         elif name in _SWITCHES and not equals:
             switches.add(name)
         elif name not in _HARMLESS or (name in _ONLY_ZERO and value != "0"):
