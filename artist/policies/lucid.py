@@ -241,11 +241,20 @@ class Lucid(BasePolicy):
     def _packed(self, view: ClusterView, own: Mapping[int, Placement]) -> Iterator[Start]:
         """Start waiting jobs beside others, in the order of the queue."""
         hosts = dict(self._hosts(view, own))
-        for _, job in self._queue.walk(lambda gpus: bool(hosts)):
-            found = (x for x, at in hosts.items() if self._may_share(view, job, x, at))
+        # What jobs are like that no host suits. Later jobs have longer estimates, so none suits
+        # them either.
+        refused = set[tuple[str, int, int, tuple[str, ...]]]()
+        for _, view_of in self._queue.walk(lambda gpus: bool(hosts)):
+            job = view_of.job
+            like = (job.model, job.gpus, job.tensor, job.gpu_kinds)
+            if like in refused:
+                continue
+            found = (x for x, at in hosts.items() if self._may_share(view, view_of, x, at))
             host = next(found, None)
-            if host is not None:
-                yield Start(job.handle, hosts.pop(host), beside=host)
+            if host is None:
+                refused.add(like)
+            else:
+                yield Start(view_of.handle, hosts.pop(host), beside=host)
 
     def _hosts(
         self, view: ClusterView, own: Mapping[int, Placement]

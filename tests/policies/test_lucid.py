@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -107,6 +108,27 @@ def test_only_jobs_of_as_many_gpus_in_one_machine_share() -> None:
     whole = [job("a", 4, model=TINY), job("b", 4, model=TINY)]
     assert pairs_of(run(tree, whole, placement="any")) == set()
     assert pairs_of(run(cluster([4]), whole)) == {(0, 1)}
+
+
+@pytest.mark.parametrize(
+    ("host", "refused", "taken"),
+    [
+        (job("a", 2, model=MEDIUM), {"model": JUMBO}, {"model": MEDIUM}),
+        (job("a", 2, model=TINY), {"gpus": 1}, {"gpus": 2}),
+        (job("a", 2, model=TINY), {"tensor": 2}, {"tensor": 1}),
+        (job("a", 2, model=TINY), {"gpu_kinds": ("old",)}, {"gpu_kinds": ("new",)}),
+    ],
+)
+def test_a_job_that_no_host_suits_does_not_keep_others_back(
+    host: Job, refused: dict[str, Any], taken: dict[str, Any]
+) -> None:
+    tree = replace(cluster([2, 2]), kinds=("new", "old"))
+    first = [replace(host, gpu_kinds=("new",)), job("b", 2, model=JUMBO, gpu_kinds=("old",))]
+    later = [
+        job(name, **{"gpus": 2, "model": MEDIUM, **fields})
+        for name, fields in (("c", refused), ("d", taken))
+    ]
+    assert pairs_of(run(tree, [*first, *later])) == {(0, 3)}
 
 
 def test_short_jobs_come_first_by_the_run_times_of_those_that_finished() -> None:
