@@ -226,6 +226,24 @@ def test_the_command_gives_each_world_what_a_comparison_there_gives(artist, tmp_
     assert (tmp_path / "worlds.csv").read_text().startswith("world,metric,unit,policy")
 
 
+def test_rows_of_kept_runs_tell_in_which_world_and_with_which_settings(artist, tmp_path) -> None:
+    asked = ("compare", "--trace", "tiny-batch", "--racks", "1", "--backend", "none")
+    asked += ("--policies", "las", "--vary", "policy.lease_s=600,3600", "--permutations", "2")
+    printed = artist(*asked, "--across", "t4,a100", "--out", "o", "--format", "json").stdout
+    with (tmp_path / "o" / "results.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    places = {(one["fabric"], one["policy_options"], one["permutation"]) for one in rows}
+    assert len(places) == len(rows) == 8
+    for fabric, world in json.loads(printed)["worlds"].items():
+        for label, values in world["values"].items():
+            lease = label.partition("=")[2]
+            assert values["jct_mean_s"] == [
+                float(one["jct_mean_s"])
+                for one in rows
+                if (one["fabric"], one["policy_options"]) == (fabric, f"{{'lease_s': {lease}}}")
+            ]
+
+
 def test_assumptions_are_changed_one_at_a_time_and_ranked(artist) -> None:
     asked = ("compare", "--trace", "tiny-batch", "--racks", "1", "--policies", "fifo,las")
     asked += ("--fabric", "dally2025", "--permutations", "2")

@@ -29,6 +29,7 @@ from artist.experiments.run_folder import (
 from artist.experiments.sweep import RunTask, locally
 from artist.results.run_directory import MANIFEST
 from artist.results.table_files import write_table
+from artist.results.terms.glossary import column_of
 
 _MARK = Experiment(name="comparison", version=1, summary="runs of artist compare")
 
@@ -74,15 +75,28 @@ class KeptRuns:
                 yield places[outcome.id], run_summary(self._folder / outcome.id)
 
     def write_results(self) -> None:
-        """Write a row for each run that the comparison used."""
+        """Write a row for each run that the comparison used: its settings, then its summary.
+
+        Only settings in which runs differ have a column. Without them, runs in several worlds
+        could not be told apart.
+        """
         done = [run for run in self._used if (self._folder / run / MANIFEST).is_file()]
-        rows = [
-            {
-                "run": run,
-                **{k: v for k, v in run_summary(self._folder / run).items() if k != "wall_s"},
-            }
-            for run in done
+        scenarios = [self._used[run].scenario for run in done]
+        varied = [
+            key
+            for key in Scenario.model_fields
+            if len({str(getattr(one, key)) for one in scenarios}) > 1
         ]
+        rows = []
+        for run, scenario in zip(done, scenarios, strict=True):
+            # A group of settings, such as `fabric_options`, is one text.
+            point = {column_of(key): str(getattr(scenario, key)) for key in varied}
+            summary = run_summary(self._folder / run)
+            del summary["wall_s"]
+            # What the summary tells of a setting stands there once.
+            rows.append(
+                {"run": run, **{k: v for k, v in point.items() if k not in summary}, **summary}
+            )
         write_table(rows, self._out / RESULTS)
         write_table(rows, self._out / RESULTS_PARQUET)
 
