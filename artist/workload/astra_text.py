@@ -22,7 +22,7 @@ from artist.io.reading import as_float, decode, read_bytes
 from artist.units import MAX_TIME_S, counted
 from artist.workload.layers import Collective, Layer, Parallelism, Phase, Workload
 
-# The other parallelisms need collectives that the format cannot express (`layers.Parallelism`).
+# `layers.Parallelism` says why the format cannot express the others.
 _EXPRESSIBLE = (Parallelism.DATA, Parallelism.MICRO)
 
 

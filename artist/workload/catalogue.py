@@ -1,7 +1,6 @@
 """The catalogue of models: one row for each, with its network, its paper and how it is trained.
 
-The operators of the networks stand in `architectures/`.
-`models.py` finds a row by name.
+The operators of the networks are in `architectures/`. `models.py` finds a row by name.
 
 Sources of the batch sizes: those of image models are from torchvision's published recipes
 (references/classification, 8 GPUs). That of BERT is the batch of the BERT jobs in Dally's
@@ -297,10 +296,10 @@ ROWS = (
         Settings(batch=512),
         ("gnn",),
     ),
-    # The five below are Gavel's (arXiv:2008.09213, table 2), and Shockwave has them from there.
-    # Batch sizes and lengths are the defaults of its scripts (github.com/stanford-futuredata/gavel,
-    # workloads/pytorch), whose job types give batch sizes of their own. Sentences have at most 50
-    # words, a beginning and an end.
+    # The next five are Gavel's (arXiv:2008.09213, table 2); Shockwave took them over. Batch sizes
+    # and lengths are the defaults of Gavel's scripts (github.com/stanford-futuredata/gavel,
+    # workloads/pytorch); its job types set batch sizes of their own. Sentences have at most 50
+    # words, plus a start and an end token.
     Model(
         "transformer",
         "Transformer base, Multi30k",

@@ -5,14 +5,15 @@ With w bytes per element, b samples in a microbatch, and t, c and e GPUs along t
 
 - tensor: as in `parallelism.py`. With sequence parallelism, every all-reduce of activations becomes
   a reduce-scatter and an all-gather, and the operators between them work on a t-th of the tokens
-  (arXiv:2205.05198, section 4.2.2). Nothing is computed beside these. Megatron-LM scatters beside
-  weight gradients; modelled so, published times of GPTs on A100s are met no better (1.2 % RMS after
-  a fit, 1.1 % as it is), and Llama 3 405B on 8,192 H100s is 13 % too fast instead of 8.
+  (arXiv:2205.05198, section 4.2.2). Nothing is computed meanwhile. Megatron-LM overlaps the
+  scatters with weight gradients. Modelled like that, published times of GPTs on A100s are met no
+  better (1.2 % RMS after a fit instead of 1.1 %), and Llama 3 405B on 8,192 H100s is 13 % too fast
+  instead of 8 %.
 - context: every GPU has a c-th of the tokens. Keys and values are gathered before the attention,
   and their gradients are scattered (arXiv:2407.21783, section 3.3.2). The load is balanced.
-- pipeline: the blocks are spread evenly over the stages. Where they do not divide, the first and
-  the last chunk get one less, as they also have the embeddings and the head: perhaps these alone
-  (arXiv:2407.21783, section 3.3.2).
+- pipeline: the blocks are spread evenly over the stages. If their number does not divide, the
+  middle chunks get one more: the first and the last chunk also have the embeddings and the head,
+  and may have nothing else (arXiv:2407.21783, section 3.3.2).
 - expert: a GPU holds an e-th of the experts of a layer. Tokens are sent to the experts and back.
 - recompute: `selective` computes the attention scores again in the backward pass, `full` computes
   whole blocks again (arXiv:2205.05198, section 5).
@@ -86,7 +87,7 @@ def divide(name: str, operators: tuple[Operator, ...], plan: Plan, gpu: Gpu) -> 
 
 
 def axes_of(workload: Workload) -> Axes:
-    """The axes of a workload; those of a list of collectives follow from its degrees."""
+    """The axes of a workload; without stages, they follow from its degrees."""
     if workload.staged is not None:
         return workload.staged.axes
     degrees = workload.degrees
@@ -94,10 +95,10 @@ def axes_of(workload: Workload) -> Axes:
 
 
 def fitted(workload: Workload, gpus: int) -> Workload:
-    """The workload with an implied spread that fits so many GPUs; others are returned as they are.
+    """The workload with its implied spread of experts fitted to the job's GPUs.
 
-    A GPU that holds several experts has the gradients of all of them. Compute times stay those of
-    the model, which do not depend on the job's GPUs.
+    A workload with a stated spread is returned as it is. A GPU that holds several experts has the
+    gradients of all of them. Compute times do not depend on the number of GPUs, so they stay.
 
     Raises:
         DivisionError: the axes do not multiply to the number of GPUs.
@@ -132,6 +133,7 @@ def _chunks(
             f"most {most // plan.interleave} stages"
         )
     held = [blocks // chunks] * chunks
+    # The remainder goes to the middle chunks first: the ends hold more than blocks.
     for number in [*range(1, chunks - 1), 0, chunks - 1][: blocks % chunks]:
         held[number] += 1
     made: list[list[int]] = [[] for _ in range(chunks)]
@@ -141,12 +143,13 @@ def _chunks(
             chunk, seen = chunk + 1, 0
         seen += block
         blocks -= block
+        # After the last block, `blocks` is 0: what follows is the head, which ends the last chunk.
         made[chunk if blocks or block else -1].append(size)
     return tuple(tuple(units) for units in made)
 
 
 def _computed_ns(units: Sequence[Sequence[Layer]]) -> int:
-    """What blocks of experts compute for each all-to-all, in both passes together."""
+    """Compute time of the blocks with experts per all-to-all, over both passes, in ns."""
     blocks = [unit for unit in units if any(map(_exchanges, unit))]
     phases = [y for unit in blocks for x in unit for y in (x.forward, x.input_grad, x.weight_grad)]
     exchanges = 2 * sum(_exchanges(layer) for unit in blocks for layer in unit)
@@ -255,7 +258,7 @@ def _part(operator: Operator, plan: Plan) -> Operator:
         inputs, outputs = (tensor, 1) if role is Role.ROW else (1, tensor)
         macs = tensor
     else:
-        # What is not divided works on this rank's part of the tokens, if there is one.
+        # Operators that are not divided work on the rank's part of the tokens, if tokens are split.
         expert = role in (Role.FIRST_OF_EXPERT, Role.LAST_OF_EXPERT)
         held = axes.expert if expert else 1
         tokens *= tensor if expert or plan.sequence_parallel else 1

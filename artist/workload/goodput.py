@@ -24,7 +24,7 @@ _POINTS = 50
 """Batches that `best` tries, in geometric steps: as in the authors' program."""
 
 _EPS = 1e-8
-"""Tolerance before rounding up, and the time to synchronise one GPU: as there."""
+"""Tolerance before rounding up, and the time to synchronise one GPU: as in that program."""
 
 
 class Batch(NamedTuple):
@@ -36,7 +36,7 @@ class Batch(NamedTuple):
     """Passes whose gradients are accumulated before the one that synchronises."""
 
     def total(self, gpus: int) -> int:
-        """Samples of one step on so many GPUs."""
+        """Samples of one step on this many GPUs."""
         return gpus * self.per_gpu * (self.accumulation + 1)
 
 
@@ -56,14 +56,16 @@ class Goodput:
     beta_n: float
     gamma: float
     noise: tuple[tuple[float, float], ...]
-    """(share of the iterations from which it holds, noise scale in samples); the first from 0."""
+    """(share of the iterations from which it applies, noise scale in samples); the first share
+    is 0."""
     kinds: tuple[tuple[str, Goodput], ...] = ()
-    """The same on each kind of GPUs; none: all kinds are alike."""
+    """The parameters on each kind of GPUs; empty: the same on all kinds."""
 
     def on(self, kinds: Iterable[str]) -> Goodput:
         """The parameters on GPUs of these kinds.
 
-        Of several, the worst of each: GPUs of a gang wait for each other.
+        Across several kinds, each parameter is the slowest kind's: GPUs of a gang wait for each
+        other.
         """
         if not self.kinds:
             return self
@@ -90,7 +92,7 @@ class Goodput:
 
     @property
     def least_gpu_s(self) -> float:
-        """GPU-seconds that no submitted iteration can go below: no communication, full GPUs."""
+        """Lower bound on the GPU-seconds of a submitted iteration: full GPUs, no communication."""
         of_kinds = [of_kind for _, of_kind in self.kinds] or [self]
         return self.batch * min(x.alpha_c / x.per_gpu_max + x.beta_c for x in of_kinds)
 
@@ -99,7 +101,7 @@ class Goodput:
         return (batch.accumulation + 1) * self._pass_s(batch.per_gpu)
 
     def slowed(self, slowdown: float) -> Goodput:
-        """The same on GPUs that compute `slowdown` times longer."""
+        """The parameters on GPUs whose computations take `slowdown` times as long."""
         return replace(self, alpha_c=self.alpha_c * slowdown, beta_c=self.beta_c * slowdown)
 
     def step_s(self, gpus: int, batch: Batch, *, one_machine: bool) -> float:
@@ -124,17 +126,20 @@ class Goodput:
         return self.batch * self.worth(gpus, batch, noise) / step_s
 
     def submitted(self, gpus: int) -> Batch:
-        """The submitted batch on so many GPUs: at least so many samples, on each GPU as many."""
+        """The submitted batch, divided equally among the GPUs, so rounded up to a multiple."""
         each = math.ceil(self.batch / gpus - _EPS)
         accumulation = math.ceil(each / self.per_gpu_max - _EPS) - 1
         return Batch(math.ceil(each / (accumulation + 1) - _EPS), accumulation)
 
     def fits(self, gpus: int) -> bool:
-        """Whether some batch keeps to the limits on so many GPUs."""
+        """Whether any batch keeps to the limits on this many GPUs."""
         return best(self, gpus, 0.0, one_machine=True)[0] > 0
 
     def noise_at(self, done: int, iterations: int) -> tuple[float, int | None]:
-        """The noise scale once `done` of all iterations are done, and until which one it holds."""
+        """The noise scale after `done` iterations, and the iteration at which the next one begins.
+
+        The latter is None if this scale is the last one.
+        """
         noise = self.noise[0][1]
         for share, value in self.noise:
             since = math.ceil(share * iterations)
@@ -144,7 +149,7 @@ class Goodput:
         return noise, None
 
     def flaw(self, gpus: int, batch: Batch) -> str:
-        """What is wrong with a batch on so many GPUs; empty if nothing is."""
+        """What is wrong with a batch on this many GPUs; empty if nothing is."""
         if batch == self.submitted(gpus):
             return ""
         if batch.accumulation < 0 or not self.per_gpu_min <= batch.per_gpu <= self.per_gpu_max:
@@ -173,10 +178,10 @@ class Goodput:
 
 @lru_cache(maxsize=1 << 16)
 def best(goodput: Goodput, gpus: int, noise: float, *, one_machine: bool) -> tuple[float, Batch]:
-    """The largest goodput on so many GPUs, and its batch; 0 where no batch fits its limits.
+    """The largest goodput on this many GPUs, and its batch; 0 if no batch keeps to the limits.
 
     As in the authors' program, one GPU takes a batch above the submitted one in two passes or more.
-    Jobs of one model share answers.
+    Answers are cached by parameters, so that jobs of one model share them.
     """
     least = max(goodput.batch, goodput.per_gpu_min * gpus)
     ratio = goodput.batch_max / least
@@ -199,7 +204,7 @@ class Useful(NamedTuple):
     """A step with the batch of the largest goodput."""
 
     batch: int
-    """In all, samples."""
+    """Samples on all GPUs together."""
     step_s: float
     samples_per_s: float
     efficiency: float
@@ -209,9 +214,9 @@ class Useful(NamedTuple):
 
 
 def useful(goodput: Goodput, gpus: int, progress: float, *, one_machine: bool) -> Useful | None:
-    """The best step on so many GPUs once a share `progress` of the iterations is done.
+    """The best step on this many GPUs after a share `progress` of the iterations.
 
-    None if the largest batch feeds fewer GPUs.
+    None if no batch keeps to the limits on them.
     """
     if gpus > goodput.gpus_max:
         return None

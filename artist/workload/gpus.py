@@ -18,9 +18,9 @@ neither TF32 nor BF16: `tf32` is their FP32, and `bf16` their FP16 on tensor cor
 - B200, B300: NVIDIA HGX B200 and HGX B300 data sheets (a baseboard divided by its 8 GPUs).
 - GB200, GB300: NVIDIA GB200 NVL72 and GB300 NVL72 data sheets (a rack divided by its 72 GPUs).
 
-With `timing=fitted`, efficiencies are fitted to published training throughput (`FITTED`), and what
-an operator reads and writes is moved `passes` times more, for normalisations, activations and
-permutations around it:
+With `timing=fitted`, efficiencies are fitted to published training throughput (`FITTED`). The
+inputs and outputs of an operator are moved `passes` more times, for the normalisations, activations
+and permutations around it:
 
     time = max(flops / (peak x share), bytes / memory bandwidth)
            + passes x width batch (inputs + outputs) / memory bandwidth
@@ -68,11 +68,11 @@ class Gpu:
     memory_bytes_per_s: float | None = None
     width: int = 4
     experts: float = 1.0
-    """The share of experts, whose matrices are small, over that of other matrices."""
+    """Efficiency of experts, whose matrices are small, relative to other matrices."""
     passes: float = 0.0
 
     def kernel_us(self, operations: int, moved_bytes: int) -> float:
-        """Microseconds of a matrix multiplication of so many FLOPs that moves so many bytes."""
+        """Microseconds of a matrix multiplication, from its FLOPs and the bytes that it moves."""
         share = self.efficiency[OperatorKind.MATMUL]
         memory = self.memory_bytes_per_s or float("inf")
         return max(operations / (self.peak_flops * share), moved_bytes / memory) * 1e6
@@ -119,9 +119,8 @@ _SHARES = {
     "a100": ((0.147, 0.291), (0.147, 0.44)),
 }
 
-# (name, peak TF32, peak BF16, memory) in FLOP/s and bytes/s. GPUs without shares of their own are
-# assumed to reach the A100's. In practice they reach smaller ones, so calibrate before you compare
-# GPUs.
+# (name, peak TF32, peak BF16, memory) in FLOP/s and bytes/s. GPUs without measured shares are
+# assumed to reach the A100's. In practice they reach less, so calibrate before you compare GPUs.
 _DATA_SHEETS = {
     "t4": ("NVIDIA T4", 8.1e12, 65e12, 0.32e12),
     "v100": ("NVIDIA V100 SXM2", 15.7e12, 125e12, 0.9e12),
@@ -137,7 +136,7 @@ _DATA_SHEETS = {
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """How much of a GPU training reaches: share of the peak in BF16, and `passes`."""
+    """What training reaches on a GPU: the share of its BF16 peak, and `passes`."""
 
     share: float
     passes: float = 4.42
@@ -147,8 +146,8 @@ class Fitted:
 # best of each model, system and precision; fine-tuning left out), by least squares of logarithms
 # with shares of at most .9, while all-to-alls are sent straight (`direct1`).
 # `tests/validation/test_llm_throughput.py` has the errors of the others.
-# The A100: least squares, too, to the iteration times of GPTs of 22 and 175 billion parameters
-# (arXiv:2205.05198, table 5).
+# The A100 is fitted by least squares, too, to the iteration times of GPTs of 22 and 175 billion
+# parameters (arXiv:2205.05198, table 5).
 FITTED: Mapping[str, Fitted] = MappingProxyType(
     {
         "a100": Fitted(0.83, 10.2),
@@ -160,9 +159,10 @@ FITTED: Mapping[str, Fitted] = MappingProxyType(
     }
 )
 EXPERTS = 0.397
-"""Fitted with them: the share of experts over that of other matrices."""
+"""Efficiency of experts relative to other matrices, fitted together with `FITTED`."""
 FASTER = MappingProxyType({Precision.BF16: 1.0, Precision.FP8: 1.79, Precision.NVFP4: 2.42})
-"""Fitted with them: how much faster than BF16 matrices are, at most as data sheets say."""
+"""Speed of matrices relative to BF16, fitted together with `FITTED`, at most the ratio of the
+peaks in data sheets."""
 
 GPU_NAMES = tuple(_DATA_SHEETS)
 
@@ -182,8 +182,8 @@ MEMORY_GB = MappingProxyType(
 """Memory in GB by the data sheets above; where variants differ, the largest."""
 
 ASSUMED_GPU = "a100"
-"""The GPU of a model whose name has no `gpu=`, where machines are of several kinds or of none that
-is known here. Calibrations are factors on its times."""
+"""The GPU of a model whose name has no `gpu=`, if machines are of several kinds or of an unknown
+one. Calibrations are factors on its times."""
 
 
 def in_words(kind: str) -> str:
@@ -193,10 +193,10 @@ def in_words(kind: str) -> str:
 
 
 def gpu_of(kinds: Collection[str]) -> str:
-    """The GPU whose compute times models have on machines of these kinds.
+    """The GPU that sets the compute times of models on machines of these kinds.
 
-    It is their own if they have one and it is known here (`H100` and `a100-80gb` are), else
-    `ASSUMED_GPU`.
+    That is the machines' own GPU if they all have the same one and it is known here (`H100` and
+    `a100-80gb` are), else `ASSUMED_GPU`.
     """
     named = {_known_as(kind) for kind in kinds}
     only = next(iter(named)) if len(named) == 1 else ""
@@ -204,11 +204,12 @@ def gpu_of(kinds: Collection[str]) -> str:
 
 
 def _known_as(kind: str) -> str:
+    """A kind without its memory: `a100` for `A100-80GB`."""
     return re.sub(r"-\d+gb$", "", kind.casefold())
 
 
 def assumed_in_words(kinds: Collection[str]) -> str:
-    """Say that models compute as on `ASSUMED_GPU`, though GPUs are of other kinds; else empty."""
+    """A clause for kinds whose times are those of `ASSUMED_GPU` instead; empty if there are none."""
     others = sorted(kind for kind in {*kinds} if _known_as(kind) != gpu_of(kinds))
     if not others:
         return ""
@@ -217,7 +218,7 @@ def assumed_in_words(kinds: Collection[str]) -> str:
 
 
 def fitted_gpu(name: str, precision: Precision) -> Gpu:
-    """A GPU of `FITTED` as it trains language models, in a precision of `FASTER`."""
+    """A GPU of `FITTED` that trains language models in a precision of `FASTER`."""
     full, _, bf16, memory = _DATA_SHEETS[name]
     fitted = FITTED[name]
     share = fitted.share * FASTER[precision]

@@ -7,8 +7,8 @@ all-reduce and the next bucket begins. So a large gradient is never split. Sourc
 (buckets), and the defaults of PyTorch's DistributedDataParallel (25 MiB; 1 MiB for the first
 bucket, so that communication begins early).
 
-The layers of a bucket become one layer. Its passes take the time of theirs, in the order in which
-they run, so the bucket is ready when its last gradient is:
+The layers of a bucket become one layer. Its passes take the times of the layers' passes, in the
+order in which they run, so the bucket is ready when its last gradient is:
 
     forward          all forward passes
     weight gradient  all backward passes of the bucket up to the last weight gradient
@@ -16,8 +16,8 @@ they run, so the bucket is ready when its last gradient is:
 
 **The hidden share.** ASTRA-sim lets the backward pass of a layer run while the gradients of later
 layers are sent, at full speed. On machines the two slow each other down: collectives take cores,
-memory bandwidth and the host. The hidden share is one number for that: communication can hide
-behind this share of the backward pass alone. Pollux (OSDI 2021, equation 10) and Sia fit such a
+memory bandwidth and the host. The hidden share models that with one number: communication can hide
+behind only this share of the backward pass. Pollux (OSDI 2021, equation 10) and Sia fit such a
 number too.
 """
 
@@ -74,10 +74,10 @@ def _merged(bucket: list[Layer]) -> Layer:
 
 
 def with_hidden_share(workload: Workload, share: float) -> Workload:
-    """A data-parallel workload of which only this share of the backward pass hides communication.
+    """Let only this share of the backward pass hide communication, in a data-parallel workload.
 
     The rest is computed with the first layer's forward pass, when nothing is sent. The sums of
-    compute times and bytes stay the same. Any other workload is unchanged.
+    compute times and bytes stay the same. Any other workload is returned unchanged.
     """
     if share == 1.0 or workload.parallelism is not Parallelism.DATA:
         return workload

@@ -1,18 +1,18 @@
 """The graph of one iteration, GPU by GPU: what computes or sends, what it waits for, when it runs.
 
 A GPU runs at most one computation and at most one collective or send at a time: these are its two
-**lanes**. A receive takes neither, and operations of the host have a lane of their own. Whenever
-something ends on a GPU, its ready nodes are taken in ascending order, and each begins if its lane
-is free; a node is ready when all nodes that it waits for have ended. This is ASTRA-sim's workload
-layer.
+**lanes**. Operations of the host have a lane of their own, and a receive takes none. A node is
+ready when all nodes that it waits for have ended. Whenever something ends on a GPU, its ready nodes
+are taken in ascending order, and each begins if its lane is free. This is what ASTRA-sim's workload
+layer does.
 
 A send ends when its message arrives, whether or not anybody waits for it. A receive ends with the
 arrival of a message with the same tag, bytes, sender and receiver.
 
-`play` runs the nodes of **representatives** whose durations are known: each stands for all GPUs
-that do the same at the same time, such as those of a pipeline stage. Then a collective takes as
-long as if it were alone, from the instant in which its members begin, and a message of one
-representative goes to another.
+`play` runs the nodes of **representatives**, with known durations. A representative stands for all
+GPUs that do the same at the same time, such as those of a pipeline stage. All members of a
+collective begin it at one instant, so it takes as long as it would alone. A message goes from one
+representative to another.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ class NodeAction(IntEnum):
 
 
 Over = tuple[bool, ...] | int | None
-"""Who takes part in a collective of a placed job: the GPUs that differ only in these dimensions,
-the GPU's communicator of this number, or all GPUs."""
+"""Who takes part in a collective of a placed job. A tuple: the GPUs that differ only in the
+dimensions that are True. A number: the communicator of this number. None: all GPUs."""
 
 
 @dataclass(frozen=True, slots=True)
 class GraphNode:
     """One operation of a GPU. `after` are the places of the nodes that it waits for.
 
-    `size_bytes` is ASTRA-sim's: of an all-gather what one GPU contributes. A collective NONE is one
-    that ASTRA-sim does not know, such as a broadcast: it takes `compute_us`. `peer` is the GPU to
-    which a message goes, or from which it comes.
+    `size_bytes` is as ASTRA-sim counts it: for an all-gather, what one GPU contributes. The
+    collective NONE is one that ASTRA-sim does not know, such as a broadcast: it takes `compute_us`.
+    `peer` is the GPU to which a message goes, or from which it comes.
     """
 
     kind: NodeAction
@@ -68,7 +68,7 @@ class GraphNode:
 class JobGraph:
     """The nodes of every GPU of a job, and its communicators by number.
 
-    Two graphs are equal if they have the same content; `digest` stands for it.
+    Graphs are compared by `digest`, the hash of their content.
     """
 
     name: str = field(compare=False)
@@ -88,7 +88,7 @@ class JobGraph:
         )
 
     def scaled(self, compute_scale: float) -> JobGraph:
-        """The graph on GPUs that compute so many times as long, in whole microseconds.
+        """The graph with compute times `compute_scale` times as long, in whole microseconds.
 
         The rounding error of a node is carried into the next one of its GPU, as in `quantised`.
         """
@@ -102,18 +102,18 @@ class JobGraph:
                 for node in program
             )
 
-        # GPUs that do the same have one program, and keep it.
+        # GPUs that do the same share one program, and still do afterwards.
         known = {id(program): scaled(program) for program in self.programs}
         return replace(self, programs=tuple(known[id(one)] for one in self.programs), digest="")
 
 
 def duration_ns(compute_us: float) -> int:
-    """ASTRA-sim reads whole microseconds, and a computation of nothing takes a nanosecond."""
+    """Nanoseconds of a computation in ASTRA-sim: whole microseconds, and 1 ns for none."""
     return int(compute_us) * 1000 or 1
 
 
 def followers_of(after: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Of each node, the nodes that wait for it; `after` says for which ones each waits."""
+    """For each node, the nodes that wait for it; `after[i]` are those that node i waits for."""
     followers: list[list[int]] = [[] for _ in after]
     for node, earlier in enumerate(after):
         for one in earlier:
@@ -122,7 +122,7 @@ def followers_of(after: Sequence[Sequence[int]]) -> list[list[int]]:
 
 
 def place_in_cycle(nodes: Sequence[GraphNode]) -> int | None:
-    """The first node that waits for itself, directly or through others; None if none does."""
+    """The first node that a cycle of waits keeps from starting; None if there is no cycle."""
     waits = [len(node.after) for node in nodes]
     followers = followers_of([node.after for node in nodes])
     free = [number for number, count in enumerate(waits) if not count]
@@ -135,7 +135,7 @@ def place_in_cycle(nodes: Sequence[GraphNode]) -> int | None:
 
 
 Channel = tuple[int, ...]
-"""Sender, receiver, tag and bytes of messages; those of one channel match first with first."""
+"""Sender, receiver, tag and bytes of messages. In a channel, receives match sends in order."""
 
 NO_CHANNEL: Channel = ()
 
@@ -144,9 +144,9 @@ NO_CHANNEL: Channel = ()
 class LaneProgram:
     """The nodes of one representative, in ascending order.
 
-    `durations_ns[i]` is how long node i takes (0 for a receive), `after[i]` what it waits for, and
-    `channels[i]` that of a send or receive. A node of kind `SERIES` takes both lanes: it stands for
-    alternating computations and collectives between which nothing else is sent.
+    `durations_ns[i]` is how long node i takes (0 for a receive), `after[i]` is what it waits for,
+    and `channels[i]` is the channel of a send or receive. A node of kind `SERIES` takes both lanes:
+    it stands for alternating computations and collectives between which nothing else is sent.
     """
 
     kinds: list[NodeAction] = field(default_factory=list)
@@ -161,7 +161,7 @@ class LaneProgram:
         after: tuple[int, ...],
         channel: Channel = NO_CHANNEL,
     ) -> int:
-        """Append a node; its number."""
+        """Append a node and return its number."""
         self.kinds.append(kind)
         self.durations_ns.append(duration_ns)
         self.after.append(after)
@@ -193,8 +193,8 @@ _LANE = {
 def play(programs: Sequence[LaneProgram], planned_before_ns: int = 1) -> Played:
     """Play all representatives.
 
-    Ends of one instant happen in the order in which they were planned. ASTRA-sim plans the end of
-    a collective `planned_before_ns` before it, and any other end when the node begins.
+    Ends at the same instant are processed in the order in which they were planned. ASTRA-sim plans
+    the end of a collective `planned_before_ns` ahead, and any other end when the node begins.
     """
     gpus = [_Gpu(number, program) for number, program in enumerate(programs)]
     agenda = _Agenda(planned_before_ns)
@@ -215,7 +215,7 @@ def play(programs: Sequence[LaneProgram], planned_before_ns: int = 1) -> Played:
 
 
 class _Agenda:
-    """The ends to come, and the messages that nobody has received or that have not been sent."""
+    """The ends to come, messages without a receive yet, and receives without a message yet."""
 
     def __init__(self, planned_before_ns: int) -> None:
         self.events: list[tuple[int, int, int, int, int]] = []
@@ -273,6 +273,7 @@ class _Gpu:
         self._issue(now, agenda)
 
     def end(self, node: int, now: int, agenda: _Agenda) -> None:
+        """End a node: free its lane, and begin what waited for either."""
         kind = self.kinds[node]
         if kind is not NodeAction.RECEIVE:
             self._busy[_LANE[kind]] = False
@@ -299,7 +300,7 @@ class _Gpu:
         """Begin the first ready node of each free lane, in ascending order."""
         ready, busy = self._ready, self._busy
         lanes = []
-        for lane in _LANES:  # not a comprehension: this is asked at every end of a node
+        for lane in _LANES:  # faster than a comprehension, and this runs at every end of a node
             if ready[lane] and not busy[lane]:
                 lanes.append(lane)
         if len(lanes) > 1:

@@ -55,7 +55,7 @@ def nodes(workload: Workload) -> tuple[IterationNode, ...]:
     """The nodes of one iteration. The number of a node is its index.
 
     Raises:
-        ConfigError: a MICRO workload, which is no training iteration, or one of stages.
+        ConfigError: the workload is MICRO, GRAPH or STAGED.
     """
     graph = _Builder()
     match workload.parallelism:
@@ -112,7 +112,7 @@ def schedule(
 
 
 class _Builder:
-    """Appends nodes and returns their numbers. A node waits for `after`, without its Nones."""
+    """Appends nodes and returns their numbers. A node waits for the `after` that are not None."""
 
     def __init__(self) -> None:
         self.nodes: list[IterationNode] = []
@@ -140,7 +140,7 @@ def _without_none(after: Sequence[int | None]) -> tuple[int, ...]:
 
 
 def _data(graph: _Builder, layers: tuple[Layer, ...]) -> None:
-    """The gradient of a layer is reduced while the layers before it go on with their backward."""
+    """The gradient of a layer is reduced during the backward passes of the layers before it."""
     last: int | None = None
     for layer in layers:
         last = graph.compute(f"{layer.name} forward", layer.forward, last)

@@ -21,10 +21,10 @@ class Job:
     """One job of a trace. The readers of traces check its values, the engine does not.
 
     All times are seconds. A job runs `iterations` synchronous steps on `gpus` GPUs. `compute_s`
-    is the compute time of one step, without communication; 0 only in a trace that leaves it to the
-    catalogue of models, which a run asks before it begins (`artist/trace/compute_times.py`). An
-    elastic job may run on any number of GPUs from `gpus_min` to `gpus_max`; both are `gpus` if they
-    are not given.
+    is the compute time of one step, without communication. It is 0 only in a trace that leaves it
+    to the catalogue of models; a run fills it in before it begins
+    (`artist/trace/compute_times.py`). An elastic job may run on any number of GPUs from `gpus_min`
+    to `gpus_max`; both default to `gpus`.
     """
 
     id: str
@@ -42,7 +42,7 @@ class Job:
     # The columns hint_* of a trace, by their full name. Only policies read them.
     hints: Mapping[str, object] = field(default_factory=dict, hash=False)
     # How much work the job does between two checkpoints, and how long it stands still to write one.
-    # Without them, those of the scenario apply.
+    # None: as the scenario says.
     checkpoint_interval_s: float | None = None
     checkpoint_cost_s: float | None = None
     # The team that the job counts for, and its urgency from 1 (highest) to 7; None: not given.
@@ -51,14 +51,15 @@ class Job:
     priority: int | None = None
     # What the job reads: tables, or partitions of tables as TABLE/PARTITION (artist/data).
     tables: tuple[str, ...] = ()
-    # The kinds of GPUs that it accepts, the best one first; none given: all (`Unit.kind` of a
-    # cluster file).
+    # The kinds of GPUs that it accepts (`Unit.kind` of a cluster file), the best one first; empty:
+    # all kinds.
     gpu_kinds: tuple[str, ...] = ()
-    # What the job needs in all of its machines: thousandths of CPU cores, and MiB of memory; 0: not
-    # given. Each GPU takes an equal share where it is (`artist/cluster/host_resources.py`).
+    # Thousandths of CPU cores and MiB of memory that the job needs, over all of its machines; 0:
+    # not given. Each GPU takes an equal share from its own machine
+    # (`artist/cluster/host_resources.py`).
     cpu_milli: int = 0
     memory_mib: int = 0
-    # Thousandths that it holds of its GPU, if that is only one; all times are those on its share
+    # Thousandths of a GPU that a job of one GPU holds. All times are those on its share
     # (`artist/cluster/gpu_shares.py`).
     gpu_milli: int = GPU_MILLI
     # MiB that it needs of the memory of each of its GPUs; 0: not given.
@@ -70,13 +71,13 @@ class Job:
     # in a trace.
     tensor: int = 1
     # How fast it makes progress with any batch on any GPUs; None: the batch never changes, and
-    # more GPUs are as much faster as they are more (`artist/estimates/goodput_table.py`).
+    # compute speed is proportional to the number of GPUs (`artist/estimates/goodput_table.py`).
     goodput: Goodput | None = None
-    # What its first start costs, such as pulling containers; 0, as it has no state to restore.
-    # Pollux' and Sia's programs charge a restart here too.
+    # What its first start costs, such as pulling containers. The default is 0, because there is no
+    # state to restore; Pollux' and Sia's programs charge a restart here too.
     first_start_s: float = 0.0
-    # What it asks of the free GPUs, in one order (`FreeGpus.room`): from 1 on, so many GPUs; below
-    # 0, a share, by how many thousandths less than a GPU.
+    # The request as one number, which `FreeGpus.room` is compared with: the GPUs that it asks for,
+    # or, for a share of a GPU, the share minus 1 in thousandths, which is negative.
     demand: int = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

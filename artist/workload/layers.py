@@ -114,16 +114,16 @@ class Workload:
 
     @property
     def fits_some_gpus(self) -> bool:
-        """Whether it is for some numbers of GPUs only, which the neighbours of a shape have not."""
+        """Whether it suits only certain numbers of GPUs, so not those of neighbouring shapes."""
         return self.graph is not None or self.staged is not None
 
 
 def quantised(workload: Workload) -> Workload:
     """The workload with whole microseconds, because ASTRA-sim 2.x reads no others.
 
-    The rounding error of one pass is carried into the pass that runs next. So the start and the
-    end of every pass are right within half a microsecond. If each pass were rounded alone, many
-    layers of less than half a microsecond would add up to nothing.
+    The rounding error of one pass is carried into the next one, so every pass starts and ends
+    within half a microsecond of its exact time. If each pass were rounded alone, many layers of
+    less than half a microsecond would add up to nothing.
     """
     rounding = CarriedRounding()
 

@@ -48,7 +48,7 @@ def model_names() -> list[str]:
 
 
 CHAKRA = "chakra:"
-"""Begins the name of a job's model that is a folder of execution traces: `chakra:DIR`."""
+"""Prefix of a job's model that is a folder of execution traces: `chakra:DIR`."""
 
 
 def is_graph(name: str) -> bool:
@@ -59,8 +59,8 @@ def is_graph(name: str) -> bool:
 def canonical(name: str) -> str:
     """The one name that all spellings of a model share, with its settings.
 
-    `BERT large` becomes `bert-large`, and `VGG@batch=32,gpu=A100` becomes `vgg11@gpu=a100`. A
-    folder of execution traces has one name.
+    `BERT large` becomes `bert-large`, and `VGG@batch=32,gpu=A100` becomes `vgg11@gpu=a100`. The
+    name of a folder of execution traces stays as it is.
 
     Raises:
         UnknownNameError: no model has this name, or a setting is wrong.
@@ -172,7 +172,7 @@ def _resolved(name: str) -> tuple[str, Model, Settings]:
     spelling, at, text = name.partition("@")
     identity = _SPELLINGS.get(_normalised(spelling))
     if identity is None:
-        # One nearest by a few letters is another model, and would change results.
+        # Never take the nearest spelling: it may be another model, which would change results.
         layers = "; artist latency takes a file of layers as --workload FILE"
         remedy = f"artist list models{layers * spelling.endswith('.txt')}"
         raise UnknownNameError("model", spelling, _NAMES, remedy, _NEAR)
@@ -218,7 +218,7 @@ def _check(spec: str, row: Model, chosen: Settings) -> None:
 
 
 def _check_timing(spec: str, chosen: Settings) -> None:
-    """Refuse a precision or a GPU that the kind of timing knows nothing of."""
+    """Refuse a GPU or a precision that the chosen timing does not support."""
     fitted = chosen.timing == "fitted"
     if fitted and (chosen.gpu not in ("", *FITTED) or chosen.precision not in FASTER):
         refuse(
@@ -277,6 +277,7 @@ def _workload(spec: str, gpu: str) -> Workload:
 
 
 def _device(chosen: Settings) -> Gpu:
+    """The GPU with the timing and the precision of these settings."""
     precision = Precision(chosen.precision)
     if chosen.timing == "fitted":
         return fitted_gpu(chosen.gpu, precision)

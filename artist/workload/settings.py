@@ -45,7 +45,7 @@ class Settings:
     batch: int
     sequence: int | None = None
     gpu: str = ""
-    """Empty: that of the fabric, or an A100 where it names none that is known."""
+    """Empty: the GPU of the fabric, or an A100 if the fabric names none that is known."""
     precision: str = Precision.TF32
     timing: str = "roofline"
     parallel: str = "data"
@@ -56,14 +56,14 @@ class Settings:
     pipeline: int = 1
     context: int = 1
     expert: int = 0
-    """GPUs over which experts are spread; 0: one for each expert, or all that a stage has, but one
-    in all if tensor, pipeline or FSDP cuts the model."""
+    """GPUs over which experts are spread; 0: one GPU for each expert, or all GPUs of a smaller
+    stage, but a single GPU if the model is divided by tensor, pipeline or FSDP."""
     data: int = 0
     """Replicas; 0: as many as there are GPUs for."""
     schedule: str = "1f1b"
     interleave: int = 1
     sharded: str = ""
-    """Empty: as FSDP shards (zero3) if `parallel` is fsdp and no axis cuts the model, else no."""
+    """Empty: zero3, as in FSDP, if `parallel` is fsdp and no axis divides the model, else no."""
     prefetch: int = 1
     recompute: str = "no"
     sequence_parallel: bool = False
@@ -90,14 +90,14 @@ class Settings:
 
     @property
     def sharding(self) -> Sharded:
-        """What replicas share: as said, or as `parallel` and the axes imply."""
+        """What replicas share: as stated, or as `parallel` and the axes imply."""
         cut = self.tensor * self.pipeline * self.spread > 1
         implied = Sharded.ZERO3 if self.parallel == "fsdp" and not cut else Sharded.NO
         return Sharded(self.sharded or implied)
 
     @property
     def spread(self) -> int:
-        """Over how many GPUs experts are spread if the job is staged: as said, or as implied."""
+        """Over how many GPUs a staged job spreads its experts: as stated, or as implied."""
         one = self.tensor * self.pipeline > 1 or self.parallel == "fsdp"
         return self.expert or (1 if one else self.experts or 1)
 
@@ -137,11 +137,12 @@ def parse(spec: str, text: str, default: Settings) -> Settings:
             refuse(spec, f"this model has no {key}")
         changes[key] = _value(spec, key, value.casefold())
     chosen = replace(default, **changes)
-    # Said or not, it is the same workload, which has one name.
+    # A setting that states what is implied anyway is dropped, so that one workload has one name.
     plain = replace(chosen, sharded="")
     chosen = plain if chosen.sharding is plain.sharding is Sharded.NO else chosen
     plain = replace(chosen, expert=0)
-    # A spread over several GPUs that is said does not shrink to the gang, so it is another job.
+    # A stated spread over several GPUs stays: unlike an implied one, it does not shrink with the
+    # gang, so the workload is another one.
     same = chosen.spread == plain.spread == 1 and chosen.staged == plain.staged
     return plain if same else chosen
 

@@ -1,4 +1,4 @@
-"""The nodes of each stage of a divided job: one GPU stands for all of a stage (`graph.py`).
+"""The nodes of each stage of a divided job. One GPU stands for all GPUs of a stage (`graph.py`).
 
 A pass of a microbatch through a chunk is a series of steps (`stage_steps.py`). A stage
 waits for the activations of a microbatch, runs the pass, and sends what comes out of it. The next
@@ -6,8 +6,8 @@ pass waits for computation and for its own message only, so sends overlap with i
 for the message of their pass, unless they are eager (`staged.GRADIENTS`). These are the nodes that
 ASTRA-sim's workload layer would be given (`docs/fidelity.md`).
 
-If nothing else can be sent during a pass, its steps become one node of kind `SERIES`, to the same
-nanosecond. That is so until gradients are sent, and where no weights are gathered.
+If nothing else can be sent during a pass, its steps become one node of kind `SERIES`, which ends at
+the same nanosecond. That holds until the first gradients are sent, if no weights are gathered.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from artist.workload.stage_steps import ModelUnit, Request, Step, steps_of, unit
 
 
 class Costs(Protocol):
-    """How long what is sent takes alone, in ns."""
+    """How long collectives and messages take alone, in ns."""
 
     def collective_ns(self, request: Request) -> int:
         """A collective; 0 among one GPU."""
@@ -37,7 +37,8 @@ class Costs(Protocol):
 class Sent(NamedTuple):
     """What a node sends: collectives, or `border_bytes` to another stage.
 
-    A computation sends what takes no time, because it is hidden or goes to nobody.
+    Collectives that take no time, because they are hidden or have a single member, are counted at
+    the computation before them.
     """
 
     stage: int
@@ -107,6 +108,7 @@ class _Stage:
         self._merged: dict[tuple[bool, int], _Merged] = {}
 
     def run(self) -> LaneProgram:
+        """The program of the whole iteration."""
         staged = self._staged
         order = passes(
             staged.schedule,
@@ -141,7 +143,7 @@ class _Stage:
         self._reduce(tail.gradients, sent)
 
     def _arrived(self, one: Pass) -> tuple[int, ...]:
-        """What a pass waits for beside the computation before it."""
+        """What a pass waits for, in addition to the computation before it."""
         before = one.chunk - 1 if one.forward else one.chunk + 1
         if before < 0:
             return ()
@@ -154,7 +156,7 @@ class _Stage:
         return (self._program.add(NodeAction.RECEIVE, 0, (), channel),)
 
     def _receiver(self, one: Pass) -> int | None:
-        """The stage that needs what comes out of a pass; None if no other one does."""
+        """The stage that needs the output of a pass; None if no other stage does."""
         to, stages = one.chunk + 1 if one.forward else one.chunk - 1, self._staged.axes.pipeline
         return to % stages if stages > 1 and 0 <= to <= self._last_chunk else None
 
@@ -164,7 +166,7 @@ class _Stage:
             self._collective(request, (*computed, *sent))
 
     def _send(self, one: Pass, output: tuple[int, ...]) -> tuple[int, ...]:
-        """The message to the next stage, if there is one."""
+        """Append the message to the next stage; its node, or nothing if there is none."""
         receiver, size = self._receiver(one), self._staged.border_bytes
         if receiver is None:
             return ()
@@ -224,7 +226,7 @@ class _Stage:
     def _fine_pass(
         self, one: Pass, arrived: tuple[int, ...], *, gathers: bool, scatters: bool
     ) -> _Tail:
-        """A pass node by node, with the weights and gradients that are sent during it."""
+        """Append a pass node by node, with the weights and gradients that are sent during it."""
         staged, units = self._staged, self._units[one.chunk]
         sharded = staged.sharded is not Sharded.NO
         walk = _Walk(self, _of(self._computed), arrived)
@@ -255,7 +257,7 @@ class _Stage:
 
 
 class _Walk:
-    """Where a pass is: its last computation, and what the next step waits for beside that."""
+    """Progress through a pass: its last computation, and what else the next step waits for."""
 
     def __init__(self, stage: _Stage, computed: tuple[int, ...], arrived: tuple[int, ...]) -> None:
         self._stage = stage
@@ -266,7 +268,7 @@ class _Walk:
         """The last computation before the pass, then of every unit."""
 
     def gather(self, unit: ModelUnit, prefetch: int) -> None:
-        """Gather the weights of a unit when the one before those `prefetch` has been computed."""
+        """Gather the weights of a unit, at most `prefetch` units ahead of the computation."""
         at = 0 if prefetch == PREFETCH_ALL else max(len(self._ends) - 1 - prefetch, 0)
         after = self._ends[at]
         for size, scope in unit.weights:
@@ -299,9 +301,9 @@ class _Walk:
 class _Merged:
     """A pass in few nodes: what is computed first, the first collective, the series, the last.
 
-    `hidden` is sent during the first computation: collectives that take no time.
-    What is computed beside the first and beside the last collective has nodes of its own, since
-    these two may have to wait for the message of another pass.
+    `hidden` are collectives that take no time; they are counted at the first computation. What is
+    computed beside the first and the last collective has nodes of its own, because these two
+    collectives may have to wait for the message of another pass.
     """
 
     first_ns: int = 0
@@ -315,7 +317,7 @@ class _Merged:
 
 
 def _merged(steps: Sequence[Step], costs: Costs) -> _Merged:
-    """A pass during which nothing else is sent."""
+    """Merge the steps of a pass during which nothing else is sent."""
     merged, begun = _Merged(), False
     hidden: list[Request] = []
     in_series: list[Request] = []

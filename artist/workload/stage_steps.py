@@ -1,7 +1,8 @@
 """What each stage of a divided job computes and sends, whatever the network.
 
 A pass of a microbatch through a chunk is a series of steps. A step computes, then its collective
-runs, beside which only the weight gradient of the step is computed; the next step waits for both:
+runs. Only the weight gradient of the step is computed beside the collective; the next step waits
+for both:
 
     forward    compute | collective of the output
     backward   input gradient | collective of the input gradient, beside it the weight gradient
@@ -27,7 +28,7 @@ Request = tuple[Collective, int, Scope]
 
 @lru_cache(maxsize=64)
 def alone_ns(workload: Workload) -> int:
-    """How long an iteration takes if everything that is sent arrives at once."""
+    """How long an iteration takes if messages and collectives take no time."""
     staged, units = workload.staged, units_of(workload)
     assert staged is not None
     stages, last = staged.axes.pipeline, len(units) - 1
@@ -80,7 +81,7 @@ def _before(one: Pass, last_chunk: int) -> Pass | None:
 
 
 def _pass_ns(units: Sequence[ModelUnit], forward: bool, *, recompute: bool) -> tuple[int, int]:
-    """How long a pass computes, and for how long of it after its output."""
+    """How long a pass computes in all, and how long it still computes after its output."""
     steps = steps_of(units, Pass(forward, 0, 0), recompute=recompute)
     return sum(step.compute_ns + step.beside_ns for step in steps), steps[-1].beside_ns
 
@@ -115,7 +116,7 @@ def stage_traffic(workload: Workload) -> list[StageTraffic]:
 
 
 def _count_weights(unit: ModelUnit, staged: Staged, collectives: Counter[Request]) -> None:
-    """Add what a unit's gradients and weights send in an iteration."""
+    """Add the collectives of a unit's gradients and weights in an iteration."""
     if staged.sharded is Sharded.NO:
         collectives.update(gradient for gradient in unit.gradients if gradient is not None)
         return
@@ -128,7 +129,7 @@ def _count_weights(unit: ModelUnit, staged: Staged, collectives: Counter[Request
 
 
 class Step(NamedTuple):
-    """A part of a pass: what is computed, what is sent then, and what is computed beside that."""
+    """A part of a pass: a computation, a collective after it, and a computation beside that."""
 
     compute_ns: int
     collective: Request | None
@@ -146,7 +147,7 @@ class ModelUnit:
     is_block: bool
 
 
-# An iteration is asked about on many placements.
+# Cached, because an iteration is estimated on many placements.
 @lru_cache(maxsize=64)
 def units_of(workload: Workload) -> list[list[ModelUnit]]:
     """The units of each chunk."""

@@ -1,7 +1,7 @@
 """The decoders of today, layer by layer: Llama, Mixtral, Qwen3, gpt-oss and DeepSeek-V3.
 
-They have no biases and normalise before each part of a block. How parameters and MACs are counted
-stands in `transformers.py`. With experts, the load is balanced.
+They have no biases and normalise before each part of a block. `transformers.py` says how parameters
+and MACs are counted. With experts, the load is balanced.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Transformers, layer by layer: the original one, the encoders BERT, RoBERTa, CamemBERT and XLM,
-and the decoders Transformer-XL, GPT-1, GPT-2, GPT-3 and GPTs with experts. Later ones stand in
+and the decoders Transformer-XL, GPT-1, GPT-2, GPT-3 and GPTs with experts. Later ones are in
 `decoders.py`.
 
 Parameter counts are those of the released models. A sample is one sequence. The attention scores
@@ -96,7 +96,7 @@ def _encoder_layer(name: str, hidden: int, sequence: int) -> list[Operator]:
 class Gpt:
     """Sizes of a GPT. Every `experts_every`-th block has experts; 0 means no block has.
 
-    GPT-1 normalises behind each layer, and so not once more before the head (`final_norm`).
+    GPT-1 normalises after each layer, so it has no `final_norm` before the head.
     """
 
     layers: int
@@ -163,7 +163,7 @@ GPTS = {
 
 
 def _recurrent_layer(name: str, hidden: int, inner: int, sequence: int) -> list[Operator]:
-    """One layer of Transformer-XL."""
+    """One layer of Transformer-XL, whose memory is the segment before this one."""
     # Keys, values and relative positions cover the memory and the segment.
     span = 2 * sequence
     query = linear(f"{name}.query", hidden, hidden, rows=sequence, bias=False)

@@ -1,4 +1,4 @@
-"""Over how many GPUs the experts of a layer are spread if the job does not say it.
+"""Over how many GPUs the experts of a layer are spread if the job does not say.
 
 If a stage has no more GPUs than there are experts, they are spread over all of its GPUs, without
 replicas. A larger stage spreads them over the largest divisor of their number that its axes can be
@@ -36,7 +36,7 @@ def fitted_spread(axes: Axes, gpus: int) -> int:
 
 
 def spread_text(axes: Axes, gpus: int) -> str:
-    """A clause if the spread is implied and there is not one GPU for each expert; else empty.
+    """A clause if the spread is implied and experts share GPUs; else empty.
 
     Raises:
         DivisionError: the axes do not multiply to the number of GPUs.

@@ -63,7 +63,7 @@ def passes(
 
 
 def _nth(forward: bool, number: int, stage: int, stages: int, held: int) -> Pass:
-    """The pass of this number: chunk by chunk for as many microbatches as there are stages."""
+    """The n-th pass of a stage: each chunk in turn, for as many microbatches as there are stages."""
     if held == 1:
         return Pass(forward, number, stage)
     round_, place = divmod(number, stages * held)
@@ -107,10 +107,10 @@ class Axes:
     """The sizes of the axes. The GPUs that the others leave are the `data` axis.
 
     `data` is None if any number of replicas is right. `expert` is the number of GPUs over which the
-    experts of a layer are spread: the innermost ones of a stage. If that is `implied` by the model,
-    it is a GPU for each, and fewer where a stage has fewer (`spread.py`). `order` is the order of
-    ranks, innermost axis first. An empty one means the best for the placement that has `tensor`
-    innermost.
+    experts of a layer are spread: the innermost ones of a stage. If it is `implied` by the model,
+    it is one GPU for each expert, or fewer if a stage has fewer (`spread.py`). `order` is the order
+    of ranks, innermost axis first. An empty order means the best one for the placement among those
+    with `tensor` innermost.
     """
 
     tensor: int = 1
@@ -184,16 +184,16 @@ RECOMPUTE = ("no", "selective", "full")
 
 GRADIENTS = ("deferred", "eager")
 """When the gradients of a pass are sent: after the pass's message to the next stage, or as soon as
-they are computed. A GPU sends one thing at a time here, so the next stage would wait for eager
-gradients, too. On GPUs, messages have a stream of their own."""
+they are computed. In this model a GPU sends one thing at a time, so the next stage waits for eager
+gradients too. On real GPUs, messages have a stream of their own."""
 
 DISPATCH = ("expert", "machine")
 """What a token is sent to: each of its experts, as in an all-to-all of NCCL, or each machine that
 has some of them, where it is copied, as DeepEP does (arXiv:2412.19437, section 3.2.2)."""
 
 OVERLAP = ("no", "experts")
-"""What another microbatch hides: with `experts`, their all-to-alls while it computes, as where
-passes of two microbatches are merged (arXiv:2412.19437, section 3.2.1)."""
+"""What the computation of another microbatch hides: with `experts`, the all-to-alls of experts, as
+if the passes of two microbatches were merged (arXiv:2412.19437, section 3.2.1)."""
 
 PREFETCH_ALL = -1
 """Weights are gathered as early as the order of collectives allows."""
@@ -221,6 +221,6 @@ class Staged:
     eager: bool = False
     """Gradients do not wait for messages (`GRADIENTS`)."""
     copies: int = 1
-    """Experts of a token that get one copy of it together if a machine holds them (`DISPATCH`)."""
+    """Experts of a token that share one copy of it if they are in one machine (`DISPATCH`)."""
     hidden_ns: int = 0
     """How much of each all-to-all of experts is hidden (`OVERLAP`)."""
