@@ -1,4 +1,4 @@
-"""What Slurm's slurmctld 22.05 does: priorities, its two schedulers, and where jobs get GPUs.
+"""Slurm's slurmctld 22.05: priorities, its two schedulers, and where jobs get GPUs.
 
 | module | |
 | --- | --- |

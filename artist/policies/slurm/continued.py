@@ -1,6 +1,6 @@
-"""Slurm from a moment on. Until then jobs start when and where they did.
+"""Slurm from a moment on. Until then, jobs start when and where they really did.
 
-So forecasts begin with the queue, the running jobs, ages and usage as they were.
+So a forecast begins with the real queue, running jobs, ages and usage.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ class Past:
 
     until: Tick
     starts: Mapping[int, tuple[Tick, tuple[str, ...]]]
-    """By handle, when a job started and on which machines."""
+    """By handle, when each job started and on which machines."""
     eligible_s: Mapping[int, int]
-    """By handle, from when on a requeued job may start; Unix time."""
+    """By handle, the Unix time from which each requeued job may start."""
     usage: UsageState | None = None
-    """That of fair share at the moment, if the jobs before it are left out."""
+    """Usage for fair share at the moment, if jobs that ended before it are left out."""
 
 
 class Continued(Slurm):
-    """Slurm that begins at a moment. `watched` are the jobs whose starts are asked for."""
+    """Slurm that decides from a moment on. It notes in `started` when `watched` jobs start."""
 
     def __init__(
         self,
@@ -51,29 +51,29 @@ class Continued(Slurm):
 
     @property
     def is_done(self) -> bool:
-        """Whether all jobs that are watched have started."""
+        """Whether all watched jobs have started."""
         return not self._unstarted
 
     def usage(self) -> UsageState:
-        """What fair share knows now."""
+        """The usage for fair share now."""
         return self._priorities.fair_share.state()
 
     def _passes(self, view: ClusterView) -> list[Decision]:
         if view.now < self._past.until:
-            return self._as_they_did(view)
+            return self._replay_starts(view)
         if not self._continues:
             self._continues = True
-            self._go_on()
+            self._take_over()
         decisions = super()._passes(view)
         for handle in [x for x in self._unstarted if x in self._running.of]:
             self._unstarted.discard(handle)
             self.started[handle] = view.now
         return decisions
 
-    def _go_on(self) -> None:
-        """Take over when requeued jobs may start, and what the jobs that are left out have used.
+    def _take_over(self) -> None:
+        """Set when requeued jobs are eligible, and the usage of the jobs that are left out.
 
-        The main scheduler looks when it next would, which is not the moment itself.
+        The main scheduler runs at its next tick, not at the moment itself.
         """
         if self._main_due is not None:
             self._main_due = max(self._main_due, self._clocks["tick"].at_or_after(self._past.until))
@@ -86,8 +86,8 @@ class Continued(Slurm):
         self._priorities.fair_share.restore(self._past.usage)
         self._queue.set_priorities(self._priorities, self._seconds(self._calculated))
 
-    def _as_they_did(self, view: ClusterView) -> list[Decision]:
-        """Start the jobs that started until now, on their machines if these are free."""
+    def _replay_starts(self, view: ClusterView) -> list[Decision]:
+        """Start the jobs that have started by now, on their machines if these are free."""
         due = [x for x in self._queue if x in self._past.starts]
         due = [x for x in due if self._past.starts[x][0] <= view.now]
         if not due:
@@ -112,6 +112,6 @@ class Continued(Slurm):
     def _next_wake(self, now: Tick) -> list[Decision]:
         if now >= self._past.until:
             return super()._next_wake(now)
-        # A job whose machines are still held is tried again when a job ends.
+        # A job that could not start because its machines are held is tried again when a job ends.
         starts = (self._past.starts[x][0] for x in self._queue if x in self._past.starts)
         return [Wake(min([self._past.until, *(start for start in starts if start > now)]))]

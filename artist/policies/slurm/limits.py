@@ -1,6 +1,6 @@
 """Limits of QOS and associations: how much may run at once.
 
-| limit | of | counts |
+| limit | set for | counts |
 | --- | --- | --- |
 | `GrpTRES`, `GrpJobs` | QOS, account, user | what its jobs hold, and those of accounts below it |
 | `GrpTRESRunMins` | the same | what they hold x minutes to their limits |
@@ -8,8 +8,8 @@
 | `MaxTRESPA`, `MaxJobsPA` | QOS | what each account's jobs hold |
 | `MaxJobs` | user | its jobs |
 
-They hold if AccountingStorageEnforce names `limits` or `safe`. A job that would exceed one waits,
-and lets jobs behind it pass.
+They apply if AccountingStorageEnforce names `limits` or `safe`. A job that would exceed one waits
+and lets the jobs behind it pass.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Limits:
     """All limits of a cluster."""
 
     def __init__(self, facts: SlurmFacts, *, enforced: bool) -> None:
-        # By whom they limit ("qos", NAME ...): name of a limit -> resource -> how much.
+        # By whom they limit ("qos", NAME ...): resource -> the most of it.
         self._limits: dict[tuple[str, ...], dict[str, float]] = {}
         self._parents = {x.name: x.parent or "root" for x in facts.accounts}
         if not enforced:
@@ -48,6 +48,7 @@ class Limits:
     def _add(
         self, whose: tuple[str, ...], limits: Mapping[str, str], begin: str, end: str = ""
     ) -> None:
+        """Add the limits whose names begin and end like this, such as `Max` and `PU`."""
         found = self._limits.setdefault(whose, {})
         for name, prefix in ((f"{begin}TRES{end}", ""), (f"{begin}TRESRunMins", _RUN_MINUTES)):
             for part in filter(None, limits.get(name, "").split(",")):
@@ -61,13 +62,13 @@ class Limits:
 
     @property
     def fall(self) -> bool:
-        """Whether what counts falls while jobs run, so that jobs may start without an event."""
+        """Whether usage falls while jobs run (run minutes), so that jobs may start any time."""
         return any(
             name.startswith(_RUN_MINUTES) for limits in self._limits.values() for name in limits
         )
 
     def check_alone(self, request: Request) -> None:
-        """Refuse a job that could not even run alone: it would wait for ever.
+        """Refuse a job that exceeds a limit on its own, since it would wait for ever.
 
         Raises:
             TraceError: it exceeds a limit.
@@ -91,7 +92,7 @@ class Limits:
         requests: Mapping[int, Request],
         now_s: int,
     ) -> bool:
-        """Whether a job may start beside those that run."""
+        """Whether a job may start in addition to the running jobs."""
         if not self._limits:
             return True
         whose = [group for group in self._groups(request) if group[:-1] in self._limits]
@@ -113,7 +114,11 @@ class Limits:
         )
 
     def _groups(self, request: Request) -> list[tuple[str, ...]]:
-        """Whose limits a job counts for: those whom they limit, and whom each counts."""
+        """The groups that a job counts towards.
+
+        A group is the owner of the limits, followed by whose use they count: for a limit per user
+        or per account that name, else an empty text.
+        """
         account, user = request.association
         groups: list[tuple[str, ...]] = [("user", account, user, "")]
         at: str | None = account
@@ -131,7 +136,7 @@ class Limits:
 
 
 def _held(request: Request, left_s: int) -> dict[str, float]:
-    """What a job holds, and for how many minutes to its limit."""
+    """The resources that a job holds, and the same times the minutes that it has left."""
     amounts = request.nodes * request.cpus, request.job.gpus, request.nodes
     held = dict(zip(RESOURCES, map(float, amounts), strict=True))
     minutes = {f"{_RUN_MINUTES}{name}": amount * left_s / 60 for name, amount in held.items()}

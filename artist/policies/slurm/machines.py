@@ -1,4 +1,4 @@
-"""The machines as Slurm numbers them, and what is free on them.
+"""The machines in Slurm's order, and what is free on them.
 
 A set of machines is a bit set: an integer whose bit `i` stands for machine `i`.
 """
@@ -17,7 +17,7 @@ from artist.slurm.facts import Partition, SlurmFacts
 from artist.slurm.texts import hosts
 
 UNKNOWN_CPUS = 1_000_000
-"""CPUs of a machine whose CPUs no cluster file states: no job lacks any."""
+"""CPUs of a machine for which the cluster file states none: enough for any job."""
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class PartitionMachines:
 
 
 class Machines:
-    """What never changes: names, sizes, weights, partitions and switches.
+    """What never changes of the machines: names, sizes, weights, partitions and switches.
 
-    `names` are those of the tree's machines in their order; None if they have none.
+    `names` are the names of the tree's machines, in the tree's order; None if they have none.
     """
 
     def __init__(self, tree: ClusterTree, names: Sequence[str] | None, facts: SlurmFacts) -> None:
@@ -86,7 +86,7 @@ class Machines:
         return found
 
     def known(self, names: Iterable[str]) -> int:
-        """Those of these machines that the cluster has, as a bit set."""
+        """The named machines as a bit set; names that the cluster lacks are left out."""
         return sum(1 << self._by_name[name] for name in {*names} if name in self._by_name)
 
     def of_kinds(self, kinds: Sequence[str]) -> int:
@@ -98,7 +98,7 @@ class Machines:
     def part_of(
         self, partition: PartitionMachines, kinds: tuple[str, ...]
     ) -> PartitionMachines | None:
-        """Of a partition the machines with GPUs of these kinds; None if it has none."""
+        """The part of a partition whose machines have GPUs of these kinds; None if there is none."""
         key = partition.name, kinds
         if kinds and key not in self._of_kinds:
             machines = partition.machines & self.of_kinds(kinds)
@@ -111,7 +111,7 @@ class Machines:
         return self._of_kinds[key] if kinds else partition
 
     def suiting(self, partition: PartitionMachines, gpus: int) -> int:
-        """How many machines of a partition, or of a part of it, have so many GPUs."""
+        """How many machines of a partition, or of a part of one, have at least this many GPUs."""
         found = self._suiting.get((partition.machines, gpus))
         if found is None:
             found = sum(self.gpus[index] >= gpus for index in bits(partition.machines))
@@ -119,7 +119,7 @@ class Machines:
         return found
 
     def placement(self, free: FreeGpus, taken: Sequence[tuple[int, int]]) -> Placement:
-        """GPUs of some machines: the machine, and how many."""
+        """A placement on free GPUs of these (machine, GPUs)."""
         counts: dict[int, int] = {}
         for index, left in taken:
             for leaf in self.tree.leaves(self.tree.machine, self.units[index]):
@@ -130,7 +130,7 @@ class Machines:
         return Placement.of(counts)
 
     def of(self, placement: Placement) -> list[tuple[int, int]]:
-        """The machines of a placement, and how many GPUs it has on each."""
+        """The (machine, GPUs) of a placement."""
         counts = machine_counts(self.tree, placement)
         return [(self.index[unit], gpus) for unit, gpus in counts.items()]
 
@@ -150,7 +150,7 @@ class Machines:
         )
 
     def _switches(self) -> list[Switch]:
-        """The units around machines as switches: leaf switches first, and their parents."""
+        """The levels above machines as switches: leaf switches first, then those above them."""
         tree, switches = self.tree, list[Switch]()
         first = 0
         for level in range(tree.machine + 1, tree.root + 1):
@@ -167,7 +167,7 @@ class Machines:
 
 @dataclass(frozen=True)
 class Switch:
-    """A switch: 0 for a leaf switch, its machines, and the index of the switch above it."""
+    """A switch: its level (0 for a leaf switch), its machines, and the index of its parent."""
 
     level: int
     machines: int
@@ -175,7 +175,7 @@ class Switch:
 
 
 class Free:
-    """Free GPUs and CPUs of every machine, and by size of a request the machines that have room."""
+    """Free GPUs and CPUs of every machine. It keeps which machines have room for a request."""
 
     __slots__ = ("_room", "cpus", "gpus")
 
@@ -190,7 +190,7 @@ class Free:
         return Free(self.gpus[:], self.cpus[:], self._room)
 
     def room(self, gpus: int, cpus: int) -> int:
-        """The machines with so many free GPUs and CPUs."""
+        """The machines with at least this many free GPUs and CPUs."""
         found = self._room.get((gpus, cpus))
         if found is None:
             found = 0
@@ -201,7 +201,7 @@ class Free:
         return found
 
     def change(self, index: int, gpus: int, cpus: int) -> None:
-        """More (or fewer) GPUs and CPUs of a machine are free."""
+        """Add to the free GPUs and CPUs of a machine; negative numbers take away."""
         self.gpus[index] += gpus
         self.cpus[index] += cpus
         bit = 1 << index

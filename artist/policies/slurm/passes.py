@@ -1,4 +1,4 @@
-"""What a pass of a scheduler of Slurm knows and does, until its decisions are applied."""
+"""One pass of Slurm's schedulers: its state, and the decisions that it collects."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from artist.policies.slurm.selection import shares
 
 
 class SchedulingPass:
-    """What a pass knows: free GPUs, running jobs by their expected ends, and what it starts.
+    """The state of a pass: free GPUs, running jobs by expected end, and the jobs that it starts.
 
-    It changes `running` as it starts and preempts jobs.
+    It updates `running` as it starts and preempts jobs.
     """
 
     def __init__(self, view: ClusterView, machines: Machines, running: Running, now_s: int) -> None:
@@ -38,7 +38,7 @@ class SchedulingPass:
 
     @property
     def departures(self) -> Departures:
-        """How the running jobs will leave."""
+        """The running jobs in the order of their expected ends, and what they leave free."""
         if self._departures is None:
             self._departures = Departures(self.free, self.running)
         return self._departures
@@ -64,7 +64,7 @@ class SchedulingPass:
         return self.free_by_leaf
 
     def preemptable(self) -> list[RunningJob]:
-        """Jobs that ran before this pass, and whose GPUs others could get."""
+        """Jobs that ran before this pass, and whose GPUs would become free."""
         there = self._view.running
         return [x for x in self.running if x.handle in there and self._view.frees(there[x.handle])]
 
@@ -84,16 +84,16 @@ class SchedulingPass:
         self.victims[victim.handle] = decision
 
     def decisions(self) -> list[Decision]:
-        """What the pass does."""
+        """The preemptions and starts of the pass."""
         return [*self.victims.values(), *self._starts]
 
     def busy_until(self, end_s: int) -> int:
-        """When GPUs become free of a job that is expected to end then."""
+        """When the GPUs of a job with this expected end become free: later than now."""
         return end_s if end_s > self.now_s else self.now_s + 1
 
 
 class Tried:
-    """How many jobs of a user, partition and association backfill has tried in a pass."""
+    """Counts the jobs that backfill has tried in a pass, by user, partition and association."""
 
     _LIMITS = ("bf_max_job_user", "bf_max_job_part", "bf_max_job_assoc")
 
@@ -102,7 +102,7 @@ class Tried:
         self._counts: dict[tuple[str, object], int] = {}
 
     def permits(self, request: Request) -> bool:
-        """Whether one more may be tried; counts it."""
+        """Whether this job may be tried too; if so, count it."""
         keys: dict[str, object] = {
             "bf_max_job_user": request.association[1],
             "bf_max_job_part": request.partition.name,

@@ -1,21 +1,21 @@
-"""When slurmctld looks at its queue, and what starts then.
+"""When slurmctld runs its schedulers, and what it notes between them.
 
-Two schedulers (`schedulers.py`) look at waiting jobs in the same order: PriorityTier, priority,
+Two schedulers (`schedulers.py`) test waiting jobs in the same order: PriorityTier, priority,
 number.
 
-1. The **main scheduler** starts jobs in order. A job that does not fit closes its partition, and
-   the machines of it, for the rest of the pass. It looks soon after a job came or went, at
-   `default_queue_depth` jobs, but waits `batch_sched_delay` after its last pass. Every
-   `sched_interval` it looks at all jobs.
-2. **Backfill** (`backfill.py`) looks every `bf_interval`.
+1. The **main scheduler** starts jobs in order. A job that does not fit closes its partition and the
+   partition's machines for the rest of the pass. It runs soon after a job arrives or ends, but not
+   before `batch_sched_delay` has passed since its last pass, and tests `default_queue_depth` jobs.
+   Every `sched_interval` it tests all jobs.
+2. **Backfill** (`backfill.py`) runs every `bf_interval`.
 
-slurmctld looks whether its main scheduler is to run about once a second. Nobody knows where in
-these periods a job comes: clocks start half a second after the first arrival, since logs of Slurm
-cut times to whole seconds, and with another `permutation` elsewhere.
+slurmctld checks about once a second whether its main scheduler is due. A trace does not say where
+in these periods a job arrived. So clocks start half a second after the first arrival, since Slurm's
+logs cut times to whole seconds; each `permutation` moves them.
 
-`SlurmSettings.not_modelled` names what is refused unless `policy.not_modelled=ignore`. CPUs of jobs
-that Slurm knows and the trace does not, memory, licenses, features, het jobs and nodes that a job
-names are not in a trace, so they are not refused.
+`SlurmSettings.not_modelled` names settings that are refused unless `policy.not_modelled=ignore`.
+Memory, licenses, features, het jobs, nodes that a job names, and CPUs that a trace leaves out are
+not modelled either. Traces do not have them, so there is nothing to refuse.
 """
 
 from __future__ import annotations
@@ -81,14 +81,14 @@ class Slurm(BasePolicy):
         }
         self._queue = Queue()
         self._requests: dict[int, Request] = {}
-        # Jobs of each number that have come and not finished.
+        # How many unfinished jobs have each number.
         self._unfinished: dict[int, int] = {}
         self._main_due: Tick | None = None
-        # Passes that may start a job. Of two without an event between them the second starts none:
-        # what is expected of running jobs and reserved for waiting ones stays the same.
+        # Periodic passes that may start a job. Without an event since the last one, a pass starts
+        # none: expected ends of running jobs and reservations stay the same.
         self._worthwhile = {"full", "backfill"}
         self._in_service = self._gpus_held = 0
-        # Jobs that are not eligible yet: when they will be. And why jobs were told to wait.
+        # When jobs that are not eligible yet will be; and the last reason told for each wait.
         self._asleep: dict[int, int] = {}
         self._told: dict[int, str] = {}
         self._last_main: Tick = -(10**18)
@@ -96,9 +96,9 @@ class Slurm(BasePolicy):
         self._begun = False
 
     def killed_at_limit(self, job: Job) -> Job:
-        """A job that Slurm would kill at its time limit, cut there; else the same job.
+        """The job, cut where Slurm would kill it at its time limit.
 
-        Exact where no communication makes its iterations longer.
+        The cut is exact if communication does not lengthen its iterations.
         """
         limit_s = self._kill_s(job)
         if limit_s is None or job.ideal_s <= limit_s:
@@ -107,9 +107,10 @@ class Slurm(BasePolicy):
         return replace(job, iterations=iterations, compute_s=min(job.compute_s, limit_s))
 
     def _kill_s(self, job: Job) -> float | None:
-        """After how long Slurm kills a job; None if never.
+        """How long Slurm lets a job run; None if for ever.
 
-        Its own limit counts if one of its partitions allows it; without one that of the first does.
+        The job's own limit counts, at most the largest of its partitions' limits. A job without a
+        limit has that of its first partition.
         """
         partitions = self._facts.gpu_partitions
         named = str(job.hints.get("hint_partition") or self._facts.default_partition).split(",")
@@ -133,6 +134,7 @@ class Slurm(BasePolicy):
         return [*decisions, *self._next_wake(view.now)]
 
     def _begin(self, view: ClusterView) -> None:
+        """Build what depends on the cluster, which is known from the first question on."""
         self._begun = True
         self._machines = machines = Machines(view.cluster, self._names, self._facts)
         self._running = Running(machines)
@@ -158,7 +160,7 @@ class Slurm(BasePolicy):
     # -- what happened ----------------------------------------------------------------
 
     def _note(self, view: ClusterView) -> None:
-        """Note jobs that came and went, and when the main scheduler is to look at that."""
+        """Note the jobs that arrived and ended, and when the main scheduler runs because of them."""
         now_s = self._seconds(view.now)
         if self._priorities.change:
             self._calculate_until(view.now)
@@ -173,16 +175,17 @@ class Slurm(BasePolicy):
             self._worthwhile = {"full", "backfill"}
         self._in_service = in_service
         if view.entered or view.finished:
-            self._look_soon(view.now)
+            self._run_main_soon(view.now)
 
-    def _look_soon(self, now: Tick) -> None:
-        """Let the main scheduler look at what happened."""
+    def _run_main_soon(self, now: Tick) -> None:
+        """Let the main scheduler run at its next tick, after batch_sched_delay."""
         if self._main_due is None:
             delay = self.settings.numbers["batch_sched_delay"] * TICKS_PER_S
             earliest = max(now, self._last_main + delay - TICKS_PER_S)
             self._main_due = self._clocks["tick"].after(earliest)
 
     def _entered(self, job: JobView, now_s: int) -> None:
+        """Queue a job that arrived or lost its GPUs."""
         request = self._requests.get(job.handle)
         if request is None:
             request = self._requests[job.handle] = self._reader.request(job)
@@ -212,7 +215,7 @@ class Slurm(BasePolicy):
         self._priorities.fair_share.use(request.association, billed, job.start_s, now_s)
 
     def _calculate_until(self, now: Tick) -> None:
-        """What the decay thread has done at every PriorityCalcPeriod until now."""
+        """Do what the decay thread did at every PriorityCalcPeriod until now."""
         shares, clock = self._priorities.fair_share, self._clocks["priority"]
         strike = clock.after(self._calculated)
         if strike > now:
@@ -232,7 +235,7 @@ class Slurm(BasePolicy):
     # -- passes -----------------------------------------------------------------------
 
     def _passes(self, view: ClusterView) -> list[Decision]:
-        """Run what is due."""
+        """Run the schedulers that are due, and end the jobs whose grace is over."""
         now, queue = view.now, self._queue
         if self._wakes_up(self._seconds(now)):
             self._worthwhile = {"full", "backfill"}
@@ -242,7 +245,7 @@ class Slurm(BasePolicy):
         self._worthwhile -= due
         if main:
             self._main_due, self._last_main = None, now
-        over = self._outstayed(now)
+        over = self._past_grace(now)
         if not over and (not queue or not (main or backfill)):
             return []
         schedulers = self._schedulers
@@ -254,7 +257,7 @@ class Slurm(BasePolicy):
         for handle in over:
             state.preempt(running.of[handle], schedulers.loss(handle, graces.of[handle].preemptor))
         if over:
-            self._look_soon(now)
+            self._run_main_soon(now)
         ordered = preemptors_first(ready, preemption)
         if main:
             schedulers.main_pass(state, ordered, full=full)
@@ -272,15 +275,15 @@ class Slurm(BasePolicy):
             self._worthwhile = {"full", "backfill"}
         return [*state.decisions(), *self._tell(state)]
 
-    def _outstayed(self, now: Tick) -> list[int]:
-        """The jobs whose grace is found to be over."""
+    def _past_grace(self, now: Tick) -> list[int]:
+        """The jobs whose grace is over, at the times when slurmctld checks that."""
         graces = self._schedulers.graces
         if not graces.of or now != self._clocks["timeout"].last(now):
             return []
         return graces.over(self._seconds(now))
 
     def _tell(self, state: SchedulingPass) -> list[Decision]:
-        """Say why jobs wait although enough GPUs are free, each time that changes."""
+        """Tell why jobs wait although enough GPUs are free, whenever the reason changes."""
         free, waits = sum(state.free.gpus), list[Decision]()
         for handle in state.started:
             self._told.pop(handle, None)
@@ -296,7 +299,7 @@ class Slurm(BasePolicy):
         return waits
 
     def _wakes_up(self, now_s: int) -> bool:
-        """Whether a job has become eligible or a reservation has ended since the last question."""
+        """Whether a job has become eligible or a reservation has ended since the last call."""
         awake = [handle for handle, at_s in self._asleep.items() if at_s <= now_s]
         for handle in awake:
             del self._asleep[handle]
@@ -304,7 +307,7 @@ class Slurm(BasePolicy):
         return bool(awake) or ended != self._next_end_s
 
     def _is_ready(self, request: Request, now_s: int) -> bool:
-        """Whether a job may start: it is eligible, and the jobs that it depends on are done."""
+        """Whether a job may start: it is eligible, and its dependencies hold."""
         if request.eligible_s > now_s:
             return False
         return not request.after or not any(

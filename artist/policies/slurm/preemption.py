@@ -15,7 +15,7 @@ credential of its last start is valid for so long.
 
 With a GraceTime (of the QOS, or of the partition) a job is told to leave and runs on. The job that
 wants its GPUs tries again whenever KillWait and MessageTimeout have passed, and takes them at the
-first try after the grace. Every 30 s slurmctld ends the jobs that have outstayed their grace.
+first try after the grace. Every 30 s slurmctld ends the jobs whose grace is over.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Which job comes first: `priority/basic` and `priority/multifactor`.
 
-    priority = sum of weight x factor - nice, at least 1, cut to a whole number
+    priority = sum of weight x factor - nice, at least 1, rounded down
 
 Each factor is from 0 to 1: age, fair share (`fair_share.py`), size, partition, QOS, TRES. A job
 gets its priority when it becomes eligible, and a new one at every PriorityCalcPeriod.
@@ -44,7 +44,7 @@ class Priorities:
     def set(self, request: Request, now_s: int) -> None:
         """Give a job its priority."""
         if not self.change:
-            # Each job that is submitted gets one less than the last.
+            # priority/basic: each job gets one less than the job submitted before it.
             request.priority = _BASIC - request.number[0]
             return
         total = sum(self.factors(request, now_s).values()) - request.nice
@@ -72,7 +72,7 @@ class Priorities:
         }
 
     def billed(self, request: Request) -> float:
-        """TRES that a job is billed for, for each second."""
+        """The TRES that a job is billed for each second."""
         billing, cpus = request.partition.billing, request.nodes * request.cpus
         if not billing:
             return cpus
@@ -82,7 +82,7 @@ class Priorities:
         return max(parts) if "MAX_TRES" in self._settings.flags else sum(parts)
 
     def _job_size(self, request: Request) -> float:
-        """PriorityFavorSmall, SMALL_RELATIVE_TO_TIME; by machines alone if CPUs are unknown."""
+        """The factor for size: by machines and CPUs, or by machines alone if CPUs are unknown."""
         machines, cpus = len(self._machines.gpus), request.nodes * request.cpus
         if "SMALL_RELATIVE_TO_TIME" in self._settings.flags and self._cpus:
             size = max(request.nodes * self._cpus / machines, cpus)
@@ -95,6 +95,7 @@ class Priorities:
         return min(max(0.0, size), 1.0)
 
     def _tres(self, request: Request, weights: Mapping[str, float]) -> float:
+        """The weighted factor for TRES: each is a share of what the partition has."""
         totals = self._totals[request.partition.name]
         held = {
             "cpu": request.nodes * request.cpus,
@@ -109,9 +110,9 @@ class Priorities:
 
 
 class Queue(dict[int, Request]):
-    """The waiting jobs by handle, and in order: by PriorityTier, priority, and number.
+    """The waiting jobs by handle, and `ranked` by PriorityTier, priority, and number.
 
-    A job of several partitions stands in the order once for each.
+    A job of several partitions is ranked once in each.
     """
 
     def __init__(self) -> None:
@@ -119,13 +120,13 @@ class Queue(dict[int, Request]):
         self.ranked: list[Request] = []
 
     def add(self, request: Request) -> None:
-        """A job with a priority waits."""
+        """Add a waiting job that has its priority."""
         self[request.handle] = request
         for one in request.everywhere:
             insort(self.ranked, one, key=_rank)
 
     def take(self, handle: int) -> Request:
-        """A job waits no longer."""
+        """Remove a job, which waits no longer."""
         request = self.pop(handle)
         for one in request.everywhere:
             del self.ranked[bisect_left(self.ranked, _rank(one), key=_rank)]
@@ -143,7 +144,7 @@ def _rank(request: Request) -> tuple[int, float, tuple[int, int]]:
 
 
 def preemptors_first(ranked: list[Request], preemption: Preemption) -> list[Request]:
-    """Jobs as both schedulers look at them: one that could preempt another comes before it."""
+    """The order in which both schedulers test jobs: a job that could preempt another comes first."""
     if not preemption.on:
         return ranked
     place = {id(request): index for index, request in enumerate(ranked)}

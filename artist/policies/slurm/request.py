@@ -1,6 +1,6 @@
 """What a job asks of Slurm: partition, account, QOS, machines, GPUs and CPUs, a time limit.
 
-Columns of a trace carry it. `artist trace convert --from sacct` writes them all:
+It is read from columns of a trace. `artist trace convert --from sacct` writes them all:
 
 | column | |
 | --- | --- |
@@ -37,7 +37,7 @@ YEAR_S = 365 * 86400
 
 MOST_CPUS = 10**9
 MOST_NUMBER = 2**32
-"""Of a job: the upper bits are the cluster's in a federation."""
+"""Upper bound of a job's number. In a federation its upper bits are the cluster's."""
 
 
 @dataclass(slots=True)
@@ -47,7 +47,7 @@ class Request:
     handle: int
     job: Job
     number: tuple[int, int]
-    """Slurm's number, and the handle for tasks of one array."""
+    """Slurm's number, then the handle, which orders the tasks of an array."""
     partition: PartitionMachines
     qos: Qos | None
     association: tuple[str, str]
@@ -56,11 +56,11 @@ class Request:
     gpus: int
     """On each machine."""
     spread: bool
-    """Whether any machines will do together (`--gpus`); then `nodes` and `gpus` are the least."""
+    """Whether the GPUs may lie on any machines (`--gpus`); `nodes` and `gpus` are minimums then."""
     cpus: int
     """On each machine."""
     most_cpus: int
-    """How many CPUs of a machine the job could use: --ntasks-per-node."""
+    """How many CPUs of a machine the job can use; bounded by --ntasks-per-node."""
     limit_s: int
     nice: int
     tasks_at_once: int
@@ -69,36 +69,36 @@ class Request:
     """Dependencies: kind, and Slurm's number of the other job."""
     eligible_s: int
     requeues: bool | None = None
-    """Whether it waits again when it is preempted, instead of ending; None: as JobRequeue says."""
+    """Whether it is requeued when preempted, instead of cancelled; None: as JobRequeue says."""
     priority: float = 0
     in_partitions: tuple[Request, ...] = field(default=(), repr=False, compare=False)
     """The same job in each of several partitions; empty if it asks for one."""
 
     @property
     def everywhere(self) -> tuple[Request, ...]:
-        """The job in each of its partitions: Slurm's queue has it once in each."""
+        """The job in each of its partitions. Slurm's queue has it once for each."""
         return self.in_partitions or (self,)
 
     def wait_until(self, eligible_s: int) -> None:
-        """Let the job not start before a time, in any partition."""
+        """Make the job eligible only from a time on, in all of its partitions."""
         for one in self.everywhere:
             one.eligible_s = eligible_s
 
 
 class RequestReader:
-    """Makes requests of jobs, on some machines."""
+    """Reads requests from jobs of a trace, for a cluster."""
 
     def __init__(
         self, machines: Machines, qos: Mapping[str, Qos], *, ignores: bool = False
     ) -> None:
-        """`ignores` what is not modelled of dependencies, instead of refusing it."""
+        """With `ignores`, dependencies that are not modelled are ignored instead of refused."""
         self._machines, self._qos, self._ignores = machines, qos, ignores
 
     def request(self, view: JobView) -> Request:
         """What a job asks for, in the first partition that can hold it.
 
         Raises:
-            TraceError: a column holds what Slurm does not know.
+            TraceError: a column has a bad value, or no partition can hold the job.
         """
         names = str(view.job.hints.get("hint_partition") or self._machines.default).split(",")
         found, refused = list[Request](), list[TraceError]()
@@ -110,7 +110,7 @@ class RequestReader:
         if not found:
             raise refused[0]
         if len(found) > 1:
-            # Slurm starts none in a partition whose MaxTime is less than its limit.
+            # Slurm starts no job in a partition whose MaxTime is below the job's limit.
             found = [x for x in found if x.limit_s == _own_limit_s(x)] or found
         if len(found) > 1:
             for one in found:
@@ -118,6 +118,7 @@ class RequestReader:
         return found[0]
 
     def _request(self, view: JobView, name: str) -> Request:
+        """What a job asks for in the partition with this name."""
         job = view.job
         partition = self._partition(job, name)
         of = f"partition {partition.name}"
@@ -173,6 +174,7 @@ class RequestReader:
         )
 
     def _partition(self, job: Job, name: str) -> PartitionMachines:
+        """The machines of a partition that have GPUs of the kinds that a job accepts."""
         partitions = self._machines.partitions
         if name not in partitions and not any(partitions):
             raise TraceError(
@@ -205,7 +207,7 @@ class RequestReader:
 
 
 def limit_s(job: Job, most_s: float | None) -> int:
-    """The time limit in whole minutes, as Slurm has them, but at most that of the partition.
+    """The time limit in seconds, rounded up to minutes as in Slurm, at most the partition's.
 
     Raises:
         TraceError: the column holds something other than seconds.
@@ -220,7 +222,7 @@ def limit_s(job: Job, most_s: float | None) -> int:
 
 
 def _own_limit_s(request: Request) -> int:
-    """Its time limit, as if its partition had none; what it has if it has no own."""
+    """The job's own time limit, before its partition cuts it; if it has none, the one it got."""
     own = request.job.hints.get("hint_time_limit_s")
     return request.limit_s if own in (None, "") else limit_s(request.job, None)
 
@@ -229,9 +231,9 @@ _DEPENDENCY = re.compile(r"(afterok|afterany|afternotok|after):(\d+)")
 
 
 def dependencies(job: Job) -> tuple[tuple[tuple[str, int], ...], tuple[str, ...]]:
-    """Those on all of some jobs: kind and number of each. And others, which are not modelled."""
+    """The dependencies (kind, number) that must all hold, and those that are not modelled."""
     text = str(job.hints.get("hint_dependency") or "")
-    if "?" in text:  # one of them is enough
+    if "?" in text:  # any one of them is enough, which is not modelled
         return (), (text,)
     found, others = list[tuple[str, int]](), list[str]()
     for part in filter(None, text.split(",")):

@@ -1,7 +1,7 @@
-"""The two schedulers of slurmctld: what each starts in a pass, and in whose place.
+"""The two schedulers of slurmctld: which jobs each starts in a pass, and which ones it preempts.
 
 The **main scheduler** starts jobs in order; the first that does not fit closes its partition.
-**Backfill** starts jobs that delay none of those before them. `policy.py` says when they look.
+**Backfill** starts jobs that delay none of those before them. `policy.py` says when they run.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ GRACE = "Resources: the jobs that it preempts have a grace"
 
 
 class Schedulers:
-    """Both schedulers, on the queue of one cluster."""
+    """Both schedulers of a cluster."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Schedulers:
         self.preemption = Preemption(settings)
         self.graces = Graces(settings.preempt_again_s)
         self.cut_short = False
-        """Whether a pass left out jobs that a later one may start without any event."""
+        """Whether the pass left out jobs that a later pass may start without any event."""
 
     def main_pass(self, state: SchedulingPass, ordered: Sequence[Request], *, full: bool) -> None:
         """Start jobs in order; the first that does not fit closes its partition."""
@@ -77,18 +77,19 @@ class Schedulers:
             if self._start(state, request, open_):
                 continue
             state.reasons[request.handle] = self._why_not(request, kept)
+            # A job that only a reservation keeps from starting does not close its partition.
             if not kept & partition.machines or open_.bit_count() >= request.nodes:
                 closed.add(partition.name)
                 closed_machines |= partition.machines
 
     def _why_not(self, request: Request, kept: int) -> str:
-        """Why the main scheduler cannot start a job, where some machines are reserved."""
+        """Why the main scheduler cannot start a job, if the machines `kept` are reserved."""
         if self.graces.awaited_by(request.handle):
             return GRACE
         return _RESERVED if kept & request.partition.machines else RESOURCES
 
     def _start(self, state: SchedulingPass, request: Request, open_: int) -> bool:
-        """Start a job on some of these machines, in the place of others if need be."""
+        """Start a job on some of these machines, and preempt others for it if need be."""
         now_s = state.now_s
         chosen = self._selection.choose(request, state.free, open_)
         if chosen is None and self.preemption.on and self.graces.may_try(request.handle, now_s):
@@ -105,7 +106,7 @@ class Schedulers:
         return True
 
     def _take(self, state: SchedulingPass, preemptor: int, victims: Sequence[RunningJob]) -> bool:
-        """Take jobs' GPUs away; False if some of them may run on for a while."""
+        """Preempt jobs for another one; False if some of them run on for their grace."""
         waits = False
         for victim in victims:
             grace_s = self.preemption.grace_s(self._requests[victim.handle])
@@ -117,7 +118,7 @@ class Schedulers:
         return not waits
 
     def loss(self, handle: int, preemptor: int) -> Preempt:
-        """What becomes of a job whose GPUs another one takes."""
+        """The decision that preempts a job: it is cancelled or requeued."""
         request = self._requests[handle]
         for_good = self.preemption.mode(request) == "CANCEL"
         done = "" if for_good else "requeued "
@@ -127,7 +128,7 @@ class Schedulers:
         return Preempt(handle, words[:LONGEST_REASON], for_good)
 
     def _array_is_busy(self, state: SchedulingPass, request: Request, reserving: int = 0) -> bool:
-        """Whether as many tasks of its array run as may at once, or have a reservation."""
+        """Whether its array has as many tasks as may run at once, with `reserving` planned ones."""
         if not request.tasks_at_once:
             return False
         busy = state.by_number[request.number[0]] + reserving >= request.tasks_at_once
@@ -224,12 +225,13 @@ class Schedulers:
             later_s = start_s
 
     def _expected(self, request: Request, possible: Possible, open_: int) -> int:
-        """The machines that a job would get when it could start: then it fits."""
+        """The machines that a job would get at its possible start, when it fits."""
         chosen = self._selection.choose(request, possible.free(), open_)
         assert chosen is not None
         return chosen
 
     def _may_not_reserve(self, request: Request, now_s: int) -> bool:
+        """Whether bf_min_prio_reserve or bf_min_age_reserve denies a job a reservation."""
         if self._reserves_for_all:
             return False
         numbers = self._settings.numbers

@@ -1,4 +1,4 @@
-"""What `slurm.conf` says of scheduling, and which of it is not modelled.
+"""The settings of `slurm.conf` that concern scheduling, and which of them are not modelled.
 
 Defaults are those of slurm.conf(5) of Slurm 22.05.
 """
@@ -14,7 +14,7 @@ from artist.io.reading import as_float
 from artist.slurm.facts import SlurmFacts
 
 # SchedulerParameters that bound the work of slurmctld or concern what artist does not have
-# (licenses, het jobs, RPCs). They change no start where slurmctld keeps up.
+# (licenses, het jobs, RPCs). They change no start while slurmctld keeps up.
 _HARMLESS = {
     "bf_continue", "bf_max_time", "bf_yield_interval", "bf_yield_sleep", "bf_yield_rpc_cnt",
     "max_rpc_cnt", "max_sched_time", "sched_min_interval", "build_queue_timeout", "defer",
@@ -39,7 +39,7 @@ _SWITCHES = {"assoc_limit_stop", "preempt_youngest_first", "preempt_strict_order
 _ONLY_ZERO = ("bf_job_part_count_reserve", "partition_job_depth")
 
 RESOURCES = ("cpu", "gres/gpu", "node")
-"""What limits count; others (memory, kinds of GPUs, billing) limit nothing here."""
+"""The resources that limits count. Limits of others (memory, kinds of GPUs) are not modelled."""
 _MODES = ("OFF", "CANCEL", "REQUEUE", "SUSPEND")
 
 _FLAGS = {
@@ -47,7 +47,7 @@ _FLAGS = {
     "NO_NORMAL_QOS", "NO_NORMAL_TRES", "SMALL_RELATIVE_TO_TIME",
 }  # fmt: skip
 
-# Settings with one value that is modelled, by how Slurm spells them.
+# Settings by Slurm's name, and the values that are modelled; None: any value.
 _ONLY = {
     "SelectType": ("select/cons_tres",),
     "SelectTypeParameters": ("CR_CORE", "CR_CPU", "CR_CORE_MEMORY", "CR_CPU_MEMORY"),
@@ -68,7 +68,7 @@ _LENGTH = re.compile(r"(?:(\d+)-)?(?:(\d+):)?(?:(\d+):)?(\d+)(?: *(?:sec|min)s?)
 
 @dataclass(frozen=True)
 class Weights:
-    """What each factor of a priority counts (PriorityWeight...)."""
+    """The weight of each factor of a priority (PriorityWeight...)."""
 
     age: float = 0
     fair_share: float = 0
@@ -95,9 +95,9 @@ class SlurmSettings:
     preempt_mode: str
     preempt_exempt_s: int
     preempt_again_s: int
-    """How long a job that preempts waits before it tries again: KillWait and MessageTimeout."""
+    """How long a preemptor waits before it tries again: KillWait plus MessageTimeout."""
     requeues: bool
-    """Whether jobs that do not say so may be requeued (JobRequeue); else they are cancelled."""
+    """Whether jobs that do not say may be requeued (JobRequeue); else they are cancelled."""
     over_limit_s: int | None
     """For how long jobs may run beyond their limits; None: for ever."""
     limits: bool
@@ -105,9 +105,9 @@ class SlurmSettings:
     numbers: Mapping[str, int]
     """SchedulerParameters with a number, by name."""
     switches: frozenset[str]
-    """SchedulerParameters without one."""
+    """SchedulerParameters without a number."""
     not_modelled: tuple[str, ...]
-    """What was said and may change starts, but is not modelled."""
+    """Settings that may change starts, but are not modelled."""
 
 
 def settings_of(facts: SlurmFacts) -> SlurmSettings:
@@ -201,7 +201,7 @@ def mode_of(text: str) -> str:
 
 
 def _scheduler_parameters(text: str) -> tuple[dict[str, int], frozenset[str], list[str]]:
-    """Numbers, switches, and what is not modelled."""
+    """The numbers, the switches, and the parameters that are not modelled."""
     numbers, switches, others = dict(_NUMBERS), set[str](), list[str]()
     for part in filter(None, text.split(",")):
         name, equals, value = part.partition("=")
@@ -211,7 +211,7 @@ def _scheduler_parameters(text: str) -> tuple[dict[str, int], frozenset[str], li
                 raise ConfigError(
                     f"SchedulerParameters: {name} is {shortened(value)}, expected a whole number"
                 )
-            if number < 0:  # -1 switches a scheduler off; of others Slurm takes the default
+            if number < 0:  # -1 may switch a scheduler off; else Slurm takes the default
                 others.append(f"SchedulerParameters={part}")
             else:
                 numbers[name] = int(number)
