@@ -209,7 +209,7 @@ def _known_as(kind: str) -> str:
 
 
 def assumed_in_words(kinds: Collection[str]) -> str:
-    """A clause for kinds whose times are those of `ASSUMED_GPU` instead; empty if there are none."""
+    """A clause that names the kinds for which times of `ASSUMED_GPU` are taken; may be empty."""
     others = sorted(kind for kind in {*kinds} if _known_as(kind) != gpu_of(kinds))
     if not others:
         return ""

@@ -1,9 +1,9 @@
-"""Which classes hold how many GPUs of which dynamic cluster, and which jobs are preempted first.
+"""The GPUs that each class holds in each dynamic cluster, and which jobs are preempted first.
 
     room[cluster][class] = free GPUs + GPUs held by jobs of later classes
 
-They are updated job by job. So it takes one look per cluster to see whether a gang fits, however
-many jobs run.
+The books are updated job by job. So whether a gang fits takes one look per cluster, however many
+jobs run.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from artist.units import Tick
 
 
 class Scopes(NamedTuple):
-    """Indices of the levels that regions and dynamic clusters are. Both may be the outermost."""
+    """The indices of the levels of regions and of dynamic clusters. Both may be the outermost."""
 
     region: int
     cluster: int
 
     @classmethod
     def of(cls, tree: ClusterTree) -> Scopes:
-        """By their names. A cluster tree without such levels is one region with one cluster."""
+        """Find the levels by name. A tree without them is one region with one cluster."""
         names = tree.level_names
         region = names.index("region") if "region" in names else tree.root
         cluster = names.index("cluster") if "cluster" in names else region
@@ -35,13 +35,13 @@ class Scopes(NamedTuple):
 
 
 class BookedJob(NamedTuple):
-    """A running job."""
+    """A running job: its class, its GPUs and its start."""
 
     rank: int
     gpus: int
     started: Tick
     parts: tuple[tuple[int, int], ...]
-    """Cluster and GPUs; more than one for a gang that no cluster could hold."""
+    """(Cluster, GPUs); several for a gang that no cluster could hold."""
 
 
 class Books:
@@ -66,21 +66,21 @@ class Books:
         self._jobs = [[dict[int, int]() for _ in range(LAST_CLASS + 1)] for _ in clusters]
         self.running: dict[int, BookedJob] = {}
         self.spared: frozenset[int] = frozenset()
-        """Running jobs whose GPUs no job could get, since these are about to leave service."""
+        """Running jobs that are not preempted, since their GPUs are about to leave service."""
 
     def clusters(self, region: int) -> range:
         """The clusters of a region."""
         return self.tree.units_inside(self.scopes.region, region, self.scopes.cluster)
 
     def accepted(self, cluster: int, kinds: tuple[str, ...]) -> bool:
-        """Whether a cluster has GPUs of one of these kinds only; any if none is named."""
+        """Whether all GPUs of a cluster are of one of these kinds; True if no kinds are named."""
         return not kinds or self.kinds[cluster] in kinds
 
     def regions_with(self, kinds: tuple[str, ...], gpus: int) -> tuple[int, ...]:
         """Regions that could hold a gang if nothing else ran, on GPUs of one of these kinds.
 
-        A gang lies in one cluster. One that no cluster of any kind could hold spans clusters of a
-        region, if it names no kinds.
+        A gang lies in one cluster. If it names no kinds and no cluster could hold it, it spans the
+        clusters of a region.
         """
         key = kinds, gpus
         if key not in self._regions_with:
@@ -112,8 +112,8 @@ class Books:
 
     def moved(self, free: FreeGpus) -> bool:
         """Whether GPUs entered or left service; if so, the books are corrected."""
-        # Starts and stops keep `_free` right. If it differs from the engine's, GPUs entered or left
-        # service. This happens at every question, and bytes are compared much faster than numbers.
+        # Starts and stops keep `_free` right, so any other difference from the engine's counts is
+        # due to service. Bytes are compared, much faster than numbers: this runs at every question.
         counts = free.counts(self.scopes.cluster)
         if counts.tobytes() == self._free.tobytes():
             return False
@@ -128,7 +128,7 @@ class Books:
         return True
 
     def start(self, handle: int, rank: int, placement: Placement, now: Tick) -> BookedJob:
-        """A job got GPUs."""
+        """Note that a job got GPUs."""
         parts = tuple(unit_counts(self.tree, placement, self.scopes.cluster).items())
         job = self.running[handle] = BookedJob(rank, placement.gpus, now, parts)
         for cluster, gpus in parts:
@@ -137,11 +137,11 @@ class Books:
         return job
 
     def rerank(self, handle: int, rank: int) -> None:
-        """A running job has another class."""
+        """Give a running job another class."""
         self.resume(handle, self.stop(handle)._replace(rank=rank))
 
     def resume(self, handle: int, job: BookedJob) -> None:
-        """A job that was stopped runs on, among others of its class in the order of starts."""
+        """Note that a stopped job runs on; jobs of a class stay in the order of their starts."""
         self.running[handle] = job
         for cluster, gpus in job.parts:
             jobs = self._jobs[cluster][job.rank] | {handle: gpus}
@@ -150,27 +150,27 @@ class Books:
             self._change(cluster, job.rank, -gpus)
 
     def stop(self, handle: int) -> BookedJob:
-        """A job has no GPUs any more."""
+        """Note that a job no longer has GPUs."""
         job = self.running.pop(handle)
         for cluster, gpus in job.parts:
             del self._jobs[cluster][job.rank][handle]
             self._change(cluster, job.rank, gpus)
         return job
 
-    def later(self, clusters: Sequence[int], rank: int) -> Iterator[tuple[int, int]]:
+    def of_later_classes(self, clusters: Sequence[int], rank: int) -> Iterator[tuple[int, int]]:
         """(handle, GPUs in these clusters) of jobs of later classes, in the order of preemption.
 
-        The last class first; in it, those that have run longest (section 4.3).
+        The last class comes first; in a class, the job that has run longest (section 4.3).
         """
         if self.spared:
-            return (x for x in self._later(clusters, rank) if x[0] not in self.spared)
-        return self._later(clusters, rank)
+            return (x for x in self._of_later_classes(clusters, rank) if x[0] not in self.spared)
+        return self._of_later_classes(clusters, rank)
 
-    def _later(self, clusters: Sequence[int], rank: int) -> Iterator[tuple[int, int]]:
-        """`later`, without looking at `spared`."""
+    def _of_later_classes(self, clusters: Sequence[int], rank: int) -> Iterator[tuple[int, int]]:
+        """`of_later_classes`, without looking at `spared`."""
         for lower in range(LAST_CLASS, rank, -1):
             if len(clusters) == 1:
-                # Jobs are entered when they start, so this is the order of their starts.
+                # Jobs are added when they start, so this is the order of their starts.
                 yield from self._jobs[clusters[0]][lower].items()
                 continue
             gpus: dict[int, int] = {}
@@ -180,7 +180,7 @@ class Books:
             yield from sorted(gpus.items(), key=lambda x: (self.running[x[0]].started, x[0]))
 
     def _change(self, cluster: int, rank: int, gpus: int) -> None:
-        """GPUs of a cluster became free (negative: held by a job of this class).
+        """Note that a job of this class released GPUs of a cluster (took them, if negative).
 
         Nothing changes for earlier classes, which count GPUs of later classes as free.
         """

@@ -1,18 +1,18 @@
-"""The cells of Table 1: to what a job is bound when it arrives, and how far a plan looks.
+"""The cells of Table 1: where a job is bound when it arrives, and how far a plan looks.
 
 | cell | queue | allocation | here |
 |---|---|---|---|
 | (1) | cluster | cluster | bound to the least loaded cluster; planned in it |
-| (3) | global | cluster | bound to nothing; planned in the cluster that is least loaded then |
+| (3) | global | cluster | not bound; planned in the cluster that is least loaded then |
 | (5) | region | region | bound to the least loaded region; planned in all its clusters |
 | (6) | global | region | MAST: every region plans, the best plan wins the auction |
 | (9) | global | global | all clusters of all regions in one plan |
 
-*Load* of a place that jobs are bound to is the GPUs that they want over its GPUs, running or
-waiting (section 5.6: "the lowest demand over supply rate of the required GPU type"). For a job that
-names kinds, only GPUs of these kinds count, and jobs whose first kind is one of them. In cells that
-bind no job, load is the GPUs held over its GPUs. Ties go to the place that is visited first. Queues
-share one ledger in all cells, so that they differ in scope only.
+The *load* of a place in cells (1) and (5) is the GPUs that its jobs want, running or waiting, over
+the GPUs that it has (section 5.6: "the lowest demand over supply rate of the required GPU type").
+For a job that names kinds, only GPUs of these kinds count, and jobs whose first kind is one of
+them. In cell (3), load is the share of GPUs that are held. Ties go to the place that is visited
+first. Queues share one ledger in all cells, so that cells differ only in scope.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ class Cells:
         self._wanted = [0] * units
         self._supply: dict[tuple[str, ...], list[int]] = {}
         self._wanted_of: Counter[tuple[int, str]] = Counter()
-        """By place and kind: GPUs that jobs want that name this kind first."""
+        """By place and kind: GPUs wanted by jobs that name this kind first."""
         self._bound: dict[int, tuple[int, int, str]] = {}
 
     @property
     def looks_at_load(self) -> bool:
-        """Whether the place of a plan may change although no GPU there became free."""
+        """Whether the cluster of a plan depends on load, so it may change without free GPUs."""
         return self._cell == 3
 
     @property
@@ -83,7 +83,7 @@ class Cells:
         return Where((self._books.region_of[unit],), unit, kinds)
 
     def finished(self, handle: int) -> None:
-        """A job wants nothing any more."""
+        """Note that a job has finished and no longer counts as load."""
         bound = self._bound.pop(handle, None)
         if bound is not None:
             unit, gpus, kind = bound
@@ -95,7 +95,7 @@ class Cells:
             self._wanted_of[unit, kind] += gpus
 
     def _load(self, unit: int, kinds: tuple[str, ...]) -> ExactKey:
-        """What jobs want of a place over what it has, of the kinds that a job accepts."""
+        """GPUs that jobs want over GPUs that a place has, of the kinds that a job accepts."""
         level, tree = self._level, self._books.tree
         assert level is not None  # asked only where jobs are bound
         if not kinds:
@@ -127,7 +127,7 @@ class Cells:
     # -- plans -----------------------------------------------------------------------
 
     def fits(self, free: FreeGpus, where: Where, gpus: int, rank: int) -> bool:
-        """Whether a job would get a plan. Exact, and cheaper than the plan."""
+        """Whether `plan` would find a plan for a job. It is exact, and cheaper."""
         books = self._books
         if not where.regions:
             return False
@@ -145,12 +145,13 @@ class Cells:
         rank: int,
         behind: Sequence[tuple[Where, int]] = (),
     ) -> GangPlan | None:
-        """The best plan for a job; None if it waits. `behind`: the jobs that are
-        placed together with it."""
+        """The best plan for a job; None if there is none. `behind` are the next jobs, which are
+        placed jointly with it.
+        """
         books = self._books
         if behind and (joint := self._joint(free, where, gpus, behind)):
             return joint
-        # Of a region, only the clusters of the kinds that the job accepts make a plan.
+        # A region plans as a whole, unless only some of its clusters have the kinds of the job.
         if self._cell == 6 and where.cluster < 0 and not where.kinds:
             scopes = self._scopes(free, where, gpus)
         else:
@@ -161,7 +162,7 @@ class Cells:
     def _joint(
         self, free: FreeGpus, where: Where, gpus: int, behind: Sequence[tuple[Where, int]]
     ) -> GangPlan | None:
-        """The plan on free GPUs that leaves most to the jobs behind; the best of equals."""
+        """The plan on free GPUs with which most of the next jobs can start; the best of equals."""
         level = self._books.scopes.cluster
         rooms = {c: free.of(level, c) for c in range(len(free.tree.levels[level]))}
         wants = [(n, [x.unit for x in self._clusters(free, w, n)]) for w, n in behind]
@@ -177,11 +178,12 @@ class Cells:
         return chosen and chosen[1]
 
     def _clusters(self, free: FreeGpus, where: Where, gpus: int) -> list[Unit]:
+        """The single clusters in which a gang may lie."""
         level = self._books.scopes.cluster
         return [x for x in self._units(free, where, gpus) if x.level == level]
 
     def _regional(self, free: FreeGpus, scope: Unit, gpus: int, rank: int) -> GangPlan | None:
-        """A region's best plan that preempts jobs; of one cluster if that is all there is."""
+        """The best plan in a region, or in a single cluster, that preempts jobs."""
         books = self._books
         cluster = books.scopes.cluster
         if scope.level <= cluster or gpus > self._largest:
@@ -195,7 +197,7 @@ class Cells:
         )
 
     def _units(self, free: FreeGpus, where: Where, gpus: int) -> Iterator[Unit]:
-        """The units in which a gang may lie, one by one: clusters, or what holds enough of them."""
+        """The units in which a gang may lie: clusters, or regions if no cluster could hold it."""
         books = self._books
         cluster = books.scopes.cluster
         if gpus > self._largest:
@@ -213,14 +215,14 @@ class Cells:
                         yield Unit(cluster, c)
 
     def _scopes(self, free: FreeGpus, where: Where, gpus: int) -> list[Unit]:
-        """The regions in which plans are made, or the whole for a gang that needs several."""
+        """The regions in which plans are made; the whole tree if no region could hold the gang."""
         tree, region = free.tree, self._books.scopes.region
         if gpus > tree.largest(region):
             return [Unit(tree.root, 0)]
         return [Unit(region, r) for r in where.regions]
 
     def _least_held(self, free: FreeGpus, gpus: int, where: Where) -> int | None:
-        """The cluster with the least share of held GPUs that could hold a job, or None."""
+        """Of the clusters that could hold a job, the one with the least share of held GPUs."""
         books = self._books
         level = books.scopes.cluster
         sizes = free.tree.levels[level].gpus

@@ -3,16 +3,16 @@
 Plans are compared by their score; the smaller tuple is the better plan:
 
 1. no job is preempted;
-2. among plans that preempt: the most urgent victim is of a later class, then fewer victims, then
-   the victim that started last has run longer;
-3. our choice, as the paper names no more: the gang lies closer together, its unit is left with
-   fewer free GPUs, the unit is visited earlier.
+2. among plans that preempt: the most urgent victim is of a later class, then there are fewer
+   victims, then the victim that started last has run longer;
+3. our choice, as the paper gives no further criteria: the gang lies closer together, its unit has
+   fewer free GPUs, the unit is visited earlier. Plans that preempt only use the last of these.
 
 **Joint placement of several jobs** is what cell (9) of Table 1 can do and MAST cannot (section
 4.1). MAST may place workload 1 in region X and find that no region can hold workload 2. Cell (9)
-may place workload 1 in region Y and leave region X to workload 2. Only free GPUs are shared out.
-The first job starts in any case; then as many as possible of those behind it start, an earlier one
-before any number of later ones.
+may place workload 1 in region Y and leave region X to workload 2. Only free GPUs are used. The
+first job starts in any case. Of the jobs behind it as many as possible start; an earlier one counts
+more than any number of later ones.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def preempting_plan(
 ) -> GangPlan | None:
     """The plan in a cluster, or an outer unit, that preempts as few jobs as possible."""
     clusters = books.clusters_of(*unit)
-    victims = fewest(books.later(clusters, rank), gpus - free.of(*unit))
+    victims = fewest(books.of_later_classes(clusters, rank), gpus - free.of(*unit))
     if victims is None:
         return None
     running = books.running
@@ -84,7 +84,7 @@ def best(plans: Iterable[GangPlan | None]) -> GangPlan | None:
 def placed(free: FreeGpus, plan: GangPlan, gpus: int) -> Placement:
     """The GPUs of a gang under a plan, once its victims have lost theirs.
 
-    Machines come rack by rack, those with most free GPUs first.
+    The gang lies as close together as it fits, on the machines with most free GPUs first.
     """
     tree = free.tree
     inside = Unit(plan.level, plan.unit)
@@ -99,11 +99,11 @@ def placed(free: FreeGpus, plan: GangPlan, gpus: int) -> Placement:
 
 
 Want: TypeAlias = "tuple[int, Sequence[int]]"
-"""GPUs of a job behind, and the clusters that it may lie in."""
+"""The GPUs of a job behind the first one, and the clusters that it may lie in."""
 
 
 def most_started(free: dict[int, int], behind: Sequence[Want]) -> tuple[bool, ...]:
-    """Which of the jobs can start together, as many of the first ones as possible."""
+    """Which of the jobs can start together; an earlier job counts more than all later ones."""
     if not behind:
         return ()
     (gpus, clusters), rest = behind[0], behind[1:]

@@ -3,32 +3,30 @@
 Source: Choudhury et al., *MAST: Global Scheduling of ML Training across Geo-Distributed
 Datacenters at Hyperscale*, OSDI 2024, section 4.
 
-**What is where.**
+**Where things are.**
 
 - GMS, section 4.2: classes, credit and quotas: `quota/ledger.py`; waiting jobs: `queue.py`.
 - RMS, section 4.3: who holds what: `books.py`; plans, scores and victims: `plans.py`. A job that
   names kinds of GPUs gets a plan in every cluster of these kinds; the score decides among kinds.
-- CM: gangs in racks: `plans.placed`; who starts and who yields: `sweep.py`.
+- CM: gangs in racks: `plans.placed`; starts and preemptions: `sweep.py`.
 - Table 1: `cells.py`; joint placement of several jobs in cell (9): `plans.py`.
 
-**How a job goes through it.**
+**The life of a job.**
 
 1. It enters the queue and gets a class and a credit. A pass every `pass_s` gives all waiting jobs
    new ones. Passes are counted from the first arrival (`shared/clock.py`).
 2. At every question, jobs come forward by class, then credit. Each region that holds the job's
    data plans; the best plan wins. A job without a plan waits, and later ones may overtake it.
-3. A plan may preempt jobs of later classes. They lose their iteration in progress and wait anew;
-   they are in the queue a nanosecond later, in the last class until the next pass if that was
-   theirs.
-4. If no region may plan for it, because its tables are elsewhere, they are copied (`Fetch`), and it
-   waits without GPUs.
+3. A plan may preempt jobs of later classes. They lose their iteration in progress and enter the
+   queue again a nanosecond later. A victim of the last class stays in it until the next pass.
+4. If no region holds the job's tables, they are copied (`Fetch`), and the job waits without GPUs.
 
-**Our choices.** A gang that no cluster can hold spans the clusters of one region; one that no
-region can hold spans regions, and waits until all of them hold its tables, as far as they have
-room. A running job keeps the class with which it started, except in the last class: a pass gives it
-its own once its tenant's quota covers it (`Ledger.cover`). There are passes while jobs wait. GPUs
-that a victim leaves over go to the jobs behind. CPU machines, and clusters that grow and shrink,
-are left out. Preemption takes no time of its own: give jobs a restart cost (`restart_s`).
+**Our choices.** A gang that no cluster can hold spans the clusters of one region. A gang that no
+region can hold spans regions, and waits until all regions that have room hold its tables. A running
+job keeps the class with which it started, except the last one: a pass gives it its own class once
+its tenant's quota covers it (`Ledger.cover`). There are passes only while jobs wait. GPUs that a
+victim leaves over go to the jobs behind. CPU machines, and clusters that grow and shrink, are left
+out. Preemption takes no time of its own: give jobs a restart cost (`restart_s`).
 """
 
 from __future__ import annotations
@@ -85,10 +83,10 @@ class Mast(BasePolicy):
         self._ledger = Ledger(tenants or NO_TENANTS, options)
         self._queue = WaitingQueue()
         self._where: dict[int, Where] = {}
-        # Waiting jobs for which no region may plan, as their tables are elsewhere; and the regions
-        # that held these when they were last asked for.
+        # Waiting jobs for which no region may plan, as none holds all of their tables; and the
+        # regions that held the tables when copies were last requested.
         self._without_region: dict[int, tuple[int, ...] | None] = {}
-        # What the last answer preempted. A gate or a wrapper may have let these jobs run on.
+        # Jobs that the last answer preempted. A gate or a wrapper may have let them run on.
         self._preempted: dict[int, tuple[BookedJob, LedgerEntry]] = {}
         if self._ledger.tells_kinds_apart and options.cell in (1, 5):
             raise ConfigError(
@@ -98,7 +96,7 @@ class Mast(BasePolicy):
         self._joint = options.joint if options.cell == 9 else 1
         self._books: Books | None = None
         self._cells: Cells | None = None
-        # Regions where GPUs became free, and places that a job entered, since the last sweep. A
+        # Since the last sweep: regions where GPUs became free, and places that got a new job. A
         # waiting job elsewhere had no plan then and has none now, so a sweep skips it.
         self._stale: set[int] = set()
         self._fresh: set[Where] = set()
@@ -140,7 +138,7 @@ class Mast(BasePolicy):
         return {**queue_table(self._ledger, self.options), **passes}
 
     def _reasons_now(self, view: ClusterView, free: FreeGpus, *, full: bool) -> list[Decision]:
-        """Why jobs wait while these GPUs are free after the starts; `full`: of a pass."""
+        """Why jobs wait although GPUs are free after the starts. `full`: at a pass, for all jobs."""
         books, cells = self._learn(view)
         waiting = self._ledger.waiting
         if full:
@@ -161,14 +159,14 @@ class Mast(BasePolicy):
     # -- what happened since the last question -----------------------------------------
 
     def _learn(self, view: ClusterView) -> tuple[Books, Cells]:
-        """Books and cells, which need the cluster: the first view tells which it is."""
+        """The books and cells; they are made at the first view, which has the cluster."""
         if self._books is None or self._cells is None:
             self._books = Books(view.cluster)
             self._cells = Cells(self.options.cell, self._books)
         return self._books, self._cells
 
     def _note_losses(self, view: ClusterView, books: Books, cells: Cells) -> None:
-        """Jobs that finished, or lost their GPUs to an outage; and those that kept them."""
+        """Note jobs that finished, that lost their GPUs, or that a gate let run on after all."""
         entered = {x.handle for x in view.entered}
         for handle in sorted(self._preempted.keys() - entered):
             running, entry = self._preempted.pop(handle)
@@ -187,11 +185,11 @@ class Mast(BasePolicy):
             self._stale.update(cells.everywhere)
 
     def _enter(self, view: ClusterView, job: JobView, cells: Cells) -> None:
-        """A job enters the queue with its class, its credit and the places where it may go."""
-        fell = self._preempted.pop(job.handle, None)
-        # A victim above quota stays above it until the next pass. Else it could take back what it
-        # lost a nanosecond ago, since its own GPUs do not count against its quota any more.
-        ranked = fell is None or fell[1].within
+        """Add a job to the queue with its class, its credit and the places where it may go."""
+        preempted = self._preempted.pop(job.handle, None)
+        # A victim above quota stays above it until the next pass. Else it could take its GPUs back
+        # a nanosecond later, since they no longer count against its quota.
+        ranked = preempted is None or preempted[1].within
         entry = self._ledger.enter(job.handle, job.job, view.now, ranked=ranked)
         regions = self._regions(view, job.job)
         where = cells.where(view.free, job.handle, job.job.gpus, regions, entry.kinds)
@@ -220,7 +218,7 @@ class Mast(BasePolicy):
             return everywhere
         region = books.scopes.region
         sizes = view.cluster.levels[region].gpus
-        # Nothing reaches a job that reads over the wide area.
+        # If jobs read over the wide area instead, nothing is copied that they could wait for.
         wait = view.data.copied and self.options.without_data == "wait"
         if job.gpus > max(sizes):  # it needs several regions
             return () if wait and self._lacking(view.data, job, everywhere) else everywhere
@@ -233,13 +231,13 @@ class Mast(BasePolicy):
         return (min(able, key=partial(view.data.missing_bytes, job)),)
 
     def _lacking(self, data: DataView, job: Job, regions: Sequence[int]) -> tuple[int, ...]:
-        """Those of some regions to which tables of a job can be copied, as they lack some."""
+        """The regions that lack tables of a job and have room for copies."""
         if not data.copied:
             return ()
         return tuple(x for x in regions if data.missing_bytes(job, x) and data.has_room_for(job, x))
 
     def _find_regions(self, view: ClusterView, cells: Cells) -> list[Decision]:
-        """Let jobs come forward whose tables have reached a region; fetch those of others."""
+        """Queue the jobs whose tables have reached a region; fetch the tables of others."""
         fetches: list[Decision] = []
         books, data = self._learn(view)[0], view.data
         for handle, asked in list(self._without_region.items()):
@@ -293,7 +291,7 @@ class Mast(BasePolicy):
         self._fresh.update(*self._queue.groups)
 
     def _record_pass(self, now: Tick, before: int) -> None:
-        """Write a row of `passes`. A hit is a job that was refused by the look at another one."""
+        """Add a row to `passes`. A hit is a job that was refused without a look of its own."""
         waiting = len(self._queue)
         refusals = self._queue.refusals()
         over = sum(not entry.within for entry in self._ledger.waiting.values())
@@ -313,9 +311,9 @@ class Mast(BasePolicy):
     def _sweep(
         self, view: ClusterView, books: Books, cells: Cells
     ) -> tuple[list[Decision], FreeGpus]:
-        """Start what has a plan. A later class never takes GPUs from an earlier one.
+        """Start the jobs that have a plan. A later class never takes GPUs from an earlier one.
 
-        Returns the decisions, and what is free after them.
+        Returns the decisions, and the free GPUs after them.
         """
         stale, fresh = self._stale, self._fresh
         decisions: list[Decision] = []
@@ -339,6 +337,7 @@ class Mast(BasePolicy):
 
 
 def _spared(view: ClusterView) -> frozenset[int]:
+    """The running jobs whose GPUs would not become free, as they are about to leave service."""
     return frozenset([handle for handle, job in view.running.items() if not view.frees(job)])
 
 

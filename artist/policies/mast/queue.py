@@ -1,7 +1,7 @@
-"""Waiting jobs by class, place and size, so that a sweep skips all that cannot start at once.
+"""Waiting jobs by class, place and size, so that one look tells which of them cannot start.
 
-This is the negative cache of section 4.3 in another form: if a job of some class and size does not
-fit in a place, then no later job of that class and at least that size does.
+This is the negative cache of section 4.3 in another form: if a job does not fit in a place, no job
+of the same class and at least its size does.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from artist.policies.quota.ledger import LAST_CLASS
 
 
 class Where(NamedTuple):
-    """Where a job may go: regions, or one cluster of them to which it is bound.
+    """Where a job may go: regions, or the one cluster in them to which it is bound.
 
     With `kinds`, only clusters with GPUs of one of these kinds.
     """
@@ -39,13 +39,13 @@ class WaitingQueue:
         return len(self._keys)
 
     def add(self, handle: int, rank: int, where: Where, gpus: int, credit: float) -> None:
-        """A job waits."""
+        """Add a waiting job."""
         self._keys[handle] = (rank, where, gpus, credit)
         group = self.groups[rank].setdefault(where, {}).setdefault(gpus, [])
         insort(group, (-credit, handle))
 
     def remove(self, handle: int) -> None:
-        """A job no longer waits."""
+        """Remove a job, which no longer waits."""
         rank, where, gpus, credit = self._keys.pop(handle)
         places = self.groups[rank]
         sizes = places[where]
@@ -57,7 +57,7 @@ class WaitingQueue:
                 del places[where]
 
     def rebuild(self, jobs: Iterable[tuple[int, int, Where, int, float]]) -> None:
-        """All waiting jobs anew: (handle, class, place, GPUs, credit), most credit first."""
+        """Replace all jobs by these (handle, class, place, GPUs, credit), most credit first."""
         self.__init__()  # type: ignore[misc]  # the same two empty structures
         groups, keys = self.groups, self._keys
         for handle, rank, where, gpus, credit in jobs:
@@ -69,5 +69,5 @@ class WaitingQueue:
             group.append((-credit, handle))
 
     def refusals(self) -> int:
-        """Distinct (class, place) in which jobs wait. One look at each can refuse its jobs."""
+        """How many (class, place) have waiting jobs: one look can refuse all jobs of each."""
         return sum(map(len, self.groups))

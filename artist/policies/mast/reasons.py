@@ -4,8 +4,8 @@
 - **data**: it would get one in a region that does not hold all of its tables.
 - **place** (cells 1 and 5): it would get one outside the place to which it was bound. If it reads
   tables, that region must hold them all; else the reason is data.
-- **consolidation**: enough GPUs are free, but no cluster (region, for a larger gang) has so many.
-  One may under cell 3, where a plan looks at one cluster.
+- **consolidation**: enough GPUs are free, but not in one cluster (region, for a larger gang); in
+  cell 3, not in the one cluster at which a plan looks.
 - **gpu_kind**: enough GPUs are free in all, but too few of the kinds that the job may get.
 
 Reasons are given at passes, after the starts, and hold until the next pass. A job gets none if too
@@ -46,7 +46,7 @@ Regions: TypeAlias = Callable[[int], tuple[int, ...]]
 """Handle of a waiting job -> the regions that may plan for it: those with all of its tables."""
 
 Reason: TypeAlias = tuple[int, tuple[str, WaitCause]]
-"""Handle of a waiting job; why it waits in words, and the cause."""
+"""Handle of a waiting job; why it waits, in words, and the cause."""
 
 
 class Reasons:
@@ -54,13 +54,13 @@ class Reasons:
 
     def __init__(self) -> None:
         self._told: dict[int, str] = {}
-        # By demand, those of which it was said that kinds keep them waiting.
+        # By number of GPUs, the jobs that were told that kinds keep them waiting.
         self._of_kinds: dict[int, list[int]] = defaultdict(list)
 
     def waits(
         self, reasons: Iterable[Reason], waiting: Mapping[int, LedgerEntry]
     ) -> list[Decision]:
-        """The reasons of jobs that had another reason before, or none."""
+        """The reasons that changed at a pass; an empty one where a reason no longer holds."""
         before, self._told = self._told, {}
         self._of_kinds.clear()
         waits: list[Decision] = []
@@ -76,7 +76,7 @@ class Reasons:
     def between_passes(
         self, free: int, entered: Iterable[Reason], waiting: Mapping[int, LedgerEntry]
     ) -> list[Decision]:
-        """The reasons of jobs that entered; withdrawn once too few GPUs are free in all."""
+        """The reasons of jobs that entered. Earlier ones end once too few GPUs are free in all."""
         waits: list[Decision] = []
         for gpus in [x for x in self._of_kinds if x > free]:
             gone = [x for x in self._of_kinds.pop(gpus) if self._told.pop(x, "") and x in waiting]
@@ -88,7 +88,7 @@ class Reasons:
         return waits
 
     def forget(self, handle: int) -> None:
-        """A job entered the queue, so no reason has been given for this wait."""
+        """Forget the reason of a job that enters the queue again: a new wait begins."""
         self._told.pop(handle, None)
 
 
@@ -107,7 +107,7 @@ def reasons_of(
             for gpus, group in sizes.items():
                 elsewhere = Where(books.regions_with(where.kinds, gpus), kinds=where.kinds)
                 roomy = elsewhere != where and cells.fits(free, elsewhere, gpus, rank)
-                # By priority: whether a job above quota would get a plan if it were within it.
+                # By class: whether a job above quota would get a plan if it were within quota.
                 within = [False] * LAST_CLASS
                 if rank == LAST_CLASS:
                     within = [cells.fits(free, where, gpus, one) for one in range(LAST_CLASS)]
@@ -133,7 +133,7 @@ def reasons_of(
 
 
 def of_kinds(free: FreeGpus, books: Books, where: Where, gpus: int) -> str | None:
-    """That too few free GPUs are of the kinds a job may get; None if it does not apply."""
+    """A clause if too few of the free GPUs are of the kinds that a job may get; else None."""
     if not where.kinds or free.total < gpus:
         return None
     left = sum(_accepted(free, books, where))
@@ -144,7 +144,7 @@ def of_kinds(free: FreeGpus, books: Books, where: Where, gpus: int) -> str | Non
 
 
 def reason_of_kinds(job: JobView, where: Where, words: str) -> Reason:
-    """The reason in these words, and whether the job accepts other kinds."""
+    """The reason in these words; it adds if quota, not the job, excludes other kinds."""
     bound = "" if job.job.gpu_kinds == where.kinds else ", to which its quota binds it"
     return job.handle, (f"{words}{bound}", "gpu_kind")
 
@@ -160,7 +160,7 @@ def _accepted(free: FreeGpus, books: Books, where: Where) -> list[int]:
 
 
 def _inside(books: Books, cells: Cells, where: Where, gpus: int) -> str:
-    """Where the GPUs of a job must lie; free GPUs elsewhere do not help it."""
+    """A clause for where the GPUs of a job must lie."""
     tree, scopes = books.tree, books.scopes
     if gpus > tree.largest(scopes.region):
         return ""
@@ -175,7 +175,7 @@ def _inside(books: Books, cells: Cells, where: Where, gpus: int) -> str:
 
 
 def _apart(free: FreeGpus, books: Books, cells: Cells, where: Where, gpus: int) -> str | None:
-    """What keeps a job from the free GPUs; None if too few are of its kinds."""
+    """Why a job cannot use the free GPUs together; None if too few of its kinds are free."""
     tree, cluster = free.tree, books.scopes.cluster
     accepted = _accepted(free, books, where)
     if sum(accepted) < gpus:

@@ -1,4 +1,4 @@
-"""One look of MAST at its waiting jobs: which start, and which running ones they preempt."""
+"""One sweep of MAST over its waiting jobs: which of them start, and which jobs they preempt."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from artist.policies.mast.plans import GangPlan, placed
 from artist.policies.mast.queue import WaitingQueue, Where
 from artist.policies.quota.ledger import LAST_CLASS, Ledger, LedgerEntry
 
-# One text per class: there may be hundreds of thousands of rows.
+# Shared texts, one per class: a run may have hundreds of thousands of preemptions.
 _REASONS = [f"for a job of class {rank}" for rank in range(LAST_CLASS + 1)]
 
 
 class QueueSweep:
-    """One look at the waiting jobs: those that have a plan start, and their victims lose GPUs."""
+    """Starts the waiting jobs that have a plan, and preempts the victims of these plans."""
 
     def __init__(
         self,
@@ -36,7 +36,7 @@ class QueueSweep:
         self._view, self._books, self._cells = view, books, cells
         self._ledger, self._queue, self._stale = ledger, queue, stale
         self.free: FreeGpus = view.free
-        # The view's GPUs belong to the engine: they are copied before the first change.
+        # The free GPUs of the view belong to the engine, so they are copied before they change.
         self._owned = False
 
     def serve(self, rank: int, places: Iterable[Where]) -> None:
@@ -89,7 +89,7 @@ class QueueSweep:
         self.decisions.append(Start(handle, placement))
 
     def _preempt(self, victim: int, rank: int) -> None:
-        """A running job loses its GPUs to a job of class `rank`."""
+        """Take the GPUs of a running job for a job of class `rank`."""
         held = self._view.running[victim].placement
         assert held is not None  # running jobs have GPUs
         self.free.release(held)

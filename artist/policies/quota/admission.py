@@ -1,7 +1,7 @@
-"""Which waiting jobs the host of a quota sees. All others are hidden from it.
+"""Which waiting jobs the host of `quota(HOST)` sees. All others are hidden from it.
 
 - Jobs within quota.
-- Jobs above quota, while enough GPUs are free that no job the host already sees could take.
+- Jobs above quota, while enough GPUs are free beyond those that jobs it already sees could take.
 - Jobs that could be within quota in place of mates (`exchange.py`).
 """
 
@@ -26,16 +26,17 @@ class Admission:
         self.declined: set[int] = set()
         """Jobs that the host let wait although enough GPUs were free."""
         self.refused: set[int] = set()
-        """Jobs that were to start in place of mates in this instant, but none gave way."""
+        """Jobs that were to start in place of mates in this instant, but no mate could give way."""
 
     def enter(self, job: JobView) -> None:
-        """A job enters the queue."""
+        """Add a job to the queue, hidden from the host."""
         self.hidden[job.handle] = job
 
     def admit(self, free: GpuCounts, reserved_for: Collection[int]) -> list[JobView]:
-        """The jobs that enter the host's queue now, because they may run.
+        """Let hidden jobs that may run enter the host's queue, and return them.
 
-        While GPUs are reserved, only jobs for which they are, and mates of these that may use them.
+        While GPUs are reserved, these are the jobs that they are reserved for, and mates of these
+        that may use them.
         """
         ledger = self._ledger
         if reserved_for:
@@ -57,15 +58,18 @@ class Admission:
                     ledger.show(handle, SEEN)
         return entered
 
-    def would_admit(self, free: GpuCounts, fallen: Collection[int]) -> bool:
-        """Whether the host should see a job at once that it has not seen at this question."""
-        if len(self.hidden) <= len(fallen):  # fallen ones are hidden
+    def would_admit(self, free: GpuCounts, cancelled: Collection[int]) -> bool:
+        """Whether a hidden job may run now, so that the host should be asked again at once.
+
+        Jobs whose starts were cancelled at this question do not count.
+        """
+        if len(self.hidden) <= len(cancelled):  # jobs whose starts are cancelled are hidden
             return False
-        if any(x in self.hidden and x not in fallen for x in self._ledger.within):
+        if any(x in self.hidden and x not in cancelled for x in self._ledger.within):
             return True
-        if any(x in self.hidden for x in self._fit(fallen, self.spare(free), free)):
+        if any(x in self.hidden for x in self._fit(cancelled, self.spare(free), free)):
             return True
-        return any(x not in fallen for x in self._candidates())
+        return any(x not in cancelled for x in self._candidates())
 
     def entitled(self) -> list[int]:
         """The jobs that the host sees and that may run without taking the place of mates."""
@@ -77,20 +81,21 @@ class Admission:
         return jobs
 
     def spare(self, free: GpuCounts) -> GpuCounts:
-        """The free GPUs. Those that jobs which the host sees could take are marked as promised."""
+        """The free GPUs; those that jobs the host sees could take are marked as promised."""
         waiting, spare = self._ledger.waiting, free.copy()
         for handle in self.entitled():
             if handle not in self.declined:
                 set_aside(waiting[handle], spare, free)
         return spare
 
-    def _fit(self, but: Collection[int], spare: GpuCounts, free: GpuCounts) -> Iterator[int]:
-        """Hidden jobs within quota, and those above it for which there are spare GPUs.
+    def _fit(self, excluded: Collection[int], spare: GpuCounts, free: GpuCounts) -> Iterator[int]:
+        """Hidden jobs within quota, and jobs above quota for which there are spare GPUs.
 
-        The host knows some of these already; they take spare GPUs and turns like the others.
+        The host may see some of the latter already (`SEEN`); they compete for spare GPUs like the
+        hidden ones.
         """
         ledger = self._ledger
-        within = [x for x in ledger.within if x in self.hidden and x not in but]
+        within = [x for x in ledger.within if x in self.hidden and x not in excluded]
         for handle in sorted(within, key=self.key):
             set_aside(ledger.waiting[handle], spare, free)
             yield handle
@@ -103,7 +108,7 @@ class Admission:
 
         head = self._head(free) if self._in_turn else None
         for handle in ledger.above.walk((HIDDEN, SEEN), dropped):
-            if handle in but:
+            if handle in excluded:
                 continue
             entry = ledger.waiting[handle]
             if entry.gpus > spare.left(entry.accepts) or (head is not None and head < handle):
@@ -113,10 +118,10 @@ class Admission:
                 yield handle
 
     def _head(self, free: GpuCounts) -> int | None:
-        """The first job that may run, but for which too few GPUs are free.
+        """The first job that may run but lacks free GPUs.
 
-        If the host's first job blocks, it would let another job wait behind this one, which would
-        keep jobs within quota waiting later.
+        A host whose first job blocks lets others wait behind it. A job above quota that it saw
+        behind this one would later keep jobs within quota waiting.
         """
         ledger = self._ledger
         jobs = [x for x, entry in ledger.within.items() if entry.gpus > free.left(entry.accepts)]
@@ -129,7 +134,7 @@ class Admission:
     def _candidates(self) -> Iterator[int]:
         """Hidden jobs that would fit within quota if all their mates gave way.
 
-        None if mates are charged in turn. Jobs that were refused in this instant are left out.
+        There are none if mates are charged in turn. Jobs refused in this instant are left out.
         """
         ledger = self._ledger
         if self._in_turn:
@@ -146,26 +151,24 @@ class Admission:
                             yield handle
 
     def key(self, handle: int) -> tuple[int, float, int]:
-        """Jobs come forward by class, then by credit, then in order of arrival."""
+        """The order in which jobs come forward: by class, then credit, then arrival."""
         entry = self._ledger.waiting[handle]
         return entry.rank, -entry.credit, handle
 
     def hide(self, handle: int) -> None:
-        """The start of a job is cancelled: it waits to be admitted again."""
+        """Hide a job whose start is cancelled: it waits to be admitted again."""
         self.hidden[handle] = self.seen.pop(handle)
         self.declined.discard(handle)
         self._ledger.show(handle, HIDDEN)
 
     def start(self, handle: int) -> None:
-        """A job starts."""
+        """Note that a job starts."""
         del self.seen[handle]
         self.declined.discard(handle)
         self.refused.discard(handle)
 
 
 def set_aside(entry: LedgerEntry, spare: GpuCounts, free: GpuCounts) -> None:
-    """If a waiting job could start, promise it the GPUs that it asked for, or as many of them as
-    are left.
-    """
+    """Promise a waiting job that could start the GPUs that it asked for, or those that are left."""
     if entry.gpus <= free.left(entry.accepts):
         spare.promise(entry.accepts, min(entry.asked, spare.left(entry.accepts)))

@@ -2,13 +2,13 @@
 
 Waiting jobs are charged to their tenant's quota in the order of credit, at a pass and when quota
 becomes free. Among *mates*, jobs of one tenant and one priority, the host may choose another order:
-the job that it starts takes over the charge of a mate. The tenant's use does not change, so other
-tenants are not affected. A job takes over one of these:
+a job that it starts takes over charges of mates, which *give way*. The tenant's use does not
+change, so other tenants are not affected. A job takes over:
 
-- The charge of a mate that the host preempts in the same answer, or of the GPUs that it takes away.
-- The charge of a waiting mate, beginning with the last one in the order of credit.
-- Above quota, the spare GPUs that a waiting mate was to get, or those of a preempted mate. The
-  waiting mate must accept the same kinds of GPUs.
+- The charge of mates that the host preempts in the same answer, or of GPUs that it takes from them.
+- The charge of waiting mates, beginning with the last one in the order of credit.
+- Above quota, the spare GPUs that waiting mates were to get, or those of preempted mates. The
+  waiting mates must accept the same kinds of GPUs.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Exchange:
     ) -> None:
         """`waiting` are the jobs that may run but still wait, the most urgent first."""
         self._ledger, self._now = ledger, now
-        # By mates and whether within quota: jobs that wait, and GPUs that running ones lose.
+        # By mates and whether within quota: waiting jobs here, GPUs that running jobs lose below.
         self._waiting: dict[tuple[Mates, bool], list[int]] = {}
         for handle in waiting:
             entry = ledger.waiting[handle]
@@ -37,17 +37,18 @@ class Exchange:
         self._leaving = _leaving(ledger, decisions)
         self._lent: dict[str | None, int] = {}
         self._borrowed: list[tuple[int, Mates, int]] = []
-        # By carried job: the waiting mates that gave way to it, and since when they were within.
+        # By carried job: the waiting mates that gave way to it, and since when they were in quota.
         self._given: dict[int, list[tuple[int, Tick]]] = {}
         self.carried: set[int] = set()
         """Jobs that are within quota in place of mates."""
         self.gave_way: set[int] = set()
-        """Waiting jobs that may not run any more, because mates start in their place."""
+        """Waiting jobs that may no longer run, because mates start in their place."""
 
     def carries(self, handle: int, reserved_for: Collection[int]) -> bool:
-        """Whether a job starts within quota in place of mates; these give way then.
+        """Whether a job starts within quota in place of mates; if so, these give way.
 
-        While GPUs are reserved, only for a job for which they are, or on those of preempted mates.
+        While GPUs are reserved, a job may only take the place of preempted mates, or of waiting
+        ones for which GPUs are reserved.
         """
         ledger, entry = self._ledger, self._ledger.waiting[handle]
         mates = entry.mates
@@ -71,7 +72,7 @@ class Exchange:
         return True
 
     def spares(self, handle: int) -> bool:
-        """Whether a job starts above quota in place of mates that are above it too."""
+        """Whether a job starts above quota in place of mates above quota; if so, these give way."""
         waiting = self._ledger.waiting
         mates, (need, accepts) = waiting[handle].mates, waiting[handle].demand
         borrowed = min(need, self._leaving.get((mates, False), 0))
@@ -89,9 +90,9 @@ class Exchange:
         for handle in given:
             self._waiting[mates, within].remove(handle)
 
-    def settle(self, decisions: Sequence[Decision], fallen: Collection[int]) -> None:
-        """Give charges back to mates of jobs that do not start, or whose mates keep their GPUs."""
-        undone = self.carried.intersection(fallen)
+    def settle(self, decisions: Sequence[Decision], cancelled: Collection[int]) -> None:
+        """Undo exchanges whose job does not start, or that used GPUs which a mate keeps."""
+        undone = self.carried.intersection(cancelled)
         leaving = _leaving(self._ledger, decisions)
         for handle, mates, gpus in self._borrowed:
             left = leaving.get((mates, True), 0) - gpus
@@ -107,7 +108,7 @@ class Exchange:
         self.carried -= undone
 
     def commit(self) -> None:
-        """Make the remaining exchanges final, and free the quota that they leave over."""
+        """Make the remaining exchanges final, and hand out the quota that they leave over."""
         for given in self._given.values():
             for mate, since in given:
                 self._ledger.gave_way(mate, since, self._now)
@@ -115,7 +116,7 @@ class Exchange:
 
 
 def _leaving(ledger: HostLedger, decisions: Sequence[Decision]) -> dict[tuple[Mates, bool], int]:
-    """GPUs that running jobs lose, by mates, within quota and above."""
+    """The GPUs that running jobs lose, by mates and whether within quota."""
     leaving: dict[tuple[Mates, bool], int] = {}
     for decision in decisions:
         if isinstance(decision, Preempt | Migrate):
@@ -127,7 +128,7 @@ def _leaving(ledger: HostLedger, decisions: Sequence[Decision]) -> dict[tuple[Ma
 
 
 def _enough(ledger: HostLedger, jobs: Sequence[int], need: int) -> list[int] | None:
-    """The last waiting jobs that together have this many GPUs; None if all together have fewer."""
+    """Jobs from the last on, until they want this many GPUs together; None if all want fewer."""
     given = []
     for handle in reversed(jobs):
         if need <= 0:

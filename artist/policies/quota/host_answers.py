@@ -1,6 +1,6 @@
-"""Whether a host's answer can be used. The engine says what is wrong with one that cannot.
+"""Whether a host's answer can be used. If not, the engine says what is wrong with it.
 
-Python's own types are checked here, so mypyc, which believes what it is told, must not compile it.
+This module checks types at run time, so it must not be compiled: mypyc trusts annotations.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from artist.errors import PolicyError
 
 
 def usable(decisions: Sequence[Any], view: ClusterView) -> bool:
-    """Whether decisions can be read and name jobs that may start, move or lose GPUs, each once,
-    and GPUs of the cluster.
+    """Whether decisions can be read, and name existing GPUs and eligible jobs, each once.
 
     The engine refuses every answer for which this is False.
     """
@@ -26,7 +25,7 @@ def usable(decisions: Sequence[Any], view: ClusterView) -> bool:
     decided: set[int] = set()
     leaves = len(view.free.leaves)
     for decision in decisions:
-        if isinstance(decision, (Start, Migrate, Preempt)):  # a union is looked through more slowly
+        if isinstance(decision, (Start, Migrate, Preempt)):  # faster than a union
             handle = decision.handle
             jobs = view.waiting if isinstance(decision, Start) else view.running
             if handle in decided or handle not in jobs:

@@ -1,7 +1,8 @@
 """The ledger of `quota(HOST)`: quota that becomes free is given at once, and mates may exchange it.
 
-The ledger of MAST gives quota only at passes. Here a question must not look at every waiting job.
-So jobs within quota and above it are kept apart, and GPUs of mates within quota are counted.
+The ledger of MAST gives quota to waiting jobs only when they enter and at passes. This one does so
+between passes, without looking at every waiting job. So it keeps jobs within and above quota apart,
+and counts the GPUs of mates within quota.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ class HostLedger(Ledger):
     def __init__(
         self, tenants: Mapping[str, Tenant], options: QueueOptions, *, in_turn: bool = False
     ) -> None:
-        """`in_turn`: no job is charged while one of its tenant and priority waits above quota that
-        comes first in the order of credit.
+        """With `in_turn`, a job is not charged while a mate before it in the order of credit waits
+        above quota.
         """
         super().__init__(tenants, options)
         self._in_turn = in_turn
@@ -32,16 +33,16 @@ class HostLedger(Ledger):
         self.within: dict[int, LedgerEntry] = {}
         """Waiting jobs within quota."""
         self.above = JobsAbove()
-        """Waiting jobs above it."""
+        """Waiting jobs above quota."""
         self.gpus_within: dict[Mates, int] = {}
         """GPUs of jobs within quota, waiting and running."""
         self.kinds: frozenset[str] = frozenset()
-        """The cluster's kinds of GPUs; none where every job accepts all of them."""
+        """The cluster's kinds of GPUs; empty if every job accepts all of them."""
 
     def enter(
         self, handle: int, job: Job, now: Tick, *, gpus: int | None = None, ranked: bool = True
     ) -> LedgerEntry:
-        """A job enters the queue and is ranked; or it has the last class until the next pass."""
+        """Add a job to the queue: ranked, or else with the last class until the next pass."""
         stuck = self._in_turn and self.above.has_mates((job.tenant, class_of(job)))
         entry = super().enter(handle, job, now, gpus=gpus, ranked=ranked and not stuck)
         accepted = frozenset(job.gpu_kinds)
@@ -71,8 +72,10 @@ class HostLedger(Ledger):
         return entry
 
     def resize(self, handle: int, gpus: int, now: Tick) -> None:
-        """A running job now has so many GPUs. Its class stays, though its tenant may use more than
-        its quota then: the host decides how many GPUs a job gets.
+        """Note how many GPUs a running job has now.
+
+        Its class stays even if its tenant exceeds its quota: the host decides how many GPUs a job
+        gets.
         """
         entry = self.running[handle]
         more = gpus - entry.gpus
@@ -84,7 +87,7 @@ class HostLedger(Ledger):
         self._count(entry, more)
         if entry.tenant is not None:
             self._windows[entry.tenant].change(now, more)
-        self._freed.add(entry.tenant)  # the quota may cover it, or others
+        self._freed.add(entry.tenant)  # the quota may now cover this job or others
 
     def cover(self, on_top: Iterable[LedgerEntry] = ()) -> list[int]:
         """Give running jobs above quota their own class if the quota covers them now."""
@@ -94,7 +97,7 @@ class HostLedger(Ledger):
         return fit
 
     def rank_all(self, now: Tick) -> list[tuple[float, int, LedgerEntry]]:
-        """A pass: all waiting jobs get credit and class."""
+        """Give all waiting jobs new credits and classes, at a pass."""
         ranked = super().rank_all(now)
         self.within.clear()
         self.gpus_within.clear()
@@ -108,7 +111,7 @@ class HostLedger(Ledger):
         return ranked
 
     def promote(self, now: Tick) -> None:
-        """Give quota that became free since the last look to waiting jobs of its tenant."""
+        """Give quota that became free since the last call to waiting jobs of its tenant."""
         if not self._freed:
             return
         self.cover(self.within.values())
@@ -135,7 +138,7 @@ class HostLedger(Ledger):
         self._freed = set()
 
     def show(self, handle: int, place: int) -> None:
-        """What the host knows of a waiting job has changed (`jobs_above`)."""
+        """Change what the host knows of a waiting job (`jobs_above`)."""
         entry = self.waiting[handle]
         if entry.place == place:
             return
@@ -151,18 +154,18 @@ class HostLedger(Ledger):
         return (self.waiting.get(handle) or self.running[handle]).rank
 
     def are_rivals(self, handle: int, jobs: Iterable[int]) -> bool:
-        """Whether a waiting job is a mate of one of some waiting jobs and may use its GPUs."""
+        """Whether a waiting job is a mate of one of these waiting jobs and accepts its GPUs."""
         entry = self.waiting[handle]
         others = (self.waiting[x] for x in jobs)
         return any(x.mates == entry.mates and overlap(x.accepts, entry.accepts) for x in others)
 
     def room(self, tenant: str | None) -> int:
-        """GPUs of a tenant's quota that are charged to nobody; below 0 where it uses more."""
+        """GPUs of a tenant's quota that are not charged; negative if it uses more."""
         quota = 0 if tenant is None else self._quota.get(tenant, 0)
         return quota - self._charged.get(tenant, 0)
 
     def release(self, handle: int) -> Tick:
-        """A waiting job within quota is above it now. Returns since when it was within."""
+        """Move a waiting job from within quota to above it. Returns since when it was within."""
         entry = self.waiting[handle]
         self._count(entry, -entry.gpus)
         entry.within, entry.rank = False, LAST_CLASS
@@ -172,7 +175,7 @@ class HostLedger(Ledger):
         return entry.within_since
 
     def carry(self, handle: int, since: Tick) -> None:
-        """A waiting job above quota is within it, in place of others."""
+        """Move a waiting job from above quota to within it, in place of mates."""
         entry = self.waiting[handle]
         self.above.remove(handle, entry)
         self._count(entry, entry.gpus)
@@ -180,7 +183,7 @@ class HostLedger(Ledger):
         self._put_within(handle, entry)
 
     def gave_way(self, handle: int, since: Tick, now: Tick) -> None:
-        """Note that a released job will wait above quota, and that some of it may be left over."""
+        """Note that a released job waits above quota, and that some quota may be left over."""
         entry = self.waiting[handle]
         self._freed.add(entry.tenant)
         self._note(entry, handle, now, since, started=False)

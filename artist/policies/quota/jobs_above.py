@@ -1,8 +1,8 @@
 """Waiting jobs above quota, found without looking at each of them.
 
 They are grouped by what the host knows of them, by mates, and by number and kinds of GPUs. Jobs of
-a group differ only in their place in the order of credit. So a question looks only at the first
-job of each group, and at the jobs that it serves.
+a group differ only in credit and arrival. So a question looks only at the first job of each group,
+and at the jobs that are served.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Demand = tuple[int, tuple[str, ...]]
 
 
 class Alike:
-    """Jobs of the same mates that want as many GPUs of the same kinds, in the order of credit."""
+    """Mates that want the same number of GPUs of the same kinds, in the order of credit."""
 
     __slots__ = ("accepts", "fresh", "gpus", "jobs", "mates", "words")
 
@@ -31,7 +31,7 @@ class Alike:
         self.jobs: list[tuple[float, int]] = []
         """(Minus credit, handle)."""
         self.words = ""
-        """Why they wait, as it was found last; but for those that came since, the `fresh` ones."""
+        """Why the jobs wait, as told last. `fresh` jobs, which came since then, were not told."""
         self.fresh: set[int] = set()
 
 
@@ -48,14 +48,14 @@ class JobsAbove:
         return handle in self._keys
 
     def add(self, handle: int, entry: LedgerEntry) -> None:
-        """A job waits above quota from now on."""
+        """Add a job that waits above quota."""
         key = self._keys[handle] = -entry.credit, handle
         alike = self._alike(entry)
         insort(alike.jobs, key)
         alike.fresh.add(handle)
 
     def remove(self, handle: int, entry: LedgerEntry) -> None:
-        """A job no longer waits above quota, or what the host knows of it will change."""
+        """Remove a job, which no longer waits above quota or is about to change its group."""
         groups = self._groups[entry.place]
         demands = groups[entry.mates]
         alike = demands[entry.demand]
@@ -67,7 +67,7 @@ class JobsAbove:
                 del groups[entry.mates]
 
     def sort(self, entries: Iterable[tuple[float, int, LedgerEntry]]) -> None:
-        """A pass gave all waiting jobs their credit and class. They come in the order of credit."""
+        """Regroup all waiting jobs after a pass; they are given in the order of credit."""
         before, self._keys = self._keys, {}
         for groups in self._groups:
             for demands in groups.values():
@@ -91,17 +91,17 @@ class JobsAbove:
                     del groups[mates]
 
     def groups(self, place: int) -> dict[Mates, dict[Demand, Alike]]:
-        """By mates and demand, the jobs of which the host knows this."""
+        """By mates and demand, the jobs of which the host knows this much (`HIDDEN` ...)."""
         return self._groups[place]
 
     def has_mates(self, mates: Mates) -> bool:
-        """Whether such a job waits above quota."""
+        """Whether any of these mates waits above quota."""
         return any(mates in groups for groups in self._groups)
 
     def walk(self, places: Iterable[int], dropped: Callable[[Alike], bool]) -> Iterator[int]:
         """Jobs in the order of credit, without those of dropped groups.
 
-        A group that is dropped once stays so. No job may come or go before the walk is over.
+        A group that is dropped once stays dropped. No job may be added or removed during the walk.
         """
         alike = [
             x
@@ -110,7 +110,7 @@ class JobsAbove:
             for x in demands.values()
             if not dropped(x)
         ]
-        # One entry per group: its first job that was not visited yet.
+        # One entry per group: its first job that has not been visited yet.
         heads = [(*x.jobs[0], number, 0) for number, x in enumerate(alike)]
         heapq.heapify(heads)
         while heads:

@@ -6,19 +6,19 @@ The global scheduler of MAST (GMS, section 4.2):
            + fair_weight x (1 - tenant's mean use over the window / all tenants' mean)  (11)
 
 A pass sorts the waiting jobs by credit. In this order each is charged to its tenant's quota, on
-top of what the tenant's running jobs hold. A job that fits is *within quota* and has its own
-priority; another one has the lowest *class*, `LAST_CLASS`. Then jobs come forward by class, among
-equals by credit, among equals in order of arrival. "Workloads from a tenant that has not exhausted
-its quota are assigned the tenant's priority": so a running job that started above quota has its own
-class once the quota covers it (`Ledger.cover`): in `quota(HOST)` at once, in MAST at a pass.
+top of what the tenant's running jobs hold. The *class* of a job that fits is its own priority: the
+job is *within quota*. Any other job has the lowest class, `LAST_CLASS`. Then jobs come forward by
+class, then credit, then arrival. "Workloads from a tenant that has not exhausted its quota are
+assigned the tenant's priority": so a running job that started above quota gets its own class once
+the quota covers it (`Ledger.cover`), in `quota(HOST)` at once, in MAST at a pass.
 
-**Our choices.** Without a priority, a job within quota comes behind all that have one, and before
-those above quota; the paper calls both the lowest. So quotas hold where no job has a priority. A
-job without a tenant is above quota, if the scenario has tenants. A tenant counts by use over
-weight; the paper has no weights. A quota by kind of GPUs charges a job to the first kind that it
-accepts and that has room; while it is within quota it starts on that kind only. Between passes a
-job that enters the queue is ranked at once, against what is charged at that time. How much each
-tenant has used is known from the last pass.
+**Our choices.** A job within quota that has no priority comes after all that have one, and before
+jobs above quota; the paper gives both the lowest priority. So quotas matter even if no job has a
+priority. A job without a tenant is above quota, if the scenario has tenants. A tenant's use is
+divided by its weight; the paper has no weights. A quota by kind of GPUs charges a job to the first
+kind that it accepts and that has room; while it is within quota it starts on that kind only. A job
+that enters the queue between passes is ranked at once, against what is charged at that time, with
+the use of tenants at the last pass.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from artist.workload.tenants import Tenant
 
 
 class UsageWindow:
-    """GPUs in use over time as a step function, of which only the window is kept."""
+    """GPUs in use over time, as a step function that is kept for the length of the window."""
 
     __slots__ = ("_gpus", "_length", "_steps")
 
@@ -45,7 +45,7 @@ class UsageWindow:
         self._steps: deque[tuple[Tick, int, int]] = deque([(0, 0, 0)])
 
     def change(self, now: Tick, gpus: int) -> None:
-        """This many more GPUs are in use from now on (fewer if negative)."""
+        """Add to the GPUs in use from now on; a negative number takes away."""
         tick, used, before = self._steps[-1]
         self._gpus += gpus
         if tick == now:
@@ -55,7 +55,7 @@ class UsageWindow:
         self._forget(now)
 
     def gpu_ticks(self, now: Tick) -> int:
-        """GPU-ticks that were used in the window that ends now. Before the run nothing was."""
+        """GPU-ticks used in the window that ends now; there was no use before the run."""
         self._forget(now)
         tick, used, gpus = self._steps[-1]
         start, used_before, gpus_before = self._steps[0]
@@ -69,7 +69,7 @@ class UsageWindow:
 
 
 NO_PRIORITY = LOWEST_PRIORITY + 1
-"""The class of jobs without a priority, within quota."""
+"""The class of jobs within quota that have no priority."""
 
 LAST_CLASS = NO_PRIORITY + 1
 """The class of jobs above their tenant's quota."""
@@ -94,7 +94,7 @@ class Waited(NamedTuple):
     priority: int
     wait: Tick
     started: bool
-    """False: its tenant's quota was given to others, so the job has the lowest class now."""
+    """False: the quota went to other jobs of the tenant, so the job has the lowest class now."""
 
 
 def class_of(job: Job) -> int:
@@ -103,7 +103,7 @@ def class_of(job: Job) -> int:
 
 
 class LedgerEntry:
-    """A waiting or running job in the books."""
+    """A waiting or running job in the ledger."""
 
     __slots__ = (
         "accepts",
@@ -122,31 +122,31 @@ class LedgerEntry:
 
     def __init__(self, job: Job, entered: Tick, gpus: int) -> None:
         self.tenant = job.tenant
-        self.gpus = gpus  # those that it has, or the fewest with which it would start
+        self.gpus = gpus  # the GPUs that it has, or the fewest with which it would start
         self.asked = max(gpus, job.gpus)
         self.accepts = job.gpu_kinds
-        self.kind = ""  # of GPUs to which it is charged, where its tenant has a quota by kind
+        self.kind = ""  # the kind of GPUs to which it is charged, if its tenant's quota is by kind
         self.priority = class_of(job)
         self.entered = entered
         self.rank = LAST_CLASS
         self.credit = 0.0
         self.within = False
         self.within_since: Tick = 0
-        self.place = 0  # what the host of a quota knows of it (`jobs_above.py`)
+        self.place = 0  # what the host of `quota(HOST)` knows of it (`jobs_above.py`)
 
     @property
     def mates(self) -> Mates:
-        """The jobs with which it may exchange its charge: those of its tenant and priority."""
+        """Its tenant and priority: jobs that share both may exchange their charges."""
         return self.tenant, self.priority
 
     @property
     def demand(self) -> tuple[int, tuple[str, ...]]:
-        """GPUs, and the kinds of them that it accepts."""
+        """How many GPUs it wants, and the kinds that it accepts."""
         return self.gpus, self.accepts
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of GPUs on which it may start at its class; none: all."""
+        """The kinds of GPUs on which it may start at its class; empty: all."""
         return (self.kind,) if self.kind and self.within else self.accepts
 
 
@@ -180,9 +180,9 @@ class Ledger:
     def enter(
         self, handle: int, job: Job, now: Tick, *, gpus: int | None = None, ranked: bool = True
     ) -> LedgerEntry:
-        """A job enters the queue and is ranked; or it has the last class until the next pass.
+        """Add a job to the queue: ranked, or else with the last class until the next pass.
 
-        It asks for as many GPUs as were submitted, or for `gpus`.
+        It wants the GPUs that were submitted, or `gpus`.
         """
         entry = self.waiting[handle] = LedgerEntry(job, now, job.gpus if gpus is None else gpus)
         self._window(entry.tenant)
@@ -199,7 +199,7 @@ class Ledger:
         return bool(self._by_kind)
 
     def start(self, handle: int, now: Tick, kind: str = "") -> LedgerEntry:
-        """A waiting job gets GPUs; of which kind counts where its tenant has a quota by kind."""
+        """Note that a waiting job gets GPUs. `kind` matters if its tenant has a quota by kind."""
         entry = self.running[handle] = self.waiting.pop(handle)
         self.classes.append((now, handle, entry.rank))
         if entry.within:
@@ -212,7 +212,7 @@ class Ledger:
         return entry
 
     def stop(self, handle: int, now: Tick) -> LedgerEntry:
-        """A running job finishes or loses its GPUs."""
+        """Note that a running job finishes or loses its GPUs."""
         entry = self.running.pop(handle)
         self._count(entry, -entry.gpus)
         if entry.tenant is not None:
@@ -220,18 +220,18 @@ class Ledger:
         return entry
 
     def resume(self, handle: int, entry: LedgerEntry, now: Tick) -> None:
-        """A job that was stopped at the last question kept its GPUs after all."""
+        """Note that a job that was stopped at the last question kept its GPUs after all."""
         self.running[handle] = entry
         self._count(entry, entry.gpus)
         if entry.tenant is not None:
             self._windows[entry.tenant].change(now, entry.gpus)
 
     def cover(self, on_top: Iterable[LedgerEntry] = ()) -> list[int]:
-        """Give running jobs above quota their own class where the quota covers them by now.
+        """Give running jobs above quota their own class if the quota covers them by now.
 
-        They come in the order of their starts, on top of the tenant's running jobs within quota,
-        and of waiting jobs `on_top`. Returns those that the quota covers. Each other job would be
-        above quota again after losing its GPUs, and could not take them back.
+        They are added in the order of their starts to the tenant's running jobs within quota and
+        the waiting jobs `on_top`. Returns the jobs that the quota covers. Any other job that lost
+        its GPUs would be above quota again and could not take them back.
         """
         above = {x: entry for x, entry in self.running.items() if not entry.within}
         if not above:
@@ -260,7 +260,10 @@ class Ledger:
         return self._quota[entry.tenant]
 
     def rank_all(self, now: Tick) -> list[tuple[float, int, LedgerEntry]]:
-        """A pass. Returns (minus credit, handle, entry) of all waiting jobs, most credit first."""
+        """Give all waiting jobs new credits and classes, at a pass.
+
+        Returns (minus credit, handle, entry) of each, the most credit first.
+        """
         fair = self._fair(now)
         per_tick, cap = self._per_tick, self._cap
         ranked = []
@@ -297,13 +300,13 @@ class Ledger:
             self._turn_down(entry, handle, now)
 
     def _turn_down(self, entry: LedgerEntry, handle: int, now: Tick) -> None:
-        """Mark a job as above quota. The caller handles what it was charged before."""
+        """Mark a job as above quota. The caller undoes its charge."""
         if entry.within:
             self._note(entry, handle, now, entry.within_since, started=False)
         entry.within, entry.rank = False, LAST_CLASS
 
     def _count(self, entry: LedgerEntry, gpus: int) -> None:
-        """Charge GPUs to the tenant of a job, of the job's kind where kinds are told apart."""
+        """Charge GPUs to the tenant of a job, by kind if the job is charged to a kind."""
         if entry.kind:
             key = entry.tenant, entry.kind
             self._charged_by_kind[key] = self._charged_by_kind.get(key, 0) + gpus
@@ -311,7 +314,7 @@ class Ledger:
             self._charged[entry.tenant] = self._charged.get(entry.tenant, 0) + gpus
 
     def _kind_with_room(self, entry: LedgerEntry, quota: Mapping[str, int]) -> str:
-        """The first kind that the job accepts and whose quota has room for it; or none."""
+        """The first kind that the job accepts and whose quota has room for it; empty if none."""
         for kind in entry.accepts or quota:
             charged = self._charged_by_kind.get((entry.tenant, kind), 0)
             if charged + entry.gpus <= quota.get(kind, 0):
@@ -319,7 +322,7 @@ class Ledger:
         return ""
 
     def _has_room(self, entry: LedgerEntry) -> bool:
-        """Whether its tenant's quota has room for it. Without any quotas no job is above one."""
+        """Whether its tenant's quota has room for the job; always, if there are no quotas."""
         if not self._quota:
             return True
         tenant = entry.tenant
@@ -333,11 +336,11 @@ class Ledger:
             self.waited.append(Waited(now, handle, entry.priority, now - since, started))
 
     def _fair(self, now: Tick) -> dict[str | None, float]:
-        """Credit by tenant for having used less than others (11); 0 without a tenant."""
+        """By tenant, the credit for having used less than others (eq. 11); 0 without a tenant."""
         used = {name: window.gpu_ticks(now) for name, window in self._windows.items()}
         total = sum(used.values())
         weights = 0.0
-        for name in used:  # one by one: Python 3.12 made `sum` round otherwise
+        for name in used:  # no `sum`: it rounds differently from Python 3.12 on
             weights += self._weight.get(name, 1.0)
         fair: dict[str | None, float] = {None: 0.0}
         for name, gpu_ticks in used.items():
@@ -352,9 +355,10 @@ class Ledger:
 
 
 def queue_table(ledger: Ledger, options: QueueOptions) -> Mapping[str, Sequence[Mapping[str, Any]]]:
-    """`queue`: a row for every wait within quota that ended; none where there are no quotas.
+    """The tables of a policy with a ledger.
 
-    `starts_by_class`: a row for every start. It becomes the column `class` of placements.
+    - `queue`: a row for every wait within quota that ended; none if there are no quotas.
+    - `starts_by_class`: a row for every start, for the column `class` of placements.
     """
     late = ticks(options.slo_s)
     rows = [
@@ -375,8 +379,8 @@ def queue_table(ledger: Ledger, options: QueueOptions) -> Mapping[str, Sequence[
 def fewest(jobs: Iterable[tuple[int, int]], lacking: int) -> tuple[int, ...] | None:
     """The jobs to preempt, out of (handle, GPUs) in the order of preemption.
 
-    First the shortest prefix with enough GPUs, then of it the largest jobs until they suffice.
-    Equally large ones go in order. None if all jobs together have too few.
+    Of the shortest prefix with enough GPUs, the largest jobs are taken until they suffice; equally
+    large ones in the given order. None if all jobs together have too few GPUs.
 
     >>> fewest([(1, 4), (2, 5), (3, 12)], 10)
     (3,)

@@ -1,4 +1,4 @@
-"""Which jobs lose GPUs to which others around a host: never an earlier class to a later one.
+"""Preemption under `quota(HOST)`: a job never loses GPUs to a job of a later class.
 
 Starts and moves of the host that would violate this are dropped (`in_order_of_class`). For jobs
 within quota that still wait, `QuotaPreemption` takes GPUs from jobs of later classes.
@@ -21,7 +21,7 @@ CLASSES = "for a job of an earlier class"
 
 
 def free_after(view: ClusterView, decisions: Sequence[Decision]) -> GpuCounts:
-    """Free GPUs once decisions are applied."""
+    """The GPUs that are free once decisions are applied."""
     left = [view.running[x.handle] for x in decisions if isinstance(x, Preempt | Migrate)]
     free = GpuCounts(view.free, left)
     for decision in decisions:
@@ -31,7 +31,7 @@ def free_after(view: ClusterView, decisions: Sequence[Decision]) -> GpuCounts:
 
 
 def gpus_for(accepts: Sequence[str], placement: Placement, tree: ClusterTree) -> int:
-    """How many GPUs of a placement a job accepts, by their kinds; if it names none, all."""
+    """How many GPUs of a placement are of the accepted kinds; all, if no kinds are named."""
     if not accepts:
         return placement.gpus
     counts = machine_counts(tree, placement).items()
@@ -41,26 +41,26 @@ def gpus_for(accepts: Sequence[str], placement: Placement, tree: ClusterTree) ->
 def in_order_of_class(
     ledger: HostLedger, view: ClusterView, decisions: Sequence[Decision]
 ) -> tuple[list[Decision], set[int], set[int]]:
-    """The decisions without those that take GPUs from an earlier class for a later one.
+    """Drop the decisions that take GPUs from an earlier class for a later one.
 
-    And the jobs that do not start, and those that would have lost their GPUs.
+    Returns the other decisions, the jobs whose starts are cancelled, and the jobs that are spared.
     """
-    kept, fallen, lost_to = list(decisions), set[int](), set[int]()
+    kept, cancelled, spared = list(decisions), set[int](), set[int]()
     while True:
         refused, losers = _inversions(ledger, view, kept)
         if not refused:
-            return kept, fallen, lost_to
+            return kept, cancelled, spared
         kept, put_off = without(kept, refused, view, CLASSES)
-        fallen.update(put_off)
-        lost_to |= losers
+        cancelled.update(put_off)
+        spared |= losers
 
 
 def _inversions(
     ledger: HostLedger, view: ClusterView, decisions: Sequence[Decision]
 ) -> tuple[set[int], set[int]]:
-    """Starts and moves without which a job of an earlier class keeps its GPUs; and such jobs.
+    """The jobs whose starts and moves take GPUs from an earlier class, and the jobs that lose them.
 
-    The last classes are refused first, for the most urgent job first.
+    The most urgent losers come first, and the takers of the last classes are refused first.
     """
     refused, losers = set[int](), set[int]()
     preempted = [x.handle for x in decisions if isinstance(x, Preempt)]
@@ -87,17 +87,17 @@ def _inversions(
     return refused, losers
 
 
-def later(
+def of_later_classes(
     ledger: HostLedger,
     view: ClusterView,
     decisions: Sequence[Decision],
     waiting: LedgerEntry,
     instant: Tick,
 ) -> list[tuple[int, int]]:
-    """(Handle, GPUs that a waiting job accepts) of running jobs of later classes that have any.
+    """(Handle, GPUs that a waiting job accepts) of the running jobs that it may preempt.
 
-    In the order in which they would lose their GPUs: the last class first, in it the job that has
-    run longest. Not those that a decision names, or that got their GPUs in this instant.
+    They are in the order of preemption: the last class first, in it the job that has run longest.
+    Jobs that a decision names, or that got their GPUs in this instant, are left out.
     """
     running, rank = ledger.running, waiting.rank
     decided = {x.handle for x in decisions if isinstance(x, Preempt | Migrate | Hold)}
@@ -122,7 +122,7 @@ def later(
 class QuotaPreemption:
     """Finds GPUs for waiting jobs within quota, after an answer of the host.
 
-    A cancelled start costs no work, so it comes before a preemption.
+    Starts are cancelled before jobs are preempted, because that loses no work.
     """
 
     def __init__(
@@ -133,8 +133,8 @@ class QuotaPreemption:
         instant: Tick,
         key: Callable[[int], tuple[int, float, int]],
     ) -> None:
-        """`instant` is the first of the questions that follow each other within nanoseconds.
-        `key` is the order in which waiting jobs come forward.
+        """`instant` is the time of the first of a series of questions a nanosecond apart. `key` is
+        the order in which waiting jobs come forward.
         """
         self._ledger, self._view, self._instant, self._key = ledger, view, instant, key
         self.decisions = decisions
@@ -145,16 +145,16 @@ class QuotaPreemption:
         self.reserved_for: set[int] = set()
         """Jobs for which others give GPUs up."""
         starts = {x.handle: x.placement for x in decisions if isinstance(x, Start)}
-        # The last ones first.
+        # The last job in the order first.
         self._starts = {x: starts[x] for x in sorted(starts, key=key, reverse=True)}
-        # Jobs that are to get GPUs that are free then.
+        # Jobs that are to get GPUs that are free after the decisions and preemptions.
         self._promised: list[LedgerEntry] = []
 
     def serve(self, wasted_on: Collection[int], reserved_before: Collection[int]) -> None:
-        """Look for GPUs for every job within quota, except those for which none were found before.
+        """Look for GPUs for every waiting job within quota, except the jobs `wasted_on`.
 
-        If others give GPUs up, the host decides which job gets which. So a job that accepts only
-        some of them, or other kinds too, is served at the next question.
+        If others give up GPUs, the host decides which job gets which. So a job that accepts only
+        some of these kinds, or others too, is served at the next question.
         """
         waiting = self._ledger.within
         wanting = [x for x in waiting if x not in wasted_on and x not in self._starts]
@@ -176,14 +176,14 @@ class QuotaPreemption:
             self._promised.append(entry)
 
     def _room(self, decisions: Sequence[Decision]) -> GpuCounts:
-        """The GPUs that are free after decisions and preemptions, and promised to nobody."""
+        """The GPUs that are free after decisions and preemptions and are not promised."""
         room = free_after(self._view, [*decisions, *self.preemptions])
         for entry in self._promised:
             room.promise(entry.accepts, entry.gpus)
         return room
 
     def _free(self, handle: int, lacking: int, reserved_before: Collection[int]) -> bool:
-        """Cancel starts and preempt jobs until a job has enough GPUs; False if it cannot have."""
+        """Cancel starts and preempt jobs until a job has enough GPUs; False if it cannot have them."""
         ledger, view = self._ledger, self._view
         entry = ledger.waiting[handle]
         refused = self._behind(handle, lacking, reserved_before)
@@ -193,7 +193,9 @@ class QuotaPreemption:
             lacking = entry.gpus - self._room(standing).left(entry.accepts)
         victims: Sequence[int] | None = ()
         if lacking > 0:
-            chosen = later(ledger, view, [*standing, *self.preemptions], entry, self._instant)
+            chosen = of_later_classes(
+                ledger, view, [*standing, *self.preemptions], entry, self._instant
+            )
             victims = fewest(chosen, lacking)
         if victims is None:
             return False
@@ -209,11 +211,10 @@ class QuotaPreemption:
         return True
 
     def _behind(self, handle: int, lacking: int, reserved_before: Collection[int]) -> list[int]:
-        """Starts of jobs of later classes that leave a job too few GPUs, the last ones first.
+        """The jobs of later classes whose starts leave a job too few GPUs, the last ones first.
 
-        If others were preempted for the job, it comes before all jobs behind it, also those of its
-        own class: else these would take the GPUs that were freed for it. Not before its mates, of
-        which the host chooses.
+        If GPUs were freed for the job, starts of jobs of its own class behind it count too: they
+        would take these GPUs. Starts of its mates do not: the host chooses among mates.
         """
         waiting, refused = self._ledger.waiting, list[int]()
         entry = waiting[handle]

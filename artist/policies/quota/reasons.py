@@ -27,12 +27,13 @@ _STUCK = "a job before it was above their tenant's quota, and the policy lets no
 
 
 class WaitReasons:
-    """What was said of hidden jobs.
+    """Finds the reasons of hidden jobs, and remembers those that were told.
 
-    Quota is the reason if the job, within quota, could take free GPUs or those of jobs of later
-    classes. If the host lets no job pass the head of the queue, a job for which enough GPUs are
-    free waits behind others. A job that would be within quota, were it not for a mate above quota
-    that comes before it, waits behind that mate.
+    - Quota is the reason if the job could take free GPUs, or those of later classes, if it were
+      within quota.
+    - If the host lets no job pass the head of its queue, a job for which enough GPUs are free waits
+      behind others.
+    - Under such a host, a job that the quota has room for waits behind a mate above quota.
     """
 
     def __init__(self, ledger: HostLedger, admission: Admission, *, in_turn: bool) -> None:
@@ -40,7 +41,7 @@ class WaitReasons:
         self._told: dict[int, str] = {}
 
     def lapsed(self, entered: Iterable[JobView]) -> list[Decision]:
-        """Take back what was said of jobs that the host sees now."""
+        """Withdraw the reasons of jobs that the host sees now."""
         admission, waits = self._admission, list[Decision]()
         for job in entered:
             handle = job.handle
@@ -82,13 +83,13 @@ class WaitReasons:
         return waits
 
     def _above(self, tenant: str | None, gpus: int) -> str:
-        """Why a waiting job is not within quota: where mates come in turn, maybe due to another."""
+        """Why a waiting job is not within quota."""
         if self._in_turn and gpus <= self._ledger.room(tenant):
             return _STUCK
         return f"{NO_TENANT if tenant is None else ABOVE}, {NO_VICTIMS}"
 
     def _changed(self, alike: Alike, words: str) -> list[int]:
-        """The jobs whose reason has changed. What keeps a job behind the head changes."""
+        """The jobs of a group whose reason has changed."""
         asked = alike.fresh if words == alike.words else [handle for _, handle in alike.jobs]
         changed = [x for x in asked if self._told.get(x, "") != words]
         alike.words = words
@@ -97,7 +98,7 @@ class WaitReasons:
 
 
 class _GpusOfLater:
-    """GPUs of the jobs of later classes that run after an answer and may lose them."""
+    """The GPUs that jobs of later classes hold after an answer and may lose."""
 
     def __init__(
         self, ledger: HostLedger, view: ClusterView, decisions: Sequence[Decision]
@@ -115,7 +116,7 @@ class _GpusOfLater:
         self._later: dict[tuple[str, ...], list[int]] = {}
 
     def of(self, rank: int, accepts: tuple[str, ...]) -> int:
-        """Those of kinds that a job of a class accepts."""
+        """How many of them a job of this class could get, of the kinds that it accepts."""
         if accepts not in self._later:
             held = [0] * (LAST_CLASS + 1)
             for other, placement in self._jobs:

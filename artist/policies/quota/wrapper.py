@@ -15,24 +15,26 @@ applies among jobs that may compete.
 2. The host sees a job above quota only while enough GPUs are free beyond those that the jobs it
    already sees could take.
 3. The host may preempt jobs, but not one of an earlier class for one of a later class. Such a start
-   is dropped, with the preemptions that serve it alone (`contract/gates.py`). A nanosecond later
-   the host is asked again; the jobs of earlier classes keep their GPUs then (`ClusterView.kept`).
+   is dropped, with the preemptions that serve it alone (`contract/gates.py`). The host is asked
+   again a nanosecond later, and is told that the jobs of earlier classes keep their GPUs
+   (`ClusterView.kept`).
 4. If a job within quota still waits after the host's answer, and too few GPUs are free, running
    jobs of later classes are preempted: the last class first, in it the job that has run longest,
    until enough GPUs are free. Of these jobs, only the largest lose theirs (MAST, section 4.3).
-   The host is asked again a nanosecond later, as after every preemption. Until then the GPUs are
-   reserved for the waiting job. After that, the rest of them is offered to all others at once.
-   A job that got GPUs at one of these questions keeps them at the others.
+   The host is asked again a nanosecond later, as after every preemption. At that question the GPUs
+   are reserved for the waiting job; the rest of them is then offered to all others at once. A job
+   that got GPUs at one of these questions keeps them at the next ones.
 5. The host may let that job wait although enough GPUs are free now. Then no other job is preempted
    for it until the next pass.
-6. A host in rounds places no jobs between them (`in_round`), so points 4 and 5 hold only at rounds.
-7. A waiting job counts with the GPUs that were submitted. Under a host that divides GPUs anew in
-   rounds, an elastic job counts with the fewest on which it would start (`fewest_gpus`). A running
-   job counts with those that it has. It keeps its class while it grows, and its tenant then has
-   less quota left.
+6. A host in rounds places no jobs between them (`in_round`), so points 4 and 5 apply only at
+   rounds.
+7. A waiting job is charged for the GPUs that were submitted. Under a host that divides GPUs anew in
+   rounds, an elastic job is charged for the fewest on which it would start (`fewest_gpus`). A
+   running job is charged for the GPUs that it has. It keeps its class while it grows, and its
+   tenant then has less quota left.
 
-To the host, a job that was preempted in 4 is one whose GPUs left service. Copies of the run, on
-which the host tries answers, have only the jobs that it sees.
+To the host, a job preempted in point 4 looks as if its GPUs had left service. Copies of the run, on
+which the host tries answers, contain only the jobs that it sees.
 """
 
 from __future__ import annotations
@@ -67,7 +69,7 @@ from artist.policies.quota.preemption import (
     QuotaPreemption,
     free_after,
     in_order_of_class,
-    later,
+    of_later_classes,
 )
 from artist.policies.quota.reasons import WaitReasons
 from artist.policies.shared.clock import PeriodClock
@@ -91,7 +93,7 @@ class QuotaWrapper(WrapperPolicy):
         tenants: Mapping[str, Tenant] | None = None,
     ) -> None:
         super().__init__(host)
-        # A quota by kind would not be kept.
+        # A host that reads kinds still obeys them, but a quota by kind would not be kept.
         self.obeys_gpu_kinds = self.obeys_gpu_kinds or self.reads_gpu_kinds
         self.reads_gpu_kinds = False
         if self.has_quotas:
@@ -105,24 +107,25 @@ class QuotaWrapper(WrapperPolicy):
         self._clock = PeriodClock(period, (draws or FIRST_DRAWS).phase(period))
         self._next_pass: Tick | None = None
         self._wake: Tick = -1
-        # Behind a mate that waits none may start, so the order of arrival charges them.
-        in_turn, self.head_blocks = self.head_blocks, False  # other classes pass the head
+        # If the head of the host's queue blocks, no mate may start behind one that waits, so mates
+        # are charged in turn. Jobs of other classes do pass the head.
+        in_turn, self.head_blocks = self.head_blocks, False
         self._ledger = HostLedger(tenants or NO_TENANTS, options, in_turn=in_turn)
         self._admission = Admission(self._ledger, in_turn=in_turn)
         self._reasons = WaitReasons(self._ledger, self._admission, in_turn=in_turn)
-        # Jobs for which others were preempted at the last question; and, since the last pass, jobs
-        # for which preemption was in vain, because the host let them wait nevertheless.
+        # Jobs for which others were preempted at the last question; and jobs that the host let wait
+        # since the last pass although others had been preempted for them.
         self._reserved_for: set[int] = set()
         self._wasted_on: set[int] = set()
-        # The first of the questions that follow each other within nanoseconds, and the last one.
-        # Jobs that started since the first keep their GPUs.
+        # The times of the first question of this instant (a series of questions a nanosecond apart)
+        # and of the last question. Jobs that started in this instant keep their GPUs.
         self._instant: Tick = -1
         self._asked: Tick = -2
         self._moved: set[int] = set()  # jobs that were given other GPUs at the last question
         # Running jobs that the host wanted to preempt in this instant for jobs of later classes.
         self._kept: set[int] = set()
-        # Jobs that were to lose their GPUs in this instant. Where a gate turns
-        # a start down, they keep them, and the host would be asked again without end.
+        # Jobs that were to lose their GPUs in this instant. If a gate refuses the start that needs
+        # the GPUs, they keep them; without this set the host would be asked again without end.
         self._preempted: set[int] = set()
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
@@ -139,27 +142,27 @@ class QuotaWrapper(WrapperPolicy):
         reserved_for, self._reserved_for = self._reserved_for, set()
         exchange, refused = self._exchange(view, answer, reserved_for)
         decisions, put_off = without(answer, refused, view, CLASSES) if refused else (answer, [])
-        decisions, fallen, lost_to = in_order_of_class(self._ledger, view, decisions)
-        fallen.update(put_off)
-        exchange.settle(decisions, fallen)
+        decisions, cancelled, spared = in_order_of_class(self._ledger, view, decisions)
+        cancelled.update(put_off)
+        exchange.settle(decisions, cancelled)
         if refused:
-            lost_to |= self._ask_for_others(refused, answer, decisions, reserved_for)
+            spared |= self._ask_for_others(refused, answer, decisions, reserved_for)
         elif self.in_round:
-            self._note_choices(view, decisions, fallen, reserved_for)
+            self._note_choices(view, decisions, cancelled, reserved_for)
         if self.in_round:
             preemption = self._preempt_for_waiting(view, decisions, reserved_for)
             decisions = preemption.decisions + preemption.preemptions
-            fallen |= preemption.cancelled
-            exchange.settle(decisions, fallen)
+            cancelled |= preemption.cancelled
+            exchange.settle(decisions, cancelled)
         exchange.commit()
-        self._apply(view, decisions, fallen)
-        again = bool(refused) or not lost_to <= self._kept
-        self._kept |= lost_to
+        self._apply(view, decisions, cancelled)
+        again = bool(refused) or not spared <= self._kept
+        self._kept |= spared
         free = free_after(view, decisions)
         waits = self._reasons.lapsed(entered)
         if not (self._reserved_for or reserved_for or again):  # else the instant goes on
             waits += self._reasons.found(view, decisions, free)
-        wakes = self._wakes(view, decisions, again=again, free=free, fallen=fallen)
+        wakes = self._wakes(view, decisions, again=again, free=free, cancelled=cancelled)
         # The host has the last word, so the reasons come first.
         return [*waits, *decisions, *wakes]
 
@@ -170,7 +173,7 @@ class QuotaWrapper(WrapperPolicy):
     # -- before the host ---------------------------------------------------------------
 
     def _observe(self, view: ClusterView) -> None:
-        """Enter in the ledger which jobs finished, arrived or lost their GPUs."""
+        """Note in the ledger which jobs finished, arrived or lost their GPUs."""
         if view.free.hosts is not None:
             self._ledger.kinds = frozenset(view.cluster.kinds)
         for handle in view.finished:
@@ -192,7 +195,7 @@ class QuotaWrapper(WrapperPolicy):
             self._next_pass = None
 
     def _begin_instant(self, now: Tick) -> None:
-        """Forget what holds within an instant, unless this question follows the last one in it."""
+        """Forget the last instant, unless this question follows within a nanosecond."""
         if now > self._asked + 1:
             self._instant = now
             self._kept.clear()
@@ -201,7 +204,7 @@ class QuotaWrapper(WrapperPolicy):
         self._asked = now
 
     def _shown(self, view: ClusterView, entered: Sequence[JobView]) -> ClusterView:
-        """What the host sees."""
+        """The view of the host, without hidden jobs."""
         unseen = self._admission.hidden
 
         def what_if(
@@ -228,7 +231,7 @@ class QuotaWrapper(WrapperPolicy):
     def _exchange(
         self, view: ClusterView, answer: Sequence[Decision], reserved_for: set[int]
     ) -> tuple[Exchange, set[int]]:
-        """Charge jobs that start in place of mates. Returns also those for which none gave way."""
+        """Charge jobs that start in place of mates; also returns those for which none gave way."""
         waiting = self._ledger.waiting
         starts = {x.handle: waiting[x.handle] for x in answer if isinstance(x, Start)}
         above = {x: entry for x, entry in starts.items() if not entry.within}
@@ -246,9 +249,9 @@ class QuotaWrapper(WrapperPolicy):
     def _mates(
         self, view: ClusterView, answer: Sequence[Decision], starts: Mapping[int, LedgerEntry]
     ) -> list[int]:
-        """Mates of jobs that start above quota which may run but wait, the most urgent first.
+        """Waiting mates of jobs that start above quota, if they may run; the most urgent first.
 
-        Mates for which jobs of later classes will lose GPUs are left out: the host may choose then
+        Mates for which jobs of later classes will lose GPUs are left out: the host then chooses
         which mate gets those GPUs.
         """
         waiting = self._ledger.waiting
@@ -273,7 +276,7 @@ class QuotaWrapper(WrapperPolicy):
                 return False
             key = entry.rank, entry.accepts
             if key not in gains:
-                victims = later(self._ledger, view, answer, entry, self._instant)
+                victims = of_later_classes(self._ledger, view, answer, entry, self._instant)
                 gains[key] = sum(gpus for _, gpus in victims)
             return lacking <= gains[key]
 
@@ -286,10 +289,10 @@ class QuotaWrapper(WrapperPolicy):
         decisions: Sequence[Decision],
         reserved_for: set[int],
     ) -> set[int]:
-        """The host might have served other jobs than the refused ones, so it is asked again.
+        """Let the host be asked again, as it might serve other jobs than the refused ones.
 
-        Returns the jobs that refused ones would have preempted, and that are no mates of theirs.
-        The host may choose mates when it is asked again.
+        Returns the jobs that would have been preempted for refused ones, except their mates: the
+        host may preempt these when it is asked again.
         """
         ledger = self._ledger
         mates = {ledger.waiting[x].mates for x in refused}
@@ -306,12 +309,12 @@ class QuotaWrapper(WrapperPolicy):
         self,
         view: ClusterView,
         decisions: Sequence[Decision],
-        fallen: Collection[int],
+        cancelled: Collection[int],
         reserved_for: set[int],
     ) -> None:
         """Remember which jobs the host lets wait although enough GPUs are free."""
         free = free_after(view, decisions)
-        started = {x.handle for x in decisions if isinstance(x, Start)}.union(fallen)
+        started = {x.handle for x in decisions if isinstance(x, Start)}.union(cancelled)
         waiting, entitled = self._ledger.waiting, self._admission.entitled()
         declined = {
             x
@@ -324,8 +327,9 @@ class QuotaWrapper(WrapperPolicy):
     def _preempt_for_waiting(
         self, view: ClusterView, decisions: list[Decision], reserved_for: set[int]
     ) -> QuotaPreemption:
-        """Find GPUs for waiting jobs within quota. Those of the same mates that were refused may be
-        seen again: the host may choose who gets what is freed.
+        """Find GPUs for waiting jobs within quota.
+
+        Refused mates of these jobs may be seen again: the host chooses which mate gets the GPUs.
         """
         found = QuotaPreemption(self._ledger, view, decisions, self._instant, self._admission.key)
         found.serve(self._wasted_on, reserved_for)
@@ -357,16 +361,16 @@ class QuotaWrapper(WrapperPolicy):
         *,
         again: bool,
         free: GpuCounts,
-        fallen: Collection[int],
+        cancelled: Collection[int],
     ) -> list[Decision]:
-        """When the policy is to be asked again: in a nanosecond if jobs lose GPUs or the host is to
-        see others, and at the next pass.
+        """When the policy is to be asked again: at the next pass, and in a nanosecond if jobs lose
+        GPUs or the host is to see other jobs.
         """
         wakes: list[Decision] = []
         preempted = {x.handle for x in decisions if isinstance(x, Preempt)} - self._preempted
         self._preempted |= preempted
         again = again or bool(self._reserved_for or preempted)
-        if again or self._admission.would_admit(free, fallen):
+        if again or self._admission.would_admit(free, cancelled):
             wakes.append(Wake(view.now + 1))
         if self._ledger.waiting:
             strike = self._next_pass = self._clock.after(view.now)

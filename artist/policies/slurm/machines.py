@@ -98,7 +98,7 @@ class Machines:
     def part_of(
         self, partition: PartitionMachines, kinds: tuple[str, ...]
     ) -> PartitionMachines | None:
-        """The part of a partition whose machines have GPUs of these kinds; None if there is none."""
+        """The part of a partition whose machines have GPUs of these kinds; None if it is empty."""
         key = partition.name, kinds
         if kinds and key not in self._of_kinds:
             machines = partition.machines & self.of_kinds(kinds)

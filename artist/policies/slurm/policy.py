@@ -160,7 +160,7 @@ class Slurm(BasePolicy):
     # -- what happened ----------------------------------------------------------------
 
     def _note(self, view: ClusterView) -> None:
-        """Note the jobs that arrived and ended, and when the main scheduler runs because of them."""
+        """Note the jobs that arrived and ended, and schedule a main pass because of them."""
         now_s = self._seconds(view.now)
         if self._priorities.change:
             self._calculate_until(view.now)

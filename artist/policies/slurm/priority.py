@@ -144,7 +144,7 @@ def _rank(request: Request) -> tuple[int, float, tuple[int, int]]:
 
 
 def preemptors_first(ranked: list[Request], preemption: Preemption) -> list[Request]:
-    """The order in which both schedulers test jobs: a job that could preempt another comes first."""
+    """The order in which both schedulers test jobs: a possible preemptor precedes its victims."""
     if not preemption.on:
         return ranked
     place = {id(request): index for index, request in enumerate(ranked)}

@@ -41,7 +41,7 @@ def _generator(name: str) -> list[Operator]:
 
 
 def _discriminator(name: str) -> list[Operator]:
-    """Convolutions of 4 x 4 that judge patches of 70 x 70. The input of the last is padded by one."""
+    """Convolutions of 4 x 4 that judge patches of 70 x 70. Before the last, an edge is padded."""
     widths = (64, 128, 256, 512)
     inputs = (Image(3, 256), Image(64, 128), Image(128, 64), Image(256, 32))
     shapes = [

@@ -63,7 +63,7 @@ def passes(
 
 
 def _nth(forward: bool, number: int, stage: int, stages: int, held: int) -> Pass:
-    """The n-th pass of a stage: each chunk in turn, for as many microbatches as there are stages."""
+    """Pass `number` of a stage: chunk by chunk, for as many microbatches as there are stages."""
     if held == 1:
         return Pass(forward, number, stage)
     round_, place = divmod(number, stages * held)
