@@ -1,8 +1,9 @@
 """Allocation and fragmentation over demand, at whole percents of all GPUs.
 
-A row is the mean over the pods whose arrival brings the demand to this percent, rounded; so Weng et
-al. publish their runs (`experiments/analysis/merge_alloc_discrete.py` of their program). A percent
-that no pod brings takes the mean of the two beside it, or has no row if they have none either.
+A row is the mean over the pods whose arrival brings the demand to this percent, rounded. Weng et
+al. publish their runs like this (`experiments/analysis/merge_alloc_discrete.py` of their program).
+A percent without pods takes the mean over the pods of its two neighbours, or has no row if these
+have no pods either.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ def curves(filling: Filling) -> Curves:
         "fragmented_percent": 100 * fragments / everything,
         "fragmented_of_idle_percent": 100 * fragments / np.maximum(idle, 1),
     }
-    # A percent without pods takes those of the percents beside it.
+    # A percent without pods takes the pods of its two neighbours.
     beside = np.convolve(count, (1, 1, 1), "same")
     kept = np.flatnonzero(beside[: percent.max() + 1])
     columns: dict[str, npt.NDArray[np.float64]] = {DEMAND: kept.astype(np.float64)}
@@ -72,9 +73,10 @@ def _percents(filling: Filling) -> npt.NDArray[np.int64]:
 
 
 def summary(fillings: Sequence[tuple[Filling, Curves]]) -> dict[str, Any]:
-    """The chief numbers of one placer's runs, each with another seed: means at 100 % of demand.
+    """The main figures of one placer's runs, each with another seed: means at 100 % of demand.
 
-    Where the demand ends before, at its end. A standard deviation is that of a sample; None of one.
+    If the demand ends before 100 %, figures are those at its end. A standard deviation is that of a
+    sample; None if there is one run.
     """
     at = _compared_at(fillings)
     facts: dict[str, Any] = {DEMAND: at}
@@ -92,7 +94,7 @@ def summary(fillings: Sequence[tuple[Filling, Curves]]) -> dict[str, Any]:
 
 
 def allocated_percents(fillings: Sequence[tuple[Filling, Curves]]) -> list[float]:
-    """What each run allocates where `summary` compares them, percent of all GPUs."""
+    """The allocation of each run at the demand that `summary` uses, in percent of all GPUs."""
     return _values(fillings, "allocated_percent", _compared_at(fillings))
 
 
@@ -105,12 +107,12 @@ def _values(fillings: Sequence[tuple[Filling, Curves]], name: str, at: int) -> l
 
 
 def _rows(columns: Curves, percents: npt.ArrayLike) -> npt.NDArray[np.intp]:
-    """The rows that hold at these percents: their own, else the last ones before."""
+    """The rows for these percents: their own, or else the last ones before."""
     return np.searchsorted(columns[DEMAND], percents, side="right") - 1
 
 
 def every_percent(columns: Curves) -> Table:
-    """The columns with a row for each percent. One that has none repeats the last, as `summary`."""
+    """The columns with a row for every percent; one without a row repeats the row before it."""
     first, last = columns[DEMAND][[0, -1]].astype(int)
     percents = np.arange(first, last + 1)
     at = _rows(columns, percents)
@@ -125,10 +127,10 @@ def write_filling(
     *,
     overwrite: bool,
 ) -> None:
-    """Write `fill.json` and a CSV file named `table`, whose rows are those of each placer and seed.
+    """Write `fill.json` and a CSV file named `table` with the rows of each placer and seed.
 
     Raises:
-        ConfigError: it cannot be written.
+        ConfigError: they cannot be written.
     """
     lines: list[str] = []
     for placer, seed, columns in rows:

@@ -1,4 +1,4 @@
-"""Fills machines with pods that come and stay, and records what is held and what is fragmented."""
+"""Fills machines with pods that stay, and records allocation and fragmentation."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from artist.rng import stream
 
 MOST_PODS = 10_000_000
 _DRAWN = 4096
-"""Pods that are drawn at once."""
+"""How many pods are drawn at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """What happened, a row for each pod in its order of arrival.
+    """What happened, with a row for each pod in the order of arrival.
 
-    `arrived_milli` is asked for up to and with this pod, and `held_milli` held after it,
-    thousandths of GPUs. `fragmented` is F of all machines after it, thousandths x `pods`. `machine`
-    is where it went, by its place in the visiting order; -1 if it fitted nowhere. `lacking` names,
-    by the row of a pod that fitted nowhere, each resource that alone was the obstacle
-    (`Board.lacking`).
+    `arrived_milli` is the demand up to and including this pod, `held_milli` what is held after it,
+    in thousandths of GPUs. `fragmented` is F of all machines after it, in thousandths x `pods`.
+    `machine` is the machine of the pod, by its place in the visiting order; -1 if it fitted
+    nowhere. `lacking` names, by the row of a pod that fitted nowhere, each resource that alone was
+    the obstacle (`Board.lacking`).
     """
 
     capacity_milli: int
@@ -41,9 +41,9 @@ class Filling:
 def fill(file: MachineFile, pods: PodList, placer: str, until: float, seed: int) -> Filling:
     """Place pods one after the other until they have asked for `until` x all GPUs.
 
-    The visiting order, which breaks ties, is drawn once: machines are numbered in it. So Weng et
-    al. do (their nodes get random names, and their scheduler takes the first name), and it matters:
-    drawn anew for every pod, ties cost packing and FGD 3 to 5 points of allocation.
+    The visiting order of machines, which breaks ties, is drawn once. Weng et al. do the same: their
+    nodes get random names, and their scheduler takes the first name. It matters: with an order
+    drawn for every pod, packing and FGD lose 3 to 5 points of allocation.
 
     Raises:
         UnknownNameError: no such placer.
@@ -65,7 +65,7 @@ def fill_in_order(
 ) -> Filling:
     """Place the pods `arriving` one after the other. `order` is the visiting order of machines.
 
-    Both are numbers of pods and machines. A placer that draws does so from `draws`.
+    Both hold numbers, of pods and of machines. A placer that draws uses `draws`.
 
     Raises:
         UnknownNameError: no such placer.
@@ -101,15 +101,15 @@ def arrivals(pods: PodList, wanted_milli: int, seed: int) -> Ints:
     """The pods in their order of arrival, by number.
 
     First comes every pod of the list, shuffled. If they ask for less than `wanted_milli`
-    thousandths of GPUs, pods follow that are drawn from the list, again and again, up to the first
-    whose share of one GPU would exceed it. If they ask for more, pods drawn at random stay away.
+    thousandths of GPUs, more pods are drawn from the list, up to the first whose share of one GPU
+    would exceed it. If they ask for more, pods drawn at random are left out.
 
     Source: the experiments of Weng et al., *Beware of fragmentation: Scheduling GPU-sharing
     workloads with fragmentation gradient descent* (USENIX ATC 2023, section 6.1; option `tune` of
     their program).
 
     Raises:
-        ConfigError: more than `MOST_PODS` are expected, or none comes.
+        ConfigError: about more than `MOST_PODS` would be needed, or none would be left.
     """
     draws = stream(seed, "pod-arrivals")
     milli = pods.milli

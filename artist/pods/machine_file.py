@@ -1,4 +1,4 @@
-"""Machine files: how many machines have which CPU, memory and GPUs, as data with a source."""
+"""Machine files: groups of machines with their CPU, memory and GPUs, and the source of the data."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from artist.units import CORE_MILLI, MOST_CORES
 
 MOST_MACHINES = 1_000_000
 MOST_GPUS = 16
-"""Of one machine; the largest that are sold have 16."""
+"""GPUs of one machine; the largest on the market have 16."""
 MOST_MILLI = MOST_CORES * CORE_MILLI
-"""Of cores; also a petabyte of memory, in MiB. Sums over all machines fit into 64 bits."""
+"""Thousandths of cores, and MiB of memory (a petabyte). Sums over all machines fit into 64 bits."""
 
 Amount = Annotated[int, Field(ge=0, le=MOST_MILLI)]
 
@@ -46,7 +46,7 @@ class MachineFile(Document):
 
     @property
     def capacity_milli(self) -> int:
-        """Thousandths of GPUs of all of them."""
+        """Thousandths of GPUs of all machines."""
         return 1000 * sum(group.count * group.gpus for group in self.machines)
 
     @model_validator(mode="after")

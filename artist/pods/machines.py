@@ -1,8 +1,7 @@
 """What machines have left: CPU, memory, and thousandths of each of their GPUs, in whole numbers.
 
-    free + held = all
-
-holds for each of them, exactly. `claim` and `release` keep the sums that filters and placers read.
+For each resource, free + held = all, exactly. `claim` and `release` keep the sums that filters and
+placers read.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ Bools = npt.NDArray[np.bool_]
 
 
 class Wishes(NamedTuple):
-    """Demands as columns: a share of one GPU, or whole ones; 0 where it is the other.
+    """Demands as columns. `share_milli` is 0 for pods on whole GPUs, `whole` for pods on a share.
 
     `allowed` has a row for each kind of `PodMachines.kinds`.
     """
@@ -40,14 +39,14 @@ class PodMachines:
     """Machines by number, and what each has left.
 
     `cpu_milli`, `memory_mib` and `idle_milli` (thousandths of GPUs) are what is free. `whole` is
-    how many GPUs nobody holds, `most_milli` what the emptiest GPU has left. `gpu_milli` has a row
-    for each machine and a column for each GPU; 0 also where a machine has no such GPU.
-    `tenants[machine, n]` counts its pods on n whole GPUs; n = 0 are pods that share a GPU. If any
-    GPU is in MIG mode, `slices` are the memory slices of each that instances hold, a bit for each.
+    the number of free GPUs, `most_milli` what the emptiest GPU has left. `gpu_milli` is what each
+    GPU has left: a row for each machine, a column for each GPU, 0 if the machine has no such GPU.
+    `tenants[machine, n]` counts the pods on n whole GPUs; n = 0 are pods that share a GPU. If any
+    GPU is in MIG mode, `slices` are the memory slices that instances hold, as bits.
     """
 
     def __init__(self, groups: Sequence[MachineGroup], order: Ints | None = None) -> None:
-        """All free. Machine `i` is the machine `order[i]` of the groups."""
+        """Everything is free. Machine `i` is the machine `order[i]` of the groups."""
         counts = [group.count for group in groups]
 
         def column(values: Sequence[int]) -> Ints:
@@ -76,7 +75,7 @@ class PodMachines:
         return len(self.gpus)
 
     def allowed(self, demand: Demand) -> Bools:
-        """By number of kind: whether the demand names it or names none, and wants its MIG mode."""
+        """By kind: whether the demand accepts it, and asks for an instance in MIG mode only."""
         return np.array(
             [
                 (not demand.kinds or kind in demand.kinds)
@@ -91,7 +90,7 @@ class PodMachines:
         return room & _can_start(demand.mig)[self.slices[index]] if demand.mig else room
 
     def fit(self, demand: Demand, index: Ints) -> Bools:
-        """Which of the machines `index` can take a pod, one truth value for each."""
+        """Which of the machines `index` can take a pod."""
         fit: Bools = self.cpu_milli[index] >= demand.cpu_milli
         fit &= self.memory_mib[index] >= demand.memory_mib
         if demand.is_share:
@@ -117,7 +116,7 @@ class PodMachines:
         )
 
     def fits_on(self, machine: int, wishes: Wishes) -> Bools:
-        """Which pods a machine can take, a truth value for each demand of `wishes`; as `fit`."""
+        """Which demands of `wishes` a machine can take; like `fit`, for many pods at once."""
         fits: Bools = wishes.cpu_milli <= self.cpu_milli[machine]
         fits &= wishes.memory_mib <= self.memory_mib[machine]
         fits &= wishes.share_milli <= self.most_milli[machine]
@@ -130,7 +129,7 @@ class PodMachines:
         return fits
 
     def whole_gpus(self, machine: int, count: int) -> list[int]:
-        """The first GPUs of a machine that nobody holds."""
+        """The first free GPUs of a machine."""
         free: list[int] = np.flatnonzero(self.gpu_milli[machine] == WHOLE_MILLI)[:count].tolist()
         return free
 
@@ -148,7 +147,7 @@ class PodMachines:
         return start
 
     def release(self, machine: int, demand: Demand, gpus: Sequence[int], start: int = 0) -> None:
-        """Take them back. `start` is what `claim` returned."""
+        """Take back what a pod holds. `start` is what `claim` returned."""
         if demand.mig:
             self.slices[machine, gpus[0]] &= ~slices(ALL[demand.mig], start)
         self._move(machine, demand, gpus, 1)
@@ -170,5 +169,5 @@ class PodMachines:
 
 @cache
 def _can_start(name: str) -> Bools:
-    """Whether an instance can begin, by the slices that are held."""
+    """Whether an instance has a place to begin, by the bits of the slices that are held."""
     return np.array([bool(free_starts(name, held)) for held in range(1 << MEMORY_SLICES)])

@@ -1,10 +1,10 @@
-"""Pods arrive, wait, run and leave. Records what is held and fragmented, and who waits how long.
+"""Pods arrive, wait, run and leave. Records allocation, fragmentation and waits.
 
-A pod that does not fit waits. Whenever pods leave or arrive, all that wait are tried in their order
-of arrival, and each that fits starts: one that does not fit holds up nobody behind it, and nothing
-is kept free for it. So the scheduler of Kubernetes does: its queue puts pods that do not fit aside,
-and tries them again when something leaves (kubernetes.io, *Scheduling framework*). A pod that would
-not fit into the empty cluster is refused.
+A pod that does not fit waits. Whenever pods leave or arrive, waiting pods are tried in the order of
+arrival, and each that fits starts. A pod that does not fit does not block the pods behind it, and
+nothing is kept free for it. This is what the scheduler of Kubernetes does: its queue puts pods that
+do not fit aside and tries them again when something leaves (kubernetes.io, *Scheduling framework*).
+A pod that would not fit into the empty cluster is refused.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from artist.pods.pod_times import TimedPods
 from artist.rng import stream
 
 WAITING, REFUSED = -1, -2
-"""Instead of a start: of a pod that waits at the end, and of one that no machine can ever take."""
+"""In place of a start: the pod waits at the end, or no machine can ever take it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stay:
     """What happened under one placer.
 
-    `start` is the tick at which each pod started, or `WAITING` or `REFUSED`. `lacking`
-    says for how many pods that had to wait each resource alone was the obstacle when they came
-    (`Board.lacking`). The other columns have a row for each instant at which something happened,
-    `tick`, with what holds from then on: thousandths of GPUs held, F in thousandths x `typical`,
-    and how many pods wait.
+    `start` is the tick at which each pod started, or `WAITING` or `REFUSED`. `lacking` counts, by
+    resource, the pods that had to wait because of it alone when they arrived (`Board.lacking`). The
+    other columns have a row for each instant `tick` at which something happened, with the state
+    after it: thousandths of GPUs held, F in thousandths x `typical`, and the number of waiting
+    pods.
     """
 
     capacity_milli: int
@@ -126,9 +126,9 @@ def over_time_in_order(
 
 
 class _WaitingPods:
-    """The pods that wait, for each demand in their order of arrival.
+    """The waiting pods of each demand, in their order of arrival.
 
-    A pod that waits fits nowhere, so only where something was freed can one of them start.
+    A waiting pod fits nowhere, so one can start only where something was freed.
     """
 
     def __init__(self, machines: PodMachines, demands: Sequence[Demand]) -> None:
@@ -139,7 +139,7 @@ class _WaitingPods:
         self.count = 0
 
     def add(self, pod: int, number: int) -> bool:
-        """A pod comes. Whether it is the first of its demand."""
+        """Add a pod. Returns whether it is the first of its demand."""
         self.count += 1
         self._waits[number] = True
         self._pods[number].append(pod)
@@ -150,14 +150,14 @@ class _WaitingPods:
         return self._pods[number][0]
 
     def start(self, number: int) -> bool:
-        """This pod starts. Whether others of its demand wait."""
+        """Remove the first pod of a demand, which starts. Returns whether others of it wait."""
         self.count -= 1
         self._pods[number].popleft()
         self._waits[number] = bool(self._pods[number])
         return bool(self._pods[number])
 
     def fitting(self, freed: Iterable[int]) -> set[int]:
-        """The demands of pods that wait, by number, that fit on one of these machines."""
+        """The numbers of the demands of waiting pods that fit on one of these machines."""
         found: set[int] = set()
         if self.count:
             for machine in freed:

@@ -1,10 +1,10 @@
-"""Placers: which machine gets a pod, and which GPU of it a pod that shares one.
+"""Placers: which machine a pod gets, and which GPU if it shares one.
 
-A placer scores the machines that can take a pod, in whole numbers. The highest wins, of equally
-high ones the first in the visiting order. Pods on whole GPUs get the first free ones. Source: Weng
+A placer scores the machines that can take a pod, in whole numbers. The highest score wins; ties go
+to the first machine in the visiting order. Pods on whole GPUs get the first free ones. Source: Weng
 et al., USENIX ATC 2023, sections 4.2 and 6.1, and the plugins of their program
-(`pkg/simulator/plugin`), which say what the paper leaves open: roundings, and that shares go to the
-fullest GPU that has room.
+(`pkg/simulator/plugin`), which settle what the paper leaves open: roundings, and that shares go to
+the fullest GPU that has room.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from artist.pods.pod_list import WHOLE_MILLI, Demand, Ints
 from artist.registry import Entry, Registry
 
 BEST = 100
-"""The highest score, of Kubernetes' scheduler (`MaxNodeScore`)."""
+"""The highest score, as in Kubernetes' scheduler (`MaxNodeScore`)."""
 
 _NONE = np.iinfo(np.int64).min
 
 
 class PodPlacer(ABC):
-    """A rule. It reads the machines, and changes nothing."""
+    """A rule that places pods. It reads the machines and changes nothing."""
 
     def __init__(
         self, machines: PodMachines, fragmentation: Fragmentation, draws: np.random.Generator
@@ -37,14 +37,14 @@ class PodPlacer(ABC):
 
     @abstractmethod
     def scores(self, index: Ints, demand: Demand) -> Ints:
-        """The scores of the machines `index`, all of which can take the pod, at least 0."""
+        """The scores, at least 0, of the machines `index`, all of which can take the pod."""
 
     def pick(self, scores: npt.NDArray[np.int32]) -> int:
-        """The machine of the highest score. It is -1 where the pod does not fit."""
+        """The machine with the highest score. Scores are -1 where the pod does not fit."""
         return int(scores.argmax())
 
     def gpu(self, machine: int, demand: Demand) -> int:
-        """The GPU of a machine for a pod that shares one: the fullest that has room."""
+        """The GPU of a machine for a pod that shares one: the fullest GPU that has room."""
         left = self.machines.gpu_milli[machine]
         room = self.machines.room(demand, np.array([machine]))[0]
         return int(np.argmin(np.where(room, left, WHOLE_MILLI + 1)))
@@ -59,18 +59,18 @@ class Random(PodPlacer):
         return np.zeros(len(index), np.int64)
 
     def pick(self, scores: npt.NDArray[np.int32]) -> int:
-        """One of those where it fits."""
+        """Any machine where the pod fits."""
         room = np.flatnonzero(scores >= 0)
         return int(room[self.draws.integers(len(room))]) if room.size else 0
 
     def gpu(self, machine: int, demand: Demand) -> int:
-        """One of those that have room."""
+        """Any GPU that has room."""
         room = np.flatnonzero(self.machines.room(demand, np.array([machine]))[0])
         return int(room[self.draws.integers(len(room))])
 
 
 class BestFit(PodPlacer):
-    """The machine that has least left afterwards, CPU and GPUs as shares of the largest machine."""
+    """The machine that has least CPU and GPUs left afterwards, as shares of the largest machine."""
 
     def scores(self, index: Ints, demand: Demand) -> Ints:
         """100 x (1 - the mean share left)."""
@@ -83,14 +83,14 @@ class BestFit(PodPlacer):
 
 
 class DotProduct(PodPlacer):
-    """The machine whose free CPU and GPUs point least where the pod's demand does.
+    """The machine whose free CPU and GPUs have the smallest dot product with the pod's demand.
 
-    Grandl et al., *Multi-resource packing for cluster schedulers* (Tetris, SIGCOMM 2014) take the
-    largest product. Weng et al. take the smallest, and it is their rule that is built here.
+    Grandl et al., *Multi-resource packing for cluster schedulers* (Tetris, SIGCOMM 2014), take the
+    largest product. Weng et al. take the smallest, and so does this placer.
     """
 
     def scores(self, index: Ints, demand: Demand) -> Ints:
-        """100 x (1 - the product of free and asked / 2), shares of the largest machine."""
+        """100 x (1 - the dot product of free and asked / 2), as shares of the largest machine."""
         machines = self.machines
         most_cpu, most_milli = _largest(machines)
         product = machines.cpu_milli[index] / most_cpu * (demand.cpu_milli / most_cpu)
@@ -99,10 +99,10 @@ class DotProduct(PodPlacer):
 
 
 class GpuPacking(PodPlacer):
-    """GPUs in use first, then free GPUs of machines in use, then machines that nobody uses."""
+    """GPUs in use first, then free GPUs of machines in use, then GPUs of empty machines."""
 
     def scores(self, index: Ints, demand: Demand) -> Ints:
-        """Three ranges: from 50 for a GPU in use, from 33 for a free one, below for a machine."""
+        """Three ranges: from 50 if a GPU is in use, from 33 if the machine is, else below."""
         if not demand.gpus:
             return np.zeros(len(index), np.int64)
         machines = self.machines
@@ -119,10 +119,10 @@ class GpuPacking(PodPlacer):
 
 
 class GpuClustering(PodPlacer):
-    """Pods beside pods that hold as many GPUs, shares beside shares; fuller machines first."""
+    """Pods beside pods with the same number of GPUs, shares beside shares; full machines first."""
 
     def scores(self, index: Ints, demand: Demand) -> Ints:
-        """Four ranges of 25: only its like, its like and others, nobody, only others."""
+        """Four ranges of 25, from the top: only pods like it, some like it, none, only others."""
         if not demand.gpus:
             return np.zeros(len(index), np.int64)
         machines = self.machines
@@ -139,21 +139,21 @@ class GpuClustering(PodPlacer):
 class Fgd(PodPlacer):
     """Fragmentation gradient descent: the place where F grows least or falls most.
 
-    A share of a GPU is tried on every GPU of a machine. On the machine that wins, it gets the first
-    GPU with the highest score.
+    A share of a GPU is tried on every GPU of a machine. On the best machine it gets the first GPU
+    with the highest score.
     """
 
     def __init__(
         self, machines: PodMachines, fragmentation: Fragmentation, draws: np.random.Generator
     ) -> None:
         super().__init__(machines, fragmentation, draws)
-        # score(x) = floor(100 / (1 + exp(-x))), x the fall of F in GPUs: where it reaches 1 ... 99.
+        # The falls x of F in GPUs at which score(x) = floor(100 / (1 + exp(-x))) reaches 1 to 99.
         step = np.arange(1, BEST)
         falls = WHOLE_MILLI * fragmentation.pods * np.log(step / (BEST - step))
         self._steps = np.ceil(falls).astype(np.int64)
 
     def scores(self, index: Ints, demand: Demand) -> Ints:
-        """100 x sigmoid(fall of F in GPUs), of the best GPU."""
+        """100 x sigmoid(fall of F in GPUs), on the best GPU."""
         machines, fragmentation = self.machines, self.fragmentation
         left, whole = machines.gpu_milli[index], machines.whole[index]
         kind, cpu = machines.kind[index], machines.cpu_milli[index]
@@ -183,7 +183,7 @@ class Fgd(PodPlacer):
         return int(np.argmax(np.where(machines.room(demand, one)[0], score, -1)))
 
     def _on_each_gpu(self, row: Ints, index: Ints, demand: Demand) -> Ints:
-        """By machine and GPU: what pods find more there and in whole GPUs, if it goes there."""
+        """By machine and GPU: how much more pods could use if this pod went to the GPU."""
         left, whole = self.machines.gpu_milli[index], self.machines.whole[index]
         row = row[:, np.newaxis]
         fits = self.machines.room(demand, index)

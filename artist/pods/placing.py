@@ -1,4 +1,4 @@
-"""Pods on machines under one placer: who gets what, what is held, and what is fragmented."""
+"""Pods on machines under one placer: where each pod goes, what is held, what is fragmented."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WITHOUT: dict[str, dict[str, Any]] = {
     "gpus": {"gpus": 0, "gpu_milli": 0, "kinds": (), "mig": ""},
     "kind": {"kinds": ()},
 }
-"""What is left out of a demand, by the resource that is then no obstacle."""
+"""By resource, the changes to a demand that make the resource no obstacle."""
 
 SEVERAL = "several"
 """No resource alone is the obstacle."""
@@ -31,7 +31,7 @@ SEVERAL = "several"
 class Board:
     """The scores of all machines for each demand: which is best, and why a pod fits nowhere.
 
-    A machine is scored anew only after it changed. Tell it of every one that does.
+    A machine is scored anew only after it changed. `tell` it of every change.
     """
 
     def __init__(self, machines: PodMachines, placer: PodPlacer) -> None:
@@ -43,7 +43,7 @@ class Board:
         self._lacking: dict[Demand, tuple[int, tuple[str, ...]]] = {}
 
     def tell(self, machine: int) -> None:
-        """A machine has claimed or released something."""
+        """Note that a machine has changed."""
         self._changes += 1
         self._changed[machine] = self._changes
 
@@ -65,7 +65,7 @@ class Board:
         return machine if scores[machine] > _NO_ROOM else -1
 
     def lacking(self, demand: Demand) -> tuple[str, ...]:
-        """What a pod that fits nowhere lacks: each resource without which alone it would fit."""
+        """What keeps a pod from fitting: each resource without whose demand alone it would fit."""
         at, names = self._lacking.get(demand, (-1, ()))
         if at < self._changes:
             every = np.arange(len(self._machines))
@@ -105,7 +105,7 @@ class Placing:
         order: Ints,
         draws: np.random.Generator,
     ) -> None:
-        """All free. `order` is the visiting order of machines; a placer that draws uses `draws`.
+        """Everything is free. `order` is the visiting order of machines; `draws` is for the placer.
 
         Raises:
             UnknownNameError: no such placer.
@@ -120,7 +120,7 @@ class Placing:
         self.fragmented = int(self._of_machine.sum())
 
     def place(self, demand: Demand) -> Place | None:
-        """Give a pod what it asks for, where the placer wants it; None if it fits nowhere."""
+        """Place a pod where the placer says; None if it fits nowhere."""
         machine = self.board.best(demand)
         if machine < 0:
             return None
@@ -133,7 +133,7 @@ class Placing:
         return Place(machine, gpus, start)
 
     def leave(self, place: Place, demand: Demand) -> None:
-        """Take from a pod what it holds."""
+        """Take back what a pod holds."""
         self.machines.release(place.machine, demand, place.gpus, place.start)
         self._changed(place.machine, -demand.milli)
 
@@ -146,12 +146,12 @@ class Placing:
 
 
 def check(machines: PodMachines, pods: PodList, which: Ints, place: Ints) -> None:
-    """Free + held = all, on every machine, and no GPU is held beyond what it is.
+    """Check that free + held = all on every machine, and that no GPU is held beyond its capacity.
 
     Pod i asks for demand `which[i]` and is on machine `place[i]`; on none if that is below 0.
 
     Raises:
-        InvariantError: it is not so.
+        InvariantError: the check fails.
     """
     placed = place >= 0
     for all_, free, asked in (

@@ -1,9 +1,9 @@
-"""Pods and what they ask for, read from a CSV file as Alibaba publishes its openb pods.
+"""Pods and what they ask for, read from a CSV file in the format of Alibaba's openb pods.
 
 Columns: `cpu_milli`, `memory_mib`, `num_gpu`, `gpu_milli` (thousandths of each GPU; below 1000 only
-where `num_gpu` is 1) and perhaps `gpu_spec` (kinds of GPUs, `V100M16|V100M32`; none: any). Source:
-cluster-trace-gpu-v2023/README.md of github.com/alibaba/clusterdata. Our own is `mig`, a profile
-such as `3g.20gb`, from which `gpu_milli` follows. Others are not read.
+if `num_gpu` is 1) and optionally `gpu_spec` (kinds of GPUs, `V100M16|V100M32`; empty: any). Source:
+cluster-trace-gpu-v2023/README.md of github.com/alibaba/clusterdata. A column of artist's own is
+`mig`, a profile such as `3g.20gb`, which determines `gpu_milli`. Other columns are not read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from artist.pods.machine_file import MOST_GPUS, MOST_MILLI
 Ints: TypeAlias = npt.NDArray[np.int64]
 
 WHOLE_MILLI = 1000
-"""Thousandths of a GPU."""
+"""A whole GPU, in thousandths."""
 
 COLUMNS = ("cpu_milli", "memory_mib", "num_gpu", "gpu_milli")
 KINDS = "gpu_spec"
@@ -32,11 +32,11 @@ MIG = "mig"
 
 
 class Demand(NamedTuple):
-    """What a pod asks for: all of it on one machine.
+    """What a pod asks for, all of it on one machine.
 
-    `gpu_milli` is the share of each of its `gpus`; a pod shares a GPU only if it asks for one.
-    `kinds` are the kinds of GPUs that it can use; if there are none, all. `mig` is the profile of
-    the instance that it asks for on a GPU in MIG mode; empty: it needs a GPU in no such mode.
+    `gpu_milli` is the share of each of its `gpus`; only a pod on one GPU may share it. `kinds` are
+    the kinds of GPUs that it can use; empty: all. `mig` is the profile of the instance that it asks
+    for on a GPU in MIG mode; empty: it needs GPUs that are not in that mode.
     """
 
     cpu_milli: int
@@ -48,7 +48,7 @@ class Demand(NamedTuple):
 
     @property
     def milli(self) -> int:
-        """Thousandths of GPUs in all."""
+        """Thousandths of GPUs, over all of its GPUs."""
         return self.gpus * self.gpu_milli
 
     @property
@@ -58,7 +58,7 @@ class Demand(NamedTuple):
 
 
 class PodList(NamedTuple):
-    """Pods by what they ask for: pod `i` asks for `demands[which[i]]`."""
+    """A list of pods: pod `i` asks for `demands[which[i]]`."""
 
     demands: Sequence[Demand]
     which: Ints
@@ -73,7 +73,7 @@ def read_pods(path: Path) -> PodList:
     """Read the pods of a file.
 
     Raises:
-        TraceError: a file that is no such table, or a value out of range; names file and line.
+        TraceError: the file is not such a table, or a value is out of range; names file and line.
     """
     return pods_of(path, pod_rows(path)[1])
 
@@ -82,7 +82,7 @@ def pod_rows(path: Path) -> tuple[list[str], list[Row]]:
     """The columns and the rows of a file of pods.
 
     Raises:
-        TraceError: no such table.
+        TraceError: the file is not such a table.
     """
     columns, rows = csv_rows(path, decode(path, read_bytes(path)))
     missing = [name for name in COLUMNS if name not in columns]
@@ -97,7 +97,7 @@ def pods_of(path: Path, rows: Sequence[Row]) -> PodList:
     """The pods in some rows of a file.
 
     Raises:
-        TraceError: a value out of range, or none asks for a GPU.
+        TraceError: a value is out of range, or no pod asks for a GPU.
     """
     number: dict[Demand, int] = {}
     known: dict[tuple[str, ...], int] = {}
@@ -113,7 +113,7 @@ def pods_of(path: Path, rows: Sequence[Row]) -> PodList:
 
 
 def _demand(where: str, row: dict[str, str]) -> Demand:
-    """What a pod asks for."""
+    """What the pod in a row asks for."""
     mig = row.get(MIG, "")
     if mig:
         row = row | {"gpu_milli": _milli_of(where, mig, row["gpu_milli"])}
@@ -130,7 +130,7 @@ def _demand(where: str, row: dict[str, str]) -> Demand:
 
 
 def _milli_of(where: str, mig: str, text: str) -> str:
-    """Thousandths of a GPU that a MIG profile holds; the column may leave them out."""
+    """Thousandths of a GPU that a MIG profile holds; the cell `text` may be empty."""
     if mig not in ALL:
         raise TraceError(f"{where}: mig is {shortened(mig)}, expected one of {', '.join(NAMES)}")
     milli = str(SLICE_MILLI * ALL[mig].memory)

@@ -1,9 +1,9 @@
-"""When pods arrive and how long they run: as a list records it, or drawn at a load.
+"""When pods arrive and how long they run: as recorded in a list, or drawn at a given load.
 
 A list has openb's columns `creation_time`, `scheduled_time` and `deletion_time`, or `submit_s` and
 `duration_s`; all in seconds. A pod of openb arrives when it is created and runs from its scheduling
-to its deletion, as in `artist/trace/foreign/openb.py`. One that was never scheduled ran for no time
-that is known, and is left out.
+to its deletion, as in `artist/trace/foreign/openb.py`. A pod that was never scheduled has no known
+run time and is left out.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ MOST_PODS = 1_000_000
 
 
 class TimedPods(NamedTuple):
-    """Pods with their times in ticks, by arrival. The first `there` of them are no arrivals.
+    """Pods with their times in ticks, in the order of arrival.
 
-    They hold GPUs when the run begins, at tick 0: `duration` is what is left of it, and what they
-    wait counts for nothing. The run ends at tick `end`; None: when the last one has started. F asks
-    which pods of `of` fit. `left_out` pods of the list never ran.
+    The first `there` pods run already when the run begins, at tick 0: their `duration` is what is
+    left of it, and their waits do not count. The run ends at tick `end`; None: when the last pod
+    has started. Typical pods, for F, are those of the list `of`. `left_out` counts pods that never
+    ran.
     """
 
     pods: PodList
@@ -48,7 +49,7 @@ def read_timed_pods(path: Path) -> TimedPods:
     """Read pods and their times; the first arrives at tick 0.
 
     Raises:
-        TraceError: a file that is no such table, or a value out of range; names file and line.
+        TraceError: the file is not such a table, or a value is out of range; names file and line.
     """
     columns, rows = pod_rows(path)
     names = next((some for some in (OWN, OPENB) if set(some) <= set(columns)), None)
@@ -91,12 +92,12 @@ def _seconds(row: Row, name: str) -> float:
 
 
 def gpu_seconds(timed: TimedPods) -> float:
-    """What the pods hold over their run times in all, GPU-seconds."""
+    """The GPU-seconds that all pods hold over their run times."""
     return float((timed.pods.milli * (timed.duration / TICKS_PER_S)).sum()) / 1000
 
 
 def offered_load(timed: TimedPods, file: MachineFile) -> float | None:
-    """GPU-time that pods ask for, over what all GPUs have while they come; None if all at once."""
+    """GPU-time of the pods over that of all GPUs until the last arrival; None if that is at 0."""
     span_s = int(timed.arrival[-1]) / TICKS_PER_S
     return gpu_seconds(timed) / (span_s * file.capacity_milli / 1000) if span_s else None
 
@@ -104,14 +105,14 @@ def offered_load(timed: TimedPods, file: MachineFile) -> float | None:
 def at_load(timed: TimedPods, file: MachineFile, load: float, count: int, seed: int) -> TimedPods:
     """`count` pods drawn from a list, which would hold `load` x all GPUs if none waited.
 
-    Arrivals are Poisson. Pods that a run in balance would hold are there when it begins, with what
-    is left of their run times: as many as a Poisson number of the mean rate x mean duration, drawn
-    in proportion to their durations, each at a time of its run that is as likely as any other
-    (M/G/infinity in balance: Wolff, *Stochastic modeling and the theory of queues*, 1989, section
-    2-2). Run times are so unlike that filling empty machines would take longer than most runs.
+    Arrivals are a Poisson process. The run begins in the steady state, because run times differ so
+    much that filling empty machines would take longer than most runs. Its pods are those of
+    M/G/infinity (Wolff, *Stochastic modeling and the theory of queues*, 1989, section 2-2): their
+    number is Poisson with mean rate x mean duration, they are drawn in proportion to their
+    durations, and each is at a uniformly random time of its run.
 
     Raises:
-        ConfigError: pods on GPUs run for no time, or too many pods would be there.
+        ConfigError: pods on GPUs run for no time, or too many pods would run at once.
     """
     total = gpu_seconds(timed)
     if not total:
@@ -128,13 +129,13 @@ def at_load(timed: TimedPods, file: MachineFile, load: float, count: int, seed: 
     there = int(draws.poisson(mean_there))
     first = draws.choice(size, there, p=length / length.sum())
     run = draws.random(there)
-    # The longer it has run, the earlier it came.
+    # Pods that have run longest arrived first.
     oldest = np.argsort(-run * length[first], kind="stable")
     first, run = first[oldest], run[oldest]
     left = np.maximum(1, (timed.duration[first] * (1 - run)).astype(np.int64))
     drawn = draws.integers(size, size=count)
     gaps = draws.exponential(TICKS_PER_S / rate_per_s, count)
-    # Nobody comes at tick 0, when the run begins.
+    # No pod arrives at tick 0, when the run begins.
     arrival = np.clip(np.cumsum(gaps), 1, 2 * MAX_TIME_S * TICKS_PER_S).astype(np.int64)
     which = np.concatenate((first, drawn))
     return TimedPods(

@@ -1,8 +1,7 @@
-"""What runs over time say: how long pods wait, and how much is allocated and fragmented meanwhile.
+"""Figures of runs over time: how long pods wait, and how much is allocated and fragmented.
 
-Shares are means over time from the first to the last arrival; what follows is no picture of the
-cluster, since nobody comes any more. Where all pods come at once, they are means until the last one
-starts.
+Shares are means over time from the first to the last arrival: after that the cluster only drains.
+If all pods arrive at once, they are means until the last pod starts.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from artist.pods.pod_times import TimedPods
 from artist.units import TICKS_PER_S
 
 SPANS = 200
-"""Rows of `timeline.csv` for each run: as many as a figure can show."""
+"""Rows of `timeline.csv` for each run: as many as a plot can show."""
 
 Run = tuple[TimedPods, Stay]
 
 
 def waits_s(timed: TimedPods, stay: Stay) -> npt.NDArray[np.float64]:
-    """How long each pod that came and was not refused waited; until the end if it still waits."""
+    """How long each arriving pod waited, without refused ones; until the end if it still waits."""
     start = stay.start[timed.there :]
     until = np.where(start == WAITING, 0 if timed.end is None else timed.end, start)
     came = start != REFUSED
@@ -37,9 +36,9 @@ def waits_s(timed: TimedPods, stay: Stay) -> npt.NDArray[np.float64]:
 
 
 def summary(runs: Sequence[Run]) -> dict[str, Any]:
-    """The chief numbers of one placer's runs, each with another seed: means over runs.
+    """The main figures of one placer's runs, each with another seed: means over runs.
 
-    A standard deviation is that of a sample; None of one.
+    A standard deviation is that of a sample; None if there is one run.
     """
     waits = [waits_s(*run) for run in runs]
     means = mean_waits_s(runs)
@@ -76,12 +75,12 @@ def mean_waits_s(runs: Sequence[Run]) -> list[float]:
 
 
 def _window(timed: TimedPods, stay: Stay) -> int:
-    """The tick at which the time ends that counts."""
+    """The tick up to which shares are averaged: the last arrival, or else the last event."""
     return int(timed.arrival[-1]) or int(stay.tick[-1])
 
 
 def _mean_percent(timed: TimedPods, stay: Stay, column: str) -> float:
-    """Mean over time in percent of all GPUs, from whole numbers: exact until the last division."""
+    """The mean over time in percent of all GPUs, exact up to the last division."""
     end = _window(timed, stay)
     values: Ints = getattr(stay, column)
     if not end:
@@ -93,14 +92,14 @@ def _mean_percent(timed: TimedPods, stay: Stay, column: str) -> float:
 
 
 def _whole(stay: Stay, column: str) -> int:
-    """100 % of a column."""
+    """The value that is 100 % of a column."""
     return stay.capacity_milli * (stay.typical if column == "fragmented" else 1)
 
 
 def timeline(timed: TimedPods, stay: Stay) -> Mapping[str, npt.NDArray[np.float64]]:
-    """Means over `SPANS` equal spans of time, by the column's name; `time_s` is where each begins.
+    """By column, means over `SPANS` equal spans of time; `time_s` is where each begins.
 
-    `waiting` is the mean number of pods that wait.
+    `waiting` is the mean number of waiting pods.
     """
     end = max(1, _window(timed, stay))
     ticks = np.append(stay.tick, max(end, int(stay.tick[-1]))).astype(np.float64)

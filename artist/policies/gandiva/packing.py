@@ -1,4 +1,4 @@
-"""Gandiva's packing: two jobs on the same GPUs, tried while jobs wait, undone if it does not pay.
+"""Gandiva's packing: two jobs on the same GPUs, tried while jobs wait, undone if it does not help.
 
 Source: Xiao et al., *Gandiva* (OSDI 2018), sections 3.2 and 4.2. `policy.py` has the rules.
 """
@@ -19,42 +19,43 @@ UNPACKED: Final = "packing did not pay"
 
 
 class Packing:
-    """What is known of jobs on GPUs of their own, and of pairs that were tried."""
+    """The profiles of jobs on GPUs of their own, and the pairs that were tried."""
 
     def __init__(self) -> None:
-        # Per job, while it had its GPUs to itself: seconds of an iteration as submitted, and the
-        # share of the time in which its GPUs computed.
+        # Per job, measured while it did not share its GPUs: seconds of an iteration as submitted,
+        # and the share of time in which its GPUs computed.
         self._alone_s: dict[int, float] = {}
         self._utilisation: dict[int, float] = {}
         # Pairs that did not pay, the earlier arrival first.
         self._failed: set[tuple[int, int]] = set()
-        # Per job that came beside a host, until it is judged: the host's iterations at that time.
+        # Per job on trial beside a host: the host's iterations when the trial began.
         self._trying: dict[int, int] = {}
 
     @property
     def trying(self) -> bool:
-        """Whether a pair is yet to be judged."""
+        """Whether any pair is on trial."""
         return bool(self._trying)
 
     def forget(self, handle: int) -> None:
-        """A job finished."""
+        """Forget a job that finished."""
         for known in (self._alone_s, self._utilisation, self._trying):
             known.pop(handle, None)
 
     def profile(self, running: Mapping[int, JobView], worked: Collection[int]) -> None:
-        """Note how fast jobs are that have their GPUs to themselves and completed an iteration."""
+        """Profile the jobs that completed an iteration on GPUs of their own."""
         for handle in worked:
             job = running[handle]
-            # Beside a job that finished just now it still has the rate of the pair.
+            # A job whose companion has just finished still has the rate of the pair.
             if job.rate is not None and not job.rate.shared:
                 self._alone_s[handle] = job.rate.submitted_iteration_s
                 compute_s = job.job.compute_s * job.rate.compute_scale
                 self._utilisation[handle] = compute_s / job.rate.iteration_s
 
     def unpacked(self, view: ClusterView, worked: Collection[int]) -> Iterator[Preempt]:
-        """Judge the pairs that have both completed an iteration; suspend who came and did not pay.
+        """Judge the pairs whose jobs both completed an iteration, and suspend the later job of a
+        pair that does not pay.
 
-        Two jobs that take turns have a throughput of 1 together, each by its own alone.
+        Throughputs are relative to each job's own alone. Two jobs that take turns have 1 together.
         """
         for handle, before in list(self._trying.items()):
             job = view.running.get(handle)
@@ -71,7 +72,7 @@ class Packing:
                 yield Preempt(handle, UNPACKED)
 
     def packed(self, view: ClusterView) -> Iterator[Start]:
-        """Start waiting jobs beside running ones, the idlest GPUs first."""
+        """Start waiting jobs beside running ones, those with the idlest GPUs first."""
         hosts = [
             job
             for handle, job in view.running.items()
@@ -89,7 +90,7 @@ class Packing:
             yield Start(job.handle, host.placement, beside=host.handle)
 
     def _may_try(self, tree: ClusterTree, job: JobView, host: JobView) -> bool:
-        """Whether a pair wants the same GPUs and has not failed."""
+        """Whether two jobs could use the same GPUs and have not failed as a pair."""
         assert host.placement is not None  # running jobs have GPUs
         same = job.job.gpus == host.gpus and job.job.tensor == host.job.tensor
         same = same and accepts(tree, job.job, host.placement)
@@ -105,7 +106,7 @@ class Packing:
 
 
 def leading(running: Mapping[int, JobView], since: Mapping[int, int]) -> list[JobView]:
-    """The running jobs; of those that share GPUs the one that has run longest."""
+    """The running jobs; of two that share GPUs, only the one that has run longer."""
     return [
         job
         for handle, job in running.items()
@@ -116,7 +117,7 @@ def leading(running: Mapping[int, JobView], since: Mapping[int, int]) -> list[Jo
 def companions(
     view: ClusterView, decisions: Sequence[Decision], decided: Sequence[Decision]
 ) -> list[Decision]:
-    """Suspend the jobs beside those that leave their GPUs, unless that is `decided` already."""
+    """Suspend the companions of jobs that leave their GPUs, unless they are `decided` already."""
     named = {getattr(decision, "handle", None) for decision in decided}
     leaving = [x.handle for x in decisions if isinstance(x, Preempt | Migrate)]
     beside = [other for handle in leaving for other in view.running[handle].beside]

@@ -22,33 +22,33 @@ from artist.policies.shared.usable import free_after
 from artist.rng import Draws
 
 ALL: Final = -1
-"""A bit set of every turn."""
+"""The bit set of all machines."""
 
 
 class Affinity:
     """Affinities of machines, and the placements that follow from them."""
 
     def __init__(self, draws: Draws) -> None:
-        # Per machine: its affinity, a GPU demand. An idle machine keeps its old one, unused.
+        # Per machine: its affinity, a GPU demand. An idle machine keeps its last one, unused.
         self._demand: dict[int, int] = {}
         # By demand: the machines of this affinity, as a bit set of turns.
         self._machines: dict[int, int] = {}
-        # Per job: the machine on which it lies, or lay last. Jobs on several machines have none.
+        # Per job: the machine on which it lies or last lay. Jobs on several machines have none.
         self._homes: dict[int, int] = {}
         self._rng = draws.stream("gandiva.scatter")
-        # The order of machines for the job that comes forward; None until it is needed.
+        # The random order of machines for the current job; None until it is needed.
         self._order: list[int] | None = None
 
     def comes_forward(self) -> None:
-        """The next job comes forward. If it needs an order of machines, it gets its own.
+        """Begin with the next job, which gets a random order of machines of its own.
 
-        It has the same order for the free GPUs and for the pool. With two draws it would take
-        GPUs of running jobs whenever the second one happens to lie closer together.
+        It has the same order for the free GPUs and for the pool. With two draws, it would take
+        GPUs of running jobs whenever the second draw happens to lie closer together.
         """
         self._order = None
 
     def place(self, job: JobView, free: FreeGpus) -> Placement | None:
-        """A placement for a job; None only if no region has enough free GPUs that machines feed."""
+        """A placement for a job; None only if no region has enough free GPUs that it could use."""
         gpus, level, fed = job.job.gpus, free.tree.machine, free.fed(job.job)
         if not fed.fits_one(widest_level(fed.tree, gpus), gpus):
             return None
@@ -60,7 +60,7 @@ class Affinity:
         return Placement.of(pack_in_unit(fed, level, machine, gpus))
 
     def placed(self, job: JobView, placement: Placement, after: FreeGpus) -> None:
-        """A job got GPUs. `after` holds the GPUs that are free afterwards."""
+        """Note that a job got GPUs. `after` are the GPUs that are free afterwards."""
         level = after.tree.machine
         sizes = after.tree.levels[level].gpus
         counts = machine_counts(after.tree, placement)
@@ -80,13 +80,14 @@ class Affinity:
         self._machines[demand] = self._machines.get(demand, 0) | bit
 
     def forget(self, handle: int) -> None:
-        """A job finished."""
+        """Forget a job that finished."""
         self._homes.pop(handle, None)
 
     def _machine(self, fed: FreeGpus, free: FreeGpus, gpus: int) -> int | None:
         """A machine with room: of the same affinity, idle, or of another affinity, in this order.
 
-        None if no machine has room. Of the `free` GPUs machines can feed those that are `fed`.
+        None if no machine has room. `fed` are the `free` GPUs that the job could use, given the CPU
+        cores and memory of their machines.
         """
         level = free.tree.machine
         idle = free.idle(level)
@@ -99,9 +100,9 @@ class Affinity:
         return machine
 
     def _scattered(self, free: FreeGpus, gpus: int) -> Placement:
-        """All free GPUs of machine after machine, in random order, until the job has enough.
+        """Take the free GPUs of machines in random order until the job has enough.
 
-        The first machine whose region has room decides the region.
+        The region is that of the first machine whose region has room.
         """
         tree, level, widest = free.tree, free.tree.machine, widest_level(free.tree, gpus)
         region: int | None = None
@@ -164,12 +165,12 @@ class Consolidation:
     def emptier(self, share: float) -> Iterator[Migrate]:
         """Empty the busy machines of which at least `share` is free, the emptiest first.
 
-        Which machines these are, and their order, is decided before the first job moves; among
-        equals the first in visiting order. The jobs that lie inside one machine move, the smallest
-        first, then order of arrival. A job goes to the busy machine with the fewest free GPUs that
-        suffice, if it has fewer than the job's own machine has by then. Else it stays.
+        These machines and their order are fixed before the first job moves; ties go by visiting
+        order. Jobs inside one machine move, the smallest first, then in order of arrival. A job
+        goes to the busy machine with the fewest free GPUs that suffice, if these are fewer than its
+        own machine has by then. Otherwise it and the larger jobs of its machine stay.
 
-        The share is the decimal number that it prints as: .7 of ten GPUs are seven.
+        The share is taken as the decimal number that it prints as: .7 of ten GPUs are seven.
         """
         level = self._tree.machine
         inside = self._inside(self._nearly_empty(share))
@@ -208,7 +209,7 @@ class Consolidation:
         return {unit for unit in busy if num * sizes[unit] <= den * free.of(level, unit)}
 
     def _inside(self, machines: Collection[int]) -> dict[int, list[JobView]]:
-        """The jobs of this pass that lie inside one of these machines, by machine."""
+        """By machine, the jobs of this pass that lie inside one of these machines."""
         inside: dict[int, list[JobView]] = {}
         level, machine_of = self._tree.machine, self._tree.machine_of
         for handle, job in self._running.items() if machines else ():
@@ -228,10 +229,10 @@ class Consolidation:
         return unit
 
     def _emptiness(self, level: int, unit: int) -> tuple[int, int]:
-        """Sorting key: free GPUs, most first, then the visiting order."""
+        """A sort key: most free GPUs first, then the visiting order."""
         return -self._free.of(level, unit), self._free.turn(level, unit)
 
 
 def _spread(tree: ClusterTree, placement: Placement) -> tuple[int, int]:
-    """Tier of a placement, then its number of machines. Smaller is better."""
+    """The tier of a placement, then its number of machines. Smaller is better."""
     return tier(tree, placement), len(machine_counts(tree, placement))

@@ -2,15 +2,15 @@
 
 Source: Xiao et al., *Gandiva: Introspective cluster scheduling for deep learning*, OSDI 2018.
 
-**What is where.**
+**Where things are.**
 
 - Section 4.1, mechanisms: suspend-resume and time slicing: `Gandiva.decide`.
 - Section 4.2, reactive mode, getting nodes for a job, and introspective mode, migration:
   `placement.py`.
 
 **Admission.** First come, first served: jobs come forward in the order in which they entered the
-queue (they arrived or were suspended); equal ones in order of arrival. A job that does not fit is
-passed. The *affinity* of a machine is the GPU demand of the first job that it got since it was last
+queue (they arrived or were suspended), then in order of arrival. A job that does not fit is passed
+over. The *affinity* of a machine is the GPU demand of the first job that it got since it was last
 idle. A job gets, in this order:
 
 1. the machine on which it lay last, if that has room. A job that lay on several machines has none;
@@ -26,12 +26,12 @@ Among equals the job gets the first machine in visiting order.
 **Time slices.**
 
 1. All slices end together, a whole number of `quantum_s` after the slice clock started. It starts
-   with the first arrival; in other permutations than 0, a random part of `quantum_s` later
-   (`shared/clock.py`). A slice ends only if a job waited during it; a job that arrives at its very
-   end did not. Otherwise the running jobs go on.
+   with the first arrival; in permutations other than 0, a random part of `quantum_s` later
+   (`shared/clock.py`). A slice ends only if a job waited during it, not counting jobs that arrive
+   at its very end. Otherwise the running jobs go on.
 2. At the end of a slice, every running job that completed an iteration on its GPUs comes behind
-   all waiting jobs. Among these running jobs, the one that has run longest comes last; among
-   equals, the one that arrived later. A run begins when the job leaves the queue. A migration does
+   all waiting jobs. Among these running jobs, the one that has run longest comes last; of equal
+   ones, the one that arrived later. A run begins when the job leaves the queue. A migration does
    not interrupt it.
 3. All of them are placed anew in this order (`shared/contest.py`). A running job keeps its GPUs
    if no job before it took them. So GPUs change hands round-robin, and a gang of any size gets its
@@ -56,15 +56,15 @@ twice. A job's own GPUs count as free when it migrates, also for affinity.
 **Packing** (`packing`, off by default: the Dally paper has none; sections 3.2 and 4.2). Jobs first
 have GPUs of their own, and are profiled there. At the end of a slice, if jobs wait:
 
-1. A pair that has been tried, and of which both jobs completed an iteration together, is judged. If
-   their throughputs, each over the job's own alone, add up to more than 1, which taking turns
-   gives, they stay together. Else the one that came later is suspended, and the pair is not tried
-   again.
-2. The waiting jobs that were profiled are tried beside running ones, those whose GPUs compute the
-   smallest share of the time first: each beside the job with as many GPUs that computes least,
-   shares its GPUs with nobody and has not failed with it. Both run until the next slice ends.
+1. A pair on trial is judged once both jobs completed an iteration together. Taking turns would give
+   them a throughput of 1, each job's relative to its own alone. If they have more, they stay
+   together. Else the job that came later is suspended, and the pair is not tried again.
+2. Waiting jobs that were profiled are tried beside running ones, those whose GPUs compute the
+   smallest share of the time first. The running job must have the same number of GPUs, share them
+   with no job, and not have failed with this one; of several, it is the one that computes least.
+   Both run until the next slice ends.
 
-A pair takes turns with other jobs as one, led by the job that has run longest. If that loses its
+A pair takes turns with other jobs as one, led by the job that has run longer. If that job loses its
 GPUs or moves, both are suspended. Once no job waits, packed jobs move to free GPUs.
 
 **Checked.** The section numbers and the quantum of one minute were checked against published
@@ -133,7 +133,7 @@ class Gandiva(BasePolicy):
         self._consolidates = self._placer is None or self._placer.consolidates
         self._refusals = Refusals(self._queue) if self._consolidates else None
         self._widest = widest_level if self._placer is None else self._placer.widest
-        # Per running job: when it started, and its iterations when it got its present GPUs.
+        # Per running job: when it started, and its iterations when it got its current GPUs.
         self._since: dict[int, Tick] = {}
         self._done_before: dict[int, int] = {}
         self._slice_end: Tick = -1
@@ -183,8 +183,7 @@ class Gandiva(BasePolicy):
     ) -> tuple[list[Decision], list[Decision]]:
         """Let waiting jobs come forward; at the end of a slice, running jobs after them.
 
-        Jobs on the same GPUs come forward as one; those of new `pairs` do not.
-
+        Jobs on the same GPUs come forward as one, except those of new `pairs`, which do not.
         Returns the decisions, and why jobs wait although enough GPUs were free for them.
         """
         running: Iterable[JobView] = view.running.values() if slice_ends else ()
@@ -208,7 +207,7 @@ class Gandiva(BasePolicy):
         return list(contest.decisions), waits
 
     def _serve_moved(self, view: ClusterView, decisions: list[Decision]) -> set[int]:
-        """Append the starts of waiting jobs that moves made room for; their handles."""
+        """Append the starts of waiting jobs that moves made room for. Returns their handles."""
         sharing = Sharing(view, self.options.most_slowdown)
         contest = Contest(free_after(view, decisions), (), partial(self._place, sharing))
         sharing.decisions = contest.decisions = decisions
@@ -235,7 +234,7 @@ class Gandiva(BasePolicy):
         return job.iterations_done(now) > self._done_before[job.handle]
 
     def _pack(self, packing: Packing, view: ClusterView) -> list[Decision]:
-        """Undo pairs that do not pay, and try others. These keep their GPUs for this slice."""
+        """Undo pairs that do not pay, and try others, which keep their GPUs for this slice."""
         worked = [job.handle for job in view.running.values() if self._worked(job, view.now)]
         packing.profile(view.running, worked)
         decisions: list[Decision] = [*packing.unpacked(view, worked)]
@@ -245,7 +244,7 @@ class Gandiva(BasePolicy):
         return decisions
 
     def _spread(self, view: ClusterView, decisions: list[Decision]) -> None:
-        """No job waits: packed jobs move to GPUs of their own, the later one of a pair first."""
+        """Move packed jobs to GPUs of their own, the later one of a pair first, as no job waits."""
         free, sharing = free_after(view, decisions), Sharing(view, self.options.most_slowdown)
         sharing.decisions = decisions
         named = {getattr(x, "handle", -1) for x in decisions}
@@ -262,7 +261,7 @@ class Gandiva(BasePolicy):
                 named.add(handle)
 
     def _room(self, contest: Contest, gpus: int) -> bool:
-        """Whether a job of so many GPUs may get them."""
+        """Whether a job could get this many GPUs; if not, note the refusal."""
         if contest.pool.hosts is not None:
             return contest.pool.total >= gpus
         possible = contest.pool.fits_one(self._widest(contest.pool.tree, gpus), gpus)
@@ -279,7 +278,7 @@ class Gandiva(BasePolicy):
         return sharing.permitted(job.handle, placement)
 
     def _next_slice_end(self, now: Tick, decisions: Sequence[Decision]) -> list[Decision]:
-        """A wake-up for the next end of a slice, if jobs wait or are tried and none is planned."""
+        """A wake-up at the next end of a slice, if jobs wait or are tried and none is planned."""
         waiting = bool(self._queue) or any(isinstance(decision, Preempt) for decision in decisions)
         trying = self._packing is not None and self._packing.trying
         if not (waiting or trying) or self._slice_end > now:

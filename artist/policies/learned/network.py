@@ -2,16 +2,15 @@
 
 - `mlp`: dense layers with tanh between them, from the whole observation to all logits.
 - `shared`: the same dense layers score every candidate, from its numbers and the cluster's. Other
-  layers score none from the cluster's numbers. The order of candidates does not matter, and what
-  is learned about one place serves all of them. It needs observation `sensitivity` and task
-  `schedule`.
+  layers score the answer none, from the cluster's numbers. So the order of candidates does not
+  matter, and what is learned about one of them serves all. It needs observation `sensitivity` and
+  task `schedule`.
 
-A shared network may start from a rule and learn when to leave it: `LogitStart` holds what
-is taken off the logits, whatever the weights say. A network whose layers give 0 everywhere
-follows the rule.
+A shared network may start from a rule and learn when to leave it: `LogitStart` is subtracted from
+the logits, whatever the weights are. A network whose layers give 0 everywhere follows the rule.
 
-All numbers are 32-bit floats, as in training. The network acts without chance: the allowed action
-with the largest logit, the first among equals.
+All numbers are 32-bit floats, as in training. The network is deterministic: it takes the allowed
+action with the largest logit, the first among equals.
 """
 
 from __future__ import annotations
@@ -43,27 +42,27 @@ START = "start"
 """Name of the array of a `LogitStart`; a network that starts from nothing has none."""
 
 LOWER = 3.0
-"""How far a candidate's logit starts below that of the one before it: e**3 times less likely. A
-choice of ours. A network that starts so does in training what its rule does, but for one action in
-twenty; started from 1, networks became worse than their rule (docs/learning.md)."""
+"""How far a candidate's logit starts below that of the one before it: e**3 times less likely. This
+is our choice: in training, the network follows its rule except for one action in twenty. Started
+from 1, networks became worse than their rule (docs/learning.md)."""
 
 
 class LogitStart(NamedTuple):
-    """What is taken off the logits of a shared network."""
+    """What is subtracted from the logits of a shared network."""
 
     place: float
-    """Off a candidate's, for each candidate before it."""
+    """From a candidate's, for each candidate before it."""
     scattered: float
-    """Off that of one that would lie on more machines than it needs, although one could hold it."""
+    """From a candidate's that would lie on several machines although one could hold it."""
     none: float
-    """Off none's."""
+    """From the one of the answer none."""
 
 
 def start_of(name: StartName, candidates: int) -> LogitStart | None:
-    """`first`: the first candidate is next. `first-together`: the first that is not scattered is.
+    """The rule `first` picks the first candidate, `first-together` the first that is not scattered.
 
-    With task order `area` and preemption at once these are SRSF: with the placer of the task, and
-    waiting for one machine where one can hold the job.
+    With task order `area` and preemption at once, both are SRSF; `first-together` waits for one
+    machine if one can hold the job.
     """
     last = LOWER * candidates
     if name == "first":
@@ -74,9 +73,9 @@ def start_of(name: StartName, candidates: int) -> LogitStart | None:
 
 
 def taken_off(start: Sequence[float], rows: Any) -> Any:
-    """What `LogitStart` takes off the candidates' logits; arrays of numpy or of torch.
+    """What `LogitStart` subtracts from the candidates' logits; arrays of numpy or of torch.
 
-    `rows` has a candidate's numbers along its last axis, and a candidate along the one before.
+    The last axis of `rows` is a candidate's numbers, the axis before it the candidates.
     """
     place, scattered, _ = start
     lies_apart = (rows[..., SPREAD] < 1) & (rows[..., DEMAND] <= ONE_MACHINE)
@@ -88,7 +87,7 @@ class PolicyNetwork(Protocol):
     """From an observation to logits."""
 
     sees: int
-    """Numbers of an observation."""
+    """How many numbers an observation has."""
     actions: int
 
     def __call__(self, values: Array) -> Array:
@@ -116,7 +115,7 @@ class DenseNetwork:
 
 
 class SharedNetwork:
-    """One chain for every candidate, another for none."""
+    """One chain of layers for every candidate, another for the answer none."""
 
     def __init__(
         self,

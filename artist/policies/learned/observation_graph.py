@@ -11,8 +11,8 @@ apart. A node has a flag for its kind and then the numbers of that kind:
 | running job | `OF_A_RUNNING_JOB` |
 | uplink | `OF_AN_UPLINK` |
 
-Lengths differ from one observation to the next, so this is for training loops of your own, with
-networks that pass messages along edges.
+Lengths differ from one observation to the next, so `artist train` cannot use it. It is for training
+loops of your own, with networks that pass messages along edges.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ KINDS = ("candidate", "cluster", "running job", "uplink")
 OF_A_RUNNING_JOB = ("GPUs / GPUs of the cluster", "ideal time left, log", "communication", "loss")
 OF_AN_UPLINK = ("level / levels", "busy", "free GPUs inside / GPUs inside")
 WIDTH = len(KINDS) + len(OF_A_CANDIDATE)
-"""Numbers of a node; those that its kind does not need are 0."""
+"""How many numbers a node has; those that its kind does not use are 0."""
 
 
 class GraphValues(NamedTuple):
@@ -86,6 +86,7 @@ class Graph:
         nodes: list[tuple[float, ...]],
         crossings: list[tuple[int, Uplink, float]],
     ) -> GraphValues:
+        """The graph of these nodes, with the uplinks that they cross and the edges to them."""
         numbers: dict[Uplink, int] = {}
         for _, uplink, _ in crossings:
             numbers.setdefault(uplink, len(nodes) + len(numbers))
@@ -112,6 +113,7 @@ class Graph:
         return crossed
 
     def _of_running(self, task: AgentTask, view: JobView) -> list[float]:
+        """`OF_A_RUNNING_JOB` of a job."""
         job, rate = view.job, view.rate
         left_s = (job.iterations - view.iterations_done(task.view.now)) * job.compute_s
         # A job that was picked in this round has no rate yet.

@@ -5,11 +5,11 @@ row n has a number for every GPU slot of machine n, the profile of the job on it
 (i, j) has the profile that a candidate would have on 2^i machines with j + 1 GPUs of each.
 
 The profile of a job is (1 + s) / 2, where s is the share of exposed communication in its iteration
-on these GPUs without other jobs. 0 is an empty slot, -1 one that the machine lacks. The paper
-leaves the profile open. Its code has a number of model and demand, which means nothing for models
-that training did not see.
+on these GPUs without other jobs. 0 is an empty slot, -1 a slot that the machine lacks. The paper
+leaves the profile open. Its code numbers models and demands, which means nothing for models that
+training did not see.
 
-Jobs keep their slots while they run: of a machine's empty slots the first ones are taken.
+A job takes the first empty slots of a machine and keeps them while it runs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Slots = tuple[list[int], list[int]]
 
 
 class Grid:
-    """The observation, in an array that is used again."""
+    """The observation, in an array that every update overwrites."""
 
     def __init__(self, options: TaskOptions, tree: ClusterTree) -> None:
         self._tree = tree
@@ -40,7 +40,7 @@ class Grid:
         self.values: npt.NDArray[np.float32] = np.zeros((machines, 2 * largest), dtype=np.float32)
         self._largest = largest
         self._left[np.arange(largest) >= gpus[:, None]] = -1.0
-        # Slots of running jobs, with the placement that they stand for.
+        # The slots of running jobs, with the placement that was drawn.
         self._drawn: dict[int, tuple[Placement, Slots]] = {}
         self._empty = FreeGpus(tree)
         self._profiles: dict[tuple[str, int, int], float] = {}
@@ -54,7 +54,7 @@ class Grid:
         return self.values[:, self._largest :]
 
     def update(self, task: AgentTask) -> npt.NDArray[np.float32]:
-        """Observe; the array holds until the next call."""
+        """Observe; the array is valid until the next call."""
         self._draw_running(task)
         self._right[:] = 0.0
         for _, job in reversed(task.candidates):  # the first candidate is on top
@@ -71,7 +71,7 @@ class Grid:
                 self._drawn[handle] = (placement, self._fill(task, job, placement))
 
     def _fill(self, task: AgentTask, job: Job, placement: Placement) -> Slots:
-        """Draw a job; the slots that it takes."""
+        """Draw a running job and return the slots that it takes."""
         rows: list[int] = []
         columns: list[int] = []
         for machine, count in machine_counts(self._tree, placement).items():
@@ -81,6 +81,7 @@ class Grid:
         return rows, columns
 
     def _draw_candidate(self, task: AgentTask, view: JobView) -> None:
+        """Draw the profile that a candidate would have on 1, 2, 4 ... machines."""
         machines, largest = self._right.shape
         gpus, length, row = view.job.gpus, 1, 0
         while length <= min(gpus, machines):

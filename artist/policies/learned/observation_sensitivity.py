@@ -1,15 +1,15 @@
-"""Observation `sensitivity`: what each candidate would lose where it would lie, and the cluster.
+"""Observation `sensitivity`: what contention would cost each candidate, and the cluster in numbers.
 
 A vector of `candidates` x `len(OF_A_CANDIDATE)` numbers and then `len(OF_THE_CLUSTER)` numbers,
-all from 0 to 1. A place without candidate is all zeros. No number depends on the size of the
-cluster, so weights that were trained on a small cluster can be used on a large one.
+all from 0 to 1. The numbers of a missing candidate are 0. How many numbers there are does not
+depend on the cluster, so weights that were trained on a small cluster can be used on a large one.
 
 The contention sensitivity of a job is CS = time of an iteration beside others / time alone (Ryu
-and Eo, eq. 1). Here the run's rate function answers it (`ClusterView.links`), by the run's model of
-contention: a table of pairs or shared links.
+and Eo, eq. 1). Here the run's rate function gives it (`ClusterView.links`), by the run's model of
+contention: a table of pairs, or shared links.
 
 With preemption at once, a candidate is shown as if it were the next to come forward. Running jobs
-before it in order may keep or take the GPUs that it would lie on.
+before it in order may in fact keep or take the GPUs that it is shown on.
 """
 
 from __future__ import annotations
@@ -67,20 +67,22 @@ _GPU_YEARS = math.log1p(1000 * 365 * 86400.0)
 _MANY = math.log1p(10_000)
 
 
-class _Lies(NamedTuple):
+class _Spot(NamedTuple):
     """Where candidates of one demand would lie."""
 
     placement: Placement
     spread: float
+    """Machines needed over machines used."""
     shares: bool
     """Whether another job sends on a link that they would cross."""
     takes: float
+    """1 if some of the GPUs are held by running jobs, else 0."""
     alone_s: dict[tuple[str, float], float]
     """Time of an iteration without other jobs, by model and compute time."""
 
 
 class Sensitivity:
-    """The observation, in an array that is used again."""
+    """The observation, in an array that every update overwrites."""
 
     def __init__(self, options: TaskOptions, tree: ClusterTree) -> None:
         self._tree = tree
@@ -91,24 +93,26 @@ class Sensitivity:
         )
         self._machine_gpus = tree.largest(tree.machine)
         self._empty: FreeGpus | None = None
-        # By demand, in the present state: a task places jobs of one demand alike, so candidates of
-        # one demand would lie on the same GPUs. Most candidates ask for one GPU.
-        self._lies: dict[int, _Lies | None] = {}
-        # What does not change within a round, by handle and the tick at which the job entered.
+        # By demand: a task places jobs of one demand alike, so candidates of one demand would lie
+        # on the same GPUs. Most candidates ask for one GPU.
+        self._spots: dict[int, _Spot | None] = {}
+        # Numbers that do not change within a round, by handle and the tick of entering the queue.
         self._asked: Tick = -1
         self._own: dict[tuple[int, Tick], tuple[float, ...]] = {}
-        # Share of communication of a model on so many GPUs of the empty cluster.
+        # By model and number of GPUs: the share of communication on the empty cluster.
         self._at_best: dict[tuple[str, int], float] = {}
 
     @property
     def parts(self) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-        """Views of the values: rows of candidates, the cluster. A copy would part kept ones."""
+        """The values as rows of candidates, and of the cluster. Made anew, since copies would not
+        share the memory of views that are kept.
+        """
         split = self._rows * len(OF_A_CANDIDATE)
         return self.values[:split].reshape(self._rows, -1), self.values[split:]
 
     def update(self, task: AgentTask) -> npt.NDArray[np.float32]:
-        """Observe; the array holds until the next call."""
-        self._lies.clear()
+        """Observe; the array is valid until the next call."""
+        self._spots.clear()
         if self._asked != task.view.now:
             self._asked = task.view.now
             self._own.clear()
@@ -126,12 +130,12 @@ class Sensitivity:
         own = self._own.get(key)
         if own is None:
             own = self._own[key] = self._of_job(view, task.view.now)
-        if gpus not in self._lies:
-            self._lies[gpus] = self._lie(task, view)
-        return own + self._where(task, view, self._lies[gpus], self._best(task, view))
+        if gpus not in self._spots:
+            self._spots[gpus] = self._spot(task, view)
+        return own + self._where(task, view, self._spots[gpus], self._best(task, view))
 
     def _of_job(self, view: JobView, now: Tick) -> tuple[float, ...]:
-        """What does not depend on where it would lie."""
+        """The first numbers of a candidate, which do not depend on where it would lie."""
         job, gpus = view.job, view.job.gpus
         left_s = (job.iterations - view.iterations_done(now)) * job.compute_s
         waited_s = (now - view.entered) / TICKS_PER_S
@@ -144,7 +148,7 @@ class Sensitivity:
             min(1.0, math.log1p(waited_s) / YEAR),
         )
 
-    def _lie(self, task: AgentTask, view: JobView) -> _Lies | None:
+    def _spot(self, task: AgentTask, view: JobView) -> _Spot | None:
         """Where a job of this demand would lie; None if it would not get GPUs."""
         tree, placement = self._tree, task.contest.would_get(view)
         if placement is None:
@@ -155,31 +159,31 @@ class Sensitivity:
             spread = needed / len(machine_counts(tree, placement))
         shares = task.view.links is not NO_SHARED_LINKS and self._meets_others(task, placement)
         takes = 0.0 if task.contest.free.has(placement) else 1.0
-        return _Lies(placement, spread, shares, takes, {})
+        return _Spot(placement, spread, shares, takes, {})
 
     def _where(
-        self, task: AgentTask, view: JobView, lies: _Lies | None, at_best: float
+        self, task: AgentTask, view: JobView, spot: _Spot | None, at_best: float
     ) -> tuple[float, ...]:
-        """What lying there means; worst of all if the job would not get GPUs."""
-        if lies is None:
+        """The other numbers, which depend on where it would lie; the worst if `spot` is None."""
+        if spot is None:
             return (1.0, at_best, 0.0, 1.0, 1.0, 1.0, 1.0)
         job = view.job
-        alone_s = lies.alone_s.get((job.model, job.compute_s))
+        alone_s = spot.alone_s.get((job.model, job.compute_s))
         if alone_s is None:
-            alone_s = task.view.alone(job, lies.placement).iteration_s
-            lies.alone_s[job.model, job.compute_s] = alone_s
+            alone_s = task.view.alone(job, spot.placement).iteration_s
+            spot.alone_s[job.model, job.compute_s] = alone_s
         share = 1.0 - job.compute_s / alone_s
         own = most = total = 0.0
-        if lies.shares:
-            own, beside = task.sharing.slowdowns(view.handle, lies.placement)
+        if spot.shares:
+            own, beside = task.sharing.slowdowns(view.handle, spot.placement)
             losses = beside.values()
             most, total = max(losses, default=0.0), sum(losses)
-        return (share, at_best, lies.spread, loss(own), loss(most), loss(total), lies.takes)
+        return (share, at_best, spot.spread, loss(own), loss(most), loss(total), spot.takes)
 
     def _meets_others(self, task: AgentTask, placement: Placement) -> bool:
-        """Whether another job sends on a link that the job would cross. If not, no job loses.
+        """Whether another job sends on a link that the job would cross. If not, no job slows down.
 
-        Asking what every job would lose costs as much as ten of these tests.
+        Computing all slowdowns costs as much as ten of these tests.
         """
         if len(placement.leaves) == 1:
             return False
@@ -194,7 +198,7 @@ class Sensitivity:
         return False
 
     def _best(self, task: AgentTask, view: JobView) -> float:
-        """Communication on an empty cluster."""
+        """The share of communication on the empty cluster."""
         job = view.job
         key = (job.model, job.gpus)
         if key not in self._at_best:
@@ -211,6 +215,7 @@ class Sensitivity:
         return 1.0 - view.job.compute_s / rate.iteration_s
 
     def _of_cluster(self, task: AgentTask) -> tuple[float, ...]:
+        """`OF_THE_CLUSTER`."""
         view, contest, gpus = task.view, task.contest, self._tree.gpus
         first = task.first_waiting()
         wanted = first.job.gpus if first is not None else 0
@@ -242,5 +247,7 @@ def mean_loss(running: Iterable[JobView]) -> float:
 
 
 def loss(more: float) -> float:
-    """From a slowdown, 0.5 for half as long again, to the share of speed that is lost: 1 - 1/CS."""
+    """The share of speed that is lost, 1 - 1/CS, from CS - 1: .5 if an iteration takes half as long
+    again.
+    """
     return more / (1.0 + more)

@@ -1,4 +1,4 @@
-"""The table of observations, and `open_observation`."""
+"""The tables of observations and tasks, and how to open one."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from artist.registry import Entry, Registry
 
 
 class Observation(Protocol):
-    """What an agent sees, kept in place."""
+    """What an agent sees. It is updated in place."""
 
     @property
     def values(self) -> npt.NDArray[np.float32]:
         """The array that `update` fills in."""
 
     def update(self, task: AgentTask) -> Any:
-        """Observe a task in a round; the arrays hold until the next call."""
+        """Observe a task in a round; the arrays are valid until the next call."""
         ...
 
 

@@ -1,14 +1,14 @@
 """Task `place`: which candidate on which list of machines, or none (Ryu and Eo, section IV).
 
-Candidates are the first waiting jobs of different GPU demand. A job of d GPUs may take a list of
-2^i machines with d / 2^i GPUs on each; action c x L + l puts candidate c on list l of L, the last
-action is none. The paper lists every set of 2^i machines. That is done here, too, as long as there
-are no more than `MOST_LISTS`. A larger cluster has the lists of neighbours only: 2^i machines from
-a multiple of 2^i on.
+Candidates are the first waiting jobs of each GPU demand. A job of d GPUs may take a list of 2^i
+machines with d / 2^i GPUs on each. Of L lists, action c x L + l puts candidate c on list l; the
+last action is none. As in the paper, every set of 2^i machines is a list, as long as there are at
+most `MOST_LISTS`. A larger cluster has only lists of neighbours: 2^i machines from a multiple of
+2^i on.
 
-Three things are wider than in the paper, so that any trace can be run. The list of all machines is
-always there. If 2^i does not divide d, the first machines get one GPU more. And one machine may be
-a list (option `one_machine`; the code of the paper never offers it).
+Three things go beyond the paper, so that any trace can be run. The list of all machines always
+exists. If 2^i does not divide d, the first machines get one GPU more. And one machine may be a list
+(option `one_machine`; the code of the paper never offers it).
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ MOST_LISTS = 256
 
 
 class MachineLists(NamedTuple):
-    """The lists of machines, those of one length together."""
+    """The lists of machines, in the order of their lengths."""
 
     machines: list[tuple[int, ...]]
     lengths: npt.NDArray[np.int64]
-    """Of each list."""
+    """The length of each list."""
     starts: npt.NDArray[np.int64]
     """Where each list begins in `flat`."""
     flat: npt.NDArray[np.int64]
-    """All lists behind one another."""
+    """All lists in a row."""
 
 
 class PlaceTask(AgentTask):
@@ -65,15 +65,16 @@ class PlaceTask(AgentTask):
         return self._allowed
 
     def _place(self, job: JobView, free: FreeGpus) -> Placement | None:
-        """Where the first list that fits would put a job; observations ask."""
+        """Where the first list that fits would put a job; observations use it."""
         fitting = np.flatnonzero(self._fits(job.job.gpus, self._least_of(free)))
         if not fitting.size:
             return None
         return placement_on(free, self.lists.machines[fitting[0]], job.job.gpus)
 
     def _choose(self) -> None:
+        """The first job of each demand for which some list has room."""
         free = self.contest.free
-        self.__dict__.pop("_least_free", None)
+        self.__dict__.pop("_least_free", None)  # the cached property of the last state
         chosen, demands = [], set()
         for rank, job in self._queue.walk(lambda gpus: gpus <= free.total and gpus not in demands):
             self._check(job)
@@ -100,7 +101,7 @@ class PlaceTask(AgentTask):
 
     @cached_property
     def _least_free(self) -> npt.NDArray[np.int32]:
-        """Free GPUs of the fullest machine of each list, now."""
+        """By list, the free GPUs of its machine that has fewest."""
         return self._least_of(self.contest.free)
 
     def _least_of(self, free: FreeGpus) -> npt.NDArray[np.int32]:
@@ -111,7 +112,7 @@ class PlaceTask(AgentTask):
         return least
 
     def _fits(self, gpus: int, least: npt.NDArray[np.int32]) -> Mask:
-        """The lists on which a job fits, with a GPU or more on every machine."""
+        """Which lists a job fits on, with at least one GPU on every machine."""
         lengths = self.lists.lengths
         fits: Mask = (lengths <= gpus) & (-(-gpus // lengths) <= least)
         return fits
@@ -131,7 +132,7 @@ class PlaceTask(AgentTask):
 
 
 def lists_of(machines: int, *, one_machine: bool) -> MachineLists:
-    """The lists of a cluster of so many machines, shorter ones first."""
+    """The lists of a cluster with this many machines, shorter ones first."""
     powers = [1 << i for i in range(machines.bit_length())]
     lengths = [n for n in powers if n <= machines and (one_machine or n > 1)]
     if machines not in lengths:
@@ -159,7 +160,7 @@ def _packed(lists: list[tuple[int, ...]]) -> MachineLists:
 
 
 def placement_on(free: FreeGpus, machines: tuple[int, ...], gpus: int) -> Placement:
-    """The job's GPUs in equal shares on machines that have them free."""
+    """Divide the GPUs of a job equally over machines that have them free."""
     share, more = divmod(gpus, len(machines))
     taken: dict[int, int] = {}
     for number, machine in enumerate(machines):

@@ -1,13 +1,13 @@
 """`learned`, `rl-base`, `rl-hybrid`: a trained network decides. It needs numpy only.
 
-The network sees and does what the manifest of its weights says (`task_options.py`). Each action is
-the allowed one with the largest logit, so a run has no chance in it.
+The manifest of the weights says what the network sees and may do (`task_options.py`). Each action
+is the allowed one with the largest logit, so runs are deterministic.
 
 `rl-base` and `rl-hybrid` ship with artist (`shipped/`, each with a model card). They differ as in
-Ryu and Eo, section IV. RL-base waits where its network answers none. RL-Hybrid then follows a
-greedy rule: the first candidate is next, so it waits only where no job can start. Its network was
-trained without the answer none. Theirs see the grid of a cluster of 4 x 8 GPUs, ours
-sensitivities: they can be used on any cluster.
+Ryu and Eo, section IV. RL-base waits if its network answers none. RL-Hybrid then follows a greedy
+rule: the first candidate is next, so it waits only if no job can start. Its network was trained
+without the answer none. The networks of the paper see the grid of a cluster of 4 x 8 GPUs. Ours see
+sensitivities, so they can be used on any cluster.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class NetworkOptions(Options):
         description="if the network answers none: wait, or greedy: the first candidate is next",
     )
 
-    # As in training. Networks that ship have another (policies/table.py, model cards).
+    # As in training. Networks that ship have another default (policies/table.py, model cards).
     caution: float = Field(
         default=1.0,
         ge=0,
@@ -54,7 +54,7 @@ class NetworkOptions(Options):
 class LearnedOptions(NetworkOptions):
     """Options of the policy."""
 
-    # None: a network is trained for a purpose, so none is everybody's.
+    # No default: a network is trained for one purpose.
     weights: str | None = Field(
         default=None, description="file of weights (policy.npz of `artist train`)"
     )
@@ -63,7 +63,7 @@ class LearnedOptions(NetworkOptions):
 class ShippedOptions(NetworkOptions):
     """Options of the networks that ship."""
 
-    # The row of the table of policies says which.
+    # The rows of the table of policies set it.
     network: Literal["rl-base", "rl-hybrid"] = Field(
         default="rl-base", description="which of the networks that ship with artist"
     )
@@ -83,6 +83,7 @@ class Learned(BasePolicy):
         self._open(options.weights, options)
 
     def _open(self, file: str, options: NetworkOptions) -> None:
+        """Read the network; the task is opened at the first question, which has the cluster."""
         self._file, self._on_none = file, options.on_none
         arrays, self.manifest = read_weights(Path(file))
         self._network = network_of(
@@ -96,7 +97,7 @@ class Learned(BasePolicy):
         self._observation: Observation | None = None
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
-        """Answer a question action by action."""
+        """Answer a question, action by action."""
         if self._task is None:
             self._task, self._observation = self._opened(view.cluster)
         task, observation = self._task, self._observation

@@ -1,9 +1,9 @@
-"""Task `schedule`: which waiting job next, or none. A placer says where.
+"""Task `schedule`: which waiting job is next, or none. A placer decides where it runs.
 
 Action k picks candidate k, the last action is none. Without preemption a candidate is a waiting job
-for which the free GPUs suffice. With preemption `at-once` it may also take GPUs of running jobs
-that come behind it in order, by the rules of a contest (`shared/contest.py`). So an agent that
-always picks the first candidate is SRSF, if the order is `area`.
+for which enough GPUs are free. With preemption `at-once` it may also take GPUs of running jobs
+behind it in order, by the rules of a contest (`shared/contest.py`). So an agent that always picks
+the first candidate is SRSF, if the order is `area`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ScheduleTask(AgentTask):
         self.actions = options.candidates + 1
         self._placer = placer(options.placement)
         self._allowed = np.zeros(self.actions, dtype=bool)
-        # It needs ranks that never rise while a job runs. Attained service rises.
+        # `LastRanked` needs ranks that never rise while a job runs. Attained service rises.
         never_rises = options.preemption == "at-once" and options.order != "service"
         self._last = LastRanked() if never_rises else None
         # Running jobs that have not come forward in this round, the last in order first.
@@ -46,6 +46,7 @@ class ScheduleTask(AgentTask):
         return self._placer.place(free, job.job.gpus, self.sharing.busy)
 
     def _join(self, contest: Contest) -> None:
+        """With preemption, let the running jobs behind the first waiting one contend."""
         self._to_come = []
         if self.options.preemption == "never":
             return
@@ -70,18 +71,19 @@ class ScheduleTask(AgentTask):
     def begin(self, view: ClusterView) -> bool:
         """Start a round, as every task does."""
         if self._last is not None:
-            # A job that waits again may have lost iterations: its bound may not hold any more.
+            # A job that waits again may have lost iterations, so its bound may no longer hold.
             for handle in (*view.finished, *(job.handle for job in view.entered)):
                 self._last.forget(handle)
         return super().begin(view)
 
     def _choose(self) -> None:
+        """The first waiting jobs for which free GPUs, and those of jobs behind them, suffice."""
         pool, free = self.contest.pool, self.contest.free.total
         keys, held = self._held_behind()
         if free + held[0] > pool.total:
-            # A job that has yet to come forward will find some of its GPUs taken. Then the rest of
-            # them is free, or it displaces the next one. So any GPUs may become free for anybody. A
-            # candidate that gets none of them is passed, as in a contest.
+            # A job that has yet to come forward will find some of its GPUs taken. Then it leaves
+            # the rest of them, or displaces the next job. So any GPUs of the pool may become free.
+            # A candidate that still gets none is passed over, as in a contest.
             free = pool.total
         self.candidates = chosen = []
         for rank, job in self._queue.walk(lambda gpus: self._placer.possible(pool, gpus)):
@@ -94,7 +96,7 @@ class ScheduleTask(AgentTask):
                     break
 
     def _held_behind(self) -> tuple[list[tuple[Rank, int]], list[int]]:
-        """Keys of the jobs to come, in order; GPUs held by those from each place on."""
+        """The keys of the jobs to come, in order, and the GPUs held from each place on."""
         keys = [by_rank(pair) for pair in reversed(self._to_come)]
         held = [0]
         for _, job in self._to_come:
@@ -119,12 +121,12 @@ class ScheduleTask(AgentTask):
             contest.offer(rank, job)
 
     def outcome(self) -> RoundOutcome:
-        """Running jobs that lose GPUs have moved or wait: this is tried on a copy."""
+        """The outcome, after running jobs that lose GPUs have moved or wait; tried on a copy."""
         if not self._some_lose_gpus:
             return super().outcome()
         contest, sharing = self.contest, self.sharing
         tried = contest.copy()
-        self._go_on_with(tried)  # the placer asks for the links after its decisions
+        self._use_contest(tried)  # the placer asks for the links after its decisions
         self._offer_others(tried)
         outcome = self._outcome(tried, self.sharing)
         self._contest, self._sharing = contest, sharing

@@ -1,10 +1,10 @@
-"""A task: questions of the engine, answered in several small actions.
+"""A task: it answers a question of the engine in several small actions.
 
     begin(view) -> observe, mask -> act -> observe, mask -> act -> ... -> decisions()
 
 A **round** is one question. In it the agent picks **candidates** one after the other, until it
-answers none or no candidate is left. What was picked counts at once: the next observation shows
-fewer free GPUs. The engine gets the decisions of the whole round in one answer.
+answers none or no candidate is left. A pick takes effect at once: the next observation shows fewer
+free GPUs. The engine gets the decisions of the whole round in one answer.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Mask: TypeAlias = npt.NDArray[np.bool_]
 
 
 class RoundOutcome(NamedTuple):
-    """What the cluster would be if the round ended now."""
+    """The state of the cluster if the round ended now."""
 
     placed: dict[int, tuple[Job, Placement]]
     """By handle: the jobs that would have GPUs."""
@@ -62,18 +62,18 @@ class AgentTask(ABC):
     # -- a round -----------------------------------------------------------------
 
     def begin(self, view: ClusterView) -> bool:
-        """Start a round; whether there is a candidate. If not, the answer is `decisions()`."""
+        """Start a round. Returns whether there is a candidate; if not, call `decisions()`."""
         for job in view.entered:
             self._queue.add(job, self._rank(job, view.now))
         self._passed.clear()
         self._view = view
-        self._go_on_with(Contest(view.free, (), self._place))
+        self._use_contest(Contest(view.free, (), self._place))
         self._join(self.contest)
         self._choose()
         return bool(self.candidates)
 
     def act(self, action: int) -> bool:
-        """Do an action that `mask` allows; whether the round goes on."""
+        """Do an action that `mask` allows. Returns whether the round goes on."""
         if action == self.actions - 1:
             return False
         job = self._pick(action)
@@ -82,7 +82,7 @@ class AgentTask(ABC):
         return bool(self.candidates)
 
     def decisions(self) -> Sequence[Decision]:
-        """End the round: what the engine is answered."""
+        """End the round and return the answer to the engine."""
         contest = self.contest
         self._end(contest)
         self._view = self._contest = self._sharing = None
@@ -90,17 +90,17 @@ class AgentTask(ABC):
         return contest.decisions
 
     def mask(self) -> Mask:
-        """Which actions are allowed; the array is used again by the next call.
+        """Which actions are allowed; the next call overwrites the array.
 
-        None is not allowed while no job runs and none was picked: then nothing else may ever
-        happen. Nor is it if the options say that the agent may not wait.
+        The answer none is not allowed while no job runs and none was picked, since the run could
+        stop for ever. Nor is it if the options say that the agent may not wait.
         """
         mask = self._mask()
         a_job_runs = bool(self.view.running) or bool(self.contest.decisions)
         mask[-1] = self.options.may_wait and a_job_runs
         return mask
 
-    def _go_on_with(self, contest: Contest) -> None:
+    def _use_contest(self, contest: Contest) -> None:
         self._contest, self._sharing = contest, Sharing(self.view)
         self._sharing.decisions = contest.decisions
 
@@ -114,13 +114,13 @@ class AgentTask(ABC):
 
     @property
     def contest(self) -> Contest:
-        """Free GPUs and decisions so far."""
+        """The contest of this round: free GPUs and the decisions so far."""
         assert self._contest is not None  # only asked within a round
         return self._contest
 
     @property
     def sharing(self) -> Sharing:
-        """Links after the decisions so far."""
+        """The use of links after the decisions so far."""
         assert self._sharing is not None  # only asked within a round
         return self._sharing
 
@@ -130,10 +130,11 @@ class AgentTask(ABC):
         return len(self._queue)
 
     def outcome(self) -> RoundOutcome:
-        """What the cluster would be if the round ended now, with the answer none."""
+        """The state of the cluster if the round ended now, with the answer none."""
         return self._outcome(self.contest, self.sharing)
 
     def _outcome(self, contest: Contest, sharing: Sharing) -> RoundOutcome:
+        """The state of the cluster after the decisions of a contest."""
         view = self.view
         placed = {
             handle: (job.job, job.placement)
@@ -161,7 +162,7 @@ class AgentTask(ABC):
 
     @abstractmethod
     def _pick(self, action: int) -> JobView:
-        """Give a candidate GPUs if that can be; the candidate."""
+        """Give a candidate GPUs if possible, and return it."""
 
     @abstractmethod
     def _choose(self) -> None:
@@ -177,4 +178,4 @@ class AgentTask(ABC):
 
     @abstractmethod
     def _end(self, contest: Contest) -> None:
-        """What is left to do when the round ends."""
+        """Complete the round when it ends."""

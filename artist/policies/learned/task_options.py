@@ -1,6 +1,6 @@
-"""What an agent is shown and may do. Training and evaluation read the same settings.
+"""What an agent sees and may do. Training and evaluation read the same settings.
 
-They stand in the manifest of every weights file, so a policy sees at evaluation what it saw in
+They are part of the manifest of every weights file, so a policy sees in evaluation what it saw in
 training.
 """
 
@@ -19,12 +19,12 @@ ObservationName: TypeAlias = Literal["sensitivity", "grid", "graph"]
 
 
 class TaskOptions(Options):
-    """A task and what is seen of it. The comment above an option has the source of its default."""
+    """A task and its observation. The comment above an option has the source of its default."""
 
     task: TaskName = Field(
         default="schedule", description="schedule: which job next; place: also on which machines"
     )
-    # It has one length whatever the cluster, so weights for it serve every cluster.
+    # Its length does not depend on the cluster, so its weights serve every cluster.
     observation: ObservationName = Field(default="sensitivity", description="what the agent sees")
     # Enough that the shortest job of each of the usual demands (1, 2, 4 ... GPUs) is among them.
     candidates: int = Field(

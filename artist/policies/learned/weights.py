@@ -1,8 +1,8 @@
 """Weights of a network in a file: an `.npz` of plain arrays and a manifest. Nothing is executed.
 
 The manifest (JSON, in the array `manifest`) says what the network sees and may do, how it was
-trained, and the digest of the arrays. So a file needs nothing beside it, and a changed or truncated
-one is refused.
+trained, and the digest of the arrays. So a file is self-contained, and a changed or truncated file
+is refused.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from artist.policies.learned.network import Array, NetworkName
 from artist.policies.learned.task_options import TaskOptions
 
 FORMAT: Literal[1] = 1
-"""Version of the format. A later one is refused."""
+"""Version of the format. Any other version is refused."""
 
 _MANIFEST = "manifest"
 
@@ -46,7 +46,7 @@ class Manifest(Document):
 
 
 def digest_of(arrays: Mapping[str, Array]) -> str:
-    """The digest of names, shapes and numbers; their order and the file's packing do not matter."""
+    """The digest of names, shapes and numbers, whatever the order of arrays and the packing."""
     parts = []
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name], dtype="<f4")
@@ -79,6 +79,11 @@ def read_weights(path: Path) -> tuple[dict[str, Array], Manifest]:
 
 
 def _manifest(where: str, text: Any) -> Manifest:
+    """The manifest in an array of a file.
+
+    Raises:
+        ConfigError: there is none, it is broken, or its format is another one.
+    """
     if text is None or text.shape != () or text.dtype.kind != "U":
         raise ConfigError(f"{where}: has no manifest; give policy.npz of `artist train`")
     try:

@@ -138,7 +138,7 @@ class Mast(BasePolicy):
         return {**queue_table(self._ledger, self.options), **passes}
 
     def _reasons_now(self, view: ClusterView, free: FreeGpus, *, full: bool) -> list[Decision]:
-        """Why jobs wait although GPUs are free after the starts. `full`: at a pass, for all jobs."""
+        """Why jobs wait although GPUs are free after the starts; of all jobs if `full`."""
         books, cells = self._learn(view)
         waiting = self._ledger.waiting
         if full:

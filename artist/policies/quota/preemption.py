@@ -183,7 +183,7 @@ class QuotaPreemption:
         return room
 
     def _free(self, handle: int, lacking: int, reserved_before: Collection[int]) -> bool:
-        """Cancel starts and preempt jobs until a job has enough GPUs; False if it cannot have them."""
+        """Cancel starts and preempt jobs until a job has enough GPUs; False if it never has."""
         ledger, view = self._ledger, self._view
         entry = ledger.waiting[handle]
         refused = self._behind(handle, lacking, reserved_before)
