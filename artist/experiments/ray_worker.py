@@ -106,7 +106,7 @@ class InputFiles:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._copies: dict[str, str] = {}
-        """Of each file, by the user's name: the copy's path below the folder."""
+        """The user's name of a file -> the path of its copy below the folder."""
         # A name such as `dally2025` means a file of `./astra_configs` before a shipped one.
         if Path("astra_configs").is_dir():
             shutil.copytree("astra_configs", folder / "astra_configs")
@@ -123,6 +123,11 @@ class InputFiles:
             "backend": self._backend(scenario.backend),
             "fallback": self._backend(scenario.fallback),
             "contention": self._contention(scenario.contention),
+            "contention_options": self._options(scenario.contention_options),
+            "interference": self._file(scenario.interference),
+            "speeds": self._file(scenario.speeds),
+            "goodput": self._file(scenario.goodput),
+            "tenants": self._file(scenario.tenants),
             "failures": self._file(scenario.failures),
             "policy": POLICY_FILE.sub(
                 lambda match: f"{self._file(match[1].strip())}:", scenario.policy
@@ -138,7 +143,7 @@ class InputFiles:
         return message
 
     def _options(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """Copy the files that a policy's options name, also those of a policy inside a wrapper."""
+        """Copy the files that options name, also those of a policy inside a wrapper."""
         return {
             key: self._options(value)
             if isinstance(value, Mapping)
@@ -171,7 +176,7 @@ class InputFiles:
         if not isinstance(name, str) or not name or not Path(name).is_file():
             return name
         if name not in self._copies:
-            # A folder per copy, because a trace is called by its file's name: that stays.
+            # A folder per copy, so that a trace keeps its file's name.
             copy = Path("inputs", str(len(self._copies)), Path(name).name)
             (self._folder / copy).parent.mkdir(parents=True)
             try:

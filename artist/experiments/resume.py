@@ -23,14 +23,17 @@ from artist.config import Scenario
 from artist.errors import ArtistError, ConfigError, TraceError
 from artist.experiments.experiment import Run
 from artist.io.reading import is_file, read_text
-from artist.results.named_files import MAPPING, file_digests, mapping_file
+from artist.results.named_files import MAPPING, file_digests, mapping_file, named_files
 from artist.results.run_directory import MANIFEST
 from artist.run import link_digests
 from artist.trace.named import trace_digest
 
 
 def adopt(grid: Sequence[Run], folder: Path) -> int:
-    """Give finished runs of the grid's scenarios the grid's ids; how many runs it does not have."""
+    """Rename finished runs of the grid's scenarios to the grid's ids.
+
+    Returns how many finished runs are not in the grid.
+    """
     ids = {run.id for run in grid}
     done = {manifest.parent.name for manifest in folder.glob(f"*/{MANIFEST}")}
     others = sorted(name for name in done - ids if not name.startswith("."))
@@ -75,7 +78,7 @@ def _scenario(manifest: Path) -> Mapping[str, Any] | None:
 
 
 class Inputs:
-    """Digests of the inputs of scenarios; every input is read once, when it is first asked for."""
+    """Digests of the inputs of scenarios. Each is computed once, when it is first needed."""
 
     def __init__(self) -> None:
         self._of: dict[str, Mapping[str, str] | ArtistError] = {}
@@ -83,23 +86,15 @@ class Inputs:
         self._trace_digest = functools.cache(trace_digest)
 
     def of(self, scenario: Scenario) -> Mapping[str, str] | ArtistError:
-        """The digests, as in a run's manifest, or why they cannot be had."""
+        """The digests, as in a run's manifest, or the error that prevents them."""
         changes = json.dumps(scenario.model_dump().get("fabric_options", {}))
         fabric = f"{scenario.own_fabric} {scenario.cluster}"
         links = (fabric, changes, scenario.calibration, scenario.backend)
         # A trace file is the same for every seed.
         seed = 0 if is_file(Path(scenario.trace)) else scenario.seed
-        others = (
-            scenario.fallback,
-            scenario.policy,
-            scenario.policy_options,
-            scenario.columns,
-            scenario.contention,
-            scenario.failures,
-            scenario.data,
-            scenario.tenants,
-        )
-        key = json.dumps([scenario.trace, seed, links, others], default=str)
+        # The mapping file beside a trace may appear later, so it is not part of the key.
+        named = [pair for pair in named_files(scenario) if pair[0] != MAPPING]
+        key = json.dumps([scenario.trace, scenario.columns, seed, links, named])
         if key not in self._of:
             try:
                 if links not in self._links:
@@ -146,7 +141,7 @@ def _difference(run: Run, folder: Path, inputs: Inputs) -> str:
 
 
 def _of_folders(then: Mapping[str, Any]) -> Mapping[str, str]:
-    """The digests of a run's folders of execution traces now. The same trace names the same ones.
+    """The present digests of the folders of execution traces that a run read.
 
     Raises:
         TraceError: a folder or a trace in it is missing.

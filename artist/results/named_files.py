@@ -3,8 +3,8 @@
 These are the mapping of a trace's columns, the recorded tables of backends, tables of slowdowns
 (`--contention table:FILE`) and of speeds of jobs that share GPUs, cluster and data files, models of
 failures, policies in files (`FILE.py:CLASS`) and the options `..._file` and `weights` of policies
-and of models of contention.
-Their digests stand in a run's manifest, so that runs which read different files are told apart.
+and of models of contention. A run's manifest has their digests, to distinguish runs that read
+different files.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def file_digests(scenario: Scenario) -> Mapping[str, str]:
     """
     return {
         setting: sha256(read_bytes(Path(name)))
-        for setting, name in _named(scenario)
+        for setting, name in named_files(scenario)
         if is_file(Path(name))
     }
 
@@ -58,8 +58,8 @@ def mapping_file(scenario: Scenario) -> str | None:
     return file if is_trace_file(scenario.trace) and is_file(Path(file)) else None
 
 
-def _named(scenario: Scenario) -> Iterator[tuple[str, str]]:
-    """The settings that name files, and these files."""
+def named_files(scenario: Scenario) -> Iterator[tuple[str, str]]:
+    """Each setting that names a file, and the file's name."""
     for setting in ("backend", "fallback"):
         name = getattr(scenario, setting) or ""
         if name.startswith(_RECORDED):

@@ -198,6 +198,14 @@ def test_the_files_of_a_policy_inside_another_travel_too(tmp_path: Path) -> None
     assert (tmp_path / "there" / copied["host"]["past_service_file"]).read_text() == "past"
 
 
+@pytest.mark.parametrize("setting", ["interference", "speeds", "goodput", "tenants"])
+def test_every_file_that_a_setting_names_travels(tmp_path: Path, setting: str) -> None:
+    file = tmp_path / "own.csv"
+    file.write_text("own")
+    copied = InputFiles(tmp_path / "there").copied(Scenario(**{setting: str(file)}))
+    assert (tmp_path / "there" / getattr(copied, setting)).read_text() == "own"
+
+
 def asleep(seconds: float) -> float:
     time.sleep(seconds)
     return seconds

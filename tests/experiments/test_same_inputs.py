@@ -154,6 +154,25 @@ def test_an_input_that_goes_after_the_last_run_changes_nothing(tmp_path: Path) -
     assert (out / "results.csv").read_text().count("\n") == 4
 
 
+@pytest.mark.parametrize("setting", ["interference", "speeds", "goodput", "tenants"])
+def test_runs_that_read_different_files_have_different_digests(tmp_path: Path, setting) -> None:
+    files = [tmp_path / name for name in ("one.csv", "other.csv")]
+    for file in files:
+        file.write_text(file.name)
+    inputs = Inputs()
+    one, other = (inputs.of(Scenario(**{setting: str(file)})) for file in files)
+    assert one[setting] != other[setting]
+
+
+def test_runs_with_different_options_of_contention_have_different_digests(tmp_path: Path) -> None:
+    files = [tmp_path / name for name in ("one.csv", "other.csv")]
+    for file in files:
+        file.write_text(file.name)
+    inputs = Inputs()
+    made = [inputs.of(Scenario(contention_options={"own_file": str(file)})) for file in files]
+    assert len({one["contention.own_file"] for one in made}) == 2
+
+
 def test_a_change_that_no_run_sees_is_none(tmp_path: Path) -> None:
     """A comment in a fabric, or the same file under the same name, moves nothing."""
     fabric = tmp_path / "mine.yaml"

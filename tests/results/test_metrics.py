@@ -15,7 +15,8 @@ from artist.estimates.query import Estimate
 from artist.network.rates.isolated import AloneRates
 from artist.policies.classic import Classic, ClassicOptions
 from artist.results.isolated_run_time import isolated_seconds
-from artist.results.metrics import summarise, weighted_percentile
+from artist.results.metrics import summarise
+from artist.results.statistics.sorted_values import weighted_percentile
 from artist.results.tables import job_table, timeline_table
 from artist.results.terms.chief_metrics import parts_of
 from artist.run import simulate
