@@ -2,17 +2,17 @@
 
 The outcomes are the same for any number of workers. `ray_cluster.py` does this on a Ray cluster.
 
-A worker ends with the process that started it. A process that is killed outright cannot stop its
-workers, so they have to notice by themselves, in two ways:
+A worker ends when the process that started it ends. A process that gets SIGKILL cannot stop its
+workers, so they detect its end in two ways:
 
 - A thread waits for the end of the pipe that a spawned process shares with its parent. The system
   closes the parent's end when the parent ends. This works on every Unix.
-- On Linux the kernel sends SIGKILL. This also ends a worker that is stopped, or so deep in compiled
-  code that no thread of it can run.
+- On Linux the kernel sends SIGKILL to the worker. This also ends a worker that is stopped, or whose
+  compiled code lets no other thread run.
 
 A run is written whole or not at all, so a worker can be stopped at any moment. Signals of a
-terminal (Ctrl-C, SIGQUIT, its closing) reach every process of it. They are for the parent, which
-ends its workers; a worker that took them would print a message of its own.
+terminal (Ctrl-C, SIGQUIT, SIGHUP) reach all its processes. Only the parent handles them and ends
+its workers; a worker that handled them would print a message of its own.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ _OF_A_TERMINAL = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP)
 
 @contextmanager
 def signals_kept_from_children() -> Iterator[None]:
-    """Keep signals of a terminal for ever from the processes that are started meanwhile.
+    """Block signals of a terminal in all processes that are started in the block.
 
-    This process gets them when the block ends. A child inherits the mask, so there is no moment at
-    which it is unprotected. One child is Python's resource tracker, which cleans up after the pool.
+    This process gets the signals when the block ends. A child inherits the mask, so it is never
+    without it. One child is Python's resource tracker, which cleans up after the pool.
     """
     from multiprocessing import resource_tracker
 
@@ -97,14 +97,14 @@ def run_all(
 ) -> Iterator[tuple[int, Outcome]]:
     """Yield `(index, outcome)` of each task when it is done; with one worker in order.
 
-    Once `go_on` says no, no other task is begun; those that run come to their end.
+    Once `go_on` returns False, no other task begins; running tasks are completed.
 
     Workers are fresh processes that share nothing with this one. So `work` must be importable by
-    name, and its arguments and outcomes picklable. They end when this process ends, also when it is
-    killed (`orphans.py`).
+    name, and its arguments and outcomes picklable. Workers end when this process ends, even if it
+    is killed (`end_with_parent`).
 
     When a worker dies, it is not known which task killed it. So every task that is not done is
-    tried once more, in a process of its own. A task that kills this process too has the outcome
+    tried once more, in a process of its own. A task that kills that process, too, has the outcome
     `on_death(task, why)`.
 
     Raises:
@@ -159,7 +159,7 @@ def _in_pool(
     to_come = iter(list(tasks.items()))
 
     def submit() -> None:
-        """Give each worker a task; a task that was submitted could not be taken back."""
+        """Give each idle worker one task. No more, since a submitted task cannot be taken back."""
         with signals_kept_from_children():
             while len(pending) < workers and go_on():
                 index, task = next(to_come, (None, None))
@@ -183,8 +183,8 @@ def _in_pool(
             worker.kill()
         raise
     finally:
-        # Wait for the thread that minds the workers. While it closes its pipe, Python's end would
-        # write to it and print a traceback.
+        # Wait for the pool's management thread. Otherwise Python's exit may write to the pipe that
+        # this thread is closing, and print a traceback.
         pool.shutdown()
 
 

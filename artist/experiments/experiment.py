@@ -94,7 +94,7 @@ class _SameScenarioError(ConfigError):
 
 
 def _check_names(experiment: Experiment, path: Path) -> None:
-    """Refuse names and options with which runs would fail, each for the same reason."""
+    """Refuse names and options that would make each run fail for the same reason."""
     checked: set[str] = set()
     try:
         made = runs(experiment)
@@ -110,7 +110,7 @@ def _check_names(experiment: Experiment, path: Path) -> None:
 
 
 def _places(experiment: Experiment, run: Run, fault: Fault) -> Iterator[tuple[str | int, ...]]:
-    """Where the file gives a run what is at fault: the options that are named, then the setting."""
+    """The places in the file that a run's fault may come from: named options, then the setting."""
     value, point = getattr(run.scenario, fault.setting), dict(run.point)
     for at, key, one in _settings(experiment):
         group, _, option = key.partition(".")
@@ -197,10 +197,10 @@ _CHECKS: dict[str, tuple[Callable[[Scenario], object], tuple[str, ...]]] = {
 
 
 def faults(scenario: Scenario, checked: set[str]) -> Iterator[Fault]:
-    """What is wrong with a scenario's names and options, with which its run could not even begin.
+    """The first fault in a scenario's names and options that would keep its run from starting.
 
-    A sweep or comparison asks before its first run. Otherwise each of its runs would fail for
-    itself. `checked` holds what was asked before.
+    Sweeps and comparisons ask before their first run, so that not each run fails by itself.
+    `checked` collects what was checked before, to check it once.
     """
     for setting, (check, about) in _CHECKS.items():
         key = json.dumps([setting, *(getattr(scenario, name) for name in about)], default=str)

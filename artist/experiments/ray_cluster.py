@@ -99,7 +99,7 @@ def _unusable(why: str) -> ConfigError:
 
 
 def _ray() -> Any:
-    """The library. It sends no usage statistics, and a cluster of ours serves this process only."""
+    """The library, set to send no usage statistics and to protect a cluster that artist starts."""
     check_ray()
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     if not os.environ.get("RAY_ADDRESS"):
@@ -135,7 +135,7 @@ def _connect(ray: Any, workers: int | None, folder: Path) -> None:
 
 
 def _first_done(ray: Any, pending: list[Any]) -> Any:
-    """Wait until one of the pending tasks is done; that one."""
+    """Wait until one of the pending tasks is done, and return it."""
     try:
         (done,), _ = ray.wait(pending, num_returns=1)
     except SystemError as error:  # Ray wraps in it the exception that a signal handler raised

@@ -87,9 +87,10 @@ def scenario_at(
 
 
 def _absolute(scenario: Scenario, key: str, text: str) -> Mapping[str, Any]:
-    """The setting with its absolute value; empty where the text leaves it as it is.
+    """The setting with its absolute value; empty if the text changes nothing.
 
-    A level's bandwidth and latency have their plain keys, since the sum has no unit.
+    Bandwidth and latency of a level get the key that has the unit in its name, since the sum is a
+    plain number.
     """
     now = _present(scenario, key)
     match = _RELATIVE.fullmatch(text)
@@ -188,7 +189,7 @@ def fields_of_groups() -> dict[str, Mapping[str, FieldInfo]]:
 
 
 def _check_known(key: str, option: str, known: Iterable[str]) -> None:
-    """Refuse an option that is misspelt: it would seem not to be set."""
+    """Refuse a misspelt option, which would otherwise look like one that is not set."""
     if option not in (names := list(known)):
         raise ConfigError(f"unknown setting {shortened(key)} ({did_you_mean(option, names)})")
 

@@ -1,6 +1,6 @@
-"""A folder of finished runs. They survive any interruption, and another command goes on with them.
+"""A folder of finished runs. They survive any interruption, and a later command can continue.
 
-    experiment.json                   what the folder is for, to recognise it on a resume
+    experiment.json                   the experiment that the folder belongs to
     runs/ID/                          one run directory per run
     results.csv, results.parquet      one row per run, written at the end
     comparison.json                   of comparisons: what `--format json` prints
@@ -170,7 +170,7 @@ def _is_experiment(marker: Path) -> bool:
 
 
 def _remove_runs(out: Path) -> None:
-    """Remove earlier runs, the results and, at last, the mark. Other files stay.
+    """Remove earlier runs, the results and, last, the marker. Other files stay.
 
     Raises:
         ConfigError: something there is not a sweep's; then nothing is removed.
@@ -179,7 +179,7 @@ def _remove_runs(out: Path) -> None:
     remove_leftovers(out)
     for manifest in sorted((out / "runs").glob(f"*/{MANIFEST}")):
         doomed = partial_path(manifest.parent)
-        manifest.parent.rename(doomed)  # no half a run, whatever happens now
+        manifest.parent.rename(doomed)  # so an interruption leaves no half a run
         remove(doomed)
     for name in (*WRITTEN, EXPERIMENT):
         remove(out / name)
@@ -188,8 +188,7 @@ def _remove_runs(out: Path) -> None:
 def remove_leftovers(out: Path) -> None:
     """Remove what a killed sweep left half-written: its temporary files and `write_run`'s folders.
 
-    Called under the lock only: no other sweep is writing, so nothing of it is in use, whichever
-    machine wrote it.
+    Call it only while the folder is locked: then no other sweep uses these files.
     """
     for name in (EXPERIMENT, *WRITTEN):
         for partial in partials(out / name):

@@ -82,7 +82,7 @@ def locally(
 ) -> Generator[RunOutcome]:
     """Run tasks in processes of this machine (default: one per core).
 
-    Once `go_on` says no, no other task is begun.
+    Once `go_on` returns False, no other task begins.
     """
     for _, outcome in run_all(perform, tasks, workers or cores(), on_death=lost, go_on=go_on):
         yield outcome
@@ -104,7 +104,7 @@ def perform(task: RunTask) -> RunOutcome:
 
 
 def outcome_of(run_id: str, run: Callable[[], object]) -> RunOutcome:
-    """Call `run`; how it ended. Any error becomes an outcome, so that the other runs go on."""
+    """Call `run` and return how it ended. An error becomes an outcome, so other runs go on."""
     try:
         run()
     except ArtistError as error:
@@ -120,7 +120,7 @@ def lost(task: HasId, why: str) -> RunOutcome:
 
 
 Engine = Callable[[Sequence[RunTask], int | None], Generator[RunOutcome]]
-"""Runs tasks with so many workers: `task.locally` or `remote.on_ray`."""
+"""Runs tasks with a number of workers: `locally` or `ray_worker.on_ray`."""
 
 
 @dataclass(slots=True)
@@ -154,9 +154,8 @@ def sweep(
 ) -> SweepResult:
     """Run the runs that are not done yet; a failing run does not stop the others.
 
-    A folder with an earlier sweep is refused, unless `resume` goes on with it or `overwrite`
-    removes its runs first. `on_trace` is told each trace that is read from a file, as `compare`
-    tells it.
+    A folder with an earlier sweep is refused, unless `resume` continues it or `overwrite` removes
+    its runs first. `on_trace` is called with each trace that is read from a file, as in `compare`.
 
     Raises:
         ConfigError: a bad grid; a folder that holds something else, is in use, or cannot be
@@ -183,7 +182,7 @@ def _run_missing(
     missing = [run for run in grid if not (folder / run.id / MANIFEST).is_file()]
     inputs = Inputs()
     for run in missing:
-        inputs.of(run.scenario)  # as they are now; what cannot be read fails with its run
+        inputs.of(run.scenario)  # fixes the digests before any run; an unreadable input fails later
     to_run = {run.id for run in missing}
     ready = [run for run in grid if run.id not in to_run]
     check_inputs(ready, folder, inputs, out)
@@ -222,10 +221,10 @@ def _run_missing(
 
 
 def spread(runs: Sequence[Run]) -> list[Run]:
-    """The same runs in an order whose every beginning is spread evenly over the grid.
+    """The same runs, ordered so that the first n are spread evenly over the grid, for every n.
 
-    So the first tenth of them takes about a tenth of the time, whatever settings cost time.
-    Multiples of the golden ratio, modulo 1, are spread so.
+    So the first tenth takes about a tenth of the time, whichever settings are slow. Multiples of
+    the golden ratio modulo 1 have this property.
     """
     golden = (math.sqrt(5) - 1) / 2
     return [runs[index] for index in sorted(range(len(runs)), key=lambda i: i * golden % 1)]
@@ -252,7 +251,7 @@ def _tell_traces(missing: Sequence[Run], on_trace: OnTrace) -> None:
 def _row(run: Run, folder: Path) -> Mapping[str, Any]:
     """A run's row: its point in the grid, then its summary without `wall_s`.
 
-    What the summary tells of a setting of the grid stands there once.
+    A setting of the grid that is also in the summary appears once.
     """
     summary = run_summary(folder)
     summary.pop("wall_s")

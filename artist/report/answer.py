@@ -45,17 +45,17 @@ from artist.results.terms.number_text import DisplayUnit, listed, percent, time_
 from artist.units import counted
 
 _MOST_NAMES = 5
-"""More variants are counted, not named."""
+"""If there are more variants, the rest is counted, not named."""
 
 _LEAST_TOLD = 0.0005
-"""A smaller share has no percentage that a reader could use."""
+"""A smaller share would round to a percentage that says nothing."""
 
 
 def answer(comparison: Comparison) -> list[str]:
-    """Two sentences, and those on options that not all policies have.
+    """The two sentences, then those about options that not all policies have.
 
-    The first alone where it says all; none where no headline metric was compared. Where runs
-    cancelled jobs, one that says so, since nothing is judged.
+    There may be one sentence only, and none if no headline metric was compared. If runs cancelled
+    jobs, the only sentence says so, since nothing is judged.
     """
     if comparison.cancelled:
         return [no_verdict(comparison.cancelled)]
@@ -81,7 +81,7 @@ def answer(comparison: Comparison) -> list[str]:
 
 
 def _sentences(parts: Sequence[str]) -> list[str]:
-    """The parts as one sentence; each as one if a list of variants has semicolons."""
+    """The parts as one sentence, or each as its own sentence if one of them has semicolons."""
     whole = parts if any(";" in one for one in parts) else filter(None, ["; ".join(parts)])
     return [f"{one[0].upper()}{one[1:]}." for one in whole]
 
@@ -92,7 +92,7 @@ def unit_of(comparison: Comparison, metric: str) -> DisplayUnit:
 
 
 def _what(best: Best, comparison: Comparison) -> str:
-    """Which variant is best, and how far below the next policy, or the setting to begin with."""
+    """Which variant is best, and how far below the next policy or the baseline setting."""
     unit = unit_of(comparison, best.metric)
     name, value = metric_name(best.metric), value_text(best.metric, best.value, unit)
     if not best.others:
@@ -116,7 +116,7 @@ def _what(best: Best, comparison: Comparison) -> str:
 
 
 def _alike(best: Best, comparison: Comparison) -> str:
-    """Say that no variant differs beyond the equivalence, their values, and which takes more."""
+    """Say that no variant differs beyond the equivalence, with their values and efforts."""
     names, means = [*best.policies, *best.others], comparison.means(best.metric)
     unit = unit_of(comparison, best.metric)
     values = listed([value_text(best.metric, means[one], unit) for one in names[:_MOST_NAMES]])
@@ -132,7 +132,7 @@ def _alike(best: Best, comparison: Comparison) -> str:
 
 
 def _passed_over(best: Best, comparison: Comparison) -> str:
-    """Say that others are hardly better, with their mean, and what they take more of."""
+    """Say that other variants are hardly better, with their mean, and what more they take."""
     if not best.passed_over:
         return ""
     are = "are" if len(best.passed_over) > 1 else "is"
@@ -145,7 +145,7 @@ def _passed_over(best: Best, comparison: Comparison) -> str:
 
 
 def _takes_more(best: Best, comparison: Comparison) -> str:
-    """What those that were passed over take more of than the best."""
+    """What the variants that were passed over take more of than the best one."""
     first, *_ = best.policies
     mine, theirs = (comparison.effort(one) for one in (first, best.passed_over[0]))
     several = len(best.passed_over) > 1
@@ -160,8 +160,8 @@ def _takes_more(best: Best, comparison: Comparison) -> str:
 def _below(compared: ComparedValues) -> str:
     """How far the best one is below another, as an interval; empty if there is none.
 
-    The joint one as in the table: where the verdict is undecided only since pairs are judged
-    together.
+    As in the table, it is the joint interval if the verdict is undecided only because pairs are
+    judged together.
     """
     if compared.verdict == TOO_FEW or math.isnan(compared.ratio) or not compared.low > 0:
         return ""
@@ -188,7 +188,7 @@ def _all_sure(best: Best) -> bool:
 
 
 def _not_sure(best: Best, others: Sequence[Best], comparison: Comparison) -> str:
-    """How a sentence begins that might else be taken for a result."""
+    """The start of a sentence that would otherwise read like a sure result."""
     if not best.others:
         return (
             f"{'Only another metric' if any(one.others for one in others) else 'Nothing'} differs: "
@@ -203,7 +203,7 @@ def _all_alike(best: Best, comparison: Comparison) -> bool:
 
 
 def _all_equal(best: Best, comparison: Comparison) -> bool:
-    """Whether all are alike, and of some no difference is sure."""
+    """Whether all are alike, and at least one surely is (not only by `sure_but_within`)."""
     return bool(best.with_verdict(NO_DIFFERENCE, IDENTICAL)) and _all_alike(best, comparison)
 
 

@@ -1,7 +1,7 @@
 """A cluster as a picture: a row per level, a box per unit, as wide as its share of the GPUs.
 
-The picture is one SVG file that needs nothing else. A level with more boxes than can be seen is
-drawn as one box for the units of a larger one, with their number on it.
+The picture is one SVG file that needs nothing else. If the boxes of a level would be too narrow to
+see, one box stands for all units inside a larger unit, with their number on it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ WIDTH, ROW, LEFT, GAP = 960, 34, 110, 4
 """Pixels: of the boxes, of a row, of the names of levels, between rows."""
 
 NARROWEST = 3.0
-"""A box of fewer pixels cannot be seen."""
+"""Pixels; a narrower box cannot be seen."""
 
 _LETTER = 7.0
 _KINDS = 8

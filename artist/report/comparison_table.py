@@ -115,7 +115,7 @@ def _three(compared: ComparedValues) -> tuple[float, float, float]:
 
 
 def compare_setting(setting: Setting, baseline: str) -> tuple[Table, Table]:
-    """The table of the main metrics and the table of the others, of metrics that all runs have."""
+    """The tables of the main and of the other metrics that all runs have."""
     runs = [run for replicates in setting.runs.values() for run in replicates.values()]
     shown = [
         term
@@ -157,7 +157,7 @@ def _pair(setting: Setting, policy: str, baseline: str, metric: str) -> Pair:
 
 
 def _means(setting: Setting, metric: str) -> dict[str, float]:
-    """Policy -> mean over all its replicates; geometric where no policy has a zero."""
+    """Policy -> mean over all its replicates; geometric if all values are positive."""
     every = {policy: setting.values(policy, metric) for policy in setting.runs}
     each = {policy: list(values.values()) for policy, values in every.items()}
     if len({tuple(values) for values in every.values()}) == 1:

@@ -32,9 +32,9 @@ def extremes(x: Numbers, y: Numbers, intervals: int = INTERVALS) -> Indices:
     """The points of a step line that show its extremes; `x` rises.
 
     Each of the equal intervals of `x` keeps the points with its least, largest and last value, and
-    the first point of all is kept. So no peak is lost, the line that is drawn has the
-    right value at the end of each interval, and it consists of points of the whole line. There are
-    at most 3 x intervals + 1 points. A gap (NaN) counts as the least value.
+    the first point of all is kept. So no peak is lost, and the line has the right value at the end
+    of each interval. There are at most 3 x intervals + 1 points, all of them points of the whole
+    line. A gap (NaN) counts as the least value.
     """
     count = len(x)
     if count <= 3 * intervals + 1:
@@ -58,7 +58,7 @@ def pool(setting: Setting, column: str) -> Mapping[str, Numbers]:
 
 
 def cumulative(policy: str, tone: str, values: Numbers, points: int = _POINTS) -> Series:
-    """The share of jobs, in percent, with at most a value, at that many places."""
+    """The share of jobs, in percent, with at most a value, thinned to `points` points."""
     ordered = np.sort(values)
     kept = thinned(len(ordered), points)
     share = 100.0 * (kept + 1) / len(ordered)
@@ -70,7 +70,7 @@ def cumulative(policy: str, tone: str, values: Numbers, points: int = _POINTS) -
 def weighted(policy: str, tone: str, values: Numbers, weights: Numbers, end: float) -> Series:
     """The share of all weight, in percent, with at most a value, for values up to `end`.
 
-    The points that end equal intervals of the weight are kept.
+    It keeps the last point of each of equal intervals of the weight.
     """
     ordered, place = np.unique(values, return_inverse=True)
     below = np.cumsum(np.bincount(place, weights))

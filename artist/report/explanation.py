@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 _LEAST = 0.005
 """Policies whose average JCT differs by less are not compared."""
 _TOLD = 0.05
-"""A part that makes less of the difference is not told."""
+"""A part that makes a smaller share of the difference is not named."""
 _EXPLAINED = 1 / 3
-"""A part that makes so much of the difference is explained."""
+"""A part that makes at least this share of the difference is explained."""
 _SPREAD = {
     "machine": "Jobs inside one machine",
     "rack": "Jobs over several machines of a rack",
@@ -43,7 +43,7 @@ _SPREAD = {
 _MOST_POLICIES = 4
 """Of more policies, only the two that communicate least and most are named."""
 _ROUNDING = 1e-9
-"""No share of the GPU time is told that is smaller."""
+"""A smaller share of the GPU time is a rounding error."""
 
 
 def explanation(study: Study) -> Markup:
@@ -76,7 +76,7 @@ def _of_setting(study: Study, setting: Setting) -> dict[str, Any]:
 
 
 def _world(run: RecordedRun) -> str:
-    """What the run says of its fabric and calibration, and whether jobs compete on links."""
+    """The run's fabric and calibration, and whether jobs compete on links and what fails."""
     known = run.manifest.get("world")
     words = known if isinstance(known, str) and known else f"fabric {run.scenario.get('fabric')}"
     contention = run.scenario.get("contention", "none")
@@ -102,7 +102,7 @@ def _communication(runs: Sequence[RecordedRun]) -> float:
         for run in runs
     ]
     mean = float(np.mean(shares))
-    # What checkpoints and computing leave of whole parts of a GPU is no communication.
+    # GPU time is counted in whole units, and their remainder is no communication.
     return mean if mean > _ROUNDING else 0.0
 
 
@@ -121,9 +121,10 @@ def _busiest(runs: Sequence[RecordedRun]) -> str:
 
 
 def _contrasts(study: Study, setting: Setting) -> Iterator[dict[str, Any]]:
-    """What lies between the policy with the lowest average JCT and the next, and the highest.
+    """The differences of the policy with the lowest average JCT from the next and the highest.
 
-    Nothing if fewer than two share a replicate, nothing lies between them, or runs cancelled jobs.
+    None if fewer than two policies share a replicate, if they hardly differ, or if runs cancelled
+    jobs.
     """
     groups = setting.comparable()
     if not groups or setting.cancelled:
@@ -166,7 +167,7 @@ def _difference(
 def _waiting(
     study: Study, low: Sequence[RecordedRun], high: Sequence[RecordedRun]
 ) -> Iterator[dict[str, Any]]:
-    """The cause that the waits differ in most, per job, and how few jobs waited most."""
+    """The cause of waiting that differs most per job, and how few jobs account for the waiting."""
     ours, theirs = _per_job(high), _per_job(low)
     if not ours:
         return

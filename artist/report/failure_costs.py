@@ -5,7 +5,7 @@
     JCT mean against failures=none, 38.4 h: with failures=f.yaml it does not surely change, -2.7 %
     [-7.1 .. +2.0].
 
-A part that there is without failures too (checkpoints, restarts after preemptions) says how much.
+A part that also occurs without failures (checkpoints, restarts after preemptions) says how much.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from artist.results.terms.number_text import listed, short
 SETTING = "failures"
 
 MOST_TOLD = 4
-"""Of more variants, those that lose least and most are told."""
+"""If there are more variants, only those that lose least and most are shown."""
 
 _CHANGES = {
     IDENTICAL: "stays the same",
@@ -46,10 +46,10 @@ def tells_costs(comparison: Comparison) -> bool:
 
 
 def within_failures(comparison: Comparison) -> dict[str, Comparison]:
-    """The other settings where failures vary beside them, by value of failures; else empty.
+    """The comparison of the other settings within each value of failures; else empty.
 
-    Nobody chooses to fail, so what is best is asked of each value alone. The values share the
-    chance of a wrong verdict.
+    Failures are not a choice, so each value has its own best variant. The values share the error
+    level (Bonferroni).
     """
     groups: dict[str, dict[str, str]] = {}
     for variant in comparison.variants:
@@ -82,7 +82,7 @@ def failure_costs(comparison: Comparison, metric: str | None) -> Iterator[str]:
     failed = {name: one for name, one in comparison.failed.items() if _happened(one)}
     none = next((name for name in comparison.variants if name not in failed), None)
     without = comparison.failed.get(none or "", Failed(0, 0, 0))
-    told = of_losses(failed)
+    told = shown_variants(failed)
     for variant in told:
         yield f"{variant} costs, in a run on average: {_parts(failed[variant], without)}."
     if rest := len(failed) - len(told):
@@ -102,7 +102,7 @@ def failure_costs(comparison: Comparison, metric: str | None) -> Iterator[str]:
 
 def losses(failed: Mapping[str, Failed]) -> str:
     """What each variant lost to failures, and to the checkpoints that save work from them."""
-    told = of_losses(failed)
+    told = shown_variants(failed)
     costs = [
         f"{short(one.lost_gpu_h)} GPU-hours of work{_written(one)} with {variant}{_stops(one)}"
         for variant, one in ((variant, failed[variant]) for variant in told)
@@ -119,8 +119,8 @@ def _written(failed: Failed) -> str:
     return f" and {short(written)} of checkpoints" if written else ""
 
 
-def of_losses(failed: Mapping[str, Failed]) -> list[str]:
-    """The variants to tell, by the GPU time of work that they lose and of checkpoints."""
+def shown_variants(failed: Mapping[str, Failed]) -> list[str]:
+    """The variants to show, by the GPU time of lost work and checkpoints."""
     by_loss = sorted(
         failed, key=lambda name: failed[name].lost_gpu_h + failed[name].checkpoint_gpu_h
     )
@@ -136,7 +136,7 @@ def _happened(failed: Failed) -> bool:
 
 
 def _parts(failed: Failed, without: Failed) -> str:
-    """GPU-hours of each kind; in brackets those that there are without failures too."""
+    """GPU-hours of each kind; in brackets those that occur without failures, too."""
     parts = [
         (failed.lost_gpu_h, "of lost work", _stops(failed)),
         (failed.checkpoint_gpu_h, "of checkpoints", _beside(without.checkpoint_gpu_h)),

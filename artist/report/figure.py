@@ -72,7 +72,7 @@ class Series:
     are at most, and what they lose of their running time, in percent.
     For circles, `y` and `x` are as for rows, around the first circle. `parts` are the values around
     the second one, and iteration, Up time and shift in the unit of x. `Figure.parts` names the
-    circles, and what all series exceed `Figure.y.top` by is marked.
+    circles. Angles where the series together exceed `Figure.y.top` are marked.
     """
 
     name: str
@@ -125,9 +125,9 @@ class Figure:
 
 
 def named(measure: str, *groups: str) -> str:
-    """The name of a figure: what it shows, then of which setting and policy.
+    """The name of a figure: what it shows, then its setting and policy.
 
-    The parts have no underscore, so no two figures get one name.
+    The parts have no underscore, so names are unique.
     """
     return "_".join((measure, *groups))
 

@@ -14,6 +14,7 @@ from artist.report.curves import Indices, job_tones, weighted
 from artist.report.figure import Figure, Series, described, rounded
 from artist.report.grouping import Setting, Study, slugs
 from artist.report.reader import FileColumns, Numbers, RecordedRun
+from artist.results.statistics.sorted_values import weighted_percentile
 
 BINS = 180
 """Of a turn: 2 degrees each."""
@@ -152,7 +153,4 @@ def _host(policy: str) -> str:
 
 def _mean_and_p99(of: tuple[Numbers, Numbers]) -> tuple[float, float]:
     took_s, counts = of
-    order = np.argsort(took_s, kind="stable")
-    below = np.cumsum(counts[order])
-    place = min(int(np.searchsorted(below, 0.99 * below[-1])), len(order) - 1)
-    return float(np.average(took_s, weights=counts)), float(took_s[order][place])
+    return float(np.average(took_s, weights=counts)), weighted_percentile(took_s, counts, 99)

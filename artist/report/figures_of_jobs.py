@@ -137,7 +137,7 @@ def quantiles(
 
 
 def differences(study: Study, setting: Setting) -> Figure | None:
-    """The difference of each policy to the baseline; None if there is nothing to compare."""
+    """The difference of each policy from the baseline; None if there is nothing to compare."""
     if setting.cancelled:
         return None
     baseline = study.baseline(setting)
@@ -198,9 +198,9 @@ def whole_steps(rows: Sequence[Sequence[float]]) -> list[list[float]]:
 
 
 def fairness(study: Study, setting: Setting) -> Iterator[Figure]:
-    """The distribution, and the shares of jobs that take longer than some multiples of their work.
+    """The distribution of finish-time fairness, and the shares of jobs above some multiples.
 
-    Above 1 are all jobs that waited, restarted or communicated.
+    All jobs that waited, restarted or communicated are above 1.
     """
     ratios = pool(setting, "finish_time_fairness")
     curves = [cumulative(p, study.tone(p), values) for p, values in ratios.items()]
@@ -219,7 +219,7 @@ def _shares_above(ratios: Numbers) -> Numbers:
 
 
 def _jain(setting: Setting) -> str:
-    """Jain's index of each policy as a sentence; earlier versions did not write it."""
+    """Jain's index of each policy as a sentence; empty if an earlier version made a run."""
     runs = [run for replicates in setting.runs.values() for run in replicates.values()]
     if any("jain_index" not in run.summary for run in runs):
         return ""

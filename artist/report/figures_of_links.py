@@ -16,12 +16,13 @@ from artist.report.grouping import Setting, Study
 from artist.report.losses import lost_on_links
 from artist.report.quantities import Quantity
 from artist.report.reader import FileColumns, Numbers, RecordedRun
+from artist.results.statistics.sorted_values import weighted_percentile
 
 BINS = 160
 _MOST_LINKS = 32
 _FEWEST_LINKS = 6
 _LINKS_ON_PAGE = 512
-"""All maps of a page have about as many rows, so that a page about many runs stays small."""
+"""Rows of all maps of a page together, about, so that a page about many runs stays small."""
 
 
 class _Cells(NamedTuple):
@@ -36,7 +37,7 @@ class _Cells(NamedTuple):
     lost: Numbers
     """Percent of their running time that jobs lose while they want more than the link carries."""
     lost_s: float
-    """All time that jobs lose, in seconds, of the direction in which they lose more."""
+    """The time that jobs lose in all, in seconds, in the direction in which they lose more."""
 
 
 def on_links(study: Study, setting: Setting) -> Iterator[Figure]:
@@ -127,7 +128,7 @@ def _most(links: FileColumns, rows: Indices, edges: Numbers) -> Numbers:
 
 
 def _where_jobs_meet(uplinks: Sequence[_Cells]) -> Sequence[_Cells]:
-    """The uplinks of levels where jobs ever share one; all uplinks if jobs never do."""
+    """The uplinks of levels on which jobs ever share an uplink; all uplinks if they never do."""
     levels = {one.level for one in uplinks if one.jobs.max() > 1}
     return [one for one in uplinks if one.level in levels or not levels]
 
@@ -148,7 +149,7 @@ def _longer(study: Study, setting: Setting) -> Figure:
     It ends at the largest 99th percentile, because a few iterations may take many times as long.
     """
     above = {policy: _above_alone(list(runs.values())) for policy, runs in setting.runs.items()}
-    end = max(_percentile(values, weights, 0.99) for values, weights in above.values())
+    end = max(weighted_percentile(values, weights, 99) for values, weights in above.values())
     largest = max(float(values.max()) for values, _ in above.values())
     beyond = f"Up to the largest 99th percentile; the largest is {largest:,.0f} %."
     series = [
@@ -168,10 +169,3 @@ def _above_alone(runs: Sequence[RecordedRun]) -> tuple[Numbers, Numbers]:
     }
     above = 100.0 * (rows["iteration_s"] / rows["alone_iteration_s"] - 1.0)
     return above, np.maximum(rows["end_s"] - rows["start_s"] - rows["stalled_s"], 0.0)
-
-
-def _percentile(values: Numbers, weights: Numbers, share: float) -> float:
-    """The least value that a share of the weight does not exceed."""
-    order = np.argsort(values, kind="stable")
-    below = np.cumsum(weights[order])
-    return float(values[order][min(np.searchsorted(below, share * below[-1]), len(order) - 1)])

@@ -24,7 +24,7 @@ _TUNER_SERIES = 6
 _JOBS = 6
 _ROUNDING = 1e-9
 _HELD = ("gpus_computing", "gpus_communicating")
-"""What held GPUs do; the others are stalled, or their work is lost."""
+"""What held GPUs do. The rest of them is stalled, or its work is lost."""
 _THINNED = f"Drawn at the lowest, the highest and the last point of {INTERVALS} equal intervals."
 
 
@@ -142,7 +142,7 @@ def _communication(run: RecordedRun, scale: float) -> list[Series]:
 
 
 def _communication_ms(rows: FileColumns, jobs: FileColumns) -> Numbers:
-    """What is not computing, of an iteration of each placement; 0 where it is a rounding error."""
+    """The time of an iteration without computing, per placement; 0 if it is a rounding error."""
     computes = rows.numbers.get("compute_iteration_s")
     if computes is None:  # as the trace states it
         stated = jobs["ideal_s"] / np.maximum(jobs["iterations"], 1.0)

@@ -27,11 +27,11 @@ Replicate = tuple[int, int]
 # Scenario keys in which the runs of one setting may differ.
 _WITHIN = ("policy", "policy_options", "seed", "permutation")
 _WORK = ("trace", "arrivals", "jobs", *ABOUT_THE_TRACE)
-"""Scenario keys that say what is to be done. Results of other work are not better or worse."""
+"""Scenario keys that define the work. Results of different work cannot be compared."""
 _LONGEST = 40
 _LONGEST_SLUG = 60
 CLUSTER = "cluster"
-"""Stands for what describes a cluster where a run of the study has a tree or a cluster file."""
+"""Replaces all keys that describe a cluster, if a run of the study has a tree or a cluster file."""
 _SIZES_AND_TREE = (*SIZES, "tree", "cluster")
 
 
@@ -55,9 +55,9 @@ class Setting:
     def comparable(self) -> list[tuple[str, ...]]:
         """Policies that share replicates, most policies first; no policy is in two of these.
 
-        All policies are together if there is a replicate that all have. Else the most that share
-        one are, on the most replicates, and so on with the others. Policies that share no
-        replicate with another are left out.
+        All policies are one group if they all have a common replicate. Otherwise the first group is
+        the largest that shares a replicate, of equals the one with most shared replicates; then the
+        same with the rest. A policy that shares no replicate with another is left out.
         """
         together, left = [], list(self.runs)
         while len(left) > 1:
@@ -104,7 +104,7 @@ class Study:
     units: Mapping[Quantity, DisplayUnit]
     """The unit of each kind of time, the same in all charts."""
     worlds: tuple[Decides, ...] = ()
-    """What comparisons in several worlds say, of which these are the runs."""
+    """The results of comparisons in several worlds, if the runs belong to such comparisons."""
 
     def policy_slug(self, policy: str) -> str:
         """A policy's label as part of a file name, unique."""
@@ -115,9 +115,9 @@ class Study:
         return next(policy for policy in self.policies if policy in setting.runs)
 
     def settings_as_policies(self) -> list[Setting]:
-        """Where all runs have one policy: the settings of the same work, each a policy of one.
+        """If all runs have one policy: settings of the same work, compared as policies are.
 
-        Their labels stand in place of policies. Empty where there are several policies.
+        The labels of the settings replace those of policies. Empty if there are several policies.
         """
         if len(self.policies) > 1:
             return []
@@ -217,8 +217,8 @@ def _setting_values(run: RecordedRun) -> Mapping[str, Any]:
 def _described(runs: Sequence[RecordedRun]) -> list[Mapping[str, Any]]:
     """What distinguishes the settings of runs.
 
-    Where a run has a tree or a cluster file, sizes cannot be compared with it: each cluster is its
-    shape, or the name of its file.
+    If a run has a tree or a cluster file, sizes cannot be compared with it. Then each cluster is
+    described by its shape, or the name of its file.
     """
     scenarios = [_setting_values(run) for run in runs]
     if all(scenario.get("tree") is scenario.get("cluster") is None for scenario in scenarios):
@@ -233,9 +233,10 @@ def _described(runs: Sequence[RecordedRun]) -> list[Mapping[str, Any]]:
 
 
 def _shape(run: RecordedRun) -> str:
-    """The cluster's shape, as the summary has it since trees and sizes are distinguished.
+    """The name of the cluster file, since files of one shape may differ in kinds and links.
 
-    Or the name of its file: two files of one shape may have other kinds and links.
+    Without a file, the shape in the summary. Earlier versions did not write that, so it may have to
+    come from the scenario.
     """
     if isinstance(name := run.scenario.get("cluster"), str):
         return name
@@ -298,7 +299,7 @@ def fabric_changes(options: Any) -> str:
     """What a scenario changes of its fabric, in words; empty if nothing."""
     try:
         return changes_text(options or {})
-    except (AttributeError, TypeError, ValueError, ArithmeticError):  # a manifest changed by hand
+    except (AttributeError, TypeError, ValueError, ArithmeticError):  # an edited manifest
         return _short(options)
 
 

@@ -1,8 +1,8 @@
 """Which jobs lost time to which others on links that they share.
 
-In an interval at one speed a job loses its running time x (1 - isolated iteration / iteration). It
-loses that time **to** another job while both are on a link whose demand exceeds what it carries.
-To several jobs at once it loses the same time, so what it lost to each does not add up.
+In an interval at one speed, a job loses its running time x (1 - isolated iteration / iteration). It
+loses that time **to** another job while both are on a link whose demand exceeds what it carries. If
+several other jobs are there, the same time counts for each, so losses to each do not add up.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def lost_to_others(run: RecordedRun, jobs: Iterable[str]) -> Mapping[str, list[t
 def lost_on_links(run: RecordedRun, links: FileColumns) -> Numbers:
     """For each row of `links.parquet`, what its jobs lose together, in seconds per second.
 
-    They lose nothing where the link carries what they want. A job counts in full on each
+    They lose nothing on a link that carries what they want. A job's loss counts in full on each
     overloaded link.
     """
     moments: dict[str, list[int]] = {}
@@ -83,7 +83,7 @@ def lost_on_links(run: RecordedRun, links: FileColumns) -> Numbers:
     lost = np.zeros(links.count)
     for job, of_job in _rows_by_job(run.placements, set(moments)).items():
         rows = np.array(moments[job])
-        # Whatever changes a job's speed also ends an interval of its links.
+        # A job's speed is constant within a row of links: a change of speed ends the row.
         begins = run.placements["start_s"][of_job]
         last = np.searchsorted(begins, links["start_s"][rows], side="right") - 1
         lost[rows] += _lost_share(run.placements, of_job)[np.maximum(last, 0)]
@@ -123,7 +123,7 @@ def _joined(spans: Spans) -> Spans:
 
 @dataclass(frozen=True, slots=True)
 class _Losing:
-    """What a job has lost up to a time: linear between times that rise."""
+    """What a job has lost up to a time, as a piecewise linear function."""
 
     time_s: Numbers
     lost_s: Numbers
@@ -153,6 +153,6 @@ def _rows_by_job(placements: FileColumns, jobs: set[str]) -> Mapping[str, Indice
 
 
 def _lost_share(placements: FileColumns, rows: Indices) -> Numbers:
-    """What a job loses of its running time in some intervals."""
+    """The share of its running time that a job loses, in some intervals."""
     share: Numbers = 1 - placements["alone_iteration_s"][rows] / placements["iteration_s"][rows]
     return share

@@ -14,7 +14,7 @@ _SECONDS = DisplayUnit(1.0, "s")
 
 
 def value_text(metric: str, value: float, unit: DisplayUnit | None = None) -> str:
-    """A metric with the unit that suits it: `26.9 h`, `14.0 %`. Times may be given a unit."""
+    """A metric with a suitable unit: `26.9 h`, `14.0 %`. `unit` is for times."""
     term = find(metric)
     if metric.endswith("_share"):
         return f"{100 * value:.1f} %"
@@ -26,10 +26,10 @@ def value_text(metric: str, value: float, unit: DisplayUnit | None = None) -> st
 
 
 def interval_text(metric: str, compared: ComparedValues, time_unit: DisplayUnit = _SECONDS) -> str:
-    """`-6.4 % [-9.2 .. -3.6]`, or a difference where there is no ratio: times in `time_unit`.
+    """`-6.4 % [-9.2 .. -3.6]`, or a difference if there is no ratio; times are in `time_unit`.
 
-    What is undecided only since it is judged together with others has its joint interval. So few
-    replicates that there is no verdict have none.
+    A comparison that is undecided only because it is judged together with others has its joint
+    interval. With too few replicates for a verdict there is no interval.
     """
     if compared.verdict == "identical":
         return ""

@@ -119,7 +119,7 @@ def _asset(name: str) -> str:
 
 
 def _script(more: Sequence[str]) -> str:
-    """`more` comes before the script that puts the page together."""
+    """The page's script. `more` comes before its last part, which puts the page together."""
     names = (*_SCRIPTS[:-1], *(f"{name}.js" for name in more), _SCRIPTS[-1])
     return "(() => {\n" + "\n".join(_asset(name) for name in names) + "\n})();"
 
@@ -127,7 +127,7 @@ def _script(more: Sequence[str]) -> str:
 def _style(more: Sequence[str]) -> str:
     """The style sheet, with the dark colours twice: for the system's and the reader's choice.
 
-    Paper is light.
+    A printed page is always light.
     """
     dark = _asset("dark.css")
     rules = (
@@ -233,7 +233,7 @@ def _parcels(runs: Sequence[PlacedRun], budget: int) -> Mapping[str, Any]:
     def fits(*parts: str) -> bool:
         nonlocal room
         need = sum(len(part) + _OVERHEAD for part in parts)
-        room -= need if need <= room else room + 1  # what comes later is left out, too
+        room -= need if need <= room else room + 1  # negative: all later parts are left out, too
         return room >= 0
 
     def add_jobs(place: PlacedRun) -> None:

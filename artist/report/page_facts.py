@@ -24,7 +24,7 @@ from artist.results.terms.number_text import plain
 from artist.units import counted
 
 _MOST_POLICIES = 4
-"""Of no more, if the registry has all, the head of the page says what they do."""
+"""The head of the page says what the policies do, if at most this many, all in the registry."""
 
 _OTHER_JOBS = "Other jobs: some runs cancelled jobs, so nothing is judged."
 
@@ -46,8 +46,8 @@ def title(study: Study) -> str:
 def lede(study: Study) -> dict[str, Any]:
     """Jobs, cluster, fabric, latency backend, and what policies do, for the first sentences.
 
-    They leave out what differs between the settings; the page names it with each setting. Of a
-    policy's text every second part is code, which the registry has between backticks.
+    Settings in which the runs differ are left out, since the page names them with each setting. In
+    a policy's text every second part is code, between backticks in the registry.
     """
     scenario = study.runs[0].scenario
     differing = {key for setting in study.settings for key in setting.differs}
@@ -108,7 +108,7 @@ def warnings(study: Study) -> Iterator[str]:
 
 
 def _shared_inputs(run: RecordedRun) -> object:
-    """Digests of what runs of all policies read: without the files of one policy."""
+    """Digests of the inputs that all policies share: without the files of the policies."""
     inputs = run.manifest.get("inputs")
     if not isinstance(inputs, dict):
         return inputs

@@ -99,7 +99,7 @@ def _largest(values: Iterable[float]) -> float:
 
 
 def _ninety_fifth(jct_s: Numbers) -> float:
-    """The 95th percentile, or the mean where a few jobs pull it beyond."""
+    """The 95th percentile, or the mean if a few long jobs make that larger."""
     return max(float(np.percentile(jct_s, 95)), float(np.mean(jct_s)))
 
 

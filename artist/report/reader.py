@@ -1,7 +1,4 @@
-"""Reads and checks run directories, and what comparisons in several worlds say (`decides.json`).
-
-Everything that a report shows comes from here.
-"""
+"""Reads and checks all that a report shows: run directories, and comparisons in several worlds."""
 
 from __future__ import annotations
 
@@ -42,7 +39,7 @@ class FileColumns:
 
     @property
     def sharers(self) -> Numbers:
-        """Of placements: how many jobs hold these GPUs, in equal shares; or 1 / the job's share."""
+        """For placements: the jobs that share the GPUs equally, or 1 / the job's share of a GPU."""
         if "gpu_share" in self.numbers:
             return 1.0 / self.numbers["gpu_share"]
         beside = self.lists.get("beside")
@@ -122,8 +119,9 @@ def read_runs(
 ) -> list[RecordedRun]:
     """The runs of all paths. A path is a run directory or a folder that contains some.
 
-    Of a sweep only the runs of its present grid are taken. `on_left_out` is told each sweep's
-    folder that has others, and how many. A run directory that is a path itself is always taken.
+    Of a sweep only the runs of its present grid are taken. `on_left_out` gets the folder of each
+    sweep that has other runs, and their number. A run directory given by its own path is always
+    taken.
 
     Raises:
         ConfigError: a path is no run directory and contains none.
@@ -138,8 +136,7 @@ def read_runs(
             if on_left_out:
                 on_left_out(sweep, len(left_out))
         inside = [read_run(run) for run in there if run not in runs]
-        # A folder has no order, so runs are sorted by policy and options; equal ones stay in the
-        # order of their directory names.
+        # A folder has no order, so runs are sorted by policy and options, then by directory name.
         inside.sort(key=_policy_and_options)
         runs |= {Path(run.name): run for run in inside}
     return list(runs.values())
@@ -179,10 +176,10 @@ def find_runs(path: Path) -> list[Path]:
 
 
 def _outside_grids(folders: Sequence[Path]) -> Mapping[Path, list[Path]]:
-    """Sweep folder -> those of the run directories that its present grid does not have.
+    """Sweep folder -> the run directories that its present grid does not have.
 
-    A sweep whose grid has become smaller keeps the finished runs of the former grid, and has no row
-    for them in its results. A report leaves them out too.
+    A sweep whose grid has become smaller keeps the finished runs of the former grid, without a row
+    in its results. A report leaves them out, too.
     """
     if not any(folder.parent.name == "runs" for folder in folders):
         return {}
@@ -198,7 +195,7 @@ def _outside_grids(folders: Sequence[Path]) -> Mapping[Path, list[Path]]:
 
 
 def _outside_grid(file: Path, folders: Sequence[Path]) -> list[Path]:
-    """Folders of runs that are not of the experiment."""
+    """The folders of runs that are not in the experiment's grid; none if the grid is unknown."""
 
     from artist.experiments.experiment import Experiment, runs
 

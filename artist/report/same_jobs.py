@@ -73,7 +73,7 @@ def _compared(setting: Setting, baseline: str) -> Iterator[tuple[str, list[SameJ
 
 
 def same_jobs_section(study: Study) -> Markup:
-    """For each setting and policy how many jobs won and lost, and those that did most."""
+    """For each setting and policy, how many jobs won and lost, and which won or lost most."""
     return section(
         "same_jobs.html",
         settings=[(setting, *_of_setting(study, setting)) for setting in study.settings],

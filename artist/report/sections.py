@@ -58,7 +58,7 @@ def _settings(
     present: Callable[[RecordedRun], bool],
     facts: Callable[[RecordedRun], dict[str, Any]],
 ) -> list[tuple[Setting, list[dict[str, Any]]]]:
-    """Each setting with the facts of each policy: none where no run has what the section shows."""
+    """Each setting with the facts of each policy; none if no run has what the section shows."""
     return [
         (
             setting,

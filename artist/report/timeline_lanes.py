@@ -108,7 +108,7 @@ def strips_of(run: RecordedRun) -> list[tuple[Strip, ...]]:
             held_by = holders.setdefault(machine, [])
             lanes = _take(free, held_by, gpus, starts[index], together)
             for lane in lanes:
-                if ends[index] >= free[lane]:  # else it ends before one that it shares them with
+                if ends[index] >= free[lane]:  # else a job that shares the lane stays longer
                     free[lane], held_by[lane] = ends[index], together
             strips += [(machine, *_part(block, job, together)) for block in _joined(lanes)]
         strips_at[index] = tuple(strips)
@@ -122,9 +122,10 @@ def _take(
     start: float,
     together: frozenset[str],
 ) -> list[int]:
-    """Take the lanes that jobs have `together`, else free ones: first their last, then the lowest.
+    """Take the lanes that these jobs already share, else free lanes.
 
-    While the same jobs share GPUs, their rows need not begin and end together.
+    Free lanes that one of these jobs held last come first, then the lowest. Rows of jobs that share
+    GPUs need not begin and end together.
     """
     shared = [i for i, at in enumerate(free_at) if at > start and held_by[i] == together]
     if shared:

@@ -19,7 +19,7 @@ from artist.report.reader import Numbers, RecordedRun
 from artist.report.templating import section
 from artist.report.verdict_sentences import best_sentence, catastrophe_sentence, family_words
 from artist.report.wait_causes import causes_in_words, half_of_the_waiting
-from artist.results.caveats import is_most_of_the_makespan, is_slowed, times_as_long
+from artist.results.caveats import is_most_of_the_makespan, is_notable, times_as_long
 from artist.results.statistics.best_policy import Best, Measured, bests
 from artist.results.statistics.catastrophes import far_off
 from artist.results.statistics.compare_values import (
@@ -42,13 +42,13 @@ _MUCH_LONGER = 1.1
 """A job that ran this many times as long as isolated needs a reason."""
 
 _AS_LONG = 1.005
-"""A slowdown below it is 1 where three digits are shown."""
+"""A smaller slowdown prints as 1 with three digits."""
 
 _DIFFERING = {
     "seeds": "each with a seed of its own",
     PERMUTATIONS: "each with the machines in another order (permutation)",
 }
-"""What independent replicates are (`kind_of`) -> in what they differ."""
+"""The kind of independent replicates (`kind_of`) -> how they differ."""
 
 
 class _Compared(NamedTuple):
@@ -59,7 +59,7 @@ class _Compared(NamedTuple):
 
     @property
     def label(self) -> str:
-        """The setting, and the policies where they are not all."""
+        """The setting, and the policies if they are not all of its policies."""
         all_ = len(self.policies) == len(self.setting.runs)
         return self.setting.label + ("" if all_ else f" ({listed(self.policies)})")
 
@@ -164,7 +164,7 @@ def _certainty(judged: Sequence[Best]) -> str:
 
 
 def _of_metric(judged: Sequence[Best], sentence: str) -> dict[str, Any]:
-    """Which policies are best in how many settings; `only` is the sentence of a single one."""
+    """Which policies are best in how many settings; for a single one, its sentence as `only`."""
     if len(judged) == 1:
         return {"only": sentence}
     few = all(best.with_verdict(TOO_FEW) or not best.others for best in judged)
@@ -219,8 +219,9 @@ def _one_run(study: Study, run: RecordedRun) -> dict[str, Any]:
 
 
 def _held_while_any_waited(run: RecordedRun) -> float:
-    """The share of GPU time that jobs held while any job waited; 0 if none did, or if metrics are
-    of a part of the run.
+    """The share of GPU time that jobs held while any job waited.
+
+    0 if no job waited, or if metrics are of a part of the run.
     """
     if run.scenario.get("measure_from_s") or run.scenario.get("measure_until_s"):
         return 0.0
@@ -231,7 +232,7 @@ def _held_while_any_waited(run: RecordedRun) -> float:
 
 
 def _last(run: RecordedRun) -> dict[str, Any]:
-    """The job that ends the makespan, and its share of it if it sets it nearly alone."""
+    """The job that finished last, with its share of the makespan if that is more than half."""
     row = int(np.argmax(np.where(_cancelled(run), 0.0, run.jobs["finish_s"])))
     ran_s, makespan_s = float(run.jobs["run_s"][row]), run.metric("makespan_s")
     alone_s = float(run.jobs[alone_column(run)][row])
@@ -256,7 +257,7 @@ def _cancelled(run: RecordedRun) -> Numbers:
 def _slowed(run: RecordedRun, row: int) -> tuple[str, float] | None:
     """The slow units that a job ran on, and by how much they lengthened its computing."""
     slowed_s = float(run.jobs["slowed_s"][row]) if "slowed_s" in run.jobs.numbers else 0.0
-    if not is_slowed(slowed_s, float(run.jobs["run_s"][row])):
+    if not is_notable(slowed_s, float(run.jobs["run_s"][row])):
         return None
     stays = zip(run.placements.text["job_id"], run.placements.text["slow_unit"], strict=True)
     job = run.jobs.text["job_id"][row]

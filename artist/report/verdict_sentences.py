@@ -3,9 +3,9 @@
     tiresias finishes jobs 12 % sooner than dally on average (JCT mean; 8 to 16 %, 5 replicates)
     las and srtf cannot be told apart from dally (JCT mean; 5 replicates)
 
-Only `less` and `more` give a sentence about better or worse. If a difference is sure and within
-the equivalence, the sentence gives both facts: `sooner, but by less than 2 %`. Percentages and
-intervals are those of the ratio, so they agree with the table of a comparison.
+Only `less` and `more` give a sentence about better or worse. If a difference is sure but within
+the equivalence, the sentence says both: `sooner, but by less than 2 %`. Percentages and intervals
+are those of the ratio, so they agree with the table of a comparison.
 
 `best_sentence` names the best policy of a metric and what the verdicts of all pairs say of it.
 """
@@ -106,7 +106,7 @@ _COUNTED = ("preemptions", "migrations", "placements_")
 _NEXT_TO_NONE = "is within {by} of {baseline}"
 
 _LEAST_TOLD = 0.0005
-"""A smaller share has no percentage that a reader could use."""
+"""A smaller share would round to a percentage that says nothing."""
 
 _NAMES = {
     "makespan_s": "makespan",
@@ -152,8 +152,8 @@ def sentences(
     """What the comparisons of some policies with the baseline say of a metric.
 
     Policies with less of the metric come first, then those with more, each with its own sentence.
-    Then come those of which no permutation changes the difference, `exact`. Those of any other
-    verdict share a sentence.
+    Then come the `exact` ones, whose difference no permutation changes. Policies with the same
+    other verdict share a sentence.
     """
     common = {
         "metric": metric_name(metric),
@@ -285,7 +285,7 @@ def surely_lower(
 
 def undecided(best: Best, open_: Sequence[str], named: Callable[[Sequence[str]], str]) -> str:
     """Against which others the best one is undecided, and what may decide one of these pairs."""
-    # Each needs a number of its own; the pair that is decided first is the one to say.
+    # Each pair needs its own number of replicates: name the one that needs fewest.
     nearest = min(open_, key=lambda one: best.others[one].enough or math.inf)
     what = f"it against {nearest}" if len(open_) > 1 else "it"
     more = what_may_decide(best.others[nearest], best.kind, what)

@@ -1,4 +1,4 @@
-"""Caveats of a result: what decides it though no table shows it, as sentences below the table."""
+"""Caveats of a result, as sentences below its table: what decides it and no table shows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ def cancelled_sentence(summaries: Iterable[Mapping[str, Any]]) -> str:
 
 
 def no_verdict(cancelled: Mapping[str, float]) -> str:
-    """Why runs that cancelled jobs are not judged; `cancelled`: variant -> jobs in a run."""
+    """Why runs that cancelled jobs are not compared.
+
+    `cancelled` maps a variant to the jobs cancelled in a run, on average.
+    """
     told = [
         f"{short(count)} a run under {variant}" for variant, count in cancelled.items() if count
     ]
@@ -48,42 +51,39 @@ def no_verdict(cancelled: Mapping[str, float]) -> str:
     )
 
 
-_NEXT_TO_NOTHING_GPU_S = 1.0
-"""A preemption that costs less has no restart. It lost a part of an iteration at most."""
+_NEGLIGIBLE_GPU_S = 1.0
+"""A preemption that costs less has no restart cost: it lost at most a part of an iteration."""
 
 
 def preempts_freely(summaries: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether jobs were preempted or moved in these runs, at less than 1 GPU-second each time."""
+    """Whether these runs preempted or moved jobs at a mean cost below `_NEGLIGIBLE_GPU_S`."""
     ran = list(summaries)
     moves = [one["preemptions"] + one["migrations"] for one in ran]
     costs = [one["preemption_cost_gpu_s"] for one in ran]
     free = (
-        cost < _NEXT_TO_NOTHING_GPU_S * count
-        for cost, count in zip(costs, moves, strict=True)
-        if cost
+        cost < _NEGLIGIBLE_GPU_S * count for cost, count in zip(costs, moves, strict=True) if cost
     )
     return any(moves) and all(free)
 
 
 def is_most_of_the_makespan(ran_s: float, makespan_s: float) -> bool:
-    """Whether the run of one job makes up more than half of a makespan. Nothing is half of 0."""
+    """Whether one job ran for more than half of a makespan; never if the makespan is 0."""
     return 0 < makespan_s < 2 * ran_s
 
 
 _AS_LONG = 0.005
-"""A ratio that is nearer to 1 is 1 where three digits are shown."""
+"""A ratio this near to 1 counts as 1."""
 
 
 def times_as_long(ratio: float) -> str:
-    """`3.1 times as long as`, or `as long as` where three digits show no difference."""
+    """`3.1 times as long as`, or `as long as` for a ratio near 1."""
     return f"{'' if abs(ratio - 1) < _AS_LONG else f'{short(ratio)} times '}as long as"
 
 
 def last_job_sentence(jobs: Table, makespan_s: float, placements: Table) -> str:
     """Which job finished last, if its run is most of the makespan; else empty.
 
-    `jobs` and `placements` are the tables. Another policy can then do little about the makespan
-    but place this job better.
+    Then another policy can hardly shorten the makespan, except by placing this job better.
     """
     last = int(np.argmax(jobs["finish_s"]))
     ran_s = float(jobs["run_s"][last])
@@ -99,7 +99,7 @@ def last_job_sentence(jobs: Table, makespan_s: float, placements: Table) -> str:
 
 
 def _as_submitted(jobs: Table, row: int, placements: Table) -> str:
-    """What `alone_s` of a job holds for, if it ran with other GPUs or another batch; else empty."""
+    """Say that `alone_s` is for the submitted GPUs and batch, if the job ran with others."""
     held = np.asarray(placements["job_id"], str) == str(jobs["job_id"][row])
     if "batch" in placements and np.asarray(placements["batch"])[held].any():
         return " with the GPUs and the batch that it was submitted with"
@@ -109,18 +109,18 @@ def _as_submitted(jobs: Table, row: int, placements: Table) -> str:
 
 
 _LEAST_SLOWED = 0.05
-"""A smaller part of a job's run that slow units took is no reason worth a word."""
+"""A cost that takes a smaller share of a job's run is not mentioned."""
 
 
-def is_slowed(slowed_s: float, ran_s: float) -> bool:
-    """Whether slow units explain a part of a job's run that is worth telling."""
-    return slowed_s >= _LEAST_SLOWED * ran_s > 0
+def is_notable(cost_s: float, ran_s: float) -> bool:
+    """Whether a cost took enough of a job's run to be mentioned."""
+    return cost_s >= _LEAST_SLOWED * ran_s > 0
 
 
 def _slowed(jobs: Table, row: int) -> str:
     """How much slow units lengthened a job's run; empty if hardly at all."""
     slowed_s = float(jobs["slowed_s"][row]) if "slowed_s" in jobs else 0.0
-    if not is_slowed(slowed_s, float(jobs["run_s"][row])):
+    if not is_notable(slowed_s, float(jobs["run_s"][row])):
         return ""
     return f"; slow units cost it {time_text(slowed_s)}"
 
@@ -137,10 +137,10 @@ machines no placement took more than 5.7 times as long as one GPU (docs/fidelity
 
 
 def communication_warning(share: float, calibration: str = "", fabric: str = "") -> str:
-    """What to do about a share of communication that no machine has; empty if some machine has it.
+    """What to do about a share of communication above any measured one; else empty.
 
     `share` is the GPU time of communication over all GPU time that jobs held. `calibration` and
-    `fabric` are those of the run: nothing is proposed that it has already.
+    `fabric` are those of the run, which are not proposed again.
     """
     if share <= MOST_MEASURED:
         return ""
@@ -150,7 +150,7 @@ def communication_warning(share: float, calibration: str = "", fabric: str = "")
         advice += ", and look at which models cause it (jobs.parquet: comm_s, run_s)"
     else:
         advice += " and without the calibration (--calibration none)"
-    # So many digits that the two differ.
+    # With two decimals, a share just above the maximum does not print as the maximum.
     places = 0 if round(100 * share) > round(100 * MOST_MEASURED) else 2
     return (
         f"No measured machine communicates for {100 * share:.{places}f} % of its time (T4: at most "
@@ -159,10 +159,10 @@ def communication_warning(share: float, calibration: str = "", fabric: str = "")
 
 
 def slowest_job_sentence(jobs: Table, placements: Table, *, spreads: bool = True) -> str:
-    """Which job ran far longer than isolated, and by what; empty if none did.
+    """Which job ran far longer than isolated, and the main cause; empty if none did.
 
-    Where most of it is communication that its closest GPUs would have saved, what avoids that, if
-    nothing in the run does (`spreads`, as in `spreads_jobs`).
+    If the main cause is communication that closer GPUs would have saved, the sentence names
+    policies that avoid it, unless the run's own policy does (`spreads`, as in `spreads_jobs`).
     """
     ratios = np.asarray(jobs["run_s"]) / np.asarray(jobs["alone_s"])
     slowest = int(np.argmax(ratios))
@@ -186,7 +186,7 @@ def slowest_job_sentence(jobs: Table, placements: Table, *, spreads: bool = True
         told += f"{_slowed(jobs, slowest)}."
         return f"{told} {_CLOSER}" if spreads else told
     most = max(cost_s, key=lambda what: cost_s[what])
-    cost = f"; {most} cost it {time_text(cost_s[most])}" if is_slowed(cost_s[most], run_s) else ""
+    cost = f"; {most} cost it {time_text(cost_s[most])}" if is_notable(cost_s[most], run_s) else ""
     return f"{told}{cost}."
 
 
@@ -196,7 +196,7 @@ _CLOSER = (
 )
 
 _REMOTE = "remote-data"
-"""In the source of stays that read tables of other regions (`data/remote_reads.py`)."""
+"""Marks stays that read tables of other regions, in column `source` (`data/remote_reads.py`)."""
 
 _CONTENDED = "contention_lost_s"
 
@@ -227,16 +227,16 @@ MORE_HELPS = (*MORE_GPUS, "bandwidth")
 FEWER_HELPS = ("jobs",)
 
 MUCH_WORSE = 1.5
-"""Less may be the order of machines, which alone moves a makespan by a third
-(studies/dally-paper/tables.md, machine order)."""
+"""The order of machines alone moves a makespan by a third (studies/dally-paper/tables.md, machine
+order), so a smaller factor may be noise."""
 
 _SIZE = re.compile(r"([x+]?)(\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)(.*)")
 
 _UNCHANGED = {"x": 1.0, "+": 0.0}
-"""Sign of a relative value -> the one that leaves a setting as it is."""
+"""Sign of a relative value -> the number that changes nothing."""
 
 Point: TypeAlias = Mapping[str, str]
-"""Setting -> its value as it was told; a setting that it lacks is as given."""
+"""Setting -> its value as the user wrote it. A missing setting has the scenario's value."""
 
 
 def more_is_worse(
@@ -244,9 +244,9 @@ def more_is_worse(
 ) -> str:
     """Where more GPUs, faster links or fewer jobs made a metric much worse; empty if nowhere.
 
-    `means`: the metric, named in words, at each point, in one unit. Of several pairs the worst is
-    told. `once`: of one run of each point, perhaps a rare catastrophe, which cannot tell why.
-    `spreads`: where jobs run matters, and nothing keeps their GPUs together (`spreads_jobs`).
+    `metric` is its name in words, and `means` has its mean at each point. Only the worst pair is
+    reported. With `once`, each point is a single run, which may be a rare catastrophe, so the
+    sentence gives no cause. `spreads` is as in `spreads_jobs`.
     """
     worst, told, adds_gpus = MUCH_WORSE, "", False
     for less, before in means:
@@ -266,7 +266,7 @@ def more_is_worse(
 
 
 def spreads_jobs(backend: str, policy: str, options: Mapping[str, Any]) -> bool:
-    """Whether where jobs run matters, and the policy as set does not wait for close GPUs."""
+    """Whether placement affects run times and the policy does not wait for close GPUs."""
     host = options.get("host", {})
     waits = any(one.get("placement") == "consolidate-or-wait" for one in (options, host))
     return backend != "none" and not waits and "dally" not in policy
@@ -281,13 +281,13 @@ def _adds_gpus(more: Point, less: Point) -> bool:
 
 
 def _has_more(more: Point, less: Point) -> bool:
-    """Whether two points differ, and only in what should help the first."""
+    """Whether two points differ, and only in settings that should help the first."""
     differ = _differ(more, less)
     return bool(differ) and all(_helps(key, less.get(key), more.get(key)) for key in differ)
 
 
 def _helps(setting: str, before: str | None, after: str | None) -> bool:
-    """Whether a change of a setting should help; None: as given."""
+    """Whether a change of a setting should help. None stands for the scenario's value."""
     name = setting.rpartition(".")[2]
     found = [_SIZE.fullmatch(value or "") for value in (before, after)]
     written = [size for size in found if size]
@@ -310,8 +310,8 @@ def _told(point: Point, other: Point, before: str = "") -> str:
 
 # -- contention ----------------------------------------------------------------------
 
-_FILLED = 1.005
-"""An oversubscription that is nearer to 1:1 is a rounding of bandwidths."""
+_ROUNDED = 1.005
+"""An oversubscription up to this comes from rounded bandwidths and counts as 1:1."""
 
 
 def nothing_lost(tree: ClusterTree, fabric: Fabric) -> str:
@@ -322,7 +322,7 @@ def nothing_lost(tree: ClusterTree, fabric: Fabric) -> str:
         if level.uplink is not None
     }
     words = ", ".join(f"{name} {ratio_text(ratio)}" for name, ratio in ratios.items())
-    if max(ratios.values(), default=0.0) <= _FILLED:
+    if max(ratios.values(), default=0.0) <= _ROUNDED:
         outermost = fabric.levels[-2].name
         return (
             "Jobs lost nothing to each other on links: every uplink carries all that its GPUs can "
@@ -332,7 +332,10 @@ def nothing_lost(tree: ClusterTree, fabric: Fabric) -> str:
 
 
 def no_pair_met(fabric: Fabric) -> str:
-    """Why jobs lost nothing to each other by a table of pairs, which looks at no demand."""
+    """Why jobs lost nothing to each other, if a table of pairs says what they lose.
+
+    Such a table does not depend on demand, so oversubscription explains nothing.
+    """
     inner = fabric.levels[:-1]
     stated = [level.name for level in inner if level.uplink is not None]
     silent = [level.name for level in inner if level.uplink is None]
@@ -368,7 +371,7 @@ class RunToRecorded(NamedTuple):
         return self.largest > MUCH_LONGER
 
     def sentence(self) -> str:
-        """What it means, in one sentence."""
+        """The comparison in one sentence, with a remedy if the largest ratio is suspicious."""
         text = (
             f"Jobs run {short(self.median)} x their recorded time (median), "
             f"{short(self.largest)} x at most (job {shortened(self.job)}, {shortened(self.model)})"

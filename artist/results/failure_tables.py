@@ -9,8 +9,8 @@ What slow units cost is the computing that took longer on them than at full spee
 
     longer = time computing x (1 - speed of the slowest unit)
 
-A job computes that much longer. Longer computing may hide more communication, which is not taken
-off: the time that a job loses is at most this.
+Longer computing may hide more communication. That is not subtracted, so a job loses at most this
+time.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def failure_additions(rows: Rows, hazard: Hazard, job_ids: Sequence[str]) -> Add
 
 
 def job_costs(rows: Rows, hazard: Hazard) -> JobCosts:
-    """Add up the rows of every job."""
+    """The costs of each job, added up over its rows."""
     jobs = sorted(rows.jobs, key=lambda row: row.handle)
     at = {row.handle: index for index, row in enumerate(jobs)}
     productive, saving, lost_gpus, expected = (np.zeros(len(jobs)) for _ in range(4))
@@ -121,9 +121,9 @@ def placement_columns(rows: Rows) -> Table:
 
 
 def chosen_intervals(rows: Rows, rule: CheckpointRule) -> Mapping[str, float]:
-    """The least and the most work between two checkpoints, of jobs that do not state it.
+    """The shortest and the longest checkpoint interval, of jobs that do not state theirs.
 
-    `rule` chooses it for each stay. Empty if none of these jobs writes any.
+    `rule` chooses the interval of each stay. Empty if none of these jobs writes checkpoints.
     """
     jobs = {row.handle: row.job for row in rows.jobs if row.job.checkpoint_interval_s is None}
     stays = {
@@ -142,7 +142,7 @@ def chosen_intervals(rows: Rows, rule: CheckpointRule) -> Mapping[str, float]:
 def outage_table(rows: Rows, job_ids: Sequence[str]) -> Table:
     """One row per outage and notice, in the order of time, with the jobs that it stopped.
 
-    Of a notice: the jobs that were there, and until when they can stay.
+    A notice stops no job: its row has the jobs on the GPUs, and how long they may stay.
     """
     lost = _lost_gpu_ticks(rows)
     events = _outage_rows(rows)
@@ -187,9 +187,10 @@ def _outage_rows(rows: Rows) -> list[_OutageRow]:
 
 
 def size_table(costs: JobCosts) -> Table:
-    """One row per job size: how often jobs of this size were hit, and what was left of their time.
+    """One row per job size: how often jobs of this size failed, and their training time ratio.
 
-    Mean times to failure are empty where nothing failed, or nothing fails at random.
+    The mean time to failure is empty if nothing failed, the expected one if nothing fails at
+    random.
     """
     sizes, part = np.unique(costs.gpus, return_inverse=True)
 
@@ -226,9 +227,10 @@ def failure_summary(rows: Rows, costs: JobCosts) -> Mapping[str, Any]:
 
 
 def _lost_gpu_ticks(rows: Rows) -> Mapping[tuple[Tick, int], int]:
-    """GPU time of the work since the last checkpoint, by when a failure ended a stay, and its job.
+    """GPU time of work lost in failures, by the tick of the failure and the job.
 
-    Jobs may have shared the GPUs in a part of it only.
+    Each interval counts by its own number of sharers, since jobs may share GPUs for a part of a
+    stay only.
     """
     of_stay, lost_in = defaultdict[int, int](int), dict[tuple[Tick, int], int]()
     for row, lost in zip(rows.placements, lost_ticks(rows), strict=True):
@@ -259,7 +261,10 @@ def _over(seconds: Numbers, counts: Numbers) -> list[float | None]:
 
 
 def slow_additions(rows: Rows, slowest: Slowest) -> Additions:
-    """What slow units add to summary, jobs and placements. An interval has one speed throughout."""
+    """What slow units add to summary, jobs and placements.
+
+    An interval has one speed throughout, so the speed at its start is enough.
+    """
     compute_s = {row.handle: row.job.compute_s for row in rows.jobs}
     longer_s = dict.fromkeys(sorted(compute_s), 0.0)
     gpu_s = 0.0

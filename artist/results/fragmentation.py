@@ -6,8 +6,8 @@ Source: Weng et al., *Beware of fragmentation: Scheduling GPU-sharing workloads 
 gradient descent* (USENIX ATC 2023). There a job is drawn from the workload at random, and the free
 GPUs of a machine are fragments with the probability that this job cannot use them.
 
-What is left of a GPU of which jobs hold shares is a fragment, with the probability that a job asks
-for more of one GPU. Memory and MIG do not count.
+If jobs hold shares of a GPU, the rest of it is a fragment with the probability that a job asks for
+more of one GPU. Memory and MIG do not count.
 
 One thing differs from the paper: a job may be larger than a machine. A job of g GPUs (at least g,
 if it is elastic) fills machines of m GPUs, and the rest must fit into one more machine. So the job
@@ -62,7 +62,7 @@ def fragmented_gpus(rows: Rows, tree: ClusterTree) -> tuple[Ticks, npt.NDArray[n
     np.add.at(total, at, fragments - before)
     fragmented = np.cumsum(total) / len(rows.jobs)
     if left := _left_of_shared(rows):
-        # The ends of these intervals are ends of what is taken, too.
+        # Each start and end is also one of `taken`, so `ticks` has it.
         change = np.zeros(len(ticks), dtype=np.int64)
         for start, end, fragment in left:
             change[np.searchsorted(ticks, start)] += fragment
@@ -72,8 +72,9 @@ def fragmented_gpus(rows: Rows, tree: ClusterTree) -> tuple[Ticks, npt.NDArray[n
 
 
 def _left_of_shared(rows: Rows) -> list[tuple[Tick, Tick, int]]:
-    """Start and end of each interval of a GPU of which jobs hold shares, and its fragment:
-    thousandths that are left x jobs that ask for more.
+    """The intervals in which jobs hold shares of a GPU: start, end, and the fragment.
+
+    The fragment is the thousandths left x the jobs that ask for more.
     """
     held = {row.handle: row.gpu_milli for row in rows.placements if row.gpu_milli < GPU_MILLI}
     asked = sorted(row.job.gpu_milli for row in rows.jobs)
@@ -86,7 +87,7 @@ def _left_of_shared(rows: Rows) -> list[tuple[Tick, Tick, int]]:
 
 
 def _withdrawn(rows: Rows) -> Iterator[_Span]:
-    """GPUs out of service, and when; those that stay away leave at the end of the last job."""
+    """GPUs out of service, and when. GPUs that do not come back stay away until the last finish."""
     end = max(row.finish for row in rows.jobs)
     since: dict[int, list[Tick]] = {}
     for row in rows.outages:

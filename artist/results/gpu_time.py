@@ -7,10 +7,10 @@ At each instant a job's GPUs are in one of three states:
 - **stalled**: the job starts, restarts, moves, is held by its policy or writes a checkpoint; it
   makes no progress
 - **lost**: it works on an iteration that it will not finish, because it loses its GPUs before
-- progressing: in an iteration of `iteration_s` the GPUs compute for `compute_s` and communicate,
-  exposed, for the rest. So of g GPUs g x compute_s / iteration_s count as computing; compute_s is
-  that on the job's kind of GPUs. Where jobs write checkpoints, `pace_s` (an iteration and its
-  share of one) stands for iteration_s, and the excess counts as stalled
+- **progressing**: in an iteration of `iteration_s` the GPUs compute for `compute_s`, and
+  communicate, exposed, for the rest. So of g GPUs g x compute_s / iteration_s count as computing.
+  Here compute_s is for the job's kind of GPUs. If the job writes checkpoints, `pace_s` (an
+  iteration and its share of a checkpoint) replaces iteration_s, and the excess counts as stalled
 
 An elastic job's iteration on k GPUs counts k GPUs. Where all kinds of GPUs are as fast and jobs
 share none, what is kept of the computing GPU time is therefore the same under every policy: the
@@ -42,7 +42,7 @@ from artist.units import GPU_MILLI, TICKS_PER_S, Tick, ticks
 Ticks = npt.NDArray[np.int64]
 
 GPU = 1 << 32
-"""Units of a GPU. 2**20 of them times 2**32 fit into 64 bits."""
+"""Units per GPU. The units of 2**20 GPUs fit into 64 bits."""
 
 
 class GpuTime(NamedTuple):
@@ -109,7 +109,7 @@ def gpus_over_time(rows: Rows) -> tuple[Ticks, GpusOverTime]:
 
 
 def _intervals(rows: Rows) -> _Intervals:
-    """The intervals on GPUs as columns, with how many GPUs compute and write checkpoints."""
+    """The rows of placements as columns, with how many GPUs compute and write checkpoints."""
     placements = rows.placements
     compute_s = {row.handle: row.job.compute_s for row in rows.jobs}
     held = np.array([row.share(row.placement.gpus * GPU) for row in placements], dtype=np.int64)
@@ -128,7 +128,7 @@ def _intervals(rows: Rows) -> _Intervals:
 
 
 def _product(units: Ticks, ticks: Ticks) -> int:
-    """The sum of units x ticks, in Python's numbers: it passes 64 bits."""
+    """The sum of units x ticks, in Python's integers, since it exceeds 64 bits."""
     return sum(map(mul, units.tolist(), ticks.tolist()))
 
 

@@ -2,15 +2,15 @@
 
     bytes per second of a job on a link = bytes of its iteration there / iteration_s
 
-A job sends evenly over its iterations here, and nothing while it restarts or is held. Whether two
-jobs sent at the same instant is a question for a model of contention, not for this table. It tells
-where they could disturb each other: where the demand of those that send is above 1.
+Here a job sends evenly over its iterations, and nothing while it restarts or is held. Whether two
+jobs sent at the same instant is a question for a model of contention. This table says where they
+could disturb each other: where the demand of the jobs that send is above 1.
 
     demand = sum over jobs of bytes per second while one communicates alone / what the link carries
 
-Where it is, jobs offer more than the link carries. By how much follows from the time that others
-cost a job: meanwhile it would have sent on, each as fast as alone. Communication that others
-prolong behind computation costs no time and is not counted.
+With a demand above 1, jobs offer more than the link carries. The excess of a job is what it would
+have sent, as fast as alone, in the time that others cost it. Communication that others prolong
+behind computation costs no time and is not counted.
 
     bytes above the rate = bytes per second alone x (1 - undisturbed_s / iteration_s) x seconds
 
@@ -67,10 +67,10 @@ class _Interval:
 
 
 def link_tables(rows: Rows, jobs: Sequence[Job], network: NetworkOfRun) -> dict[str, Table]:
-    """What links carried, and what jobs offered beyond that, if a model of contention says so.
+    """What links carried, and what jobs offered beyond that, by the run's model of contention.
 
-    `links` has one row per link and interval in which a job sends on it; by level, unit, direction,
-    time. `above_rate` has one row per link and job, in this order.
+    `links` has one row per link and interval in which a job sends on it, ordered by level, unit,
+    direction and time. `above_rate` has one row per link and job, in the same order.
 
     Raises:
         ConfigError: the run has no backend.
@@ -95,7 +95,7 @@ def link_tables(rows: Rows, jobs: Sequence[Job], network: NetworkOfRun) -> dict[
     tables = {"links": typed("links", columns)}
     above: dict[tuple[Link, int], float] = {}
     for x, demand, span_s in zip(intervals, demands, length_s, strict=True):
-        # A lone job loses nothing to the queue that others would fill.
+        # Without other jobs no queue builds up, so a lone job gets the full rate of the link.
         wanted = demand if len(x.handles) > 1 else x.demanded / x.link.bytes_per_s
         full = wanted > FULL
         for handle, rate in x.above.items() if full else ():
@@ -119,7 +119,7 @@ def _demand(interval: _Interval, fair_queued: frozenset[str]) -> float:
 def _sent(
     rows: Rows, jobs: Sequence[Job], network: NetworkOfRun
 ) -> dict[Link, list[tuple[Tick, int, _Speed | None]]]:
-    """Of each link: from a tick on, a job (by handle) sends at a speed, or no more."""
+    """The changes on each link: from a tick on, a job (by handle) sends at a speed, or stops."""
     curves = network.curves("--links")
     known: dict[object, dict[Link, _Speed]] = {}
     changes: dict[Link, list[tuple[Tick, int, _Speed | None]]] = {}
@@ -145,7 +145,7 @@ def _sent(
 def _while_computing(
     network: NetworkOfRun, curves: Curves, model: str, placement: Placement, taken: Taken | None
 ) -> dict[Link, _Speed]:
-    """Speeds on each link; `mean` is bytes per second of compute time here."""
+    """The job's speed on each link. Here `mean` is in bytes per second of compute time."""
     names, of_shape = network.fabric.level_names, shape(network.tree, placement)
     sent = curves.sent(model, of_shape, frozenset())
     of_job = ways(network.tree, network.fabric, placement, sent.traffic)
@@ -168,7 +168,7 @@ def _intervals(
     """The intervals in which a link's traffic does not change, link by link."""
     for link in sorted(changes, key=lambda x: (levels.index(x.level), *x.order)):
         sending: dict[int, _Speed] = {}
-        # What ends at a tick comes before what begins there: a job may do both.
+        # Ends come before begins at the same tick, since one job may have both.
         by_tick = [
             (tick, sorted(group, key=lambda change: change[2] is not None))
             for tick, group in groupby(

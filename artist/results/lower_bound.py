@@ -8,13 +8,13 @@ The larger of
 both counted from the first arrival: the two classic bounds for parallel machines (Graham, *Bounds
 on Multiprocessing Timing Anomalies*, SIAM J. Appl. Math., 1969), with arrivals.
 
-A job runs at the best possible speed: without waiting, restarts and communication, but for the
-constant share of its calibration, which every placement of several GPUs pays. Which placement of a
-job is the fastest is not known for every fabric, so no other communication is counted. An elastic
-job has as many GPUs as it can use, of the kind on which it is fastest. With goodput parameters it
-fills every GPU, communicates nothing, and no sample is worth less than one of the submitted batch.
-So the bound holds for every policy; perhaps none reaches it. Where a table says how fast jobs share
-a GPU, as many as may share it do, each as fast as in the table's fastest pair.
+A job runs at the best possible speed: without waiting, restarts and communication, except for the
+constant share of its calibration, which every placement of several GPUs pays. The fastest placement
+is not known for every fabric, so no other communication is counted. An elastic job has as many GPUs
+as it can use, of the kind on which it is fastest. A job with goodput parameters fills every GPU,
+communicates nothing, and no sample counts less than one of the submitted batch. If a table says how
+fast jobs share a GPU, as many as allowed share it, each as fast as in the table's fastest pair. So
+the bound holds for every policy, and perhaps none reaches it.
 
 It is computed exactly, then rounded down to whole ticks, so that the rounding of finishes cannot
 break it.
@@ -45,8 +45,8 @@ def makespan_bound(
 
     `constant_share` gives the share of compute time that a model communicates on every placement
     of more than one GPU. `least_scale` gives a job's shortest compute time on any kind of GPUs over
-    that of the trace. `gains` are how many times faster than alone a job is beside others on its
-    GPUs, and how many times as much all jobs on a GPU do together; at most.
+    that of the trace. `gains` are two upper bounds for jobs that share GPUs: how many times as fast
+    as alone one of them runs, and how many times as much work all of them do together.
     """
     faster, slower = gains[0].as_integer_ratio()
     first = longest = min(row.arrival for row in rows)
@@ -64,7 +64,7 @@ def makespan_bound(
 
 
 def _goodput_bounds(job: Job, gpus: int) -> tuple[Tick, int, int]:
-    """`_job_bounds` of a job that may change its batch."""
+    """As `_job_bounds`, for a job that may change its batch."""
     assert job.goodput is not None
     ticks, parts_of_tick = exact_ticks(job.goodput.least_gpu_s)
     work, parts = job.iterations * ticks * (_WORTH - 1), parts_of_tick * _WORTH

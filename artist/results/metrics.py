@@ -11,14 +11,13 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from artist.cluster.tree import ClusterTree
 from artist.engine.rows import EndReason, PlacementRow, Rows
 from artist.errors import PolicyError
 from artist.results.gpu_time import first_start_ticks, gpu_time, lost_ticks
 from artist.results.lower_bound import makespan_bound
-from artist.results.statistics.sorted_values import percentile
+from artist.results.statistics.sorted_values import percentile, weighted_percentile
 from artist.results.tables import finished_jobs
 from artist.results.terms.columns import Column, Table
 from artist.units import GPU_MILLI, TICKS_PER_S
@@ -36,10 +35,10 @@ class Additions(NamedTuple):
     tables: Mapping[str, Table] = MappingProxyType({})
 
 
-# After these ends the same job goes on with the same GPUs: the placement does not end.
 _ROUNDING = 1e-12
-"""Less than this share of an iteration is no communication."""
+"""A smaller share of an iteration is a rounding error, not communication."""
 
+# After these ends the same job goes on with the same GPUs: the placement does not end.
 _CONTINUES = frozenset({EndReason.RE_RATED, EndReason.HELD})
 
 
@@ -55,9 +54,7 @@ def summarise(
 ) -> dict[str, Any]:
     """The statistics of a run, over finished jobs. `terms/metrics.tsv` explains the keys.
 
-    `constant_share` gives the least comm ratio of a model on several GPUs, `least_scale` a job's
-    compute time on its fastest kind of GPUs over that of the trace, `gains` what jobs gain by
-    sharing GPUs (`lower_bound.py`).
+    `constant_share`, `least_scale` and `gains` are those of `lower_bound.makespan_bound`.
     """
     ended_s, first_s = float(np.max(jobs["finish_s"])), float(np.min(jobs["arrival_s"]))
     available = tree.gpus * (ended_s - first_s)
@@ -105,9 +102,9 @@ def _bound_s(
     least_scale: Callable[[Job], float],
     gains: tuple[float, float],
 ) -> float:
-    """Seconds from the first arrival, rounded as the makespan is, so that it never exceeds that.
+    """The bound in seconds from the first arrival, rounded as the makespan, so never above it.
 
-    A cancelled job bounds nothing: nobody waits for the rest of its work.
+    Cancelled jobs do not count: the rest of their work is never done.
     """
     finished = [row for row in rows.jobs if not row.cancelled]
     if not finished:
@@ -117,9 +114,10 @@ def _bound_s(
 
 
 def _kept(rows: Rows) -> Mapping[str, float]:
-    """What a mean JCT consists of besides waiting: kept communication and computing, and the rest.
+    """The parts of the mean JCT besides waiting.
 
-    Lost work is a cost of preemptions, whatever the GPUs did in it; so are checkpoints in it.
+    Lost work counts as a cost of preemption, whatever the GPUs did meanwhile: computing,
+    communication or checkpoints.
     """
     compute_s = {row.handle: row.job.compute_s for row in rows.jobs if not row.cancelled}
     comm_s = computing_s = 0.0
@@ -156,7 +154,7 @@ def _comm_time_share(jobs: Table) -> float:
 
 
 def _shares(rows: Rows, available_gpu_s: float) -> Mapping[str, float]:
-    """What the cluster's GPU time was used for. The first share is the sum of the next four."""
+    """The shares of the cluster's GPU time by use. The first is the sum of the next four."""
     held_milli = sum(row.held_milli * (row.end - row.start) for row in rows.placements)
     held_s = held_milli / (GPU_MILLI * TICKS_PER_S)
     shares = {"gpu_allocated_share": held_s / available_gpu_s}
@@ -203,16 +201,6 @@ def _iteration_times(placements: Sequence[PlacementRow]) -> Mapping[str, float]:
         statistics[f"iteration_time_p{percent}_s"] = value
     statistics["iteration_slowdown_mean"] = float(np.average(time_s / alone_s, weights=weight))
     return statistics
-
-
-def weighted_percentile(
-    values: npt.NDArray[np.float64], weights: npt.NDArray[np.float64], percentile: float
-) -> float:
-    """The smallest value such that it and all smaller values have `percentile` % of the weight."""
-    ranked = np.argsort(values, kind="stable")
-    share = np.cumsum(weights[ranked])
-    index = int(np.searchsorted(share, share[-1] * percentile / 100))
-    return float(values[ranked][min(index, len(values) - 1)])
 
 
 def _fairness(jobs: Table) -> Mapping[str, float]:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class LazyTables(Mapping[str, Table]):
-    """Tables by name: those that are there, then those that are still to be computed."""
+    """Tables by name, some of which are computed when they are first read."""
 
     def __init__(
         self, there: Mapping[str, Table], later: Mapping[str, Callable[[], Table]]
@@ -164,7 +164,7 @@ def _short_text(result: Result) -> str:
 def _html_table(result: Result) -> str:
     """The setting of a run and its main statistics with units, as HTML without scripts or styles.
 
-    Whatever a name holds, it is text.
+    All names are escaped.
     """
     shown = [name for name in OF_A_RESULT if name in result.summary]
     rows = "".join(_html_row(name, result.summary[name]) for name in shown)
@@ -270,7 +270,7 @@ class _Curve(NamedTuple):
 
 
 _CURVES: WeakKeyDictionary[Axes, list[_Curve]] = WeakKeyDictionary()
-"""What stands on axes, so that the legend can tell all of it apart."""
+"""The curves on each axes, so that the legend can distinguish all of them."""
 
 
 def labels(runs: Sequence[Result]) -> list[str]:

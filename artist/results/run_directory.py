@@ -1,7 +1,4 @@
-"""Run directories: each is written whole, or not at all.
-
-`artist.io.writing` does that for any folder, and says when one is replaced.
-"""
+"""Run directories: each is written whole, or not at all (`artist.io.writing`)."""
 
 from __future__ import annotations
 
@@ -94,9 +91,9 @@ def _digest(path: Path) -> str:
 
 
 def changed_file(folder: Path) -> Path | None:
-    """The first file of a run that is not as it was written; None if all are.
+    """The first file of a run that has changed since it was written; None if none has.
 
-    The manifest itself has no digest. Of a run of an earlier artist, none of the files has one.
+    The manifest itself has no digest, and runs of earlier versions of artist have none at all.
 
     Raises:
         ConfigError: the manifest cannot be read.
@@ -117,7 +114,7 @@ def _write_json(data: Mapping[str, Any], path: Path) -> None:
 
 
 def _manifest(result: Result, command: Sequence[str]) -> dict[str, Any]:
-    """What it takes to repeat a run."""
+    """What is needed to repeat a run."""
 
     import pyarrow
 

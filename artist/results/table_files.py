@@ -60,7 +60,7 @@ def write_table(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
 
 # -- as Arrow tables -----------------------------------------------------------------
 
-# Arrow counts the bytes of a text column in 32 bits.
+# Arrow's offsets into a text column are 32-bit integers.
 _MOST_BYTES = 2**31 - 1
 
 
@@ -75,7 +75,7 @@ def arrow_table(columns: Mapping[str, Column]) -> Any:
 
 
 def _array(values: Column) -> Any:
-    """A column as Arrow has it, by the fastest way that keeps its values."""
+    """A column as an Arrow array, made in the fastest way that keeps its values."""
 
     import pyarrow as pa
 
@@ -170,8 +170,8 @@ def unreadable(path: Path, cause: Exception) -> TraceError:
 def read_table(folder: Path, name: str, reader: str, *, contended: bool | None = False) -> Any:
     """The columns of a run's table that `reader` reads, as a `pyarrow.Table`.
 
-    None if the table is one that not every run has, and this run has none of its rows. If
-    `contended` is None, what contention cost is read where it is there.
+    None if the table is optional and this run has no rows of it. If `contended` is None, columns
+    of contention are read if the file has them.
 
     Raises:
         TraceError: the file is missing or damaged, or a column is missing or has wrong values.
@@ -208,7 +208,7 @@ def read_table(folder: Path, name: str, reader: str, *, contended: bool | None =
 def _wanted(
     table: str, reader: str, there: list[str], *, contended: bool | None
 ) -> tuple[ColumnTerm, ...]:
-    """The columns that must be there, and those of the others that are."""
+    """The columns to read: all that must be there, and the optional ones that are."""
 
     def is_wanted(term: ColumnTerm) -> bool:
         if term.when == "contention" and contended is not None:

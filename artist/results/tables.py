@@ -33,8 +33,8 @@ def job_table(
 ) -> Table:
     """One row per job that finished or was cancelled, in the order of arrival.
 
-    `alone_s` (`isolated_run_time.py`) has a value per handle. Without it, its columns are left out.
-    The columns of what jobs lost on links are there if jobs are `contended`.
+    `alone_s` (`isolated_run_time.py`) has a value per handle; without it, the columns that need it
+    are left out. If jobs are `contended`, columns say what they lost on links.
     """
     jobs = sorted(rows.jobs, key=lambda row: row.handle)
     parts = _parts(rows.placements, {row.handle: row.job.compute_s for row in jobs})
@@ -82,7 +82,7 @@ def job_table(
 
 
 def _gpu_share(milli: Sequence[int]) -> Table:
-    """The column of the GPU that each job holds; none in a run in which all hold whole GPUs."""
+    """The column of each job's share of a GPU; none if all jobs hold whole GPUs."""
     if min(milli, default=GPU_MILLI) == GPU_MILLI:
         return {}
     return {"gpu_share": [part / GPU_MILLI for part in milli]}
@@ -107,7 +107,7 @@ def _alone(jct_s: npt.NDArray[np.float64], alone_s: Sequence[float] | None) -> T
 
 
 def _lost_to_others(parts: Sequence[_Parts]) -> Table:
-    """Running time with the others, and what the same iterations would have taken without."""
+    """The columns of what jobs lost on links: their running time less the same without others."""
     running_s = np.array([part.compute_s + part.comm_s for part in parts])
     undisturbed_s = np.array([part.undisturbed_s for part in parts])
     # A job that was never slowed has lost nothing, to the last bit.
@@ -129,7 +129,7 @@ def placement_table(
 ) -> Table:
     """One row per interval, in the order in which the intervals ended.
 
-    `orders` are orders of ranks, by handle and GPUs; a signature holds it, as `8,8@tensor-data`.
+    `orders` are orders of ranks by handle and GPUs, which signatures end in: `8,8@tensor-data`.
     """
     placements = rows.placements
     # Many intervals have the same GPUs.
@@ -224,7 +224,7 @@ def _out_of_service(rows: Rows) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.f
 def _held_at(
     ticks: npt.NDArray[np.int64], own: npt.NDArray[np.int64], values: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """A step function that changes at its own ticks, at other ticks; 0 before its first."""
+    """The values at `ticks` of a step function that changes at `own`; 0 before its first change."""
     steps: npt.NDArray[np.float64] = np.concatenate([[0.0], values])
     return steps[np.searchsorted(own, ticks, side="right")]
 
@@ -262,7 +262,7 @@ def _parts(
         share = compute_s[row.handle] * row.compute_scale / row.iteration_s
         part.compute_s += running_s * share
         part.comm_s += running_s * (1.0 - share)
-        # What jobs on its GPUs cost it, it has not lost on links.
+        # `stretch` is what jobs on the same GPUs cost; that time is not lost on links.
         undisturbed_s = row.alone_iteration_s * row.stretch
         part.undisturbed_s += running_s * (undisturbed_s / row.iteration_s)
         part.own_s += running_s * (row.own_longer_s * row.stretch / row.iteration_s)

@@ -14,13 +14,14 @@ import numpy.typing as npt
 from artist.engine.rows import PlacementRow, Rows
 from artist.results.metrics import SECONDS_PER_HOUR, Additions
 from artist.results.statistics.measured_window import MeasuredWindow
+from artist.results.statistics.sorted_values import percentile
 from artist.results.terms.columns import Table, typed
 from artist.units import TICKS_PER_S
 from artist.workload.job import Job
 from artist.workload.tenants import Tenant
 
 INTERVALS = 96
-"""Of a run, in `tenant_use`: a quarter of an hour of a day each."""
+"""Rows of `tenant_use` per tenant: in a run of a day, each is a quarter of an hour."""
 
 URGENT = 3
 """Priorities up to this one have a service level (docs/mast.md)."""
@@ -45,9 +46,8 @@ def tenant_additions(
 ) -> Additions:
     """What tenants and priorities add to a run on `gpus` GPUs.
 
-    `queue` is the table of that name of the run's policy; empty if it has none. The waits of
-    urgent jobs are of those that arrive in `window`, as all figures of jobs; all else is of the
-    whole run.
+    `queue` is the policy's table of that name; empty if it has none. The waits of urgent jobs are
+    those of jobs that arrive in `window`; all other figures are of the whole run.
     """
     if not tenants and all(job.tenant is None and job.priority is None for job in trace):
         return Additions()
@@ -74,7 +74,7 @@ def tenant_additions(
         if urgent.any():
             delays = np.asarray(jobs["queue_delay_s"])[urgent]
             metrics["queue_delay_urgent_mean_s"] = float(np.mean(delays))
-            metrics["queue_delay_urgent_p95_s"] = float(np.percentile(delays, 95))
+            metrics["queue_delay_urgent_p95_s"] = percentile(delays, 95)
     pairs = zip(queue.get("late", ()), queue.get("priority", ()), strict=False)
     counted = [bool(late) for late, priority in pairs if priority <= URGENT]
     if counted:
@@ -219,7 +219,7 @@ def _priorities(priority: npt.NDArray[np.int32], jobs: Table) -> Table:
 
 
 def _finished(jobs: Table) -> npt.NDArray[np.bool_]:
-    """Whether each job finished: waits of cancelled ones are left out of means."""
+    """Whether each job finished; means leave out the waits of cancelled jobs."""
     cancelled: npt.NDArray[np.bool_] = np.zeros(len(jobs["arrival_s"]), bool)
     if "cancelled" in jobs:
         cancelled = np.asarray(jobs["cancelled"]) > 0
@@ -231,4 +231,4 @@ def _mean(values: npt.NDArray[np.float64]) -> float | None:
 
 
 def _p95(values: npt.NDArray[np.float64]) -> float | None:
-    return float(np.percentile(values, 95)) if len(values) else None
+    return percentile(values, 95) if len(values) else None

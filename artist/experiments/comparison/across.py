@@ -2,9 +2,9 @@
 
 A **world** is the scenario on another fabric, or with the settings of a file. Each world compares
 the same variants on the same replicates. A verdict holds everywhere if every world gives it. If two
-variants do not differ, that is said in at most 5 % of cases, since each world alone says so no more
-often. Between worlds nothing is corrected: of n worlds, at most .05 n have a false verdict on
-average.
+variants do not differ, they get such a verdict in at most 5 % of cases, since a single world gives
+it no more often. Nothing is corrected between worlds: of n worlds, at most .05 n have a false
+verdict on average.
 """
 
 from __future__ import annotations
@@ -104,11 +104,11 @@ def compare_across(
     on_done: Callable[[int, int], None],
     go_on: Callable[[], bool] = lambda: True,
 ) -> Across:
-    """Make the comparison in each world. `compare` makes the one of a scenario.
+    """Make the comparison in each world. `compare` makes it for one scenario.
 
     `on_done(done, all)` is called after each run, with numbers of runs in all worlds. Once `go_on`
-    says no, no other world is begun. A world whose comparison was cut short counts if its
-    replicates are enough for verdicts. The first one always counts.
+    returns False, no other world begins. A world whose comparison was cut short counts if its
+    replicates are enough for verdicts. The first world always counts.
 
     Raises:
         BudgetEndedError: not even the first world has a replicate.
@@ -155,7 +155,7 @@ def domains(comparisons: Mapping[str, Comparison]) -> list[Domain]:
 def _verdict(comparison: Comparison, metric: str, variant: str) -> Verdict:
     """The verdict of a world. A sure difference within the equivalence margin counts as none.
 
-    A difference that no order changes is known on this trace.
+    A difference that is the same in every order (`Comparison.exact`) is sure, too.
     """
     compared = comparison.differences[variant][metric]
     if sure_but_within(compared, comparison.equivalence):

@@ -32,13 +32,13 @@ FAILURES = "meta-rsc"
 """Failures where the scenario has none: the shipped model of measured failures."""
 
 LOAD = 0.2
-"""Drawn arrivals come this share more and less often. Our choice."""
+"""The rate of drawn arrivals is raised and lowered by this share. Our choice."""
 
 ESTIMATES = "learned"
-"""Expected run times where they are exact: those of Tsafrir, Etsion and Feitelson (TPDS 2007)."""
+"""Replaces exact run times: the estimates of Tsafrir, Etsion and Feitelson (TPDS 2007)."""
 
 OTHER_SEED = 1000
-"""Added to the seed for another draw: replicates never reach it."""
+"""Added to the seed for another draw. No usual number of replicates reaches it."""
 
 STEPS_OF_H100 = "h100-eager"
 """The calibration with compute times measured on an H100."""
@@ -72,19 +72,19 @@ class Effect:
 
     @property
     def surely_moves(self) -> bool:
-        """Whether the difference is surely another one than as given."""
+        """Whether the difference is surely not the one as given."""
         return self.moved is not None and self.moved.verdict in (LESS, MORE)
 
     @property
     def decides(self) -> bool:
-        """Whether the verdict is another one, and not by noise."""
+        """Whether the verdict changes, and not by noise."""
         return self.given != self.there and (self.surely_moves or self.flips)
 
 
 def assumptions_of(scenario: Scenario, policies: Sequence[str] = ()) -> list[World]:
     """The scenario as given, and with each of its assumptions changed.
 
-    `policies` are those that are compared, where that is not the scenario's.
+    `policies` are those that are compared, if not only the scenario's.
     """
     policies = policies or (scenario.policy,)
     worlds = [World(AS_GIVEN, scenario)]
@@ -160,7 +160,8 @@ def _changes(scenario: Scenario, *, estimating: bool) -> Iterator[tuple[str, dic
         yield "restart_s=0", {"restart_s": 0.0}
     else:
         yield f"restart_s={RESTART_S:g}", {"restart_s": RESTART_S}
-    # First starts that cost as much as restarts change with them above; here they alone are free.
+    # First starts that cost as much as restarts changed with restart_s above; this changes them
+    # alone.
     if scenario.first_start_s:
         yield "first_start_s=0", {"first_start_s": 0.0}
     if scenario.failures == "none":
@@ -180,14 +181,14 @@ def _changes(scenario: Scenario, *, estimating: bool) -> Iterator[tuple[str, dic
 
 
 def _of_the_network(scenario: Scenario) -> Iterator[tuple[str, dict[str, Any]]]:
-    """How ASTRA-sim is asked, the calibration, what jobs send, and contention."""
+    """Changes of how ASTRA-sim is queried, the calibration, what jobs send, and contention."""
     fabric = build_fabric(scenario)
     system = asked_fabric(scenario, fabric).system
     calibration = build_calibration(scenario, fabric)
     others = {
         "collectives": "bucketed" if system.collectives == "per-layer" else "per-layer",
         "rings": "one" if system.rings == "per-level" else "per-level",
-        # The rule farthest from the others: where it does not decide, they do not.
+        # `flat` differs most from the other rules: if it does not change a verdict, they do not.
         "uneven": "flat" if system.uneven != "flat" else "wider",
     }
     if system.rings == "one":

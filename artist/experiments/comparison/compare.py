@@ -6,20 +6,20 @@ a permutation of the order in which machines and simultaneous arrivals are visit
 no meaning, yet it changes a makespan by tens of percent. So a difference between two variants
 counts only if it is larger than the effect of the order.
 
-Where several seeds and one permutation are asked for, replicate i has seed i **and** permutation i.
-Else all of them would have the natural order, in which clocks start at the first arrival. Several
-seeds and permutations make a grid.
+With several seeds and one permutation, replicate i has seed i **and** permutation i. Otherwise all
+replicates would have the natural order, in which clocks start at the first arrival. Several seeds
+and several permutations make a grid.
 
 Differences are paired by replicate and judged by `artist.results.statistics.compare_values`.
 Replicates of one seed are a cluster where several seeds are drawn. The verdicts on all variants and
 metrics hold together (Holm): if no variant differed, one `less` or `more` would appear in at most
 5 % of cases. A `no difference` is said of each comparison alone.
 
-`Comparison.parts` says what the mean JCT of each variant consists of, `Comparison.bounds_s` what no
-policy can beat in it.
+`Comparison.parts` are the parts of each variant's mean JCT. `Comparison.bounds_s` are makespans
+that no policy can beat.
 
-With `until`, replicates are added until all intervals are that narrow (`until.py`). Every variant
-runs once on every replicate.
+With `until`, replicates are added until all intervals are narrow enough, or every pair is decided
+(`until.py`). Every variant runs once on every replicate.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ from artist.run import ABOUT_COMPUTE_TIMES, OnTrace, build_cluster, build_fabric
 from artist.trace.named import is_trace_file
 
 PERMUTATIONS = 8
-"""By default, for one seed. With five replicates a difference of one standard deviation is sure in
+"""The default for one seed. With five replicates, a difference of one standard deviation is sure in
 40 % of cases, with eight in 68 %, before it is judged together with others."""
 
 MOST_PERMUTATIONS = 16
-"""By default, where something is undecided with eight."""
+"""The default if something is undecided with `PERMUTATIONS`."""
 
 Until: TypeAlias = float | Literal["decided"] | None
 
@@ -95,19 +95,19 @@ def compare(
 
     Variants that surely differ by less than `equivalence`, a share, get `no difference`.
 
-    With several seeds and one permutation, replicate i has seed i and permutation i. Where nothing
-    is said of permutations, `replicates_by_default` says how many there are.
+    With several seeds and one permutation, replicate i has seed i and permutation i. The default of
+    `permutations` is that of `replicates_by_default`.
 
     `until` adds replicates until the half-width of every interval is at most that share, or until
-    no pair is undecided (`"decided"`), or there are `budget` independent ones (100). It adds seeds,
-    each with all permutations, if there are several seeds, and else permutations. It begins with 8
-    of them at least (`until.FIRST_LOOK`).
+    no pair is undecided (`"decided"`), or until there are `budget` independent replicates (100). If
+    there are several seeds, it adds seeds, each with all permutations; otherwise permutations. It
+    begins with at least 8 (`until.FIRST_LOOK`).
 
-    `on_done(done, all)` is called after each run, with numbers of runs. `on_trace` is told a trace
-    that is read from a file, of the first seed, before anything is simulated, and again for each
-    fabric or other setting that says how its jobs compute. `runner` makes the
-    runs in place of `workers` processes. It may end before all are done (`TimeBudget`). Then
-    the replicates count that every variant has.
+    `on_done(done, all)` is called after each run, with numbers of runs. `on_trace` is called before
+    anything is simulated, with each trace that is read from a file, for the first seed, and again
+    for each fabric or other setting that changes how its jobs compute. `runner` makes the runs in
+    place of `workers` processes. It may end early (`TimeBudget`); then only replicates that every
+    variant has count.
 
     Raises:
         UnknownNameError: a metric is not known.
@@ -170,10 +170,10 @@ def compare(
 def replicates_by_default(
     seeds: int, permutations: int | None, until: Until, budget: int | None
 ) -> tuple[int, Until, int]:
-    """Permutations, until and budget, with those that were not told.
+    """Permutations, until and budget, with defaults in place of None.
 
-    One permutation of each of several seeds. Of one seed 8 permutations, or where those leave
-    something undecided 16 (`budget`).
+    Several seeds have one permutation each. One seed has 8 permutations, and up to 16 (`budget`)
+    while something is undecided.
     """
     if permutations is None:
         if seeds == 1 and until is None:
@@ -185,7 +185,7 @@ def replicates_by_default(
 def _next(
     comparison: Comparison, until: float | str | None, counts: Sequence[int], budget: int
 ) -> int | None:
-    """How many independent replicates to look at next; None: these are enough, or of no use."""
+    """How many independent replicates to look at next; None if no more are needed or would help."""
     if comparison.cancelled:
         return None
     now = comparison.independent

@@ -1,4 +1,4 @@
-"""What a comparison says: metrics of all replicates, differences, and how sure they are."""
+"""The result of a comparison: metrics of all replicates, differences, and how sure they are."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ class Failed(NamedTuple):
     """How often a failure stopped a job."""
     lost_gpu_h: float
     slowed_gpu_h: float = 0.0
-    """By which slow units lengthened computing."""
+    """Computing time that slow units added."""
     checkpoint_gpu_h: float = 0.0
     restart_gpu_h: float = 0.0
-    """Restarts, migrations and holds, whatever stopped the job; with iterations cut short."""
+    """Restarts, migrations and holds, whatever stopped the job, and iterations cut short."""
     out_gpu_h: float = 0.0
     """GPU time out of service until the last job finished."""
 
@@ -100,26 +100,26 @@ class Comparison:
     equivalence: float = EQUIVALENCE
     """Differences within this share are called none."""
     level: float = 0.95
-    """Of intervals and verdicts. Higher where one looked several times (`until.py`)."""
+    """The level of intervals and verdicts. Higher if there were several looks (`until.py`)."""
     setting: str = POLICY
     """What varies, as `--set` spells it: `policy`, `racks`; `settings` if several do."""
     preempts_freely: bool = False
     """Jobs were preempted or moved, and no run paid for it (`caveats.preempts_freely`)."""
     cancelled: Mapping[str, float] = field(default_factory=dict)
     """Variant -> jobs cancelled in a run on average; empty if no run cancelled any. If one did,
-    nothing is judged, since the variants finished other jobs."""
+    nothing is judged, since the variants finished different jobs."""
     drawn: bool = False
-    """Another seed would draw another trace."""
+    """Whether another seed would draw another trace."""
     failures_drawn: bool = False
-    """Another seed would draw other failures."""
+    """Whether another seed would draw other failures."""
     replicates_asked: int = 0
-    """How many replicates were to be run. A time budget may end before."""
+    """How many replicates were to be run. A time budget may end earlier."""
     runs_made: int = 0
-    """Also those of replicates that a time budget left incomplete."""
+    """All runs, with those of replicates that a time budget left incomplete."""
     contention_idle: bool = False
-    """Jobs were to slow each other down on links, and none ever did."""
+    """Contention was simulated, and no job ever lost time to it."""
     points: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Variant -> setting -> its value as it was told; empty for the scenario as given."""
+    """Variant -> setting -> its value as the user wrote it; empty for the scenario as given."""
     partly_taken: tuple[str, ...] = ()
     """A sentence for each option that some of the policies have and others lack."""
     policy: str = ""
@@ -132,12 +132,11 @@ class Comparison:
     """Variant -> GPU-hours that jobs held, on each replicate."""
     makespan_h: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     per_hour: Mapping[str, float] = field(default_factory=dict)
-    """Variant -> its price per hour, where prices were told."""
+    """Variant -> its price per hour; empty without prices."""
     failed: Mapping[str, Failed] = field(default_factory=dict)
-    """Variant -> what failed; without those in which nothing can fail."""
-
+    """Variant -> what failed; only variants in which units can fail."""
     intervals_s: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    """Variant -> least and most work between two checkpoints, where `auto` chose it."""
+    """Variant -> the shortest and longest checkpoint interval, if `auto` chose it."""
 
     def __repr__(self) -> str:
         """What was compared, and a line for each metric and variant."""
@@ -151,8 +150,8 @@ class Comparison:
     def frame(self) -> pd.DataFrame:
         """A row for each metric and variant: its mean, its difference from the baseline, a verdict.
 
-        `low` and `high` are the interval of `ratio`; where that is NaN, of `difference`. They are
-        the joint one where the verdict is undecided only since many are judged together.
+        `low` and `high` are the interval of `ratio`, or of `difference` if `ratio` is NaN. It is
+        the joint interval if the verdict is undecided only because many are judged together.
         """
         return comparison_frame(self)
 
@@ -163,18 +162,19 @@ class Comparison:
 
     @property
     def bound_s(self) -> tuple[float, ...]:
-        """The bound of each replicate where all variants have the same bounds; else empty.
+        """The bound of each replicate if all variants have the same bounds; else empty.
 
-        Policies do. The size of the cluster, the trace and the calibration move the bound.
+        The bound does not depend on the policy, but on the cluster's size, the trace and the
+        calibration.
         """
         bounds = set(self.bounds_s.values())
         return next(iter(bounds)) if len(bounds) == 1 else ()
 
     @property
     def missing(self) -> int | None:
-        """How many independent replicates more would make all intervals that narrow.
+        """How many more independent replicates would make all intervals as narrow as `until`.
 
-        None: there would have to be more than `compare_values.MOST_REPLICATES` of them.
+        None: more than `compare_values.MOST_REPLICATES` in all.
         """
         if self.until is None or self.widest.half_width <= self.until:
             return 0
@@ -199,7 +199,7 @@ class Comparison:
         return self.drawn and self.kind == PERMUTATIONS
 
     def exact(self, metric: str) -> list[str]:
-        """The variants whose difference on a metric no permutation changes."""
+        """The variants whose difference on a metric is the same under all permutations."""
         ones = {label: metrics[metric] for label, metrics in self.differences.items()}
         return [label for label, one in ones.items() if is_exact(one, self.kind, self.independent)]
 
@@ -241,8 +241,8 @@ class Comparison:
         """The best variant of each headline metric that was compared.
 
         All pairs of variants on these metrics are one family, since the best one is picked from
-        the data. So a verdict here may be `undecided` where that against the baseline is not.
-        None is the best where runs cancelled jobs.
+        the data. So a verdict here may be `undecided` although the one against the baseline is not.
+        The list is empty if runs cancelled jobs.
         """
         if self.cancelled:
             return []
@@ -255,12 +255,12 @@ class Comparison:
         return bests(measured, self.equivalence, self.level, ranked)
 
     def effort(self, variant: str) -> tuple[float, ...]:
-        """What a variant takes: its price per hour (0 where none was told), GPUs, settings."""
+        """What a variant takes: price per hour (0 without prices), GPUs, changed settings."""
         changed = len(self.points.get(variant, ()))
         return self.per_hour.get(variant, 0.0), self.gpus.get(variant, 0), changed
 
     def means(self, metric: str) -> dict[str, float]:
-        """Variant -> mean over replicates, of which the ratios of the differences are ratios."""
+        """Variant -> mean over replicates; the ratios of differences are quotients of these."""
         values = {variant: self.values[variant][metric] for variant in self.variants}
         return replicate_means(values, clusters_of(self.replicates))
 

@@ -17,7 +17,7 @@ finishes all jobs, with G GPUs and H GPU-hours held,
     price of a GPU-hour gained = (price per hour - price per hour of the first) / gained GPUs
 
 So both ways are on one scale, that of `gpu_hour`. Gained GPU time counts whether or not jobs use
-it; whether they need it, what an hour of completion time costs says. With n jobs:
+it. Whether they need it shows in the price of an hour of completion time. With n jobs:
 
     job-hours saved per hour = n (mean JCT of the first - mean JCT) / T
     price of an hour of JCT saved = (price per hour - price per hour of the first) / that
@@ -52,7 +52,7 @@ from artist.results.statistics.replicate_means import replicate_mean
 _HOURS_PER_YEAR = 8766.0
 
 _FREE = ("policy", *SIZES, "tree", "cluster", "arrivals", "jobs", "trace")
-"""Settings without a price of their own: software, work, and what the price of a GPU covers."""
+"""Settings that need no price: software, the work, and what the price of a GPU covers."""
 
 
 class Price(Document):
@@ -98,15 +98,15 @@ class Amount(NamedTuple):
 
     @property
     def sure(self) -> bool:
-        """Whether it is surely above 0."""
+        """Whether the amount is surely above 0."""
         return self.low > 0
 
     def price(self, whole: float) -> float:
-        """The price of one if all cost `whole`; NaN if there are none, or if they cost no more."""
+        """The price of one unit if the amount costs `whole`; NaN if one of them is not positive."""
         return whole / self.mean if self.mean > 0 and whole > 0 else math.nan
 
     def prices(self, whole: float) -> tuple[float, float]:
-        """The interval of the price; only where it is sure that there are any."""
+        """The interval of the price; only for an amount that is `sure`."""
         ends = whole / self.high, whole / self.low
         return min(ends), max(ends)
 
@@ -121,16 +121,16 @@ class Priced:
     gained: Amount
     """GPUs."""
     saved: Amount
-    """Hours of completion time, summed over jobs, for each hour; none where jobs differ."""
+    """Hours of completion time saved per hour, summed over jobs; NaN if the jobs differ."""
     gpus: int
     held_share: float
-    """Of the time of its GPUs until all jobs have finished, how much jobs hold: mean."""
+    """The share of its GPU time until the makespan that jobs hold, on average."""
     extra_gpu_hour: float
-    """What its settings add to the price of each GPU for an hour."""
+    """What its settings add to the price of a GPU-hour."""
     undecided: frozenset[str] = frozenset()
     """The variants whose price of a GPU-hour gained is neither surely higher nor lower."""
     undecided_jct: frozenset[str] = frozenset()
-    """The same of the price of an hour of completion time saved."""
+    """The same for the price of an hour of completion time saved."""
 
     @property
     def price(self) -> float:
@@ -153,7 +153,7 @@ def load_costs(path: Path) -> PriceFile:
 
 
 def check_prices(points: Sequence[Mapping[str, str]], costs: PriceFile) -> None:
-    """Refuse price files that lack what a variant's settings cost; the first one's need no price.
+    """Refuse price files without the price of a variant's setting. The first variant needs none.
 
     Raises:
         ConfigError: names the first setting without a price.
@@ -207,7 +207,7 @@ def _undecided(
     more: Mapping[str, float],
     comparison: Comparison,
 ) -> frozenset[str]:
-    """The other variants that cost more, from whose price its own is not surely different."""
+    """The other variants that cost more and whose price is not surely different from its own."""
 
     def differs(other: str) -> bool:
         own = np.array(amounts[variant]) * more[other]
@@ -236,7 +236,7 @@ def _gained(comparison: Comparison, variant: str) -> list[float]:
 
 
 def _saved(comparison: Comparison, variant: str) -> list[float]:
-    """Job-hours saved per hour, on each replicate; NaN where the jobs are others."""
+    """Job-hours saved per hour, on each replicate; NaN if the jobs are not those of the first."""
     first = comparison.variants[0]
     jobs = comparison.jobs[first]
     other_trace = comparison.traces[variant] != comparison.traces[first]

@@ -11,7 +11,7 @@ from artist.run import build_cluster, build_fabric, build_trace
 
 
 def of_each_trace(scenarios: Sequence[Scenario], also: Sequence[str] = ()) -> list[Scenario]:
-    """The first scenario of each different trace, and of each value of the settings `also`."""
+    """The first scenario for each combination of a trace and values of the settings `also`."""
     names = ("trace", "arrivals", "jobs", "restart_s", "first_start_s", *ABOUT_THE_TRACE, *also)
     by_trace: dict[str, Scenario] = {}
     for one in scenarios:

@@ -1,7 +1,7 @@
-"""The runs of comparisons in a folder, so that a comparison that was stopped can go on.
+"""Keeps the runs of comparisons in a folder, so that a stopped comparison can continue.
 
-A run is named by its scenario. So one folder serves any comparison: whatever variants, replicates
-or worlds it has, it makes the runs that are not there yet.
+A run's name follows from its scenario. So one folder serves any comparison, whatever its variants,
+replicates or worlds: it makes only the runs that the folder lacks.
 """
 
 from __future__ import annotations

@@ -27,7 +27,7 @@ Runner: TypeAlias = Callable[[Sequence[Scenario]], Iterator[tuple[int, Summary]]
 
 
 def in_memory(workers: int, go_on: Callable[[], bool] = lambda: True) -> Runner:
-    """Makes runs in so many processes, and keeps nothing. Once `go_on` says no, it begins none."""
+    """A runner with `workers` processes that keeps no files. It starts runs while `go_on()`."""
     return lambda scenarios: run_all(_summary, scenarios, workers, go_on=go_on)
 
 
@@ -80,7 +80,10 @@ class Runs:
         self._summaries: dict[tuple[str, Replicate], Summary] = {}
 
     def replicates(self, seeds: int, permutations: int) -> tuple[Replicate, ...]:
-        """Seed by seed, from those of the scenarios on; one permutation each where one is asked."""
+        """All replicates, seed by seed, counting from the seed and permutation of the scenarios.
+
+        With one permutation, each seed has its own.
+        """
         base = self._variants[0].scenario
         if permutations == 1:
             return tuple((base.seed + step, base.permutation + step) for step in range(seeds))
@@ -91,7 +94,7 @@ class Runs:
         )
 
     def complete(self, replicates: Sequence[Replicate]) -> tuple[Replicate, ...]:
-        """Make the runs of these replicates; returns those that every variant has in the end.
+        """Make the runs of these replicates; returns the replicates that every variant then has.
 
         Raises:
             BudgetEndedError: there is none.
@@ -184,11 +187,11 @@ class Runs:
     def _column(
         self, label: str, metric: str, replicates: Sequence[Replicate]
     ) -> tuple[float, ...]:
-        # Checked metrics are there; of parts the time of checkpoints, where no job writes any, not.
+        # The metrics were checked; a part of the JCT may be missing, such as checkpoints.
         return tuple(self._summaries[label, one].get(metric, 0.0) for one in replicates)
 
     def _run(self, replicates: Sequence[Replicate]) -> None:
-        """Make what is missing, replicate by replicate, so that whole ones are done early."""
+        """Make the missing runs, replicate by replicate, so that replicates are complete early."""
         missing = [
             (one, replicate)
             for replicate in replicates
@@ -223,7 +226,7 @@ def _failed(summaries: Sequence[Summary]) -> Failed:
         fmean(one.get(f"{name}_gpu_s", 0.0) for one in summaries) / 3600
         for name in ("lost", "slowed", "checkpoint", "preemption_cost", "withdrawn")
     )
-    # What failures destroyed is a part of what stops cost.
+    # Lost work is a part of preemption_cost, so the restarts are the rest.
     return Failed(outages, stopped, lost, slowed, checkpoint, cost - lost, out)
 
 

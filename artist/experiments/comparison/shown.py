@@ -125,11 +125,11 @@ _PART = "jct_mean_s: "
 def comparison_rows(comparison: Comparison) -> list[dict[str, Any]]:
     """One row per metric and variant, then the parts of the mean JCT, then the makespan's bound.
 
-    The column of the variants is named as the setting that varies, such as `policy`. Where variants
-    have different bounds, each has its row.
+    The column of the variants has the name of the setting that varies, such as `policy`. If
+    variants have different bounds, each has its own row.
 
     `ratio`, `difference`, `low` and `high` are against the baseline, as in `ComparedValues`. They
-    are empty for the baseline, and where there is no number.
+    are empty for the baseline, and if there is no number.
     """
     baseline = comparison.variants[0]
     rows = []
@@ -150,9 +150,9 @@ def comparison_rows(comparison: Comparison) -> list[dict[str, Any]]:
 
 
 def replicate_rows(comparison: Comparison) -> list[dict[str, Any]]:
-    """As `comparison_rows`, with a row for each `replicate`, from 1 on, which has its value.
+    """As `comparison_rows`, but with a row for each `replicate`, from 1 on, and its value.
 
-    `seed` and `permutation` make the replicate; equal ones of two variants are a pair.
+    `seed` and `permutation` define the replicate; two variants on the same one are a pair.
     """
     return [
         {
@@ -185,7 +185,7 @@ def _values(comparison: Comparison, row: Mapping[str, Any]) -> tuple[float, ...]
 def _row(
     comparison: Comparison, variant: str, metric: str, unit: str, values: tuple[float, ...]
 ) -> dict[str, Any]:
-    """A variant's values of a metric in a few numbers."""
+    """The statistics of a variant's values of a metric."""
     return {
         "metric": metric,
         "unit": unit,

@@ -1,28 +1,27 @@
 """When does a comparison have enough replicates? When its intervals are narrow, or it is decided.
 
-**Decided** is a comparison without an undecided pair. Whoever looks several times at the verdicts,
-and stops when one is sure, finds a difference in the end, even where there is none. So the looks
-are fixed beforehand (`looks`), and share the error: each of n looks judges with .05 / n
-(Bonferroni). Looks that cannot decide anything any more, as far as the deviations tell, are left
-out; that costs no error.
+A comparison is **decided** if no pair is undecided. Looking at the verdicts again and again, and
+stopping when one is sure, finds a difference in the end, even if there is none. So the looks are
+fixed beforehand (`looks`), and share the error: each of n looks judges with .05 / n (Bonferroni).
+Looks that can decide nothing, judging by the deviations, are skipped; that costs no error.
 
-**Narrow** are intervals of a half-width that was asked for. A budget may end before.
+Intervals are **narrow** if their half-width is at most what was asked for. A budget may end the
+comparison earlier.
 
 The **half-width** of an interval says how far its ends are from its middle:
 
     of a ratio       sqrt(high / low) - 1: 0.02 if the ends are the middle x 1.02 and / 1.02
     of a difference  (high - low) / 2 / the larger of the two policies' means
 
-`next_count` looks at half-widths and at nothing else. That matters. If one adds replicates until a
-difference shows up, one is found in the end, even where there is none. For normal values the mean
-and the standard deviation of a sample are independent (Geary, JRSS Supplement, 1936). So a rule
-that sees the deviation alone moves no mean: ratios stay without bias.
+`next_count` uses half-widths only, and not the differences, for the same reason. For normal values
+the mean and the standard deviation of a sample are independent (Geary, JRSS Supplement, 1936). So a
+rule that depends on the deviation alone does not bias the ratios.
 
-The level is moved a little. The rule stops rather where the deviation is too small by chance, and
-then the interval is too short (Starr, Annals of Mathematical Statistics, 1966). Three things keep
-that small: a first look at `FIRST_LOOK` replicates, few looks (each at a quarter more, at least),
-and the verdicts' joint level. On nulls of five metrics false verdicts then stay below 6 %
-(`tests/experiments/test_until.py`).
+The error level changes a little: the rule tends to stop when the deviation is too small by chance,
+and then the interval is too short (Starr, Annals of Mathematical Statistics, 1966). Three things
+keep that effect small: a first look at `FIRST_LOOK` replicates, few looks (each with at least a
+quarter more), and the verdicts' joint level. Under the null hypothesis, with five metrics, false
+verdicts stay below 6 % (`tests/experiments/test_until.py`).
 """
 
 from __future__ import annotations
@@ -45,21 +44,21 @@ FIRST_LOOK = 8
 verdict, with 8 up to 5.4 % (30,000 families of five normal metrics, one wider than the others)."""
 
 BUDGET = 100
-"""Independent replicates at most. So many give an interval of 2 % where the logarithms of ratios
+"""Independent replicates at most. They give a half-width of about 2 % if the logarithms of ratios
 have a standard deviation of 10 %: 1.984 x 0.1 / sqrt(100) = .01984, and log(1.02) = .01980."""
 
 LONGEST_REACH = 700.0
-"""Half an interval of logarithms that is longer has ends farther apart than floats reach."""
+"""If half an interval of logarithms is longer, the half-width would overflow a float."""
 
 LEAST_GROWTH, MOST_GROWTH = 1.25, 2.0
-"""From look to look. At most twofold: a deviation of few replicates foretells no more."""
+"""Of the count from look to look. At most twofold, as a deviation from few replicates is rough."""
 
 DECIDED: Final = "decided"
-"""The word for it, in place of a half-width."""
+"""The value of `until` that asks for decisions in place of a half-width."""
 
 
 def looks(first: int, budget: int) -> list[int]:
-    """After how many independent replicates one looks: each time at twice as many."""
+    """The counts of independent replicates at which to look: each time twice as many."""
     counts = [first]
     while counts[-1] < budget:
         counts.append(min(2 * counts[-1], budget))
@@ -72,7 +71,7 @@ def level_of(looks: Sequence[int]) -> float:
 
 
 def may_decide(differences: Iterable[ComparedValues], budget: int) -> bool:
-    """Whether so many replicates decide an undecided pair, if its mean and deviation stay."""
+    """Whether `budget` replicates decide an undecided pair, if its mean and deviation stay."""
     return any(
         one.verdict == UNDECIDED and one.soonest is not None and one.soonest <= budget
         for one in differences
@@ -84,8 +83,8 @@ def half_width(
 ) -> float:
     """The half-width of a comparison of these values. 0: all replicates are equal.
 
-    More copies of one replicate would change nothing, so they count as narrow too. Infinite: an end
-    is beyond the range of floats, or a difference is one of policies whose means are 0.
+    Copies of one replicate count as narrow, too, since more of them would change nothing. Infinite:
+    an end is beyond the range of floats, or both policies have a mean of 0.
     """
     if compared.verdict == IDENTICAL or math.isnan(compared.low):
         return 0.0

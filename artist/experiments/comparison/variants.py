@@ -26,7 +26,7 @@ from artist.run import build_cluster, build_fabric, build_policy
 
 POLICY = "policy"
 SETTINGS = "settings"
-"""What varies where several settings do."""
+"""What varies, if several settings do."""
 _REPLICATES = ("seed", "permutation")
 
 AS_GIVEN = "as given"
@@ -39,7 +39,7 @@ class Variant(NamedTuple):
     label: str
     scenario: Scenario
     point: Mapping[str, str] = MappingProxyType({})
-    """Setting -> its value as it was told, of the settings that the variant changes."""
+    """Setting -> its value as the user wrote it, for each setting that the variant changes."""
 
 
 def of_policies(scenario: Scenario, policies: Sequence[str]) -> list[Variant]:
@@ -71,7 +71,7 @@ def of_policies(scenario: Scenario, policies: Sequence[str]) -> list[Variant]:
 def _own_options(scenario: Scenario, policies: Sequence[str]) -> dict[str, dict[str, Any]]:
     """Policy -> the options of the scenario that the policy takes.
 
-    If no policy takes the value of an option, all of them keep it, so that it is refused.
+    An option whose value no policy takes stays with all of them, so that it is refused later.
 
     Raises:
         ConfigError: an option that none of them has.
@@ -116,10 +116,10 @@ def partly_taken(scenario: Scenario, policies: Iterable[str]) -> Iterator[str]:
 def of_settings(scenario: Scenario, vary: Mapping[str, Sequence[Any]]) -> list[Variant]:
     """The scenario with each combination of values; keys are spelled as in `--set`.
 
-    The values of the last setting change fastest. Where all values of a setting are relative
+    The values of the last setting change fastest. If all values of a setting are relative
     (`racks=+2`), the scenario as given comes first. The label has the last part of each key and the
     value: `bandwidth=100Gbit/s`. Each variant's fabric, cluster, policy and calibration are made
-    once here, so that a bad value of the last variant is told before the first one runs.
+    once here, so that a bad value of the last variant is reported before the first one runs.
 
     Raises:
         ConfigError: an unknown setting, a bad value, fewer than two values, two combinations that
@@ -165,7 +165,7 @@ def of_settings(scenario: Scenario, vary: Mapping[str, Sequence[Any]]) -> list[V
 
 
 def _choices(key: str, values: Sequence[Any]) -> list[Any]:
-    """The values of a setting; before relative ones alone, the scenario's own."""
+    """The values of a setting; if all are relative, the scenario's own value comes first."""
     where = f"--vary {key}"
     if key in _REPLICATES:
         raise ConfigError(
@@ -204,10 +204,10 @@ def parse_vary(text: str) -> tuple[str, list[Any]]:
         raise ConfigError(f"{where}: expected SETTING=A,B, e.g. racks=2,4")
     _, parsed = parse_yaml(f"[{values}]", where)
     if key.startswith("checkpoint.") and any(isinstance(one, bool) for one in parsed):
-        parsed = [one.strip() for one in values.split(",")]  # off, as typed, is no false there
+        parsed = [one.strip() for one in values.split(",")]  # YAML reads off as false
     return key.strip(), parsed
 
 
 def everyday_policies() -> list[str]:
-    """The policies that `artist compare` runs unasked, in the order of the table."""
+    """The policies that `artist compare` runs by default, in the order of the table."""
     return [entry.id for entry in POLICIES if entry.everyday and not entry.wraps]

@@ -9,7 +9,7 @@
 | `partition.NAME.KEY` | `priority_tier`, `priority_job_factor`, `preempt_mode`, `grace_s` |
 | `config.KEY` | of slurm.conf: `PriorityWeightAge`, `SchedulerParameters.bf_interval` ... |
 
-A value is a new one, or relative to the present one: `x2`, `+2`. `none` lifts a limit.
+A value replaces the present one, or is relative to it: `x2`, `+2`. `none` lifts a limit.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _PARTITION_KEYS = ("priority_tier", "priority_job_factor", "preempt_mode", "grac
 _QOS_KEYS = ("priority", "preempt_mode", "grace_s")
 _PARAMETERS = "SchedulerParameters"
 _OF_EACH_USER = ("MaxJobs",)
-"""Limits of an account that each user inherits; Grp... limits are of all of them together."""
+"""Limits of an account that apply to each user; Grp... limits apply to all users together."""
 _LIFTED = "none"
 
 Document = dict[str, Any]
@@ -90,7 +90,7 @@ def is_a_limit(key: str) -> bool:
 
 
 def sizes_a_partition(key: str) -> bool:
-    """Whether a change is one of the machines of a partition, which all policies see."""
+    """Whether a change sets the machines of a partition, which affects all policies."""
     return key.startswith("partition.") and key.endswith(".machines")
 
 
@@ -128,7 +128,7 @@ def _not_negative(value: Any, where: str) -> Any:
 
 
 def _limit(limits: Document, key: str, value: str, where: str) -> None:
-    """Set a limit, or lift it: with `none`, or with nothing behind the `=`."""
+    """Set a limit; `none` or an empty value lifts it."""
     if value.lower() in ("", _LIFTED):
         limits.pop(key, None)
         return
@@ -148,7 +148,8 @@ def _limit_users(
 ) -> None:
     """Set a limit of an account for each user in it and below it, unless they have their own.
 
-    sacctmgr prints what is inherited as if it were their own, so what is the same is inherited.
+    sacctmgr prints inherited limits like own ones, so a limit equal to the account's counts as
+    inherited.
     """
     limits = account.setdefault("limits", {})
     before = limits.get(key)
@@ -200,7 +201,7 @@ def _configure(settings: Document, key: str, value: str, where: str) -> None:
 
 
 def _value(now: Any, value: str, where: str) -> Any:
-    """A value as it is written, or what a relative one makes of the present one."""
+    """The new value: as written, or computed from the present one if it is relative."""
     if not is_relative(value):
         number = _as_number(value)
         return value if number is None else number
@@ -329,7 +330,10 @@ def _join(slurm: Document, renamed: Mapping[str, str]) -> None:
 
 
 def _leave(document: Document, gone: set[str], where: str) -> None:
-    """Take machines out of everything; what has no machine with GPUs left goes."""
+    """Remove machines everywhere, and entries that have no machine with GPUs left.
+
+    A partition must keep one.
+    """
     slurm, there = document["slurm"], {one["name"] for one in units(document, "machine")}
     for kind in ("machines", "partitions", "reservations"):
         left = []

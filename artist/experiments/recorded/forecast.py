@@ -1,7 +1,7 @@
 """When will my job start? Many futures of a recorded Slurm, and what their intervals are worth.
 
-`futures.py` simulates them. What intervals at earlier moments of the same log missed moves those of
-the present one (`margins.py`).
+`futures.py` simulates them. The errors of intervals at earlier moments of the same log correct the
+present intervals (`margins.py`).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from artist.trace.native.time_units import moment_s
 from artist.units import counted
 
 FEW = 20
-"""Futures at moments that are only forecast to see what intervals are worth."""
+"""Futures at earlier moments, which are forecast only to check intervals."""
 
 BEYOND = 10
 """One in so many starts lies beyond each end of an 80 % interval."""
@@ -47,10 +47,10 @@ class StartForecast:
     slurm_s: float | None
     """When Slurm expected it to start."""
     recorded_s: float | None
-    """When it did, if the log tells."""
+    """When it started by the log, if it did."""
 
     moved_s: Interval | None = None
-    """The interval that earlier forecasts of the log make of that of the futures, if any do."""
+    """The interval of the futures, corrected by earlier forecasts of the log; None if it is not."""
 
     @property
     def interval_s(self) -> Interval:
@@ -93,7 +93,7 @@ class Forecast:
     """By how much earlier forecasts move the ends and the median of intervals: shares of the median
     plus a cycle."""
     not_modelled: tuple[str, ...] = ()
-    """What futures leave out of what the log's Slurm does, in words."""
+    """What the log's Slurm does and futures leave out, in words."""
 
 
 def forecast(
@@ -111,7 +111,7 @@ def forecast(
 ) -> Forecast:
     """When jobs start: one, one that is not there yet, or all that wait.
 
-    So many `earlier` moments of the log are forecast as well, to see how far to trust intervals.
+    It also forecasts from this many `earlier` moments of the log, to correct the intervals.
 
     Raises:
         ConfigError: a text is missing or broken, the job does not wait, no such account, or no
@@ -152,7 +152,7 @@ def _check_account(account: str, recording: Recording) -> None:
 
 
 def _check_limit(asked: Asked, limit_s: float, recording: Recording) -> None:
-    """Refuse a limit that no partition of the job lets run: Slurm would never start it."""
+    """Refuse a limit above that of every partition of the job: Slurm would never start it."""
     slurm = SlurmFacts(**recording.document["slurm"])
     names = (dict(asked.hints).get("hint_partition") or slurm.default_partition).split(",")
     partitions = slurm.gpu_partitions.items()
@@ -168,7 +168,7 @@ def _check_limit(asked: Asked, limit_s: float, recording: Recording) -> None:
 def _queues(
     folder: Path, inputs: Path, log: Log, last_s: float, count: int, keep_names: bool = False
 ) -> Iterator[QueueAt]:
-    """The queue at moments spread over a log, whose first third is only learned from.
+    """The queue at moments spread over the log's last two thirds; the first is to learn from.
 
     Moments before the first job on GPUs are left out.
     """
@@ -183,7 +183,7 @@ def _queues(
 
 
 def _checked(found: Forecast, log: Log) -> list[Earlier]:
-    """What a forecast said, and what came of it."""
+    """The intervals of a forecast, with the starts that the log has."""
     return [
         Earlier(
             found.at_s, one.drawn_s, found.horizon_s, found.cycle_s,
@@ -212,6 +212,7 @@ def _forecast(
     log: Log,
     expected: Sequence[Expected],
 ) -> Forecast:
+    """Simulate the futures of a queue, and forecast the starts of the watched jobs."""
     starts_s = simulated.starts_s(watched, futures)
     return Forecast(
         at_s=queue.at_s,
@@ -237,7 +238,7 @@ def _forecast(
 
 
 def _said(expected: Sequence[Expected], id_: str, at_s: float) -> float | None:
-    """When a job starts by what Slurm said last before a moment."""
+    """The start that Slurm last expected before a moment; None if it expected none."""
     said = [x for x in expected if x.job_id == id_]
     before = [x for x in said if not x.said_at or (moment_s(x.said_at) or 0) <= at_s]
     return moment_s(before[-1].starts_at) if before else None
@@ -248,6 +249,7 @@ def _after(moment_s_: float | None, at_s: float) -> float | None:
 
 
 def _why_not(queue: QueueAt, log: Log, job: str) -> str:
+    """Why a job has no forecast at the moment, with a remedy if there is one."""
     state = queue.states.get(job)
     if state == "waits":
         return "it asks for no GPUs, or for parts of them"
@@ -271,10 +273,10 @@ def calibration(
 ) -> dict[str, Any]:
     """How often the 80 % intervals of a log's own past held, at moments spread over it.
 
-    Only what was known at each moment is used; `_moved` is with the margins that earlier ones of
-    these moments teach. Jobs that were cancelled before they started are left out. Nobody knows
-    what would have started after the last submission if more had come, so that no forecast is
-    checked beyond it: what starts later counts as a start then, in intervals, widths and errors.
+    Only what was known at each moment is used. Keys with `_moved` use margins from the earlier ones
+    of these moments. Jobs that were cancelled before they started are left out. After the last
+    submission the log lacks the jobs that would have competed, so no forecast is checked beyond it:
+    a later start counts as a start at that time, in intervals, widths and errors.
 
     Raises:
         ConfigError: a text is missing or broken.
@@ -327,11 +329,11 @@ def calibration(
 
 @dataclass(frozen=True)
 class _Check:
-    """What became of one interval."""
+    """How one interval compares with the recorded start."""
 
     inside: bool
     near: bool
-    """Inside it and a cycle beyond each end."""
+    """Whether the start is at most a cycle beyond an end."""
     width_s: float
     error_s: float
     error_of_slurm_s: float | None
@@ -339,7 +341,7 @@ class _Check:
 
 
 def _check(interval_s: Interval, one: Earlier, slurm_s: float | None, known_s: float) -> _Check:
-    """An interval and the start that it is about, as far as the log is known."""
+    """Compare an interval with the recorded start, both cut at the end of the known log."""
     low, median, high, start_s = (min(x, known_s) for x in (*interval_s, one.start_s))
     return _Check(
         inside=low <= start_s <= high,
@@ -352,7 +354,7 @@ def _check(interval_s: Interval, one: Earlier, slurm_s: float | None, known_s: f
 
 
 def _width_in_waits(checks: Sequence[_Check]) -> float | None:
-    """How wide intervals are, in mean waits: the smaller, the sharper."""
+    """The mean width of intervals over the mean wait; smaller is sharper."""
     waits_s = sum(x.start_s for x in checks)
     return sum(x.width_s for x in checks) / waits_s if waits_s else None
 

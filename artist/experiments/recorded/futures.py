@@ -1,9 +1,8 @@
 """Futures of a recorded Slurm, simulated from its queue at a moment on.
 
-Each future draws how long jobs run (`run_time_law.py`) and what arrives later
-(`later_arrivals.py`), and goes on in another phase of Slurm's cycles. What fair share knows at the
-moment is simulated once from the log. A future ends when all jobs that were asked for have started,
-or at the horizon.
+Each future draws run times (`run_time_law.py`) and later arrivals (`later_arrivals.py`), and has
+its own phase of Slurm's cycles. The usage that fair share knows at the moment is simulated once
+from the log. A future ends when all jobs that were asked for have started, or at the horizon.
 """
 
 from __future__ import annotations
@@ -38,19 +37,19 @@ from artist.units import TICKS_PER_S, ticks
 from artist.workload.job import Job
 
 LONGEST_S = 7 * DAY_S
-"""No horizon is longer unless it is asked for: nobody plans by what is farther away."""
+"""The longest horizon by default: a later start helps nobody to plan."""
 
 ASKED = "asked"
 """The id of a job that is not in the queue yet."""
 
 SECOND_S = 1.0
-"""Logs cut times to whole seconds: what waits at a moment by the log still waited a second later,
-and starts that are forecast are cut as the log will cut them."""
+"""Logs truncate times to whole seconds. So a job that waits by the log may have waited up to a
+second longer, and forecast starts are truncated, too."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A job that may be submitted at the moment."""
+    """A job that the user may submit at the moment."""
 
     gpus: int
     limit_s: float | None = None
@@ -148,10 +147,10 @@ class Futures:
     def _drawn(
         self, laws: RunTimes, id_: str, uniforms: tuple[float, float], draws: np.random.Generator
     ) -> Job:
-        """A job that runs or waits, with a run time that is drawn.
+        """A running or waiting job with a drawn run time.
 
-        The log cuts starts and ends to whole seconds. Without what it cuts off, jobs would end at
-        the very moments at which Slurm looks.
+        The log truncates starts and ends to whole seconds. The missing fractions are drawn, too:
+        otherwise jobs would end exactly at the moments at which Slurm looks.
         """
         runs = self._queue.states[id_] == "runs"
         ran_s = self._by_id[id_].ideal_s if runs else 0.0
@@ -170,7 +169,7 @@ class Futures:
         found, first = list[Job](), self._next_number + 1
         numbers: dict[tuple[object, int], int] = {}
         for index, (arrival_s, job) in enumerate(self._later.draw(self.horizon_s, draws), first):
-            # Tasks of an array that come again together are one array.
+            # Tasks of one array that are drawn together form one array again.
             again = job.hints.get("hint_job_number") or job.id, round(arrival_s - job.arrival_s)
             number = numbers.setdefault(again, index)
             ended = self._queue.states[job.id] == "ended"
@@ -195,6 +194,7 @@ class Futures:
         return load_cluster(str(self._queue.recording.inputs / "cluster.yaml"))
 
     def _past(self, jobs: Sequence[Job], usage: UsageState | None) -> Past:
+        """The recorded starts up to the moment, which the policy repeats."""
         starts, eligible_s = {}, {}
         for handle, job in enumerate(jobs):
             if self._queue.states.get(job.id) in ("ended", "runs"):
@@ -211,7 +211,7 @@ class Futures:
         self, jobs: Sequence[Job], future: int, watched: Sequence[int], usage: UsageState | None
     ) -> Continued:
         options = dict(self._queue.recording.settings["policy_options"])
-        # The clock of PriorityCalcPeriod goes on; others start anywhere.
+        # PriorityCalcPeriod keeps its phase; other cycles start at a random one.
         options["calc_phase_s"] = (options["calc_phase_s"] - jobs[0].arrival_s) % DAY_S
         draws, past = Draws(self._seed, future), self._past(jobs, usage)
         return Continued(SlurmOptions(**options), draws, self._cluster, past, watched)
@@ -219,6 +219,7 @@ class Futures:
     def _simulated(
         self, jobs: Sequence[Job], policy: Continued, go_on: Callable[[Simulator], bool]
     ) -> None:
+        """Simulate the jobs without a network, while `go_on` returns True."""
         prepared = self._prepared
         tree = prepared.simulator.tree
         rates = open_contention("none", {}, prepared.network)
@@ -230,7 +231,7 @@ class Futures:
 
     @cached_property
     def _usage(self) -> UsageState | None:
-        """What fair share knows at the moment, by the runs of the log."""
+        """The usage that fair share knows at the moment, from the runs of the log."""
         jobs = [
             self._running_for(x.id, x.ideal_s + (self._queue.states[x.id] == "runs"))
             for x in self._queue.recording.trace.jobs
@@ -273,7 +274,7 @@ class Futures:
         }
 
     def _uniforms(self, draws: np.random.Generator) -> list[tuple[float, float]]:
-        """What the run times of the jobs in the queue are drawn with: alike in a batch."""
+        """The uniform numbers for run times of the queue; jobs of a batch may share theirs."""
         found = list[tuple[float, float]]()
         batches: dict[object, tuple[float, float]] = {}
         for id_ in self._there:

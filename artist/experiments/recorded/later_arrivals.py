@@ -1,10 +1,10 @@
 """Jobs that arrive after the end of a log, drawn from its past.
 
-The past is cut into blocks that end at the moment: days if there are two, so that hours of the day
-stay together, else tenths. One block after the other is drawn (block bootstrap; Künsch, 1989). Of
-two weeks and more, days of weekends are drawn for weekends, and others for others. Few blocks tell
-little of how much arrives, so each future weighs them at random (Rubin, *The Bayesian bootstrap*,
-1981).
+The past is cut into blocks that end at the moment: days if there are at least two, so that each
+keeps its hours of the day, else tenths. One block after the other is drawn (block bootstrap;
+Künsch, 1989). With at least two weeks, weekends are drawn from weekends and other days from other
+days. A few blocks say little about how much arrives, so each future weighs them at random (Rubin,
+*The Bayesian bootstrap*, 1981).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class LaterArrivals:
         self._zero_s = zero_s
 
     def draw(self, horizon_s: float, draws: np.random.Generator) -> Iterator[tuple[float, Job]]:
-        """When jobs come until the horizon, and a job of the past that each is like."""
+        """The arrivals until the horizon: time, and the job of the past to copy."""
         weights = draws.exponential(size=len(self._begins_s))
         end_s, begin_s = self._at_s + horizon_s, self._at_s
         while begin_s < end_s and self._begins_s:
@@ -49,7 +49,7 @@ class LaterArrivals:
             begin_s += self._block_s
 
     def _is_alike(self, one_s: float, other_s: float) -> bool:
-        """Whether both days are of weekends, or neither; any is where two weeks are not known."""
+        """Whether both days are weekend days, or neither; always for less than two weeks."""
         return self._at_s < _WEEKS_S or self._is_weekend(one_s) == self._is_weekend(other_s)
 
     def _is_weekend(self, begin_s: float) -> bool:

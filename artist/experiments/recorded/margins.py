@@ -47,7 +47,7 @@ class Earlier:
     """When it was cancelled instead."""
 
     def seen_s(self, at_s: float) -> float:
-        """Its start, or until when it is known not to have started by a moment."""
+        """Its start, or the latest time until which a moment shows that it had not started."""
         return min(self.start_s, self.gone_s, at_s - self.at_s, self.horizon_s)
 
 
@@ -87,6 +87,7 @@ class Margins:
 
 
 def _held_too_few(before: Sequence[Earlier], at_s: float) -> bool:
+    """Whether earlier intervals surely held less than the share `HELD` of starts."""
     held: dict[float, list[bool]] = {}
     for one in before:
         low, _, high = one.interval_s

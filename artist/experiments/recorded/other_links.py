@@ -1,4 +1,4 @@
-"""Other links under recorded jobs: of their run times, what is communication changes.
+"""Recorded jobs on other links: the part of their run times that is communication changes.
 
 A job took its recorded time on the present fabric. If the comm ratio of its model (exposed
 communication / compute, as in `artist.network.rates.isolated`) is r there and r' on other links,
@@ -6,8 +6,8 @@ communication / compute, as in `artist.network.rates.isolated`) is r there and r
     computing = recorded / (1 + r)        run time = computing x (1 + r')
 
 both on the machines that the job had. GPUs compute as before: the calibration of the present fabric
-holds for both. A job that Slurm stopped at its time limit keeps its run time, since nobody knows
-what was left of it. One that would run longer than its limit is stopped there, and its work lost.
+holds for both. A job that Slurm stopped at its time limit keeps its run time, since its remaining
+work is unknown. A job that would run longer than its limit is stopped there, and its work is lost.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class OtherLinks:
     """What other links do to a recording."""
 
     stretch: Mapping[str, float]
-    """How many times as long a job runs; jobs that are not here run as long as they did."""
+    """Job -> its run time over the recorded one; other jobs keep theirs."""
     known: float
     """The share of GPU-hours of jobs whose communication is known."""
     change: float
-    """The relative change of the GPU-hours of these."""
+    """The relative change of these GPU-hours."""
     stopped: frozenset[str]
     """The jobs that would run into their time limits."""
     words: str
@@ -63,13 +63,13 @@ class OtherLinks:
 
 
 class PresentLinks:
-    """The links under a recording, as they are: `fabric` names them."""
+    """The links on which a recording was made; `fabric` is their name."""
 
     def __init__(self, recording: Recording, fabric: str | None) -> None:
         self._recording, self._fabric = recording, fabric
 
     def changed(self, point: Sequence[tuple[str, Any]], where: str) -> OtherLinks:
-        """What these settings of a scenario make of the recording.
+        """The recording on the links that these settings of a scenario describe.
 
         Raises:
             ConfigError: no present fabric, no job whose model is known, or a bad setting; begins
@@ -148,7 +148,7 @@ class PresentLinks:
         fabric = build_fabric(scenario)
         present = build_fabric(self._present)
         calibration = build_calibration(self._present, present)
-        # GPUs stay what they are.
+        # Only links change, so the GPUs are those of the present fabric.
         same_gpus = fabric.model_copy(update={"machine": present.machine})
         latency = build_latency(scenario, same_gpus, calibration)
         tree = build_cluster(scenario, fabric)
@@ -180,7 +180,7 @@ class PresentLinks:
 
 
 def _even(tree: ClusterTree, machines: Sequence[int], gpus: int) -> Placement:
-    """So many GPUs on machines, as even as they can be: sacct does not say how many on each."""
+    """GPUs spread over machines as evenly as possible, as sacct does not say how many on each."""
     sizes = tree.levels[tree.machine].gpus
     taken: dict[int, int] = {}
     left = gpus

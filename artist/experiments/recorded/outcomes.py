@@ -1,4 +1,4 @@
-"""One simulation of a recording in all phases, groups of its jobs, and who loses by a change."""
+"""A recording simulated in all phases, groups of its jobs, and who loses by a change."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class JobGroup:
 
 @dataclass(frozen=True)
 class Loss:
-    """Somebody whose jobs wait longer on average, in every phase."""
+    """An account or user whose jobs wait longer on average, in every phase."""
 
     who: str
     jobs: int
@@ -43,11 +43,11 @@ class Outcome:
     change: str
     results: tuple[Result, ...]
     links: OtherLinks | None = None
-    """What other links do to run times, if they are what changes."""
+    """The effect of other links on run times, if the change is one of links."""
 
     @cached_property
     def waits_s(self) -> Floats:
-        """How long each job waits in all, by phase and job in the order of arrival."""
+        """How long each job waits in all, by phase and by job, ordered by id."""
         tables = (result.tables["jobs"] for result in self.results)
         ordered = [
             np.asarray(table["queue_delay_s"])[np.argsort(table["job_id"], kind="stable")]
@@ -65,10 +65,10 @@ class Outcome:
         return np.array(found, bool)
 
     def gpu_hours(self, until_s: float) -> tuple[float, float]:
-        """GPU-hours that count until a time, and those lost with runs that were preempted,
-        cancelled, or stopped at their limits on other links.
+        """Useful GPU-hours until a time, and those lost, both as means over phases.
 
-        On other links they count as the same work counts at present.
+        Lost are runs that were preempted, cancelled, or stopped at their limits on other links.
+        Useful GPU-hours on other links count as the same work does on the present ones.
         """
         done = lost = 0.0
         stretch = self.links.stretch if self.links is not None else {}

@@ -1,7 +1,7 @@
 """The queue of a recorded Slurm at a moment: what had ended, what ran, what waited.
 
-The log of sacct is written again as one would have known it then. A row that began later, or ended
-later, loses that; its own numbers of lines stay no longer, so the log is read whole before.
+The log of sacct is written again as it was known then: rows lose starts and ends that came later.
+Its line numbers change by that, so the whole log is read and checked first.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from artist.trace.native.time_units import moment_s, zoned_s
 
 _NEEDED = ("JobID", "Submit", "Start", "End", "State")
 _KEPT = (*READ, "NodeList")
-"""Of the hundred columns of a log that may be long."""
+"""The columns to keep in memory: a log may be long, and has about a hundred."""
 _ENDED, _RUNS, _WAITS = "ended", "runs", "waits"
 
 
@@ -41,7 +41,7 @@ class Log:
     """Parts of heterogeneous jobs."""
 
     def start_after(self, id_: str, moment_s_: float) -> float | None:
-        """When a job really started after a moment; None if nobody knows."""
+        """The job's first recorded start after a moment; None if there is none."""
         starts = (moment_of(row, "Start") for row in self.rows.get(id_, ()))
         return min((x for x in starts if x is not None and x > moment_s_), default=None)
 
@@ -109,7 +109,7 @@ def read_log(folder: Path, inputs: Path) -> Log:
 
 
 def _task(record: Record, id_: str) -> Record:
-    """The row of one task of an array that waits. `%N` is told as the command would."""
+    """The row of one task of a waiting array. `%N` in the id becomes an option of its command."""
     _, limit, most = record.text("JobID").rstrip("]").partition("%")
     line = record.text("SubmitLine")
     told = {"SubmitLine": with_option(line, f"--array=0%{most}")} if limit else {}
@@ -120,7 +120,7 @@ _WAITING_TASKS = re.compile(r"(\d+)_\[([\d,:-]+)(?:%\d+)?\]", re.ASCII)
 
 
 def tasks(id_: str, place: str) -> list[str]:
-    """The tasks of an array that wait, which have a row together; of other jobs, the job.
+    """The ids in a JobID: waiting tasks of an array share one row, other jobs have their own.
 
     >>> tasks("7_[0-4:2,9%3]", "here")
     ['7_0', '7_2', '7_4', '7_9']
@@ -141,7 +141,7 @@ def tasks(id_: str, place: str) -> list[str]:
 
 
 def _numbers(ranges: Sequence[str]) -> list[int]:
-    """The numbers in ranges such as 0-4:2; none where one is broken or they are too many."""
+    """The numbers in ranges such as 0-4:2; none if a range is malformed or there are too many."""
     found: list[int] = []
     for text in ranges:
         match = _RANGE.fullmatch(text)
@@ -156,7 +156,7 @@ def _numbers(ranges: Sequence[str]) -> list[int]:
 
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?", re.ASCII)
 MOST_TASKS = 100_000
-"""Of an array that waits: a hundred times Slurm's default of MaxArraySize."""
+"""The most tasks of a waiting array: a hundred times Slurm's default of MaxArraySize."""
 
 
 def _moment(record: Record, key: str) -> float | None:
@@ -228,7 +228,9 @@ def queue_at(folder: Path, inputs: Path, log: Log, at_s: float, *, keep_names: b
 
 
 def _in_force(records: Sequence[Record], at_s: float) -> tuple[str, Record, float, float] | None:
-    """What a job did at a moment: state, the row that says so, start and end; None if nothing."""
+    """A job's state at a moment, its row, start and end; None if it was not in the queue yet or
+    cannot be simulated.
+    """
     eligible = [_moment(records[0], key) for key in ("Submit", "Eligible")]
     known = [x for x in eligible if x is not None]
     if not known or max(known) > at_s:

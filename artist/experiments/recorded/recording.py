@@ -1,8 +1,9 @@
 """What a Slurm recorded: its cluster, its jobs and their runs, as a scenario.
 
 A folder has what Slurm printed: the texts of `artist cluster import --slurm`, and `sacct.txt` (or
-`sacct.txt.gz`) of `sacct -a -P -D --format=ALL`. Each job arrives when it became eligible and runs
-as long as its last run did, if it was preempted before; else each run is a job.
+`sacct.txt.gz`) of `sacct -a -P -D --format=ALL`. Each job arrives when it became eligible, and runs
+as long as its run did. After a preemption, the last run counts; after any other end, the next run
+is a job of its own.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from artist.workload.job import Job
 
 _NEEDED = ("JobID", "Submit", "Start")
 _KEPT = (*_NEEDED, "Eligible", "End", "State", "JobName", "NodeList", "Flags", "Reason")
-"""Columns of runs. Others stay in the log, which may be long."""
+"""The columns of runs to keep in memory; a log may be long."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Recording:
 
     @property
     def jobs(self) -> list[Job]:
-        """The jobs as `slurm` runs them: one that loses its run begins again, so in one step."""
+        """The jobs as `slurm` runs them: in one iteration, since a preempted job begins again."""
         return [replace(x, compute_s=x.ideal_s, iterations=1) for x in self.trace.jobs]
 
     def not_modelled(self) -> tuple[str, ...]:
@@ -100,7 +101,7 @@ def read_recording(
     trace_file = inputs / "trace.csv"
     document = cluster_document(folder, keep_names=keep_names)
     cluster = write_cluster(document, inputs / "cluster.yaml")
-    # Slices of GPUs are other machines to Slurm, and none here.
+    # The imported cluster has no slices of GPUs, so jobs on slices are left out.
     rules = Rules(model="keep", keep_names=keep_names, models=models, fractional=Fractional.DROP)
     read = read_trace(log, format_="sacct", rules=rules)
     trace = _in_partitions_with_gpus(read, SlurmFacts(**document["slurm"]))
@@ -149,7 +150,7 @@ def _in_partitions_with_gpus(trace: Trace, slurm: SlurmFacts) -> Trace:
 
 
 def _dependencies(jobs: Sequence[Job]) -> tuple[str, ...]:
-    """That jobs have dependencies which are not modelled, in words: they come when recorded."""
+    """Say that some dependencies are not modelled; these jobs arrive when they did."""
     others = [others[0] for job in jobs if (others := dependencies(job)[1])]
     return (
         (f"dependencies of {counted(len(others), 'job')}, such as {others[0]}",) if others else ()
@@ -204,7 +205,7 @@ def _moment_s(text: str) -> float | None:
 
 
 def _zones(document: Mapping[str, Any], run: Record) -> tuple[str, ...]:
-    """That times of reservations may be of another zone than those of the log, in words."""
+    """Say that reservations and log may have times of different zones; empty if they agree."""
     kept = (one["starts_at"] for one in document["slurm"].get("reservations", ()))
     is_local = {moment_s(text) is not None for text in (run.text("Start"), *kept)}
     if len(is_local) == 1:
@@ -224,9 +225,9 @@ def _epoch_s(trace: Trace, runs: Mapping[str, Sequence[Record]]) -> float:
 
 
 def _calc_phase_s(folder: Path, epoch_s: float) -> float:
-    """When PriorityCalcPeriod strikes after the trace begins: it counts from slurmctld's start.
+    """Seconds from the trace's begin to a tick of PriorityCalcPeriod, modulo a day.
 
-    `scontrol show config` calls that BOOT_TIME.
+    The period counts from slurmctld's start, BOOT_TIME in `scontrol show config`.
     """
     path = folder / "config.txt"
     started_s = _moment_s(settings(path).get("BOOT_TIME", "")) if is_file(path) else None

@@ -1,13 +1,13 @@
-"""How far a simulated Slurm can be trusted: what was recorded, start by start.
+"""How far a simulated Slurm can be trusted: its starts beside the recorded ones.
 
 The jobs of a recording (`recording.py`) are simulated on its cluster under the policy `slurm`. Then
 each simulated start is compared with the recorded one, the first with the first, and so on.
 
-Starts depend on where in the schedulers' periods jobs come, which nobody records. On a busy cluster
-a start that a period moves by a second moves others by minutes, and the same jobs submitted again
-to the same Slurm start at other times. So the simulation is done in several phases
-(`permutation`). The envelope of a start goes from the earliest to the latest of them, and a cycle
-beyond both.
+Starts depend on the phase of the schedulers' periods at which jobs arrive, which is not recorded.
+On a busy cluster, a start that is a second later moves others by minutes, and the same jobs
+submitted again to the same Slurm start at other times. So the jobs are simulated in several phases
+(`permutation`). The envelope of a start goes from a cycle before its earliest time in any phase to
+a cycle after its latest.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from artist.trace.native.trace import Trace
 from artist.units import counted
 
 CLOSE_S = 10.0
-"""Starts that differ by less count as explained: twice the default `batch_sched_delay` and more."""
+"""Starts that differ by at most this count as explained. The default `batch_sched_delay` is 3 s."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class RecordedStart:
     simulated_machines: frozenset[str] = frozenset()
     why: str = ""
     phases_s: tuple[float, ...] = ()
-    """When it starts in each phase in which it does."""
+    """The simulated start in each phase that has one."""
 
     @property
     def difference_s(self) -> float | None:
@@ -57,7 +57,7 @@ class RecordedStart:
         return self.simulated_s - self.recorded_s
 
     def row(self) -> tuple[object, ...]:
-        """Job, number of the start, both times, their difference, and what Slurm says of it."""
+        """Job, number of the start, both times, their difference, and the reason."""
         times = self.recorded_s, self.simulated_s, self.difference_s
         return self.job_id, self.nth + 1, *times, self.why
 
@@ -119,6 +119,7 @@ class Replay:
         return earliest_s - self.cycle_s <= start.recorded_s <= latest_s + self.cycle_s
 
     def _wait_s(self, which: str) -> float:
+        """The mean wait for the first start; `which` names the field with the start."""
         arrivals = dict(
             zip(
                 self.result.tables["jobs"]["job_id"],
@@ -211,7 +212,7 @@ def _simulated(result: Result, names: Sequence[str]) -> Simulated:
 
 
 def _reasons(result: Result) -> dict[str, list[tuple[float, str]]]:
-    """By job, when it began to wait beside free GPUs, and why it mostly did."""
+    """Job -> the begin of each wait, and the reason for it."""
     reasons: dict[str, list[tuple[float, str]]] = {}
     causes = result.tables.get("wait_causes")
     if causes is not None:
@@ -229,7 +230,10 @@ def _compared(
     reasons: Mapping[str, Sequence[tuple[float, str]]],
     epoch_s: float,
 ) -> list[RecordedStart]:
-    """Recorded and simulated starts of all jobs, by job and number; those of the first phase."""
+    """Recorded and simulated starts of all jobs, by job and number.
+
+    The simulated starts are those of the first phase.
+    """
     starts = []
     for job in trace.jobs:
         there, here = runs.get(job.id, ()), phases[0].get(job.id, [])

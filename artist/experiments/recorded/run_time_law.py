@@ -7,19 +7,19 @@ Groups, the most specific first:
 A job runs like one of the n in its group with probability n / (n + 3), else like one of a wider
 group (a hierarchy of Dirichlet processes; Teh et al., *JASA*, 2006). `OTHERS` says why 3.
 
-Numbers in names do not count (`train-17` is `train-18`). Run times are shares of time limits where
-there are limits, so that wide groups hold for every limit. Jobs that still run count by what is
-known of them: that they run longer than that (the product-limit estimator; Kaplan and Meier, 1958).
+Numbers in names do not count (`train-17` is `train-18`). Run times are shares of time limits if
+there are limits, so that wide groups hold for every limit. Jobs that still run are censored: only
+that they run longer is known (the product-limit estimator; Kaplan and Meier, 1958).
 
-Of n runs the longest is no bound: the next one is longer than all with probability 1 / (n + 1)
+The longest of n runs is no bound: the next one is longer than all with probability 1 / (n + 1)
 (Hill, *Posterior distribution of percentiles*, 1968; with runs that have not ended, Coolen and Yan,
-2004). Then it lies anywhere between the longest that ended and the limit, or twice that time where
-there is no limit. A job that still runs is beyond most runs, so that for it this matters most.
+2004). Then it is drawn between the longest that ended and the limit, or, without a limit, twice the
+longest time seen. This matters most for jobs that still run, as they are beyond most runs.
 
 Jobs of a batch (same user, name and limit) may be alike, such as those of a sweep: `likeness`.
 
-A few runs tell little of a law. So each future weighs them at random (the Bayesian bootstrap;
-Rubin, 1981), which makes intervals as much wider as the runs are few.
+A few runs say little about a law. So each future weighs them at random (the Bayesian bootstrap;
+Rubin, 1981), which widens intervals the more, the fewer the runs.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ import numpy as np
 from artist.results.statistics.paired_input import Floats
 
 ENOUGH = 10
-"""Ends that a group needs to tell how alike jobs are."""
+"""Ends that a group needs to count for `likeness`."""
 
 OTHERS = 3.0
-"""For how many of its ends the wider group counts. Of 1, 3 and 10, it had the least error (CRPS of
-the logarithm) in two archived logs, KTH-SP2 and SDSC-SP2; in later jobs of KTH-SP2 and in CEA-Curie
-it had 9 and 20 % less than the most specific group with ten ends, which was taken before."""
+"""The weight of the wider group, in ends of the group. Of 1, 3 and 10, it had the least error (CRPS
+of the logarithm) in two archived logs, KTH-SP2 and SDSC-SP2. In later jobs of KTH-SP2 and in
+CEA-Curie the error was 9 and 20 % below that of the most specific group with ten ends."""
 
 _MOST_SPECIFIC = "user, name and limit"
 _DIGITS = re.compile(r"\d+")
@@ -94,9 +94,9 @@ class RunTimes:
         *,
         wider: float = 0.0,
     ) -> float:
-        """How long a job runs in all, if it has run so long; `uniform` is from 0 to 1.
+        """How long a job runs in all, given that it has run for `ran_s`.
 
-        `wider`, also from 0 to 1, is a draw of how wide a group the job belongs to.
+        `uniform` and `wider` are from 0 to 1. The second one chooses how wide a group is.
         """
         scale = limit_s or 1.0
         law = self._chosen(_keys(user, name, limit_s), ran_s / scale, wider)
@@ -107,7 +107,7 @@ class RunTimes:
         return max(drawn, ran_s + 1.0)
 
     def _chosen(self, keys: Sequence[Key], ran: float, wider: float) -> _Law | None:
-        """The law of a group in which others ran longer; None if there is none."""
+        """The law of the drawn group, among those with longer runs; None if there is none."""
         chosen, left = None, 1.0
         for key in keys:
             law = self._law(key)
@@ -137,7 +137,7 @@ class RunTimes:
 
 
 class _Law:
-    """Run times with the probability that a job runs longer, at each end that was seen."""
+    """A distribution of run times: at each observed end, the probability to run longer."""
 
     def __init__(
         self,
@@ -154,7 +154,7 @@ class _Law:
         self._ends_from = np.append(np.cumsum(ends[::-1])[::-1], 0)
         counts = np.bincount(which, weights=weights[ended])
         order = np.argsort(times, kind="stable")
-        # The weight of all runs that were at least as long, and of the one that comes.
+        # The weight of all runs that were at least as long, and of the next one.
         left = np.append(np.cumsum(weights[order][::-1])[::-1], 0.0) + next_one
         at_risk = left[np.searchsorted(times[order], self.times, side="left")]
         self.beyond: Floats = np.cumprod(1 - counts / at_risk, dtype=np.float64)
@@ -181,8 +181,8 @@ def _likeness(members: Mapping[Key, Sequence[tuple[float, bool]]]) -> float:
     """The probability that a job resembles its batch, rather than its group at large.
 
     Two jobs resemble each other if both resemble the batch. So the probability is the square root
-    of the rank correlation of consecutive jobs. Two standard errors, which may be chance, are taken
-    off the correlation first.
+    of the rank correlation of consecutive jobs. Two standard errors are subtracted first, since
+    that much may be chance.
     """
     former, later = list[float](), list[float]()
     for key, seen in members.items():

@@ -1,16 +1,15 @@
-"""What if: a change of a recorded Slurm against the same Slurm as it is simulated.
+"""What if: a changed Slurm against the present one, both simulated from a recording.
 
-Both are simulations of the same jobs, in the same phases of Slurm's cycles: what the simulation
-gets wrong, it mostly gets wrong in both. `Replay.sentence` says how much that is, so it is always
-shown beside a what-if. Run times are those that were recorded, unless links change
-(`other_links.py`), and jobs arrive as they did.
+Both run the same jobs, in the same phases of Slurm's cycles, so most errors of the simulation are
+in both. `Replay.sentence` says how large they are, and is always shown beside a what-if. Run times
+are the recorded ones, unless links change (`other_links.py`), and jobs arrive as they did.
 
 A queue is chaotic: a job that ends a little earlier lets another one start, and all that follows
-differs. So the present is also simulated with each run time up to a millisecond shorter or longer,
-a few times. What this does to waits is chance, and a change that does no more says nothing.
+differs. So the present is also simulated a few times with each run time up to a millisecond shorter
+or longer. The effect on waits is chance, and a change with no larger effect says nothing.
 
-A change is `KEY=VALUE`; several with blanks between them are made together. `cluster_changes.py`
-has the keys of the cluster. `policy` and `policy.KEY` are those of a scenario.
+A change is `KEY=VALUE`; several, separated by blanks, are made together. `cluster_changes.py` has
+the keys of the cluster. `policy` and `policy.KEY` are those of a scenario.
 """
 
 from __future__ import annotations
@@ -55,12 +54,13 @@ from artist.units import counted
 
 DAY_S = 86400.0
 LEAST_WEEKS = 5
-"""From so many whole weeks on, weeks are what is drawn, since a weekend is no Monday."""
+"""With at least this many weeks, the bootstrap draws weeks and not days, as weekends differ."""
 
 NUDGE_S = 1e-3
-"""By up to so much shorter or longer run times tell what chance does. Slurm records seconds."""
+"""Run times change by at most this to show the effect of chance. Slurm records whole seconds."""
 NUDGES = 5
-"""How often; our choice. A change of nothing goes beyond the largest of n with chance 1/(n + 1)."""
+"""Nudged simulations; our choice. A change without effect exceeds all n of them with probability
+1 / (n + 1)."""
 
 _SIMULATION = ("contention", "backend", "calibration", "uneven")
 
@@ -78,7 +78,7 @@ class RecordedWhatIf:
     machine_gpus: int
     """GPUs of the largest machine."""
     assumed: tuple[str, ...]
-    """What holds for these changes and a reader should know."""
+    """The assumptions behind these changes that a reader should know."""
 
     @cached_property
     def jobs(self) -> Mapping[str, Any]:
@@ -91,7 +91,7 @@ class RecordedWhatIf:
     def finish(self) -> Mask:
         """Whether each job finishes in the present and under every change, in all phases.
 
-        Only these are compared: what is cancelled waits no longer, and that is no gain.
+        Only these are compared: a cancelled job stops waiting, and that is no gain.
         """
         every = [one.cancelled for one in (self.present, *self.outcomes)]
         gone: Mask = np.asarray(np.concatenate(every).any(axis=0))
@@ -105,7 +105,7 @@ class RecordedWhatIf:
 
     @cached_property
     def blocks(self) -> Floats:
-        """What is drawn: days, or weeks if there are enough of them."""
+        """The blocks that the bootstrap draws: days, or weeks if there are enough of them."""
         first = self.days.min()
         if self.days.max() - first + 1 < 7 * LEAST_WEEKS:
             return self.days
@@ -164,7 +164,7 @@ class RecordedWhatIf:
 
     @staticmethod
     def _mean_wait_s(outcome: Outcome, group: JobGroup) -> float:
-        """As `compared` has it, to the last bit."""
+        """The mean wait, computed as in `compared`, to the last bit."""
         return float(outcome.waits_s.mean(axis=0)[group.jobs].mean())
 
     def same_sign(self, outcome: Outcome) -> int:
@@ -173,8 +173,10 @@ class RecordedWhatIf:
         return int((np.sign(by_phase) == np.sign(by_phase.mean())).sum())
 
     def losses(self, outcome: Outcome) -> list[Loss]:
-        """Accounts, then users, whose jobs wait longer on average in every phase, and by more than
-        chance did to any account or user; worst first.
+        """Accounts, then users, that lose by a change; worst first.
+
+        Their jobs wait longer on average in every phase, and by more than chance moved the wait of
+        any account (or user).
         """
         found = []
         for column, kind in (("tenant", "account "), ("user", "")):
@@ -248,7 +250,7 @@ def what_if(
 def _changed(
     recording: Recording, present: PresentLinks, number: int, change: str
 ) -> tuple[Scenario, OtherLinks | None, str]:
-    """The scenario with a change, what it does to run times, and to machines.
+    """The scenario with a change, the other links if it has some, and its machines in words.
 
     Raises:
         ConfigError: it cannot be made; names it.
@@ -304,7 +306,7 @@ def _check(
     where: str,
     keys: Sequence[str],
 ) -> None:
-    """Refuse a cluster that cannot be read, and changes that the policy would not see."""
+    """Refuse a cluster that cannot be read, and changes without effect on the policy."""
     before = cluster_from(recording.document, where).file.slurm or SlurmFacts()
     after = cluster_from(document, where).file.slurm or SlurmFacts()
     of_slurm = [x for x in keys if x.partition(".")[0] in GROUPS and not sizes_a_partition(x)]

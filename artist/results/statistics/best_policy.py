@@ -44,14 +44,14 @@ class Measured:
 class Best:
     """The policy with the least mean of a metric, and how sure that is.
 
-    Means are those of `replicate_means.py`, so they agree with the ratios. Of those without a
-    difference beyond the equivalence from the least, the one of the least **effort** is the best,
-    if efforts are known.
+    Means are those of `replicate_means.py`, so they agree with the ratios. If efforts are known,
+    the best is the policy of least **effort** among those that surely are within the equivalence
+    of the least mean.
     """
 
     metric: str
     policies: tuple[str, ...]
-    """Those that share the least value; usually one."""
+    """The policies that share the least value; usually one."""
     value: float
     others: Mapping[str, ComparedValues]
     """Each other policy against the first of the best."""
@@ -126,8 +126,8 @@ def _best(
 ) -> Best:
     """The policy that leads by a metric.
 
-    Of those that nothing tells apart from the least mean, or nothing that matters (`equivalence`),
-    it is the one with the least `effort`.
+    Among the policies that are identical to the one with the least mean, or surely within the
+    `equivalence` of it, it is the one with the least `effort`.
     """
     means = replicate_means(measured.values, clusters_of(measured.replicates))
 

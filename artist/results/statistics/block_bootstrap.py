@@ -72,7 +72,7 @@ def block_difference(
     low, high = _quantiles((after - before) / (weights @ np.bincount(index)), ends)
     ratios = math.nan, math.nan
     if min(np.min(baseline), np.min(other)) >= 0:
-        # A draw without any waits tells of no change.
+        # A draw without any waits has a ratio of 1.
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = _quantiles(np.where(after == before, 1.0, after / before), ends)
     verdict = Verdict.UNDECIDED
@@ -82,7 +82,11 @@ def block_difference(
 
 
 def _quantiles(drawn: Floats, ends: tuple[float, float]) -> tuple[float, float]:
-    """Values that were drawn, so that both intervals exclude no change or neither does."""
+    """The ends of an interval, at drawn values and not between them.
+
+    So the intervals of difference and ratio come from the same draws: both exclude no change, or
+    neither does.
+    """
     low, high = np.quantile(drawn, ends, method="nearest")
     return float(low), float(high)
 

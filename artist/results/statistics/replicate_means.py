@@ -46,7 +46,7 @@ def replicate_mean(
     column = np.array(values, np.float64)
     steps = per_cluster(np.log(column) if geometric else column, clusters)
     mean = _mean(column, steps, geometric=geometric)
-    # Rounding is judged on the values: a logarithm near 0 has none to speak of.
+    # Compare the values, not their logarithms: a relative tolerance means nothing near log 1 = 0.
     if len(steps) < LEAST_REPLICATES or do_not_vary(per_cluster(column, clusters)):
         return ReplicateMean(mean, math.nan, math.nan)
     middle = float(steps.mean())

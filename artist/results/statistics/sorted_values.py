@@ -32,3 +32,13 @@ def percentile(values: npt.ArrayLike, percent: float) -> float:
     share = place - below
     # From the nearer end, so that the end itself is met.
     return float(high - (high - low) * (1 - share) if share >= 0.5 else low + (high - low) * share)
+
+
+def weighted_percentile(
+    values: npt.NDArray[np.float64], weights: npt.NDArray[np.float64], percent: float
+) -> float:
+    """The smallest value such that it and all smaller values have `percent` % of the weight."""
+    ranked = np.argsort(values, kind="stable")
+    share = np.cumsum(weights[ranked])
+    index = int(np.searchsorted(share, share[-1] * percent / 100))
+    return float(values[ranked][min(index, len(values) - 1)])

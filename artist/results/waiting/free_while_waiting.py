@@ -1,14 +1,14 @@
 """Free GPUs while jobs waited.
 
-At an instant at which GPUs change hands, those count as free that no job holds both before and
-after it. So GPUs that go from one job to another are free at that instant: the policy could have
-given them to the job that waits. GPUs out of service are never free; those that come back are, also
-if they go to a job at once.
+At an instant, a GPU counts as free unless one job holds it both before and after. So GPUs that go
+from one job to another are free at that instant: the policy could have given them to the job that
+waits. GPUs out of service are never free. GPUs that come back are free, even if a job gets them at
+once.
 
-A job is *passed over* at an instant at which as many GPUs are free as it needs and fewer after it:
-others got them. GPUs that stay free pass nobody over, however short the time.
+A job is *passed over* at an instant if enough GPUs are free for it at that instant and too few
+right after: other jobs got them. No job is passed over while enough GPUs stay free.
 
-To a job that asks for a share, GPUs with as much left are free, too (`room_for_shares.py`).
+For a job that asks for a share, GPUs with as much left count as free, too (`room_for_shares.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from artist.results.waiting.wait_neighbours import Waits
 from artist.units import Tick
 
 HAND_OVER: Tick = 1_000
-"""Within so many ticks GPUs are passed on: nobody waits, and none stay free."""
+"""Policies may take this many ticks (a microsecond) to pass GPUs on. Shorter waits, and shorter
+times in which GPUs are free, do not count."""
 
 
 class FreeGpusOfWaits(NamedTuple):
@@ -77,7 +78,7 @@ def free_gpus_of(inputs: WaitInputs, waits: Waits) -> FreeGpusOfWaits:
 def _free_gpus(
     inputs: WaitInputs, waits: Waits, ticks: Whole, away: Whole, steady: Whole, changing: Whole
 ) -> FreeGpusOfWaits:
-    """The same of jobs for which so many GPUs are free, as `_over_time` tells."""
+    """As `free_gpus_of`, from the free GPUs between ticks (`steady`) and at ticks (`changing`)."""
     most_at, lengths = np.maximum(steady, changing), np.diff(ticks)
     stays_so = lengths >= HAND_OVER
     low, high = np.searchsorted(ticks, waits.begin), np.searchsorted(ticks, waits.end)
@@ -100,7 +101,7 @@ def _free_gpus(
             fewer[partly] = _largest_between(too_few, low[partly], high[partly])
         known = these & (last >= low)
         if known.any():
-            # At the last such instant, those that the others left.
+            # At the instant itself, count the GPUs that the other jobs left.
             short = np.where(passed, steady, np.where(steady < gpus, most_at, 0))
             since[known] = _largest_between(short, last[known], high[known])
     stayed = _largest_between(np.where(stays_so, steady[:-1], 0), low, high)
@@ -115,7 +116,7 @@ def _free_gpus(
 
 
 def _out_of_service(inputs: WaitInputs, ticks: Whole) -> Whole:
-    """GPUs out of service from each tick on. Of outages of one tick the last one counts."""
+    """GPUs out of service from each tick on. Of several changes at one tick the last one counts."""
     known = np.concatenate([[0], inputs.withdrawn[:, 1]])
     away: Whole = known[np.searchsorted(inputs.withdrawn[:, 0], ticks, side="right")]
     return away

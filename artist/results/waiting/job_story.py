@@ -56,12 +56,12 @@ ENDED_WORDS: Mapping[str, str] = {
 def job_story(run: Path, job: str) -> Row:
     """A job of a run: its totals, `waits` and `stays`, each in the order of time.
 
-    `causes` say for how many seconds the job waited because of what, in all and in each wait, the
-    longest first: they add up to `queue_delay_s` and to `wait_s`.
+    `causes` are the seconds of waiting by cause, the longest first. Those of the job add up to
+    `queue_delay_s`, those of a wait to `wait_s`.
 
-    `slowdown` is jct_s / alone_s of the job, and the same per iteration of a stay; it is None if
-    the run has no alone_s, and of a stay with a batch: the table of placements does not say what
-    its steps are worth (decision 34).
+    `slowdown` is jct_s / alone_s of the job, and the same per iteration of a stay. It is None if
+    the run has no alone_s. It is also None for a stay with a batch, since the table of placements
+    does not say what its steps are worth (decision 34).
 
     Raises:
         UnknownNameError: the run has no such job.
@@ -76,7 +76,7 @@ def job_story(run: Path, job: str) -> Row:
     totals: Row = jobs.slice(names.index(job), 1).to_pylist()[0]
     alone_s = totals.setdefault("alone_s", None)
     if totals.get("cancelled"):
-        alone_s = None  # of all its iterations, which it did not do
+        alone_s = None  # it is for all iterations, and a cancelled job did only some
     stays = _of_job(_table(run, "placements"), job)
     for stay in stays:
         told_s = None if stay.get("batch") else alone_s
@@ -107,7 +107,7 @@ def waited_by_cause(run: Path) -> dict[str, float]:
 
 
 def split_by_cause(waits: Sequence[Row], told: Sequence[Row]) -> None:
-    """Give each wait its seconds by cause, `causes`, from rows of `wait_causes.parquet` if any."""
+    """Add `causes` to each wait, its seconds by cause. `told`: rows of `wait_causes.parquet`."""
     by_wait: dict[tuple[str, float], list[tuple[str, float]]] = {}
     for row in told:
         by_wait.setdefault((row["job_id"], row["start_s"]), []).append(
@@ -142,8 +142,9 @@ def worst_waits(run: Path, by: str) -> list[Row]:
     | `wait` | waits | `wait_s` |
     | `slowdown` | waits | the job's `slowdown`, then `wait_s` |
 
-    What comes alike is in the order of `slowdown`, then of begin. A wait has the `slowdown` of its
-    job, its `queue_delay_s` and its number of `waits`. Without alone_s all slowdowns are alike.
+    Equal rows are in the order of the second key in `_KEYS`, then of begin. A wait has the
+    `slowdown` of its job, its `queue_delay_s` and its number of `waits`. Without alone_s all
+    slowdowns are equal.
 
     Raises:
         TraceError: a file is missing or damaged.
@@ -197,7 +198,7 @@ def cause_words(cause: str) -> str:
 def causes_text(causes: Mapping[str, float]) -> str:
     """Seconds by cause in words, with their shares: `a delay timer 3 h (75.0 %), ...`.
 
-    What took no longer than GPUs take to be passed on is not told.
+    Causes shorter than `HAND_OVER` are left out.
     """
     waited_s = sum(causes.values())
     unit = time_unit(waited_s, days=NO_DAYS)
@@ -220,7 +221,7 @@ def _start(row: Row) -> float:
 
 
 def _submitted_s(stay: Row, totals: Row) -> float:
-    """Seconds per iteration of the job as submitted: on half of its GPUs one is worth half."""
+    """Seconds per iteration as submitted. On half of the GPUs, an iteration does half as much."""
     iteration_s: float = stay["iteration_s"] * totals["gpus"] / stay["gpus"]
     return iteration_s
 

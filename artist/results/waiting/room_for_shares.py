@@ -1,8 +1,8 @@
 """GPUs of which jobs hold shares, and for how many further shares they have room over time.
 
-A share is thousandths of a GPU, and compute slices: those of a MIG instance, none of other shares.
-An instance has at least one, and instances and other shares do not lie on one GPU. Memory is not
-looked at, nor where an instance may begin: where these keep a job off, the policy says so.
+A share is a pair: thousandths of a GPU, and compute slices. A MIG instance has at least one slice,
+any other share has none, and the two are never on one GPU. Memory is not considered, nor where an
+instance may begin. If these keep a job waiting, the policy gives that reason.
 """
 
 from __future__ import annotations

@@ -102,9 +102,9 @@ def _stays(intervals: Sequence[PlacementRow]) -> Stays:
 
 
 def _holdings(stays: Stays, shared: Sequence[PlacementRow]) -> Whole:
-    """`Stays.holding`, from all intervals in which jobs shared GPUs."""
+    """`Stays.holding`, from all intervals in which jobs shared GPUs (by union-find)."""
     places = range(len(stays.handle))
-    # Stays are sorted by job and time, and such as take no time share nothing.
+    # Stays are sorted by job and time. A stay of no time shares nothing.
     lasting = [place for place in places if stays.end[place] > stays.start[place]]
     begins = [(int(stays.handle[place]), int(stays.start[place])) for place in lasting]
     holding = list(places)

@@ -142,7 +142,7 @@ def _ranges(first: Whole, counts: Whole) -> Whole:
 
 
 def _served(stays: _ByStart, group: _WaitGroup) -> tuple[list[list[int]], list[int], list[int]]:
-    """Who overtakes each wait, how many do, and how many jobs are served at all."""
+    """Which jobs overtake each wait, how many do, and how many jobs get GPUs in all."""
     count = len(group.started_counts)
     wait = np.repeat(np.arange(count), group.started_counts)
     job = stays.handle[group.started]
@@ -188,7 +188,7 @@ class _GpuTime:
         time = np.minimum(stays.end[stay], waits.end[wait])
         time -= np.maximum(stays.start[stay], waits.begin[wait])
         held = stays.gpus[stay] * (time >> self._shift)
-        # `MOST_NAMED` jobs have at least `least`. A job that cannot have as much is none of them.
+        # At least `MOST_NAMED` jobs hold `least` or more, so jobs that cannot are dropped.
         least = _low_bound(held[: len(group.running)], group.running_counts)
         job, length = stays.handle[stay], waits.end - waits.begin >> self._shift
         bound = np.minimum(self._total[job], self._most_gpus[job] * length[wait])
@@ -203,7 +203,7 @@ class _GpuTime:
         first = np.flatnonzero(np.diff(key, prepend=-1))
         sums = np.add.reduceat(held[order], first) if len(first) else held
         wait, job = np.divmod(key[first], self._jobs)
-        # No time at all: a stay of a nanosecond, where ticks are taken together.
+        # A sum may be 0: a stay of a nanosecond vanishes in the shift.
         kept = sums >= np.maximum(least[wait], 1)
         wait, job, sums = wait[kept], job[kept], sums[kept]
         ranked = np.lexsort((job, -sums, wait))
@@ -211,10 +211,10 @@ class _GpuTime:
 
 
 def _low_bound(held: Whole, counts: Whole) -> Whole:
-    """Per part: at least `MOST_NAMED` of its values are as large as this. Fast, seldom sharp.
+    """For each part, a bound that at least `MOST_NAMED` of its values reach. Fast, rarely tight.
 
-    A part is cut into pieces. The `MOST_NAMED`-th of the pieces' largest values is such a bound;
-    0 is one for a part that is too short to be cut.
+    A part is cut into pieces, and the bound is the `MOST_NAMED`-th largest of their maxima. A part
+    too short to be cut has the bound 0.
     """
     bound = np.zeros(len(counts), dtype=np.int64)
     enough = counts >= _PIECES
@@ -237,10 +237,10 @@ class Head(NamedTuple):
 
 
 def longest_heads(waits: Waits) -> list[Head]:
-    """For each wait the other job that headed the queue longest in all; itself if no other did.
+    """For each wait, the other job that headed the queue longest; the job itself if no other did.
 
-    It matters where none may pass the first in the order of arrival (`BasePolicy.head_blocks`). Of
-    jobs that headed it equally long the first counts.
+    It is used if no job may pass the first one in the order of arrival (`BasePolicy.head_blocks`).
+    Ties go to the job that headed the queue first.
     """
     handle, start, end = _stretches(waits)
     whole = end - start

@@ -41,7 +41,7 @@ KINDS = "gpu_kind"
 CAUSES = (*WAIT_CAUSES, LEFT_FREE, ORDER, GPUS)
 
 A_MOMENT: Tick = 1_000_000
-"""Fewer ticks, less than a millisecond, are not told as a number: jobs take hours."""
+"""A millisecond. Shorter times print as `less than 1 ms`, since jobs take hours."""
 
 ARRIVED = "arrived"
 """How a wait began, if the job did not lose GPUs."""
@@ -57,7 +57,7 @@ class _Told(NamedTuple):
 
 
 def wait_table(inputs: WaitInputs) -> Table:
-    """One row per wait, by begin, then in the order of arrival. Columns: `columns.py`."""
+    """One row per wait, by begin, then in the order of arrival. Columns: `terms/tables.tsv`."""
     waits, before = _waits(inputs)
     free = free_gpus_of(inputs, waits)
     around = neighbours(inputs.stays, waits)
@@ -89,8 +89,10 @@ def wait_table(inputs: WaitInputs) -> Table:
 
 
 def cause_table(inputs: WaitInputs) -> Table:
-    """Seconds per cause, the longest first: of the waits of which the policy told a reason, and of
-    those that are mostly `left-free`, and else `gpus`.
+    """Seconds per cause and wait, the longest first.
+
+    It has only waits for which `waits` does not tell as much: those with a reason of the policy,
+    and those that are mostly `left-free` with a rest of `gpus`.
     """
     waits, _ = _waits(inputs)
     told, free = _told(inputs, waits), free_gpus_of(inputs, waits)
@@ -313,14 +315,14 @@ def _reason(cause: str, told: _Told | None, wait: _Figures) -> str:
     wanted = f"it wanted {part if wait.share else wait.gpus}{least}"
     free, many = _most_free(wait.most_free, wait.share), "much" if wait.share else "many"
     if told is not None and cause in told.ticks:
-        # GPUs that only changed hands would ask why the job did not get them.
+        # Not `most_free`: a reader would ask why the job did not get GPUs that changed hands.
         free = _most_free(wait.most_stayed, wait.share)
-        in_all = " in all" if wait.most_stayed >= wait.least else ""  # so where they lay told
-        away = wait.away if cause == KINDS else ""  # they may be all of a kind
+        in_all = " in all" if wait.most_stayed >= wait.least else ""  # enough, but in wrong places
+        away = wait.away if cause == KINDS else ""  # all of a kind may be out of service
         return f"{_told_text(told, wait.length)}; {wanted}, and {free}{in_all}{away}"
     besides = "" if told is None else f"; besides, {_told_text(told, wait.length)}"
     if cause == GPUS:
-        if wait.most_free >= wait.least:  # in the end, or the policy told why it did not get them
+        if wait.most_free >= wait.least:  # in a part of the wait, or while the policy gave a reason
             free = f"{_for(wait.short, wait.length)} fewer were free"
             if wait.left_for >= HAND_OVER:
                 free += f"; for {_time(wait.left_for, wait.length)} as {many} stayed free"
@@ -330,7 +332,7 @@ def _reason(cause: str, told: _Told | None, wait: _Figures) -> str:
         stayed = f"{_for(wait.left_for, wait.length)} as {many} stayed free"
         unused = ", but the policy's order or rule of placement left them unused"
         had = f"{wanted}, and {stayed}{'' if wait.behind else unused}{_too_few(told, wait)}"
-    elif wait.at_last >= HAND_OVER:  # the policy told why
+    elif wait.at_last >= HAND_OVER:  # meanwhile the policy gave a reason
         stayed = f"stayed free for the last {_time(wait.at_last, wait.length)} before it started"
         had = f"{wanted}; that {many} went to other jobs at times, and {stayed}"
     elif wait.since < A_MOMENT:

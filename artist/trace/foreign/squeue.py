@@ -62,6 +62,7 @@ _PRIORITY = "a priority from 0 to 2**32"
 
 
 def _job(row: TraceRow, rules: Rules, *, runs: bool) -> JobOrReason:
+    """The job in a row, or why the row is dropped."""
     id_ = row.text("JOBID")
     if "[" in id_:
         raise row.error("JOBID", "one task of an array a row: print the queue with squeue -r")

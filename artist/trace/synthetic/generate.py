@@ -59,7 +59,6 @@ class _Draw(NamedTuple):
 def family_trace(family: WorkloadFamily, seed: int) -> Trace:
     """A trace with the shape of a family. The same seed gives the same trace."""
     rng = stream(seed, f"trace.{family.id}")
-    rng = stream(seed, f"trace.{family.id}")
     order = stream(seed, f"trace.{family.id}.arrival")
     draw = _shuffled(order, [_stratified(rng, cell) for cell in family.cells])
     # The arrivals of a Poisson process, if their number is given, are independent uniform times.
