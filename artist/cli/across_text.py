@@ -127,7 +127,7 @@ def print_assumptions(made: Across, *, all_: bool) -> None:
 
 
 def _by_weight(effect: Effect) -> tuple[bool, bool, bool, float]:
-    """Sorting key: what decides first, then what surely moves, the farthest first."""
+    """Sorting key: effects that decide first, then significant ones, each by descending size."""
     return not effect.decides, not effect.surely_moves, isnan(effect.shift), -effect.shift
 
 
@@ -154,7 +154,7 @@ def assumptions_json(made: Across) -> dict[str, Any]:
 
 
 def _what_decides(first: Comparison, found: list[Effect]) -> Iterator[str]:
-    """What decides each difference, and what no assumption changes: a sentence per metric."""
+    """A sentence per metric: which assumptions decide a difference, or that none does."""
     for metric in first.metrics:
         of_metric = [one for one in found if one.domain.metric == metric]
         variants = list(dict.fromkeys(one.domain.variant for one in of_metric))
@@ -209,7 +209,7 @@ def domain_words(domain: Domain) -> str:
 
 
 def _sentences(found: list[Domain], baseline: str) -> Iterator[str]:
-    """What holds everywhere, and what depends on the world."""
+    """Which verdicts hold in all worlds, and which depend on the world."""
     everywhere = [one for one in found if one.holds_everywhere]
     flipping = [one for one in found if one.flips]
     if everywhere:

@@ -18,10 +18,10 @@ from typing import Any
 
 from artist.cluster.cluster_file import Cluster
 from artist.cluster.tree import ONE_KIND, ClusterTree
-from artist.units import size_text
+from artist.units import counted, size_text
 
 MOST_NAMES = 6
-"""So many names are listed; of more, the first and the last."""
+"""With more names than this, an outline shows the first and the last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +30,12 @@ class Outline:
 
     level: str
     names: tuple[str, ...]
-    """Of the units; empty if the cluster has no names for them."""
+    """Names of the units; empty if the cluster file does not name them."""
     count: int
     gpus: int
-    """Of one unit."""
+    """GPUs of one unit."""
     kind: str
-    """Of machines; empty for other units, and where all machines are of one kind."""
+    """Kind of machine; empty for other units, and where all machines are of one kind."""
     storage_bytes: int | None
     inside: tuple[Outline, ...]
 
@@ -44,9 +44,9 @@ class Outline:
         """One line: `3 clusters of 32 GPUs`."""
         names = f" {self._names}" if self._names else ""
         if self.count == 1:
-            head = f"{self.level}{names}: {_gpus(self.gpus)}"
+            head = f"{self.level}{names}: {counted(self.gpus, 'GPU')}"
         else:
-            head = f"{self.count:,} {self.level}s{names} of {_gpus(self.gpus)}"
+            head = f"{self.count:,} {self.level}s{names} of {counted(self.gpus, 'GPU')}"
         storage = "" if self.storage_bytes is None else f", storage {size_text(self.storage_bytes)}"
         return f"{head}{f' ({self.kind})' if self.kind else ''}{storage}"
 
@@ -92,12 +92,12 @@ def _branches(inside: Sequence[Outline], before: str) -> Iterator[str]:
 
 
 class _Outlines:
-    """Finds out which units of a tree are alike, once per level, from machines outwards."""
+    """Finds the units of a tree that are alike, level by level, from machines outwards."""
 
     def __init__(self, tree: ClusterTree, cluster: Cluster | None) -> None:
         self._tree, self._cluster = tree, cluster
         self._number: dict[int, list[int]] = {}
-        """Level -> per unit: a number that units which are alike share."""
+        """Level -> a number for each unit; units that are alike have the same."""
         for level in range(tree.machine, len(tree.levels)):
             known: dict[_Alike, int] = {}
             units = range(len(tree.levels[level]))
@@ -133,7 +133,7 @@ class _Outlines:
         return gpus, "", storage, tuple(numbers[children.start : children.stop])
 
     def _names(self, level: int, units: Sequence[int]) -> tuple[str, ...]:
-        """Names that the file gives; none if they are made of level and number."""
+        """Names that the file gives; none if they are just the level and a number."""
         named = self._of_file("names").get(self._tree.level_names[level], ())
         level_name = self._tree.level_names[level]
         given = [named[unit] for unit in units if named and named[unit] != f"{level_name}-{unit}"]
@@ -146,7 +146,3 @@ class _Outlines:
 
     def _of_file(self, table: str) -> Mapping[str, Any]:
         return {} if self._cluster is None else getattr(self._cluster, table)
-
-
-def _gpus(count: int) -> str:
-    return "1 GPU" if count == 1 else f"{count:,} GPUs"

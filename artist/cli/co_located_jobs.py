@@ -40,9 +40,9 @@ class CoLocatedJobs:
     """`racks`, `machines_per_rack` and `gpus_per_machine`; None is the default of runs."""
 
     def check(self, *, placed: bool, elsewhere: bool) -> None:
-        """Refuse options that mean nothing without `--beside`, and `--beside` elsewhere.
+        """Refuse options that mean nothing without `--beside`, and `--beside` where it is no use.
 
-        `placed`: there is a placement, which `gpus_per_machine` is about too.
+        `placed`: a placement is given, to which `gpus_per_machine` also applies.
 
         Raises:
             ConfigError: one of them.
@@ -63,7 +63,7 @@ class CoLocatedJobs:
 
 
 def answer_beside(asks: PlacedQuestion, neighbours: CoLocatedJobs, format_: Format) -> None:
-    """Print what a job loses.
+    """Print what a job loses to co-located jobs.
 
     Raises:
         ConfigError: a neighbour that cannot be read or has no room, or an unknown model.
@@ -76,7 +76,7 @@ def answer_beside(asks: PlacedQuestion, neighbours: CoLocatedJobs, format_: Form
     constant_shares: dict[str, float] = {}
 
     def name_of(model: str | None, file: Path | None) -> str:
-        """The name of a workload of the catalogue or from a file, which is read here."""
+        """Read a workload of the catalogue or a file; return its name."""
         workload = workload_of(model, file, asks.models)
         name = model if model is not None else str(file)
         workloads[name] = workload
@@ -131,7 +131,7 @@ def _seconds(offset: str | None) -> float:
 
 
 def _model(name: ContentionModel) -> tuple[Model, float]:
-    """The model, and the efficiency of links where the fabric states none: a fluid loses none."""
+    """The model, and the efficiency of links where the fabric states none: 1 for a fluid."""
     models: dict[str, tuple[Model, float]] = {
         "mean": (mean, ETA),
         "phase": (PhaseModel(), ETA),
@@ -147,7 +147,7 @@ def _facts(
     contention: ContentionModel,
     calibration: str,
 ) -> dict[str, Any]:
-    """What the command prints, by name: the first job's numbers, all jobs, the links it shares."""
+    """What the command prints: numbers of the first job, all jobs, the links it shares."""
     rows = [
         {
             "model": job.model,

@@ -24,7 +24,7 @@ from artist.results.terms.number_text import listed, short, time_text
 
 
 def notes(comparison: Comparison, scenario: Scenario) -> Iterator[str]:
-    """The sentences that apply. `scenario`: what the variants share, and those settings vary."""
+    """The sentences that apply. `scenario` holds the settings before they are varied."""
     best_variants = comparison.best_variants()
     for sentence in (
         _oracles(comparison, best_variants),
@@ -43,7 +43,7 @@ def notes(comparison: Comparison, scenario: Scenario) -> Iterator[str]:
 
 
 def _same_runs(comparison: Comparison) -> Iterator[str]:
-    """The variants that are equal in all that was compared, unless all are."""
+    """Groups of variants with equal results; nothing if all variants are equal."""
     groups: dict[object, list[str]] = {}
     for variant in comparison.variants:
         told = (comparison.values[variant], comparison.parts.get(variant, {}))
@@ -94,7 +94,7 @@ def _failures(comparison: Comparison) -> Iterator[str]:
 
 
 def _faster_with_failures(comparison: Comparison) -> Iterator[str]:
-    """What makes up for failures where jobs finish soonest with them."""
+    """Why jobs finish sooner with failures than without, if they do."""
     parts = {
         variant: {part: fmean(values) for part, values in each.items()}
         for variant, each in comparison.parts.items()
@@ -117,12 +117,15 @@ def _faster_with_failures(comparison: Comparison) -> Iterator[str]:
 
 
 def _fails(comparison: Comparison, variant: str) -> bool:
-    """Whether units failed. One that only writes checkpoints is among `failed` too."""
+    """Whether units failed. `failed` also holds variants that only write checkpoints."""
     return variant in comparison.failed and comparison.failed[variant].outages > 0
 
 
 def _saved(comparison: Comparison) -> Iterator[str]:
-    """The largest part of what a setting surely saves of the mean JCT."""
+    """The part of the mean JCT in which the best value of a setting saves most.
+
+    Only where the difference from the baseline is significant.
+    """
     jct, (baseline, *others) = "jct_mean_s", comparison.variants
     if comparison.setting == "policy" or not comparison.parts or jct not in comparison.metrics:
         return
@@ -132,7 +135,7 @@ def _saved(comparison: Comparison) -> Iterator[str]:
     means = comparison.means(jct)
     best = min(less, key=lambda variant: means[variant])
     if _fails(comparison, best) and not _fails(comparison, baseline):
-        return  # `_faster_with_failures`
+        return  # `_faster_with_failures` says it
     saved = {part: -value for part, value in comparison.differences_of_parts(best).items()}
     part = max(saved, key=lambda name: saved[name])
     yield (
@@ -142,7 +145,7 @@ def _saved(comparison: Comparison) -> Iterator[str]:
 
 
 def _intervals(comparison: Comparison) -> Iterator[str]:
-    """The checkpoint intervals that were chosen by the failures of a job's GPUs."""
+    """The checkpoint intervals that were derived from the failure rates of jobs' GPUs."""
     found: dict[str, list[str]] = {}
     for variant, ends_s in comparison.intervals_s.items():
         if ends_s[1]:
@@ -165,9 +168,9 @@ _MOST_PROPOSED = 1000
 
 
 def what_to_ask_next(comparison: Comparison, best_variants: Sequence[Best]) -> str:
-    """The options that are likely to decide between the best variants and their open competitors.
+    """Options that are likely to decide which variant is best.
 
-    The number of replicates is that of the pair that needs most.
+    They ask for as many replicates as the undecided pair that needs most.
     """
     verdicts = (UNDECIDED, LESS)
     open_ = [best for best in best_variants if best.with_verdict(*verdicts)]
@@ -185,7 +188,7 @@ def what_to_ask_next(comparison: Comparison, best_variants: Sequence[Best]) -> s
 
 
 def _oracles(comparison: Comparison, best_variants: Sequence[Best]) -> str:
-    """Name the policies that know run times if one is best, and the best one that does not."""
+    """If a policy that knows run times is best: say so, and name the best of the others."""
     if comparison.setting != "policy":
         return ""
     oracles = [policy for policy in comparison.variants if knows_run_times(policy)]
@@ -210,8 +213,7 @@ _TOGETHER = "placement", "consolidate-or-wait"
 def _beaten_oracles(
     comparison: Comparison, best_variants: Sequence[Best], scenario: Scenario
 ) -> str:
-    """Name the policies that know run times, and surely have a longer mean JCT than one that does
-    not."""
+    """Name the policies that know run times but have a longer mean JCT than one that does not."""
     if comparison.setting != "policy":
         return ""
     for best in best_variants:
@@ -239,7 +241,7 @@ def _beaten_oracles(
 
 
 def _catastrophe(comparison: Comparison) -> Iterator[str]:
-    """The replicate that lies farthest above the others of its variant, if it is far off."""
+    """The replicate that lies farthest above the others of its variant, if one is far off."""
     for one in comparison.catastrophes()[:1]:
         yield catastrophe_sentence(
             f"{one.variant} with seed {one.seed} and permutation {one.permutation}",
@@ -269,7 +271,7 @@ def _more_is_worse(comparison: Comparison, scenario: Scenario) -> Iterator[str]:
 
 
 def _of_which_traces(comparison: Comparison) -> Iterator[str]:
-    """Sentences on whether the verdicts hold for this trace only, and how to ask about others."""
+    """Whether the verdicts hold for this trace only, and how to test others."""
     if any(map(comparison.exact, comparison.metrics)):
         yield (
             "Exact: the same under all permutations, so the order has no effect. It holds for "
@@ -292,9 +294,10 @@ def _of_which_traces(comparison: Comparison) -> Iterator[str]:
 def what_a_budget_cut(
     comparison: Comparison, budget: TimeBudget | None, longest_s: float
 ) -> list[str]:
-    """Say how many of the runs and replicates asked for were made; nothing if all were.
+    """How many of the runs and replicates were made within the budget; nothing if all were.
 
-    `longest_s` is what the longest run took. A run that has begun is made to its end.
+    `longest_s` is the time that the longest run took. The budget does not stop a run that has
+    begun, so one long run may exceed it.
     """
     done, asked = len(comparison.replicates), comparison.replicates_asked
     if budget is None or budget() or done >= asked:  # an interruption leaves runs out, too

@@ -44,11 +44,11 @@ from artist.run.world import measured_part, what_slows, world
 from artist.units import counted
 
 ONE_LOOK = 0.95
-"""The level of a comparison at which nobody looked before."""
+"""The level of an interval if the comparison was judged only once."""
 
 MOST_ROWS = 12
 MOST_METRICS = 3
-"""More would not fit into the width of a terminal."""
+"""Metrics of the table; more would not fit into the width of a terminal."""
 
 REST = (
     "More: --all (ranges, parts of the JCT, what to ask next), --values FILE.csv (every value), "
@@ -107,7 +107,7 @@ def _table(comparison: Comparison) -> tuple[list[str], list[list[str]]]:
 
 
 def _title(comparison: Comparison, shown: int) -> str:
-    """What the rows and columns leave out."""
+    """Which rows and columns the table leaves out."""
     left_out = [
         f"{kept} of {there} {what}"
         for kept, there, what in (
@@ -130,7 +130,7 @@ def _geometric(comparison: Comparison) -> dict[str, bool]:
 
 
 def _shown(comparison: Comparison) -> Sequence[str]:
-    """The variants of the table: policies by their first metric, settings as they were given."""
+    """The variants of the table: policies sorted by the first metric, settings as given."""
     if comparison.setting != "policy":
         return comparison.variants[:MOST_ROWS]
     baseline, means = comparison.variants[0], comparison.means(comparison.metrics[0])
@@ -140,7 +140,7 @@ def _shown(comparison: Comparison) -> Sequence[str]:
 
 
 def _means(comparison: Comparison, metric: str, variants: Sequence[str]) -> dict[str, str]:
-    """Variant -> its mean, all in one unit."""
+    """Variant -> its mean, in one unit for all."""
     means, unit = comparison.means(metric), unit_of(comparison, metric)
     return {one: value_text(metric, means[one], unit) for one in variants}
 
@@ -157,16 +157,16 @@ def _against(comparison: Comparison, variant: str, metric: str) -> str:
 
 
 def verdict_text(compared: ComparedValues, comparison: Comparison) -> str:
-    """The verdict, and that a sure difference is small."""
+    """The verdict; it says so if a significant difference is small."""
     if sure_but_within(compared, comparison.equivalence):
         return f"{compared.verdict}, but within {share_text(comparison.equivalence)}"
     return str(compared.verdict)
 
 
 def _what_verdicts_mean(comparison: Comparison, *, jointly: bool) -> str:
-    """What is judged together, and what so few replicates cannot show: one line.
+    """One line: which values are judged together, and what few replicates cannot show.
 
-    `jointly`: an interval above is marked with this word.
+    `jointly`: whether an interval in the table is marked with this word.
     """
     if comparison.cancelled:
         return (
@@ -237,7 +237,7 @@ def what_links_decide(comparison: Comparison, scenario: Scenario) -> Iterator[st
 
 
 def _where(found: Split, level: str) -> str:
-    """How much of the communication crosses a level, and what that waits for there."""
+    """How much of the communication crosses a level, and what it waits for there."""
     past = sum(found.past.values())
     none = f"{100 * past:.0f} % of it is that of jobs that do not cross {level}"
     if past < 1:
@@ -248,7 +248,7 @@ def _where(found: Split, level: str) -> str:
 
 
 def _changes_little(comparison: Comparison, key: str) -> bool:
-    """Whether the first metric stays where only this setting differs."""
+    """Whether the first metric hardly changes between variants that differ only in this setting."""
     means = comparison.means(comparison.metrics[0])
     groups: dict[tuple[tuple[str, str], ...], list[float]] = {}
     for variant, point in comparison.points.items():
@@ -267,7 +267,7 @@ def print_whole(
     named: bool,
     all_: bool,
 ) -> None:
-    """Print the world, the answer, the table and what a reader should know."""
+    """Print the assumptions, the answer, the table and caveats."""
     varied = _settings(comparison)
     about = [] if varied & {"fabric", "cluster", "backend", "calibration"} else [world(scenario)]
     slowed, part = what_slows(scenario, varied), measured_part(scenario, varied)
@@ -297,7 +297,7 @@ def _settings(comparison: Comparison) -> set[str]:
 
 
 def print_worlds(made: Across, worlds: Sequence[World], *, assumptions: bool, all_: bool) -> None:
-    """Print where verdicts hold, or what decides."""
+    """Print in which worlds verdicts hold, or which assumptions decide them."""
     from artist.cli import across_text
 
     if assumptions:
@@ -313,7 +313,7 @@ def print_worlds(made: Across, worlds: Sequence[World], *, assumptions: bool, al
 
 
 def _print_changes(scenario: Scenario, comparison: Comparison) -> None:
-    """Say below the table what was changed of the fabric, and by which fit its models run."""
+    """Print below the table how the fabric was changed, and whether the calibration fits it."""
     changes = changes_text(scenario.fabric_options)
     if changes:
         print_text(f"Fabric {scenario.fabric} is changed: {changes}.")

@@ -49,7 +49,7 @@ def print_costs(found: Sequence[Priced], costs: PriceFile, setting: str) -> None
 
 
 def costs_json(found: Sequence[Priced]) -> list[dict[str, Any]]:
-    """A record per variant; what is no number is null."""
+    """A record per variant; NaN becomes null."""
     return [
         {
             "variant": one.variant,
@@ -71,7 +71,7 @@ def costs_json(found: Sequence[Priced]) -> list[dict[str, Any]]:
 
 
 def cheapest(found: Sequence[Priced], costs: PriceFile) -> str:
-    """The cheapest way to gain GPU time, and what the others cost."""
+    """The cheapest way to gain GPU time, and the cheapest way to shorten completion times."""
     unit = f" {costs.currency}".rstrip()
     rent = f"a GPU-hour costs {short(costs.gpu_hour)}{unit}"
     jct = _cheapest_jct(found, unit)
@@ -116,7 +116,7 @@ def _cheapest_jct(found: Sequence[Priced], unit: str) -> str:
 
 
 def _paid(found: Sequence[Priced]) -> list[Priced]:
-    """The variants that cost more than the first one; the gains of the others have no price."""
+    """The variants that cost more than the baseline. What the others gain is free."""
     return [one for one in found if one.more_per_hour > 0]
 
 

@@ -1,4 +1,4 @@
-"""What `artist fill` runs, pods that stay or pods that come and leave, and what that says."""
+"""The modes of `artist fill`: pods that stay until machines are full, or that come and leave."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ from artist.units import counted, seconds
 def most_allocated(allocated: Mapping[str, Sequence[float]]) -> str:
     """Which placer allocates most, and how sure that is; empty for one placer.
 
-    `allocated` is placer -> percent of GPUs held at the end, run by run. Run i of all placers has
-    the same seed. All pairs of placers are judged together, since the best one is picked from them.
+    `allocated` is placer -> percent of GPUs held at the end of each run. Run i has the same seed
+    for all placers. All pairs are judged together, because the best placer is picked from them.
     """
     best, *others = sorted(allocated, key=lambda name: -fmean(allocated[name]))
     if not others:
@@ -52,9 +52,9 @@ def most_allocated(allocated: Mapping[str, Sequence[float]]) -> str:
 
 
 def least_waiting(waits: Mapping[str, Sequence[float]]) -> str:
-    """The placer under which pods wait least, and how sure that is; as `most_allocated`.
+    """The placer under which pods wait least, and how sure that is, as in `most_allocated`.
 
-    `waits` is placer -> mean wait in seconds, run by run.
+    `waits` is placer -> mean wait of each run in seconds.
     """
     if not any(map(any, waits.values())):
         return "No pod that was placed had to wait; --load sets how busy the machines are."
@@ -76,7 +76,7 @@ def _against(
     sure: Mapping[Verdict, str],
     named: Mapping[str, str] | None = None,
 ) -> str | None:
-    """How sure it is that `best` is better than each other; None if all are alike."""
+    """How sure it is that `best` is better than each other placer; None if all are identical."""
     seeds = [(run, 0) for run in range(len(values[best]))]
     pairs = {
         (one, other): Pair(values[one], values[other], seeds)
@@ -98,7 +98,7 @@ def _against(
 
 
 def without_machine(pods: PodList, file: MachineFile) -> str:
-    """How many pods ask for GPUs that no machine has, by kind or MIG mode; empty if none does."""
+    """A sentence on pods that no machine can hold for their kind of GPU or MIG mode, if any."""
     machines = PodMachines(file.machines)
     of_demand = Counter(pods.which.tolist())
     lost = {
@@ -121,9 +121,10 @@ def without_machine(pods: PodList, file: MachineFile) -> str:
 
 
 class Mode(ABC):
-    """One way to run pods. `values` is what placers are judged by: placer -> one value a run.
+    """One way to run pods.
 
-    `settings` are written to `fill.json`; `words` belong in the title.
+    `values` are what placers are compared by: placer -> one value per run. `settings` are written
+    to `fill.json`; `words` are a part of the title.
     """
 
     table: ClassVar[str]
@@ -137,19 +138,19 @@ class Mode(ABC):
 
     @abstractmethod
     def run(self, placer: str, seed: int) -> Table:
-        """Run the pods once; the rows for `table`."""
+        """Run the pods once and return the rows for `table`."""
 
     @abstractmethod
     def summary(self, placer: str) -> dict[str, Any]:
-        """The chief numbers of a placer, all of whose runs are done."""
+        """The chief numbers of a placer, once all its runs are done."""
 
     @abstractmethod
     def sentences(self) -> list[str]:
-        """The answer; empty sentences say nothing."""
+        """The answer. Empty ones are left out."""
 
 
 class UntilFull(Mode):
-    """Pods come and stay, until they have asked for `until` x all GPUs."""
+    """Pods arrive and stay until they have asked for `until` times all GPUs."""
 
     table, table_has = "curves.csv", "every percent of demand"
 
@@ -178,7 +179,7 @@ class UntilFull(Mode):
 
 
 class OverTime(Mode):
-    """Pods come, wait, run and leave: at the list's times, or `count` of them at a load."""
+    """Pods arrive, wait, run and leave: at the times of the list, or `count` drawn at a load."""
 
     table, table_has = "timeline.csv", "200 spans of time"
 

@@ -41,11 +41,11 @@ from artist.workload.goodput import Goodput, Useful, useful
 from artist.workload.models import canonical_if_known
 
 MOST_GPUS = 65_536
-"""More than any job that was published trains on."""
+"""More GPUs than any published job trains on."""
 
 MOST_COUNTS = 1_000
 
-# Counts without a row in a message, at most.
+# A message names at most so many of the counts that have no row.
 _NAMED = 10
 
 
@@ -93,14 +93,14 @@ class GpuScaling:
     def _points(
         self, counts: Sequence[int], asked: PlacedQuestion, goodput: Goodput | None
     ) -> list[ScalingPoint]:
-        """The counts in turn. Speedup is over one GPU that does not communicate.
+        """A point for each count. Speedup is relative to one GPU, which does not communicate.
 
-        That of a model divided into groups is over the first count: one GPU would not hold it, and
-        would have no parts in which stages wait for each other. A count into which its axes do not
-        divide is left out and said.
+        For a model divided into groups it is relative to the first count: one GPU would not hold
+        the model, and has no pipeline stages that wait for each other. Counts into which the axes
+        do not divide are left out with a note.
 
         Raises:
-            DivisionError: the axes divide into none of the counts; that of the first.
+            DivisionError: the axes divide into none of the counts; the error is that of the first.
         """
         machines = self.machines_per_rack or Scenario().machines_per_rack
         racks = -(-counts[-1] // (machines * asked.gpus_per_machine))
@@ -213,10 +213,10 @@ class GpuScaling:
 
 
 def gpu_counts(text: str) -> list[int]:
-    """Numbers of GPUs, ascending: `1,6,12`, or `1..64` for powers of two and both ends.
+    """Numbers of GPUs, ascending: `1,6,12`, or `1..64` for both ends and the powers of 2 between.
 
     Raises:
-        ConfigError: it is neither.
+        ConfigError: the text is neither.
     """
     low, dots, high = text.partition("..")
     texts = [low, high] if dots else text.split(",")
@@ -236,7 +236,7 @@ def gpu_counts(text: str) -> list[int]:
 
 
 def _say_left_out(refused: Mapping[int, DivisionError], *, none_left: bool) -> None:
-    """Say which counts have no row, and why the first has none; with no row at all, raise that."""
+    """Note which counts have no row, and why the first has none; raise that if no count has one."""
     counts, reason = list(refused), next(iter(refused.values()))
     if none_left:
         raise reason
@@ -252,7 +252,7 @@ def _packed(tree: ClusterTree, gpus: int) -> Placement:
 
 
 def _goodput_of(file: str, model: str | None, kind: str | None) -> Goodput:
-    """The parameters of the model that is asked about, on a kind of GPUs if one is given."""
+    """The model's parameters in a goodput file, on one kind of GPU if it is given."""
     table = load_goodput(file)
     rows = {canonical_if_known(name): row for name, row in table.models.items()}
     row = rows.get(canonical_if_known(model or ""))
@@ -273,7 +273,7 @@ def _goodput_of(file: str, model: str | None, kind: str | None) -> Goodput:
 
 
 def _row(point: ScalingPoint) -> dict[str, Any]:
-    """A point of the latency model for programs: plain numbers, seconds."""
+    """A point of the latency model as plain numbers, in seconds, for JSON and CSV."""
     return {
         "gpus": point.gpus,
         "placement": point.placement,
@@ -286,9 +286,9 @@ def _row(point: ScalingPoint) -> dict[str, Any]:
 
 
 def _rows_of_goodput(points: Sequence[ScalingPoint], goodput_of_one: float) -> list[dict[str, Any]]:
-    """The points of a goodput file for programs; None where no batch feeds the GPUs.
+    """The points of a goodput file for JSON and CSV; None where no batch is large enough.
 
-    `speedup` is over the goodput of one GPU, whether or not it is a point; None if none is known.
+    `speedup` is relative to the goodput of one GPU, even if that is no point; None if it has none.
     """
     rows = []
     for point in points:
@@ -301,7 +301,7 @@ def _rows_of_goodput(points: Sequence[ScalingPoint], goodput_of_one: float) -> l
 
 
 def _goodput_cells(row: Mapping[str, Any]) -> list[str | float]:
-    """A row of the table; it ends where no batch feeds the GPUs, or before an unknown speedup."""
+    """The cells of a row, without values that are unknown."""
     gpus, placement, batch, step_s, *rest = row.values()
     known = [fact for fact in rest if fact is not None]
     told = [] if batch is None else [str(batch), 1000 * step_s, *known]

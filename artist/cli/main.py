@@ -67,7 +67,7 @@ COMMANDS = {
 """Where each command is: a module of `artist.cli.commands`, and its function or Typer app."""
 
 _UsageError: Any = typer.BadParameter.__base__
-"""Its module depends on the version of Typer."""
+"""The base of all usage errors. Its module depends on the version of Typer."""
 
 
 def _version(wanted: bool) -> None:
@@ -87,7 +87,7 @@ def _root(
 
 
 _WHOLE = 500
-"""Characters of a sentence that is not cut."""
+"""Longer than any first sentence of a command, so that none is cut."""
 
 
 class PlainCommand(TyperCommand):
@@ -98,7 +98,7 @@ class PlainCommand(TyperCommand):
     """
 
     def get_short_help_str(self, limit: int = 45) -> str:
-        """The whole first sentence: a list of commands wraps it, and cuts none."""
+        """The whole first sentence. The list of commands wraps it instead of cutting it."""
         del limit
         return super().get_short_help_str(_WHOLE)
 
@@ -125,7 +125,7 @@ class PlainCommand(TyperCommand):
 
 
 class PlainGroup(TyperGroup):
-    """Commands, one of which is named."""
+    """A group of commands. Its messages escape the control characters of what was typed."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the options before the command."""
@@ -140,7 +140,7 @@ class PlainGroup(TyperGroup):
 
 @contextlib.contextmanager
 def _printable() -> Iterator[None]:
-    """Let messages about what was typed show escapes of what a terminal would obey."""
+    """Escape the control characters in messages that repeat what was typed."""
     try:
         yield
     except _UsageError as error:
@@ -153,7 +153,7 @@ def _printable() -> Iterator[None]:
 
 
 def _check_commas(args: list[str], extra: list[str], options: Mapping[str, Any]) -> None:
-    """Refuse `--policies A B C`, whose values are to stand between commas."""
+    """Refuse `--policies A B C`: the values must be separated by commas."""
     if not extra:
         return
     end = len(args) - args[::-1].index(extra[-1])
@@ -166,14 +166,14 @@ def _check_commas(args: list[str], extra: list[str], options: Mapping[str, Any])
 
 
 def _takes_one(param: Any) -> bool:
-    """Whether an option has one value; a flag may be repeated, unless it can be turned off too."""
+    """Whether an option may be given only once. A flag may be repeated unless it has a `--no-`."""
     if param.param_type_name != "option" or param.multiple or getattr(param, "count", False):
         return False
     return not param.is_flag or bool(param.secondary_opts)
 
 
 def _in_words(error: Any) -> str:
-    """A sentence about a bad value; empty where Typer's words will do."""
+    """A sentence about a bad value; empty where Typer's own message is clear."""
     from artist.cli.options import compare_several
     from artist.config import Scenario
     from artist.io.documents import expected_in_words
@@ -203,7 +203,7 @@ def _typed(value: object) -> str:
 
 
 def _of(known: list[str], hint: str) -> str:
-    """The hint, and all that is known if the hint does not name it."""
+    """The hint, followed by the known names if it does not list them."""
     return hint if hint.startswith("known") else f"{hint} (known: {', '.join(known)})"
 
 
@@ -227,7 +227,7 @@ def application(names: Iterable[str] = COMMANDS) -> typer.Typer:
         module, _, attribute = COMMANDS[name].partition(":")
         command = getattr(import_module(f"artist.cli.commands.{module}"), attribute)
         if isinstance(command, typer.Typer):
-            # Of an option given twice `astra` takes the last, as ASTRA-sim's own program does.
+            # `astra` takes the last value of a repeated option, as ASTRA-sim's own program does.
             for inner in command.registered_commands if name != "astra" else ():
                 inner.cls = PlainCommand
             own = command.info.cls  # `calibrate` has a group of its own

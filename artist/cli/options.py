@@ -183,7 +183,7 @@ def scenario_of(parameters: Mapping[str, Any]) -> Scenario:
 
 
 _ONE_NAME = ("policy", "fabric", "cluster", "calibration", "contention", "failures")
-"""Options whose value is one name or file, without a comma."""
+"""Options that take one name or file, without a comma."""
 
 
 def _check_one(name: str, value: object) -> None:
@@ -197,14 +197,16 @@ def _check_one(name: str, value: object) -> None:
 
 
 def compare_several(name: str, value: str) -> str:
-    """How a message about several values of a setting ends."""
+    """The end of a message about several values of a setting: how to compare them."""
     if name == "policy":
         return f"; artist compare --policies {value} compares several"
     return f"; artist compare --vary {name}={value} compares several"
 
 
 def load_scenario(path: Path | None, flags: Mapping[str, Any], sets: Sequence[str]) -> Scenario:
-    """A scenario of a command line; what reads relative values is loaded only for these.
+    """A scenario of a command line.
+
+    Relative values (`x2`, `+1`) need more imports, which are only loaded if there are any.
 
     Raises:
         ConfigError: unreadable file, unknown key or bad value; names the flag at fault.
@@ -229,7 +231,7 @@ def load_scenario(path: Path | None, flags: Mapping[str, Any], sets: Sequence[st
 
 
 def _check_levels(path: Path | None, flags: Mapping[str, Any], sets: Sequence[str]) -> None:
-    """Refuse a level that the fabric lacks, before a bad value of it is told."""
+    """Refuse levels that the fabric lacks; that says more than an error about their value."""
     from artist import settings
     from artist.cluster.fabric_options import level_of
     from artist.run import build_fabric, cluster_of
@@ -277,10 +279,10 @@ def given_of(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def pairs_of(name: str, texts: Sequence[str]) -> dict[str, str]:
-    """The pairs in the values of an option that may be repeated: `a=b,c=d`.
+    """The pairs `a=b,c=d` of an option that may be repeated.
 
-    A comma without a `=` up to the next one belongs to a name, and after an `@` a comma belongs to
-    the settings of a model, as in `VGG=vgg11@gpu=A100,batch=64`.
+    A comma separates pairs only if a `=` follows before the next comma. After an `@`, commas belong
+    to the settings of a model, as in `VGG=vgg11@gpu=A100,batch=64`.
 
     Raises:
         ConfigError: not a list of pairs, or a name is given twice.
@@ -303,12 +305,10 @@ def say_what_was_read(
     quiet: bool = False,
     said: set[str] | None = None,
 ) -> None:
-    """Report how the reader changed a trace and what looks wrong in it, on stderr before the run.
+    """Report on stderr how the reader changed a trace and what looks wrong in it.
 
-    `scenario` is that of the run, if there is one.
-
-    Models drawn at random and shifted arrivals are reported with `quiet` too: they are data that
-    the user did not give. What `said` holds is not said again.
+    `scenario` is that of the run, if there is one. Models drawn at random and shifted arrivals are
+    reported even if `quiet`: the user did not give these data. Texts in `said` are not repeated.
     """
     said = set() if said is None else said
 

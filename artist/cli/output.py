@@ -90,9 +90,10 @@ def _draw_table(
 def _widths(
     columns: Sequence[str], rows: Sequence[Sequence[str]], room: int
 ) -> Sequence[int | None]:
-    """The widths of columns of names and numbers, None for those of sentences; if all fit.
+    """Fixed widths for columns of names and numbers, None for columns of sentences.
 
-    rich would else break a name in its middle to give a column of sentences more room.
+    Without them, rich breaks names to give sentences more room. All are None if the fixed widths
+    do not fit into `room`.
     """
     widths: list[int | None] = []
     for index, column in enumerate(columns):

@@ -1,4 +1,4 @@
-"""How far a command has come: a bar on a terminal, lines elsewhere, a sentence when interrupted.
+"""The progress of a command: a bar on a terminal, lines elsewhere, a sentence when interrupted.
 
 `Watch` follows one simulation, `bar_of_runs` a number of runs. Lines are in `progress_lines.py`.
 """
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from artist.experiments.executors import TimeBudget
 
 QUIET_S = 1.0
-"""A simulation shorter than this shows no bar, in seconds of wall time."""
+"""A simulation shorter than this shows no bar; wall time."""
 REFRESH_S = 0.2
-"""The bar is drawn at most this often, in seconds of wall time."""
+"""Least wall time between two updates of the bar."""
 NOTED_S = 2.0
-"""What a line would say is noted at most this often, in seconds of wall time."""
+"""Least wall time between two updates of the line."""
 
 TICKS_PER_DAY = 86400 * TICKS_PER_S
 
@@ -122,7 +122,7 @@ def _day(simulator: Simulator) -> str:
 
 
 def _bar() -> Progress:
-    """A bar with the text first. The bar takes the width that is left on the terminal."""
+    """A bar after its text. It takes the width that the text leaves on the terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
     from rich.progress import TimeRemainingColumn as Remaining
@@ -141,8 +141,8 @@ def bar_of_runs(
 ) -> Iterator[Callable[[int, int], None]]:
     """A function `show(done, total)`, which draws a bar of runs if stderr is a terminal.
 
-    Elsewhere there is a line every ten seconds. `what` names what is counted; `foretold` says how
-    many seconds are left, of which a `budget` may leave fewer.
+    Elsewhere there is a line every ten seconds. `what` names what is counted; `foretold` estimates
+    the seconds left. Under a `budget`, runs may end before all are done.
     """
     if quiet or not sys.stderr.isatty():
         runs = RunsDone(what, foretold, budget)
@@ -152,7 +152,7 @@ def bar_of_runs(
     from rich.console import Console
     from rich.progress import MofNCompleteColumn, Progress, TimeRemainingColumn
 
-    # The bar's own estimate is that of all runs, which a budget may end.
+    # The bar estimates the time of all runs; a budget may end them sooner.
     estimate = () if budget is not None else (TimeRemainingColumn(),)
     columns = (*Progress.get_default_columns()[:2], MofNCompleteColumn(), *estimate)
     with Progress(*columns, console=Console(stderr=True)) as bar:

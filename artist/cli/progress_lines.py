@@ -1,7 +1,7 @@
-"""Long work speaks where no bar can be drawn: a line every ten seconds on stderr.
+"""Progress where no bar can be drawn: a line every ten seconds on stderr.
 
-A thread writes the lines, so they also come while one run or one query takes minutes. What they say
-of the time left is foretold from the work that is done.
+A thread writes the lines, so they also appear while one run or one query takes minutes. The time
+left is estimated from the work that is done.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ EVERY_S = 10.0
 """Wall time between two lines."""
 
 LEAST_DONE = 0.1
-"""With less of its work done, nothing is said of how long the rest will take."""
+"""The time left is estimated once this share of the work is done."""
 
 
 @contextmanager
@@ -61,14 +61,14 @@ def duration(seconds: float) -> str:
 
 
 def time_left(done: float, elapsed_s: float) -> str:
-    """How long the rest takes at the pace so far, to follow other words; `done` is a share."""
+    """How long the rest takes at the pace so far, to be appended; `done` is a share."""
     if not LEAST_DONE <= done < 1:
         return ""
     return f"; about {duration(elapsed_s * (1 - done) / done)} left"
 
 
 class RunsDone:
-    """How many runs of many are done. They take similar times, in the order in which they run."""
+    """Counts the runs that are done. Estimates the time left as if all took equally long."""
 
     def __init__(
         self,
@@ -76,9 +76,9 @@ class RunsDone:
         foretold: Callable[[], float | None] | None = None,
         budget: TimeBudget | None = None,
     ):
-        """`foretold` says how many seconds are left, better than the number of runs does.
+        """`foretold` gives a better estimate of the seconds left, None while it has none.
 
-        Not more are told than a `budget` leaves, and none of runs that will not begin.
+        If the runs do not fit into `budget`, the line says for how long others will begin.
         """
         self._what, self._foretold, self._budget = what, foretold, budget
         self._begun = time.monotonic()
@@ -89,7 +89,7 @@ class RunsDone:
         self._done, self._total = done, total
 
     def words(self) -> str:
-        """The line that says it."""
+        """The line to write."""
         elapsed_s = time.monotonic() - self._begun
         if not self._total:
             return f"{duration(elapsed_s)} so far, preparing"
@@ -103,7 +103,7 @@ class RunsDone:
 
 
 def within(budget: TimeBudget, left_s: float | None, words: str) -> str:
-    """What is left under a budget: `words` of `left_s` seconds if these are fewer."""
+    """What is left under a budget: `words`, which tell `left_s` seconds, if the runs fit in it."""
     if not budget():
         return (
             f"; --budget {budget.text} is over: runs that have begun are finished, no others begin"
@@ -117,8 +117,8 @@ class WorkDone:
     """The share of a simulation's work that is done.
 
     It is the mean of two shares: of jobs that have finished, and of the GPU time that jobs compute.
-    The first misleads in batches, where short jobs finish first; the second where long jobs fill
-    the cluster at the beginning.
+    The first misleads in batches, where short jobs finish first. The second misleads where long
+    jobs fill the cluster at the beginning.
     """
 
     def __init__(self, jobs: Sequence[Job]) -> None:
@@ -128,7 +128,7 @@ class WorkDone:
         """Of the last n jobs, by n."""
 
     def share(self, simulator: Simulator) -> float:
-        """The share that is done at a question."""
+        """The share that is done when the policy is asked."""
         view, total = simulator.view(), simulator.jobs_total
         finished = len(simulator.rows.jobs)
         here = [*view.running.values(), *view.waiting.values()]
@@ -144,17 +144,17 @@ def _gpu_s(job: Job, iterations: int) -> float:
 
 
 _MOST_WAITED = 0.5
-"""With more of its runs done, unseen variants are taken for the mean of the others."""
+"""From this share of runs on, variants without a run are taken to last as long as the others."""
 
 
 class RunTimeEstimator:
-    """Watches a runner, and foretells the time of the runs that it was asked for last.
+    """Watches a runner and estimates the time of the runs that it was last asked for.
 
-    Variants differ much in how long they take, so each is judged by its own runs:
+    Variants differ much in run time, so each has a mean of its own:
 
         all = (time of runs done + runs to come x mean of their variant) / workers
 
-    A run begins when a worker is free: the first ones at once, each other one when a run ends.
+    The first runs begin at once, one per worker; each other run begins when a run ends.
     """
 
     def __init__(self, workers: int, clock: Callable[[], float] = time.monotonic) -> None:
@@ -163,9 +163,9 @@ class RunTimeEstimator:
         self._ends_s: list[float] = []
         self._begun, self._done_s, self._reused = 0.0, 0.0, 0
         self.longest_s = 0.0
-        """What the longest run took so far."""
+        """Time of the longest run so far."""
         self._first_s: dict[str, list[float]] = defaultdict(list)
-        """Variant -> what its runs took that began with a worker, and took its start too."""
+        """Variant -> times of runs that were the first of a worker; they include its start."""
         self._others_s: dict[str, list[float]] = defaultdict(list)
 
     def watching(self, runner: Runner) -> Runner:
@@ -182,20 +182,23 @@ class RunTimeEstimator:
 
     @property
     def is_told(self) -> bool:
-        """Whether enough is done: a tenth, and a run of each variant unless that takes long."""
+        """Whether enough is done for an estimate.
+
+        That is a tenth of the runs, with one of each variant; or half of them.
+        """
         share = len(self._ends_s) / max(1, self.count)
         seen = all(one in self._first_s or one in self._others_s for one in self._to_come.values())
         return share >= LEAST_DONE and (seen or share >= _MOST_WAITED)
 
     def foretold(self) -> float | None:
-        """Time until all are done, seconds; None while too little is."""
+        """Time until all runs are done, seconds; None while there is no estimate."""
         if not self.is_told:
             return None
         return max(0.0, self.whole_s - (self._clock() - self._begun))
 
     @property
     def whole_s(self) -> float:
-        """Time of all runs that are not there yet, seconds, if `is_told`."""
+        """Estimated time of all runs that are not reused, seconds; valid if `is_told`."""
         means_s = {one: fmean(took) for one, took in {**self._first_s, **self._others_s}.items()}
         unseen_s = fmean(means_s.values())
         to_come_s = sum(means_s.get(one, unseen_s) for one in self._to_come.values())
@@ -203,11 +206,11 @@ class RunTimeEstimator:
 
     @property
     def count(self) -> int:
-        """Runs asked for last, without those that were there already."""
+        """Number of runs last asked for, without those that were reused."""
         return len(self._ends_s) + len(self._to_come)
 
     def _note(self, index: int, reused: int) -> None:
-        """A run has ended; it took no time if it was there already."""
+        """Note that a run has ended. A reused run took no time."""
         variant = self._to_come.pop(index)
         if reused > self._reused:
             self._reused = reused

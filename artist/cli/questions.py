@@ -1,4 +1,4 @@
-"""What the options of `artist latency` and `artist render` ask, and caveats of the answers."""
+"""The questions of `artist latency` and `artist render`, and caveats of the answers."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class PlacedQuestion:
 def fabric_of(name: str, sets: Sequence[str] | None, *, placed: bool) -> tuple[Fabric | None, str]:
     """The fabric of a placement with the changes of `--set`, and these changes in words.
 
-    None where nothing is placed (`placed`): bare dimensions have no fabric.
+    The fabric is None unless `placed`: bare dimensions have none.
 
     Raises:
         ConfigError: unknown fabric, level or key, or a change of anything else.
@@ -83,7 +83,7 @@ def fabric_of(name: str, sets: Sequence[str] | None, *, placed: bool) -> tuple[F
 
 
 def uncalibrated(model: str | None, calibration: str, fabric: Fabric | None) -> str:
-    """A sentence that runs on the fabric are calibrated and this answer is not; else empty."""
+    """A sentence if runs on the fabric are calibrated but this answer is not; else empty."""
     if model is None or calibration != "none" or fabric is None or fabric.calibration is None:
         return ""
     return (
@@ -95,7 +95,7 @@ def uncalibrated(model: str | None, calibration: str, fabric: Fabric | None) -> 
 def about_models(
     model: str | None, models: CalibratedModels, fabric: Fabric | None, system: Sequence[str]
 ) -> tuple[str, ...]:
-    """What a reader should know of the compute times of an answer, in sentences."""
+    """Sentences on how far to trust the compute times of an answer."""
     told = (
         uncalibrated(model, models.name, fabric),
         assumed_gpu(model, models, fabric),
@@ -105,7 +105,7 @@ def about_models(
 
 
 def beyond_memory(model: str | None, gpus: int, models: CalibratedModels) -> str:
-    """A sentence if the GPUs are too small to train the model so; empty if they may be enough."""
+    """A sentence if the model does not fit into the memory of the GPUs; else empty."""
     if model is None or is_graph(model):
         return ""
     told = does_not_fit(model, gpus, (models.gpu,))
@@ -119,13 +119,13 @@ def too_few_microbatches(model: str | None) -> str:
 
 
 def spread_of_experts(workload: Workload, gpus: int) -> str:
-    """A sentence if the experts of a layer have no GPU for each, and the name does not say so."""
+    """A sentence on how the experts of a layer share GPUs, if the model's name does not say."""
     told = spread_text(axes_of(workload), gpus)
     return told and f"On {counted(gpus, 'GPU')}, {told}."
 
 
 def run_as(model: str | None, gpus: int) -> str | None:
-    """The name under which runs ask about this model, if it has published axes beside its own."""
+    """The name of this model with published axes, if runs add them; None if it stays as it is."""
     if model is None or is_graph(model):
         return None
     name = published_model(model, gpus)
@@ -144,7 +144,7 @@ def answer_of(
     """The answer to a question.
 
     Raises:
-        DivisionError: the GPUs do not divide; the message says what runs ask there.
+        DivisionError: the GPUs do not divide; the message names the model that runs would ask for.
     """
     try:
         return asked.answer(backend)
@@ -159,7 +159,7 @@ def answer_of(
 
 
 def trained_as_published(model: str | None, gpus: int) -> str:
-    """What runs ask about jobs of this model, if they have published axes that the name lacks."""
+    """A sentence if runs give jobs of this model published axes that its name lacks."""
     name = run_as(model, gpus)
     if name is None:
         return ""
@@ -173,7 +173,7 @@ def trained_as_published(model: str | None, gpus: int) -> str:
 def _beyond_its_fit(
     model: str | None, calibration: Calibration | None, fabric: Fabric | None, system: Sequence[str]
 ) -> tuple[str, ...]:
-    """Sentences if ASTRA-sim is asked otherwise than for the fit, or about another model."""
+    """Sentences if the calibration was fitted with other settings, or without this model."""
     if model is None or calibration is None or fabric is None:
         return ()
     asked, backend = asked_as(fabric, parse_system([*system])), open_backend("analytical")
@@ -185,9 +185,9 @@ def _beyond_its_fit(
 
 
 def assumed_gpu(model: str | None, models: CalibratedModels, fabric: Fabric | None) -> str:
-    """A sentence that a model computes as on another GPU than the fabric's; else empty.
+    """A sentence if the compute times are those of another GPU than the fabric's; else empty.
 
-    Empty too if the name says `gpu=`, or a calibration has fitted the compute times.
+    Also empty if the name says `gpu=`, or if a calibration scales the compute times.
     """
     kind = fabric.machine.kind if fabric is not None and fabric.machine is not None else None
     if model is None or kind is None or settings(model).gpu:
@@ -228,10 +228,10 @@ def query_of(
     models: CalibratedModels,
     gpus_per_machine: int | None,
 ) -> Question:
-    """What the options ask: a workload on a placement or on dimensions.
+    """The question that the options ask: a workload on a placement or on bare dimensions.
 
     `columns` are the options of bare dimensions: `topology`, `npus`, `bandwidth`, `latency`.
-    `models` are those of `models_of`, `fabric` is that of `fabric_of`.
+    `models` comes from `models_of`, `fabric` from `fabric_of`.
 
     Raises:
         ConfigError: options that exclude each other, or a bad value.

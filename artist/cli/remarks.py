@@ -1,4 +1,4 @@
-"""What a reader of results should know about their scenario, and what takes long in it."""
+"""Remarks on a scenario: what a reader of its results should know, and what makes it slow."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from artist.experiments.comparison.comparison_result import Comparison
 
 ABOUT = ("fabric", "backend", "gpus_per_machine", "tree", "cluster")
-"""The settings that remarks are about. A comparison that varies one has no remark for all runs."""
+"""The settings that remarks are about. If a comparison varies one, no remark fits all runs."""
 
 
 def remarks(scenario: Scenario) -> list[str]:
-    """What a reader of the results should know about a scenario; mostly nothing.
+    """What a reader of the results should know about a scenario; usually empty.
 
     Raises:
         ConfigError: the scenario names a fabric or an image that is not there.
@@ -48,7 +48,7 @@ def remarks(scenario: Scenario) -> list[str]:
 
 
 def unread_quotas(scenario: Scenario) -> str:
-    """A sentence if tenants have quotas that the policy does not keep."""
+    """A sentence if tenants have quotas that the policy ignores."""
     if not scenario.tenants or _keeps_quotas(scenario):
         return ""
     return f"{scenario.policy} keeps no quotas of tenants; quota({scenario.policy}) does."
@@ -59,7 +59,7 @@ def _keeps_quotas(scenario: Scenario) -> bool:
 
 
 def without_tenant(scenarios: Iterable[Scenario]) -> str:
-    """A sentence if scenarios of one trace name tenants and some job, or all, belong to none."""
+    """A sentence if scenarios of one trace have quotas and some or all jobs have no tenant."""
     named = [one for one in scenarios if one.tenants]
     if not named:
         return ""
@@ -82,7 +82,7 @@ def without_tenant(scenarios: Iterable[Scenario]) -> str:
 
 
 def sharing(scenarios: Iterable[Scenario]) -> str:
-    """A sentence on the speed of jobs that share GPUs, or that none do though it is given."""
+    """A sentence on the speed of jobs that share GPUs, or that `interference` has no effect."""
     every = [*scenarios]
     share = (x for x in every if getattr(build_policy(x), "jobs_per_gpu", 1) > 1)
     if (one := next(share, None)) is None:
@@ -96,7 +96,7 @@ def sharing(scenarios: Iterable[Scenario]) -> str:
 
 
 def _idle_interference(scenarios: Sequence[Scenario]) -> str:
-    """A sentence if speeds of jobs that share GPUs are given, and no jobs of the runs do."""
+    """A sentence if `interference` is set but no jobs of the runs share GPUs."""
     given = next((x for x in scenarios if x.interference != "time-slicing"), None)
     if given is None:
         return ""
@@ -124,7 +124,7 @@ def without_turns(scenarios: Iterable[Scenario]) -> str:
 
 
 def without_leases(scenarios: Iterable[Scenario]) -> str:
-    """A sentence if the length of leases is given to policies that have none."""
+    """A sentence if `lease_s` is given to policies without leases."""
     idle = dict.fromkeys(
         one.policy
         for one in scenarios
@@ -142,7 +142,7 @@ def _takes_turns(policy: str) -> bool:
 
 
 def same_with_turns(comparison: Comparison, scenario: Scenario) -> list[str]:
-    """Why CASSINI around a policy gave the same as this policy alone, if it did."""
+    """Why CASSINI around a policy gave the same results as the policy alone, if it did."""
     if comparison.setting != "policy":
         return []
     same = [
@@ -182,10 +182,10 @@ def _asked_otherwise(scenario: Scenario) -> str:
 
 
 def fitted_before(calibration: Calibration | None, fabric: Fabric | None, changes: str) -> str:
-    """A sentence that a calibration was fitted to other links; empty if it was not.
+    """A sentence if a calibration was fitted to other links than those of the run; else empty.
 
-    `fabric` is the one that is used, None for bare dimensions; `changes` are its changes in words.
-    A calibration that does not name its fabric says nothing about it.
+    `fabric` is that of the run, None for bare dimensions; `changes` are its changes in words.
+    Empty, too, if the calibration does not name its fabric.
     """
     if calibration is None or fabric is None or not calibration.fabric:
         return ""
@@ -203,7 +203,7 @@ def fitted_before(calibration: Calibration | None, fabric: Fabric | None, change
 
 
 def _least_uplinks(scenario: Scenario) -> str:
-    """A sentence if an uplink, which carries at least one flow, is wider than its ratio says."""
+    """A sentence if an uplink is wider than its oversubscription says: it carries a whole flow."""
     if scenario.contention == "none":
         return ""
     fabric = build_fabric(scenario)
@@ -219,7 +219,7 @@ def _least_uplinks(scenario: Scenario) -> str:
 
 
 def _own_model(scenario: Scenario) -> str:
-    """A sentence if a container holds artist itself."""
+    """A sentence if the container of a backend holds artist itself."""
     for backend in (scenario.backend, scenario.fallback or ""):
         kind, _, image = backend.partition(":")
         if kind != "astra-docker":
@@ -232,7 +232,7 @@ def _own_model(scenario: Scenario) -> str:
 
 
 def _other_machines(scenario: Scenario) -> str:
-    """A sentence if the cluster's machines have another size than those of the fabric."""
+    """A sentence if the cluster's machines differ in size from those of the fabric."""
     fabric, gpus = build_fabric(scenario), scenario.gpus_per_machine
     if fabric.machine is None:
         return ""
@@ -249,7 +249,7 @@ def _other_machines(scenario: Scenario) -> str:
 
 
 LONG_S = 10.0
-"""Shorter runs end before their warning is read."""
+"""Expected time from which a warning is worth while; shorter runs end before it is read."""
 
 
 class _Slow(NamedTuple):
@@ -258,12 +258,12 @@ class _Slow(NamedTuple):
 
 
 def slow_settings(scenarios: Iterable[Scenario], times: float = 1) -> list[str]:
-    """A sentence for each setting that makes these scenarios, each run so many times, very long.
+    """A sentence for each setting that makes runs very slow; each scenario runs `times` times.
 
-    Measured on 5,000 drawn jobs at load .9 on 512 GPUs of `leaf-spine`, beside `fifo` without
-    contention (.4 s): `lookahead(fifo)` 109 times as long, `phase` with `placement=any` more than
-    235. `phase`, `fluid` and `mean` alone take 20 to 70 times as long; on the 500 jobs of the
-    default trace on four racks 2.5 times.
+    Measured on 5,000 drawn jobs at load 0.9 on 512 GPUs of `leaf-spine`, against `fifo` without
+    contention (0.4 s): `lookahead(fifo)` takes 109 times as long, `phase` with `placement=any` more
+    than 235 times. `phase`, `fluid` and `mean` alone take 20 to 70 times as long; on the 500 jobs
+    of the default trace on four racks, 2.5 times.
     """
     jobs: dict[str, int] = {}
     took_s: dict[str, float] = {}
@@ -278,7 +278,7 @@ def slow_settings(scenarios: Iterable[Scenario], times: float = 1) -> list[str]:
 
 
 def _jobs(scenario: Scenario) -> int:
-    """How many jobs a scenario has; none if its trace cannot be read, which the run will say."""
+    """How many jobs a scenario has; 0 if its trace cannot be read, which the run will report."""
     try:
         count = len(read_trace_of(scenario).jobs)
     except ArtistError:
@@ -287,7 +287,7 @@ def _jobs(scenario: Scenario) -> int:
 
 
 def _of_one(scenario: Scenario) -> Iterator[_Slow]:
-    """What makes one run slow, with the seconds that it adds."""
+    """The settings that make one run slow, with the seconds that each adds per job."""
     if scenario.backend.startswith("astra-"):
         yield _Slow(
             f"slow: backend {scenario.backend.partition(':')[0]} runs ASTRA-sim for every new model"
@@ -316,7 +316,7 @@ def _of_one(scenario: Scenario) -> Iterator[_Slow]:
 
 
 def _scatters(scenario: Scenario) -> bool:
-    """Whether jobs take any free GPUs, so that nearly all of them share links."""
+    """Whether jobs take any free GPUs, so that nearly all jobs share links."""
     options = scenario.policy_options
     host = options.get("host") or {}
     any_gpus = "any" in (options.get("placement"), host.get("placement"))

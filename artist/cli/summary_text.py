@@ -1,7 +1,7 @@
-"""Prints what a run gave: the figures that people ask for first, then the others in groups.
+"""Prints the figures of a run: those that people ask for first, then the others in groups.
 
-Times have the unit that suits them, and names without it: `jct_mean` is `jct_mean_s` of
-`summary.json`, which has all figures in seconds. `artist explain` knows both names.
+Each time has the unit that suits it, so names have none: `jct_mean` is `jct_mean_s` of
+`summary.json`, which has all times in seconds. `artist explain` knows both names.
 """
 
 from __future__ import annotations
@@ -41,22 +41,22 @@ from artist.run.hardware import cluster_of
 from artist.units import counted
 
 _REPEATS = {"comm_kept_mean": "comm_time_mean", "compute_kept_mean": "compute_time_mean"}
-"""Shown only where it differs from the other: where jobs lose iterations."""
+"""Figure -> another that it equals unless jobs lose iterations. Shown only where they differ."""
 
-# In the title, or beside another figure of communication that weighs jobs otherwise.
+# In the title, or easily confused: `communication` weights jobs differently.
 _NOT_SHOWN = ("policy", "trace", "gpus", "jobs_total", "comm_time_share")
 
 _LEAST_SLOWDOWN = 0.00005
-"""Less would be printed as 0.00 %."""
+"""A smaller slowdown would be printed as 0.00 %."""
 
 _FEW_HOURS = 0.1
-"""Less lost to contention is told in seconds."""
+"""Job-hours below which the loss to contention is given in a smaller unit."""
 
 _ON_LINKS = "other jobs on links or to their own full uplinks"
-"""To what jobs lose: a job that fills its own uplinks is slowed alone, too (decision 20)."""
+"""What jobs lose time to. A job that fills its own uplinks is slowed even alone (decision 20)."""
 
 _MOST_TENANTS = 8
-"""More are counted, not named; `tenants.parquet` has all."""
+"""Further tenants are counted, not named; `tenants.parquet` has all."""
 
 
 def print_summary(summary: Mapping[str, Any]) -> None:
@@ -65,7 +65,7 @@ def print_summary(summary: Mapping[str, Any]) -> None:
         name: value for name, value in summary.items() if value != "" and name not in _NOT_SHOWN
     }
     if "contention" not in summary:
-        figures.pop("iteration_slowdown_mean", None)  # no job slows another down: it says nothing
+        figures.pop("iteration_slowdown_mean", None)  # without contention it means nothing
     figures["communication"] = communicating_share(summary)
     unit = time_unit(summary["jct_p95_s"], days=FEW_DAYS)
     title = f"{summary['policy']} on {summary['trace']}, {counted(summary['gpus'], 'GPU')}"
@@ -80,7 +80,7 @@ def communicating_share(summary: Mapping[str, Any]) -> float:
 
 
 def _groups(figures: dict[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Heading and figures of each group that has any; a figure is in the first that fits."""
+    """Heading and figures of each group that is not empty. A figure is in the first that fits."""
     for heading, starts in GROUPS_OF_A_RUN.items():
         group = {name: value for name, value in figures.items() if name.startswith(starts)}
         for name in group:
@@ -130,7 +130,7 @@ def communication_sentence(summary: Mapping[str, Any], *, remote: bool = False) 
 
 
 def print_sentences(summary: Mapping[str, Any], scenario: Scenario) -> None:
-    """Say below the table what a newcomer looks for: what communication costs, and by which fit."""
+    """Print what a newcomer looks for, below the table: costs, bounds and caveats in sentences."""
     if cancelled := cancelled_sentence([summary]):
         print_text(cancelled)
     remote = scenario.data_options.get("remote") == "slow"
@@ -170,9 +170,10 @@ def print_sentences(summary: Mapping[str, Any], scenario: Scenario) -> None:
 
 
 def tenants_sentence(tenants: Table, finished: Table) -> str:
-    """How long the jobs of each tenant waited, the longest wait first; empty if none finished.
+    """The mean wait by tenant, the longest first; empty if no job finished.
 
-    `finished`: the table of jobs without those that were cancelled, whose waits are no means.
+    `finished` is the table of jobs without cancelled ones. A tenant without a job there has no
+    mean.
     """
     rows = zip(tenants["tenant"], tenants["queue_delay_mean_s"], strict=True)
     some = set(finished["tenant"])
@@ -214,7 +215,7 @@ def contention_sentence(summary: Mapping[str, Any], scenario: Scenario) -> str:
 
 
 def _measured_sentence(summary: Mapping[str, Any]) -> str:
-    """Which part of the run the figures are about."""
+    """Which part of the run the figures cover."""
     start, end = (time_text(summary[f"measured_{edge}_s"]) for edge in ("from", "until"))
     return (
         f"Measured from {start} to {end}: {counted(summary['jobs_measured'], 'job')} of that time, "
@@ -224,7 +225,7 @@ def _measured_sentence(summary: Mapping[str, Any]) -> str:
 
 
 def _lacking(scenario: Scenario, models: list[str]) -> str:
-    """The sentence about models that the calibration lacks, and how far apart that puts models."""
+    """The sentence on models that the calibration lacks."""
     from artist.calibrate.asked_otherwise import lacking_sentence
 
     fabric = build_fabric(scenario)
@@ -242,7 +243,7 @@ def intervals_words(least_s: float, most_s: float) -> str:
 
 
 def chosen_intervals_sentence(scenario: Scenario, summary: Mapping[str, Any]) -> str:
-    """What `checkpoint.interval_s=auto` came to; empty where it is given, or costs nothing."""
+    """The intervals that `checkpoint.interval_s=auto` chose; empty if they are given."""
     from artist.failures.failures_of_run import open_failures
 
     tree = build_cluster(scenario, build_fabric(scenario))
@@ -263,7 +264,7 @@ def chosen_intervals_sentence(scenario: Scenario, summary: Mapping[str, Any]) ->
 
 
 def _in_jct(summary: Mapping[str, Any], scenario: Scenario) -> str:
-    """The command that says how failures or slow units change when jobs finish."""
+    """The command that shows how failures or slow units delay jobs."""
     fails = summary["outages"] > 0 or summary["checkpoint_gpu_s"] > 0
     slows = "slowed_gpu_s" in summary
     without, copy = ("COPY", " (COPY: that file without slow)") if fails and slows else ("none", "")
@@ -293,7 +294,7 @@ def _failures_sentence(summary: Mapping[str, Any]) -> str:
 
 
 MOST_REGIONS = 8
-"""More are counted, not named."""
+"""Further regions are counted, not named."""
 
 
 def regions_sentence(scenario: Scenario, jobs: Table, placements: Table) -> str:

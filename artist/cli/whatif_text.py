@@ -1,4 +1,4 @@
-"""Words, table, page and JSON of a what-if."""
+"""The sentences, table, page and JSON of a what-if."""
 
 from __future__ import annotations
 
@@ -27,8 +27,10 @@ Table = tuple[str, Sequence[str], Sequence[Sequence[object]]]
 
 
 def answer(found: RecordedWhatIf) -> list[str]:
-    """A line each: the effect of the best change, who loses by it, the effect of other links, which
-    jobs count if some are cancelled, how far to trust this, and the effect of chance.
+    """The answer in sentences.
+
+    They tell the effect of the best change, who loses by it, the effect of other links, which jobs
+    count if some are cancelled, how far to trust this, and the effect of chance.
     """
     every = found.groups()[0]
     best = min(found.outcomes, key=lambda one: found.compared(one, every).other)
@@ -51,7 +53,7 @@ def _change_of_wait(found: RecordedWhatIf, outcome: Outcome) -> str:
 
 
 def _chance(found: RecordedWhatIf) -> str:
-    """What a change of nothing does to the mean wait."""
+    """How far the mean wait moves if run times change by a millisecond: the effect of chance."""
     moved = "Chance: run times up to a millisecond shorter or longer, job by job, moved"
     tries = counted(len(found.nudged), "simulation")
     every = found.groups()[0]
@@ -66,7 +68,7 @@ def _chance(found: RecordedWhatIf) -> str:
 
 
 def _relative(compared: BlockDifference) -> str:
-    """`75 % less [60 .. 80 %]`, if there is something to be a share of."""
+    """`75 % less [-80 .. -60 %]`; an amount of time where the baseline is 0."""
     if not compared.baseline:
         return f"{time_text(abs(compared.difference))} {_more(compared)}"
     share = f"{percent(abs(compared.difference) / compared.baseline)} % {_more(compared)}"
@@ -78,7 +80,7 @@ def _more(compared: BlockDifference) -> str:
 
 
 def _interval(compared: BlockDifference) -> str:
-    """The interval of the ratio; empty if there is none, or if all days change alike."""
+    """The interval of the relative change; empty if there is none, or if all days change alike."""
     low, high = compared.ratio_low, compared.ratio_high
     if not compared.baseline or not low < high:
         return ""
@@ -91,7 +93,7 @@ def _signed(change: float) -> str:
 
 
 def _certainty(found: RecordedWhatIf, outcome: Outcome, compared: BlockDifference) -> str:
-    """How sure a difference is: over days, and over phases of Slurm's cycles."""
+    """How sure a difference is, over days and over phases of Slurm's cycles."""
     if abs(compared.difference) <= found.chance_s(found.groups()[0]):
         return "no more than chance"
     same = found.same_sign(outcome)
@@ -127,7 +129,7 @@ def _who_pays(found: RecordedWhatIf, outcome: Outcome) -> str:
 
 
 def _on_links(outcome: Outcome) -> list[str]:
-    """What other links do to run times, and to how much of the GPU time; nothing without any."""
+    """How other links change run times, and for how much of the GPU time that is known."""
     links = outcome.links
     if links is None:
         return []
@@ -146,7 +148,7 @@ def _on_links(outcome: Outcome) -> list[str]:
 
 
 def _cancelled(found: RecordedWhatIf) -> list[str]:
-    """How many jobs are cancelled in a phase, and whose waits are left; nothing if none are."""
+    """How many jobs are cancelled per phase, and how many waits count; nothing if none are."""
     if found.finish.all():
         return []
     outcomes = {"at present": found.present, **{f"under {x.change}": x for x in found.outcomes}}

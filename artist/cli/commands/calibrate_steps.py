@@ -86,7 +86,7 @@ def machine(
             f"{reason}; check the steps and that one kind of machine took them, or write the fit "
             "with --misfit"
         )
-    # Of the two, the fabric names the calibration: it is written last.
+    # The fabric is written last, since it names the calibration.
     scales = compute_times(name, of_kind, fitted, f"steps on one GPU in {steps.name}")
     write_document(scales, scales_target, "Written by `artist calibrate machine`.")
     write_document(fitted, target, f"Written by `artist calibrate machine`: {summary}.")

@@ -248,7 +248,7 @@ def compare(
 def _tell_so_far(
     judged: Callable[[], Across], tell: Callable[[Across], None], interrupted: Interrupted
 ) -> None:
-    """Tell what the runs say that an interrupted comparison has made, if that is a verdict."""
+    """Print the result of the replicates that are complete, if they suffice for a verdict."""
     from artist.results.statistics.compare_values import LEAST_REPLICATES
 
     try:
@@ -263,7 +263,7 @@ def _tell_so_far(
 
 
 def _budget(text: str | None, until: str | None) -> tuple[int | None, TimeBudget | None]:
-    """The replicates at most, and a time after which no run begins."""
+    """What `--budget` gives: the most replicates, or a time after which no run begins."""
     from artist.experiments.executors import TimeBudget
 
     if text is None or not text.isdigit():
@@ -277,7 +277,7 @@ def _budget(text: str | None, until: str | None) -> tuple[int | None, TimeBudget
 
 
 def _limit(until: str | None) -> float | Literal["decided"] | None:
-    """What `--until` says: a share or a word."""
+    """What `--until` gives: a share, or "decided"."""
     if until is None:
         return None
     return "decided" if until == "decided" else options.share_of("--until", until)
@@ -309,7 +309,7 @@ def _announce(
 def _runner(
     out: Path | None, workers: int, go_on: Callable[[], bool], *, resume: bool, overwrite: bool
 ) -> Iterator[Runner]:
-    """The runner: processes, or a folder that keeps the runs."""
+    """A runner with worker processes; with `out` it also keeps the runs in that folder."""
     from artist.experiments.comparison.runs import in_memory
 
     if out is None:
@@ -329,7 +329,7 @@ def _runner(
 
 
 def _without_reused(show: Callable[[int, int], None], runner: Runner) -> Callable[[int, int], None]:
-    """The same for the runs that are made: those that were there already take no time."""
+    """`show` without the runs that were reused. They take no time and would spoil the estimate."""
 
     def on_done(done: int, total: int) -> None:
         reused = getattr(runner, "reused", 0)
@@ -353,7 +353,11 @@ def _worlds(
 
 
 def _prices(path: Path, across: str | None, *, assumptions: bool) -> PriceFile:
-    """The price file."""
+    """The price file; prices belong to one world.
+
+    Raises:
+        ConfigError: several worlds are asked for, or a bad file.
+    """
     from artist.experiments.comparison.costs import load_costs
 
     if across or assumptions:
@@ -362,7 +366,7 @@ def _prices(path: Path, across: str | None, *, assumptions: bool) -> PriceFile:
 
 
 def _varied(texts: Sequence[str]) -> dict[str, list[Any]]:
-    """Setting -> values of `--vary`."""
+    """Setting -> its values, of all `--vary`."""
     from artist.experiments.comparison.variants import parse_vary
 
     varied: dict[str, list[Any]] = {}
@@ -374,7 +378,7 @@ def _varied(texts: Sequence[str]) -> dict[str, list[Any]]:
 
 
 def _check_commas(scenario: Path, policies: str) -> None:
-    """Refuse `--policies fifo las`, which makes the second policy the scenario file."""
+    """Refuse `--policies fifo las`, where the second policy would be read as the scenario file."""
     from artist.io.reading import exists
     from artist.policies.table import POLICIES
 

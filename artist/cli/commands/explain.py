@@ -26,7 +26,7 @@ _SHAPE = re.compile(r"\d+(x\d+){2,}")
 """A cluster, as summaries have it."""
 
 _NEAR = 0.65
-"""Names with fewer letters in common are no guess: the words to explain are many and differ."""
+"""Least similarity of a suggested name; among so many words, others would be poor guesses."""
 
 
 def explain(
@@ -119,11 +119,11 @@ _MORE = {
     "models": "artist latency --model {}",
     "placers": "artist fill PODS.csv --placers {}",
 }
-"""Kind of `artist list` -> the command that tells more of a name, or uses it."""
+"""Kind of `artist list` -> a command that tells more about a name, or uses it."""
 
 
 def _name_facts(name: str) -> dict[str, dict[str, str]]:
-    """What the lists say of a name: heading -> facts; empty if none has it."""
+    """What `artist list` says about a name: heading -> facts; empty if no list has it."""
     from artist.cli.commands.list import Listed, rows_of
 
     found: dict[str, dict[str, str]] = {}
@@ -159,7 +159,7 @@ def _catalogued(name: str) -> str:
 
 
 def _names_of(kind: str) -> list[str]:
-    """The names of a list. Models have a shortcut, as the other columns of their list take long."""
+    """The names of a list. Those of models are read directly: their rows take long to compute."""
     from artist.cli.commands.list import Listed, rows_of
 
     if kind == "models":
@@ -171,11 +171,11 @@ def _names_of(kind: str) -> list[str]:
 
 # -- policies, settings of a scenario and options of policies ------------------------
 #
-# The texts are those of their registries and of the descriptions of their fields.
+# Their texts come from the registries and from the descriptions of pydantic fields.
 
 
 def _policy_facts(name: str) -> dict[str, str]:
-    """What a policy of the table is and knows, and its options; empty if the table lacks it."""
+    """What a policy does and knows, and its options; empty if the table lacks it."""
     from artist.policies.option_places import own_options
     from artist.policies.run_times import KNOWS
     from artist.policies.table import POLICIES
@@ -211,7 +211,7 @@ def _setting_facts(name: str) -> dict[str, str]:
             "default": _default(field),
             "values": ", ".join(dict.fromkeys(_literals(field.annotation))),
         }
-        if name in GROUPS.values():  # the meaning of a group tells its form of --set
+        if name in GROUPS.values():  # the description of a group says how --set names its keys
             group = next(group for group, field in GROUPS.items() if field == name)
             level = ".LEVEL" if group == "fabric" else ""
             keys = ", ".join(f"{group}{level}.{key}" for key in fields_of_groups().get(group, {}))
@@ -234,7 +234,7 @@ def _setting_facts(name: str) -> dict[str, str]:
 
 
 def _key_facts(name: str) -> dict[str, str]:
-    """What a key of a group of settings means, `checkpoint.interval_s` or `fabric.rack.bandwidth`.
+    """What a key of a group means, such as `checkpoint.interval_s` or `fabric.rack.bandwidth`.
 
     The group may be left out.
     """
@@ -255,7 +255,7 @@ def _key_facts(name: str) -> dict[str, str]:
 
 
 def _fields_by_option() -> dict[str, dict[str, FieldInfo]]:
-    """By the name of an option, its field in each policy of the table that has it."""
+    """Option -> policy -> its field, for all policies of the table."""
     from artist.policies.option_places import own_options
     from artist.policies.table import POLICIES
 
@@ -267,7 +267,7 @@ def _fields_by_option() -> dict[str, dict[str, FieldInfo]]:
 
 
 def _other_names() -> list[str]:
-    """All policies, settings and options."""
+    """All policies, settings, options, keys of groups and listed names."""
     from artist.config import Scenario
     from artist.experiments.relative_values import fields_of_groups
     from artist.policies.table import POLICIES
@@ -289,7 +289,7 @@ def _options_of_host(entry: Entry) -> str:
 
 
 def _literals(annotation: Any) -> Iterator[str]:
-    """The values of an option that has only some; nothing for others."""
+    """The values of a `Literal` anywhere in an annotation; nothing if it has none."""
     if get_origin(annotation) is Literal:
         yield from map(str, get_args(annotation))
     else:

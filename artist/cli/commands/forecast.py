@@ -24,7 +24,7 @@ _COLUMNS = ("job", "GPUs", "median", "80 % from", "to", "never", "Slurm says", "
 
 _MOST_NAMED = 3
 _EARLIER = 10
-"""Moments of `--calibrate`: as many as triple the time that a forecast takes."""
+"""Default of `--calibrate`. So many moments triple the time of a forecast."""
 
 
 def forecast(

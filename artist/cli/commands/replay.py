@@ -78,10 +78,10 @@ def _inputs_of(out: Path) -> Path:
 
 @contextmanager
 def _inputs(out: Path | None) -> Iterator[Path]:
-    """Where cluster file and trace go: beside the run directory, or to a temporary folder.
+    """The folder for the cluster file and the trace: next to the run directory, or temporary.
 
-    If no run is written, all is as before: the run names its inputs by where they are, so those of
-    an earlier replay are copied aside until then.
+    A run records the paths of its inputs, so they must be in their final place while it runs. The
+    inputs of an earlier replay are copied aside, and restored if this one fails.
     """
     if out is None:
         with TemporaryDirectory() as folder:

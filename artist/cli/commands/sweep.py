@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from artist.experiments.sweep import SweepResult
 
 MOST_ROWS = 20
-"""More runs would push the facts off the screen."""
+"""Rows shown; more would push the facts off the screen."""
 
 REPLICATES = ("seed", "permutation")
-"""Settings of a grid that repeat a run."""
+"""Settings of a grid that make replicates of a run."""
 
 
 class Engine(StrEnum):
@@ -122,7 +122,7 @@ def sweep(
 
 
 def _print_results(experiment: Experiment, result: SweepResult, results: Path) -> None:
-    """The grid's settings and the chief metrics of each run; a long grid's first runs.
+    """The settings and the chief metrics of each run, at most `MOST_ROWS` of them.
 
     Runs that differ only in seed and permutation share a row: their means with intervals.
     """
@@ -191,7 +191,7 @@ def _print_results(experiment: Experiment, result: SweepResult, results: Path) -
 
 
 def _more_is_worse(experiment: Experiment, result: SweepResult) -> str:
-    """The first place of the grid where more GPUs, faster links or fewer jobs are much worse."""
+    """Say where more GPUs, faster links or fewer jobs made the makespan much longer: first case."""
     from artist.experiments.experiment import runs
     from artist.results.caveats import FEWER_HELPS, MORE_HELPS, more_is_worse, spreads_jobs
     from artist.results.statistics.replicate_means import replicate_means
@@ -226,7 +226,7 @@ def _by_point(
 
 
 def _unit(written: str, values: Sequence[float]) -> DisplayUnit:
-    """The unit of a column: of times, the one that suits the least that is not 0."""
+    """The unit of a column. Times have the unit that suits the smallest one above 0."""
     if written != "s":
         return DisplayUnit(1.0, written)
     return time_unit(min(filter(None, values), default=0.0))
@@ -239,7 +239,7 @@ def _replicates(runs: Sequence[Mapping[str, Any]]) -> list[tuple[int, int]]:
 def _mean_text(
     runs: Sequence[Mapping[str, Any]], metric: str, unit: DisplayUnit, *, geometric: bool
 ) -> str:
-    """A mean over runs with its interval; seeds are independent, permutations of one are not."""
+    """A mean with its interval. Runs of one seed are not independent, so they form a cluster."""
     from artist.results.statistics.compare_values import clusters_of
     from artist.results.statistics.replicate_means import replicate_mean
 

@@ -219,19 +219,19 @@ app.command()(synth)
 
 
 def _open(parameters: Mapping[str, Any], rules: Rules) -> Trace:
-    """The trace that a command's parameters name. Notes what was drawn at random."""
+    """The trace that a command's parameters name. Notes on stderr what was drawn at random."""
     from artist.trace.named import Given, open_trace
 
     given = Given(**options.given_of(parameters))
     source, format_ = parameters["source"], parameters["from_"]
     trace = open_trace(source, rules.seed, format_=format_, rules=rules, given=given)
-    # stdout has the rest.
+    # The rest is printed on stdout.
     options.say_what_was_read(trace, quiet=True)
     return trace
 
 
 def _print_proposal(source: Path, proposal: Proposal, format_: Format, *, accept: bool) -> None:
-    """Print what is proposed, and note on stderr what is not and what to do next."""
+    """Print the proposed entries; note on stderr what lacks one and what to do next."""
     if format_ is Format.JSON:
         print_json({**proposal._asdict(), "entries": [x._asdict() for x in proposal.entries]})
     elif proposal.entries:
@@ -267,13 +267,13 @@ def _missing(proposal: Proposal) -> str:
 
 
 def _pairs(proposal: Proposal) -> str:
-    """The flag for the columns that have no entry, and for those that someone has to confirm."""
+    """The value of `--columns` for the entries that are missing or need confirmation."""
     pairs = {**dict.fromkeys(proposal.missing, "COLUMN"), **proposal.nameless()}
     return shlex.quote(",".join(f"{name}={column}" for name, column in pairs.items()))
 
 
 def _as_in_runs(trace: Trace) -> tuple[list[str], str]:
-    """Which axes `artist sim` gives to jobs that state none, and why it will refuse the trace."""
+    """How `artist sim` divides jobs that state no axes, and why it would refuse the trace."""
     from artist.trace.divided import with_axes
     from artist.trace.native.trace import check_models
 
@@ -286,8 +286,7 @@ def _as_in_runs(trace: Trace) -> tuple[list[str], str]:
 
 
 def _print_facts(title: str, facts: Mapping[str, object], format_: Format) -> None:
-    """Print facts; in the table, a list has one line per element; semicolons keep them
-    apart where there are no lines."""
+    """Print facts. In a table, a list has one line per element, ended by semicolons."""
     if format_ is Format.TABLE:
         facts = {
             key: ";\n".join(map(str, value)) if isinstance(value, list) else value

@@ -101,13 +101,13 @@ def _print_waits(run: Path, waits: list[dict[str, Any]], by: By, format_: Format
 
 
 def _in_all(wait: dict[str, Any], unit: DisplayUnit) -> str:
-    """How long the job of a wait waited in all, and in how many waits if there are several."""
+    """How long the job waited in all, and in how many waits if there are several."""
     number = f" in {wait['waits']} waits" if wait["waits"] > 1 else ""
     return f"{in_unit(wait['queue_delay_s'], unit)}{number}"
 
 
 def _print_story(story: dict[str, Any]) -> None:
-    """Print a job's waits and stays in the order of time, and their totals."""
+    """Print a job's waits and stays in chronological order, and their totals."""
     gpus = "1 GPU" if story["gpus"] == 1 else f"{story['gpus']} GPUs"
     title = f"job {story['job_id']}: {story['model']} on {gpus}"
     unit = _clock(story["finish_s"])
@@ -130,13 +130,8 @@ def _print_story(story: dict[str, Any]) -> None:
 
 
 def _clock(latest_s: float) -> DisplayUnit:
-    """The unit of instants up to `latest_s`: hours, or seconds in the first three of them."""
+    """The unit of instants up to `latest_s`: hours, or seconds if that is before three hours."""
     return _HOURS if latest_s >= 3 * HOUR else _SECONDS
-
-
-def _unit(longest_s: float) -> DisplayUnit:
-    """The unit of lengths up to `longest_s`: at most hours, as instants have."""
-    return time_unit(longest_s, days=NO_DAYS)
 
 
 def _at(instant_s: float, unit: DisplayUnit) -> str:
@@ -144,7 +139,7 @@ def _at(instant_s: float, unit: DisplayUnit) -> str:
 
 
 def _wait_texts(waits: Sequence[dict[str, Any]], unit: DisplayUnit) -> Iterator[str]:
-    """Each wait in the job's story. What was said of an earlier one is not said again."""
+    """A text for each wait. If it equals that of an earlier wait, it refers to that one."""
 
     from artist.results.waiting.job_story import cause_words, ended_words
 
@@ -193,7 +188,7 @@ def _stay_line(stay: dict[str, Any], submitted_gpus: int) -> tuple[str, str]:
 
 
 _HAND_OVER_S = 1e-6
-"""Within so long GPUs are passed on from one job to another. It is no wait in `waits.parquet`."""
+"""GPUs pass from one job to the next in less; `waits.parquet` does not count that as a wait."""
 
 
 def _totals(story: dict[str, Any]) -> list[str]:
@@ -201,9 +196,10 @@ def _totals(story: dict[str, Any]) -> list[str]:
     from artist.results.waiting.job_story import causes_text
 
     jct_s = story["jct_s"]
+    unit = time_unit(jct_s, days=NO_DAYS)
 
     def told(time_s: float) -> str:
-        return time_text(time_s if time_s >= _HAND_OVER_S else 0.0, _unit(jct_s))
+        return time_text(time_s if time_s >= _HAND_OVER_S else 0.0, unit)
 
     compared = ""
     if story["slowdown"] is not None:
@@ -232,9 +228,9 @@ def _totals(story: dict[str, Any]) -> list[str]:
 
 
 def _lost_on_links(story: dict[str, Any], told: Callable[[float], str]) -> Iterator[str]:
-    """What the job's own full uplinks cost it, and what other jobs; nothing without the former."""
+    """What its own full uplinks cost the job, and what other jobs did; nothing without own loss."""
     if own_s := story.get("contention_own_s"):
-        # Of a job that is alone, sums of intervals differ by their rounding.
+        # The two sums differ by rounding even if no other job was on the links.
         others_s = max(story["contention_lost_s"] - own_s, 0.0)
         yield (
             "Its own uplinks carry less than it sends: that would cost it "
