@@ -1,4 +1,4 @@
-"""Prints what else a comparison knows: ranges, every sentence, what mean JCTs are made of."""
+"""Prints the details of a comparison: ranges, all sentences, the parts of mean JCTs."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def _print_family(comparison: Comparison) -> None:
 
 
 def _print_best(comparison: Comparison) -> None:
-    """Print which variants are best on each metric, and what that is worth."""
+    """Print which variants are best on each metric, and how sure that is."""
     if comparison.cancelled:
         return
     best_variants = comparison.best_variants()
@@ -134,7 +134,7 @@ def _range(values: tuple[float, ...]) -> str:
 
 
 def _whole(seconds: float) -> str:
-    """A difference in whole seconds with its sign; what rounds to nothing is `+0`."""
+    """A difference in whole seconds with its sign; one that rounds to 0 is `+0`."""
     return f"{round(seconds):+,d}"
 
 
@@ -165,7 +165,7 @@ def _print_parts(comparison: Comparison) -> None:
 
 
 def _how_narrow(comparison: Comparison, until: float) -> str:
-    """How far `--until` came: all intervals are narrow, or how many replicates are missing."""
+    """Whether all intervals are as narrow as `--until` asks, or how many replicates are missing."""
     copies, every = comparison.without_interval, "every"
     note = ""
     if copies:

@@ -104,6 +104,6 @@ def _more_outside(fabric: Fabric) -> Iterator[str]:
 
 
 def _gpu(kind: str) -> str:
-    """The kind of GPU of its machines, and on which one models compute."""
+    """The kind of GPU of its machines, and the GPU whose compute times models have."""
     assumed = assumed_in_words({kind})
     return f"Its GPUs are {kind.upper()}{f'; models have {assumed}' if assumed else ''}."

@@ -1,4 +1,4 @@
-"""How a command ends early, in order: by a signal, or since nobody reads its output.
+"""How a command ends early without a traceback: by a signal, or if nobody reads its output.
 
 Ctrl-C, SIGTERM and SIGHUP (a terminal that is closed) raise `Interrupted`. The command removes its
 scratch files and says how far it came.
@@ -28,7 +28,7 @@ class Interrupted(BaseException):
         super().__init__(signal_number)
         self.exit_code = 128 + signal_number  # as a shell reports it
         self.is_read = signal_number != signal.SIGHUP
-        """Whether somebody may read what is printed now; no one reads a terminal that is closed."""
+        """Whether output may still be read; nobody reads a terminal that is closed."""
         self.how_far = ""
 
     def __str__(self) -> str:
@@ -41,9 +41,9 @@ _received: list[int] = []
 
 
 def listen() -> None:
-    """Raise `Interrupted` on SIGINT, SIGTERM and SIGHUP, but not on one that is ignored already.
+    """Raise `Interrupted` on SIGINT, SIGTERM and SIGHUP, except on those that are ignored already.
 
-    A program that starts us may have set that, as `nohup` and shells do.
+    A program that starts this one may ignore them, as `nohup` and shells do.
     """
     for number in _SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -89,7 +89,7 @@ class ReaderGone(BaseException):
 
 
 class _Stream:
-    """A text stream that hands everything on to the one inside."""
+    """A text stream that delegates to another one."""
 
     def __init__(self, inside: TextIO) -> None:
         self._inside = inside

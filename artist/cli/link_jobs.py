@@ -47,8 +47,8 @@ class LinkAnswer:
     def facts(self) -> dict[str, Any]:
         """What `--format json` prints.
 
-        `first_shift_ms` and `plateau_ms` are those of the second job, the first that moves: its
-        first feasible shift, and from where to where it may be shifted without a lower score.
+        `first_shift_ms` and `plateau_ms` belong to the second job, as the first one stays: its
+        first feasible shift, and the range of shifts that keep its score.
         """
         place = min(1, len(self.jobs) - 1)
         circles = [job.circle for job in self.jobs]
@@ -137,7 +137,7 @@ def solve_link(jobs: Sequence[LinkJob], capacity_gbps: float, options: SolverOpt
 
 
 def _models(text: str) -> list[tuple[str, int]]:
-    """Models and workers. Settings of a model may hold commas, so a job ends at its workers."""
+    """Models and workers. A job ends after its workers, as settings of models may hold commas."""
     jobs, rest = [], text
     while rest:
         match = _JOB.match(rest)

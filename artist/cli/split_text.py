@@ -23,7 +23,7 @@ TITLES: Mapping[str, str] = {
 
 
 def split_facts(split: IterationSplit) -> dict[str, Any]:
-    """The split for programs: nanoseconds; `split_ns` adds up to the iteration."""
+    """The split for JSON, in nanoseconds; `split_ns` adds up to the iteration."""
     sent = split.sent_ns
     return {
         "split_ns": {part.value: ns for part, ns in split.parts_ns.items()},

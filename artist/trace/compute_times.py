@@ -25,7 +25,7 @@ from artist.trace.native.untimed import (
 
 
 def with_compute_times(trace: Trace, models: CalibratedModels, place: str) -> Trace:
-    """The trace with a compute time for every job. `place`: where its GPU is, for people.
+    """The trace with a compute time for every job. `place` ends the note about its GPU.
 
     Raises:
         TraceError: a model cannot be timed on this GPU, or a job is too long or too short.
@@ -54,5 +54,5 @@ def with_compute_times(trace: Trace, models: CalibratedModels, place: str) -> Tr
 
 
 def on_assumed_gpu(trace: Trace) -> Trace:
-    """The trace with the compute times of a GPU that stands for those of a run."""
+    """The trace with the compute times of an assumed GPU, as there is no run whose GPUs count."""
     return with_compute_times(trace, CalibratedModels(None), "; a run takes those of its GPUs")

@@ -143,10 +143,10 @@ def recognise(table: Table, forced: Format | None) -> Format:
 def closest(names: Sequence[str]) -> Format:
     """The format that a file with these columns comes closest to, although it lacks some.
 
-    A published format is meant if the file has at least three quarters of its columns, and a larger
-    share of them than of native's or simple's: a few common words are chance. Otherwise it is
-    native or simple, whichever finds more of its own columns, under their names or other usual
-    ones: first those that say how long jobs run, then when they arrive. Of equals, it is simple.
+    It is a published format if the file has at least three quarters of its columns, and a larger
+    share of them than of native's or simple's, since a few common words may be chance. Otherwise it
+    is native or simple, whichever finds more of its columns, also under other usual names: first
+    those that say how long jobs run, then those that say when they arrive. Ties go to simple.
     """
 
     def own_share(format_: OwnFormat) -> tuple[float, bool]:
@@ -164,10 +164,10 @@ def closest(names: Sequence[str]) -> Format:
     return nearest if known else max(simple, native, key=own_share)
 
 
-# How native and simple say how long jobs run.
+# The columns of native and simple that say how long jobs run.
 _WORK = ("duration", "iterations", "compute_s")
 
-# A column that only looks alike counts this part of one that is there.
+# A column with a similar name counts as this part of a column with the right name.
 _LOOKS_ALIKE = 0.5
 
 # A published format can be meant if the file has at least this share of its columns.

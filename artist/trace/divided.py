@@ -1,6 +1,6 @@
-"""The jobs of a trace with what a scenario says of all their models: axes, and other settings.
+"""Applies a scenario's settings of models to the jobs of a trace: axes of parallelism, and others.
 
-Axes are their own, the scenario's, or published ones.
+The axes of a job are its own, the scenario's, or published ones.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from artist.workload.layers import Workload
 def with_axes(trace: Trace, chosen: JobParallelism | Literal["published", "none"]) -> Trace:
     """The trace whose large models have axes. Models must be known.
 
-    A job that says its axes keeps them. Jobs of other models than transformers have none.
+    A job that states its axes keeps them. Only transformers have axes.
 
     Raises:
         TraceError: axes that do not fit a model or do not multiply to the GPUs of a job.
@@ -76,7 +76,7 @@ def with_axes(trace: Trace, chosen: JobParallelism | Literal["published", "none"
 
 
 def trained_as(trace: Trace, settings: str) -> Trace:
-    """The trace whose models have these settings, `gpu=v100,precision=bf16`, if they say no other.
+    """The trace with settings such as `gpu=v100,precision=bf16` for models that state no others.
 
     Models must be known. Folders of execution traces stay as they are. So do the compute times of
     the trace: what follows the settings is the share that communication adds to them.
@@ -116,9 +116,9 @@ def with_models(trace: Trace, model_of: Callable[[Job], str | None]) -> tuple[Tr
 
 
 def _checked(trace: Trace) -> tuple[Trace, Counter[str]]:
-    """The trace with the sizes of tensor groups; axes must multiply to the GPUs of a job.
+    """The trace with the sizes of tensor groups, after a check that axes fit the GPUs of each job.
 
-    With it, how the experts of jobs are spread that have no GPU for each, and do not say it.
+    Also counts the jobs in which several experts share a GPU without saying so, by how they do.
     """
     from artist.workload.models import is_graph, workload
 
@@ -142,7 +142,7 @@ def _checked(trace: Trace) -> tuple[Trace, Counter[str]]:
 
 
 class _Division(NamedTuple):
-    """The GPUs of a tensor group, and how experts are spread where that is said (`spread.py`)."""
+    """The GPUs of a tensor group, and how experts share GPUs, in words if any do (`spread.py`)."""
 
     tensor: int = 1
     spread: str = ""

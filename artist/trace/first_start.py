@@ -15,7 +15,7 @@ AS_RESTART: Final = "restart"
 
 
 def _seconds_or_word(value: object) -> object:
-    """Refuse what is neither in one sentence; pydantic would speak of the parts of a union."""
+    """Refuse other values in one sentence; pydantic would report each part of the union."""
     try:
         good = value in (None, AS_RESTART) or 0 <= float(str(value)) < float("inf")
     except ValueError:

@@ -81,7 +81,7 @@ def builtin(name: str, seed: int = 0) -> Trace:
 class Given(NamedTuple):
     """What a user states about the columns and models of a trace, apart from its mapping file.
 
-    `columns` are pairs, artist's column and the file's, or the name of a mapping file.
+    `columns` maps artist's columns to those of the file, or is the name of a mapping file.
     """
 
     columns: Mapping[str, str] | str | None = None
@@ -105,7 +105,7 @@ def open_trace(
 
     A file may have any format that `read_trace` knows. `rules` fill in what a foreign format
     lacks; without them the default rules apply, with this seed. A mapping file beside the trace is
-    read, and `given` goes before it (`native/mapping.py`).
+    read, but `given` takes precedence (`native/mapping.py`).
 
     Raises:
         UnknownNameError: neither exists, or the format is unknown.

@@ -54,7 +54,7 @@ _UNKNOWN_DAY = "its cells are dates, but which part is the day?"
 
 
 class Confidence(StrEnum):
-    """How much speaks for an entry."""
+    """How sure an entry is."""
 
     SURE = "sure"
     LIKELY = "likely"
@@ -62,7 +62,7 @@ class Confidence(StrEnum):
 
 
 class MappingEntry(NamedTuple):
-    """One entry of a mapping: in the section `part`, `name: value`."""
+    """One entry of a mapping: `name: value` in the section `part`."""
 
     part: str
     name: str
@@ -72,9 +72,10 @@ class MappingEntry(NamedTuple):
 
 
 class Proposal(NamedTuple):
-    """The entries, and what has none: columns that nobody reads, names of models near no other.
+    """The entries, and what has none.
 
-    `missing` are columns without which the trace cannot be read.
+    `unread` are columns of the file that are not used, `unknown` are names that resemble no model,
+    and `missing` are columns without which the trace cannot be read.
     """
 
     entries: tuple[MappingEntry, ...]
@@ -89,32 +90,32 @@ class Proposal(NamedTuple):
         return {one.name: one.value for one in self.entries if one.why in why}
 
     def of_unknown_day(self) -> list[str]:
-        """Columns of dates whose day and month could be exchanged."""
+        """Columns of dates in which day and month cannot be told apart."""
         return [one.name for one in self.entries if one.why == _UNKNOWN_DAY]
 
 
 OWN_IDS = ("native", "simple")
-"""The formats that a mapping is for unless it names another."""
+"""The formats that a mapping applies to unless it names another."""
 
 _OPTIONAL = (
     "model", "iterations", "user", "tenant", "priority", "gpus_min", "gpus_max", "gpu_kinds", AXES
 )  # fmt: skip
-"""Columns without which a trace can be read, but which may well be there by another name."""
+"""Optional columns that a file may well have under another name."""
 
 _ROWS = 1000
-"""Rows whose cells are looked at."""
+"""Only the cells of so many rows are examined."""
 
 _LIMITS = ("walltime", "timelimit")
-"""How schedulers call the time after which a job is killed. Few jobs take all of it."""
+"""Schedulers' names for the time after which a job is killed. It is no run time."""
 
 _SHORT_S = 10.0
-"""A median job shorter than this is more likely in other units: public traces have minutes."""
+"""A shorter median suggests another unit: the median job of public traces takes minutes."""
 
 
 def propose(path: Path, mapping: TraceMapping, format_: str | None = None) -> Proposal:
     """What the columns, units and models of a trace file most likely are.
 
-    `mapping` has entries that the user states: for these nothing is proposed.
+    `mapping` has the entries that the user states; nothing is proposed for these.
 
     Raises:
         TraceError: the file cannot be read as a table, or could be of several formats.
@@ -166,7 +167,7 @@ class Accepted(NamedTuple):
 
 
 def accepted(proposal: Proposal, mapping: TraceMapping) -> Accepted:
-    """The mapping with the proposed entries, but for models that are guessed."""
+    """The mapping with the proposed entries, without guessed models."""
     whole: dict[str, Any] = mapping.model_dump(exclude_unset=True, exclude={"format"})
     comments, guessed = {}, []
     for one in proposal.entries:
@@ -183,7 +184,7 @@ def accepted(proposal: Proposal, mapping: TraceMapping) -> Accepted:
 
 
 def _columns(table: Table, format_: Format, given: Mapping[str, str]) -> Iterator[MappingEntry]:
-    """Which columns hold what the format calls otherwise."""
+    """Entries for columns that have another name than in the format."""
     required = format_.required
     needed = needed_columns(format_, table.columns)
     plain = {SAME.get(name, name) for name in (*given, *table.columns)}
@@ -236,7 +237,7 @@ def _columns(table: Table, format_: Format, given: Mapping[str, str]) -> Iterato
 
 
 def _odd(table: Table, name: str, source: str) -> str | None:
-    """What in the cells of a column speaks against its being this column of artist; else None."""
+    """Why the cells of `source` do not fit the column `name`; None if they fit."""
     cells = [str(cell).strip() for cell in table.columns[source][:_ROWS] if cell is not None]
     if name in _OPTIONAL:
         cells = [cell for cell in cells if cell]
@@ -304,7 +305,7 @@ def _units(
         unit = unit_of(table, name, source, dates=True)
         cells = table.columns[source][:_ROWS]
         if any(clock_s(cell) >= 0 for cell in cells):
-            continue  # `1-02:03:04` tells its units
+            continue  # `1-02:03:04` shows its units
         numbers = [as_float(cell) for cell in cells]
         middle = float(np.median(numbers)) if numbers else 0.0
         if unit == DATE:
@@ -332,9 +333,9 @@ def _units(
 def _models(
     table: Table, column: str, given: Mapping[str, str], *, own: bool
 ) -> tuple[list[MappingEntry], tuple[str, ...]]:
-    """What the names of models mean, and the names for which nothing is near.
+    """Entries for names of models, and the names that resemble no model.
 
-    `own`: the table is in columns of its own; the models of published ones are known.
+    `own`: whether the table is in no published format. Models of published formats are known.
     """
     entries, unknown = [], []
     cells = table.columns.get(column, ())

@@ -1,5 +1,6 @@
-"""Facts about a trace: its statistics (`artist trace stats`), what its reader reports, and what
-looks wrong although it can be read (`artist trace validate`).
+"""Facts about a trace: its statistics (`artist trace stats`), its reader's reports, and warnings.
+
+Warnings are about what looks wrong although it can be read (`artist trace validate`).
 """
 
 from __future__ import annotations
@@ -30,15 +31,23 @@ QUANTILES = (5, 25, 50, 75, 95, 99)
 _S_PER_HOUR = 3600
 
 STATED_LONGER = 100
-"""A stated step may be this many times as long as the catalogue's. A wrong unit is 1000 or 60."""
+"""A stated step may be at most this many times as long as the catalogue's.
+
+A wrong unit is a factor of 60 or 1000.
+"""
 
 OTHERWISE = 1000
-"""The same for steps that artist invented, as 1 s is up to 180 times the step of `alexnet`. And for
-shorter steps, as those of Dally's workloads are up to 470 times shorter than the catalogue's."""
+"""The limit for steps that artist invented, and for steps that are shorter than the catalogue's.
+
+An invented step of 1 s is up to 180 times that of `alexnet`. Steps of Dally's workloads are up to
+470 times shorter than the catalogue's.
+"""
 
 MUCH_SCALED = 2
-"""Communication this many times shorter or longer than the model's deserves a word. Precisions,
-batches and GPUs next to each other in a list are about that far apart, kernels less."""
+"""Communication this many times shorter or longer than the model's is reported.
+
+Neighbouring precisions, batches and generations of GPUs differ by about this factor, kernels less.
+"""
 
 LONGEST_JOB_S = 365 * 86400
 """No published trace spans more than a year."""
@@ -113,12 +122,12 @@ def validate(trace: Trace) -> dict[str, Value]:
 
 
 def scaled_communication(trace: Trace, models: CalibratedModels) -> str:
-    """A sentence on the job whose communication counts as shorter or longer by most; else empty.
+    """A sentence on the job whose communication is scaled most; empty if none is scaled much.
 
     An iteration takes `compute_s` x (1 + comm ratio), and the ratio is that of the model (Dally,
-    section IV-C). So communication is scaled as `compute_s` is against the model's own compute
-    time. Jobs of one GPU, jobs that state no step time, models that a calibration has scaled, and
-    steps that `warnings` reports are left out.
+    section IV-C). So a job's communication is scaled by the ratio of its `compute_s` to the model's
+    compute time. Jobs of one GPU, jobs that state no step time, models that a calibration has
+    scaled, and steps that `warnings` reports are left out.
 
     Raises:
         ConfigError: a model cannot be timed on this GPU.
@@ -162,7 +171,7 @@ def _is_odd(trace: Trace, job: Job) -> bool:
 
 
 def warnings(trace: Trace) -> list[str]:
-    """What looks wrong in a trace that can be read: steps and jobs of odd lengths.
+    """What looks wrong in a trace that can be read: steps and jobs of implausible lengths.
 
     There is a sentence for each kind, and one per model for steps, with the first such job and the
     number of them. The trace runs nevertheless.

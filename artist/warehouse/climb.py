@@ -28,14 +28,14 @@ from artist.warehouse.optimum import is_small, search
 from artist.warehouse.state import Quota, State
 
 Show = Callable[[int, int], None]
-"""It is called with the number of tables considered and the length of this day's queue."""
+"""Called with the number of tables considered and the length of the day's queue."""
 STUCK = 0.05
-"""A day that gains less than this part of the objective goes on with prices."""
+"""If a day gains less than this part of the objective, moves continue with prices."""
 PRICES = (8.0, 4.0, 2.0, 1.0, 0.5, 0.25, 0.0)
-"""Of all high-priority GPU hours at home; the objective is around 1. Chosen by trial."""
+"""Prices of all high-priority GPU hours at home; the objective is around 1. Chosen by trial."""
 PRICES_OF_GROUPS = (1.0, 0.0)
 MOST_PRICED = 20_000
-"""Tables of a pass with a price; it bounds the time of large warehouses."""
+"""Most tables of a pass with a price; this bounds the time for large warehouses."""
 
 
 def show_nothing(done: int, queued: int) -> None:
@@ -52,25 +52,25 @@ class Move:
     target: int
     size_bytes: int
     gain: float | None
-    """Of the objective; None if the table moves together with others."""
+    """Gain of the objective; None if the table moves together with others."""
 
 
 @dataclass
 class Climb:
-    """What the days did."""
+    """The moves of all days, and the figures at the end of each."""
 
     moves: list[Move] = field(default_factory=list)
     day_bytes: list[int] = field(default_factory=list)
     day_cost: list[float] = field(default_factory=list)
     """The objective at the end of each day."""
     day_ratios: list[Floats] = field(default_factory=list)
-    """High-priority demand over supply of the regions at the end of each day."""
+    """Ratios of high-priority demand to supply by region, at the end of each day."""
     ended: str = "all days planned"
 
     def end_day(self, day: int, state: State, start: Ints, gains: dict[int, float]) -> None:
-        """Record a day: what moved since its `start`, and the `gains` of tables that moved singly.
+        """Record the tables that moved since the `start` of a day.
 
-        These come first, in the order of their moves.
+        Those that moved one by one come first, in the order of their moves, with their `gains`.
         """
         moved = np.flatnonzero(state.home != start).tolist()
         single = [table for table in gains if state.home[table] != start[table]]
@@ -115,11 +115,11 @@ def climb(state: State, show: Show = show_nothing) -> Climb:
 
 
 def _improve(state: State, quota: Quota, clock: _Clock, before: float, *, priced: bool) -> bool:
-    """Search small warehouses; in others, move groups of tables.
+    """Improve a day's homes: a search in small warehouses, moves of groups of tables in others.
 
-    Where single moves came to little, hours at home get a price if `priced`. `before`: the
-    objective when the day began. Returns whether prices may still gain: not where they gained
-    nothing, unless a quota held them back.
+    If single moves gained little and `priced`, tables also move while hours at home have a price.
+    `before` is the objective when the day began. Returns whether prices may gain on later days: not
+    if they gained nothing now, unless the quota limited them.
     """
     if quota.left_bytes < state.instance.size.min() and (state.home == quota.start).all():
         return priced
@@ -135,11 +135,11 @@ def _improve(state: State, quota: Quota, clock: _Clock, before: float, *, priced
 
 
 def _with_prices(state: State, quota: Quota, clock: _Clock) -> None:
-    """Move tables while hours at home have a price too, which falls from pass to pass.
+    """Move tables while hours at home have a price, which falls from pass to pass.
 
-    Expression 6 holds throughout, so a move that costs hours at home needs hours to spare. Moves at
-    a high price bring hours home. As the price falls, these hours are spent where each gains most.
-    If the objective is not lower in the end, all tables return.
+    Expression 6 holds throughout, so a move away from home needs hours to spare. Moves at a high
+    price bring hours home. As the price falls, these hours are spent where they gain most. If the
+    objective is not lower in the end, all tables return.
     """
     home, cost = state.home.copy(), state.cost()
     tables = _with_most_hours(state.instance, state.urgent)
@@ -163,14 +163,14 @@ class _Clock:
         self.reason = ""
 
     def is_over(self) -> bool:
-        """Whether the time is up; from then on there is a reason."""
+        """Whether the time is up; it then sets `reason`."""
         if self._end is not None and time.monotonic() > self._end:
             self.reason = "time limit"
         return bool(self.reason)
 
 
 def _with_most_hours(x: Instance, jobs: Bools) -> Ints:
-    """The tables that these jobs use for most GPU hours, ascending; at most `MOST_PRICED`."""
+    """The `MOST_PRICED` tables that these jobs use for most GPU hours, in the order of tables."""
     hours = np.where(jobs, x.gpu_h, 0.0)[x.reads.owners]
     by_table = np.bincount(x.reads.items, hours, len(x.size))
     chosen: Ints = np.sort(np.argsort(-by_table, kind="stable")[:MOST_PRICED])
@@ -208,7 +208,7 @@ def _pass(
 
 
 def _queue(gains: Floats) -> Ints:
-    """Tables that gain, the largest gain first; ties in the order of tables."""
+    """Tables with a gain, the largest first; ties in the order of tables."""
     order = np.argsort(-gains, kind="stable")
     queue: Ints = order[: int((gains > 0).sum())]
     return queue
@@ -216,7 +216,7 @@ def _queue(gains: Floats) -> Ints:
 
 MOST_JOBS = 200
 MOST_TABLES = 8
-"""Of a group."""
+"""Most tables of a group."""
 MOST_GROUPS = 150
 
 
@@ -294,7 +294,7 @@ def _scattered(state: State) -> Ints:
 
 
 def _loaded(state: State) -> Ints:
-    """The tables with most GPU hours, in regions whose demand over supply is above the median."""
+    """The tables with most GPU hours in regions whose ratio of demand to supply is above median."""
     x = state.instance
     placed = (state.place >= 0) & (x.kind >= 0)
     hours = np.where(placed, x.gpu_h, 0.0)[x.reads.owners]

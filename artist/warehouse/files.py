@@ -32,7 +32,7 @@ _DAYS = ("day", "moved_bytes", "objective", "ratio_max", "ratio_sd")
 
 
 def is_plan(folder: Path) -> bool:
-    """Whether a folder has a plan beside its tables, whatever else it holds."""
+    """Whether a folder holds a plan and its tables, perhaps among other files."""
     return (folder / MARK).is_file() and (folder / "tables.csv").is_file()
 
 
@@ -66,7 +66,7 @@ WAREHOUSE = OwnFolder(
 def write_plan(
     plan: WarehousePlan, solver: Solver, out: Path, *, overwrite: bool, pieces: Pieces | None = None
 ) -> None:
-    """Write the folder. `pieces` are the partitions of the tables, if they have some.
+    """Write the folder. `pieces` are the partitions of the tables, if there are any.
 
     Raises:
         ConfigError: it cannot be written.
@@ -114,7 +114,7 @@ def _tables(plan: WarehousePlan) -> Iterable[Sequence[Any]]:
 
 
 def _in_pieces(plan: WarehousePlan, pieces: Pieces) -> Iterable[Sequence[Any]]:
-    """Partitions lie where their table does; then the tables without a row in `pieces`."""
+    """A row for each partition, in the region of its table; then tables without partitions."""
     rows = {name: (name, "", size, regions) for name, size, regions in _tables(plan)}
     regions = {name: row[3] for name, row in rows.items()}
     for table, partition, size in pieces:

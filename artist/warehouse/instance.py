@@ -22,7 +22,7 @@ PRIORITIES = 7
 
 
 def starts_of(lengths: Ints) -> Ints:
-    """Where each of several lists starts if they stand one after the other, and where all end."""
+    """The starts of lists that are stored one after the other, and the end of the last."""
     return np.concatenate([[0], np.cumsum(lengths)])
 
 
@@ -63,7 +63,7 @@ class NumberLists:
 
 @dataclass(frozen=True)
 class Instance:
-    """What is to be planned. T tables, R regions, J jobs, K kinds, A applications."""
+    """A warehouse to plan: T tables, R regions, J jobs, K kinds of GPUs, A applications."""
 
     tables: Sequence[str]
     regions: tuple[str, ...]
@@ -79,26 +79,26 @@ class Instance:
     supply: Floats
     """[R, K] GPU hours."""
     reads: NumberLists
-    """Of each job its tables, each once."""
+    """The tables of each job, each once."""
     kind: Ints
-    """[J] -1 for analytics."""
+    """[J] kind of GPU; -1 for analytics."""
     priority: Ints
-    """[J] 0 for the highest."""
+    """[J] 0 is the highest."""
     gpu_h: Floats
     cpu_h: Floats
     application: Ints
-    """[J] -1 without one."""
+    """[J] -1 for a job without an application."""
     cpu_limit: Floats
     """[A, R] CPU hours, infinite without a limit."""
 
     @cached_property
     def readers(self) -> NumberLists:
-        """Of each table its jobs."""
+        """The jobs of each table."""
         return self.reads.inverted(len(self.size))
 
     @cached_property
     def need(self) -> Ints:
-        """[J] how many of its tables must have their home where the job is."""
+        """[J] how many of its tables must have their home in a region for the job to be there."""
         lengths = self.reads.lengths
         return np.where(self.kind >= 0, lengths, lengths // 2 + 1)
 

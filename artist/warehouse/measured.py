@@ -1,4 +1,4 @@
-"""A warehouse whose demand a run measured: the fast path reports to the slow path what jobs used.
+"""A warehouse with the demand of a run: the fast path reports to the slow path what jobs used.
 
 The run's jobs replace the warehouse's demand with GPUs: the GPU hours that they held, their
 priorities and their tables. Analytics stays, because a run does not simulate it. Homes are those of
@@ -18,14 +18,14 @@ from artist.warehouse.read import FILES, read_parquet
 
 ANY_KIND = "gpu"
 ROOM = 3
-"""A region without a stated storage has room for all tables this many times, with replicas."""
+"""A region without a stated storage has room for this many copies of all tables."""
 AGAIN = "@"
-"""A job `NAME@3` is the third run of the job `NAME`."""
+"""Separator in names of repeated jobs: `NAME@3` is the third run of the job `NAME`."""
 _NO_DEMAND: dict[str, Any] = {
     "job": "", "tables": [], "kind": "", "priority": PRIORITIES, "gpu_h": 0.0, "cpu_h": 0.0,
     "application": "",
 }  # fmt: skip
-"""The columns of demand, and what each holds in a row that does not state it."""
+"""The columns of demand with their default values."""
 
 Columns = Mapping[str, list[Any]]
 Pieces = list[tuple[str, str, int]]

@@ -52,13 +52,13 @@ class WarehouseObjective:
 
     @cached_property
     def weight(self) -> Floats:
-        """[K, P] of the squares; none where nothing is demanded."""
+        """[K, P] weights of the squares; 0 where nothing is demanded."""
         weighted: Floats = self._w_priority * (self.instance.demand > 0)
         return weighted
 
     @cached_property
     def supply_share(self) -> Floats:
-        """[R, K] of the supply of a kind."""
+        """[R, K] each region's share of the supply of a kind."""
         total = self.instance.supply.sum(axis=0)
         share: Floats = self.instance.supply / np.where(total > 0, total, 1.0)
         return share
@@ -69,7 +69,7 @@ class WarehouseObjective:
         uneven = (self.weight * (demand * self.per_demand - share) ** 2).sum(axis=-1)
         supply = self.instance.supply[regions]
         excess = np.maximum(0.0, demand.sum(axis=-1) - supply)
-        # A region without GPUs of a kind is overloaded infinitely by any demand for them.
+        # Any demand for a kind of GPU that a region lacks is an infinite overload.
         none = np.where(excess > 0, np.inf, 0.0)
         over = np.divide(excess, supply, out=none, where=supply > 0)
         cost: Floats = self.options.w_gpu * (uneven / (1.0 + np.exp(-over))).sum(axis=-1)
@@ -91,7 +91,7 @@ class WarehouseObjective:
 
     @cached_property
     def storage_share(self) -> Floats:
-        """[R] of all storage."""
+        """[R] each region's share of all storage."""
         storage = self.instance.storage.astype(float)
         share: Floats = storage / storage.sum()
         return share

@@ -10,7 +10,7 @@ all 2^T sets, whose cost is computed exactly, and each table is in one chosen se
 (4) and (5) exclude sets. Nothing is approximated. The price is R 2^T columns: T is at most 14.
 
 **Search.** Where tables are few, whole placements are judged, many at once, by simulated annealing.
-On the way limits may be broken, at a price; a result keeps them.
+During the search limits may be broken, at a price; the result keeps them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ MOST_COLUMNS = 200_000
 
 
 def solve(state: State) -> Ints:
-    """The best homes for which no limit is broken. The whole quota is one day's.
+    """The best homes that break no limit. All tables move in one day, with the whole quota.
 
     Raises:
         ConfigError: SciPy is not installed, the warehouse is too large, or no homes keep the
@@ -122,16 +122,18 @@ def _matrices(x: Instance) -> tuple[Floats, Floats]:
 
 CHAINS = 64
 STEPS = 800
-"""Chains and steps of a search. docs/data-placement.md tells how near the optimum they end."""
+"""Chains and steps of a search. docs/data-placement.md says how close to the optimum they get."""
 MOST_PRODUCTS = 5_000_000
-"""Multiplications of a step, chains x tables x jobs x regions. Above, climbing in
-groups comes as near in a tenth of the time."""
+"""Most multiplications of a step: chains x tables x jobs x regions.
+
+Beyond them, climbing in groups comes as close to the optimum in a tenth of the time.
+"""
 HOT, COLD = 0.2, 5e-4
-"""First and last temperature, parts of the objective at the start."""
+"""First and last temperature, as parts of the objective at the start."""
 EXCHANGES = 0.3
-"""Part of the changes that exchange two homes."""
+"""Share of changes that exchange the homes of two tables."""
 PRICE = 10.0
-"""Of a limit exceeded by its own size; the objective is around 1."""
+"""Price of exceeding a limit by its own size; the objective is around 1."""
 
 
 def is_small(state: State) -> bool:
@@ -141,10 +143,12 @@ def is_small(state: State) -> bool:
 
 
 def search(state: State, start: Ints, quota: int) -> Ints:
-    """The best homes found that keep all limits. `quota`: bytes that may be elsewhere than at
-    `start`. The state must keep all limits, and does not change.
+    """The best homes found that keep all limits.
 
-    Simulated annealing in chains that do not meet. In a step, each chain moves one table or all
+    At most `quota` bytes may be elsewhere than at `start`. The state must keep all limits, and is
+    not changed.
+
+    This is simulated annealing in independent chains. In a step, each chain moves one table or all
     tables of one job to a region, or exchanges the homes of two tables.
     """
     judge = _Judge(state, start, quota)
@@ -170,9 +174,9 @@ def search(state: State, start: Ints, quota: int) -> Ints:
 
 
 def _changed(homes: Ints, groups: Bools, regions: int, rng: np.random.Generator) -> Ints:
-    """[chains, T] one change of each chain. `groups`: [G, T] tables that move together.
+    """[chains, T] the homes after one change per chain. `groups`: [G, T] tables that move together.
 
-    The first T groups are the tables alone; half of all moves are theirs.
+    The first T groups are single tables. Half of all moves draw only from these.
     """
     chains, tables = len(homes), homes.shape[1]
     every = np.arange(chains)
@@ -216,7 +220,7 @@ class _Judge:
         cost = objective.gpu(demand, every).sum(axis=1) + objective.w_read * away
         cost += objective.stored(used, every).sum(axis=1)
         broken = np.maximum(0.0, used / self._storage - 1).sum(axis=1)
-        # An infinite limit gives 0; where nothing is allowed, an hour counts as one.
+        # An infinite limit gives 0. A limit below 1 h counts as 1 h, so that none is 0.
         cpu = (inside @ self._cpu).transpose(0, 2, 1)
         broken += (np.maximum(0.0, cpu - self._limit) / np.maximum(1, self._limit)).sum(axis=(1, 2))
         at_home = np.einsum("nrj,jr->n", inside, self._at_home)

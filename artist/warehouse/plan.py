@@ -29,7 +29,7 @@ from artist.warehouse.warehouse_schema import PlanOptions, Replicas, Solver
 
 @dataclass(frozen=True)
 class Picture:
-    """A placement of homes, before or after the plan."""
+    """The homes of tables before or after planning, and what they lead to."""
 
     home: Ints
     terms: dict[str, float]
@@ -151,7 +151,7 @@ class Held:
         self.free[region] -= self.instance.size[tables].sum()
 
     def absent(self, tables: Ints, region: int) -> Ints:
-        """Those of the tables that a region does not hold."""
+        """The tables, of those given, that a region does not hold."""
         absent: Ints = tables[(self.bits[tables] >> region & 1) == 0]
         return absent
 
@@ -184,7 +184,7 @@ def add_replicas(state: State) -> Held:
 
 
 def _disaster_recovery(held: Held, home: Ints) -> None:
-    """A replica of every table outside its home, as long as a region has room (1)."""
+    """A replica of every table outside its home, as long as regions have room (1)."""
     free = held.free.tolist()
     sizes, homes = held.instance.size.tolist(), home.tolist()
     chosen = []
@@ -202,7 +202,7 @@ def _disaster_recovery(held: Held, home: Ints) -> None:
 
 
 def _needed(held: Held, state: State) -> None:
-    """Replicas for jobs that no region can run, each where most GPUs of its kind are (2)."""
+    """Replicas for jobs that no region can run, in the region with most GPUs of their kind (2)."""
     x = held.instance
     stuck = np.flatnonzero((x.kind >= 0) & ~held.collocated())
     order = np.lexsort((-x.gpu_h[stuck], ~state.urgent[stuck]))

@@ -30,9 +30,9 @@ FILES: dict[str, type[BaseModel]] = {
     "applications": ApplicationRow,
 }
 MOST_BYTES = 2**62
-"""Of all tables and of all storage together: sums are whole 64-bit numbers."""
+"""Most bytes of all tables, and of all storage: sums are 64-bit integers."""
 MOST_REGIONS = 62
-"""Regions that hold a table are bits of a number."""
+"""The regions that hold a table are bits of a 64-bit integer."""
 
 
 def read_warehouse(folder: Path, given: Mapping[str, Any] | None = None) -> Instance:
@@ -141,7 +141,7 @@ class _File:
         return values
 
     def names(self, column: str, values: Sequence[str]) -> dict[str, int]:
-        """Positions of names that must differ."""
+        """Name -> position; names must differ."""
         known = _positions(values)
         if len(known) < len(values):
             first: dict[str, int] = {}
@@ -181,7 +181,7 @@ class _File:
         return whole
 
     def priorities(self) -> Ints:
-        """Priorities from 0, the highest, on; the lowest where there is no column."""
+        """Priorities; 0 is the highest. Without the column, all jobs have the lowest."""
         if "priority" not in self.columns:
             return np.full(self.rows, PRIORITIES - 1)
         values = self._numbers("priority")
@@ -197,7 +197,7 @@ class _File:
             raise self.error(row, f"{column} is {values[row]:g}, expected {expected}; correct it")
 
     def _numbers(self, column: str) -> Any:
-        """A column of numbers, none of them empty."""
+        """A column of numbers. Refuses empty cells."""
         values = self.columns[column]
         if values.null_count:
             row = values.is_null().to_numpy(zero_copy_only=False).argmax()
@@ -208,7 +208,7 @@ class _File:
         return array
 
     def lists(self, column: str) -> tuple[Ints, Any]:
-        """Where each row's list starts, and the items of all."""
+        """The start of each row's list, and the items of all lists."""
         import pyarrow as pa
 
         values = self.columns[column]

@@ -1,8 +1,8 @@
 """The sums of a state as Python numbers, for one table at a time.
 
-NumPy takes longer to call than one table's dozen additions take, by a factor of ten. Views share
-their memory with the arrays of the state, so both see each move; the expressions are those of
-`objective`, and tests hold the two against each other.
+For the dozen additions of one table, calling NumPy takes ten times as long. Views share their
+memory with the arrays of the state, so both see each move. The expressions repeat those of
+`objective`; tests compare the two.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from artist.warehouse.state import State
 
 SLACK = 1e-9
-"""Sums of hours are rounded; a limit is broken by more than this part of it."""
+"""Sums of hours are rounded, so a limit may be exceeded by this part of it."""
 
 Hours = dict[int, float]
 """GPU hours by cell, which is kind times PRIORITIES plus priority."""
 
 
 def flat(array: Any) -> memoryview:
-    """Read and write an array's numbers, row after row."""
+    """A view of an array's numbers, row after row, to read and write."""
     return memoryview(array.reshape(-1))
 
 
 class Constants:
-    """What a warehouse and its options fix."""
+    """The constants of a warehouse and its options."""
 
     def __init__(self, objective: WarehouseObjective) -> None:
         x: Instance = objective.instance
@@ -80,7 +80,7 @@ class Constants:
 
 @dataclass(slots=True)
 class Coming:
-    """What jobs bring to a region, or take out of it."""
+    """What jobs add to a region, or take from it."""
 
     hours: Hours = field(default_factory=dict)
     cpu_h: dict[int, float] = field(default_factory=dict)
@@ -155,9 +155,9 @@ class Scalars:
         return read + sum(self._cost) + overload + stored
 
     def demand_changes(self, region: int, hours: Hours, sign: int) -> tuple[float, float]:
-        """What (2) and the overload change by as GPU hours come (`sign` 1) or go (-1).
+        """The change of (2) and the overload if GPU hours are added (`sign` 1) or removed (-1).
 
-        Also returns how many high-priority hours at home come (6).
+        Also returns the change of high-priority hours at home (6).
         """
         x, demand = self.constants, self.demand
         row = region * x.kinds

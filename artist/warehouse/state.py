@@ -1,4 +1,4 @@
-"""Where tables are, and what follows: where jobs are, demand, storage and CPU by region."""
+"""Homes of tables, and what follows from them: regions of jobs, demand, storage and CPU."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ class State:
         share = objective.options.home_share
         urgent = float(self.instance.gpu_h[self.urgent].sum())
         self.urgent_gpu_h = urgent or 1.0
-        """High-priority GPU hours of all jobs; 1 without any, so that shares are 0."""
+        """High-priority GPU hours of all jobs; 1 if there are none, so that shares are 0."""
         wanted = self.at_home_gpu_h if share is None else share * urgent
         self.threshold: float = wanted - SLACK * urgent
-        """GPU hours of (6)."""
+        """GPU hours that (6) requires at home."""
 
     def set_homes(self, home: Ints) -> None:
-        """Give all tables their homes, and count everything anew."""
+        """Set the homes of all tables, and recompute all sums."""
         self.home = home.copy()
         self.refresh()
 
     def refresh(self) -> None:
-        """Count everything anew, so that rounding does not add up."""
+        """Recompute all sums, so that rounding errors do not accumulate."""
         x = self.instance
         regions, jobs = len(x.regions), len(x.kind)
         cell = x.reads.owners * regions + self.home[x.reads.items]
@@ -75,7 +75,7 @@ class State:
         return demand
 
     def ratios(self) -> Floats:
-        """[R] GPU hours of high priority in each region, over its supply."""
+        """[R] ratio of high-priority GPU hours to supply in each region."""
         ratios: Floats = self.urgent_demand().sum(axis=1) / self.instance.supply.sum(axis=1)
         return ratios
 
@@ -141,9 +141,9 @@ class State:
             at.cpu[application * x.regions + region] += sign * x.cpu_h[job]
 
     def breaks(self, used: Ints, cpu: Floats) -> bool:
-        """Whether (4), (5) or (6) is broken now, given what was used at the start.
+        """Whether (4), (5) or (6) is broken.
 
-        What is above its limit at the start may only fall.
+        Usage that was above its limit at the start is allowed, but must not grow.
         """
         x = self.instance
         return bool(
@@ -154,10 +154,10 @@ class State:
 
 
 class Quota:
-    """What is left of the day's quota of moved bytes.
+    """What is left of a day's quota of moved bytes.
 
-    It counts tables that are not where they were when the day began. A table that moves back
-    returns its bytes to the quota.
+    It counts the tables that are not where the day began. A table that moves back returns its bytes
+    to the quota.
     """
 
     def __init__(self, start: Ints, size: Ints, most_bytes: int) -> None:
@@ -166,7 +166,7 @@ class Quota:
         self.left_bytes = most_bytes
 
     def allows(self, home: Ints, tables: Ints, region: int) -> bool:
-        """Whether tables may go from their homes to a region."""
+        """Whether the quota allows tables to move from their homes to a region."""
         return self._more(tables, home[tables], region) <= self.left_bytes
 
     def take(self, tables: Ints, before: Ints, region: int) -> None:
@@ -174,7 +174,7 @@ class Quota:
         self.left_bytes -= self._more(tables, before, region)
 
     def restore(self, home: Ints) -> None:
-        """Count anew after all homes were set."""
+        """Recompute what is left, after all homes were set."""
         self.left_bytes = self.most_bytes - int(self._size[home != self.start].sum())
 
     def _more(self, tables: Ints, before: Ints, region: int) -> int:

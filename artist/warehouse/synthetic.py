@@ -1,7 +1,7 @@
-"""A warehouse like the one that MAST's authors began with, their V0 (section 5.6).
+"""A warehouse like V0, with which MAST's authors began (section 5.6).
 
-What is met by construction: the most overloaded region demands 2.63 times its supply for high
-priorities, and the standard deviation over regions is .76. Supply is demand over such a ratio.
+By construction, the most overloaded region demands 2.63 times its supply for high priorities, and
+the standard deviation over regions is 0.76. Supply is demand divided by such a ratio.
 
 | what | from |
 |---|---|
@@ -195,8 +195,10 @@ def _ratios(regions: int) -> Floats:
 def _applications(
     application: Ints, cpu_h: Floats, place: Ints, names: list[str]
 ) -> dict[str, Any]:
-    """Every application may use half more than all of its jobs use, spread by regions, and what it
-    uses where it is."""
+    """CPU hours that each application may use in a region.
+
+    That is twice what it uses there, plus an even share of what it uses in all regions.
+    """
     used = np.zeros((APPLICATIONS, len(names)))
     np.add.at(used, (application, place), cpu_h)
     limit = (2 * used + used.sum(axis=1, keepdims=True) / len(names)).round(3)

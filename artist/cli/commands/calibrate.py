@@ -28,8 +28,8 @@ CONTRADICTED = 0.15
 """A fit that misses a measured share by more is reported (docs/calibration.md, section 4)."""
 
 FAR = 10.0
-"""A compute scale farther from 1, either way, is reported. Those of Dally's Table I are known to
-be (docs/calibration.md)."""
+"""A compute scale above this or below its inverse is reported, even for Dally's Table I, where it
+is known (docs/calibration.md)."""
 
 
 class ModelsByDefault(TyperGroup):
@@ -160,7 +160,7 @@ def fabric(
             f"fabric {name!r} is new: say with --base which one to take its other levels from "
             f"({', '.join(fabric_names())})"
         )
-    # Without a base, the fabric of this name gets new numbers for one of its levels.
+    # Without a base, one level of the fabric of this name gets new numbers.
     target = document_file("fabrics", name, overwrite=overwrite or base is None)
     if plot is not None:
         check_figure(plot, overwrite=overwrite)
@@ -242,7 +242,7 @@ def _fit_models(
 
 
 def _default_name(measurements: MeasurementSet, names: list[str]) -> str:
-    """The name of a calibration for which the user gave none."""
+    """The default name of a calibration."""
     from artist.workload.models import canonical
 
     if names == measurements.models():
@@ -265,7 +265,7 @@ def _as_json(name: str, fitted: FittedModel) -> dict[str, Any]:
 
 
 def _print(name: str, fitted: list[FittedModel], kind: str) -> None:
-    """Print the fit. `kind` heads the column of what was fitted to: `measured` or `paper`."""
+    """Print the fit. `kind` heads the column of target values: `measured` or `paper`."""
     scales = [
         (
             one.model,
@@ -308,7 +308,7 @@ def _print(name: str, fitted: list[FittedModel], kind: str) -> None:
 
 
 def _what_tests(roles: Iterable[str]) -> str:
-    """Which rows are a test of the fit: those that it did not read."""
+    """Which rows test the fit: those that were not used for it."""
     if "predicted" in roles:
         return "Predicted rows test the fit."
     return "No row tests this fit: all were fitted."

@@ -109,9 +109,9 @@ _COLUMNS = ("level", "bandwidth", "latency", "shared_by", "uplink")
 
 
 def _links(fabric: Fabric) -> list[dict[str, Any]]:
-    """Per level, outermost first: what joins the units inside one, and what leads out of it.
+    """A row per level, outermost first: the links inside a unit, and its uplink.
 
-    The latency is that from one unit to the next, which takes two hops through a switch.
+    Latency is from one unit to another, which takes two hops through a switch.
     """
     rows = []
     for level in reversed(fabric.levels):

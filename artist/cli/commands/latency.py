@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from artist.estimates.shape_queries import CountedAnswer
 
 MOST_LISTED = 4
-"""So many of the placements that stand for an uneven one are named in a table."""
+"""A table names at most so many of the placements that stand for an uneven one."""
 
 
 def latency(
@@ -194,7 +194,7 @@ def latency(
 
 
 def _asked_placements(asked: Question, answer: CountedAnswer, format_: Format) -> list[str] | str:
-    """The placements that ASTRA-sim answered; in a table their number, if there are many."""
+    """The placements that ASTRA-sim answered; in a table only their number if there are many."""
     answered = [
         labelled.signature
         for index, labelled in enumerate(asked.asked)
@@ -218,7 +218,7 @@ def _say_calibration(
     models: CalibratedModels,
     system: list[str],
 ) -> None:
-    """Below a table: whether the answer has the calibration that runs have, and if it fits."""
+    """Print below a table whether the answer is calibrated as runs are, and whether that fits."""
     from artist.cli import questions
     from artist.cli.remarks import fitted_before
 

@@ -51,7 +51,7 @@ def list_(
 
 
 def _fabric_row(fabric: Fabric) -> dict[str, Any]:
-    """A fabric, and what its levels grant in each unit that people use."""
+    """A fabric, with the bandwidths of its levels in each common unit."""
     from artist.cluster.links import oversubscription_text
 
     texts = [bandwidth_texts(level.bandwidth_gib_per_s) for level in fabric.levels]

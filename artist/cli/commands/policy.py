@@ -1,4 +1,4 @@
-"""`artist policy`: writes a first policy of the user, and checks policies against the contract."""
+"""`artist policy`: writes a policy to start from, and checks policies against the contract."""
 
 from __future__ import annotations
 

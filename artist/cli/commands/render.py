@@ -59,7 +59,7 @@ def render(
 
 
 def _render_all(asked: Sequence[LabelledQuery], scratch: Path, dialect: str) -> list[str]:
-    """Render all queries; the folders that got files, relative to the scratch folder.
+    """Render all queries. Return the folders that got files, relative to the scratch folder.
 
     Raises:
         DivisionError: ASTRA-sim can be asked none of them.
@@ -71,7 +71,7 @@ def _render_all(asked: Sequence[LabelledQuery], scratch: Path, dialect: str) -> 
     written: list[str] = []
     refused = 0
     for labelled in asked:
-        # An uneven shape is asked as regular ones, each in a folder of its own.
+        # An uneven shape becomes several regular ones, each in its own folder.
         folder = labelled.signature.replace("/", "_") if len(asked) > 1 else ""
         try:
             if composed(labelled.query):

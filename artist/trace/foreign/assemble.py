@@ -85,7 +85,7 @@ def _sort_out(
 
 
 def _reason(table: Table, job: ForeignJob, ids: set[str], rules: Rules) -> str:
-    """Why a job is dropped, or an empty text if it is kept. `ids` are those of the jobs before."""
+    """Why a job is dropped; empty if it is kept. `ids` are the ids of earlier jobs."""
     if not job.id:
         return NO_ID
     if job.id in ids:

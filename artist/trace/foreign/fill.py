@@ -70,9 +70,9 @@ def check_rules(rules: Rules) -> None:
 
 
 class FilledModels(NamedTuple):
-    """A model for each job, and in words what was filled in.
+    """A model for each job, and notes on what was filled in.
 
-    `named` are notes on what the names in the file mean, `drawn` those of `notes` on random draws.
+    `named` are notes on the meaning of names in the file; `drawn` are the `notes` on random draws.
     """
 
     models: list[str]
@@ -152,7 +152,7 @@ def fill_models(models: Sequence[str], gpus: Sequence[int], rules: Rules) -> Fil
 
 
 def no_effect(rule: str) -> str:
-    """Say that a rule, which is for jobs without a known model, gave no job a model."""
+    """The note that a rule had no effect, since every job has a known model."""
     return f"nothing by --model-rule {rule}: every job has a model that the catalogue knows"
 
 
@@ -175,7 +175,7 @@ def _check_named(jobs: Counter[str], rules: Rules) -> None:
 def _named_by_hand(
     jobs: Counter[str], by_hand: Mapping[str, str], models: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """What `--models` did, in words: nothing, or one note, also about names that no job has."""
+    """At most one note on what `--models` did, including names that no job has."""
     unused = {key: models[key] for key in none_left(models, jobs)}
     return _pairs("model", jobs, {**by_hand, **unused})
 
@@ -201,7 +201,7 @@ def _step_s(model: str) -> float:
 
 
 def _draws(jobs: list[int], gpus: Sequence[int], rule: str, seed: int) -> list[str]:
-    """A model for each of these jobs, which lack one; `gpus` are those of all jobs."""
+    """A model for each of these jobs, which lack one; `gpus` lists the GPUs of all jobs."""
     if rule not in (UNIFORM, MIX):
         return [canonical(rule)] * len(jobs)
     rng = stream(seed, f"trace.model.{rule}")
@@ -214,7 +214,7 @@ def _draws(jobs: list[int], gpus: Sequence[int], rule: str, seed: int) -> list[s
 def _mixed(gpus: int, share: float) -> str:
     """The model at cumulative share `share` among the batch's jobs of this demand.
 
-    If the batch has no job of `gpus` GPUs, the next smaller demand serves.
+    If the batch has no job of `gpus` GPUs, the next smaller demand is used.
     """
     models, cumulative = _models_by_demand(max(x.gpus for x in BATCH.cells if x.gpus <= gpus))
     return models[int(np.searchsorted(cumulative, share, side="right"))]
@@ -229,7 +229,7 @@ def _models_by_demand(gpus: int) -> tuple[tuple[str, ...], Floats]:
 
 
 def _stand_in(name: str, rule: str, seed: int) -> str:
-    """The model that stands for a name which the catalogue lacks."""
+    """The model that replaces a name which the catalogue lacks."""
     if rule not in (UNIFORM, MIX):
         return canonical(rule)
     return _SIX[int(stream(seed, f"trace.model.name.{name}").integers(len(_SIX)))]

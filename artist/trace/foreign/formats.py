@@ -28,7 +28,7 @@ from artist.trace.foreign.rows import Reader, by_row
 class Layout(NamedTuple):
     """The columns of a file without a header. `delimiter` None means any white space.
 
-    `fits` checks the cells of the first line. It is called only if there are as many as columns.
+    `fits` checks the cells of the first line. It is called only if their number is right.
     """
 
     columns: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Which models the names in a file mean: by the user's pairs, or because a name says so itself.
+"""Which models the names in a file mean: by the user's pairs, or by the names themselves.
 
 A name says it itself if nothing is left of it but a model of the catalogue, once the words that do
 not change the model (`native/model_words.py`) are left out: `torchvision/resnet50` and `BERT-large
@@ -36,7 +36,7 @@ def known_model(name: str) -> bool:
 
 @cache
 def recognised(name: str) -> str | None:
-    """The model of the catalogue that a name obviously means, with its batch size; None if none.
+    """The model of the catalogue that a name clearly means, with its batch size; else None.
 
     >>> recognised("ResNet-50 (batch size 64)"), recognised("hf/bert_large_uncased")
     ('resnet50@batch=64', 'bert-large')
@@ -51,8 +51,8 @@ def recognised(name: str) -> str | None:
 def meant(name: str, models: Mapping[str, str]) -> str | None:
     """The model that the user's pairs give to a name; None if they say nothing about it.
 
-    A pair for exactly this name goes first, then one for the name without its batch size, then the
-    first pattern that fits. The batch size in the name counts, unless the pair states one.
+    A pair for exactly this name takes precedence, then one for the name without its batch size,
+    then the first pattern that fits. The batch size in the name applies unless the pair states one.
 
     Raises:
         ConfigError: the model cannot be trained with the batch size in the name.
@@ -98,7 +98,7 @@ def fits(key: str, name: str) -> bool:
 
 
 def none_left(keys: Iterable[str], names: Iterable[str]) -> list[str]:
-    """The keys of pairs that are about none of these names."""
+    """The keys of pairs that apply to none of these names."""
     names = list(names)
     return [key for key in keys if not any(fits(key, name) for name in names)]
 
@@ -112,5 +112,5 @@ def _with_batch(spec: str, name: str) -> str:
 
 
 def _joined(spec: str) -> str:
-    """What stands between a model and another of its settings."""
+    """The separator before another setting of a model."""
     return "," if "@" in spec else "@"

@@ -51,7 +51,7 @@ def fits(cells: list[str]) -> bool:
 
 
 def read(table: Table, rules: Rules) -> Iterator[JobOrReason]:
-    """Jobs, and reasons why jobs are dropped; a job counts once, whatever its number of tasks."""
+    """Jobs, and reasons why jobs are dropped. A job with several tasks counts once."""
     submissions = _job_table(rules.job_table) if rules.job_table else {}
     tasks_of: dict[str, list[TraceRow]] = {}
     for row in rows(table):

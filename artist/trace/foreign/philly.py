@@ -42,7 +42,7 @@ def job(row: TraceRow) -> JobOrReason:
         return NO_TIMES
     if sum(runs_s) < 0:  # the clock was set back while it ran
         return ENDS_FIRST
-    # For a job without a user, the virtual cluster stands for the tenant.
+    # A job without a user gets its virtual cluster as the user.
     user = row.text("user") or row.text("vc")
     return ForeignJob(row.index, row.text("jobid"), submit_s, gpus, sum(runs_s), user=user)
 

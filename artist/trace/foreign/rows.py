@@ -37,11 +37,10 @@ _ABSENT = frozenset({"", "none", "nan", "na", "n/a", "null"})
 class ForeignJob(NamedTuple):
     """A job of a foreign trace. `row` is the index of its row in the table; times are seconds.
 
-    `iterations` is 0 and `model` is empty if the format does not state them. `shared` means
-    that the job asked for parts of GPUs, and that `gpus` is rounded up to whole ones; if it asked
-    for a part of one, that is `gpu_milli`. Cores and memory are those of the whole job, 0 where
-    they are not stated. All jobs of a trace have the
-    same `hints`.
+    `iterations` is 0 and `model` is empty if the format does not state them. If the job asked for
+    parts of GPUs, `shared` is true and `gpus` is rounded up; `gpu_milli` is then the part of a
+    single GPU. Cores and memory are those of the whole job, 0 if not stated. The keys of `hints`
+    are the same for all jobs of a trace.
     """
 
     row: int

@@ -62,7 +62,7 @@ READ = (
     *COLUMNS, *_RUN_TIMES, *_TRES, "Eligible", "User", "Account", "JobName", "Partition", "QOS",
     "Reservation", "Timelimit", "TimelimitRaw", "ReqNodes", "NNodes", "ReqCPUS", "SubmitLine",
 )  # fmt: skip
-"""All columns that count; others may be left out."""
+"""All columns that are read; a log may lack others."""
 # States of runs after which Slurm may queue a job again; `scontrol requeue` may after any.
 _REQUEUED = ("REQUEUED", "PREEMPTED", "NODE_FAIL", "FAILED", "CANCELLED", "TIMEOUT", "BOOT_FAIL")
 _UNKNOWN = ("", "unknown", "none", "invalid")
@@ -110,7 +110,7 @@ def read(table: Table, rules: Rules) -> Iterator[JobOrReason]:
 
 
 def goes_on(state: str) -> bool:
-    """Whether a job whose run ended so goes on in its next run: it was preempted."""
+    """Whether a run ended by preemption: the job then continues in its next run."""
     return state.partition(" ")[0].upper() == "PREEMPTED"
 
 
@@ -132,7 +132,7 @@ class _Reader:
         self._zone = None if rules.time_zone is None else _zone(rules.time_zone)
 
     def job(self, id_: str, first: TraceRow, last: TraceRow) -> JobOrReason:
-        """A job whose first and last runs have these rows, or why it is dropped."""
+        """The job with these rows for its first and last run, or why it is dropped."""
         gpus, kind = _gpus(last)
         if not gpus:
             return SHARDS if _SHARD.search(last.text(_held_in(last))) else CPU_ONLY
@@ -212,7 +212,7 @@ class _Reader:
 
 
 def _asked(row: TraceRow) -> dict[str, object]:
-    """What the policy `slurm` reads: machines, CPUs, and what only the line of sbatch tells."""
+    """Hints for the policy `slurm`: machines, CPUs, and options that only the sbatch line has."""
     id_, line = row.text("JobID"), row.text("SubmitLine")
     asked = options_of(line)
     at_once = _AT_ONCE.fullmatch(asked.get("array", ""))
@@ -229,7 +229,7 @@ def _asked(row: TraceRow) -> dict[str, object]:
 
 
 def whole(text: str) -> str:
-    """A whole number as Slurm prints it: 2K is 2,048. Empty where it is none."""
+    """A whole number as Slurm prints it: 2K is 2,048. Empty if it is none."""
     match = _CONVERTED.fullmatch(text)
     if match is None:
         return ""
@@ -242,9 +242,9 @@ def _if(expected: re.Pattern[str], text: str) -> str:
 
 
 def _requeue(line: str, asked: Mapping[str, str]) -> str:
-    """Whether a job may be requeued: 1, 0, or nothing where JobRequeue decides.
+    """Whether a job may be requeued: 1, 0, or empty if JobRequeue decides.
 
-    Of the options the last one counts. Only sbatch submits jobs that Slurm can start again.
+    The last of several options counts. Slurm can requeue only jobs that sbatch submitted.
     """
     if _INTERACTIVE.match(line):
         return "0"
@@ -258,7 +258,7 @@ _UNITS = ("", "K", "M", "G", "T")
 _CONVERTED = re.compile(r"(\d{1,9}(?:\.\d{1,9}(?=[KMGT]))?)([KMGT]?)", re.ASCII)
 _SHARD = re.compile(r"(?:^|,)gres/shard(?::[^=,]*)?=0*[1-9]", re.ASCII)
 _NICE = "100"
-"""What --nice means without a number."""
+"""The value of --nice without a number."""
 _AT_ONCE = re.compile(r"[\d,:-]+%(\d+)", re.ASCII)
 _COUNT, _WHOLE = re.compile(r"\d+", re.ASCII), re.compile(r"-?\d+", re.ASCII)
 
@@ -266,8 +266,8 @@ _RUNNING = ("RUNNING", "SUSPENDED", "RESIZING", "COMPLETING", "STOPPED", "REQUEU
 
 
 def model_meant(name: str, account: str, gpus: int, models: Mapping[str, str]) -> str:
-    """What of a job means a model: its name, `account:NAME` or `gpus:N`; mostly nothing does."""
-    # Other runs do without the catalogue, which this loads.
+    """The text of a job that names a model: its name, `account:NAME` or `gpus:N`; usually none."""
+    # Imported here because it loads the catalogue, which other runs do not need.
     from artist.trace.foreign.model_names import meant, recognised
 
     if meant(name, models) or recognised(name):
@@ -286,17 +286,17 @@ def _zone(name: str) -> ZoneInfo:
 
 
 def _state(row: TraceRow) -> str:
-    """The state without who caused it: `CANCELLED by 1001` is `CANCELLED`."""
+    """The state without its cause: `CANCELLED by 1001` is `CANCELLED`."""
     return row.text("State").partition(" ")[0].upper()
 
 
 def _held_in(row: TraceRow) -> str:
-    """The column of what a job held or, if it never held anything, of what it asked for."""
+    """The column with what a job held or, if it held nothing, with what it asked for."""
     return next((name for name in _TRES if row.has(name)), _TRES[0])
 
 
 def _gpus(row: TraceRow) -> tuple[int, str]:
-    """How many GPUs a job held or, if it never did, asked for; and their kind, if it is told."""
+    """The GPUs that a job held or, if it held none, asked for; and their kind if known."""
     name = _held_in(row)
     total, by_kind = None, dict[str, int]()
     for part in row.text(name).split(","):
@@ -312,7 +312,7 @@ def _gpus(row: TraceRow) -> tuple[int, str]:
 
 
 def _amount(row: TraceRow, what: str, units: Mapping[str, float]) -> int:
-    """How much of a resource a job held in all, in whole parts; 0 where that is not told."""
+    """How much of a resource a job held, in whole parts; 0 if that is not stated."""
     name = _held_in(row)
     found = re.search(rf"(?:^|,){what}=([^,]*)", row.text(name))
     if found is None:
@@ -325,7 +325,7 @@ def _amount(row: TraceRow, what: str, units: Mapping[str, float]) -> int:
 
 _AMOUNT = re.compile(r"(\d{1,12}(?:\.\d{1,9})?)([A-Z]?)", re.ASCII)
 _MIB = {"": 1, "K": 1 / 1024, "M": 1, "G": 1024, "T": 1024**2, "P": 1024**3}
-"""MiB of a unit of memory; without one it is MiB (slurm.conf(5), RealMemory)."""
+"""MiB of each unit of memory; a number without a unit is in MiB (slurm.conf(5), RealMemory)."""
 
 
 def _limit(row: TraceRow) -> str:
@@ -338,7 +338,7 @@ def _limit(row: TraceRow) -> str:
 
 
 def _seconds(row: TraceRow, name: str) -> int:
-    """Seconds of a length of time as in `1-02:03:04`."""
+    """The seconds of a duration such as `1-02:03:04`."""
     seconds = length_s(row.text(name))
     if seconds is None:
         raise row.error(name, LENGTH)

@@ -52,7 +52,7 @@ def read(table: Table, rules: Rules) -> Iterator[JobOrReason]:
         else:
             priority = row.number("PRIORITY", 0, 2**32, _PRIORITY) if row.has("PRIORITY") else 0.0
             waiting.append((-priority, job))
-    # Sorting is stable: of equals, the one that squeue printed first comes first.
+    # Sorting is stable: ties stay in the order in which squeue printed them.
     yield from (job for _, job in sorted(running, key=lambda one: one[0]))
     yield from (job for _, job in sorted(waiting, key=lambda one: one[0]))
 
@@ -104,7 +104,7 @@ def _job(row: TraceRow, rules: Rules, *, runs: bool) -> JobOrReason:
 
 
 def _gpus_per_node(row: TraceRow) -> list[tuple[str, int]]:
-    """Kinds and numbers of GPUs: `gres:gpu:a100:4`, `gres/gpu=4`; without a number it is one."""
+    """Kinds and numbers of GPUs, as in `gres:gpu:a100:4` or `gres/gpu=4`; no number means 1."""
     found = []
     for part in row.text("TRES_PER_NODE").split(","):
         what, *rest = re.split("[:/=]", part.removeprefix("gres:").removeprefix("gres/"))
@@ -118,7 +118,7 @@ def _gpus_per_node(row: TraceRow) -> list[tuple[str, int]]:
 
 
 def _dependency(text: str) -> str:
-    """`afterok:12(unfulfilled)` as it was asked for."""
+    """A dependency as submitted: `afterok:12(unfulfilled)` is `afterok:12`."""
     return "" if text in _NOTHING else re.sub(r"\([a-z]*\)", "", text)
 
 
@@ -130,7 +130,7 @@ def _left_s(row: TraceRow, limit_s: int | None) -> int | None:
 
 
 def _length_s(row: TraceRow, name: str) -> int | None:
-    """Seconds of a length of time; None where there is none."""
+    """The seconds of a duration; None if there is none."""
     text = row.text(name)
     if text.upper() in _UNKNOWN:
         return None

@@ -86,9 +86,9 @@ _LONGEST = 60
 def alike(
     wanted: Sequence[str], columns: Sequence[str], *, spelled: bool = False
 ) -> dict[str, str]:
-    """For each wanted column the one of the file that looks alike; each serves once.
+    """Wanted column -> the column of the file with a similar name. Each column is used once.
 
-    `spelled`: only where a column has another usual name.
+    `spelled`: accept only other usual names, no similar spellings.
 
     >>> alike(["num_gpus", "submit_time", "duration"], ["n_gpus", "submitted", "colour"])
     {'num_gpus': 'n_gpus', 'submit_time': 'submitted'}
@@ -118,12 +118,12 @@ def alike(
 
 
 def is_start(column: str) -> bool:
-    """Whether a column's name says that it is when jobs started."""
+    """Whether a column's name says that it holds the times when jobs started."""
     return _plain(column) in _STARTS
 
 
 def is_end(column: str) -> bool:
-    """Whether a column's name says that it is when jobs ended."""
+    """Whether a column's name says that it holds the times when jobs ended."""
     return any(word.startswith(("end", "finish", "complet")) for word in _words(column))
 
 

@@ -110,7 +110,7 @@ def _jobs(table: Table, work: WorkFields, format_: OwnFormat) -> list[Job]:
 
 
 def _quotas(table: Table, format_: OwnFormat) -> tuple[Iterable[Any], ...]:
-    """From tenants to memory, in a format that has them."""
+    """The columns from tenants to memory, if the format has them."""
     if "tenant" not in format_.optional:
         return tuple(repeat(absent, len(table)) for absent in (None, None, (), (), 0, 0))
     return (
@@ -126,8 +126,9 @@ def _quotas(table: Table, format_: OwnFormat) -> tuple[Iterable[Any], ...]:
 def _parts_of_gpus(
     table: Table, format_: OwnFormat, gpus: npt.NDArray[np.int64]
 ) -> tuple[Iterable[Any], ...]:
-    """For each job: thousandths of a GPU (1000 unless it asks for a part), MiB of memory on each of
-    its GPUs (0 if not stated), and its MIG profile.
+    """Three columns: share of a GPU in thousandths, memory per GPU, and MIG profile.
+
+    The share is 1000 unless a job asks for a part; memory is in MiB, 0 if not stated.
     """
     if GPU_MEMORY not in format_.optional:
         return tuple(repeat(absent, len(table)) for absent in (GPU_MILLI, 0, ""))
@@ -154,7 +155,7 @@ def _parts_of_gpus(
 def _milli_of_instance(
     table: Table, index: int, name: str, gpus: int, milli: int, memory_mib: int
 ) -> int:
-    """Thousandths of a GPU that a MIG instance holds. Checks what a row says beside its profile."""
+    """Thousandths of a GPU that a MIG instance holds, after a check of the row's other columns."""
     if name not in ALL:
         raise table.error(index, MIG, f"one of {', '.join(NAMES)}")
     if gpus > 1:

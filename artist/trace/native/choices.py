@@ -1,6 +1,6 @@
-"""What users choose: rules that complete a trace, and the kind of a generated one.
+"""Choices of users: rules that complete a trace, and kinds of generated traces.
 
-This module is small, because the command line imports it to offer these names.
+This module is small because the command line imports it to offer these names.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ from pathlib import Path
 
 
 class Fractional(StrEnum):
-    """What to do with jobs that ask for parts of GPUs. Only a share of one GPU can stay a share;
-    parts of several are rounded up then."""
+    """What to do with jobs that ask for parts of GPUs.
+
+    With `share`, a part of one GPU stays a share; parts of several GPUs are rounded up.
+    """
 
     ERROR = "error"
     SHARE = "share"
@@ -27,9 +29,9 @@ class Rules:
 
     `model` is `uniform`, `mix`, `keep` or a model of the catalogue (`foreign/fill.py` explains
     them). None means `uniform` for foreign formats and `keep` for artist's own. `seed` is the seed
-    of all random draws. `job_table` is the second file of a PAI trace. `models` names the model
-    that a name in the file stands for; of these names, the file must have those `required`.
-    `keep_names` and `time_zone` are for logs of Slurm (`foreign/sacct.py`).
+    of all random draws. `job_table` is the second file of a PAI trace. `models` maps names in the
+    file to models of the catalogue; the names in `required` must occur in the file. `keep_names`
+    and `time_zone` are for logs of Slurm (`foreign/sacct.py`).
     """
 
     seed: int = 0

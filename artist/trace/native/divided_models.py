@@ -1,4 +1,4 @@
-"""Names of models with the axes of a job: those that it says, or those that were published."""
+"""Names of models with axes: those that a job states, or published ones."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ def with_axes_of_cells(trace: Trace, table: Table) -> Trace:
 
 @cache
 def published_model(model: str, gpus: int) -> str | None:
-    """A model's name with its published axes, fitted to so many GPUs; None if there are none.
+    """A model's name with its published axes, fitted to this number of GPUs; None if it has none.
 
-    Tensor groups are halved until the gang divides. Then it gets the most stages, at most as many
-    as published, that divide the rest.
+    The tensor group is halved until it divides the gang. The pipeline then has the most stages, at
+    most as many as published, that divide the rest.
     """
     name = canonical(model).partition("@")[0]
     if name not in PUBLISHED or says_axes(model):
@@ -89,7 +89,7 @@ def published_model(model: str, gpus: int) -> str | None:
 
 
 def is_as_published(model: str) -> bool:
-    """Whether the axes of `published_model` are those that were published, not fewer."""
+    """Whether the axes of `published_model` are as large as published."""
     row, chosen = PUBLISHED[canonical(model).partition("@")[0]], settings(model)
     axes = chosen.tensor, chosen.pipeline, max(chosen.expert, 1)
     return axes == (row.tensor, row.pipeline, row.expert)

@@ -1,4 +1,4 @@
-"""artist's own formats: native, simple and sensetime. They state everything, nothing is filled in.
+"""artist's own formats: native, simple and sensetime. They are complete; nothing is filled in.
 
 `OWN_FORMATS` has one row for each: its columns, and the function that turns them into the
 fields of jobs.
@@ -43,14 +43,14 @@ class WorkFields(NamedTuple):
     warnings: tuple[str, ...] = ()
     steps: str = ""
     units: Mapping[str, str] = MappingProxyType({})
-    """Column -> in which form times stand there, if that is not a number of seconds."""
+    """Column of times -> its form, if that is not a number of seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwnFormat:
-    """One own format. `closed`: a column that is neither required nor optional is noted.
+    """One own format. If it is `closed`, other columns than those it knows are reported.
 
-    A file may lack what is `derived`, unless another of its columns looks like it.
+    A file may lack the column `derived`, unless another of its columns has a similar name.
     """
 
     id: str
@@ -93,15 +93,15 @@ class OwnFormat:
 
 
 def misspelt(name: str, known: Sequence[str]) -> str | None:
-    """The known column that a name misspells; None if it is another word."""
+    """The known column of which a name is a misspelling; None if it is another word."""
     near = difflib.get_close_matches(name[:_LONGEST], known, n=1, cutoff=_MISSPELT)
     return near[0] if near else None
 
 
-# A column of which at least this share of letters is that of a known one is taken as misspelt.
+# A column that is at least this similar to a known one is taken as misspelt.
 _MISSPELT = 0.8
 
-# Comparing texts takes a time that grows with the product of their lengths.
+# Compared letters: the time of a comparison grows with the product of the lengths.
 _LONGEST = 60
 
 
@@ -110,8 +110,8 @@ def check_columns(
 ) -> None:
     """Refuse a table that lacks a required column of `format_`.
 
-    `extra` are the columns that the format does not know: some of them may hold what is missing.
-    `named`: the user named the format. Otherwise it is the one that comes closest.
+    `extra` are the columns that the format does not know; some may hold what is missing. `named`:
+    whether the user named the format. Otherwise it is the one that comes closest.
 
     Raises:
         TraceError: names the missing columns, those that look alike, and what to type.
@@ -140,7 +140,7 @@ def check_columns(
 def _what_to_type(
     table: Table, format_: str, missing: Sequence[str], near: Mapping[str, str]
 ) -> str:
-    """The flags by which the file could be read; `COLUMN` stands for what cannot be guessed."""
+    """The flags with which the file could be read; `COLUMN` is in place of unknown names."""
     pairs = ",".join(f"{name}={near.get(name, 'COLUMN')}" for name in missing)
     units = {
         name: unit
@@ -196,7 +196,7 @@ def unit_of(table: Table, name: str, source: str, *, dates: bool) -> str | None:
 
 
 def _has_dates(table: Table, name: str) -> bool:
-    """Whether a column holds dates alone, as far as its first thousand cells tell."""
+    """Whether the first thousand cells of a column are all dates."""
     cells = table.columns[name][:1000]
     return bool(len(cells)) and all(is_date(str(cell)) for cell in cells)
 
@@ -280,13 +280,13 @@ def _sensetime(table: Table) -> WorkFields:
     )
 
 
-# Required columns that need not be numbers.
+# Required columns that hold texts.
 _TEXTS = frozenset({"job_id", "model"})
 
-# The formats that a mapping is for unless it names another.
+# The formats that a mapping applies to unless it names another.
 _MAPPED = frozenset({"native", "simple"})
 
-# Every own format may have these; `assemble` reads them.
+# Optional columns of every own format; `assemble` reads them.
 _COMMON = ("gpus_min", "gpus_max", "restart_s", "checkpoint_interval_s", "checkpoint_cost_s")
 
 # A job's tenant, priority, tables, kinds of GPUs, and needs other than GPUs. Not in sensetime: its

@@ -46,7 +46,7 @@ from artist.trace.native.time_units import (
 SUFFIX = ".columns.yaml"
 
 SAME = {"submit_time": "arrival_s", "num_gpus": "gpus"}
-"""Columns of the simple format that the native one calls otherwise."""
+"""Columns of the simple format that have another name in the native one."""
 
 _NATIVE, _SIMPLE, *_ = OWN_FORMATS
 _OWN = tuple(
@@ -179,7 +179,7 @@ def own_format(table: Table) -> OwnFormat:
 
 
 def _counts_steps(names: Collection[str]) -> bool:
-    """Whether columns with these names say how long a job runs as native does, not as simple."""
+    """Whether these columns state the length of a job as native does, not as simple."""
     return "compute_s" in names or ("iterations" in names and "duration" not in names)
 
 

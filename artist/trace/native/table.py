@@ -33,13 +33,13 @@ MAX_GPUS = 10**6
 MAX_COLUMNS = 1_000
 
 MOST_PLACES = 10
-"""An error names so many other bad cells of a column, and counts the rest."""
+"""Other bad cells that an error names; it counts the rest."""
 
 HINT_PREFIX = "hint_"
 
 GPUS = ("gpus", "num_gpus")
 SHARE = "gpu_share"
-"""Columns of how many GPUs a job asks for, and of what share of one."""
+"""Columns with the number of GPUs that a job asks for, and with its share of one GPU."""
 GPU_MEMORY = "gpu_memory_gib"
 MIG = "mig"
 
@@ -125,7 +125,7 @@ class Table:
         )
 
     def _bad_too(self, others: Sequence[int]) -> str:
-        """The first places of other bad cells, so that all can be mended at once."""
+        """The places of other bad cells, so that the user can correct all at once."""
         if not len(others):
             return ""
         places = ", ".join(f"{self.numbers[index]:,}" for index in others[:MOST_PLACES])
@@ -171,7 +171,7 @@ class Table:
         return values
 
     def has_clocks(self, name: str, *, all_: bool = False) -> bool:
-        """Whether some cells of a column, or all, are no numbers, but `[D-]HH:MM:SS`."""
+        """Whether some cells of a column are `[D-]HH:MM:SS` instead of numbers."""
         cells = self.columns[name]
         if isinstance(cells, np.ndarray) or not len(cells):
             return False
@@ -217,7 +217,7 @@ class Table:
         return [text or None for text in self.texts_or(name, "")]
 
     def words(self, name: str) -> Iterable[tuple[str, ...]]:
-        """The words of each text, separated by blanks; none for an empty cell or absent column."""
+        """The words of each text. An empty cell or an absent column has none."""
         if name not in self.columns:
             return itertools.repeat((), len(self))
         words = [() if cell is None else tuple(str(cell).split()) for cell in self.columns[name]]
@@ -235,7 +235,7 @@ class Table:
         return self._if_any(name, lambda table: table.counts(name, most))
 
     def parts_or_0(self, name: str, in_one: int, most: int) -> Iterable[int]:
-        """Amounts from 0 to `most` in whole parts of their unit, rounded up.
+        """Amounts from 0 to `most`, rounded up to whole parts of their unit.
 
         0 in place of an empty cell or an absent column.
         """
@@ -248,7 +248,7 @@ class Table:
         return parts
 
     def thousandths(self, name: str) -> npt.NDArray[np.int64]:
-        """Shares of one in thousandths: from .001 to 1, which an empty cell is, too."""
+        """Shares from 0.001 to 1, in thousandths; an empty cell is 1."""
         values = _floats(self._filled(name, [1] * len(self)).columns[name]) * 1000
         milli = np.rint(values)
         good = (milli >= 1) & (milli <= 1000) & (np.abs(values - milli) < 1e-6)
@@ -261,13 +261,13 @@ class Table:
         """The numbers of a column, with None in place of an empty cell or an absent column."""
         if name not in self.columns:
             return itertools.repeat(None, len(self))
-        # Where 1 stands in for an empty cell, all cells can be checked as one column.
+        # With 1 in place of empty cells, all cells can be checked as one column.
         values = checked(self._filled(name, [1] * len(self))).tolist()
         empty = self._empty(name).tolist()
         return [None if none else x for x, none in zip(values, empty, strict=True)]
 
     def _empty(self, name: str) -> npt.NDArray[np.bool_]:
-        """Which cells of a column are empty."""
+        """Whether each cell of a column is empty."""
         cells = self.columns[name]
         if isinstance(cells, np.ndarray):
             return np.isnan(cells)
@@ -293,7 +293,7 @@ class Table:
         return [dict(zip(names, row, strict=True)) for row in rows]
 
     def _filled(self, name: str, default: Sequence[object]) -> Table:
-        """A table with only this column, where `default` stands in place of empty cells."""
+        """A table with only this column, and `default` in place of its empty cells."""
         cells = self.columns[name]
         if isinstance(cells, np.ndarray):
             empty = np.isnan(cells)

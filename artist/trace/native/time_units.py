@@ -19,7 +19,7 @@ UNITS: tuple[str, ...] = get_args(Unit)
 DATE = "date"
 
 DATES: Mapping[str, bool | None] = {DATE: None, "day-first": True, "month-first": False}
-"""The units of cells that are dates -> whether days come before months; None: the cells tell."""
+"""Units of dates -> whether the day comes before the month; None if the cells show it."""
 
 _SECONDS = {
     "us": Decimal("1e-6"),
@@ -31,13 +31,13 @@ _SECONDS = {
 }
 
 ARRIVALS = ("arrival_s", "submit_time")
-"""The columns that may hold dates; the other times are lengths."""
+"""The columns that may hold dates; the other columns of times hold lengths."""
 
 UNIX_TIMES_S = 1e8
-"""March 1973. Arrivals that are all later, or three years after the begin, are Unix times."""
+"""March 1973 as a Unix time, three years as a span. Arrivals that are all later are Unix times."""
 
 MS_FROM, US_FROM = 1e11, 1e14
-"""No trace has arrivals this many seconds after 1970, but today is later in ms and in us."""
+"""Larger Unix times are in ms or us: in seconds they would lie thousands of years ahead."""
 
 _HOURS = re.compile(r"(\d{1,9}-)?\d{1,9}:\d\d?:\d\d(\.\d+)?", re.ASCII)
 
@@ -90,7 +90,7 @@ def clock_s(cell: object) -> float:
 
 
 def unix_zero_s(first_s: float) -> float:
-    """What to subtract from arrivals whose first is `first_s`: all of it if they are Unix times."""
+    """What to subtract from arrivals: the first of them if they are Unix times, else 0."""
     return first_s if first_s >= UNIX_TIMES_S else 0.0
 
 
@@ -162,12 +162,12 @@ def day_and_month(text: str) -> re.Match[str] | None:
 
 
 def order_is_unknown(texts: Sequence[str]) -> bool:
-    """Whether dates such as 6/7/2020 do not tell which part is the day."""
+    """Whether no date of a column shows which part is the day, as in 6/7/2020."""
     return _day_first(texts) is None
 
 
 def _day_first(texts: Sequence[str]) -> bool | None:
-    """Whether days come before months in a column; None if no row tells, or two contradict."""
+    """Whether the day comes before the month; None if no row shows it, or two contradict."""
     parts = [match for text in texts if (match := day_and_month(text))]
     if all(part[2] == "." for part in parts):
         return True

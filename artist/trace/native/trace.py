@@ -30,18 +30,17 @@ class Trace:
     """Jobs ordered by arrival. Jobs that arrive together keep their order in the file.
 
     - `digest`: SHA-256 of the file's content, 64 hexadecimal digits (`content_digest`).
-    - `numbers`: where each job stands in the file: its line, or another `unit`.
+    - `numbers`: the place of each job in the file: its line, or another `unit`.
     - `warnings`: decisions of the reader that the user should know, with numbers of jobs.
     - `filled`: what was filled in, by which rule, and in how many jobs.
-    - `drawn`: those of `filled` that gave models at random.
+    - `drawn`: those texts of `filled` that tell of models drawn at random.
     - `mapped`: what a mapping of columns and models did.
-    - `units`: of columns of times that are not in the format's own unit, as a mapping or the cells
-      say.
-    - `recorded`: run times are data of the file; they became iterations x compute time.
-    - `steps`: that the file has no iterations, and how run times became steps, in words.
-    - `ranged`: that some job may run on other numbers of GPUs than it wants. Then the trace says
-      which jobs are elastic.
-    - `shifted`: that arrivals were Unix times and count from the first job, in words.
+    - `units`: units of the columns of times that differ from the format's own unit.
+    - `recorded`: whether the file records run times, which became iterations x compute time.
+    - `steps`: how run times became steps, in words, if the file has no iterations.
+    - `ranged`: whether some job may run on other numbers of GPUs than it wants. Then the trace
+      says which jobs are elastic.
+    - `shifted`: in words, that arrivals were Unix times and now count from the first job.
     - `dropped`: reasons why rows were left out, with the number of rows.
     """
 
@@ -169,7 +168,7 @@ def check_kinds(trace: Trace, by_kind: Mapping[str, int], *, whole: bool) -> Non
 
 
 def _about_kind(kind: str, known: Sequence[str]) -> str:
-    """What is meant by a kind that no machine of the cluster has, by the kinds that some have."""
+    """A remedy for a kind of GPU that the cluster lacks; `known` are the kinds that it has."""
     if not known:
         return "its machines state no kind"
     if len(kinds := re.split(r"[^\w.-]+", kind)) > 1:
@@ -177,16 +176,16 @@ def _about_kind(kind: str, known: Sequence[str]) -> str:
     return did_you_mean(kind, known)
 
 
-# Names of models in a message, at most.
+# A message names at most so many models.
 _NAMED = 10
 
 
 def _unknown_models(
     trace: Trace, unknown: Mapping[str, tuple[int, UnknownNameError]]
 ) -> TraceError:
-    """The error about models that the catalogue lacks: each with the job that has it first.
+    """The error about models that the catalogue lacks, each with its first job.
 
-    Of a known model it is a setting that is wrong, and the remedy is another.
+    If a known model has a wrong setting, the remedy is different.
     """
     from artist.workload.models import is_spelled
 

@@ -23,7 +23,7 @@ def untimed(trace: Trace) -> list[int]:
 
 
 def filled_text(where: str, jobs: int) -> str:
-    """What of `Trace.filled` says that compute times are those of the catalogue."""
+    """The text of `Trace.filled` that tells of compute times from the catalogue."""
     return f"{_FILLED} {where}): {counted(jobs, 'job')}"
 
 
@@ -33,7 +33,7 @@ def is_filled_text(text: str) -> bool:
 
 
 def checked_untimed(trace: Trace) -> Trace:
-    """The trace, which says that jobs state no compute time, if some do not.
+    """The trace; if jobs state no compute time, `filled` says so.
 
     Raises:
         TraceError: the catalogue cannot know the compute time of one; names the first such job.
@@ -55,7 +55,7 @@ def checked_untimed(trace: Trace) -> Trace:
 
 
 def _unknown_time(job: Job, known: set[str]) -> str:
-    """Which compute times the catalogue knows, if not that of this job, in words; else empty."""
+    """Why the catalogue has no compute time for a job, in words; empty if it has one."""
     # Imported here, because most traces do not need the catalogue.
     from artist.workload.models import canonical, is_graph
 
@@ -74,7 +74,7 @@ def _unknown_time(job: Job, known: set[str]) -> str:
 
 
 def odd_length(place: str, iterations: int, compute_s: float) -> TraceError:
-    """The error about a job shorter than a tick of the engine's clock or longer than it counts."""
+    """The error about a job that is too short or too long for the engine's clock."""
     return TraceError(
         f"{place}: {iterations} iterations of {compute_s} s make a job of "
         f"{iterations * compute_s:.3g} s, expected {1 / TICKS_PER_S:.0e} to {MAX_TIME_S:.0e} s; "

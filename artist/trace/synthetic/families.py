@@ -50,7 +50,7 @@ class Cell(NamedTuple):
         return self.gpu_hours * 3600 / (self.gpus * self.jobs)
 
     def relative_ideal_s(self, share: Floats) -> Floats:
-        """Ideal run time at cumulative shares from 0 to 1, but for a factor.
+        """Ideal run time at cumulative shares from 0 to 1, up to a constant factor.
 
         Between knots its logarithm is linear, and beyond the outermost it is constant.
         """

@@ -61,7 +61,7 @@ def family_trace(family: WorkloadFamily, seed: int) -> Trace:
     rng = stream(seed, f"trace.{family.id}")
     order = stream(seed, f"trace.{family.id}.arrival")
     draw = _shuffled(order, [_stratified(rng, cell) for cell in family.cells])
-    # The arrivals of a Poisson process, if their number is given, are independent uniform times.
+    # Given their number, the arrivals of a Poisson process are independent uniform times.
     arrivals_s = np.sort(rng.random(len(draw.gpus)) * family.horizon_s)
     return drawn_trace(family.id, tuple(_jobs(rng, draw, arrivals_s, family.users, first=0)))
 
@@ -91,7 +91,7 @@ def synth_jobs(jobs: int, load: float, gpus: int, seed: int) -> Iterator[Job]:
 
 
 MOST_JOBS = 100_000_000
-"""A hundred times what the largest published traces hold."""
+"""A hundred times as many as the largest published traces hold."""
 
 
 def check_positive(jobs: int, gpus: int, load: float | None) -> None:
@@ -108,7 +108,7 @@ def check_positive(jobs: int, gpus: int, load: float | None) -> None:
 def poisson_arrivals(
     rng: np.random.Generator, gpu_s: Sequence[float], load: float, gpus: int
 ) -> Floats:
-    """Poisson arrivals (s), the first at 0, at which jobs of these GPU-seconds make this load.
+    """Poisson arrivals (s), the first at 0, so that jobs with these GPU-seconds have this load.
 
     Raises:
         ConfigError: arrivals would exceed the engine's clock.

@@ -32,8 +32,10 @@ from artist.workload.job import Job
 USERS = 100
 
 SPREAD = 1.5
-"""Standard deviation of the logarithm of run times, assumed: the longest of a thousand runs then
-takes a hundred times as long as the median."""
+"""Standard deviation of the logarithm of run times. This is an assumption.
+
+The longest of a thousand runs takes a hundred times as long as the median.
+"""
 
 MEDIAN_EVALUATION_S = 120.0
 
@@ -49,7 +51,7 @@ class JobKind:
     models: tuple[str, ...]
 
     def mean_gpus(self, most: int) -> float:
-        """GPUs of a job on average, among sizes of at most so many."""
+        """Mean GPUs of a job, if no job has more than `most`."""
         sizes = {gpus: share for gpus, share in self.sizes.items() if gpus <= most}
         return sum(g * share for g, share in sizes.items()) / sum(sizes.values())
 
@@ -82,7 +84,7 @@ KINDS = (
 def llm_jobs(jobs: int, load: float, gpus: int, seed: int) -> Trace:
     """Jobs with Poisson arrivals that demand `load` of a cluster of `gpus` GPUs on average.
 
-    Jobs larger than the cluster are left out of the mix; the GPU time of a kind stays.
+    Jobs larger than the cluster are left out of the mix; each kind keeps its share of GPU time.
 
     Raises:
         ConfigError: a number is not positive, or the cluster is too small for a kind.
@@ -126,7 +128,8 @@ def _drawn(rng: np.random.Generator, kind: JobKind, most: int) -> tuple[int, str
 def median_s(kind: JobKind, most: int) -> float:
     """The median run time of a kind, in seconds.
 
-    With equal spreads, medians are to each other as means. GPU time is jobs x GPUs x run time.
+    Kinds have equal spreads, so medians have the same ratios as means. GPU time is jobs x GPUs x
+    run time.
     """
     _, evaluation, _ = KINDS
 
@@ -138,7 +141,7 @@ def median_s(kind: JobKind, most: int) -> float:
 
 @cache
 def _on_gpus(model: str, gpus: int) -> tuple[str, float]:
-    """A model's name with its axes on so many GPUs, and the compute time of its step."""
+    """A model's name with its axes on this number of GPUs, and the compute time of a step."""
     from artist.estimates.latency_service import single_gpu_ns
     from artist.trace.native.divided_models import published_model
     from artist.workload.models import canonical, workload

@@ -57,13 +57,13 @@ PRIORITY_SHARES = {1: 3.0, 2: 20.0, 3: 16.0, 4: 54.0, 5: 0.2, 6: 0.5, 7: 0.02, N
 """Percent of workloads (section 4.2). They sum to 99.72."""
 
 REGION_SHARES = {1: 0.10, 2: 0.13, 3: 0.138, 4: 0.316, 5: 0.316}
-"""Shares of tables. Two tables are both in four regions and more for .632^2 = 40 % of the jobs."""
+"""Shares of tables. For 0.632^2 = 40 % of the jobs, two tables are both in four regions or more."""
 
 RUN_MEDIAN_S, RUN_SIGMA, RUN_MOST_S = 1200.0, 2.3, 30 * 86_400.0
 START_MEDIAN_S, START_SIGMA = 150.0, 0.48
 SIZE_MEDIAN_BYTES, SIZE_SIGMA, SIZE_MOST_BYTES = 565e6, 4.07, 100e12
 SHARING = ((0.0, 1.0), (0.5, 3.0), (0.9, 17.0), (0.99, 45.0), (1.0, 60.0))
-"""Cumulative share of partitions, and the workloads that share one; at the ends assumptions."""
+"""Cumulative share of partitions, and the workloads that share one; both ends are assumed."""
 
 # As in `generate.py`: with the whole slice (1), the P99 of short traces leaves its tenth.
 _JITTER = 0.4
@@ -76,7 +76,7 @@ MODEL = "bert-large"
 
 @dataclass(frozen=True, slots=True)
 class TablePartition:
-    """What jobs read: a partition of a table of a tenant."""
+    """A partition of a tenant's table, which jobs read."""
 
     table: str
     name: str
@@ -212,7 +212,7 @@ def _partitions(
 
 
 def _named(owners: Sequence[int], sizes: Sequence[int]) -> tuple[TablePartition, ...]:
-    """Neighbouring partitions of one tenant are a table, at most `PARTITIONS_PER_TABLE` of them."""
+    """Group neighbouring partitions of a tenant into tables of up to `PARTITIONS_PER_TABLE`."""
     partitions: list[TablePartition] = []
     table = inside = 0
     for index, (owner, size) in enumerate(zip(owners, sizes, strict=True)):
@@ -224,7 +224,7 @@ def _named(owners: Sequence[int], sizes: Sequence[int]) -> tuple[TablePartition,
 
 
 def _sharing(rng: np.random.Generator, jobs: int) -> list[int]:
-    """How many workloads share each partition, for more partitions than one pass needs."""
+    """The number of workloads that share each partition, for more partitions than needed."""
     shares, workloads = zip(*SHARING, strict=True)
     count = math.ceil(jobs / 6) + 50  # the mean is above 6
     drawn = np.exp(np.interp(_stratified(rng, count), shares, np.log(workloads)))
