@@ -24,7 +24,7 @@ from artist.cluster.fabric_options import LevelOptions, normal_form
 from artist.default_fabric import AUTO, default_fabric
 from artist.errors import ConfigError, shortened
 from artist.failures.checkpoints import CheckpointOptions
-from artist.io.documents import Document, Duration, NonNegative, explain
+from artist.io.documents import Document, Duration, NonNegative, Positive, explain
 from artist.trace.first_start import FirstStart
 from artist.workload.division.job_parallelism import JobParallelism
 from artist.workload.tenants import Tenant
@@ -39,6 +39,7 @@ ABOUT_THE_TRACE = ("columns", "units", "models", "model_rule")
 
 UNUSED = (
     *(*ABOUT_THE_TRACE, "tenants", "checkpoint", "cluster", "data", "data_options", "speeds"),
+    "prices",
     *("goodput", "measure_from_s", "measure_until_s", "fabric_options", "contention", "trained_as"),
     *("contention_options", "failures", "parallelism", "interference", "first_start_s"),
     "communication",
@@ -137,6 +138,11 @@ class Scenario(_Explained):
         default=None,
         description="how fast models are on the cluster's kinds of GPUs: a table of `artist list "
         "speeds`, or a file; without one, all kinds are equally fast",
+    )
+    prices: Positive | dict[str, Positive] | None = Field(
+        default=None,
+        description="price of a GPU-hour, or kind -> price, in any currency; the result then has "
+        "gpu_cost",
     )
     goodput: str | None = Field(
         default=None,

@@ -3,17 +3,37 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from artist.cluster.free_gpus import FreeGpus
 from artist.cluster.host_resources import Needy
 from artist.cluster.placement import Placement
-from artist.cluster.tree import ClusterTree
+from artist.cluster.tree import ClusterTree, gpus_by_kind
+from artist.errors import ConfigError, did_you_mean, shortened
 
 
 def several_kinds(tree: ClusterTree) -> bool:
     """Whether a cluster has GPUs of more than one kind."""
     return any(kind != tree.kinds[0] for kind in tree.kinds)
+
+
+def prices_of(tree: ClusterTree, prices: Mapping[str, float] | float) -> Mapping[str, float]:
+    """The price of a GPU-hour of each kind in the cluster; a single price holds for all kinds.
+
+    Raises:
+        ConfigError: a kind of the cluster has no price, or a kind with a price is not there.
+    """
+    kinds = gpus_by_kind(tree)
+    if not isinstance(prices, Mapping):
+        return dict.fromkeys(kinds, prices)
+    for kind in prices:
+        if kind not in kinds:
+            hint = did_you_mean(kind, list(kinds))
+            raise ConfigError(f"prices: the cluster has no GPUs of kind {shortened(kind)} ({hint})")
+    for kind in kinds:
+        if kind not in prices:
+            raise ConfigError(f"prices: kind {kind} has none; add {kind}: PRICE_OF_A_GPU_HOUR")
+    return prices
 
 
 def kinds_of(tree: ClusterTree, placement: Placement) -> tuple[str, ...]:

@@ -32,6 +32,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from artist.cluster.kinds import kinds_of
 from artist.cluster.placement import machine_counts
 from artist.cluster.tree import ClusterTree, gpus_by_kind
 from artist.engine.rows import HELD, RE_RATED, Rows
@@ -170,17 +171,23 @@ def first_start_ticks(rows: Rows) -> list[Tick]:
     return spent
 
 
-def kind_table(rows: Rows, tree: ClusterTree, makespan_s: float) -> Table:
-    """How much GPU time jobs held on each kind: a row per kind, in the order of machines."""
-    gpus = gpus_by_kind(tree)
-    held = dict.fromkeys(gpus, 0)
-    jobs: dict[str, set[int]] = {kind: set() for kind in gpus}
+def held_by_kind_s(rows: Rows, tree: ClusterTree) -> dict[str, float]:
+    """GPU-seconds that jobs held on each kind, in the order of machines."""
+    held = dict.fromkeys(gpus_by_kind(tree), 0)
     for row in rows.placements:
         for machine, count in machine_counts(tree, row.placement).items():
-            kind = tree.kinds[machine]
-            held[kind] += row.held_milli // row.placement.gpus * count * (row.end - row.start)
+            milli = row.held_milli // row.placement.gpus * count
+            held[tree.kinds[machine]] += milli * (row.end - row.start)
+    return {kind: parts / (GPU_MILLI * TICKS_PER_S) for kind, parts in held.items()}
+
+
+def kind_table(rows: Rows, tree: ClusterTree, makespan_s: float) -> Table:
+    """How much GPU time jobs held on each kind: a row per kind, in the order of machines."""
+    gpus, held_s = gpus_by_kind(tree), held_by_kind_s(rows, tree)
+    jobs: dict[str, set[int]] = {kind: set() for kind in gpus}
+    for row in rows.placements:
+        for kind in kinds_of(tree, row.placement):
             jobs[kind].add(row.handle)
-    held_s = {kind: parts / (GPU_MILLI * TICKS_PER_S) for kind, parts in held.items()}
     return typed(
         "gpu_kinds",
         {

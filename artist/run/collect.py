@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from artist import __version__
 from artist.cluster.fabric import Fabric
 from artist.cluster.fabric_options import changes_text
-from artist.cluster.kinds import several_kinds
+from artist.cluster.kinds import prices_of, several_kinds
 from artist.cluster.placement import Placement
 from artist.cluster.placement_shape import shape
 from artist.config import Scenario
@@ -19,7 +19,7 @@ from artist.garbage_collector import many_objects
 from artist.io.digests import sha256
 from artist.network.rates.interference import gains
 from artist.policies.lease_and_tables import tables_of
-from artist.results.gpu_time import kind_table
+from artist.results.gpu_time import held_by_kind_s, kind_table
 from artist.results.isolated_run_time import isolated_seconds
 from artist.results.metrics import Additions, summarise
 from artist.results.result import LazyTables, Result
@@ -35,6 +35,7 @@ from artist.run.world import world_of
 from artist.workload.tenants import load_tenants
 
 if TYPE_CHECKING:
+    from artist.engine.rows import Rows
     from artist.estimates.calibration import Calibration
 
 
@@ -113,6 +114,7 @@ def collect(prepared: Prepared, wall_s: float, *, links: bool = False) -> Result
         **_kinds(prepared),
         **({"contention": scenario.contention} if contended else {}),
         **of_run,
+        **_gpu_cost(prepared, rows),
         **failures.summary,
         **intervals,
         **slow.summary,
@@ -233,6 +235,15 @@ def _kinds(prepared: Prepared) -> Mapping[str, str]:
         reads = getattr(prepared.policy, "reads_gpu_kinds", False)
         entries["reads_gpu_kinds"] = "yes" if reads else "no"
     return entries
+
+
+def _gpu_cost(prepared: Prepared, rows: Rows) -> Mapping[str, float]:
+    """The summary's entry on the price of GPU time; empty without prices."""
+    prices, tree = prepared.scenario.prices, prepared.simulator.tree
+    if prices is None:
+        return {}
+    price_of, held_s = prices_of(tree, prices), held_by_kind_s(rows, tree)
+    return {"gpu_cost": sum(held_s[kind] / 3600.0 * price_of[kind] for kind in held_s)}
 
 
 def _models_not_calibrated(prepared: Prepared) -> tuple[str, ...]:

@@ -31,7 +31,12 @@ def build_policy(scenario: Scenario) -> Policy:
     draws = Draws(scenario.seed, scenario.permutation)
     tenants = load_tenants(scenario.tenants)
     return open_policy(
-        scenario.policy, scenario.policy_options, draws, tenants, lambda: cluster_of(scenario)
+        scenario.policy,
+        scenario.policy_options,
+        draws,
+        tenants,
+        lambda: cluster_of(scenario),
+        scenario.prices,
     )
 
 
@@ -41,13 +46,14 @@ def open_policy(
     draws: Draws = FIRST_DRAWS,
     tenants: Mapping[str, Tenant] = NO_TENANTS,
     cluster: Callable[[], Cluster | None] = lambda: None,
+    prices: Mapping[str, float] | float | None = None,
 ) -> Policy:
     """A policy by name, with its preset and options: `NAME`, `FILE.py:CLASS` or `WRAPPER(NAME)`.
 
     The options of the policy inside a wrapper are under the key `host`. Options that only this
     policy has may also be given directly (`artist/policies/option_places.py`). Wrapper and host get
-    the same `draws`, `tenants` and `cluster` (the cluster file), each if its constructor has a
-    parameter of that name.
+    the same `draws`, `tenants`, `cluster` (the cluster file) and `prices` (of GPU-hours), each if
+    its constructor has a parameter of that name.
 
     Raises:
         ConfigError: unknown name or option, brackets where there is nothing to wrap, or a file that
@@ -70,9 +76,10 @@ def open_policy(
     host: tuple[Policy, ...] = ()
     if host_name:
         chosen = with_host_options(entry, host_name, chosen)
-        host = (open_policy(host_name, chosen.pop("host", {}), draws, tenants, cluster),)
+        host = (open_policy(host_name, chosen.pop("host", {}), draws, tenants, cluster, prices),)
     offered: dict[str, Callable[[], Any]] = {
         "draws": lambda: draws, "tenants": lambda: tenants, "cluster": cluster,
+        "prices": lambda: prices,
     }  # fmt: skip
     try:
         return _made(entry, chosen, host, offered)
@@ -122,3 +129,5 @@ def _refuse_former_options(chosen: Mapping[str, Any], options: type[Options]) ->
             f"policy.seed={shortened(chosen['seed'])}: policies draw from the scenario's seed and "
             "permutation; set seed or permutation instead"
         )
+    if "prices" in chosen and "prices" not in options.model_fields:
+        raise ConfigError("policy.prices: prices belong to the scenario; set prices instead")

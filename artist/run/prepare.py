@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from artist.cluster.fabric import Fabric
+from artist.cluster.kinds import prices_of
 from artist.cluster.tree import ClusterTree
 from artist.cluster.visiting_order import VisitingOrder
 from artist.config import Scenario
@@ -91,6 +92,8 @@ def prepare(
     """
     fabric = build_fabric(scenario)
     tree = build_cluster(scenario, fabric)
+    if scenario.prices is not None:
+        prices_of(tree, scenario.prices)
     files = file_digests(scenario)
     policy = build_policy(scenario)
     calibration = build_calibration(scenario, fabric)

@@ -44,7 +44,8 @@ def test_summary_has_every_key_of_the_contract(artist) -> None:
     assert set(summary) - {"policy", "trace", "calibration", "models_not_calibrated", "cluster",
                          "gpus", "jobs_total", "jobs_finished", "seed", "artist_version"} == {
         term.name for term in METRICS
-        if not term.name.startswith(("contention_", "data_", "gpu_shared_", "first_start_"))
+        if not term.name.startswith(("contention_", "data_", "gpu_shared_", "first_start_",
+                                     "gpu_cost"))
         and term.name not in OF_FAILURES | OF_TENANTS
     }  # fmt: skip
     assert summary["jobs_finished"] == summary["jobs_total"] == 500

@@ -23,7 +23,7 @@ from artist.cluster.tree import ClusterTree, nested
 from artist.config import Scenario
 from artist.engine.invariants import check_kinds
 from artist.engine.rows import EndReason, PlacementRow, Rows
-from artist.errors import ArtistError, InvariantError
+from artist.errors import ArtistError, ConfigError, InvariantError
 from artist.estimates.calibration import ModelCalibration
 from artist.estimates.latency_service import LatencyService
 from artist.estimates.speeds import ScaledModels, SpeedsOfRun, SpeedTable, load_speeds, scaled_name
@@ -139,6 +139,32 @@ def test_a_gang_on_several_kinds_goes_at_the_slowest(tmp_path: Path) -> None:
     assert list(kinds["gpu_kind"]) == ["old", "new"]
     assert np.allclose(kinds["kind_gpu_h"], 8 * 200 / 3600)
     assert list(kinds["kind_allocated_share"]) == [1.0, 1.0]
+
+
+def test_gpu_time_costs_what_its_kind_costs(tmp_path: Path) -> None:
+    # 3 GPUs for 100 s on the first machine, which is old, and half as fast.
+    rows = ("a,0,3,vgg11,50,1",)
+    prices = {"old": 0.5, "new": 4.0}
+    assert ran(tmp_path, *rows, prices=prices).summary["gpu_cost"] == 3 * 100 / 3600 * 0.5
+    assert ran(tmp_path, *rows, prices=2.0).summary["gpu_cost"] == 3 * 100 / 3600 * 2.0
+    spread = ran(tmp_path, "a,0,16,vgg11,50,1", prices=prices).summary
+    assert spread["gpu_cost"] == pytest.approx(8 * 100 / 3600 * (0.5 + 4.0))
+    assert "gpu_cost" not in ran(tmp_path, *rows).summary
+
+
+@pytest.mark.parametrize(
+    ("prices", "words"),
+    [
+        ({"old": 1.0}, "prices: kind new has none; add new: PRICE_OF_A_GPU_HOUR"),
+        ({"old": 1.0, "new": 1.0, "neww": 2.0}, "no GPUs of kind 'neww' .did you mean 'new'"),
+        ({"old": 1.0, "new": 0.0}, "prices.*new.* 0"),
+    ],
+)
+def test_prices_that_do_not_fit_the_cluster_are_refused(
+    tmp_path: Path, prices: dict[str, float], words: str
+) -> None:
+    with pytest.raises(ConfigError, match=words):
+        ran(tmp_path, "a,0,3,vgg11,50,1", prices=prices)
 
 
 def test_a_run_on_the_reference_kind_is_the_run_without_speeds(tmp_path: Path) -> None:

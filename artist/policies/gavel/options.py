@@ -7,7 +7,7 @@ from typing import Literal, Self
 from pydantic import Field, model_validator
 
 from artist.contract import Options
-from artist.io.documents import Lease, NonNegative, Positive
+from artist.io.documents import Lease, NonNegative
 
 
 class GavelOptions(Options):
@@ -24,9 +24,6 @@ class GavelOptions(Options):
     # scheduler.py of the program: minimum_time_between_allocation_resets.
     reset_s: NonNegative = Field(
         default=1920.0, description="least time between two computations of shares, seconds"
-    )
-    prices: dict[str, Positive] | None = Field(
-        default=None, description="kind -> price of a GPU-hour, for objective cost"
     )
     # OSDI 2020, section 3.1: policies with and without space sharing.
     space_sharing: bool = Field(

@@ -18,7 +18,7 @@ accept or that have too few GPUs.
 | `ftf` | the smallest maximum of finish-time fairness |
 | `makespan` | all jobs that are here finish as early as possible |
 | `fifo` | in order of arrival, each job gets its fastest kind with room; none passes |
-| `cost` | the largest sum of speed / price (`prices`) |
+| `cost` | the largest sum of speed / price (scenario setting `prices`) |
 
 With `aware=false` all kinds count as equally fast, and kinds are visited in random order.
 
@@ -72,7 +72,7 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 from artist.cluster.free_gpus import FreeGpus
-from artist.cluster.kinds import free_of_kinds
+from artist.cluster.kinds import free_of_kinds, prices_of
 from artist.cluster.placement import Placement
 from artist.cluster.tree import gpus_by_kind
 from artist.contract import (
@@ -105,9 +105,16 @@ class Gavel(BasePolicy):
     Options: ClassVar = GavelOptions
     reads_gpu_kinds = True
 
-    def __init__(self, options: GavelOptions, draws: Draws = FIRST_DRAWS) -> None:
+    def __init__(
+        self,
+        options: GavelOptions,
+        draws: Draws = FIRST_DRAWS,
+        prices: Mapping[str, float] | float | None = None,
+    ) -> None:
         check_extra("policy gavel", "scipy", extra="exact")
-        self.options = options
+        self.options, self._prices = options, prices
+        self._price_of: Mapping[str, float] = {}
+        """Price of a GPU-hour of each kind, for objective cost."""
         self._random = draws.stream("gavel-kinds")
         self._round, self._reset = ticks(options.round_s), ticks(options.reset_s)
         self._round_end: Tick = 0
@@ -168,12 +175,13 @@ class Gavel(BasePolicy):
         self._kind_of_leaf = tuple(of_machine[machine] for machine in tree.machine_of)
         if self.options.objective != "cost":
             return
-        for kind in self._kinds:
-            if kind not in (self.options.prices or {}):
-                raise ConfigError(
-                    f"policy gavel: objective cost needs the price of a GPU-hour of kind {kind}; "
-                    f"add --set 'policy.prices={{{kind}: 1.0, ...}}'"
-                )
+        if self._prices is None:
+            example = f"{{{self._kinds[0]}: 1.0, ...}}"
+            raise ConfigError(
+                "policy gavel: objective cost needs the price of a GPU-hour of each kind; add "
+                f"--set 'prices={example}'"
+            )
+        self._price_of = prices_of(tree, self._prices)
 
     def _check(self, state: JobView, view: ClusterView) -> None:
         """Refuse a job that no kind could ever hold.
@@ -259,7 +267,7 @@ class Gavel(BasePolicy):
         view: ClusterView,
     ) -> None:
         """Compute shares of time anew."""
-        prices = [(self.options.prices or {}).get(kind, 1.0) for kind in self._kinds]
+        prices = [self._price_of.get(kind, 1.0) for kind in self._kinds]
         beside = None if self._beside is None else self._beside.among(view, states, self._kinds)
         shares = self._objective.shares(states, speeds, capacity, prices, view.now, beside)
         self._fractions.reset(shares, view.now)

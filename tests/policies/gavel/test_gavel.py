@@ -43,10 +43,16 @@ def cluster(*kinds: str, gpus: int = 1) -> ClusterTree:
     return nested(("machine", "rack", "network"), [[gpus] * len(kinds)], kinds)
 
 
-def ran(jobs: list[Job], tree: ClusterTree, policy: str = "gavel", **options: Any) -> Rows:
+def ran(
+    jobs: list[Job],
+    tree: ClusterTree,
+    policy: str = "gavel",
+    prices: dict[str, float] | None = None,
+    **options: Any,
+) -> Rows:
     none = NoCommunication()
     rates = AloneRates(tree, none.estimate, none.everywhere, SpeedsOfRun(TABLE, tree))
-    return Simulator(tree, jobs, rates, check=True).run(open_policy(policy, options))
+    return Simulator(tree, jobs, rates, check=True).run(open_policy(policy, options, prices=prices))
 
 
 def finishes(rows: Rows) -> dict[str, float]:
@@ -217,6 +223,16 @@ def test_random_runs_are_lawful_and_the_same_twice(objective: str, seed: int) ->
     assert Counter(row.job.id for row in first.jobs) == Counter(one.id for one in jobs)
 
 
+@pytest.mark.parametrize(("dear", "kind"), [(2.9, "new"), (3.1, "old")])
+def test_cost_weighs_speed_by_the_price_of_a_kind(dear: float, kind: str) -> None:
+    # a does 1 iteration a second on the new kind and .5 on the old one, b .25 on both:
+    # 1 / dear + .25 is more than .5 + .25 / dear up to a price of 3.
+    jobs = [job("a", iterations=9), job("b", iterations=9, model="same", compute_s=4.0)]
+    prices = {"old": 1.0, "new": dear}
+    rows = ran(jobs, cluster("old", "new"), objective="cost", prices=prices)
+    assert kinds_by_job(rows, cluster("old", "new"))["a"][0] == kind
+
+
 # -- whole runs, and bad input ---------------------------------------------------------
 
 HEADER = "job_id,arrival_s,gpus,model,iterations,compute_s,gpu_kinds\n"
@@ -293,7 +309,7 @@ def test_fair_shares_go_on_while_kinds_are_out_of_service(tmp_path: Path) -> Non
         (
             "a,0,1,resnet50,10,1,",
             {"policy_options": {"objective": "cost"}},
-            r"the price of a GPU-hour .* --set 'policy.prices=\{.*\}'$",  # as a shell takes it
+            r"the price of a GPU-hour .* --set 'prices=\{.*\}'$",  # as a shell takes it
         ),
         ("a,0,1,resnet50,10,1,", {"policy_options": {"round_s": 0}}, "round_s"),
         ("a,0,1,resnet50,10,1,", {"policy_options": {"objective": "max"}}, "objective"),
