@@ -119,6 +119,22 @@ def test_the_file_is_one_that_runs_read(artist, tmp_path: Path) -> None:
     assert not load_goodput(str(tmp_path / "ours.yaml")).models["resnet18"].kinds
 
 
+def test_a_fit_that_misses_its_steps_says_so(artist, tmp_path: Path) -> None:
+    (tmp_path / "steps.csv").write_text(STEPS)
+    assert "misses" not in artist(*ASKED).stderr
+    # Two thirds of the steps on A100s became those of a machine that is eight times as slow.
+    slow = [
+        ",".join((*cells[:-1], str(8 * float(cells[-1]))))
+        if index % 3 and cells[0] == "a100" else line
+        for index, line in enumerate(STEPS.splitlines())
+        for cells in [line.split(",")]
+    ]  # fmt: skip
+    (tmp_path / "steps.csv").write_text("\n".join(slow) + "\n")
+    told = artist(*ASKED, "--overwrite").stderr
+    assert "the fit misses the steps on a100 by" in told
+    assert "on t4 by" not in told
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [

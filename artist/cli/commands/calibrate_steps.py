@@ -156,6 +156,7 @@ def goodput(
     from artist.calibrate.fit_goodput import fit_goodput, goodput_table, noise_scale, step_times
     from artist.calibrate.measured_steps import read_steps, steps_of
     from artist.calibrate.output_files import write_document
+    from artist.calibrate.step_prediction import MOST_P90
     from artist.io.optional_libraries import check_extra
     from artist.io.writing import check_new_file
 
@@ -191,6 +192,11 @@ def goodput(
         if fit.untold:
             untold = ", ".join(fit.untold)
             note(f"note: steps on {kind} do not determine {untold}; {out} has a guess")
+        if fit.error > MOST_P90:  # a fit of a machine that misses by more is refused
+            note(
+                f"note: the fit misses the steps on {kind} by {100 * fit.error:.0f} % (RMS); check "
+                "them, and that machines of one kind took them"
+            )
     note(f"wrote {out}; use it with --set goodput={out}")
 
 
