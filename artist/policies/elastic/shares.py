@@ -104,7 +104,8 @@ class Shares(Rounds):
         if self.options.rule == "equal-share":
             return 1 / has if faster > speed else 0.0
         if self.options.rule == "max-throughput":
-            return (faster - speed) / self._speed(view, state, state.job.gpus)
+            # Rounding does not separate equal gains: the first job in order of arrival comes first.
+            return round((faster - speed) / self._speed(view, state, state.job.gpus), 12)
         return self._left(view, state) * (1 / speed - 1 / faster)
 
     def _left(self, view: ClusterView, state: JobView) -> int:

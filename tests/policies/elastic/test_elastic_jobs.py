@@ -143,6 +143,18 @@ def test_throughput_goes_where_it_rises_and_optimus_where_most_is_left() -> None
     assert placed["optimus"][0] == 1
 
 
+@pytest.mark.parametrize("compute_s", [0.1, 0.3, 0.7, 1 / 3, 1.1, 2.3])
+def test_equal_gains_go_to_the_first_job_whatever_the_length_of_a_step(compute_s: float) -> None:
+    fields = {"gpus": 3, "gpus_min": 1, "gpus_max": 6}
+    jobs = [
+        job("a", iterations=1000, compute_s=compute_s, **fields),
+        job("b", iterations=1000, compute_s=1.0, **fields),
+    ]
+    for some in (jobs, jobs[::-1]):
+        rows = run(cluster([7]), some, make_policy("max-throughput"))
+        assert [intervals(rows, handle)[0].placement.gpus for handle in (0, 1)] == [6, 1]
+
+
 # -- Pollux -------------------------------------------------------------------------------
 
 
