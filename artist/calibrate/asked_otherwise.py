@@ -1,8 +1,8 @@
-"""A calibration used otherwise than it was fitted: asked in another way, or of other models.
+"""A calibration in other use than it was fitted for: other settings of ASTRA-sim, or other models.
 
-A calibration makes one way to ask meet the measured shares. Asked in another way, the same scales
-miss them, by more than most policies differ. A model that the calibration lacks does not get the
-factor by which it multiplies the communication of the others.
+A calibration meets the measured shares with the settings that it was fitted with. With other
+settings, the same scales miss them by more than most policies differ. A model that the calibration
+lacks does not get the factor by which it changes the communication of the others.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from artist.workload.models import workload
 
 
 def as_asked(fabric: Fabric) -> dict[str, str | float]:
-    """How ASTRA-sim is asked on a fabric, as a calibration records it.
+    """The settings of ASTRA-sim on a fabric, as a calibration records them.
 
-    Its models are data parallel, so it does not matter how the groups of divided ones are priced.
+    Its models are data parallel, so the setting for groups of divided models does not matter.
     """
     return {key: getattr(fabric.system, key) for key in FABRIC_SETTINGS if key != "groups"}
 
 
 def asked_otherwise(calibration: Calibration, fabric: Fabric, backend: LatencyBackend) -> str:
-    """A sentence with the largest error on what was fitted; empty if ASTRA-sim is asked as then."""
+    """A sentence with the largest error on the fitted shares; empty if no setting differs."""
     changed = calibration.asked_otherwise(fabric.system)
     if not changed:
         return ""
@@ -48,7 +48,7 @@ def asked_otherwise(calibration: Calibration, fabric: Fabric, backend: LatencyBa
 def _missed(
     calibration: Calibration, fabric: Fabric, backend: LatencyBackend
 ) -> Iterator[tuple[float, str, str, float, float]]:
-    """For each fitted point: error, model, placement, simulated and measured share."""
+    """For each fitted point: relative error, model, placement, simulated and measured share."""
     for model, row in calibration.models.items():
         for point in row.fit:
             measured = point.measured_percent / 100
@@ -63,7 +63,7 @@ def _missed(
 def lacking_sentence(
     models: list[str], calibration: Calibration, fabric: Fabric, backend: LatencyBackend
 ) -> str:
-    """What it means that a run has models that its calibration lacks, and what to do."""
+    """A sentence on the models of a run that its calibration lacks, and what to do."""
     lacking = ", ".join(models)
     text = f"Calibration {calibration.name} lacks {lacking}: compute times are the catalogue's"
     if factors := fitted_factors(calibration, fabric, backend):
@@ -80,7 +80,7 @@ def lacking_sentence(
 def fitted_factors(
     calibration: Calibration, fabric: Fabric, backend: LatencyBackend
 ) -> tuple[float, ...]:
-    """Communication over computing with the calibration over that without, at each fitted point."""
+    """By which factor the calibration changes the communication share of each fitted point."""
     factors = []
     for model, row in calibration.models.items():
         for point in row.fit:

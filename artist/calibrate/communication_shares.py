@@ -5,10 +5,10 @@
 There are three ways to compute it:
 
     simulated   the backend's estimate for the whole iteration, as a run uses it: ASTRA-sim reads
-                compute in whole microseconds
-    rounded     the same without asking the backend: the iteration is played with the backend's
-                time of each collective
-    exact       like `rounded`, but with fractions of a microsecond; smooth enough to solve for
+                compute times in whole microseconds
+    rounded     the same without a query for the iteration: it is played with the backend's time of
+                each collective
+    exact       like `rounded`, but with fractions of a microsecond, so it is smooth in the scales
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NS_PER_US = 1000.0
 
 @dataclass(frozen=True, slots=True)
 class Scales:
-    """The fitted numbers: factors on compute times and on the bytes of collectives, a constant.
+    """The fitted numbers: factors on compute times and on the bytes of collectives, and a constant.
 
     `constant` is exposed on every placement of more than one GPU, as a fraction of compute.
     """
@@ -64,7 +64,7 @@ class ShareModel:
         self._times: dict[float, list[CollectiveTimes]] = {}
 
     def simulated(self, scales: Scales) -> float:
-        """The share in a run: the backend's estimate for the iteration."""
+        """The share as in a run: the backend's estimate for the iteration."""
         return scales.constant + self._question(scales).answer(self._backend).estimate.comm_ratio
 
     def exact(self, scales: Scales) -> float:
@@ -83,7 +83,7 @@ class ShareModel:
         return sum(node.compute_us for node in nodes(scales.apply(self._workload)))
 
     def _played(self, workload: Workload, scales: Scales) -> float:
-        """Play an iteration: run its graph with the times of compute and collectives."""
+        """Play an iteration with the times of its collectives; the largest share of all queries."""
         played = [self._played_with(workload, times) for times in self._times_at(scales.comm)]
         return scales.constant + max(played)
 
@@ -109,7 +109,7 @@ class ShareModel:
     def _times_at(self, comm: float) -> list[CollectiveTimes]:
         """The times of the collectives, for each query about the placement.
 
-        They do not depend on compute, so each scale of communication asks once.
+        They do not depend on the compute scale, so they are kept by communication scale.
         """
         if comm not in self._times:
             question = self._question(Scales(1.0, comm))

@@ -3,8 +3,8 @@
 `fit_line.py` fits a line to the log. ASTRA-sim's collective over the log's GPUs must take the
 fitted time alpha + beta S. It uses the base fabric's inner levels, and the level's topology,
 algorithm, endpoint delays and chunks. Its time grows with the latency and falls with the
-bandwidth. So the smallest size fixes the latency and the largest size fixes the bandwidth; the two
-are solved in turns until both hold.
+bandwidth. The smallest size determines the latency and the largest size the bandwidth; the two are
+solved in turn until both match.
 
 For one level and a ring of n GPUs, with k = 2 (n - 1) messages, h hops, p chunks and endpoint
 delay e, these equations give both:
@@ -35,7 +35,7 @@ _LONGEST_NS = 1e10
 
 @dataclass(frozen=True, slots=True)
 class FittedLevel:
-    """The numbers of a level that follow from a log, and the placement that the log measured."""
+    """The latency and bandwidth of a level fitted to a log, and the placement of the log."""
 
     level: str
     placement: str
@@ -48,7 +48,7 @@ class FittedLevel:
 
 @dataclass(frozen=True, slots=True)
 class FabricFit:
-    """A log, the line fitted to it, the level that follows from the line, and the new fabric."""
+    """A log, the line fitted to it, the level fitted to the line, and the new fabric."""
 
     log: NcclLog
     line: Line
@@ -70,7 +70,7 @@ class FabricFit:
             "alpha_high_us": alpha.high,
             "algbw_gb_per_s": 1e-3 / beta.value,
             "algbw_low_gb_per_s": 1e-3 / beta.high,
-            # If the slope's interval reaches below zero, no bandwidth is too high.
+            # If the interval of the slope reaches below zero, the bandwidth has no upper bound.
             "algbw_high_gb_per_s": 1e-3 / beta.low if beta.low > 0 else float("inf"),
             "bandwidth_gib_per_s": bandwidth.value,
             "bandwidth_low_gib_per_s": bandwidth.low,
@@ -107,10 +107,10 @@ def calibrate_fabric(
         bandwidth_gib_per_s=_six_digits(fitted.bandwidth_gib_per_s.value),
         source=_source(log, line, fitted),
     )
-    # The base's calibration was fitted on the base's links.
     origin = FabricOrigin(
         kind="measured", of=f"{log.operation} on level {level}, the other levels as {base.name}"
     )
+    # The base's calibration was fitted with the base's links, so it is dropped.
     named = changed.model_copy(update={"name": name, "origin": origin, "calibration": None})
     return FabricFit(log, line, fitted, named)
 
@@ -164,7 +164,7 @@ def placement_of(log: NcclLog, fabric: Fabric, level: str) -> str:
 def _fit_level(
     log: NcclLog, line: Line, fabric: Fabric, level: str, backend: LatencyBackend
 ) -> FittedLevel:
-    """The numbers of the level, with the intervals that follow from those of the line.
+    """The latency and bandwidth of the level, with intervals from those of the line.
 
     Raises:
         TraceError: no bandwidth makes the level as fast as the log reports.
@@ -181,8 +181,8 @@ def _fit_level(
 
     alpha, beta = line.alpha_us, line.beta_us_per_byte
     latency, bandwidth = solver.solve(*targets(alpha.value, beta.value), str(log.path))
-    # One number is held while the other moves: messages take whole ns, so solving both again would
-    # move the latency by up to 1 ns, which may be more than its interval.
+    # For an interval, the other number stays fixed. Messages take whole ns, so solving for both
+    # would move the latency by up to 1 ns, which may be more than its interval.
     short, long = (
         solver.latency(targets(one, beta.value)[0], bandwidth) for one in (alpha.low, alpha.high)
     )
@@ -194,7 +194,7 @@ def _fit_level(
     return FittedLevel(
         level,
         placement,
-        # `bandwidth` goes with the latency of one step before: they agree to about 1e-6.
+        # `bandwidth` was solved for the latency before the last step: it is off by about 1e-6.
         FittedValue(bandwidth, min(slow, bandwidth), max(fast, bandwidth)),
         FittedValue(latency, short, long),
         solver.time_ns(ends[0], latency, bandwidth) / (1000 * line.time_us(ends[0])) - 1,
@@ -211,15 +211,15 @@ class _Solver:
         self._level = level
         self._placement = placement
         self._collective = OPERATIONS[log.operation]
-        # The size of an all-gather is what a GPU ends with in nccl-tests. In ASTRA-sim it is what a
-        # GPU begins with.
+        # The size of an all-gather is what a GPU has at the end in nccl-tests, and what it has at
+        # the beginning in ASTRA-sim.
         self._parts = log.ranks if self._collective is Collective.ALL_GATHER else 1
         self._backend = backend
 
     def solve(
         self, small: tuple[int, float], large: tuple[int, float], where: str
     ) -> tuple[float, float]:
-        """(latency in ns, bandwidth in GiB/s) that take the times of a small and a large size.
+        """(latency in ns, bandwidth in GiB/s) that give the times of a small and a large size.
 
         `small` and `large` are (bytes, nanoseconds).
 
@@ -245,7 +245,7 @@ class _Solver:
         return latency, bandwidth
 
     def bandwidth(self, target: tuple[int, float], latency: float) -> float:
-        """The bandwidth that takes the target's time, by bisection in its logarithm."""
+        """The bandwidth that gives the target's time, by bisection in its logarithm."""
 
         def too_slow(logarithm: float) -> bool:
             return self.time_ns(target[0], latency, math.exp(logarithm)) > target[1]
@@ -254,7 +254,7 @@ class _Solver:
         return math.exp(_bisect(too_slow, low, high))
 
     def latency(self, target: tuple[int, float], bandwidth: float) -> float:
-        """The latency that takes the target's time; 0 if even that takes longer."""
+        """The latency that gives the target's time; 0 if even that takes longer."""
 
         def too_fast(latency: float) -> bool:
             return self.time_ns(target[0], latency, bandwidth) < target[1]
@@ -272,7 +272,7 @@ class _Solver:
 
 
 def with_level(fabric: Fabric, level: str, **changes: object) -> Fabric:
-    """A copy of the fabric with these changes of one level."""
+    """A copy of the fabric with changes to one level."""
     levels = tuple(
         one.model_copy(update=changes) if one.name == level else one for one in fabric.levels
     )
@@ -280,7 +280,7 @@ def with_level(fabric: Fabric, level: str, **changes: object) -> Fabric:
 
 
 def _bisect(low_side: Callable[[float], bool], low: float, high: float) -> float:
-    """The point where `low_side` changes from true to false."""
+    """The point at which `low_side` changes from true to false."""
     for _ in range(200):
         middle = (low + high) / 2
         if high - low <= 1e-8 * max(1.0, abs(middle)):

@@ -4,12 +4,12 @@
            + 1e-3 (gamma - 1)^2 + 1e-2 ((beta_n / alpha_n)^2 + (beta_r / alpha_r)^2)
 
 Source: Qiao et al., *Pollux*, OSDI 2021, section 4.1; penalties, bounds and the first start are
-those of the authors' program (simulator/goodput.py). From there alone the search may stop beside
-the minimum, since a root mean square has a kink where it is 0. So it starts again from the least
-squares of the same errors, and the lower loss counts. Where steps tell nothing, what holds is the
-authors' too: without steps on several machines, GPUs of several synchronise 10 % longer than those
-of one; without steps on more than two GPUs, more GPUs cost nothing; with one batch, half of the
-compute time is constant.
+those of the authors' program (simulator/goodput.py). From that start alone the search may miss the
+minimum, since a root mean square has a kink at 0. So it starts again from the least squares of the
+same errors, and the lower loss wins. Parameters that the steps do not determine are set as in the
+authors' program: without steps on several machines, GPUs synchronise 10 % longer across machines
+than inside one; without steps on more than two GPUs, more GPUs cost nothing; with a single batch
+size, half of the compute time is constant.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _LEAST, _MOST_GAMMA = 1e-8, 10.0
 _START = {"alpha": 0.1, "beta": 0.01, "gamma": 1.001}
 _GAMMA_PENALTY, _BETA_PENALTY = 1e-3, 1e-2
 _ACROSS = 1.1
-"""Synchronising GPUs of several machines, over those of one, where no step tells."""
+"""Time to synchronise across machines over that inside one, if no step determines it."""
 
 
 class StepTime(NamedTuple):
-    """One configuration, as measured."""
+    """The measured times of one configuration."""
 
     gpus: int
     one_machine: bool
@@ -60,7 +60,7 @@ class StepTimes(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GoodputFit:
-    """Parameters, how far they are off, and which of them no step tells."""
+    """The parameters, their error, and those that the steps do not determine (`untold`)."""
 
     parameters: StepTimes
     error: float
@@ -69,7 +69,7 @@ class GoodputFit:
 
 
 def fit_goodput(steps: Sequence[StepTime]) -> GoodputFit:
-    """The parameters that fit best; deterministic."""
+    """The parameters with the least loss."""
     from scipy.optimize import Bounds, least_squares, minimize
 
     told = _told(steps)
@@ -107,7 +107,7 @@ def fit_goodput(steps: Sequence[StepTime]) -> GoodputFit:
 
 
 def step_times(steps: Sequence[PlacedStep]) -> list[StepTime]:
-    """The measured steps of one model whose compute time is known.
+    """The measured times of those steps whose compute time is known.
 
     Raises:
         TraceError: there are none.
@@ -133,11 +133,11 @@ def goodput_table(
 ) -> GoodputTable:
     """The goodput file of one model: parameters by hardware, the first as the row's own.
 
-    `limits` are `batch`, `batch_max` and `noise` of `GoodputRow`, which steps do not tell. A GPU
-    takes the batches that were measured.
+    `limits` are `batch`, `batch_max` and `noise` of `GoodputRow`, which steps do not determine. The
+    batches of a GPU range over those that were measured.
 
     Raises:
-        ConfigError: limits that contradict each other, or a parameter out of range.
+        ConfigError: limits contradict each other, or a parameter is out of range.
     """
     per_gpu = {name: [step.batch for step in steps if step.hardware == name] for name in fits}
     first, *others = fits
@@ -173,7 +173,7 @@ def noise_scale(text: str) -> dict[float, float]:
 
 
 def _told(steps: Sequence[StepTime]) -> tuple[str, ...]:
-    """The parameters that steps tell of."""
+    """The parameters that the steps determine."""
     apart = any(not step.one_machine for step in steps)
     together = any(step.one_machine and step.gpus > 1 for step in steps)
     many = any(step.gpus > 2 for step in steps)
@@ -205,7 +205,7 @@ def _errors(of: StepTimes, columns: tuple[Floats, ...]) -> tuple[Floats, Floats]
 
 
 def _step_s(of: StepTimes, columns: tuple[Floats, ...]) -> Floats:
-    """Steps by the equations of `artist.workload.goodput`, of many configurations at once."""
+    """Step times by the equations of `artist.workload.goodput`, for many configurations at once."""
     gpus, one_machine, per_gpu, _, _ = columns
     beyond = np.maximum(gpus - 2, _LEAST)
     inside, across = of.alpha_r + of.beta_r * beyond, of.alpha_n + of.beta_n * beyond

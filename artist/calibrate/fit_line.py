@@ -60,7 +60,7 @@ class Line:
     outliers: int
 
     def time_us(self, size_bytes: float) -> float:
-        """The fitted time of a size."""
+        """The fitted time for a size."""
         return self.alpha_us.value + self.beta_us_per_byte.value * size_bytes
 
 
@@ -88,7 +88,7 @@ def _huber(design: Vector, times: Vector) -> Vector:
     """The coefficients, by reweighted least squares on relative residuals."""
     coefficients = _solve(design / times[:, None], np.ones_like(times), np.ones_like(times))
     for _ in range(100):
-        # An early line may predict times near or below zero, by which residuals cannot be divided.
+        # An early line may predict times near or below zero; residuals cannot be divided by these.
         predicted = np.maximum(design @ coefficients, times.min() / 10)
         residuals = (times - design @ coefficients) / predicted
         bound = _HUBER * _scale(residuals)
@@ -108,7 +108,7 @@ def _solve(design: Vector, values: Vector, weights: Vector) -> Vector:
 
 
 def _scale(residuals: Vector) -> float:
-    """The standard deviation that the median absolute residual stands for; above 0."""
+    """The standard deviation estimated from the median absolute residual; above 0."""
     return max(_MAD_TO_SIGMA * float(np.median(np.abs(residuals))), 1e-12)
 
 

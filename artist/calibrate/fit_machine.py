@@ -34,11 +34,11 @@ from artist.estimates.dimensions import asked_shapes, dimensions
 from artist.estimates.query import LatencyBackend
 
 BANDWIDTHS_GIB_PER_S = tuple(2.0**power for power in range(-8, 13))
-"""From a thirtieth of a Gigabit Ethernet link to four times the NVLink of a B200."""
+"""From a thirtieth of a Gigabit Ethernet link to four times a B200's NVLink."""
 
 TOLERANCE = 1e-3
-"""Steps do not tell numbers apart whose mean |log error| differs by less: they are noisier by far.
-Of such shares 1 is taken; of such bandwidths the smallest one is a bound."""
+"""Numbers whose mean |log error| differs by less fit equally well: steps are far noisier. If a
+share of 1 fits equally well, it is taken; of such bandwidths, the smallest one is a bound."""
 
 FINEST = 1.01
 """The last steps of the search change a number by 1 %."""
@@ -51,14 +51,14 @@ Loss = Callable[["MachineNumbers"], float]
 
 @dataclass(frozen=True, slots=True)
 class MachineNumbers:
-    """What is fitted."""
+    """The four numbers that are fitted."""
 
     inside_gib_per_s: float
     """Bandwidth of the level `machine`. Levels inside it keep their ratio to it."""
     outside_gib_per_s: float
     """Bandwidth of the levels beyond the machine."""
     pair_share: float = 1.0
-    """The share of that bandwidth that two machines reach among themselves."""
+    """The share of that bandwidth that a pair of machines reaches."""
     hidden_share: float = 1.0
     """The share of the backward pass that communication can hide behind."""
 
@@ -99,13 +99,13 @@ class MachineFit:
 
     numbers: MachineNumbers
     at_least: Mapping[str, float]
-    """Bandwidths of which the steps only tell that they are no smaller than this, in GiB/s."""
+    """Bandwidths for which the steps give only a lower bound, in GiB/s."""
     untold: frozenset[str] = frozenset()
-    """Numbers of which the steps tell nothing."""
+    """Numbers that the steps do not determine at all."""
 
     @property
     def facts(self) -> dict[str, float]:
-        """The facts to print: the numbers, and the bounds of those that are merely bounded."""
+        """The facts to print: the numbers, or their lower bounds."""
         return {
             f"{name}_at_least" if name in self.at_least else name: self.at_least.get(name, value)
             for name, value in asdict(self.numbers).items()
@@ -113,10 +113,10 @@ class MachineFit:
         }
 
     def on(self, fabric: Fabric, source: str = "fitted to measured steps") -> Fabric:
-        """The fabric with the numbers, and what changes with its source.
+        """The fabric with the fitted numbers; what changes gets a new source.
 
-        A bandwidth above its bound stays as the fabric has it, and so does what the steps do not
-        tell.
+        A bandwidth that has only a bound stays as in the fabric if it is above the bound. Numbers
+        that the steps do not determine stay too.
         """
         own = MachineNumbers.of(fabric)
         kept = {name: max(getattr(own, name), least) for name, least in self.at_least.items()}
@@ -164,16 +164,16 @@ def fit_machine(steps: Iterable[PlacedStep], fabric: Fabric, backend: LatencyBac
 
 
 MOST_REFITS = 8
-"""So many other steps are left out, one at a time, to find one that contradicts the worst."""
+"""How many other steps are left out, one at a time, to find one that contradicts the worst."""
 
 
 def contradicting(
     worst: PredictedStep, ranked: Sequence[PredictedStep], fabric: Fabric, backend: LatencyBackend
 ) -> PlacedStep | None:
-    """The step whose removal lets a fit to the others meet the worst one; None if no step does.
+    """The step without which a fit to the others meets the worst one; None if there is none.
 
-    A fit with the least mean error goes through most steps and misses few. So a wrong step may be
-    met, and a right one missed.
+    A fit with the least mean error meets most steps and misses few. So it may meet a wrong step and
+    miss a right one.
     """
     steps = [one.step for one in ranked]
     for other in sorted(ranked, key=lambda one: abs(one.error))[:MOST_REFITS]:
@@ -217,9 +217,9 @@ def compute_times(
 
 
 def _distinct(steps: Sequence[PlacedStep], fabric: Fabric) -> tuple[list[PlacedStep], list[int]]:
-    """The steps of which ASTRA-sim is asked different things, and which of them serves each step.
+    """The steps that need different queries, and for each step the index of one with its queries.
 
-    Shapes of the same dimensions have the same answer. No two numbers of `probe` are alike, so
+    Shapes with the same dimensions have the same answer. No two numbers of `probe` are equal, so
     dimensions that are equal on it are equal with any numbers.
     """
     probe = MachineNumbers(1.1, 2.3, 0.7).on(fabric)
@@ -238,7 +238,7 @@ def _distinct(steps: Sequence[PlacedStep], fabric: Fabric) -> tuple[list[PlacedS
 
 
 def _scanned(hidden_share: float, loss: Loss) -> MachineNumbers:
-    """The best numbers on coarse grids at one hidden share, each number scanned in turns."""
+    """The best numbers on coarse grids at one hidden share; each number is scanned in turn."""
     start = MachineNumbers(BANDWIDTHS_GIB_PER_S[-1], BANDWIDTHS_GIB_PER_S[-1])
     numbers = replace(start, hidden_share=hidden_share)
     scanned = {
@@ -252,10 +252,10 @@ def _scanned(hidden_share: float, loss: Loss) -> MachineNumbers:
 
 
 def _refined(numbers: MachineNumbers, loss: Loss, ways: Sequence[int]) -> MachineNumbers:
-    """Search around some numbers with ever smaller steps; those of the hidden share go `ways`.
+    """Search around some numbers with ever smaller steps; `ways` are the steps of the hidden share.
 
-    More hidden communication and less bandwidth almost cancel each other, so the other numbers
-    follow each step of the hidden share.
+    More hidden communication and less bandwidth almost cancel, so the other numbers are searched
+    again after each step of the hidden share.
     """
     ratio = 2.0
     while ratio > FINEST:
@@ -275,11 +275,11 @@ def _refined(numbers: MachineNumbers, loss: Loss, ways: Sequence[int]) -> Machin
 def _followed(
     numbers: MachineNumbers, hidden_share: float, ratio: float, loss: Loss
 ) -> MachineNumbers:
-    """The numbers at another hidden share, each a step smaller or larger where that is better."""
+    """The numbers at another hidden share, each moved by one step if that is better."""
     numbers = replace(numbers, hidden_share=hidden_share)
     for name in ("outside_gib_per_s", "pair_share", "inside_gib_per_s"):
         value = getattr(numbers, name)
-        # No pair of machines is faster than more of them.
+        # A pair of machines is not faster than several.
         most = 1.0 if name == "pair_share" else BANDWIDTHS_GIB_PER_S[-1]
         values = (value, value / ratio, min(value * ratio, most))
         numbers = min((replace(numbers, **{name: value}) for value in values), key=loss)
@@ -287,7 +287,7 @@ def _followed(
 
 
 def _told(best: MachineNumbers, loss: Loss, *, tells_hidden_share: bool) -> MachineFit:
-    """The numbers, with shares of 1 where the steps do not tell otherwise, and their bounds."""
+    """The fit: shares of 1 where these fit equally well, bounds, and undetermined numbers."""
     enough = loss(best) + TOLERANCE
     numbers = best
     untold = set() if tells_hidden_share else {"hidden_share"}
@@ -306,6 +306,6 @@ def _told(best: MachineNumbers, loss: Loss, *, tells_hidden_share: bool) -> Mach
 
 
 def _around(fabric: Fabric) -> tuple[int, int]:
-    """The level `machine` and the next one."""
+    """The indices of the level `machine` and of the next one."""
     machine = fabric.level_names.index("machine")
     return machine, machine + 1

@@ -1,4 +1,4 @@
-"""Calibrates models: fits numbers to measured shares and predicts every measured placement.
+"""Calibrates models: fits scales to measured shares and predicts every measured placement.
 
 `fit_scales.py` does the fitting, `communication_shares.py` the simulation.
 """
@@ -25,11 +25,11 @@ from artist.workload.layers import Parallelism, Workload
 from artist.workload.models import canonical, workload
 
 MISSED = 0.20
-"""A measured share that was only compared, and is missed by more, is named. Our choice."""
+"""A comparison that misses the measured share by more than this gets a warning. Our choice."""
 
 SMALLEST_USUAL = 0.001
-"""A smaller measured share is rather a fraction written as a percentage. Our choice: the smallest
-share of Table I is 1 %."""
+"""A smaller measured share is probably a fraction written as a percentage. Our choice: the smallest
+share in Table I is 1 %."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +60,9 @@ class PlacementResult:
 class FittedModel:
     """A calibrated model.
 
-    `error` is the largest relative error of the placements fitted to. `quantisation` is the largest
-    relative change of their shares by whole microseconds. A model that was measured on one GPU has
-    no placements, and neither error.
+    `error` is the largest relative error over the fitted placements, `quantisation` the largest
+    relative change of their shares due to whole microseconds. A model that was measured on one GPU
+    has no placements; both are 0.
     """
 
     model: str
@@ -121,7 +121,7 @@ def calibration_of(
 ) -> Calibration:
     """The document to write: all fits, and the measurements and inputs that they come from.
 
-    Compute times alone were fitted without a fabric.
+    If all models were measured on one GPU, the fabric played no part and is left out.
     """
     inputs = {"measurements": measured.digest}
     simulated: dict[str, Any] = {}
@@ -148,7 +148,7 @@ def fabric_for(measured: MeasurementSet, name: str) -> Fabric:
     """The fabric of this name, if it has the placements of the measurements.
 
     Raises:
-        ConfigError: Table I, which the user did not name, on a fabric without sockets.
+        ConfigError: the measurements are the default ones, Table I, and the fabric has no sockets.
     """
     fabric = load_fabric(name)
     if measured.name != DEFAULT or fabric.gpus_per_socket is not None:
@@ -162,9 +162,9 @@ def fabric_for(measured: MeasurementSet, name: str) -> Fabric:
 
 
 def warnings(measurements: MeasurementSet, fitted: Sequence[FittedModel]) -> list[str]:
-    """What is suspicious about measurements and their fit, in sentences.
+    """Sentences on what is suspicious about measurements and their fit.
 
-    A row with a note has its explanation already.
+    A missed row with a note is left out: the note explains it.
     """
     models = {one.model.partition("@")[0] for one in fitted}
     sentences = [
@@ -191,7 +191,9 @@ def warnings(measurements: MeasurementSet, fitted: Sequence[FittedModel]) -> lis
 def _placement_result(
     row: Measurement, shares: ShareModel, stages: Sequence[Scales]
 ) -> PlacementResult:
-    """`stages` are the catalogue's model, the fit to one level, and the whole fit."""
+    """The result of one row. `stages` are the scales of the catalogue, of the fit to the first
+    measurement alone, and of the whole fit.
+    """
     uncalibrated, one_level, simulated = (shares.simulated(scales) for scales in stages)
     compute_ms = shares.compute_us(stages[-1]) / 1000
 

@@ -5,26 +5,26 @@ constant share k is exposed on every placement of more than one GPU:
 
     share(s, c, k) = k + exposed communication / compute of the scaled iteration
 
-One measurement fixes the compute scale: s solves share(s, 1, 0) = measured. The exact share falls
-strictly with s, from infinity to 0: more compute hides more communication, and compute is the
+One measurement determines the compute scale: s solves share(s, 1, 0) = measured. The exact share
+falls strictly with s, from infinity to 0: more compute hides more communication, and compute is the
 denominator of the share. So every measured share above 0 has exactly one solution. Bisection finds
 it.
 
-Two or more measurements fix two numbers, s > 0 and a second one. They minimise the sum, over all
-rows, of
+Two or more measurements determine two numbers, s > 0 and a second one. They minimise the sum, over
+all rows, of
 
     log(share(s, c, k) / measured)^2
 
 The second number is the constant, k >= 0 with c = 1, if that meets every row within `MET_WITHIN`.
 Otherwise the communication scale, c > 0 with k = 0, is fitted too, and the pair with the smaller
 sum is taken. The constant comes first because bytes are known from the layer table, and the work
-around a collective is not. It is taken only if the rows tell it from a slow network: in one of
-them, the scaled iteration itself gives at least `LEAST_SIMULATED` of the share. Rows that are all
-alike determine no compute scale together with a constant.
+around a collective is not. It is considered only if the rows distinguish it from a slow network: in
+one of them, the scaled iteration itself gives at least `LEAST_SIMULATED` of the share. Rows that
+are all alike cannot determine both a compute scale and a constant.
 
 All methods use the exact share. A run computes in whole microseconds, so its share differs a
-little. Therefore the scales near the solution are tried, and the one that a run reproduces best
-is taken. With one measurement, c then absorbs the remaining error; it changes by at most 0.5 %.
+little. Therefore scales near the solution are tried, and the one whose run comes closest is taken.
+With one measurement, c then absorbs the remaining error; it changes by at most 0.5 %.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ ADJUST_ABOVE = 5e-3
 """Above this relative error the communication scale is changed as well."""
 
 MET_WITHIN = 0.05
-"""A fit that meets every row within this relative error leaves nothing to explain. Our choice: step
-times of one machine repeat within a few percent."""
+"""A fit that meets every row within this relative error is good enough. Our choice: step times of
+one machine repeat within a few percent."""
 
 LEAST_SIMULATED = 0.05
 """A constant counts as identified if the iteration gives at least this part of one row's share. Our
@@ -59,17 +59,17 @@ _REACH_US = 5.0
 _STEPS = 60
 # Scales are searched between 1e-9 and 1e9.
 _LARGEST_LOG = math.log(1e9)
-# Of the search for a constant: compute scales to begin with, and steps of a golden section, each of
-# which leaves 62 % of its interval.
+# The search for a constant: compute scales of the grid, and steps of a golden-section search, each
+# of which leaves 62 % of the interval.
 _GRID = 50
 _GOLDEN_STEPS = 40
-# A smaller constant is a rounding error of the search: less than a nanosecond per second.
+# A smaller constant, less than a nanosecond per second, is a rounding error of the search.
 _NO_CONSTANT = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A measured share, and the simulated share of the same placement by scales."""
+    """A measured share, and the model of the simulated share on the same placement."""
 
     placement: str
     share: float
@@ -135,16 +135,16 @@ def _cost(targets: Sequence[Target], scales: Scales) -> float:
 
 
 def _identified(targets: Sequence[Target], scales: Scales) -> bool:
-    """Whether some target tells the constant from a slow network: its share has both parts."""
+    """Whether the share of some target has both parts, so that the constant is no slow network."""
     simulated = (1 - scales.constant / target.model.exact(scales) for target in targets)
     return max(simulated) >= LEAST_SIMULATED
 
 
 def with_constant(targets: Sequence[Target]) -> Scales:
-    """Compute scale and constant share: the least sum over all compute scales that matter.
+    """The compute scale and constant share with the least sum.
 
-    They reach from the scale below which every share is too large, to the one above which no share
-    has `LEAST_SIMULATED` of its own. Each scale has its best constant.
+    Compute scales are searched from the one below which every share is too large up to the one
+    above which no share has `LEAST_SIMULATED` of its own. Each is taken with its best constant.
     """
     solutions = [
         math.log(_compute_scale(replace(target, share=part * target.share)).compute)
@@ -170,8 +170,8 @@ def with_constant(targets: Sequence[Target]) -> Scales:
 def _best_constant(simulated: Sequence[float], measured: Sequence[float]) -> float:
     """The constant >= 0 with the least sum of log((simulated + constant) / measured)^2.
 
-    Below the least difference of measured and simulated every term falls, above the largest every
-    term rises. So the best constant is one of these differences or lies between two of them.
+    As the constant grows, every term falls up to the least difference of measured and simulated
+    share, and rises from the largest on. So the best constant is a difference or lies between two.
     """
 
     def cost(constant: float) -> float:
@@ -247,7 +247,7 @@ def _best_neighbour(targets: Sequence[Target], scales: Scales) -> Scales:
 
     total_us = targets[0].model.compute_us(scales)
     best, least = scales, math.inf
-    # The nearest neighbours come first, so that equal errors leave the solution as it is.
+    # The nearest neighbours come first, so of equal errors the one nearest to the solution wins.
     for step in sorted(range(-_STEPS, _STEPS + 1), key=abs):
         change = step / _STEPS * min(0.02, _REACH_US / total_us)
         candidate = Scales(
@@ -265,8 +265,8 @@ def _adjusted_bytes(target: Target, scales: Scales) -> Scales:
     """Change the communication scale by at most 0.5 % if whole microseconds miss the share.
 
     Example: in an iteration of 435 us with 30 us exposed, one microsecond changes the share by 3 %.
-    So no compute scale comes within 1 %, but the number of bytes changes the share finely. The
-    secant method solves for the communication scale.
+    So no compute scale may come within 1 %, but bytes change the share in fine steps. The secant
+    method solves for the communication scale.
     """
 
     def excess(comm: float) -> float:

@@ -9,9 +9,9 @@ A step is a range `ProfilerStep#N`, which `profiler.step()` writes. For each ste
 Copies between host and GPU count as neither.
 
 A kernel of the forward pass belongs to the layer whose range `record_function("layer:NAME")`
-encloses the launch of the kernel. The backward pass has no such range. There the operator that
-encloses the launch has an autograd sequence number, and the kernel belongs to the layer of the
-forward operator with the same number.
+encloses the launch of the kernel. The backward pass has no such ranges. There, the operator around
+the launch has an autograd sequence number, and the kernel belongs to the layer of the forward
+operator with the same number.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class LayerTime:
 
 @dataclass(frozen=True, slots=True)
 class ProfiledStep:
-    """Medians over the steps of a profile, microseconds."""
+    """Medians over the steps of a profile, in microseconds."""
 
     digest: str
     steps: int
@@ -130,7 +130,7 @@ def _median(passes: dict[tuple[int, bool], list[Span]], count: int, backward: bo
 
 @dataclass(frozen=True, slots=True)
 class _TraceEvent:
-    """A range of time, microseconds. `thread` is (process, thread) or (device, stream)."""
+    """A range of time in microseconds. `thread` is (process, thread) or (device, stream)."""
 
     name: str
     category: str
@@ -173,7 +173,7 @@ def _events(path: Path, data: bytes) -> list[_TraceEvent]:
 
 
 def _plain(value: Any) -> object:
-    """An id as a key of a dict: numbers and texts stay, anything else becomes text."""
+    """An id that can be hashed: numbers and texts stay, anything else becomes text."""
     return value if isinstance(value, int | float | str) else str(value)
 
 
@@ -233,7 +233,7 @@ def _is_collective(event: _TraceEvent) -> bool:
 
 
 class _Layers:
-    """Finds the layer of each kernel, as the module's docstring describes."""
+    """Finds the layer of each kernel (see the docstring of the module)."""
 
     def __init__(self, events: list[_TraceEvent]) -> None:
         self._launches = {
@@ -297,7 +297,7 @@ class _Nested:
             open_.append(index)
 
     def around(self, time: float) -> list[_TraceEvent]:
-        """The ranges that hold a time, innermost first."""
+        """The ranges around a time, innermost first."""
         ranges = []
         index = bisect_right(self._starts, time) - 1
         while index >= 0:
@@ -308,7 +308,7 @@ class _Nested:
 
 
 def union(spans: Iterable[Span]) -> list[Span]:
-    """All time that at least one span covers. The spans may overlap and be in any order."""
+    """The union of spans, which may overlap and be in any order."""
     merged: list[Span] = []
     for start, end in sorted(spans):
         if merged and start <= merged[-1][1]:
@@ -319,7 +319,7 @@ def union(spans: Iterable[Span]) -> list[Span]:
 
 
 def minus(these: list[Span], those: list[Span]) -> list[Span]:
-    """Time in `these` but not in `those`. Both are sorted and disjoint."""
+    """The time in `these` but not in `those`. Both are sorted and disjoint."""
     rest: list[Span] = []
     index = 0
     for start, end in these:

@@ -36,9 +36,10 @@ Work = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class PlacedStep:
-    """One row. `model` is the catalogue's name of the task; None if the catalogue lacks it.
+    """One row of the file.
 
-    `compute_s` is the time of the step on one GPU; None if the file has no such row.
+    `model` is the catalogue's name of the task; None if the catalogue lacks it. `compute_s` is the
+    time of the step on one GPU; None if the file has no such row.
     """
 
     line: int
@@ -72,19 +73,19 @@ class PlacedStep:
 
     @property
     def work(self) -> Work:
-        """What is computed, and where."""
+        """The hardware, task and batch, which determine the compute time."""
         return self.hardware, self.task, self.batch
 
 
 _COMMENTS = re.compile(rb"\A(\xef\xbb\xbf)?(#[^\n]*\n)+")
-"""Those at the top of a file, perhaps after a byte order mark."""
+"""The comments at the top of a file, perhaps after a byte order mark."""
 
 
 def read_steps(path: Path, models: Mapping[str, str] | None = None) -> list[PlacedStep]:
-    """The rows of a file, in its order. `models` are tasks that the catalogue knows by other names.
+    """The rows of a file, in its order. `models` maps tasks to other names in the catalogue.
 
     Raises:
-        TraceError: an unreadable file or a bad value; names file and line.
+        TraceError: the file cannot be read or has a bad value; names file and line.
     """
     # Comments become blank lines, so that errors name the right line.
     data = _COMMENTS.sub(lambda found: b"\n" * found[0].count(b"\n"), read_bytes(path))
@@ -102,7 +103,7 @@ def read_steps(path: Path, models: Mapping[str, str] | None = None) -> list[Plac
 
 
 def steps_of(steps: Sequence[PlacedStep], hardware: str | None, where: str) -> list[PlacedStep]:
-    """The steps of one kind of hardware; None: of the only one.
+    """The steps of one kind of hardware; None: the only one.
 
     Raises:
         ConfigError: there is no such hardware, or there are several.
@@ -116,10 +117,10 @@ def steps_of(steps: Sequence[PlacedStep], hardware: str | None, where: str) -> l
 
 
 def _compute_times(rows: Iterable[PlacedStep]) -> Mapping[Work, float]:
-    """The step on one GPU of each work: the median of its rows, free of disturbances.
+    """By work, the time of a step on one GPU: the median of its rows, free of disturbances.
 
-    A disturbance only ever makes a step longer, and a larger batch takes longer too. So a step
-    that takes longer than one of a larger batch was disturbed: the time of that one is taken.
+    Disturbances only make steps longer, and so do larger batches. So a step that takes longer than
+    one of a larger batch was disturbed, and the time of the latter is taken.
     """
     single = sorted((row.work, row.step_s) for row in rows if row.gpus == 1)
     medians = {
@@ -130,7 +131,7 @@ def _compute_times(rows: Iterable[PlacedStep]) -> Mapping[Work, float]:
 
 
 def _rising(medians: Mapping[Work, float]) -> Iterator[tuple[Work, float]]:
-    """From the largest batch of each task downwards, no time is above the one before."""
+    """Cut each time to at most that of the next larger batch of the same task."""
     least, task = math.inf, ("", "")
     for hardware, name, batch in sorted(medians, reverse=True):
         if (hardware, name) != task:
@@ -149,7 +150,7 @@ def _model(row: PlacedStep, models: Mapping[str, str]) -> str | None:
 def _step(
     path: Path, line: int, hardware: str, task: str, batch: str, placement: str, step_s: str
 ) -> PlacedStep:
-    """A row, its cells in the order of `COLUMNS`."""
+    """A row, from its cells in the order of `COLUMNS`."""
     hardware, placement = hardware.strip(), placement.strip()
     step = as_float(step_s)
     good = 0 < step < math.inf and re.fullmatch(r" *0*[1-9][0-9]* *", batch)

@@ -12,8 +12,8 @@
 `comm_percent` is the exposed communication of one iteration as a percentage of its compute. The
 columns `compute_ms` and `exposed_comm_ms` may replace it; `artist measure` writes those. `use` is
 `fit` (default) or `compare`: the scales are fitted to a row, or the simulation is only compared
-with it. `note` is free text. `placement` is written as for `artist latency`. On one GPU (`1`),
-`compute_ms` is what is measured: the model gets this compute time.
+with it. `note` is free text. `placement` is written as for `artist latency`. A row on one GPU (`1`)
+has only `compute_ms`: the model gets this compute time.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ ONE_GPU = "1"
 """The placement whose row gives a compute time."""
 
 SHORTEST_MS, LONGEST_MS = 1e-3, 1e7
-"""Of an iteration on one GPU; a kernel takes microseconds. Our choice, against other units."""
+"""Bounds of an iteration on one GPU, to catch wrong units. A kernel takes microseconds."""
 
 _HEADER = ("source", "hardware", "who", "when", "kind")
 _KINDS = ("measured", "paper")
@@ -65,7 +65,7 @@ class Measurement:
 class MeasurementSet:
     """A file of measurements with its provenance.
 
-    `kind` is `measured`, or `paper` for a paper's table: its figures may be simulated.
+    `kind` is `measured`, or `paper` for a table of a paper, whose figures may be simulated.
     """
 
     name: str
@@ -78,11 +78,11 @@ class MeasurementSet:
     kind: str = "measured"
 
     def models(self) -> list[str]:
-        """Models that have a row to fit to, in the order of the file."""
+        """The models with a row to fit to, in the order of the file."""
         return list(dict.fromkeys(row.model for row in self.rows if row.fitted))
 
     def of(self, model: str) -> tuple[Measurement, ...]:
-        """The rows of a model. If `resnet50@batch=64` has none, it gets the rows of `resnet50`.
+        """The rows of a model. If `resnet50@batch=64` has none, these are the rows of `resnet50`.
 
         Raises:
             ConfigError: there is nothing to fit this model to.
@@ -117,7 +117,7 @@ def from_trace(path: Path, digest: str, model: str, placement: str, share: float
 
 
 def default_measurements() -> MeasurementSet:
-    """Table I of the Dally paper. The models are fitted to its machine column.
+    """Table I of the Dally paper. Models are fitted to its machine column.
 
     Its rack and network columns were not measured (docs/calibration.md, section 4).
     """
@@ -217,7 +217,7 @@ def _row(where: str, cells: dict[str, str]) -> Measurement:
 
 
 def _compute_ms(where: str, cells: dict[str, str]) -> float:
-    """The time of an iteration on one GPU."""
+    """The time of an iteration on one GPU, which must be the only measured value of its row."""
     exposed = [cells.get("comm_percent"), cells.get("exposed_comm_ms")]
     exposes = any(cell and as_float(cell) != 0 for cell in exposed)
     if cells.get("use") == "compare" or not cells.get("compute_ms") or exposes:

@@ -45,7 +45,7 @@ _TYPE_BYTES = {
 }  # fmt: skip
 
 # Times and bandwidths are printed with two decimals (newer versions: a fixed number of digits).
-# So they agree to one unit of the last printed digit and 2 %.
+# So they agree up to one unit of the last printed digit and 2 %.
 _ROUNDING = 0.02
 _LAST_DIGIT = 0.011
 
@@ -131,7 +131,7 @@ def _header(path: Path, lines: list[str]) -> int:
 
 
 def _hosts(path: Path, lines: list[str], header: int) -> tuple[int, ...]:
-    """The number of ranks on each host, which must be equal."""
+    """The number of ranks on each host; it must be the same on all hosts."""
     ranks: dict[int, str] = {}
     for number, line in enumerate(lines[:header], 1):
         match = _RANK.match(line)
@@ -275,7 +275,7 @@ def _check_numbers(path: Path, rows: tuple[NcclRow, ...], operation: str, ranks:
     """Check the rows against the definitions of algbw and busbw."""
     share = (ranks - 1) / ranks
     expected = 2 * share if operation == "all_reduce" else share
-    # The count of an all-gather, for example, is that of one rank, its size that of all ranks.
+    # For example, the count of an all-gather is that of one rank, but its size is that of all.
     parts = {1} if operation == "all_reduce" else {1, ranks}
     for row in rows:
         where = f"{path}:{row.line}"

@@ -15,10 +15,10 @@ USER_FOLDER = Path("astra_configs")
 
 
 def document_file(folder: str, name: str, *, overwrite: bool) -> Path:
-    """`./astra_configs/FOLDER/NAME.yaml`, if it may be written; checked before the fit.
+    """The path `./astra_configs/FOLDER/NAME.yaml`. Call it before the fit, to fail early.
 
     Raises:
-        ConfigError: `name` is not a plain file name, or the file exists and not `overwrite`.
+        ConfigError: `name` is not a plain file name, or the file exists and `overwrite` is False.
     """
     if not name or name != Path(name).name or name.startswith("."):
         raise ConfigError(f"name {name!r}: give a plain file name without folders")

@@ -1,4 +1,4 @@
-"""Predicts measured steps: the compute time of one GPU, and ASTRA-sim's exposed communication.
+"""Predicts measured steps: the compute time on one GPU plus ASTRA-sim's exposed communication.
 
 The layers of the catalogue's model are scaled to the measured compute time.
 """
@@ -23,7 +23,7 @@ from artist.workload.models import workload
 
 
 class StepErrors(NamedTuple):
-    """Errors of some predictions, as shares of the measured step."""
+    """Errors of predictions, as shares of the measured step."""
 
     steps: int
     median: float
@@ -40,7 +40,7 @@ class StepErrors(NamedTuple):
 def predict(
     steps: Sequence[PlacedStep], fabric: Fabric, backend: LatencyBackend
 ) -> list[float | None]:
-    """Seconds per step; None where the catalogue lacks the task, or the file its compute time."""
+    """Seconds per step; None if the catalogue lacks the task, or the file its compute time."""
     by_name = {_name(step): step for step in steps if step.is_predictable}
     service = LatencyService(fabric, backend, lambda name: _scaled(by_name[name]))
 
@@ -61,7 +61,7 @@ class PredictedStep(NamedTuple):
 
     @property
     def error(self) -> float:
-        """Predicted over measured step, less 1."""
+        """Predicted over measured step, minus 1."""
         return self.predicted_s / self.step.step_s - 1
 
 
@@ -110,7 +110,7 @@ def misfit(
 
 
 def doubtful_steps(steps: Iterable[PlacedStep]) -> Iterator[str]:
-    """What can hardly be of some steps, from the line on."""
+    """Warnings about implausible steps, each beginning with the line number."""
     for step in steps:
         if step.gpus > 1 and step.compute_s is not None and step.step_s < 0.95 * step.compute_s:
             yield (

@@ -9,16 +9,17 @@ each peer:
     all-gather       1        S
     all-to-all       1        S / n
 
-Divisions drop the remainder. `direct` sends a wave at once. `directW` has a window: W messages
-are on their way at a time. Without a window, with net_p(m) the time of a message to peer p,
+Divisions drop the remainder. `direct` sends a wave at once. `directW` has a window: at most W
+messages are on their way at a time. Without a window, with net_p(m) the time of a message to peer
+p,
 
     one wave                                 time = 2 e + max_p net_p(m)
     one wave of a reduce-scatter             time = 2 e + max_p net_p(m) + R(m)
     all-reduce, all peers equally far        time = 3 e + 2 net(m) + R(m)
     all-reduce, peers unequally far          see `_two_waves`
 
-With a window there is no closed form. One NPU is then played through (`_played`). The letters
-are those of `artist.astra.algorithms.timing`.
+With a window there is no closed form, and one NPU is played (`_played`). The letters are those of
+`artist.astra.algorithms.timing`.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ def packet_plan(stage: Stage) -> PacketPlan:
     waves = _waves(stage)
     size = stage.share_bytes
     wave = tuple(Message(distance, size) for distance in range(1, peers + 1))
-    # In a communicator ASTRA-sim counts arrivals as in a ring, so that with three NPUs or more
-    # those of the second wave are reduced too.
+    # In a communicator ASTRA-sim counts arrivals as in a ring. So with three NPUs or more, the
+    # arrivals of the second wave are reduced too.
     reduced = window * (peers if isinstance(stage.group, Communicator) else 1)
     reduced_bytes = reduced_bytes_of_bundles(stage, wave * waves, window, reduced)
     return PacketPlan(window, wave * waves, reduced_bytes, peers if waves > 1 else None)
@@ -100,10 +101,10 @@ def _window(stage: Stage) -> int:
 def _two_waves(stage: Stage, network: MessageNetwork, delays: Delays) -> Timing:
     """An all-reduce without a window. The second wave waits for all arrivals of the first.
 
-    Each arrival, when it is handled, is a credit for one message of the second wave. Credits
-    from before the last arrival are kept and are spent together with the first credit after
-    it. If arrivals of the second wave become credits before all credits of the first wave are
-    spent, this equation does not hold, and one NPU is played through.
+    Each handled arrival is a credit for one message of the second wave. Credits from before the
+    last arrival are kept and spent together with the first credit after it. If arrivals of the
+    second wave become credits before all credits of the first wave are spent, this equation does
+    not hold, and one NPU is played.
     """
     size = stage.share_bytes
     times_ns = network.message_to_peers_ns(stage.group, size)
@@ -128,8 +129,8 @@ def _two_waves(stage: Stage, network: MessageNetwork, delays: Delays) -> Timing:
 def _played(stage: Stage, network: MessageNetwork, delays: Delays) -> Timing:
     """Play one NPU of a stage message by message.
 
-    All NPUs do the same at the same time. A message that this NPU sends therefore takes as long
-    as the message that it receives instead, and stands for it.
+    All NPUs do the same at the same time. So a message that this NPU sends takes as long as the one
+    that it receives, and stands for it.
     """
     plan = packet_plan(stage)
     agenda = Agenda()

@@ -1,4 +1,4 @@
-"""The algorithms side by side: which module answers for the stage at hand.
+"""Which module answers for a stage, by the algorithm of its group.
 
 ring               `ring`, `oneRing`
 direct             `direct`, `directW`, `oneDirect`

@@ -15,8 +15,8 @@ the endpoint delay, R the time to reduce S bytes and k = log2(n), one chunk alon
 
     time = 2 k s + 2 e + (2 k - 1) (e + R)
 
-This equation is not used: NPUs of a tree finish at different times, so that all of them are
-played through, message by message, by `TreeAgent`.
+This equation is not used: NPUs of a tree finish at different times, so all of them are played,
+message by message, by `TreeAgent`.
 """
 
 from __future__ import annotations

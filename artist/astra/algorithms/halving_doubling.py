@@ -57,8 +57,8 @@ def messages(stage: Stage) -> tuple[Message, ...]:
         sent.append(Message(1 << step, size))
         size //= 2
     if stage.collective is Collective.ALL_REDUCE:
-        # At the turn ASTRA-sim halves once more and doubles again, so an odd byte is lost:
-        # 12 bytes over 4 NPUs are 6 and 3 bytes there, 2 and 4 bytes back.
+        # Between halving and doubling, ASTRA-sim halves once more and doubles again, so an odd byte
+        # is lost: 12 bytes over 4 NPUs are 6 and 3 bytes in the first half, 2 and 4 in the second.
         sent += _doubling(size * 2, farthest, steps)
     return tuple(sent)
 

@@ -10,8 +10,8 @@ are handled. With a window of 1 and two messages:
     bundle 1 -> send message 1 ... message 1 of the other side arrives
     bundle 2 -> end
 
-The modules `ring`, `direct` and `halving_doubling` make the plan of a stage. A double binary
-tree works otherwise and has its own agent.
+The modules `ring`, `direct` and `halving_doubling` make the plan of a stage. A double binary tree
+has an agent of its own.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class PacketAgent:
         self._handler.handle(size, self._credit)
 
     def _credit(self) -> None:
-        """Send what a handled bundle allows. At the barrier, that waits for as many arrivals."""
+        """Send what a handled bundle allows; at the barrier, only after as many arrivals."""
         self._credits += 1
         barrier = self._plan.barrier
         if barrier is None or self._sent < barrier:

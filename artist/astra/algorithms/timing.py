@@ -22,17 +22,17 @@ from artist.workload.layers import Collective
 
 
 class AmbiguousOrderError(Exception):
-    """The result depends on the order of two events of one instant, which one NPU cannot tell."""
+    """The result depends on the order of two simultaneous events, which one NPU does not know."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timing:
     """Duration of a stage, and when its end was planned.
 
-    The last two fields order stages that end at the same instant, as ASTRA-sim performs events
-    of one instant in the order in which they were planned. An end is planned by the last
-    reduction or, without one, by the arrival of the last message: `planned_before_ns` before
-    the end. That message was sent `sent_before_ns` before the end.
+    The other fields order stages that end at the same instant: ASTRA-sim performs events of one
+    instant in the order in which they were planned. An end is planned when the last reduction
+    begins or, without one, when the last message arrives: `planned_before_ns` before the end. That
+    message was sent `sent_before_ns` before the end.
     """
 
     duration_ns: int

@@ -1,4 +1,4 @@
-"""Answers a table of ASTRA-sim cases in one process; nothing is remembered between rows.
+"""Answers a table of ASTRA-sim cases in one process.
 
 The input is a CSV file with one column per setting of ASTRA-sim (`|` separates dimensions). The
 output has the same rows, each with the answer of the backend `analytical` or the reason why it
@@ -59,8 +59,8 @@ _Value = TypeVar("_Value")
 def run_cases(cases_csv: Path, workloads_dir: Path, out_csv: Path) -> None:
     """Evaluate every row of `cases_csv` and write `out_csv` whole.
 
-    `artist_finish_cycles_max` and `artist_exposed_comm_cycles` are in ns, of the NPU that
-    finishes last. `artist_wall_s` is the time that the row took, with reading its workload.
+    `artist_finish_cycles_max` and `artist_exposed_comm_cycles` are those of the NPU that finishes
+    last, in ns. `artist_wall_s` is the time that the row took, including reading its workload.
     `artist_error` is empty, `unsupported-backend` (rows of the aware backend),
     `zero-endpoint-delay`, `deadlock` or `bad-setting`.
 
@@ -104,7 +104,7 @@ class _CaseRow:
 
     def _system(self) -> SystemSettings:
         """The system settings of a row."""
-        # ASTRA-sim reads comm_scale and does nothing with it; here too it has to be a number.
+        # ASTRA-sim reads comm_scale and ignores it, but it must be a number.
         self.number("comm_scale")
         return SystemSettings(
             all_reduce=self.algorithms("all_reduce_impl"),
@@ -179,7 +179,7 @@ def _topology(name: str) -> Topology:
 
 
 def _evaluate(row: _CaseRow, workloads_dir: Path, backend: AnalyticalBackend) -> dict[str, str]:
-    """The result columns of a row: times, or why there are none, and what it took."""
+    """The result columns of a row: its times or the reason for a refusal, and the wall time."""
     started_s = time.perf_counter()
     finish = exposed = error = ""
     if row.cells["backend"] not in BACKENDS:
@@ -200,7 +200,7 @@ def _read(path: Path) -> tuple[list[str], list[_CaseRow]]:
     """The columns of a table of cases, and its rows.
 
     Raises:
-        TraceError: no CSV, a missing column, or a row of another length.
+        TraceError: the file is not CSV, a column is missing, or a row has another length.
     """
     reader = csv.DictReader(io.StringIO(decode(path, read_bytes(path)), newline=""), strict=True)
     rows = []

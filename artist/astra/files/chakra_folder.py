@@ -4,9 +4,9 @@
     comm_group.json           {"1": [0, 1], "2": [2, 3]}: communicators by number, in ring order
 
 These are the traces that ASTRA-sim 2.x runs: those of the symbolic tensor graph generator, and
-those that Chakra's converter makes of PyTorch's profiler. PyTorch's name their process groups in a
-metadata node; `comm_group.json` goes before these. A computation without a duration takes
-the time of its `num_ops` on an A100, as matrix multiplications in BF16 (`workload/gpus.py`).
+those that Chakra's converter makes from PyTorch's profiler. The latter list their process groups in
+a metadata node; `comm_group.json` takes precedence. A computation without a duration takes the time
+of its `num_ops` on an A100, as matrix multiplications in BF16 (`workload/gpus.py`).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from zlib import crc32
 
 from artist.astra.files.chakra_reader import Fields, fields, messages, text_of, varints
-from artist.astra.files.chakra_schema import COLLECTIVE_CODES, MalformedTraceError
+from artist.astra.files.chakra_schema import COLLECTIVES, MalformedTraceError
 from artist.errors import TraceError, shortened
 from artist.io.digests import sha256
 from artist.io.reading import decode, each_key_once, read_bytes
@@ -37,13 +37,10 @@ _KINDS = {
 }
 _METADATA = 1
 _SKIPPED = (0, _METADATA)
-"""Invalid and metadata nodes: ASTRA-sim passes over them."""
+"""Types of invalid and metadata nodes, which ASTRA-sim skips."""
 _MEMORY = (2, 3)
 _SETTINGS = ("memory.json", "system.json")
-"""What `artist render` writes beside the traces: how ASTRA-sim is configured, no communicators."""
-_COLLECTIVES = {
-    code: name for name, code in COLLECTIVE_CODES.items() if name is not Collective.NONE
-}
+"""Configuration that `artist render` writes beside the traces. They list no communicators."""
 
 Attributes = dict[str, "int | str | tuple[bool, ...]"]
 Communicators = dict[int, tuple[int, ...]]
@@ -107,7 +104,7 @@ def read_folder(folder: Path) -> JobGraph:
 
 
 def _files(folder: Path) -> list[Path]:
-    """The traces by GPU."""
+    """The files with the traces, in the order of their GPUs."""
     if not folder.is_dir():
         raise TraceError(f"{folder}: no such folder; name one with a trace per GPU, NAME.0.et, ...")
     found: dict[int, Path] = {}
@@ -167,7 +164,7 @@ def _rank(value: object) -> int:
 def _process_groups(path: Path, read: Iterable[_FileNode], gpus: int) -> Communicators:
     """The groups that PyTorch lists in a trace: ['[{"pg_name": "1", "ranks": [0, 1]}]'].
 
-    No ranks are all ranks.
+    An empty list of ranks means all ranks.
     """
     groups: Communicators = {}
     for node in read:
@@ -187,9 +184,9 @@ def _process_groups(path: Path, read: Iterable[_FileNode], gpus: int) -> Communi
 
 
 def _number_of(name: str) -> int:
-    """The number of a process group: its name, or a digest of a name that is none.
+    """The number of a process group: its name, or a digest of the name if that is no number.
 
-    PyTorch calls a group that only its members create by a hash of their ranks.
+    A group that only its members create is named by PyTorch after a hash of their ranks.
     """
     return int(name) if _NUMBER.fullmatch(name) else 10**9 + crc32(name.encode())
 
@@ -217,7 +214,7 @@ def _nodes(path: Path, data: bytes) -> list[_FileNode]:
 
 
 def _program(path: Path, read: list[_FileNode], named: Communicators) -> tuple[GraphNode, ...]:
-    """The nodes of the graph."""
+    """The nodes of one GPU, in the order of their ids."""
     by_id = {node.id: node for node in read}
     if len(by_id) < len(read):
         raise TraceError(f"{path}: two nodes have the same id")
@@ -236,7 +233,7 @@ def _program(path: Path, read: list[_FileNode], named: Communicators) -> tuple[G
 
 
 def _parents(node: _FileNode, by_id: Mapping[int, _FileNode]) -> Iterator[int]:
-    """What a node waits for; in place of a node that is skipped, what that one waits for."""
+    """The nodes that a node waits for; a skipped one is replaced by those that it waits for."""
     waiting, seen = _waits_for(node, by_id), set()
     while waiting:
         parent = waiting.pop()
@@ -250,12 +247,12 @@ def _parents(node: _FileNode, by_id: Mapping[int, _FileNode]) -> Iterator[int]:
 
 
 def _waits_for(node: _FileNode, by_id: Mapping[int, _FileNode]) -> list[int]:
-    """Its parents; of its callers those in the file: Chakra's converter drops roots of stacks."""
+    """Its parents, and its callers in the file: Chakra's converter drops roots of call stacks."""
     return node.parents + [caller for caller in node.callers if caller in by_id]
 
 
 class _FileNode:
-    """A node as the file has it."""
+    """A node of the file."""
 
     def __init__(self, message: bytes) -> None:
         self.id = self.type = self.duration_us = 0
@@ -288,7 +285,7 @@ class _FileNode:
                     self.attributes |= _attribute(fields(value))
 
     def graph_node(self, after: tuple[int, ...], named: Communicators) -> GraphNode:
-        """The node of the graph, in a trace that names these groups.
+        """The node of the graph. `named` are the process groups that its trace lists.
 
         Raises:
             ValueError: ASTRA-sim's analytical backends do not run it.
@@ -299,12 +296,12 @@ class _FileNode:
             raise ValueError(f"its type is {self.type}, expected one of {sorted(_KINDS)}")
         kind = _KINDS[self.type]
         host = self.attributes.get("is_cpu_op", False) in (True, 1)
-        # A call on the host that starts a collective, which is a node of its own.
+        # This call on the host only starts a collective, which has a node of its own.
         call = host and kind is NodeAction.COLLECTIVE and "comm_type" not in self.attributes
         if kind is NodeAction.COMPUTE or call:
             return GraphNode(NodeAction.HOST if host else kind, after, self._compute_us())
         if kind is NodeAction.COLLECTIVE:
-            collective = _COLLECTIVES.get(self._number("comm_type"), Collective.NONE)
+            collective = COLLECTIVES.get(self._number("comm_type"), Collective.NONE)
             size = self._number("comm_size") if collective is not Collective.NONE else 0
             return GraphNode(kind, after, self.duration_us, collective, size, self._over(named))
         peer = self._number("comm_dst" if kind is NodeAction.SEND else "comm_src")
@@ -335,15 +332,15 @@ class _FileNode:
         return int(value)
 
 
-# Fields of Chakra's AttributeProto that hold one number, a text and a list of truth values.
+# Fields of Chakra's AttributeProto for a number, a text, and a list of truth values.
 _NUMBERS = (7, 9, 11, 13, 27)
 _TEXT, _BOOLS = 29, 28
 
 
 def _attribute(found: Fields) -> Attributes:
-    """The attribute in these fields, if it is a number, a text or a mask; others say nothing.
+    """The attribute in these fields, if it is a number, a text or a mask; others are ignored.
 
-    A number 0, and a list without any true value, may be left out of a file.
+    A number 0 and a list of False values may be left out of a file.
     """
     values = dict(found)
     name = values.get(1, b"")

@@ -35,10 +35,10 @@ def nodes(workload: Workload, passes: int = 1) -> Iterator[Node]:
 
 
 def workload_of(graph: Sequence[Node], name: str) -> tuple[Workload, int]:
-    """The workload whose graph these nodes are, and its number of passes.
+    """The workload that has this graph, and its number of passes.
 
-    Collectives alone are one pass of a MICRO workload: in such a workload the collectives of
-    all passes are free at once, so that passes cannot be told apart.
+    A graph of collectives alone becomes one pass of a MICRO workload: there the collectives of all
+    passes are free at once, so passes cannot be distinguished.
 
     Raises:
         InexpressibleTraceError: no workload of artist has this graph.
@@ -102,7 +102,7 @@ class _Numbering:
 
 
 def _data_parallel_workload(graph: Sequence[Node], name: str) -> tuple[Workload, int]:
-    """The only workload that the order of the nodes allows; `_check_same` compares the rest.
+    """The only workload that the order of the nodes allows; `_check_same` checks the rest.
 
     The first collective belongs to the last layer. With L layers it is node L + 1, after L
     forward passes and a weight gradient.
@@ -130,7 +130,7 @@ def _gradient(node: Node, compute_us: int = 0) -> Phase:
 
 
 def _check_same(graph: Sequence[Node], expected: Iterator[Node]) -> None:
-    """Compare two graphs. Names do not count, and of the ids only the order does."""
+    """Compare two graphs, except for names and the values of ids."""
     places = {node.id: place for place, node in enumerate(graph)}
     if len(places) < len(graph):
         raise InexpressibleTraceError("two nodes have the same id")
@@ -143,7 +143,7 @@ def _check_same(graph: Sequence[Node], expected: Iterator[Node]) -> None:
 
 
 def _facts(node: Node, places: dict[int, int] | None = None) -> tuple[object, ...]:
-    """What has to be equal; `places` replaces the ids of parents by their places in the graph."""
+    """What must be equal. With `places`, ids of parents are replaced by places in the graph."""
     parents = [places.get(x, -1) if places is not None else x for x in node.parents]
     collective = node.collective
     # NONE and ALL_REDUCE have the same code in a file.

@@ -1,8 +1,8 @@
 """Reads execution traces: from the bytes of a Chakra file to its nodes.
 
 Chakra's schema allows more in a node than artist writes. A node with any of that is refused;
-nothing is ignored. Whether the nodes are the graph of a workload: see
-`artist.astra.files.chakra_graph`.
+nothing is ignored. `artist.astra.files.chakra_graph` tells whether the nodes are the graph of a
+workload.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from artist.astra.files.chakra_schema import (
     ATTRIBUTE_FIELDS,
-    COLLECTIVE_CODES,
+    COLLECTIVES,
     FIXED32,
     FIXED64,
     LENGTH_DELIMITED,
@@ -25,12 +25,6 @@ from artist.astra.files.chakra_schema import (
 from artist.workload.layers import Collective
 
 _WIDTHS = {FIXED64: 8, FIXED32: 4}
-
-_COLLECTIVES = {
-    code: collective
-    for collective, code in COLLECTIVE_CODES.items()
-    if collective is not Collective.NONE
-}
 _FIELD_NAMES = {number: name for name, number in NODE_FIELDS.items()}
 
 Fields = list[tuple[int, int | bytes]]
@@ -97,11 +91,11 @@ def _communication(name: str, kind: int, attributes: dict[str, int]) -> tuple[Co
     if not expected:
         return Collective.NONE, 0
     code = attributes["comm_type"]
-    if code not in _COLLECTIVES:
+    if code not in COLLECTIVES:
         raise InexpressibleTraceError(
-            f"node {name!r} has comm_type {code}, expected one of {sorted(_COLLECTIVES)}"
+            f"node {name!r} has comm_type {code}, expected one of {sorted(COLLECTIVES)}"
         )
-    return _COLLECTIVES[code], attributes["comm_size"]
+    return COLLECTIVES[code], attributes["comm_size"]
 
 
 def _attribute(message: bytes) -> tuple[str, int]:
@@ -115,7 +109,7 @@ def _attribute(message: bytes) -> tuple[str, int]:
 
 
 def messages(data: bytes) -> Iterator[bytes]:
-    """The messages of a file, each of which stands after its length."""
+    """The messages of a file, each of which follows its length."""
     at = 0
     while at < len(data):
         message, at = _with_length(data, at)
@@ -125,7 +119,7 @@ def messages(data: bytes) -> Iterator[bytes]:
 def fields(message: bytes) -> Fields:
     """(field number, value) of each field of a message.
 
-    A varint is a number. Anything else is its bytes.
+    The value of a varint is a number, that of any other field its bytes.
     """
     found: Fields = []
     at = 0
@@ -176,5 +170,5 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def text_of(data: bytes) -> str:
-    """A text; bytes that are none are replaced."""
+    """A text in UTF-8; invalid bytes are replaced."""
     return data.decode("utf-8", errors="replace")

@@ -31,6 +31,8 @@ COLLECTIVE_CODES = {
     Collective.ALL_TO_ALL: 6,
     Collective.REDUCE_SCATTER: 7,
 }
+COLLECTIVES = {code: x for x, code in COLLECTIVE_CODES.items() if x is not Collective.NONE}
+"""The collectives by code."""
 
 # Protobuf's wire types: the low three bits of a field's tag.
 VARINT, FIXED64, LENGTH_DELIMITED, FIXED32 = 0, 1, 2, 5

@@ -1,8 +1,8 @@
-"""The two ASTRA-sims that artist can write for, and the files that each of them reads.
+"""The two versions of ASTRA-sim that artist can write for, and the files that each of them reads.
 
 `astra2` is ASTRA-sim 2.x. `astra1` is ASTRA-sim 1.0 as the original simulator of the Dally paper
-calls it. Its bandwidth grows with the number of links, for which `links` follows the rule of the
-original simulator.
+calls it. Its bandwidth grows with the number of links, so `links` follows the original simulator's
+rule for that number.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from artist.workload.layers import Parallelism
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """One ASTRA-sim: what it can be asked, and the files that it reads.
+    """One version of ASTRA-sim: the queries that it can answer, and the files that it reads.
 
     `check` refuses a query, `arguments` are the program's flags. `files` maps the name of each
     rendered file to the keys that the program reads in it. A template that leaves out a key or
@@ -31,7 +31,7 @@ class Dialect:
     """
 
     name: str
-    check: Callable[[LatencyQuery], None]
+    check: Callable[[LatencyQuery], object]
     arguments: Callable[[LatencyQuery], tuple[str, ...]]
     files: dict[str, frozenset[str]]
     folders: tuple[str, ...]
@@ -39,7 +39,7 @@ class Dialect:
     traces: bool = False
     """Whether the workload is read as one execution trace per NPU."""
     markers: tuple[str, ...] = ()
-    """Words that only this program prints: they tell it from the other one."""
+    """Words that only this program prints, to recognise it."""
 
 
 def dialect(name: str) -> Dialect:
@@ -89,7 +89,7 @@ def links(dimension: Dimension) -> int:
 
 
 def _check_astra1(query: LatencyQuery) -> None:
-    """Refuse what ASTRA-sim 1.0 aborts on, reads otherwise, or cannot be told."""
+    """Refuse what ASTRA-sim 1.0 aborts on, misreads, or has no setting for."""
     system = query.system
     if system.scheduling_policy not in ("LIFO", "FIFO"):
         raise BackendSettingError(
@@ -121,10 +121,6 @@ def nanoseconds(microseconds: float) -> int | None:
     # A tolerance, as the product of a decimal fraction is not exact: 1.005 * 1000 < 1005.
     exact = microseconds * 1000
     return round(exact) if abs(exact - round(exact)) < 1e-4 else None
-
-
-def _check_astra2(query: LatencyQuery) -> None:
-    prepare(query)
 
 
 def _arguments_astra2(query: LatencyQuery) -> tuple[str, ...]:
@@ -174,7 +170,7 @@ _SWITCHES = {"model-shared-bus", "roofline-enabled", "replay-only", "trace-enabl
 DIALECTS = {
     "astra2": Dialect(
         "astra2",
-        _check_astra2,
+        prepare,
         _arguments_astra2,
         {
             "system.json": frozenset(_SYSTEM | _SWITCHES | {"local-mem-bw", "track-local-mem"}),

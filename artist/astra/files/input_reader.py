@@ -1,8 +1,8 @@
 """Reads ASTRA-sim 2.x's input files back into the query that they hold.
 
 This is the inverse of `artist.astra.files.render`. Every error has the exit code with which
-ASTRA-sim ends on the same file. What ASTRA-sim would answer but artist cannot express has the
-code `INEXPRESSIBLE`, which ASTRA-sim never uses.
+ASTRA-sim ends on the same file. If ASTRA-sim would answer but artist cannot express the query, the
+code is `INEXPRESSIBLE`, which ASTRA-sim never uses.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from artist.io.reading import MAX_DOCUMENT_BYTES, open_binary
 from artist.io.safe_yaml import parse_yaml
 from artist.workload.layers import Workload
 
-# Exit codes: artist's own for a backend's error, then ASTRA-sim's. From 128 on they are 128 + N
-# for signal N (6: abort, 8: division by zero).
+# Exit codes: first artist's own for a backend's error, then ASTRA-sim's. Codes from 128 on are
+# 128 + N for signal N (6: abort, 8: division by zero).
 INEXPRESSIBLE = 4
 MISSING_OR_UNKNOWN = 1
 ABORTED = 134

@@ -1,7 +1,7 @@
 """Writes the files that ASTRA-sim reads, rendered from a query by the templates in `templates`.
 
 The same query gives the same bytes. What a program would ignore, misread or crash on is refused
-here and never reaches a program. `artist.astra.files.input_reader` reads the files back.
+here. `artist.astra.files.input_reader` reads the files back.
 """
 
 from __future__ import annotations
@@ -49,12 +49,12 @@ def render(query: LatencyQuery, directory: Path, dialect: str = "astra2") -> Ren
         ConfigError: unknown dialect, broken template, or the folder cannot be written.
     """
     spoken = dialects.dialect(dialect)
-    files = dict(_contents(query, spoken))
+    files = dict(_contents(query, spoken))  # all checks come before anything is written
     npus = query.gpus
     try:
         for folder in ("", *spoken.folders):
             (directory / folder).mkdir(parents=True, exist_ok=True)
-        # Traces of a query with more NPUs, from before, would be read as part of this one.
+        # Old traces of a query with more NPUs would be read as part of this one.
         for stale in directory.iterdir():
             if is_trace(stale.name):
                 stale.unlink()

@@ -78,7 +78,10 @@ _EMPTY_FOLDERS = {name for spoken in DIALECTS.values() for name in spoken.folder
 
 
 def foreign(folder: Path) -> Path | None:
-    """The first path in the folder that was not rendered; an empty folder is foreign itself."""
+    """The first path in the folder that artist did not render; None if there is none.
+
+    An empty folder is foreign itself, unless a program writes its results to it.
+    """
     inside = sorted(folder.iterdir())
     if not inside:
         return None if folder.name in _EMPTY_FOLDERS else folder

@@ -8,7 +8,7 @@ dimensions of 2 NPUs with `localBWAware` and a chunk of 4000 bytes has three sta
     all-reduce       dimension 1   2000 bytes in, 2000 out
     all-gather       dimension 0   2000 bytes in, 4000 out
 
-Which messages a stage sends and how long it takes: see `artist.astra.algorithms`.
+`artist.astra.algorithms` says which messages a stage sends and how long it takes.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class Cut:
 
 
 def actual(collective: Collective) -> Collective:
-    """The collective that ASTRA-sim runs: its text converter takes NONE for an all-reduce."""
+    """The collective that ASTRA-sim runs: its text converter turns NONE into an all-reduce."""
     return Collective.ALL_REDUCE if collective is Collective.NONE else collective
 
 

@@ -81,7 +81,7 @@ Address = tuple[tuple[int | str, int], int, int, int]
 
 
 class Mailbox:
-    """Messages that have arrived unexpected, and actions that expect a message."""
+    """Messages that arrived before they were expected, and actions that expect a message."""
 
     def __init__(self, agenda: Agenda) -> None:
         self._agenda = agenda

@@ -73,15 +73,15 @@ class StageGroup:
 
 
 COMMUNICATOR_ENDPOINT_NS = 10
-"""What handling a message costs in a communicator, in place of the endpoint delay."""
+"""The endpoint delay in a communicator, whatever the setting is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Communicator:
-    """A listed group of NPUs, `id` among those of its job. It has the interface of a `StageGroup`.
+    """A listed group of NPUs with a number in its job. It has the interface of a `StageGroup`.
 
-    Its chunks wait in the queues of dimension 0. Each message costs what the first dimension costs
-    in which the two NPUs differ.
+    Its chunks wait in the queues of dimension 0. A message takes the time of the first dimension in
+    which the two NPUs differ.
     """
 
     id: int
@@ -117,8 +117,8 @@ def communicator(
 def groups(npus: tuple[int, ...], algorithms: tuple[Algorithm, ...]) -> tuple[StageGroup, ...]:
     """The groups of an implementation list, one per algorithm.
 
-    As in ASTRA-sim, a `one*` algorithm spans all NPUs and ends the list. Dimensions
-    beyond the end of the list take no part.
+    As in ASTRA-sim, a `one*` algorithm spans all NPUs and ends the list. Dimensions beyond the end
+    of the list take no part.
     """
     made: list[StageGroup] = []
     stride = 1

@@ -84,7 +84,7 @@ class MessageNetwork:
     def route(self, group: AnyGroup, distance: int) -> Route:
         """The route to the NPU that is `distance` positions further on in the group.
 
-        Of a communicator, the one that its first NPU takes: only where all take alike ones.
+        For a communicator, this is the route from its first NPU; use it only if all are the same.
         """
         if isinstance(group, Communicator):
             return self.route_between(group.ranks[0], group.ranks[distance % group.nodes])
@@ -95,8 +95,7 @@ class MessageNetwork:
     def route_between(self, source: int, target: int) -> Route:
         """The route between two NPUs.
 
-        ASTRA-sim charges a message to the first dimension in which the two addresses differ,
-        and to no other.
+        ASTRA-sim charges a message only to the first dimension in which the two addresses differ.
         """
         for dimension, nodes in enumerate(self.npus):
             if digit := (target - source) % nodes:
@@ -120,7 +119,7 @@ class MessageNetwork:
 
     def message_to_peers_ns(self, group: AnyGroup, size_bytes: int) -> list[int]:
         """Times of one message to each peer: to the NPUs 1, 2, ... positions further on."""
-        # The routes are kept, as many stages and collectives ask about the same group.
+        # Routes are kept, since many stages and collectives run among the same group.
         if group not in self._peer_routes:
             distances = range(1, group.nodes)
             self._peer_routes[group] = [self.route(group, distance) for distance in distances]

@@ -1,8 +1,8 @@
 """All NPUs of a query, message by message, in ASTRA-sim's order of events.
 
-This is exact also where NPUs differ (double binary trees, programs of their own, listed groups,
-stages that end at the same instant), and it shows deadlocks. Its cost grows with the number of NPUs
-times the number of messages.
+This is exact even if NPUs differ (double binary trees, programs of their own, listed groups, stages
+that end at the same instant), and it finds deadlocks. Its cost grows with the number of NPUs times
+the number of messages.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from artist.workload.graph import NodeAction
 LANES = {NodeAction.COMPUTE: 0, NodeAction.COLLECTIVE: 1, NodeAction.SEND: 1, NodeAction.HOST: 2}
 
 StreamNumber = tuple[int, int]
-"""(communicator, number): masked and plain collectives count together, as communicator 0."""
+"""(communicator, number). Collectives without a communicator are counted under 0."""
 
 
 @dataclass(slots=True)
@@ -96,7 +96,7 @@ class NpuQueue:
 
 
 class Npu:
-    """One NPU: its tasks, its two lanes, its queues, and the streams in them."""
+    """One NPU: its tasks, its lanes, its queues, and the streams in them."""
 
     def __init__(self, shared: AllNpus, number: int, program: TaskList) -> None:
         self.number = number
@@ -141,7 +141,7 @@ class Npu:
         self._ready = kept  # ascending, and so a heap
 
     def _begin(self, kind: NodeAction, number: int) -> None:
-        """Begin a task; its end is planned, or follows from what it sends."""
+        """Begin a task. The end of a collective follows from its streams, any other is planned."""
         task, shared = self._tasks[number], self._shared
         if kind in (NodeAction.COMPUTE, NodeAction.HOST) or (
             kind is NodeAction.COLLECTIVE and not task.request
@@ -165,7 +165,7 @@ class Npu:
         self._shared.mailbox.expect(_address(message), partial(self._end, number))
 
     def _end(self, number: int) -> None:
-        """A task has ended: free its lane, and begin what waited for it."""
+        """End a task: free its lane, and begin what waited for either."""
         kind = self._tasks[number].kind
         if kind is not NodeAction.RECEIVE:
             self._busy[LANES[kind]] = False
@@ -207,7 +207,7 @@ class Npu:
             self._start(queue.waiting.popleft())
 
     def _leave(self, stream: Stream) -> None:
-        """End a leg. As in ASTRA-sim, the stream waits for its next leg before its slot is free."""
+        """End a leg. As in ASTRA-sim, the stream queues again before its slot becomes free."""
         if (log := self._shared.log) is not None and self.number == 0:
             now_ns = self._shared.agenda.now_ns
             log.append(Interval(stream.leg.stage, stream.started_ns, now_ns))
@@ -280,6 +280,6 @@ class Npu:
 
 
 def _address(message: Message) -> tuple[tuple[str, int], int, int, int]:
-    """The address of a message of a send; those of streams have numbers in place of the word."""
+    """The address of a message between two NPUs, distinct from those of streams."""
     tag, sender, receiver, size = message
     return ("p2p", tag), sender, receiver, size

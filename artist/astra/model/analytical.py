@@ -1,16 +1,16 @@
 """The backend `analytical`: ASTRA-sim's congestion-unaware analytical answers, in process.
 
 It is exact to the nanosecond for every query that ASTRA-sim 2.x answers, and refuses a query on
-which ASTRA-sim crashes or hangs. Where all NPUs do the same at the same time, the queues of one
-NPU give the duration C of each collective (`artist.astra.model.one_npu`). Then, whatever the
-number of NPUs, for collective i of an iteration
+which ASTRA-sim crashes or hangs. If all NPUs do the same at the same time, the queues of one NPU
+give the duration C of each collective (`artist.astra.model.one_npu`). Then, whatever the number of
+NPUs, for collective i of an iteration
 
     comm_end_i = max(comm_end_(i-1), end of the computation that frees i) + C(bytes_i)
     finish     = max(end of the last computation, last comm_end)
 
-Where NPUs differ (double binary trees), all of them are simulated, message by message
-(`artist.astra.model.all_npus`). On request the estimate has a traffic profile: the bytes that one
-NPU sends per dimension, and when each dimension is busy.
+If NPUs differ (double binary trees), all of them are simulated, message by message
+(`artist.astra.model.all_npus`). On request the estimate has a traffic profile: when each dimension
+is busy in the first pass, and the bytes that one NPU sends then.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def bytes_per_dimension(query: PreparedQuery) -> tuple[int, ...]:
 
 
 Span = tuple[int, int, int]
-"""From and until when a dimension is busy, and the bytes that are sent meanwhile."""
+"""(start, end, bytes) of a time in which a dimension is busy."""
 
 
 class Spans:
@@ -67,7 +67,7 @@ class Spans:
 
     @classmethod
     def of_log(cls, query: PreparedQuery, log: Iterable[Interval]) -> Spans:
-        """Those of the stages of a log."""
+        """The spans of the stages in a log."""
         network = query.work.network
         spans = cls(len(network.npus))
         # A stage's hash is costly; the log keeps the stages alive.
@@ -82,7 +82,7 @@ class Spans:
         return spans
 
     def append(self, dimension: int, start_ns: int, end_ns: int, size: int) -> None:
-        """Append a span that starts no earlier than those before it, or join it to the last."""
+        """Append a span, or join it to the last one. Spans come in the order of their starts."""
         joined = self._of[dimension]
         if joined and start_ns <= joined[-1][1]:
             first_ns, until_ns, before = joined[-1]
@@ -91,13 +91,13 @@ class Spans:
             joined.append((start_ns, end_ns, size))
 
     def extend(self, later: Spans, by_ns: int) -> None:
-        """Append the spans of what begins at a time at which nothing else goes on."""
+        """Append spans, moved by `by_ns` to a time after all others."""
         for dimension, spans in enumerate(later._of):
             for start_ns, end_ns, size in spans:
                 self.append(dimension, start_ns + by_ns, end_ns + by_ns, size)
 
     def bursts(self) -> tuple[Burst, ...]:
-        """The spans by start."""
+        """The spans of all dimensions, in the order of their starts."""
         every = [
             Burst(dimension, start_ns, end_ns - start_ns, size)
             for dimension, spans in enumerate(self._of)
@@ -122,14 +122,14 @@ class AnalyticalBackend:
         return _profiled(query) if profile else _estimate(query)
 
     def _of_graph(self, query: LatencyQuery, graph: JobGraph) -> Estimate:
-        """The iteration of a graph. Its computing is that of the GPU which computes longest."""
+        """The iteration of a graph. Its compute time is that of the GPU that computes longest."""
         ended = finish_times(graph, query.dimensions, query.system)
         compute_ns = max(graph.compute_ns(gpu) for gpu in range(len(ended)))
         return Estimate(max(ended) * query.passes, compute_ns * query.passes, self.source)
 
 
 # The runs of a comparison or a sweep ask about the same placements. A profile of BERT-large takes
-# up to 91 kB, so that few are kept; other answers are five numbers.
+# up to 91 kB, so few of them are kept; other answers are five numbers.
 @lru_cache(maxsize=16384)
 def _estimate(query: LatencyQuery) -> Estimate:
     return _answer(query, profile=False)
@@ -176,9 +176,9 @@ def finishes(query: LatencyQuery) -> Finishes:
 class _Outcome:
     finish_ns: int
     busy: Spans | None
-    """In the first pass, if it is asked for."""
+    """When dimensions are busy in the first pass; None unless a profile is asked for."""
     per_npu: tuple[int, ...] = ()
-    """Finish times where NPUs may differ; empty where all are alike."""
+    """Finish times if NPUs may differ; empty if all are alike."""
 
 
 def _outcome(query: PreparedQuery, profile: bool) -> _Outcome:
@@ -194,7 +194,7 @@ def _outcome(query: PreparedQuery, profile: bool) -> _Outcome:
 
 
 def _play_one(query: PreparedQuery, profile: bool) -> _Outcome:
-    """All NPUs alike. All passes are alike too, as each begins when the one before has ended."""
+    """Play one NPU for all. Passes are alike too, since each begins when the last one has ended."""
     durations, spans = _durations(query, profile)
     compute_end_ns = comm_end_ns = issued = 0
     busy = Spans(len(query.work.network.npus)) if profile else None
@@ -220,13 +220,12 @@ def _play_one(query: PreparedQuery, profile: bool) -> _Outcome:
 def _durations(
     query: PreparedQuery, profile: bool
 ) -> tuple[dict[Request, int], dict[Request, Spans]]:
-    """Duration of each distinct collective, and its spans if they are asked for."""
+    """The duration of each distinct collective, and its spans if `profile`."""
     durations: dict[Request, int] = {}
     spans: dict[Request, Spans] = {}
     for request, cut in query.work.cuts.items():
-        # Each collective starts anew with the first queues. In ASTRA-sim it goes on with those
-        # whose turn it is, which gives the queues other numbers but the collective no other
-        # duration.
+        # Here each collective starts with the first queues. In ASTRA-sim it goes on with the next
+        # ones in turn, which changes the numbers of the queues but not the duration.
         npu = one_npu(query.work, request[0], cut)
         npu.log = [] if profile else None
         durations[request] = npu.run()
@@ -236,7 +235,7 @@ def _durations(
 
 
 def _play_all(query: PreparedQuery, profile: bool) -> _Outcome:
-    """Play every NPU, where they may differ from each other.
+    """Play every NPU, as they may differ from each other.
 
     Raises:
         BackendSettingError: the NPUs wait for each other for ever.
@@ -265,7 +264,7 @@ def finish_times(
 ) -> list[int]:
     """When each NPU of a graph finishes, in ns.
 
-    One NPU of each class is played where that is exact (`representatives.py`), else all of them,
+    One NPU of each class is played if that is exact (`representatives.py`), else all of them,
     message by message (`all_npus.py`).
 
     Raises:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from math import prod
 from typing import NoReturn
 
 from artist.astra.messages.groups import Communicator, GroupFamily
@@ -22,7 +23,7 @@ def check_graph(graph: JobGraph, npus: Sequence[int], system: SystemSettings) ->
     Raises:
         BackendSettingError: names GPU, node and reason.
     """
-    total = _product(npus)
+    total = prod(npus)
     if len(graph.programs) != total:
         raise BackendSettingError(
             f"graph {graph.name!r} has {len(graph.programs)} GPUs, but the placement has {total}; "
@@ -185,10 +186,3 @@ def _sends(graph: JobGraph) -> Counter[Message]:
 
 def _message(gpu: int, node: GraphNode) -> Message:
     return node.tag, node.peer, gpu, node.size_bytes
-
-
-def _product(sizes: Sequence[int]) -> int:
-    total = 1
-    for size in sizes:
-        total *= size
-    return total

@@ -1,8 +1,8 @@
-"""How long one collective takes where one NPU stands for all: its chunks pass through its queues.
+"""How long one collective takes if one NPU stands for all: its chunks pass through its queues.
 
-This is exact when all NPUs do the same at the same time. Stages that end at the same instant
-are taken in the order in which ASTRA-sim planned their ends. If NPUs differ in this order and it
-matters, `AmbiguousOrderError` is raised. Then `all_npus.py` plays all NPUs through.
+This is exact if all NPUs do the same at the same time. Stages that end at the same instant are
+taken in the order in which ASTRA-sim planned their ends. If NPUs may differ in this order and it
+matters, `AmbiguousOrderError` is raised, and `all_npus.py` plays all NPUs.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def one_npu(work: ChunkedNetwork, collective: Collective, cut: Cut) -> OneNpu:
 class OneNpu:
     """One NPU with the streams of one collective, in lanes of `slots` each.
 
-    `timings[i]` is the timing of leg i of every stream. Set `log` to a list, and `run` writes
-    the interval of every stage to it.
+    `timings[i]` is the timing of leg i of every stream. If `log` is a list, `run` appends the
+    interval of every stage to it.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class OneNpu:
                 lane = legs[at + 1].lane
                 self._check(joined.setdefault(lane, []), (planned_ns, sent_ns, at))
                 self._waiting[lane].append((number, at + 1))
-            # As in ASTRA-sim, the stream waits for its next leg before its slot becomes free.
+            # As in ASTRA-sim, the stream queues for its next leg before its slot becomes free.
             self._free_slots[legs[at].lane] += 1
             self._fill(legs[at].lane, now_ns)
             if at + 1 < len(legs):
@@ -93,9 +93,9 @@ class OneNpu:
     def _check(self, earlier: list[tuple[int, int, int]], one: tuple[int, int, int]) -> None:
         """Raise if `one` may have to enter the lane before one of `earlier`, at this instant.
 
-        The order is certain where both are the same leg, and where their ends were planned at
-        different times. Ends planned at one time are in order of their messages, unless these
-        were sent at one time too or only one of the ends is a reduction's.
+        The order is certain if both are the same leg, or if their ends were planned at different
+        times. Ends planned at the same time are in the order of their messages, unless these were
+        sent at the same time too, or only one of the ends is that of a reduction.
         """
         planned_ns, sent_ns, at = one
         for other_planned_ns, other_sent_ns, other_at in earlier:

@@ -1,7 +1,7 @@
 """A graph query, checked and taken apart: what each NPU runs, and how collectives are cut.
 
-What ASTRA-sim crashes or hangs on is refused: here, in `graph_refusals.py`, or where the NPUs are
-played through and wait for each other for ever.
+What ASTRA-sim crashes or hangs on is refused: here, in `graph_refusals.py`, or, for a deadlock,
+when the NPUs are played.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class _Preparing:
                 return Task(node.kind, node.after, message=message)
 
     def _request(self, node: GraphNode) -> Request:
-        """What a collective asks for. It is cut into chunks when it is met first."""
+        """The request of a collective, which is cut into chunks when it first occurs."""
         over = node.over
         if isinstance(over, int) and len(self._graph.communicators[over]) == len(
             self._graph.programs

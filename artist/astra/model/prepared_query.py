@@ -1,7 +1,7 @@
 """A query, checked and taken apart into what the model computes with.
 
-`prepare` refuses what ASTRA-sim crashes or hangs on (`artist.astra.model.refusals`). Nothing
-behind it checks again. Only a deadlock shows up later, when the NPUs are played through.
+`prepare` refuses what ASTRA-sim crashes or hangs on (`artist.astra.model.refusals`), so later code
+does not check again. Only a deadlock is found later, when the NPUs are played.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def prepare(query: LatencyQuery) -> PreparedQuery:
     network = MessageNetwork(query.dimensions)
     lists = algorithm_lists(system, network)
     used = {collective for collective, *_ in once.collectives}
-    # Lists that the workload does not use may be too short, as ASTRA-sim does not run them.
+    # Lists that the workload does not use may be too short, since ASTRA-sim does not run them.
     over = {
         c: whole_network(name, algorithms, c, network)
         for c, (name, algorithms) in lists.items()
@@ -95,7 +95,7 @@ def whole_network(
 
 
 def cut_of(request: Request, over: Sequence[AnyGroup], system: SystemSettings, npus: int) -> Cut:
-    """How a collective over these groups is cut, checked; `npus` are those of the whole network."""
+    """How a collective over these groups is cut, checked; `npus` counts the whole network."""
     collective, size, _ = request
     count, chunk = chunks(collective, size, system.preferred_dataset_splits, npus)
     cut = Cut(count, stages(collective, chunk, over, system.collective_optimization))

@@ -1,8 +1,8 @@
 """Which queue, direction and tree each stage of each chunk gets.
 
-ASTRA-sim gives out the queues of a dimension in turn. An all-reduce takes them from the first
-half of the queues to reduce and from the last half to gather; other collectives take them from
-all queues. ASTRA-sim gives out the two binary trees in turn too, per collective and dimension.
+ASTRA-sim hands out the queues of a dimension in turn. An all-reduce takes them from the first half
+of the queues to reduce and from the last half to gather; other collectives take them from all
+queues. The two binary trees are handed out in turn too, per collective and dimension.
 
 A *stream* is one chunk on its way: a tuple of legs, one per stage.
 """
@@ -33,7 +33,7 @@ class Leg:
 
 
 class QueueTurns:
-    """Whose turn it is among the queues of one dimension."""
+    """Hands out the queues of one dimension in turn."""
 
     def __init__(self, queues: int) -> None:
         self._queues = queues

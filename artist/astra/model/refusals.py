@@ -18,10 +18,10 @@ from artist.workload.layers import Collective, Parallelism, Scope, Workload
 
 # ASTRA-sim keeps a list of four, and reads beyond it where an algorithm list is longer.
 MAX_GROUPS = 4
-# Each of these parts is simulated by itself; ASTRA-sim's examples have 1 to 64 of them. So many
+# Each of these parts is simulated by itself; ASTRA-sim's examples have 1 to 64 of them. A thousand
 # take seconds, ten times as many a minute.
 MAX_SPLITS = 1_000
-# A byte a second, and eleven days for a message: far from any network, and far from overflow.
+# A byte per second, and eleven days for a message: far from any network, and far from overflow.
 SLOWEST_GIB_PER_S = 1e-9
 LONGEST_NS = 1e15
 # A second for each message. Real ones take microseconds; ASTRA-sim's examples have 10 ns.
@@ -164,7 +164,7 @@ def _check_workload(workload: Workload, system: SystemSettings) -> None:
 
 
 def _check_group(name: str, group: StageGroup, collective: Collective) -> None:
-    """Check that an algorithm runs on a group of so many NPUs."""
+    """Check that an algorithm runs on a group of this size."""
     family = group.algorithm.family
     power_of_two = not group.nodes & (group.nodes - 1)
     if family in (GroupFamily.HALVING_DOUBLING, GroupFamily.TREE) and not power_of_two:

@@ -1,6 +1,6 @@
-"""One NPU in place of all that do the same: whether a graph allows it, and what they run.
+"""One NPU in place of all that do the same: whether a graph allows it, and what each one runs.
 
-It does if the NPUs fall into classes so that
+A graph allows it if the NPUs fall into classes so that
 
 - NPUs of a class have the same nodes, and send as far along the network;
 - the members of a collective are of one class, and all its messages cost the same;
@@ -28,15 +28,16 @@ Key = tuple[object, ...]
 
 
 class DifferentNpusError(Exception):
-    """NPUs of a class may do different things at one time."""
+    """NPUs of a class may do different things at the same time."""
 
 
 def play_classes(prepared: PreparedGraph) -> list[int | None]:
     """When each NPU finished, in ns; None for one that never did.
 
     Raises:
-        DifferentNpusError: no NPU stands for others; play all of them.
-        AmbiguousOrderError: a collective's duration depends on the order of events of an instant.
+        DifferentNpusError: NPUs of a class may differ, so all of them must be played.
+        AmbiguousOrderError: the duration of a collective depends on the order of simultaneous
+            events.
     """
     classes = _classes(prepared)
     class_of = {npu: number for number, npus in enumerate(classes) for npu in npus}
@@ -47,7 +48,10 @@ def play_classes(prepared: PreparedGraph) -> list[int | None]:
 
 
 def _classes(prepared: PreparedGraph) -> list[list[int]]:
-    """The NPUs with alike nodes, whose peers are of alike classes too."""
+    """Classes of NPUs with the same tasks, whose peers are of the same classes too.
+
+    The classes by tasks are split by the classes of their peers until nothing changes.
+    """
     lists = prepared.programs
     keys: list[object] = [
         tuple(_alike(npu, task, prepared.work) for task in program.tasks)
@@ -75,7 +79,7 @@ def _peers(npu: int, program: TaskList) -> list[int]:
 
 
 def _alike(npu: int, task: Task, work: ChunkedNetwork) -> Key:
-    """What the tasks of NPUs of a class have in common."""
+    """What a task has in common with the same task of other NPUs of its class."""
     key: Key = (task.kind, task.after, task.duration_ns)
     if task.message is not None:
         tag, sender, receiver, size = task.message

@@ -15,7 +15,7 @@ Message = tuple[int, int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """One node: a computation takes `duration_ns`, and so does the message of a send."""
+    """One node. `duration_ns` is the time of a computation or of the message of a send."""
 
     kind: NodeAction
     after: tuple[int, ...]
@@ -32,7 +32,7 @@ class TaskList:
 
     @cached_property
     def followers(self) -> list[list[int]]:
-        """Of each task, the tasks that wait for it."""
+        """For each task, the tasks that wait for it."""
         return followers_of([task.after for task in self.tasks])
 
 

@@ -1,7 +1,7 @@
 """The backend `astra-binary`: ASTRA-sim as an executable on this machine, one run per query.
 
-For each query, its files are rendered to a temporary folder, the executable runs there within
-limits (`bounded_run`), and what came out becomes an estimate or an error (`ended_run`).
+For each query, the files are rendered to a temporary folder, the executable runs there within
+limits (`bounded_run`), and its output becomes an estimate or an error (`ended_run`).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class BinaryBackend:
         self._binary = _executable(binary)
         self._dialect = dialects.dialect(dialect).name
         self._timeout_s = timeout_s
-        # Twelve digits of the digest tell executables apart and stay readable in a table.
+        # Twelve digits of the digest distinguish executables and stay readable in a table.
         self.source = f"astra-binary@{sha256(self._binary.read_bytes())[: len(PREFIX) + 12]}"
 
     def estimate(self, query: LatencyQuery, *, profile: bool = False) -> Estimate:

@@ -99,7 +99,7 @@ class Container:
         self._main = self._attach(command)
 
     def run(self, folder_name: str, timeout_s: float) -> int:
-        """Exit code of the program in a folder of the work folder.
+        """Run the program in a folder of the work folder; its exit code.
 
         Raises:
             TimeLimitError: it took too long; it has been killed.
@@ -158,8 +158,8 @@ class Container:
         except GoneError as cause:
             why = str(cause)
         client.close()
-        # Where no worker starts (exec), the container has died. Where no container starts (run),
-        # another attempt would fail too.
+        # If no worker starts (exec), the container has died. If no container starts (run), another
+        # attempt would fail too.
         if arguments[0] == "exec":
             raise GoneError(why)
         raise BackendError(
@@ -227,6 +227,7 @@ class _AttachedClient:
             self._process.wait()
 
     def _complaint(self) -> str:
+        """What the other side printed to its standard error before it ended."""
         try:
             _, stderr = self._process.communicate(timeout=_CLOSE_TIMEOUT_S)
         except (OSError, ValueError, subprocess.TimeoutExpired):

@@ -27,7 +27,7 @@ from artist.errors import BackendError
 class RestartedContainer:
     """The container of one backend and its work folder, each made when it is first needed.
 
-    It knows nothing of the backend, so that the end of the backend can close it.
+    It does not refer to the backend, whose finalizer closes it.
     """
 
     def __init__(self, engine: DockerEngine, entry: ImageEntry, image_id: str) -> None:

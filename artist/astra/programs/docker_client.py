@@ -1,6 +1,6 @@
-"""The Docker engine, called by the command `docker`: what it has, and why it refused.
+"""The Docker engine, called by the command `docker`: its images and containers, and its errors.
 
-Which containers artist runs is not said here (`artist.astra.programs.container`).
+`artist.astra.programs.container` says which containers artist runs.
 """
 
 from __future__ import annotations

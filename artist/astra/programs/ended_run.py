@@ -1,8 +1,8 @@
-"""What an ended run of ASTRA-sim means: an estimate, or an error that says why it failed.
+"""The result of an ended run of ASTRA-sim: an estimate, or an error that says why it failed.
 
 The exit code alone is not enough: ASTRA-sim also ends with 0 after a deadlock. Therefore every NPU
-has to report once that it finished, and all NPUs have to report the same compute time. A crash need
-not mean anything: ASTRA-sim may abort when all is done, as it frees the same memory twice.
+has to report once that it finished, and all NPUs have to report the same compute time. A crash may
+be harmless: ASTRA-sim can abort after all results, because it frees the same memory twice.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def parse_astra1(end_to_end_csv: str) -> PrintedResult:
     finish_ns = _cell(rows, "workload finished at")
     compute_ns = _cell(rows, "total comp")
     exposed_ns = _cell(rows, "total exposed comm")
-    # Each of the three is rounded to the nanosecond by itself, so their sum may be off by one.
+    # Each of the three is rounded to nanoseconds separately, so their sum may be off by one.
     if compute_ns < 0 or exposed_ns < 0 or abs(finish_ns - compute_ns - exposed_ns) > 1:
         raise BackendError(
             f"its EndToEnd.csv is inconsistent: finished at {finish_ns} ns after {compute_ns} ns "
@@ -120,7 +120,7 @@ MEANINGS = {
 }
 
 CRASHES = (134, 139)
-"""Exit codes of crashes that may come when every NPU has printed its result."""
+"""Exit codes of crashes that may come after every NPU has printed its result."""
 
 
 def estimate_of(done: Completed, rendered: RenderedQuery, source: str) -> Estimate:

@@ -1,4 +1,4 @@
-"""The list of container images with an ASTRA-sim: program, dialect and limits of each.
+"""The list of container images with ASTRA-sim: the program, dialect and limits of each.
 
 It is read from `astra_configs/images.yaml`, or from a file of the same form.
 """
@@ -39,7 +39,7 @@ class ImageEntry(Document):
     """The command that gets the image."""
     source: str = Field(min_length=1)
     is_artist: bool = False
-    """Whether the program is artist's own model, so that it proves nothing about ASTRA-sim."""
+    """Whether the program is artist's own model, which is no evidence about ASTRA-sim."""
     memory: str = Field(default="4g", pattern=r"^[1-9][0-9]*[kmg]$")
     """Memory limit of the container."""
     pids_limit: int = Field(default=256, ge=16)
@@ -67,7 +67,7 @@ class ImageEntry(Document):
 
 
 OWN_MODEL = "artist's own model, not ASTRA-sim"
-"""What an image that is artist itself holds, in words."""
+"""In words, what an image of artist itself contains."""
 
 
 class ImageList(Document):

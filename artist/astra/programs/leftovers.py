@@ -1,7 +1,7 @@
 """What a killed artist leaves behind in the Docker engine and on disk, and its removal.
 
-Every container and every work folder of artist names the process that it serves (`owner`). If
-this process has ended, they are leftovers; otherwise they may be in use.
+Every container and every work folder of artist names the process that it serves (`owner`). After
+this process has ended, they are leftovers; before, they may be in use.
 """
 
 from __future__ import annotations
