@@ -60,50 +60,50 @@ class StepTimes(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GoodputFit:
-    """The parameters, their error, and those that the steps do not determine (`untold`)."""
+    """The parameters, their error, and those that the steps do not determine (`undetermined`)."""
 
     parameters: StepTimes
     error: float
     """Root mean square of the log error of steps."""
-    untold: tuple[str, ...]
+    undetermined: tuple[str, ...]
 
 
 def fit_goodput(steps: Sequence[StepTime]) -> GoodputFit:
     """The parameters with the least loss."""
     from scipy.optimize import Bounds, least_squares, minimize
 
-    told = _told(steps)
+    determined = _determined(steps)
     columns = tuple(np.array(column, dtype=np.float64) for column in zip(*steps, strict=True))
     start, fixed = [], {}
     for name in StepTimes._fields:
-        if name in told:
+        if name in determined:
             start.append(np.log(_START[name.partition("_")[0]]))
         else:
             fixed[name] = float(columns[3].mean()) / 2 if name == "alpha_c" else _LEAST
     most = {"gamma": _MOST_GAMMA}
     bounds = Bounds(
-        np.log([1.0 if name == "gamma" else _LEAST for name in told]),
-        np.log([most.get(name, 1e6) for name in told]),
+        np.log([1.0 if name == "gamma" else _LEAST for name in determined]),
+        np.log([most.get(name, 1e6) for name in determined]),
     )
 
     def loss(logs: Floats) -> float:
-        return _loss(_parameters(told, logs, fixed), columns)
+        return _loss(_parameters(determined, logs, fixed), columns)
 
     def errors(logs: Floats) -> Floats:
-        return np.concatenate(_errors(_parameters(told, logs, fixed), columns))
+        return np.concatenate(_errors(_parameters(determined, logs, fixed), columns))
 
     starts = start, least_squares(errors, start, bounds=bounds).x
     ends = (minimize(loss, one, bounds=bounds, method="L-BFGS-B") for one in starts)
     found = min(ends, key=lambda end: float(end.fun))
-    best = _parameters(told, found.x, fixed)
-    if "alpha_n" not in told:
+    best = _parameters(determined, found.x, fixed)
+    if "alpha_n" not in determined:
         best = best._replace(
             alpha_n=max(best.alpha_n, _ACROSS * best.alpha_r),
             beta_n=max(best.beta_n, _ACROSS * best.beta_r),
         )
     error = _rms(_errors(best, columns)[1])
-    untold = tuple(name for name in StepTimes._fields if name not in told)
-    return GoodputFit(best, error, untold)
+    undetermined = tuple(name for name in StepTimes._fields if name not in determined)
+    return GoodputFit(best, error, undetermined)
 
 
 def step_times(steps: Sequence[PlacedStep]) -> list[StepTime]:
@@ -172,7 +172,7 @@ def noise_scale(text: str) -> dict[float, float]:
     return noise
 
 
-def _told(steps: Sequence[StepTime]) -> tuple[str, ...]:
+def _determined(steps: Sequence[StepTime]) -> tuple[str, ...]:
     """The parameters that the steps determine."""
     apart = any(not step.one_machine for step in steps)
     together = any(step.one_machine and step.gpus > 1 for step in steps)

@@ -100,7 +100,7 @@ class MachineFit:
     numbers: MachineNumbers
     at_least: Mapping[str, float]
     """Bandwidths for which the steps give only a lower bound, in GiB/s."""
-    untold: frozenset[str] = frozenset()
+    undetermined: frozenset[str] = frozenset()
     """Numbers that the steps do not determine at all."""
 
     @property
@@ -109,7 +109,7 @@ class MachineFit:
         return {
             f"{name}_at_least" if name in self.at_least else name: self.at_least.get(name, value)
             for name, value in asdict(self.numbers).items()
-            if name not in self.untold
+            if name not in self.undetermined
         }
 
     def on(self, fabric: Fabric, source: str = "fitted to measured steps") -> Fabric:
@@ -120,7 +120,7 @@ class MachineFit:
         """
         own = MachineNumbers.of(fabric)
         kept = {name: max(getattr(own, name), least) for name, least in self.at_least.items()}
-        kept |= {name: getattr(own, name) for name in self.untold}
+        kept |= {name: getattr(own, name) for name in self.undetermined}
         fitted = replace(self.numbers, **kept).on(fabric)
         levels = tuple(
             new if new == old else new.model_copy(update={"source": source})
@@ -160,7 +160,7 @@ def fit_machine(steps: Iterable[PlacedStep], fabric: Fabric, backend: LatencyBac
     shares = (0.0, *_SHARES) if tells_hidden_share else (MachineNumbers.of(fabric).hidden_share,)
     ways = (-1, 0, 1) if tells_hidden_share else (0,)
     best = _refined(min((_scanned(share, loss) for share in shares), key=loss), loss, ways)
-    return _told(best, loss, tells_hidden_share=tells_hidden_share)
+    return _determined(best, loss, tells_hidden_share=tells_hidden_share)
 
 
 MOST_REFITS = 8
@@ -286,11 +286,11 @@ def _followed(
     return numbers
 
 
-def _told(best: MachineNumbers, loss: Loss, *, tells_hidden_share: bool) -> MachineFit:
+def _determined(best: MachineNumbers, loss: Loss, *, tells_hidden_share: bool) -> MachineFit:
     """The fit: shares of 1 where these fit equally well, bounds, and undetermined numbers."""
     enough = loss(best) + TOLERANCE
     numbers = best
-    untold = set() if tells_hidden_share else {"hidden_share"}
+    undetermined = set() if tells_hidden_share else {"hidden_share"}
     for name in ("pair_share", "hidden_share") if tells_hidden_share else ("pair_share",):
         if loss(replace(numbers, **{name: 1.0})) <= enough:
             numbers = replace(numbers, **{name: 1.0})
@@ -299,10 +299,10 @@ def _told(best: MachineNumbers, loss: Loss, *, tells_hidden_share: bool) -> Mach
         slower = (replace(numbers, **{name: value}) for value in _FINE_BANDWIDTHS)
         bounds = [getattr(other, name) for other in slower if loss(other) <= enough]
         if bounds == [*_FINE_BANDWIDTHS]:
-            untold |= {name, "pair_share"} if name == "outside_gib_per_s" else {name}
+            undetermined |= {name, "pair_share"} if name == "outside_gib_per_s" else {name}
         elif bounds and bounds[-1] == _FINE_BANDWIDTHS[-1]:
             at_least[name] = bounds[0]
-    return MachineFit(numbers, at_least, frozenset(untold))
+    return MachineFit(numbers, at_least, frozenset(undetermined))
 
 
 def _around(fabric: Fabric) -> tuple[int, int]:

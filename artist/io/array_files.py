@@ -1,6 +1,6 @@
 """Arrays in a file: `.npz` without pickles, so reading one executes nothing.
 
-Texts are arrays, too: of one Unicode string.
+A text is an array of one Unicode string.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from artist.io.reading import read_bytes
 from artist.io.writing import write_whole
 
 MOST_BYTES = 256 * 2**20
-"""64 million 32-bit numbers. Networks that artist trains have some thousands."""
+"""64 million 32-bit numbers. Networks that artist trains have a few thousand."""
 
 MOST_ARRAYS = 1000
 """Networks and checkpoints of artist have fewer than a hundred. 60,000 take seconds to read."""
@@ -37,7 +37,7 @@ def write_arrays(path: Path, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
 
 
 def read_arrays(path: Path, remedy: str) -> dict[str, npt.NDArray[Any]]:
-    """The arrays of a file. `remedy` ends the message about one that is broken.
+    """The arrays of a file. `remedy` ends the message about a broken file.
 
     Raises:
         TraceError: the file cannot be read.

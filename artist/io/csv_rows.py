@@ -15,11 +15,12 @@ Row = tuple[str, dict[str, str]]
 def csv_rows(path: Path, text: str, *, commented: bool = False) -> tuple[list[str], list[Row]]:
     """The columns and the rows of a CSV `text`, which was read from `path`.
 
-    Names and cells lose the blanks around them. Rows without any text are left out. Where a file is
-    `commented`, lines that begin with # may come before the columns.
+    Names and cells are stripped of blanks. Rows without any text are left out. In a `commented`
+    file, lines that begin with # may come before the columns.
 
     Raises:
-        TraceError: empty, not CSV, or a row with fewer or more cells than there are columns.
+        TraceError: the file is empty or not CSV, or the number of cells in a row is not that of the
+            columns.
     """
     above = 0
     while commented and text.startswith("#"):

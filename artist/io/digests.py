@@ -14,9 +14,9 @@ def sha256(content: bytes | str) -> str:
 
 
 def pseudonym(name: str) -> str:
-    """What a user is called instead of their name: the same in every file.
+    """What a user is called instead of their name, the same in every file.
 
-    It keeps names from readers. Whoever has a list of the users can find out which is whose.
+    It hides names from readers, but not from those who have a list of the users.
 
     >>> pseudonym("ann")
     'user-4201c49a'

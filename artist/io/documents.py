@@ -60,7 +60,7 @@ def is_time(name: str) -> bool:
 
 
 def in_seconds(name: str, value: Any) -> Any:
-    """A setting, in seconds if it is a time with its unit: `10min` is 600; or a list of them.
+    """A setting, in seconds if it is a time with its unit (`10min` is 600), or a list of times.
 
     Raises:
         ValueError: a time begins as a number, and its unit is not known.
@@ -71,7 +71,7 @@ def in_seconds(name: str, value: Any) -> Any:
         return value
     seconds = seconds_of(value)
     if seconds is None and not (value[:1].isdigit() and math.isnan(as_float(value))):
-        return value  # a name, or a number that YAML takes for text, such as 1e3
+        return value  # a name, or a number that YAML reads as text, such as 1e3
     if seconds is None:
         raise ValueError(f"expected seconds, or a time such as 10min ({', '.join(TIME_UNITS)})")
     return int(seconds) if seconds.is_integer() else seconds
@@ -79,7 +79,7 @@ def in_seconds(name: str, value: Any) -> Any:
 
 @cache
 def _numbers(model: type[BaseModel]) -> frozenset[str]:
-    """The fields of a model that hold a number, or a number or nothing, and do not read texts."""
+    """The fields of a model that hold a number or None, and have no reader of their own."""
     found = set()
     for name, field in model.model_fields.items():
         if any(isinstance(one, BeforeValidator) for one in field.metadata):
@@ -98,7 +98,7 @@ _WITH_UNIT = {"type": "string", "pattern": TIME_PATTERN}
 
 
 def _with_unit(schema: dict[str, Any]) -> dict[str, Any]:
-    """The JSON Schema of times in seconds, or of lists of them, that may also have a unit."""
+    """The JSON Schema of a time in seconds, or of a list of times, extended by times with units."""
     if schema.get("type") in ("number", "integer"):
         number = {key: schema[key] for key in _OF_NUMBERS if key in schema}
         rest = {key: schema[key] for key in schema if key not in number}
@@ -114,13 +114,13 @@ def _with_unit(schema: dict[str, Any]) -> dict[str, Any]:
 class Document(BaseModel):
     """Base of everything that a user writes: immutable, and a misspelt key is an error."""
 
-    # A command builds the validators of the models that it uses, not of all that it imports.
+    # Deferred, so that a command builds the validators of only those models that it uses.
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
 
     @field_validator("*", mode="before")
     @classmethod
     def _a_number(cls, value: Any, info: ValidationInfo) -> Any:
-        """Refuse `racks: true`, which Python takes for 1, and read `mtbf_s: 3d`."""
+        """Refuse `racks: true`, which Python takes as 1, and read `mtbf_s: 3d`."""
         name = info.field_name or ""
         if isinstance(value, bool) and name in _numbers(cls):
             raise PydanticCustomError("number_type", "not a number")
@@ -130,7 +130,7 @@ class Document(BaseModel):
     def __get_pydantic_json_schema__(
         cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """Let editors take a time with its unit where the schema has a number of seconds."""
+        """Let editors accept a time with its unit where the schema has a number of seconds."""
         schema = handler(core_schema)
         properties = handler.resolve_ref_schema(schema).get("properties", {})
         for name in filter(is_time, properties):
@@ -194,7 +194,7 @@ def validate(data: Mapping[str, Any], model: type[Model], where: str) -> Model:
 def explain(error: ValidationError, model: type[BaseModel]) -> str:
     """The most useful problem of a validation error, in one sentence."""
     problem = _worst(error)
-    # pydantic names the kinds of a union like keys: `dict[str,str]`.
+    # pydantic adds the type chosen in a union to the location: `dict[str,str]`.
     parts = [str(part) for part in problem["loc"] if "[" not in str(part)]
     key = one_line(".".join(parts))
     if problem["type"] == "extra_forbidden":
@@ -251,11 +251,11 @@ _EXPECTED = {
     "model_type": "a mapping (KEY: VALUE)",
     "literal_error": "{expected}",
 }
-"""pydantic's types of errors, in the words of our messages; others keep pydantic's sentence."""
+"""By pydantic's type of error, what our messages say; others keep pydantic's sentence."""
 
 
 def expected_in_words(problem: ErrorDetails) -> str:
-    """What was expected in the place of a bad value; empty where pydantic has to say it."""
+    """What was expected instead of a bad value; empty if pydantic's sentence has to say it."""
     context = problem.get("ctx", {})
     if context.get("pattern") == NAME:
         return "letters, digits, '.', '_' and '-', the first a letter or digit"
@@ -274,7 +274,7 @@ def _as_list(problem: ErrorDetails) -> str:
 
 
 def _worst(error: ValidationError) -> ErrorDetails:
-    """The problem to report: a misspelt key before the key that is missing because of it."""
+    """The problem to report: a misspelt key rather than the key that is missing because of it."""
     problems = error.errors()
     return next((one for one in problems if one["type"] == "extra_forbidden"), problems[0])
 
@@ -282,7 +282,7 @@ def _worst(error: ValidationError) -> ErrorDetails:
 def _fields(model: type[BaseModel], location: tuple[int | str, ...]) -> list[str]:
     """Names of the fields that a model has at a place inside a document.
 
-    A place may allow several models (a union). Then the fields of all are given.
+    If a place allows several models (a union), these are the fields of all of them.
     """
     types: list[Any] = [model]
     for part in location:

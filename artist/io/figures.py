@@ -16,7 +16,7 @@ _METADATA: dict[str, dict[str, Any]] = {
     "pdf": {"CreationDate": None},
     "png": {"Software": None},
 }
-"""What matplotlib must leave out of a format, so that the same figure has the same bytes."""
+"""Metadata that matplotlib must leave out of a format, so that equal figures have equal bytes."""
 
 
 def new_figure() -> Figure:
@@ -35,7 +35,7 @@ def new_figure() -> Figure:
 
 
 def figure_file(path: Path) -> Path:
-    """The file that a figure is written to: a name without an ending is a PNG's."""
+    """The file that a figure is written to: a name without a suffix gets `.png`."""
     name = path.name.rstrip(".")
     return path.with_name(f"{name}.png") if name and not path.suffix else path
 
@@ -51,9 +51,9 @@ def check_figure(path: Path, *, overwrite: bool) -> None:
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write a figure whole or not at all, in the format of the name's ending, else as PNG.
+    """Write a figure whole or not at all, in the format of the name's suffix, else as PNG.
 
-    The same figure gives the same bytes: no date, and no random names inside.
+    Equal figures have equal bytes: there is no date, and there are no random names inside.
 
     Raises:
         ConfigError: matplotlib does not know the format.
@@ -61,7 +61,7 @@ def save_figure(figure: Figure, path: Path) -> None:
     """
     from matplotlib import rc_context
 
-    # The temporary name has no format that matplotlib knows, so it is given here.
+    # The suffix of the temporary name is no format, so the format is given here.
     target = figure_file(path)
     form = target.suffix[1:].lower()
     try:
@@ -72,7 +72,7 @@ def save_figure(figure: Figure, path: Path) -> None:
 
 
 def draw_to(figure: Figure, path: Path, form: str, **options: Any) -> None:
-    """Write a figure in a format, without what would differ the next time.
+    """Write a figure in a format, without what would differ between runs.
 
     Raises:
         ValueError: matplotlib does not know the format.
@@ -83,9 +83,9 @@ def draw_to(figure: Figure, path: Path, form: str, **options: Any) -> None:
 
 
 def _settle(figure: Figure) -> None:
-    """Lay a figure out, and round where its axes stand.
+    """Lay a figure out, and round the positions of its axes.
 
-    The last bits of a layout differ between processors, and SVG names its clip paths by them.
+    The last bits of a layout differ between processors, and SVG names its clip paths after them.
     """
     figure.draw_without_rendering()
     figure.set_layout_engine("none")

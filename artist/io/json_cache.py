@@ -1,4 +1,4 @@
-"""The door to diskcache: JSON under texts, in one folder. Imported only where a cache is opened."""
+"""The one door to diskcache: JSON by text keys, in one folder. Import it only to open a cache."""
 
 from __future__ import annotations
 
@@ -31,6 +31,6 @@ def open_json_cache(folder: Path) -> diskcache.Cache:
     Raises:
         OSError, sqlite3.Error, diskcache.Timeout: it cannot be used.
     """
-    # No fsync: it would take most of a short run's start. After a power cut a damaged cache is set
-    # aside. 5 s is thousands of times as long as a write holds its lock.
+    # No fsync: it would take most of the start of a short run, and a cache that a power cut damages
+    # is set aside. 5 s is thousands of times as long as a write holds its lock.
     return diskcache.Cache(str(folder), timeout=5, disk=JsonOnlyDisk, sqlite_synchronous=0)

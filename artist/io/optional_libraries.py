@@ -32,10 +32,10 @@ def check_extra(who: str, *libraries: str, extra: str = "rl") -> None:
 
 @contextmanager
 def silent() -> Iterator[None]:
-    """What is written to stdout meanwhile is lost.
+    """Discard what is written to stdout in the block.
 
-    HiGHS prints a line now and then, also where it is told to print nothing. It would stand in
-    front of the JSON of a command.
+    HiGHS prints a line now and then even if told to print nothing, which would break the JSON that
+    a command prints.
     """
     try:
         stdout = os.dup(1)

@@ -1,6 +1,6 @@
-"""What a command writes into a folder, so that it replaces that and nothing else.
+"""What a command writes into a folder, so that it replaces only folders of its own.
 
-A folder may be replaced only if the command wrote everything in it. One file of a usual name, such
+A folder may be replaced only if the command wrote everything in it. A file with a common name, such
 as `manifest.json`, proves nothing: a browser extension has one too.
 """
 
@@ -16,22 +16,22 @@ Mark: TypeAlias = Callable[[Path], bool]
 
 
 class OwnFolder(NamedTuple):
-    """The names that a command writes, and the file by which its folders are known."""
+    """The names that a command writes, and the file that identifies its folders."""
 
     what: str
-    """For messages: `run directory`."""
+    """What messages call it, such as `run directory`."""
     files: re.Pattern[str]
-    """All of a file's name."""
+    """The full names of its files."""
     mark: str
     is_mark: Mark
-    """Whether the file of that name, which may be missing, is one of this command."""
+    """Whether the file `mark`, which may be missing, was written by this command."""
     folders: Mapping[str, re.Pattern[str]] = {}
-    """Folders inside, and the names of the files in them."""
+    """The folders inside, and the names of the files in them."""
 
     def foreign(self, folder: Path) -> Path | None:
         """The first path in a folder that the command did not write; None if it wrote all.
 
-        Links are nobody's: what they lead to is elsewhere.
+        Links are always foreign: they lead elsewhere.
         """
         for path in sorted(folder.iterdir()):
             if path.is_symlink():
@@ -53,7 +53,7 @@ def _is_named(path: Path, names: re.Pattern[str]) -> bool:
 
 
 def json_with(*keys: str) -> Mark:
-    """A mark that is a JSON object with all of these keys, and perhaps others."""
+    """A mark that is a JSON object with at least these keys."""
 
     def is_mark(path: Path) -> bool:
         try:

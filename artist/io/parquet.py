@@ -1,10 +1,10 @@
-"""Reads Parquet files: without threads, and only if what they hold fits into memory.
+"""Reads Parquet files, without threads and only if their content fits into memory.
 
-A thread of Arrow that frees memory of Python while the command ends aborts the process. And a few
-bytes of Parquet may stand for billions of values: a value that repeats is written once.
+An Arrow thread that frees memory of Python while the command ends aborts the process. A few bytes
+of Parquet may stand for billions of values, because a repeated value is written once.
 
-Of the file's foot, only row counts are read. Arrow ends the process at a damaged description of a
-column (`RowGroupMetaData.column`), where its readers raise an error.
+Only counts of rows and bytes are read from the footer. The description of a column
+(`RowGroupMetaData.column`) is not: if it is damaged, Arrow ends the process.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 MAX_BYTES = 2**31
-"""Of a table in memory. A million jobs take a tenth of it."""
+"""The most memory of a table. A million jobs take a tenth of it."""
 
 _BATCH_ROWS = 2**16
 
@@ -23,7 +23,7 @@ _BATCH_ROWS = 2**16
 def read_parquet(source: Any, columns: Sequence[str] | None = None, *, value_bytes: int = 8) -> Any:
     """The table of a file, a path or a buffer, as a `pyarrow.Table`.
 
-    `value_bytes`: what a value will take, 8 in an array and some 40 as a Python object.
+    `value_bytes` is the memory of a value: 8 in an array, about 40 as a Python object.
 
     Raises:
         ValueError: it would take more than `MAX_BYTES`.
@@ -39,7 +39,7 @@ def read_parquet(source: Any, columns: Sequence[str] | None = None, *, value_byt
     foot = pq.read_metadata(source)
     texts = {one.name: one.type for one in foot.schema.to_arrow_schema() if is_text(one.type)}
     _check_sizes(foot, columns, value_bytes)
-    # As a dictionary, a text that repeats takes its memory once until its length is checked.
+    # In a dictionary a repeated text takes memory only once, until lengths are checked.
     with pq.ParquetFile(source, read_dictionary=list(texts), pre_buffer=False) as file:
         batches = list(_batches(file, columns))
         if batches:
@@ -51,14 +51,14 @@ def read_parquet(source: Any, columns: Sequence[str] | None = None, *, value_byt
 
 
 def is_text(kind: Any) -> bool:
-    """Whether an Arrow type is that of texts."""
+    """Whether an Arrow type is a type of texts."""
     from pyarrow import types
 
     return bool(types.is_string(kind) or types.is_large_string(kind))
 
 
 def _check_sizes(foot: Any, columns: Sequence[str] | None, value_bytes: int) -> None:
-    """Refuse too many values or bytes, by the counts that the file states."""
+    """Refuse too many values or bytes, by the counts in the footer."""
     groups = [foot.row_group(index) for index in range(foot.num_row_groups)]
     rows = max(foot.num_rows, sum(group.num_rows for group in groups))
     values = rows * (foot.num_columns if columns is None else len(columns))
@@ -70,11 +70,11 @@ def _check_sizes(foot: Any, columns: Sequence[str] | None, value_bytes: int) -> 
 
 
 def _batches(file: Any, columns: Sequence[str] | None) -> Iterator[Any]:
-    """The rows in batches, checked, as long as they fit into memory: lists may have any length."""
+    """The rows in checked batches, as long as they fit into memory: lists may have any length."""
     size = 0
     for batch in file.iter_batches(_BATCH_ROWS, columns=columns, use_threads=False):
         batch.validate(full=True)  # Arrow reads damaged cells, and fails when they are used
-        # A dictionary may be that of all batches.
+        # Batches may share a dictionary, so only its indices are counted.
         size += sum(getattr(column, "indices", column).nbytes for column in batch.columns)
         if size > MAX_BYTES:
             raise ValueError(_too_large("the first rows", size))
@@ -82,7 +82,7 @@ def _batches(file: Any, columns: Sequence[str] | None) -> Iterator[Any]:
 
 
 def _decoded(table: Any, texts: Mapping[str, Any]) -> Any:
-    """The table with plain text, of these types, if that is not too long."""
+    """The table with plain texts of these types in place of dictionaries, if not too long."""
     import numpy as np
     import pyarrow as pa
     import pyarrow.compute as pc

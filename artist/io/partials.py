@@ -1,6 +1,6 @@
 """Temporary names beside an output, and the removal of those that a killed process left.
 
-A name says which process writes there. So leftovers can be told from files being written:
+A name contains the process that writes there, which distinguishes leftovers from files in progress:
 
     .report.html.9f86d081884c7d65-4711-530233-0.partial     a file or folder that is being written
     .run.9f86d081884c7d65-4711-530233-1.former              holds a folder that is being replaced
@@ -29,7 +29,7 @@ _numbers = itertools.count()
 
 
 def partial_path(path: Path, kind: str = PARTIAL) -> Path:
-    """A fresh temporary name next to `path`. It names this process."""
+    """A fresh temporary name next to `path`, which contains this process."""
     name = owner().replace(":", "-")
     whole = path.absolute()  # Arrow takes `a:b` for an address
     return whole.with_name(f"{_prefix(whole)}{name}-{next(_numbers)}.{kind}")
@@ -53,9 +53,9 @@ def is_partial(path: Path) -> bool:
 
 
 def remove_leftovers(path: Path) -> None:
-    """Remove what killed writers of `path` left. What a living process may write stays.
+    """Remove what killed writers of `path` left; files of living processes stay.
 
-    A folder that was moved away to be replaced, and whose successor never came, is put back.
+    A folder that was moved away to be replaced is put back if the new one never came.
     """
     for left in partials(path):
         match = _OURS.search(left.name)
@@ -83,9 +83,9 @@ def _put_back(left: Path, path: Path) -> None:
 
 
 def _prefix(path: Path) -> str:
-    """How the temporary names for `path` begin, and no others.
+    """The beginning of the temporary names for `path`, and of no others.
 
-    Some file systems allow 255 bytes in a name, so a long one is given by its digest.
+    A long name is cut and gets a digest, since some file systems allow only 255 bytes.
     """
     name = path.name
     if len(name) > _LONGEST:

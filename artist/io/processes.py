@@ -17,17 +17,17 @@ def cores() -> int:
 
 
 def owner() -> str:
-    """The name of this process: no other process of any machine has or had it.
+    """A name of this process that no other process of any machine has or had.
 
-    It is `space:number:start`, as the kernel gives process numbers away again.
+    It is `space:number:start`; the start is needed because the kernel reuses process numbers.
     """
     return f"{_space()}:{os.getpid()}:{_started(os.getpid())}"
 
 
 def is_gone(name: str) -> bool:
-    """Whether the process with this name has surely ended.
+    """Whether the process with this name has certainly ended.
 
-    False for a process of another machine, boot or namespace: nothing is known about it here.
+    False for a process of another machine, boot or namespace, about which nothing is known.
     """
     match = re.fullmatch(r"(.+):([0-9]+):([0-9]+)", name)
     if match is None or match[1] != _space():
@@ -37,10 +37,10 @@ def is_gone(name: str) -> bool:
 
 
 def _space() -> str:
-    """16 hexadecimal digits for boot and process namespace.
+    """16 hexadecimal digits that identify the boot and the process namespace.
 
-    In another namespace the same number is another process. Two machines can have one host name,
-    but no two boots have one id.
+    The same number is another process in another namespace. Machines can share a host name, but
+    boots do not share an id.
     """
     try:
         namespace = Path("/proc/self/ns/pid").readlink().name
@@ -53,8 +53,8 @@ def _space() -> str:
 def _started(pid: int) -> int:
     """When a process started, in the kernel's clock ticks; 0 if unknown, -1 if it has ended."""
     try:
-        # Fields are counted from behind the program's name, which stands in brackets and may
-        # itself hold spaces and brackets.
+        # Fields are counted after the program's name, which is in brackets and may itself contain
+        # spaces and brackets.
         fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()
     except OSError:  # it has ended, or /proc hides it, or there is no /proc
         return 0 if _exists(pid) else -1

@@ -1,4 +1,4 @@
-"""Opens and reads the files that users name. Never waits, never reads a device.
+"""Opens and reads the files that users name. It never blocks and never reads a device.
 
 `read_text` is for settings and other small texts. `read_bytes` and `decode` are for data files
 (traces, recorded tables), which may be large.
@@ -18,12 +18,12 @@ from typing import Any, BinaryIO
 
 from artist.errors import ArtistError, ConfigError, TraceError, nearest, shortened
 
-# The largest shipped document has 8 kB. A document that lists a million machines one by one has
-# 3 MB. A larger file is a mistake.
+# The largest shipped document has 8 kB, one that lists a million machines one by one 3 MB. A larger
+# file is a mistake.
 MAX_DOCUMENT_BYTES = 4 * 2**20
 
 _ALIKE = 0.85
-"""The share of letters that the names of two files have in common where one may be meant."""
+"""How alike two file names must be for one to be suggested for the other, as a share of letters."""
 
 
 def open_binary(path: Path) -> BinaryIO:
@@ -59,7 +59,7 @@ def exists(path: Path) -> bool:
 
 
 def cannot_be_read(path: Path, cause: OSError | ValueError) -> str:
-    """The message about a file that cannot be opened, with the file beside it that may be meant."""
+    """The message about a file that cannot be opened; it suggests a file with a similar name."""
     reason = getattr(cause, "strerror", None) or cause
     near = None
     if isinstance(cause, FileNotFoundError):
@@ -162,7 +162,7 @@ def decode(path: Path, data: bytes) -> str:
 def as_float(cell: object) -> float:
     """A number, or NaN for a cell that is not a number.
 
-    Python would accept `1_000`, True and digits of other scripts: we do not.
+    Unlike Python's `float`, it does not accept `1_000`, True, or digits of other scripts.
     """
     if isinstance(cell, bool) or (isinstance(cell, str) and ("_" in cell or not cell.isascii())):
         return math.nan

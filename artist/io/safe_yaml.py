@@ -13,12 +13,12 @@ import yaml
 
 from artist.errors import ConfigError, one_line, shortened
 
-# Scenarios nest five levels deep. PyYAML and libyaml recurse, and a deep text ends the process.
+# Scenarios nest five levels deep. PyYAML and libyaml recurse, so deep nesting ends the process.
 MAX_DEPTH = 100
-# Counted with aliases written out. A document that lists a million machines has two million.
+# Counted with aliases expanded. A document that lists a million machines has two million values.
 MAX_VALUES = 2_000_000
 
-# No count or size needs more digits, not even in base two. Python refuses to print 5000 of them.
+# No count or size needs more digits, even in base two. Python refuses to print 5000 of them.
 MAX_DIGITS = 100
 
 _INTEGER = "tag:yaml.org,2002:int"
@@ -35,10 +35,11 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 def parse_yaml(text: str, where: str, *, typed: bool = True) -> tuple[yaml.Node | None, Any]:
     """The node tree of a YAML text and the plain data in it. Messages start with `where`.
 
-    Without `typed` every scalar stays the text that it is: YAML 1.1 takes 1e-05 for a word.
+    Without `typed`, every scalar stays a text. YAML 1.1 reads 1e-05 as a text anyway.
 
     Raises:
-        ConfigError: not YAML, a key given twice, or beyond a limit above; names the line.
+        ConfigError: the text is not YAML, gives a key twice, or exceeds a limit above; names the
+            line.
     """
     try:
         _check_depth(text, where)
@@ -81,21 +82,21 @@ def _check_depth(text: str, where: str) -> None:
 
 
 class _Census:
-    """Counts the values of a document with its aliases written out; finds keys given twice."""
+    """Counts the values of a document with its aliases expanded, and finds keys given twice."""
 
     def __init__(self, where: str, *, typed: bool) -> None:
         self._where = where
         self._typed = typed
         self._counted: dict[int, tuple[int, int]] = {}
-        """Of each node, by its identity: size and depth. A node with aliases is counted once."""
+        """Size and depth by the identity of a node, so that a node with aliases is visited once."""
         self._open: list[int] = []
-        """Identities of the nodes from the root to the current one."""
+        """The identities of the nodes from the root to the current one."""
 
     def count(self, node: yaml.Node) -> tuple[int, int]:
         """Size (nodes below and including this one) and depth of a node.
 
         Raises:
-            ConfigError: a key given twice, or beyond a limit; names the line.
+            ConfigError: a key is given twice, or a limit is exceeded; names the line.
         """
         if not isinstance(node, yaml.CollectionNode):
             if node.tag == _INTEGER and len(node.value) > MAX_DIGITS:
@@ -108,7 +109,7 @@ class _Census:
                     f"{value} is not a decimal number; write {remedy}, or quote what is a text",
                 )
             if self._typed and node.tag in _NUMBERS and node.value.startswith("+"):
-                node.tag = _TEXT  # +2 is two more where values may be relative
+                node.tag = _TEXT  # where values may be relative, +2 means two more
             return 1, 1
         if id(node) in self._counted:
             return self._counted[id(node)]

@@ -20,14 +20,14 @@ def resource(*parts: str) -> Path:
 
 
 def document_names(folder: str, kind: str = ".yaml") -> list[str]:
-    """Names of the documents in `./astra_configs/FOLDER` and in the shipped one."""
+    """Names of the documents in `./astra_configs/FOLDER` and in the shipped folder."""
     return sorted({path.stem for place in _places(folder) for path in place.glob(f"*{kind}")})
 
 
 def document_path(folder: str, name: str, kind: str = ".yaml") -> Path | None:
     """The file of a document that a user names, by its path or by its name; None if unknown.
 
-    A name is looked up in `./astra_configs/FOLDER`, then in the shipped one.
+    A name is looked up in `./astra_configs/FOLDER`, then in the shipped folder.
     """
     if name.endswith((kind, ".yml")) or "/" in name:
         return Path(name)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def environment(folder: Path, *, autoescape: bool, **options: Any) -> jinja2.Environment:
-    """The templates of a folder. One that uses an unknown name raises an error when it is filled.
+    """The templates of a folder. Filling a template that uses an unknown name raises an error.
 
     `autoescape` is for web pages, where text must not become markup.
     """

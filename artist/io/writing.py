@@ -1,11 +1,11 @@
 """Output files and folders: whole or not at all.
 
 Everything that artist writes for a user appears under its name only when it is complete. It is
-written under a temporary name in the same folder (`partials.py`), brought to the disk, and then
-renamed. A new file may replace a plain file and nothing else.
+written under a temporary name in the same folder (`partials.py`), synced to disk, and then renamed.
+A file may replace only a plain file.
 
-Whole folders are written the same way. Such a folder is new or empty. With `overwrite` it may hold
-what artist wrote there before, all of which is then replaced. Anything else stays.
+Whole folders are written the same way. Such a folder must be new or empty. With `overwrite` it may
+hold what artist wrote there before, all of which is replaced.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ def check_file(path: Path, option: str) -> None:
 def check_new_file(path: Path, option: str, *, overwrite: bool) -> None:
     """Refuse a file that may not or cannot be written, before the work on its content begins.
 
-    One rule for every file of results or inputs: it is new, or `overwrite` replaces it.
+    Every file of results or inputs must be new, unless `overwrite`.
 
     Raises:
-        ConfigError: a file that is there already, or a place that cannot be written.
+        ConfigError: the file exists already, or its place cannot be written.
     """
     check_file(path, option)
     if path.exists() and not overwrite:
@@ -64,9 +64,9 @@ def check_new_file(path: Path, option: str, *, overwrite: bool) -> None:
 
 
 def special_kind(path: Path) -> str:
-    """What a path is that is neither a file nor a folder, in words; empty for anything else.
+    """In words, what a path is if it is neither a file nor a folder; else empty.
 
-    A rename would replace `/dev/null` or a link by a file, which no user means.
+    A rename would replace `/dev/null` or a link by a file, which no user wants.
     """
     try:
         mode = path.lstat().st_mode
@@ -113,7 +113,7 @@ def write_whole(path: Path, content: bytes | str) -> None:
 
 
 def sync(path: Path) -> None:
-    """Bring a file's content to the disk. A rename before that could survive it.
+    """Sync a file's content to disk. Otherwise a crash could keep the rename but lose the content.
 
     Raises:
         OSError: the disk is full or broken.
@@ -129,7 +129,7 @@ def sync(path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring a folder's names to the disk where that is possible."""
+    """Sync a folder's names to disk if that is possible."""
     with contextlib.suppress(OSError):
         sync(folder)
 
@@ -155,12 +155,12 @@ def check_folder(
 ) -> None:
     """Refuse a folder that may not or cannot be written.
 
-    `foreign` gives the first path in a folder that does not belong to a `what`, such as a run
-    directory; None if all is of it.
+    `what` names such folders, e.g. run directory. `foreign` gives the first path in a folder that
+    does not belong to one; None if all of it does.
 
     Raises:
-        ConfigError: the path holds something else, or a `what` that is not to be overwritten, or
-            its parent is not writable.
+        ConfigError: the path holds something else, or a `what` that may not be overwritten, or its
+            parent is not writable.
     """
     if kind := special_kind(out):
         raise ConfigError(f"{out}: is {kind}; give the name of a new folder")
@@ -206,9 +206,9 @@ def scratch_folder(beside: Path) -> Iterator[Path]:
 
 @contextmanager
 def whole_folder(out: Path, *, overwrite: bool) -> Iterator[Path]:
-    """An empty folder to fill. It becomes `out` when the block ends well.
+    """An empty folder to fill. It becomes `out` when the block ends without an error.
 
-    It replaces what is there only with `overwrite`, else nothing but an empty folder.
+    Without `overwrite`, it replaces only an empty folder.
 
     Raises:
         ConfigError: the folder cannot be written, or another process wrote there meanwhile.
@@ -229,7 +229,7 @@ def whole_folder(out: Path, *, overwrite: bool) -> Iterator[Path]:
 
 
 def _put_in_place(scratch: Path, out: Path, *, overwrite: bool) -> None:
-    """Rename. A folder that is replaced stays until the new one is there."""
+    """Rename the folder. One that it replaces is kept until the new one is in place."""
     if not overwrite or not out.exists():
         scratch.rename(out)  # the system refuses if another process wrote there meanwhile
         return
@@ -249,7 +249,7 @@ def _put_in_place(scratch: Path, out: Path, *, overwrite: bool) -> None:
 
 
 def _sync_tree(folder: Path) -> None:
-    """Bring all files to the disk, each once if it has several names."""
+    """Sync all files of a folder to disk, each once even if it has several names."""
     seen: set[int] = set()
     for path in [*folder.rglob("*"), folder]:
         inode = path.stat().st_ino

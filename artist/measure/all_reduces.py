@@ -1,6 +1,6 @@
 """Measures all-reduces of growing size and writes their times as a log of nccl-tests.
 
-So `artist calibrate fabric` can read them.
+`artist calibrate fabric` can read the log.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def time_all_reduces(largest_bytes: int, device: str) -> list[AllReduceTimes]:
 
 
 def _round_us(size_bytes: int, device: str) -> float:
-    """The median time of one round, microseconds."""
+    """The median time of one round, in microseconds."""
     import torch
     import torch.distributed as dist
 
@@ -54,7 +54,7 @@ def _round_us(size_bytes: int, device: str) -> float:
 
 
 def log_text(points: list[AllReduceTimes], hosts: list[str], backend: str, hardware: str) -> str:
-    """The log as text. `hosts` has the host of each rank."""
+    """The text of a log. `hosts` has the host of each rank."""
     ranks = len(hosts)
     lines = [
         f"# Collective test starting: all_reduce_perf (torch.distributed, {backend})",

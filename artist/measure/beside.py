@@ -1,9 +1,9 @@
 """Measures how fast models train that share one device.
 
 Each model trains in a process of its own, as jobs do, and a GPU without MIG or MPS gives its time
-to one process after the other. A process trains without pause and counts the steps that it ends
-within a window of time. The other process trains before the window opens and after it has closed,
-so the whole window is shared.
+to one process after the other. A process trains without pause and counts the steps that lie within
+a window of time. The other processes train before the window opens and after it has closed, so the
+whole window is shared.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ WINDOW_S = 3.0
 """How long steps are counted."""
 
 _AROUND_S = 0.5
-"""How long all models train before and after the window: many steps, or one very long one."""
+"""How long all models train before and after the window: many steps, or a very long one."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedSpeeds:
-    """Steps per second of models that share a device, and of each alone on it."""
+    """Steps per second of models that share a device, and of each of them alone on it."""
 
     models: tuple[str, ...]
     alone_steps_per_s: tuple[float, ...]
@@ -37,7 +37,7 @@ class SharedSpeeds:
 
     @property
     def speeds(self) -> tuple[float, ...]:
-        """The speed of each beside the others over its speed alone."""
+        """The speed of each model beside the others, over its speed alone."""
         rates = zip(self.shared_steps_per_s, self.alone_steps_per_s, strict=True)
         return tuple(shared / alone for shared, alone in rates)
 
@@ -45,13 +45,13 @@ class SharedSpeeds:
 def measure_shared(
     models: Sequence[str], groups: Sequence[tuple[int, ...]], device: str
 ) -> list[SharedSpeeds]:
-    """The speeds of the models of each group; a group is some positions in `models`.
+    """The speeds of the models of each group, which is a tuple of positions in `models`.
 
-    A model that shares with itself stands twice in `models`. All models lie in the device's memory
-    at once.
+    A model that shares the device with itself is listed twice in `models`. All models are in the
+    device's memory at once.
 
     Raises:
-        BackendError: a process failed, for want of memory, say.
+        BackendError: a process failed, for example for lack of memory.
     """
     import torch.multiprocessing as mp
 
@@ -59,7 +59,7 @@ def measure_shared(
     pipes, processes = [], []
     for model in models:
         pipe, end = context.Pipe()
-        # Threads for two: the others wait.
+        # Half of the cores each: usually two train at once, and the others wait.
         arguments = (model, device, max(1, (os.cpu_count() or 1) // 2), end)
         processes.append(context.Process(target=_train_on_request, args=arguments, daemon=True))
         pipes.append(pipe)
@@ -95,7 +95,7 @@ def measure_shared(
 
 
 def _answer(model: str, pipe: Any) -> float:
-    """What a process says next."""
+    """The next answer of a process: steps per second."""
     try:
         answer = pipe.recv()
     except EOFError:
@@ -123,12 +123,12 @@ def _train_on_request(model: str, device: str, threads: int, pipe: Any) -> None:
         pipe.send(0.0)
         while (window := pipe.recv()) is not None:
             pipe.send(_steps_per_s(layers, device, *window))
-    except (RuntimeError, ValueError) as cause:  # torch raises the first for want of memory
+    except (RuntimeError, ValueError) as cause:  # torch raises the former for lack of memory
         pipe.send(str(cause).strip()[-300:])
 
 
 def _steps_per_s(layers: list[MeasuredLayer], device: str, opens: float, window_s: float) -> float:
-    """Train until well after the window; count the steps that begin within it."""
+    """Train until well after the window; the rate of the steps that lie within it."""
     wait = synchroniser(device)
     begins: list[float] = []
     while (begun := time.monotonic()) < opens + window_s + _AROUND_S:

@@ -2,8 +2,8 @@
 
 measured.csv     for `artist calibrate --measured`
 layers.csv       forward and backward times and gradient bytes by layer
-all_reduce.log   for `artist calibrate fabric`, unless there was one process only
-beside.csv       instead of all of them: speeds of models that shared a device, for `interference`
+all_reduce.log   for `artist calibrate fabric`, unless there was only one process
+beside.csv       instead of these three: speeds of models that shared a device, for `interference`
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def check_out(out: Path, *, overwrite: bool) -> None:
     """Refuse to replace an earlier measurement unasked, before anything is measured.
 
     Raises:
-        ConfigError: one of the files is there.
+        ConfigError: one of the files exists.
     """
     there = [name for name in (*FILES, BESIDE) if (out / name).exists()]
     if there and not overwrite:
@@ -90,7 +90,7 @@ def _write(out: Path, texts: Mapping[str, str]) -> list[Path]:
 
 
 def _measured_csv(chosen: MeasurementPlan, measured: MeasuredMachine) -> str:
-    """One row, as `artist.calibrate.measurements` reads it."""
+    """The text of `measured.csv`: one row, as `artist.calibrate.measurements` reads it."""
     import torch
 
     text = io.StringIO()

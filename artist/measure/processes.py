@@ -1,9 +1,8 @@
 """Starts the processes that measure this machine, and collects their result.
 
-There is one process per GPU; a single one has nobody to communicate with, and measures computing
-alone. `artist measure` spawns the processes of one machine. Under `torchrun`
-(several machines) each call of `artist measure` is one of the processes itself. Only the first
-process has a result; `output_files.py` writes it.
+There is one process per GPU; a single process measures only compute. `artist measure` spawns the
+processes of one machine. Under `torchrun` (several machines) each call of `artist measure` is one
+of the processes. Only the first process has a result; `output_files.py` writes it.
 """
 
 from __future__ import annotations
@@ -42,8 +41,9 @@ class MeasurementPlan:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredMachine:
-    """The result of the first process. `hosts` has the host of each process. One process has no
-    `points`."""
+    """The result of the first process. `hosts` has the host of each process. `points` is empty if
+    there is one process.
+    """
 
     step: MeasuredStep
     points: list[AllReduceTimes]
@@ -81,7 +81,7 @@ def chosen_device(device: str) -> tuple[str, int]:
     """`cuda` or `cpu`, and the number of GPUs of this machine.
 
     Raises:
-        ConfigError: torch is missing, or finds no GPU that was asked for.
+        ConfigError: torch is missing, or finds no GPU although one was requested.
     """
     try:
         import torch
@@ -128,7 +128,7 @@ def measure(chosen: MeasurementPlan) -> MeasuredMachine | None:
         try:
             running = mp.spawn(_spawned, arguments, nprocs=chosen.processes, join=False)
             while not running.join(timeout=0.2):
-                # Read while the processes run: one that writes to a full pipe could not end.
+                # Read while the processes run: a process that writes to a full pipe could not end.
                 measured = answers.get() if not answers.empty() else measured
         except Exception as cause:  # torch has several exceptions for a failed process
             raise BackendError(
@@ -184,7 +184,7 @@ def _worker(
 
 
 def hardware(device: str) -> str:
-    """What the device calls itself."""
+    """The name of the device."""
     import torch
 
     if device == "cuda":

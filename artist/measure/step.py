@@ -5,7 +5,7 @@
 
 In the step with collectives, each layer's gradient is all-reduced while the layers before it
 compute their backward pass, as in torch's DistributedDataParallel. Each time is the median over the
-steps; the largest median of all processes counts.
+steps, and the largest of all processes.
 
 The layers are torch modules with the real shapes of a model of the catalogue. Every operator gets a
 random input of its own shape, not the output of the operator before it. So a step needs no
@@ -66,8 +66,8 @@ def measure_step(layers: list[MeasuredLayer], steps: int, device: str) -> Measur
             with_reduces.append(whole_ms)
             tails.append(tail_ms)
     compute_ms, total_ms = _slowest(median(without)), _slowest(median(with_reduces))
-    # The wait after the last layer is exposed for certain. The difference of two noisy times may be
-    # smaller.
+    # The wait after the last layer is certainly exposed, but the difference of two noisy times may
+    # be smaller.
     exposed_ms = max(total_ms - compute_ms, _slowest(median(tails)))
     return MeasuredStep(
         compute_ms=compute_ms,
@@ -81,7 +81,7 @@ def _step(
 ) -> tuple[float, float]:
     """Milliseconds of a step, and of its wait for collectives after the last layer.
 
-    On a GPU the wait is not known; then it is 0.
+    On a GPU the wait is unknown and given as 0.
     """
     import torch.distributed as dist
 
@@ -94,13 +94,13 @@ def _step(
         work.wait()
     wait()
     ended = time.perf_counter()
-    # The processor only queues the work of a GPU, so it cannot tell when the GPU has computed.
+    # The CPU only queues the work of a GPU, so it does not know when the GPU has computed.
     tail = 0.0 if layers[0].gradient.is_cuda else ended - computed
     return 1e3 * (ended - begun), 1e3 * tail
 
 
 def train_once(layers: list[MeasuredLayer], *, reduce: bool) -> list[Any]:
-    """Queue the work of one step; returns the all-reduces that are under way."""
+    """Queue the work of one step; returns the all-reduces in progress."""
     import torch.distributed as dist
 
     outputs = [layer.forward() for layer in layers]
@@ -141,7 +141,7 @@ def _slowest(value: float) -> float:
 
 
 def synchroniser(device: str) -> Callable[[], None]:
-    """A function that waits until the device has done all queued work."""
+    """A function that waits until the device has finished all queued work."""
     import torch
 
     def on_cuda() -> None:
@@ -172,9 +172,9 @@ class MeasuredLayer:
         if self.attention is None:
             return output
         heads, positions, width = self.attention
-        # Fused attention needs four axes; with three torch materialises the scores.
+        # Fused attention needs four axes; with three, torch materialises the scores.
         shape = (1, heads, positions, width)
-        # Attention's time depends on the shapes only, so one tensor is query, key and value.
+        # The time of attention depends only on shapes, so one tensor is query, key and value.
         query = output.reshape(-1)[: math.prod(shape)].reshape(shape)
         scores = functional.scaled_dot_product_attention(query, query, query)
         return output.sum() + scores.sum()
@@ -241,8 +241,8 @@ def _module(operator: Operator, batch: int) -> tuple[Any, Any]:
 def _attention(operator: Operator, batch: int) -> tuple[int, int, int] | None:
     """The shape of the attention that an operator's arithmetic includes; None if it has none.
 
-    The catalogue adds the multiply-adds of attention to those of a matrix. So such an operator has
-    more of them than its matrix alone.
+    The catalogue counts the multiply-adds of attention with those of a matrix, so such an operator
+    has more of them than its matrix alone.
     """
     if operator.kind is not OperatorKind.MATMUL or operator.rows == 1:
         return None

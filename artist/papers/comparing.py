@@ -1,7 +1,8 @@
 """Our numbers next to the paper's: rows for a table and a file.
 
-A claim is judged as in `artist compare`: the paper's policy against a rival on the same seeds, and
-all claims of a figure together (Holm). The words are those of `studies/dally-paper/README.md`.
+A claim is judged as in `artist compare`: the paper's policy against a rival on the same seeds, with
+Holm's correction for all claims of a figure. The verdicts are worded as in
+`studies/dally-paper/README.md`.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Judged:
 
     @property
     def word(self) -> str:
-        """The verdict of our runs on the claim, and on its size where the claim holds."""
+        """The verdict of our runs on the claim and, if it holds, on its size."""
         verdict = self.compared.verdict
         if verdict == TOO_FEW:
             return "no verdict: too few replicates"
@@ -53,7 +54,7 @@ class Judged:
         return f"{HOLDS}{self._size()}"
 
     def _size(self) -> str:
-        """How large our difference is compared with the paper's."""
+        """A clause that compares our difference with the paper's."""
         ends = [end for end in (self.claim.low, self.claim.high) if end is not None]
         if not ends:
             return ""
@@ -66,7 +67,7 @@ class Judged:
 
     @property
     def over_paper(self) -> float:
-        """Our ratio over the paper's, at the nearest end of its range; NaN without a number."""
+        """Our ratio over the paper's, or over the nearest of its range; NaN without a number."""
         claim, ratio = self.claim, self.compared.ratio
         ends = [1 + end / 100 for end in (claim.low, claim.high) if end is not None]
         if not ends or math.isnan(ratio):

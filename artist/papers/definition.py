@@ -1,6 +1,6 @@
-"""What a paper shows: its figures and tables, what must run for each, and the paper's numbers.
+"""What a paper shows: its figures and tables, the runs that each needs, and the paper's numbers.
 
-A paper is a file `artist/papers/NAME.yaml`, so an installed artist has them all.
+A paper is a file `artist/papers/NAME.yaml`, so all papers are part of an installed artist.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ SUBJECT = "dally"
 class Claim(Document):
     """The paper's policy has less (or more) of a metric than a rival on these clusters.
 
-    `low`, `high` and `mean` are what the paper says, as differences in percent; `low` is the most
-    negative. Where the paper gives no number they are None.
+    `low`, `high` and `mean` are the paper's numbers, as differences in percent; `low` is the most
+    negative. They are None if the paper gives no number.
     """
 
     metric: str
@@ -83,10 +83,10 @@ class Paper(Document):
     items: tuple[Item, ...]
 
     def items_of(self, kind: str, number: str) -> list[Item]:
-        """The items of a number: `13` means 13a and 13b.
+        """The items with a number: `13` means 13a and 13b.
 
         Raises:
-            ConfigError: the paper has none of that number, or they cannot be reproduced.
+            ConfigError: the paper has none with this number, or one cannot be reproduced.
         """
         wanted = f"{kind} {number.strip().lower()}"
         chosen = [item for item in self.items if re.fullmatch(f"{re.escape(wanted)}[ab]?", item.id)]

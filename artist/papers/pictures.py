@@ -161,7 +161,7 @@ def _pairs(axes: Axes, names: Sequence[str], rows: Sequence[Mapping[str, Any]]) 
 
 
 def _plain_ticks(axes: Axes) -> None:
-    """Numbers as they are: powers of ten would need formulas, which figures do not have."""
+    """Print ticks as plain numbers: figures have no formulas for powers of ten."""
     from matplotlib.ticker import FuncFormatter, NullFormatter
 
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.12g}"))

@@ -1,4 +1,4 @@
-"""Reproduces an item of a paper: runs what is missing, compares, writes tables and pictures.
+"""Reproduces an item of a paper: does the missing runs, compares, writes tables and pictures.
 
 All items of a paper share one sweep per output folder.
 """
@@ -43,17 +43,17 @@ class Reproduced:
     own: Rows = ()
     """Our values: policy, racks, metric, mean and range over the seeds."""
     beside: Rows = ()
-    """Ours and the paper's."""
+    """Our values next to the paper's."""
     files: list[Path] = field(default_factory=list)
     failures: Sequence[RunOutcome] = ()
-    """Runs that failed, and why; then there is nothing else."""
+    """Runs that failed, and why; if there are any, the other fields are empty."""
 
 
 def check_out(items: Sequence[Item], out: Path, *, overwrite: bool) -> None:
     """Refuse to replace the files of an earlier reproduction unasked; its runs are kept anyway.
 
     Raises:
-        ConfigError: such files are there, or the folder cannot be written.
+        ConfigError: such files exist, or the folder cannot be written.
     """
     check_parent(out)
     for item in items:
@@ -75,10 +75,10 @@ def reproduce(
     workers: int | None = None,
     on_done: Callable[[SweepResult], None] | None = None,
 ) -> Reproduced:
-    """Run, compare and write one item. Pictures are left out without matplotlib.
+    """Run, compare and write one item. Without matplotlib, pictures are left out.
 
     Raises:
-        ArtistError: the folder cannot be written, or is another experiment's.
+        ArtistError: the folder cannot be written, or belongs to another experiment.
     """
     made = Reproduced(item)
     if item.latencies:
@@ -140,7 +140,7 @@ def values_of(result: SweepResult, metrics: Sequence[str]) -> Values:
 
 
 def _write(made: Reproduced, out: Path) -> None:
-    """`ITEM.csv` has our values, `ITEM-paper.csv` ours next to the paper's."""
+    """Write `ITEM.csv` with our values, and `ITEM-paper.csv` with ours next to the paper's."""
     tables = {f"{made.item.slug}.csv": made.own, f"{made.item.slug}-paper.csv": made.beside}
     for name, rows in tables.items():
         if rows:

@@ -4,8 +4,8 @@ An `Episode` is one run of a scenario. It drives the engine from outside, action
 
     start -> [observe, mask, act] ... until `done`
 
-`act` ends the round where there is no more to choose, answers the engine, and goes on to the next
-question with a candidate. Questions without a candidate are answered here and cost no action.
+When a round ends, `act` answers the engine and goes on to the next question with a candidate.
+Questions without a candidate are answered here and cost no action.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class Episode:
         self._reward = Reward(reward, trace.jobs)
         self.done = False
         self.actions: list[int] = []
-        """All actions so far: with the scenario they are the episode."""
-        # Jobs may wait before anything can be chosen. The first action has the reward of that time.
+        """All actions so far. With the scenario they determine the episode."""
+        # Time may pass before the first action, which gets the reward of that time.
         self._before = self._advance()
 
     def act(self, action: int) -> float:
-        """Do an action that `lawful` has passed; the reward of the time that it lets pass."""
+        """Do an action that is allowed; returns the reward of the time that passes after it."""
         self.actions.append(action)
         before, self._before = self._before, 0.0
         if self.task.act(action):
@@ -62,8 +62,8 @@ class Episode:
         """Which actions are allowed."""
         return self.task.mask()
 
-    def lawful(self, action: int) -> int:
-        """The action itself if it is allowed; else none; else the first that is allowed."""
+    def allowed(self, action: int) -> int:
+        """The action itself if it is allowed, else none if that is, else the first allowed one."""
         mask = self.mask()
         if mask[action]:
             return action
@@ -75,7 +75,7 @@ class Episode:
         return sum(row.finish - row.arrival for row in rows) / (len(rows) * TICKS_PER_S)
 
     def _advance(self) -> float:
-        """Go on to the next round, or to the end; the reward on the way."""
+        """Go on to the next round, or to the end; returns the reward on the way."""
         reward = 0.0
         while (view := self.simulator.next_question()) is not None:
             reward += self._reward.passed(self.simulator)
@@ -104,25 +104,25 @@ SMALL = Scenario(
 """The scenario of an environment that is made without one: 24 jobs, four machines."""
 
 _MADE_ANEW = ("_setup", "episode")
-"""Attributes of an environment that follow from the others and the actions."""
+"""Attributes of an environment that are rebuilt from the others and the actions."""
 
 
 class ClusterEnv(gymnasium.Env[Any, np.int64]):
-    """A scenario, run after run. `reset(seed=S)` runs the scenario with seed S, to the byte.
+    """A scenario, run after run. After `reset(seed=S)` it is the run of the scenario with seed S.
 
-    Later resets without a seed run seeds that follow from S. An episode ends when all jobs have
-    finished. Several actions make a round; only the last one of a round lets time pass, so only it
-    has a reward. (The first action also has that of the time before it.) An action that
-    `action_masks` forbids counts as none, or as the first allowed one where none is forbidden.
+    Later resets without a seed use seeds derived from S. An episode ends when all jobs have
+    finished. Several actions make a round. Time passes only after the last one of a round, so only
+    that one has a reward. (The first action also gets that of the time before it.) An action that
+    `action_masks` forbids counts as none, or as the first allowed one if none is forbidden too.
 
-    The facts (gymnasium's `info`) of every step tell `time_s`, `jobs_waiting` and `gpus_free`,
-    without the starts of the round that is still open; at the end also `jct_mean_s`.
+    The `info` of every step has `time_s`, `jobs_waiting` and `gpus_free`, without the starts of the
+    round in progress; at the end also `jct_mean_s`.
 
-    `scenario` is a file, a `Scenario` or a mapping of settings; its policy is not asked. `reward`
-    is a text of `artist.rl.rewards`. `options` are those of `TaskOptions` but `task`. Nothing is
-    drawn: `render_mode` is accepted since stable-baselines3 gives one to every environment.
+    `scenario` is a file, a `Scenario` or a mapping of settings; its policy is not used. `reward` is
+    a text of `artist.rl.rewards`. `options` are those of `TaskOptions` except `task`. Nothing is
+    drawn: `render_mode` is accepted because stable-baselines3 gives one to every environment.
 
-    Pickling and copying keep what `state` tells, and repeat the actions of the episode.
+    Pickling and copying save `state`, and repeat the actions of the episode.
     """
 
     metadata: ClassVar[dict[str, Any]] = {"render_modes": []}
@@ -165,14 +165,14 @@ class ClusterEnv(gymnasium.Env[Any, np.int64]):
         if self.episode.done:
             raise ConfigError("step: the episode is over; call reset() first")
         episode = self.episode
-        reward = episode.act(episode.lawful(int(action)))
+        reward = episode.act(episode.allowed(int(action)))
         if not episode.done:
             return self._observed(), reward, False, False, self._facts()
         facts = {**self._facts(), "jct_mean_s": episode.jct_mean_s()}
         return self._nothing(), reward, True, False, facts
 
     def action_masks(self) -> Mask:
-        """Which actions are allowed, as sb3-contrib asks."""
+        """Which actions are allowed; sb3-contrib calls it."""
         if self.episode.done:
             return np.ones(self.episode.task.actions, dtype=bool)
         return self.episode.mask().copy()
@@ -180,14 +180,14 @@ class ClusterEnv(gymnasium.Env[Any, np.int64]):
     # -- to go on where another process stopped ----------------------------------------
 
     def state(self) -> tuple[int, int, list[int]]:
-        """The first seed, the episode's number and the actions so far: all of its state."""
+        """The whole state: the first seed, the number of the episode and its actions so far."""
         return self._first, self._number, list(self.episode.actions)
 
     def restore(self, state: tuple[int, int, list[int]]) -> Any:
-        """Go to a state by repeating its actions; the observation there.
+        """Go to a state by repeating its actions, and return the observation there.
 
         Raises:
-            ConfigError: an action that no state of this environment has.
+            ConfigError: an action is not allowed.
         """
         self._first, self._number, actions = state
         self._start()
@@ -196,12 +196,12 @@ class ClusterEnv(gymnasium.Env[Any, np.int64]):
             if self.episode.done or action not in np.flatnonzero(self.episode.mask()):
                 raise ConfigError(f"restore: action {number} cannot be {action!r} here")
             self.episode.act(action)
-            # Each is observed, as it was then: `grid` keeps the slots that it once drew.
+            # Every state must be observed again: `grid` depends on the slots that it drew before.
             seen = self._nothing() if self.episode.done else self._observed()
         return seen
 
     def restored(self, state: tuple[int, int, list[int]]) -> Any:
-        """As `restore`; None where it fails, since an error would end a process of its own."""
+        """As `restore`, but None if it fails: an error would end the process of an environment."""
         try:
             return self.restore(state)
         except (ArtistError, ValueError, OverflowError):
@@ -230,7 +230,7 @@ class ClusterEnv(gymnasium.Env[Any, np.int64]):
         return spaces.GraphInstance(*seen) if self._graph else seen.copy()
 
     def _nothing(self) -> Any:
-        """What is seen after the end: zeros, or a graph of one node that is nothing."""
+        """The observation after the end: zeros, or a graph of one empty node."""
         if not self._graph:
             return np.zeros_like(self.episode.observation.values)
         nodes, edges = np.zeros((1, WIDTH), np.float32), np.zeros((0, 1), np.float32)
@@ -260,21 +260,21 @@ class PlaceEnv(ClusterEnv):
 
 
 def register() -> None:
-    """Register the environments with gymnasium; again does nothing."""
+    """Register the environments with gymnasium, unless they are registered already."""
     for name, kind in (("artist/Schedule-v0", ScheduleEnv), ("artist/Place-v0", PlaceEnv)):
         if name not in gymnasium.registry:
             gymnasium.register(id=name, entry_point=f"{kind.__module__}:{kind.__name__}")
 
 
 def episode_seed(first: int, number: int) -> int:
-    """The scenario's seed in an episode: that of the reset in episode 0, then others."""
+    """The seed of the scenario in an episode: `first` in episode 0, then others derived from it."""
     if number <= 0:
         return first
     return int(stream(first, f"episode-{number}").integers(2**63))
 
 
 def space_of(episode: Episode, *, graph: bool) -> Any:
-    """The space of observations: numbers from -1 to 1, as many as there are, or graphs."""
+    """The space of observations: arrays of numbers from -1 to 1, or graphs."""
     if graph:
         node, edge = (WIDTH,), (1,)
         return spaces.Graph(spaces.Box(-1.0, 1.0, node), spaces.Box(0.0, 1.0, edge))

@@ -8,13 +8,13 @@ All are integrals over time, so they do not depend on how often the agent is que
 | `jct` | -(sum of JCT of the jobs that finish) / (n T) | -(mean JCT) / T |
 | `paper:W1` | (-W1 (CS - 1) + (1 - W1) Util) x time / 300 s | |
 
-n is the number of jobs and T their mean ideal run time, so rewards are of one size on all traces.
-`jobs-in-system` tells an agent at once what `jct` tells it only when jobs finish.
+n is the number of jobs and T their mean ideal run time, so rewards have the same magnitude on all
+traces. `jobs-in-system` gives an agent at once what `jct` gives only when jobs finish.
 
 `paper` is eq. 2 of Ryu and Eo with W2 = 1 - W1: CS is the mean contention sensitivity of running
 jobs (time of an iteration / time alone), Util the share of GPUs that jobs hold. Algorithm 1 gives
-one such reward per scheduling interval, 300 s in the authors' code. Where the paper has CS, here is
-CS - 1, as in that code: with CS an idle cluster would be better than one without contention.
+one such reward per scheduling interval, 300 s in the authors' code. It has CS - 1 in place of the
+paper's CS, as that code does: with CS an idle cluster would be better than one without contention.
 
 A reward is a sum: `jobs-in-system + 0.1*paper:0.3`.
 """
@@ -43,10 +43,10 @@ _TERM = re.compile(
 
 
 class RewardTerm(Protocol):
-    """One reward of one episode."""
+    """One term of the reward in one episode."""
 
     def answered(self, simulator: Simulator) -> None:
-        """The engine was answered: from now on the cluster is like this."""
+        """Note the state of the cluster after an answer."""
         ...
 
     def passed(self, simulator: Simulator, time: Tick) -> float:
@@ -62,7 +62,7 @@ class JobsInSystem:
         self._jobs = 0
 
     def answered(self, simulator: Simulator) -> None:
-        """Count them; until the next question none comes or goes."""
+        """Count the jobs; until the next question none arrives or finishes."""
         self._jobs = simulator.jobs_running + simulator.jobs_waiting
 
     def passed(self, simulator: Simulator, time: Tick) -> float:
@@ -78,7 +78,7 @@ class Jct:
         self._counted = 0
 
     def answered(self, simulator: Simulator) -> None:
-        """Nothing finishes at an answer."""
+        """Do nothing: no job finishes at an answer."""
 
     def passed(self, simulator: Simulator, time: Tick) -> float:
         """The completion times of jobs that finished."""
@@ -104,7 +104,7 @@ class PaperReward:
         self._value = -self._w1 * mean_loss(running) + (1 - self._w1) * held
 
     def passed(self, simulator: Simulator, time: Tick) -> float:
-        """One reward per interval."""
+        """The value of equation 2, per interval."""
         return self._value * time / (INTERVAL_S * TICKS_PER_S)
 
 
@@ -117,7 +117,7 @@ WITH_ARGUMENT = ("paper",)
 
 
 class WeightedTerm(NamedTuple):
-    """A term of a reward's text."""
+    """A term in the text of a reward."""
 
     weight: float
     name: str
@@ -132,7 +132,7 @@ class Reward:
         self._since: Tick = 0
 
     def answered(self, simulator: Simulator) -> None:
-        """The engine was answered."""
+        """Note the state and the time after an answer."""
         self._since = simulator.now
         for _, term in self._terms:
             term.answered(simulator)
@@ -147,7 +147,7 @@ def parse_reward(text: str) -> list[WeightedTerm]:
     """The terms of `[WEIGHT*]NAME[:ARGUMENT] + ...`.
 
     Raises:
-        ConfigError: not of this form, or an unknown name.
+        ConfigError: the text is not of this form, or a name is unknown.
     """
     terms = []
     for part in text.split(" + ") if text.strip() else [""]:
@@ -180,5 +180,5 @@ def _number(number: str, text: str) -> float:
 
 
 def total_ideal_s(jobs: Sequence[Job]) -> float:
-    """Run time of all jobs together without waiting or communication, in seconds: n T."""
+    """The sum of the ideal run times of all jobs, in seconds: n T."""
     return sum(job.ideal_s for job in jobs)

@@ -1,8 +1,8 @@
-"""What the episodes of one scenario share: all that does not depend on the seed.
+"""What the episodes of one scenario share: everything that does not depend on the seed.
 
 `artist.run.prepare` makes everything anew for one run. An episode lasts a tenth of a second, so
-cluster, estimates and curves are kept between episodes. They are facts about models and links.
-Which episode asked first changes none of them.
+cluster, estimates and curves are kept between episodes. They depend only on models and links, not
+on the order of episodes.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class _Network(NetworkOfRun):
 
 
 class ScenarioSetup:
-    """Makes simulators of a scenario with one seed after the other."""
+    """Makes simulators of one scenario for different seeds."""
 
     def __init__(self, scenario: Scenario) -> None:
-        """Raises ArtistError: whatever is wrong with the scenario, but for its trace."""
+        """Raises ArtistError if anything but the trace of the scenario is wrong."""
         if scenario.data is not None:
             raise ConfigError(
                 f"data={scenario.data}: an agent cannot be told where tables are; leave data out"
@@ -59,7 +59,7 @@ class ScenarioSetup:
     def simulator(self, seed: int) -> tuple[Simulator, Trace]:
         """A simulator of the scenario with this seed, as `artist.run.prepare` would make it.
 
-        No policy is made: the driver of the simulator answers. There are no leases.
+        There is no policy and there are no leases: whoever drives the simulator answers.
         """
         scenario = self.scenario.model_copy(update={"seed": seed})
         trace = build_trace(scenario, self.tree)

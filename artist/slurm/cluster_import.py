@@ -9,7 +9,7 @@
 | `config.txt` | `scontrol show config` | settings of scheduling |
 | `reservations.txt` | `scontrol show reservations` | reservations |
 
-Nothing is guessed: what has no place in a cluster file is listed. Memory has none.
+Nothing is guessed: what has no place in a cluster file is listed. Memory of machines is left out.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LACKED = {
     "assoc": "accounts with their shares and limits",
 }  # fmt: skip
 LEVELS = ("rack", "pod", "zone", "hall")
-"""What units of switches are called, from leaf switches outwards."""
+"""The names of the levels of switches, from leaf switches outwards."""
 
 _GPU = re.compile(r"gpu(?::([A-Za-z0-9._-]+))?:(\d+)(?:\(.*\))?")
 _SLICE = re.compile(r"\d+g\.\d+gb", re.ASCII)
@@ -44,7 +44,7 @@ _SETTINGS = re.compile(
     r"|AccountingStorageEnforce"
 )
 
-# Keys of partitions that change nothing here, or do not where they have these values.
+# Known keys of partitions, and the value at which they change nothing; None: any value.
 _PARTITION_DEFAULTS = {
     "AllowGroups": "ALL", "AllowAccounts": "ALL", "AllowQos": "ALL", "AllocNodes": "ALL",
     "QoS": "", "DefaultTime": "", "DisableRootJobs": None, "ExclusiveUser": "NO", "GraceTime": None,
@@ -71,7 +71,7 @@ QOS_LIMITS = (
 ASSOC_LIMITS = ("GrpTRES", "GrpJobs", "GrpTRESRunMins", "MaxJobs")
 BILLED = ("cpu", "gres/gpu", "mem", "node")
 _OF_MEMORY = {"K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
-"""MiB of a unit."""
+"""MiB by unit of memory."""
 _ZEROS = ("", "0", "00:00:00", "1.000000", "0.000000")
 
 
@@ -85,7 +85,7 @@ def cluster_document(folder: Path, *, keep_names: bool = False) -> dict[str, Any
 
 
 def lacked(folder: Path) -> tuple[str, ...]:
-    """What a cluster file lacks because a text of every cluster is not in the folder, in words."""
+    """In words, what a cluster file lacks because texts are missing that every cluster has."""
     missing = [name for name in _LACKED if not is_file(folder / f"{name}.txt")]
     return tuple(f"{_LACKED[name]}, as {folder} has no {name}.txt" for name in missing)
 
@@ -146,7 +146,7 @@ class _Import:
         self._missing[words] += 1
 
     def _others(self, thing: str, record: Record, usual: Mapping[str, str | None]) -> None:
-        """List what a record says beside the usual."""
+        """List the keys of a record whose values differ from the usual ones."""
         for key, value in record.values.items():
             if key in usual and usual[key] is not None and record.text(key) != usual[key]:
                 self._miss(f"{thing}: {key}={value}")
@@ -171,7 +171,7 @@ class _Import:
                 self._miss("a machine without GPUs is left out")
                 continue
             machines[name] = {"name": name, "gpus": gpus}
-            # Of CPUTot, some may be kept for the system.
+            # CPUEfctv leaves out CPUs that are kept for the system.
             cpus = record.count("CPUEfctv") or record.count("CPUTot")
             self._sizes[name] = cpus, record.count("Weight", 1)
             if len(kinds) == 1:
@@ -183,7 +183,7 @@ class _Import:
         return machines
 
     def _alike(self, machines: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
-        """The machines by CPUs and weight, in Slurm's order."""
+        """The machines, grouped by CPUs and weight."""
         by_size: dict[tuple[int, int], list[str]] = {}
         for name in machines:
             by_size.setdefault(self._sizes[name], []).append(name)
@@ -193,6 +193,7 @@ class _Import:
         ]
 
     def _gpus(self, name: str, record: Record) -> tuple[int, list[str]]:
+        """The number of GPUs of a machine, and their kinds; slices of GPUs are left out."""
         total, kinds = 0, []
         for gres in re.split(r",(?![^(]*\))", record.text("Gres")):
             match = _GPU.fullmatch(gres)
@@ -206,7 +207,7 @@ class _Import:
         return total, kinds
 
     def _tree(self, machines: Mapping[str, dict[str, Any]]) -> tuple[list[str], Any]:
-        """Levels from the outermost on, and the units: switches become racks, pods and so on."""
+        """The levels, the outermost first, and the units: switches become racks, pods and so on."""
         conf = self._folder / "topology.conf"
         path = self._text("topology") or (conf if is_file(conf) else None)
         found = records(path, "SwitchName") if path else []
@@ -259,7 +260,7 @@ class _Import:
         inside: Mapping[str, list[str]],
         leaves: Mapping[str, list[dict[str, Any]]],
     ) -> dict[str, Any] | None:
-        """A switch as a unit; None if no machine with GPUs hangs on it."""
+        """A switch as a unit; None if no machine with GPUs is below it."""
         if not depth:
             machines = leaves.get(name)
             return {"name": name, "machine": machines} if machines else None
@@ -275,7 +276,7 @@ class _Import:
         return text == "ALL" or any(name in self._sizes for name in hosts(text, record.place))
 
     def _partition(self, record: Record) -> dict[str, Any]:
-        """A partition; without machines if none of them has GPUs, since its factor still counts."""
+        """A partition; one without GPUs is kept without machines, since its factor still counts."""
         name = record.needed("PartitionName")
         for key in record.values.keys() - _PARTITION_DEFAULTS.keys():
             self._miss(f"partition {name}: {key}={record.values[key]}")
@@ -293,7 +294,7 @@ class _Import:
         }
 
     def _billing(self, partition: str, record: Record) -> dict[str, float]:
-        """The weights of what jobs are billed for; that of memory is for a MiB."""
+        """The weights of the resources that jobs are billed for; that of memory is per MiB."""
         weights = _weights(record, "TRESBillingWeights")
         for name in weights.keys() - {*BILLED}:
             if weights.pop(name):
@@ -301,6 +302,7 @@ class _Import:
         return weights
 
     def _reservation(self, record: Record) -> dict[str, Any]:
+        """A reservation of machines."""
         name = record.needed("ReservationName")
         for key in record.values.keys() - {*_RESERVATION_KEYS}:
             if record.text(key):
@@ -313,6 +315,7 @@ class _Import:
         }
 
     def _qos(self, record: Record) -> dict[str, Any]:
+        """A QOS with its limits."""
         name = record.needed("Name")
         self._others_of(f"QOS {name}", record, (*_QOS_KEYS, *QOS_LIMITS))
         return {
@@ -328,6 +331,7 @@ class _Import:
         }
 
     def _accounts(self, cluster: str | None) -> list[dict[str, Any]]:
+        """The accounts of this cluster, with their users, shares and limits."""
         accounts: dict[str, dict[str, Any]] = {}
         for record in self._table("assoc", ("Account", "User", "Share")):
             if cluster and record.text("Cluster") not in ("", cluster):
@@ -363,7 +367,7 @@ def _limits(record: Record, names: Sequence[str]) -> dict[str, dict[str, str]]:
 
 
 def _weights(record: Record, key: str) -> dict[str, float]:
-    """Weights as in `CPU=1.0,Mem=0.25G,GRES/gpu=2.0`, by kind of resource in small letters."""
+    """Weights as in `CPU=1.0,Mem=0.25G,GRES/gpu=2.0`, by resource in lower case."""
     weights = {}
     for part in filter(None, record.text(key).split(",")):
         name, _, text = part.partition("=")
@@ -376,7 +380,7 @@ def _weights(record: Record, key: str) -> dict[str, float]:
 
 
 def _seconds(record: Record, key: str) -> float | None:
-    """A length of time in seconds; None for ever."""
+    """A length of time in seconds; None if it is unlimited or missing."""
     text = record.text(key)
     if not text or text == "UNLIMITED":
         return None

@@ -11,7 +11,7 @@ from artist.io.documents import Document, NonNegative
 
 
 class SlurmMachines(Document):
-    """Machines that are alike to Slurm."""
+    """Machines with the same CPUs and weight."""
 
     nodes: str = Field(description="their names, as a host list such as n[01-16]")
     cpus: int = Field(default=0, ge=0, description="CPUs of each; 0: unknown")
@@ -98,6 +98,6 @@ class SlurmFacts(Document):
 
     @property
     def default_partition(self) -> str:
-        """Of jobs that name none: the default one, or the first, of those that have GPUs."""
+        """Where jobs that name no partition go: the default, or the first, of those with GPUs."""
         names = [x.name for x in self.gpu_partitions.values() if x.default]
         return next(iter([*names, *self.gpu_partitions]), "")

@@ -1,7 +1,7 @@
-"""When Slurm itself expects jobs to start: what `squeue` prints.
+"""When Slurm itself expects jobs to start, as `squeue` prints it.
 
-Either with a header (`squeue -a --start -o %all`, or any format with JOBID and START_TIME), or
-samples of `squeue -h -o "%i|%j|%P|%a|%u|%T|%Q|%r|%S|%e|%D|%N|%b"` with the time before each line.
+The text has a header (`squeue -a --start -o %all`, or any format with JOBID and START_TIME), or is
+a series of `squeue -h -o "%i|%j|%P|%a|%u|%T|%Q|%r|%S|%e|%D|%N|%b"` with the time before each line.
 Source: squeue(1) of Slurm 22.05.
 """
 
@@ -30,7 +30,7 @@ class Expected:
 
 
 def expected_starts(folder: Path) -> list[Expected]:
-    """What `squeue.txt` (or `squeue.txt.gz`) says of jobs that wait; nothing without the file.
+    """The expected starts in `squeue.txt` (or `squeue.txt.gz`); none without the file.
 
     Raises:
         ConfigError: a line is broken; names file and line.

@@ -2,11 +2,11 @@
 
 Source: sbatch(1), salloc(1), srun(1) of Slurm 22.05, which read options as getopt_long(3) does:
 
-- They end at the first word that is none: the script or command, whose own arguments follow.
-- Of an option that is given twice, the last one counts.
-- Long names may be cut (`--depend`) as long as they mean one option.
+- They end at the first word that is no option: the script or command, whose own arguments follow.
+- If an option is given twice, the last one counts.
+- Long names may be shortened (`--depend`) as long as they are unambiguous.
 
-Slurm keeps no quotes. So what stands behind a value of two words (`--comment "my job"`) is lost.
+Slurm keeps no quotes. So options after a value of two words (`--comment "my job"`) are lost.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _ALONE = (
 )  # fmt: skip
 _ALONE_SHORT = "EHOQVWXZhlsuv"
 _JOINED_SHORT = "IKk"
-"""Letters whose value, if they have one, stands in the same word: -I60."""
+"""Letters whose value, if there is one, is in the same word: -I60."""
 _SHORT = {"a": "array", "d": "dependency"}
 _READ = ("array", "dependency", "ntasks-per-node")
 _NOT_CUT = ("ntasks",)
 
 
 def options_of(line: str) -> dict[str, str]:
-    """The options by their long names, or by their letters where nothing reads them.
+    """The options by their long names, or by their letters if artist does not use them.
 
     >>> options_of("sbatch --nice=5 -a 0-9%2 --req train.sh --nice=7")
     {'nice': '5', 'array': '0-9%2', 'requeue': ''}
@@ -41,14 +41,14 @@ def options_of(line: str) -> dict[str, str]:
 
 
 def with_option(line: str, option: str) -> str:
-    """The line with one option more, which counts rather than an earlier one."""
+    """The line with one more option, which overrides an earlier one."""
     words = line.split() or ["sbatch"]
     end = _parsed(words)[1]
     return " ".join([*words[:end], option, *words[end:]])
 
 
 def _parsed(words: Sequence[str]) -> tuple[dict[str, str], int]:
-    """The options, and how many words they and the program take."""
+    """The options, and the number of words of the program and its options."""
     found: dict[str, str] = {}
     at = 1
     while at < len(words) and words[at].startswith("-") and words[at] not in ("-", "--"):
@@ -84,7 +84,7 @@ def _is_srun(program: str) -> bool:
 
 
 def _whole(name: str) -> str:
-    """The long name that may be cut."""
+    """The full long name of one that may be shortened."""
     if name in _NOT_CUT:
         return name
     known = (*_READ, *_ALONE)

@@ -1,4 +1,4 @@
-"""The texts that Slurm's programs print: records of `scontrol show`, tables of `sacctmgr -P`.
+"""Reads the texts that Slurm's programs print: records of `scontrol show`, tables of `sacctmgr -P`.
 
 Source: scontrol(1) and sacctmgr(1) of Slurm 22.05, and outputs recorded from it.
 """
@@ -21,20 +21,20 @@ _RANGES = re.compile(r"([^\[\]]*)\[([\d,-]+)\](.*)")
 _MOST_HOSTS = 1_000_000
 
 MOST_BYTES = 256 * 2**20
-"""Of a text: Slurm says some 700 bytes of a node, and as many of a job that waits."""
+"""The largest text: Slurm prints about 700 bytes per node, and as many per waiting job."""
 
 NOTHING = ("", "(null)", "N/A", "NONE", "None", "n/a")
 
 
 @dataclass(frozen=True)
 class Record:
-    """Keys and values of one thing, such as a node, and where they stand."""
+    """Keys and values of one thing, such as a node, and their place in the file."""
 
     place: str
     values: Mapping[str, str]
 
     def text(self, key: str) -> str:
-        """The value; empty where there is none."""
+        """The value; empty if there is none."""
         value = self.values.get(key, "")
         return "" if value in NOTHING else value
 
@@ -42,7 +42,7 @@ class Record:
         """A value that must be there.
 
         Raises:
-            ConfigError: it is not.
+            ConfigError: it is missing.
         """
         if not (value := self.text(key)):
             raise ConfigError(f"{self.place}: no {key}; print the text again, whole")
@@ -77,7 +77,7 @@ def lines(path: Path) -> list[str]:
 
 
 def unpacked(path: Path) -> str:
-    """The text in a file that gzip packed.
+    """The text in a file packed by gzip.
 
     Raises:
         ConfigError: it cannot be unpacked.
@@ -89,10 +89,10 @@ def unpacked(path: Path) -> str:
 
 
 def records(path: Path, first: str) -> list[Record]:
-    """What `scontrol show` prints, also with `-o`: a record begins with the key `first`.
+    """The records that `scontrol show` prints, also with `-o`. Each begins with the key `first`.
 
     Raises:
-        ConfigError: the file cannot be read, or something else stands before the first record.
+        ConfigError: the file cannot be read, or does not begin with a record.
     """
     found: list[Record] = []
     values: dict[str, str] = {}
@@ -121,13 +121,13 @@ def records(path: Path, first: str) -> list[Record]:
 
 
 def settings(path: Path) -> dict[str, str]:
-    """What `scontrol show config` prints: `KEY = VALUE`, one a line."""
+    """The settings that `scontrol show config` prints: `KEY = VALUE`, one per line."""
     matches = (_SETTING.fullmatch(line.strip()) for line in lines(path))
     return {match[1]: match[2] for match in matches if match and match[2] not in NOTHING}
 
 
 def table(path: Path, needed: tuple[str, ...]) -> list[Record]:
-    """What `sacctmgr -P` prints: a header, and cells between bars.
+    """The table that `sacctmgr -P` prints: a header, and cells between bars.
 
     Raises:
         ConfigError: a column or a cell is missing.
@@ -136,7 +136,7 @@ def table(path: Path, needed: tuple[str, ...]) -> list[Record]:
 
 
 def log_rows(path: Path, needed: tuple[str, ...], kept: tuple[str, ...] = ()) -> Iterator[Record]:
-    """What `sacct -P` prints, row by row, of any length; only the columns `kept` if any are given.
+    """The rows that `sacct -P` prints, one by one; only the columns `kept` if any are given.
 
     Raises:
         ConfigError: as `table`.

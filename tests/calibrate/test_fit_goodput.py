@@ -36,7 +36,7 @@ def test_steps_of_the_model_are_predicted_where_none_was_measured() -> None:
     fit = _fit(PLACEMENTS)
     fitted = Goodput(64, 4096, 16, 256, noise=TRUE.noise, **fit.parameters._asdict())
     assert fit.error < 0.02
-    assert fit.untold == ()
+    assert fit.undetermined == ()
     for placement in ("3", "4,4,4,4", "1,1,1"):
         for batch in (32, 128):
             told, true = _measured(fitted, placement, batch), _measured(TRUE, placement, batch)
@@ -62,7 +62,7 @@ def test_steps_without_noise_give_their_parameters_back(
 
 def test_what_no_step_tells_is_guessed_as_by_the_authors() -> None:
     pair = _fit(("1", "2"))
-    assert pair.untold == ("alpha_n", "beta_n", "beta_r")
+    assert pair.undetermined == ("alpha_n", "beta_n", "beta_r")
     assert pair.parameters.alpha_n == pytest.approx(1.1 * pair.parameters.alpha_r)
     one = _fit(("1",), (64,))
     assert one.parameters.alpha_c == pytest.approx(0.052 / 2)

@@ -168,7 +168,7 @@ def test_what_the_steps_do_not_tell_stays_as_the_fabric_has_it() -> None:
     fabric = load_fabric("t4")
     inside = [one for one in made_steps(MachineNumbers(1.5, 0.6)) if one.placement == "4"][:1]
     fit = fit_machine(inside, fabric, ANALYTICAL)
-    assert fit.untold == {"outside_gib_per_s", "pair_share", "hidden_share"}
+    assert fit.undetermined == {"outside_gib_per_s", "pair_share", "hidden_share"}
     assert set(fit.facts) == {"inside_gib_per_s"}
     own, fitted = MachineNumbers.of(fabric), fit.on(fabric, "fitted to mine")
     assert MachineNumbers.of(fitted) == replace(own, inside_gib_per_s=fit.numbers.inside_gib_per_s)

@@ -232,13 +232,13 @@ def test_a_forbidden_action_counts_as_none_or_as_the_first_allowed_one() -> None
     env.reset(seed=0)
     none = env.action_space.n - 1
     assert not env.action_masks()[none]  # nobody runs
-    assert env.episode.lawful(none) == 0
+    assert env.episode.allowed(none) == 0
     env.step(none)
     assert len(env.episode.simulator.view().running) == 1
     env.step(int(env.action_masks().argmax()))
     mask = env.action_masks()
     forbidden = int(np.flatnonzero(~mask)[0])
-    assert env.episode.lawful(forbidden) == none
+    assert env.episode.allowed(forbidden) == none
 
 
 def test_a_step_after_the_end_is_refused() -> None:

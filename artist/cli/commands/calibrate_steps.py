@@ -105,8 +105,8 @@ def machine(
                 for task, error in errors.items()
             ],
         )  # fmt: skip
-    if fit.untold:
-        names = ", ".join(sorted(fit.untold))
+    if fit.undetermined:
+        names = ", ".join(sorted(fit.undetermined))
         note(f"note: the steps do not determine {names}; {name} keeps what {base} has")
     for doubt in doubtful_steps(mine):
         note(f"note: {steps}:{doubt}")
@@ -174,7 +174,7 @@ def goodput(
     write_document(table, out, "Written by `artist calibrate goodput`.")
     if format_ is Format.JSON:
         facts = {
-            kind: {**fit.parameters._asdict(), "error": fit.error, "untold": fit.untold}
+            kind: {**fit.parameters._asdict(), "error": fit.error, "untold": fit.undetermined}
             for kind, fit in fits.items()
         }
         print_json({"model": model, "fits": facts})
@@ -189,9 +189,9 @@ def goodput(
             ],
         )
     for kind, fit in fits.items():
-        if fit.untold:
-            untold = ", ".join(fit.untold)
-            note(f"note: steps on {kind} do not determine {untold}; {out} has a guess")
+        if fit.undetermined:
+            undetermined = ", ".join(fit.undetermined)
+            note(f"note: steps on {kind} do not determine {undetermined}; {out} has a guess")
         if fit.error > MOST_P90:  # a fit of a machine that misses by more is refused
             note(
                 f"note: the fit misses the steps on {kind} by {100 * fit.error:.0f} % (RMS); check "

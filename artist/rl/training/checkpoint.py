@@ -1,9 +1,9 @@
-"""The folder of a training, and its checkpoint, from which it goes on as if it had never stopped.
+"""The folder of a training and its checkpoint, from which it resumes as if it had never stopped.
 
 A checkpoint is taken between two updates. It holds the weights of actor and critic, the state of
 Adam, the random states of torch and numpy, and for each environment its seed and the actions of its
 episode so far. Repeating the actions restores the environment. The file is an `.npz` of plain
-arrays. Beside it the folder has `policy.npz`, its manifest and the curves.
+arrays. The folder also has `policy.npz`, its manifest and the curves.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ _REMEDY = "remove it, and train from the start"
 
 
 class SavedState(NamedTuple):
-    """What is known besides arrays."""
+    """The part of a checkpoint that is not arrays."""
 
     asked: dict[str, Any]
-    """Scenario and settings, and the digests of files: another training cannot go on from here."""
+    """Scenario, settings and digests of files. Only a training with the same ones may resume."""
     steps: int
     episodes: int
     numpy_state: list[Any]
 
 
 class EpisodeCounter(Protocol):
-    """Who counts episodes."""
+    """The object that counts episodes."""
 
     episodes: int
 
@@ -66,10 +66,10 @@ def save(path: Path, model: Any, asked: dict[str, Any], curves: EpisodeCounter) 
 
 
 def restore(path: Path, model: Any, asked: dict[str, Any]) -> SavedState:
-    """Bring a model to a checkpoint.
+    """Restore a model from a checkpoint.
 
     Raises:
-        ConfigError: no whole checkpoint, or one of another training.
+        ConfigError: the file is no whole checkpoint, or is that of another training.
     """
     arrays = read_arrays(path, _REMEDY)
     try:
@@ -91,7 +91,7 @@ def restore(path: Path, model: Any, asked: dict[str, Any]) -> SavedState:
 
 
 def _restore(model: Any, arrays: dict[str, Any], facts: SavedState) -> None:
-    """Put a training back to where it was saved.
+    """Restore weights, random states and environments.
 
     Raises:
         ValueError: the file does not fit the training.
@@ -141,7 +141,7 @@ def _restore_weights(model: Any, arrays: dict[str, Any]) -> None:
 
 
 def _which(theirs: Any, ours: dict[str, Any]) -> str:
-    """The first setting that differs, in words; empty where theirs are no settings."""
+    """In words, the first setting that differs; empty if `theirs` are no settings."""
     for group, settings in ours.items():
         former = theirs.get(group) if isinstance(theirs, dict) else None
         if not isinstance(former, dict):
@@ -159,8 +159,8 @@ def check_training_folder(out: Path, *, resume: bool, overwrite: bool) -> None:
     """Refuse a folder before a training begins. Nothing is changed.
 
     Raises:
-        ConfigError: it holds something else, a training that is not to be replaced, or nothing to
-            resume.
+        ConfigError: the folder holds something else, a training that may not be replaced, or
+            nothing to resume.
     """
     if resume and not (out / CHECKPOINT).is_file():
         raise ConfigError(f"--resume: {out} has no {CHECKPOINT}; leave --resume out")
@@ -168,7 +168,7 @@ def check_training_folder(out: Path, *, resume: bool, overwrite: bool) -> None:
 
 
 def make_training_folder(out: Path, *, resume: bool) -> None:
-    """Make the folder; what an earlier training left there goes, unless it is resumed."""
+    """Make the folder, and empty it of an earlier training unless that is resumed."""
     if not resume and out.is_dir():
         for name in (WEIGHTS, CHECKPOINT, MANIFEST):
             (out / name).unlink(missing_ok=True)
@@ -177,7 +177,7 @@ def make_training_folder(out: Path, *, resume: bool) -> None:
 
 
 def _is_manifest(path: Path) -> bool:
-    """Whether it is one of weights; a training that was stopped has none yet."""
+    """Whether a file is the manifest of weights; it may be missing if a training was stopped."""
     return json_with("task", "network", "digest")(path) if path.exists() else True
 
 

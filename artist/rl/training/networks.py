@@ -35,7 +35,7 @@ def chain(sees: int, layers: Sequence[int], gives: int) -> nn.Sequential:
 
 
 class SharedActor(nn.Module):
-    """Scores of candidates by one chain, of none by another; the critic is a chain over all."""
+    """One chain scores the candidates, another the answer none; the critic is a third over all."""
 
     def __init__(
         self, sees: int, candidates: int, layers: Sequence[int], start: LogitStart | None
@@ -50,7 +50,7 @@ class SharedActor(nn.Module):
         self.latent_dim_pi, self.latent_dim_vf = candidates + 1, layers[-1]
 
     def forward(self, features: Any) -> Any:
-        """What stable-baselines3 asks: both of the following."""
+        """The outputs of actor and critic; stable-baselines3 calls it."""
         return self.forward_actor(features), self.forward_critic(features)
 
     def forward_actor(self, features: Any) -> Any:
@@ -66,7 +66,7 @@ class SharedActor(nn.Module):
         return torch.cat([scores, none], dim=1)
 
     def forward_critic(self, features: Any) -> Any:
-        """What the value is computed from."""
+        """The features from which stable-baselines3 computes the value."""
         return torch.tanh(self.critic(features))
 
 
@@ -91,8 +91,9 @@ class SharedPolicy(MaskableActorCriticPolicy):
 
     def _build(self, lr_schedule: Any) -> None:
         super()._build(lr_schedule)
-        # The actor's output are the logits already. As in stable-baselines3, they start near 0, so
-        # that no action is preferred. Adam is made anew, without the layer that is dropped.
+        # The output of the actor already is the logits, so the layer after it is dropped, and Adam
+        # is made anew without it. As in stable-baselines3, logits start near 0, so that no action
+        # is preferred.
         for last in (self.mlp_extractor.candidate[-1], self.mlp_extractor.none[-1]):
             nn.init.orthogonal_(last.weight, gain=0.01)
         self.action_net = nn.Identity()
@@ -104,7 +105,7 @@ class SharedPolicy(MaskableActorCriticPolicy):
 def policy_of(
     name: NetworkName, candidates: int, layers: Sequence[int], start: StartName
 ) -> tuple[Any, Any]:
-    """The class of the policy, and its arguments."""
+    """The class of the policy with this network, and its arguments."""
     if name == "shared":
         begins = start_of(start, candidates)
         return SharedPolicy, {"candidates": candidates, "layers": tuple(layers), "start": begins}
@@ -112,7 +113,7 @@ def policy_of(
 
 
 def arrays_of(policy: Any, name: NetworkName) -> dict[str, Array]:
-    """The weights that choose actions; the critic's are not among them."""
+    """The weights that choose actions, without those of the critic."""
     arrays: dict[str, Array] = {}
     if name == "shared" and policy.mlp_extractor.start is not None:
         arrays[START] = np.array(policy.mlp_extractor.start, dtype=np.float32)

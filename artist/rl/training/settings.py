@@ -1,4 +1,4 @@
-"""Settings of a training. With the scenario they decide the weights, to the byte."""
+"""Settings of a training. With the scenario they determine the weights, to the byte."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ Width = Annotated[int, Field(ge=1, le=4096)]
 
 
 class Hyperparameters(Document):
-    """Of PPO, on stable-baselines3's defaults where nothing else is said.
+    """Hyperparameters of PPO. Defaults are those of stable-baselines3 unless a comment says more.
 
-    Schulman et al., *Proximal policy optimization algorithms*, 2017, has the symbols.
+    Schulman et al., *Proximal policy optimization algorithms*, 2017, defines the symbols.
     """
 
     learning_rate: Positive = 3e-4
@@ -55,7 +55,7 @@ class TrainingSettings(Document):
 
     @model_validator(mode="after")
     def _shared_needs_candidates(self) -> Self:
-        """Refuse a network over candidates where candidates are not seen one by one."""
+        """Refuse a shared network, or a start, for which the task has no separate candidates."""
         task = self.task
         if self.network == "shared" and (task.task, task.observation) != (
             "schedule",

@@ -1,8 +1,9 @@
 """Trains a network by PPO with masks, and writes it as a file of weights.
 
-One update is a rollout (each environment takes some steps) and the epochs of PPO on it. After every
-few updates a checkpoint is written. Training runs on one thread of torch and takes all chance from
-the seed, so the same settings give the same digest on the same kind of machine, also after a kill.
+One update is a rollout (each environment takes some steps) and the epochs of PPO on it. A
+checkpoint is written about every 30 s. Training runs on one thread of torch, and all randomness
+comes from the seed. So the same settings give the same digest on the same kind of machine, even if
+the training was killed and resumed.
 """
 
 from __future__ import annotations
@@ -40,29 +41,29 @@ from artist.rl.training.networks import arrays_of, policy_of
 from artist.rl.training.settings import TrainingSettings
 
 CHECKPOINT_EVERY_S = 30.0
-"""Wall time between checkpoints. Writing one takes some milliseconds."""
+"""Wall time between checkpoints. Writing one takes a few milliseconds."""
 
 RECENT = 100
-"""Episodes over which curves are averaged."""
+"""How many episodes curves are averaged over."""
 
 OnUpdate = Callable[[int, int], None]
 
 
 class Trained(NamedTuple):
-    """The end of a training."""
+    """The result of a training."""
 
     weights: Path
     digest: str
     steps: int
     episodes: int
     jct_mean_s: float | None
-    """Over the last episodes of this process; None if none ended."""
+    """Mean over the last episodes of this process; None if none ended."""
     wall_s: float
     resumed_at: int
 
 
 class _Curves(BaseCallback):
-    """Notes what episodes ended with, for the curves."""
+    """Collects the results of episodes for the curves."""
 
     def __init__(self, episodes: int) -> None:
         super().__init__()
@@ -95,10 +96,10 @@ def train(
 ) -> Trained:
     """Train on a scenario and write weights, manifest, checkpoint and curves into `out`.
 
-    `on_update(done, total)` is told the steps after each update.
+    `on_update(done, total)` is called with the steps after each update.
 
     Raises:
-        ConfigError: a bad setting, or nothing to resume.
+        ConfigError: a setting is bad, or there is nothing to resume.
     """
     begun = time.perf_counter()
     torch.set_num_threads(1)
@@ -149,11 +150,11 @@ def _updates(
     save: Callable[[], None],
     checkpoint_every_s: float,
 ) -> Iterator[int]:
-    """Train update by update; the steps so far. A checkpoint now and then, and at the end."""
+    """Train update by update and yield the steps so far. Checkpoints are saved on the way."""
     size = settings.hyperparameters.environments * settings.hyperparameters.rollout
     saved = time.monotonic()
     while model.num_timesteps < settings.steps:
-        # One update: with `reset_num_timesteps=False` these are steps to do, not in all.
+        # One update: with `reset_num_timesteps=False`, `size` is the number of further steps.
         model.learn(size, callback=curves, reset_num_timesteps=False)
         model.logger.dump(step=model.num_timesteps)
         if time.monotonic() - saved >= checkpoint_every_s:
@@ -164,10 +165,10 @@ def _updates(
 
 
 def environments_of(scenario: Scenario, settings: TrainingSettings, processes: int) -> Any:
-    """A vector environment of stable-baselines3, in this process or one process each.
+    """A vector environment of stable-baselines3, in this process or in one process each.
 
     Raises:
-        ConfigError: a bad scenario, or an observation that cannot be trained on.
+        ConfigError: the scenario is bad, or the observation cannot be trained on.
     """
     kind = ScheduleEnv if settings.task.task == "schedule" else PlaceEnv
     if settings.task.observation == "graph":
@@ -211,7 +212,7 @@ def model_of(settings: TrainingSettings, environments: Any) -> Any:
 
 
 def _asked(scenario: Scenario, settings: TrainingSettings) -> dict[str, Any]:
-    """What decides the weights. `steps` does not: a training may be resumed to go further."""
+    """What determines the weights, except `steps`: a training may be resumed to go further."""
     return {
         "scenario": scenario.model_dump(mode="json"),
         "settings": settings.model_dump(mode="json", exclude={"steps"}),
@@ -228,7 +229,7 @@ def _versions() -> dict[str, str]:
 def _manifest(
     scenario: Scenario, settings: TrainingSettings, arrays: dict[str, Any], steps: int
 ) -> Manifest:
-    """What a trained policy's file says of how it came to be."""
+    """The manifest of a trained policy: what it is, and how it was made."""
     return Manifest(
         task=settings.task,
         network=settings.network,
