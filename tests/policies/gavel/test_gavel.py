@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support import job
+from support import Outage, S, job, on
 
 import artist
 from artist.cluster.tree import ClusterTree, nested
 from artist.config import Scenario
+from artist.contract import Withdraw
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
 from artist.errors import ArtistError, ConfigError
@@ -48,11 +49,13 @@ def ran(
     tree: ClusterTree,
     policy: str = "gavel",
     prices: dict[str, float] | None = None,
+    events: Outage | None = None,
     **options: Any,
 ) -> Rows:
     none = NoCommunication()
     rates = AloneRates(tree, none.estimate, none.everywhere, SpeedsOfRun(TABLE, tree))
-    return Simulator(tree, jobs, rates, check=True).run(open_policy(policy, options, prices=prices))
+    simulator = Simulator(tree, jobs, rates, events=events, check=True)
+    return simulator.run(open_policy(policy, options, prices=prices))
 
 
 def finishes(rows: Rows) -> dict[str, float]:
@@ -221,6 +224,27 @@ def test_random_runs_are_lawful_and_the_same_twice(objective: str, seed: int) ->
     for row in first.placements:
         assert len({tree.kinds[tree.machine_of[leaf]] for leaf in row.placement.leaves}) == 1
     assert Counter(row.job.id for row in first.jobs) == Counter(one.id for one in jobs)
+
+
+@pytest.mark.parametrize(("dear", "kind"), [(1.9, "new"), (2.1, "old")])
+def test_under_cost_a_free_kind_that_is_too_dear_stays_free(dear: float, kind: str) -> None:
+    # The new kind is twice as fast.
+    prices = {"old": 1.0, "new": dear}
+    rows = ran([job("a", iterations=9)], cluster("old", "new"), objective="cost", prices=prices)
+    assert kinds_by_job(rows, cluster("old", "new")) == {"a": [kind]}
+
+
+@pytest.mark.parametrize("objective", ["cost", "fifo"])
+def test_a_job_whose_kind_has_left_service_gets_another(objective: str) -> None:
+    jobs = [job("a", iterations=2000, model="odd")]  # three times as fast on the old kind
+    rows = ran(
+        jobs,
+        cluster("old", "new"),
+        objective=objective,
+        prices={"old": 1.0, "new": 1.0},
+        events=Outage(Withdraw(500 * S, on({0: 1}))),
+    )
+    assert kinds_by_job(rows, cluster("old", "new")) == {"a": ["old", "new"]}
 
 
 @pytest.mark.parametrize(("dear", "kind"), [(2.9, "new"), (3.1, "old")])
