@@ -365,7 +365,9 @@ def test_a_decimal_comma_is_named(artist, own: Path) -> None:
     (own / "o.csv").write_text("job_id;submit_time;num_gpus;duration\na;0;8;1,5\n")
     ran = artist("trace", "stats", "o.csv", code=3)
     assert "'duration' is '1,5', expected seconds" in ran.stderr
-    assert ran.stderr.endswith("; write decimals with a point, as in 1.5\n")
+    assert ran.stderr.endswith(
+        "; write decimals with a point, as in 1.5, and no commas between thousands\n"
+    )
 
 
 CLOCKS = (

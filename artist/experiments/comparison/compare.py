@@ -120,8 +120,6 @@ def compare(
     if isinstance(policies, str):
         raise ConfigError(f"policies={shortened(policies)}: expected a list, as in ['las', 'fifo']")
     permutations, until, budget = replicates_by_default(seeds, permutations, until, budget)
-    if seeds < 1 or permutations < 1:
-        raise ConfigError(f"--seeds {seeds} --permutations {permutations}: at least 1 of each")
     check_metrics(metrics)
     if not 0 <= equivalence < 1:
         raise ConfigError(
@@ -174,11 +172,16 @@ def replicates_by_default(
 
     Several seeds have one permutation each. One seed has 8 permutations, and up to 16 (`budget`)
     while something is undecided.
+
+    Raises:
+        ConfigError: no seed or no permutation.
     """
     if permutations is None:
         if seeds == 1 and until is None:
             until, budget = DECIDED, MOST_PERMUTATIONS if budget is None else budget
         permutations = PERMUTATIONS if seeds == 1 else 1
+    if seeds < 1 or permutations < 1:
+        raise ConfigError(f"--seeds {seeds} --permutations {permutations}: at least 1 of each")
     return permutations, until, BUDGET if budget is None else budget
 
 

@@ -43,7 +43,7 @@ SHARE = "gpu_share"
 GPU_MEMORY = "gpu_memory_gib"
 MIG = "mig"
 
-_DECIMAL_COMMA = re.compile(r"'-?\d+,\d+'", re.ASCII)
+_COMMAS = re.compile(r"'-?\d+(,\d+)+(\.\d+)?'", re.ASCII)
 
 
 class Source(NamedTuple):
@@ -115,8 +115,8 @@ class Table:
         empty = isinstance(value, str) and not value
         got = "missing" if value is None else "empty" if empty else repr(value)[:60]
         unit = f" {source.unit}" if source and source.unit and not empty else ""
-        if _DECIMAL_COMMA.fullmatch(got):
-            remedy = "write decimals with a point, as in 1.5"
+        if _COMMAS.fullmatch(got):
+            remedy = "write decimals with a point, as in 1.5, and no commas between thousands"
         of = f" (column {shortened(source.name)})" if source and source.name != name else ""
         return CellError(
             f"{self.place(index)}: field {name!r}{of} is {got}{unit}, expected {expected}; {remedy}"
