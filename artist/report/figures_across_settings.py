@@ -147,14 +147,16 @@ def _figure(study: Study, decides: Decides, metric: str, measure: str) -> Figure
     of_metric = [one for one in decides.differences if one.metric == metric]
     # The first variant's order: what moves its difference most comes first.
     worlds = [one.world for one in of_metric[0].worlds]
+    # Variants that are settings have no colour elsewhere on the page.
+    are_policies = all(one.variant in study.policies for one in of_metric)
     series = []
-    for number, difference in enumerate(of_metric):
+    for number, difference in enumerate(of_metric, start=1):
         by_world = {one.world: one for one in difference.worlds}
         points = [by_world[world] for world in worlds]
         series.append(
             Series(
                 difference.variant,
-                f"s{number + 1}",
+                study.tone(difference.variant) if are_policies else f"s{number}",
                 [_percent(one.ratio) for one in points],
                 low=[_percent(one.low) for one in points],
                 high=[_percent(one.high) for one in points],

@@ -65,6 +65,13 @@ def test_each_variant_has_its_interval_in_each_world(study: Study) -> None:
     assert b"Where JCT mean differs" in page(study)
 
 
+def test_a_policy_has_its_colour_of_the_page_and_settings_are_numbered(study: Study) -> None:
+    (figure,) = of_worlds(study)
+    assert [one.tone for one in figure.series] == ["s1", "s2"]  # no run has the policy `sjf`
+    (figure,) = of_worlds(replace(study, policies=("fifo", "sjf", "las")))
+    assert {one.name: one.tone for one in figure.series} == {"las": "s2", "sjf": "s1"}
+
+
 def test_other_runs_have_no_such_figure(study: Study) -> None:
     assert not list(of_worlds(replace(study, worlds=())))
 
