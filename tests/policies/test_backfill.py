@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from support import EstimateByLevel, Outage, cluster, finishes, job, make_policy, run, simulator
 
 from artist.cluster.placement import Placement
-from artist.contract import Restore, Withdraw
+from artist.contract import ClusterView, JobView, Restore, Withdraw
 from artist.errors import ConfigError, TraceError
 from artist.network.rates.isolated import AloneRates
+from artist.policies.backfill.estimates import RunEstimates
 from artist.policies.option_places import WITH_ESTIMATES, known_options
 from artist.policies.table import POLICIES
 from artist.testing import check_policy
@@ -151,3 +153,39 @@ def test_why_a_job_waits_beside_free_gpus_is_said_once(policy: str, words: str) 
     rows = run(ONE, [*jobs, job("d", 4, 1, arrival_s=2.0)], make_policy(policy))
     said = [(row.handle, seconds(row.tick)) for row in rows.wait_reasons if words in row.reason]
     assert said == [(2, 1.0)]
+
+
+def test_jobs_that_may_not_pass_the_head_are_not_timed_at_each_question(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    timed: list[str] = []
+    alone = RunEstimates._alone
+
+    def watched(self: RunEstimates, view: ClusterView, one: JobView, at: Placement) -> int:
+        if view.now < ticks(10) and one.job.id.startswith("thin"):
+            timed.append(one.job.id)
+        return alone(self, view, one, at)
+
+    monkeypatch.setattr(RunEstimates, "_alone", watched)
+    thin = [job(f"thin{index}", 1, 20, arrival_s=1.0) for index in range(8)]
+    later = [job(f"thin{index}", 1, 20, arrival_s=index - 6.0) for index in range(8, 12)]
+    # It fits the hole, though jobs like it do not.
+    fits = job("fits", 1, 4, arrival_s=6.0)
+    rows = [job("long", 3, 10), job("head", 4, 1, arrival_s=1.0), *thin, *later, fits]
+    assert starts("easy", rows)["fits"] == 6
+    assert timed == 6 * ["thin0"]  # the questions at 1 to 6 s
+
+
+def test_a_job_that_comes_back_with_less_to_do_is_timed_anew() -> None:
+    one = job("a", 1, iterations=10)
+    done = iter([0, 4])
+    waiting = SimpleNamespace(
+        job=one, handle=0, former_placement=None, iterations_done=lambda now: next(done)
+    )
+    view = SimpleNamespace(now=0, cluster=ONE, entered=[waiting], finished=[])
+    estimates = RunEstimates("exact")
+    estimates._compute_scales[one.model, 1] = 1.0
+    for left_s in (10, 6):
+        estimates.learn(view)
+        assert estimates.shortest(view, waiting) == estimates.shortest(view, waiting)
+        assert seconds(estimates.shortest(view, waiting)) == left_s

@@ -90,9 +90,7 @@ class Easy(BasePolicy):
                     waits += self._tell_misfit(view, job, free)
                 if head is None:
                     head = self._reserve(view, job, free, starts)
-            elif head is None or head.permits(
-                self._expected_end(view, job, placement), placement, job.job, needs
-            ):
+            elif head is None or self._permitted(view, job, placement, needs, head):
                 free.claim(placement, job.job)
                 room = free.room
                 places.clear()
@@ -105,6 +103,17 @@ class Easy(BasePolicy):
             self._queue.remove(handle)
             self._told.pop(handle, None)
         return [*waits, *(Start(handle, placement) for handle, placement in starts.items())]
+
+    def _permitted(
+        self, view: ClusterView, job: JobView, placement: Placement, needs: _Needs, head: _Head
+    ) -> bool:
+        """Whether a job may start beside the head. Most of a long queue may not, as few are short.
+
+        So a bound of the job's run time, which is known, comes before the time itself.
+        """
+        if head.refuses(view.now + self._estimates.shortest(view, job), placement, needs):
+            return False
+        return head.permits(self._expected_end(view, job, placement), placement, job.job, needs)
 
     def _expected_end(self, view: ClusterView, job: JobView, placement: Placement) -> Tick:
         return view.now + self._estimates.duration(view, job, placement)
@@ -188,12 +197,16 @@ class _Head:
                 self.at = end.at
                 break
 
+    def refuses(self, end: Tick, placement: Placement, needs: _Needs) -> bool:
+        """Whether it is known that a job may not have these GPUs until `end`."""
+        return self.at is not None and end > self.at and (placement, needs) in self._refused
+
     def permits(self, end: Tick, placement: Placement, job: Job, needs: _Needs) -> bool:
         """Whether a job that starts now may have these GPUs until `end`. If so, it gets them."""
+        if self.refuses(end, placement, needs):
+            return False
         if self.at is None or end <= self.at:
             return True
-        if (placement, needs) in self._refused:
-            return False
         # A share has no room there if others that start now would be elsewhere by then.
         if not job.is_share or self._free.has(placement, job):
             self._free.claim(placement, job)

@@ -50,9 +50,13 @@ class RunEstimates:
         self._running: dict[int, tuple[str, Tick, Tick]] = {}
         # By model and GPUs: the scale of the compute time. It is the same on all GPUs of a kind.
         self._compute_scales: dict[tuple[str, int], float] = {}
+        # By job in the system: `shortest` while it waits, once that is known.
+        self._shortest: dict[int, Tick] = {}
 
     def learn(self, view: ClusterView) -> None:
         """Note how long the jobs ran that finished. Call it first at each question."""
+        for handle in (*view.finished, *(job.handle for job in view.entered)):
+            self._shortest.pop(handle, None)
         # Of jobs that finish at one instant, the one that arrived last counts as the last.
         for handle in sorted(view.finished) if self._learns else ():
             user, start, _ = self._running.pop(handle)
@@ -79,12 +83,15 @@ class RunEstimates:
             return self._predicted(job.job)
         if self._by_limit:
             return time_limit(job.job)
+        if job.handle in self._shortest:
+            return self._shortest[job.handle]
         scale = self._compute_scales.get((job.job.model, job.job.gpus))
         if scale is None or job.job.goodput is not None or several_kinds(view.cluster):
             return 1
         left = job.job.iterations - job.iterations_done(view.now)
         num, den = exact_ticks(job.job.compute_s * scale)
-        return self._estimate(job.job, left * num // den)
+        self._shortest[job.handle] = self._estimate(job.job, left * num // den)
+        return self._shortest[job.handle]
 
     def end(self, job: JobView, now: Tick) -> Tick:
         """When a running job gives its GPUs back: a tick after now."""
