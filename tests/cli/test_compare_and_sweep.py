@@ -263,6 +263,11 @@ def test_assumptions_are_changed_one_at_a_time_and_ranked(artist) -> None:
     assert "--across and --assumptions: one question at a time" in both.stderr
 
 
+def test_no_replicate_is_refused_before_runs_are_announced(artist) -> None:
+    refused = artist("compare", "--seeds", "-1", code=2).stderr
+    assert refused == "artist: error: --seeds -1 --permutations 1: at least 1 of each\n"
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
