@@ -91,7 +91,7 @@ def _read(
                 return _own(plain, plain_format, digest, rules, left_out)
         except TraceError:
             pass
-        data = read_data(path)  # the careful reader below reads again and words the error
+        data = read_data(path)  # the careful reader below reads it again and reports the error
     table, recognised, left_out = open_table(path, data, forced, mapping, place)
     del data
     if isinstance(recognised, OwnFormat):
@@ -114,7 +114,7 @@ def _own(
 
 
 def _with_models(trace: Trace, rules: Rules) -> Trace:
-    """As `fill.with_models`. Only rules and names that say more load the catalogue of models."""
+    """As `fill.with_models`, but loads the catalogue only if a rule or a name needs it."""
     names = {job.model for job in trace.jobs}
     if rules.model is None and not rules.models and not any(map(says_more, names)):
         return trace
@@ -161,7 +161,7 @@ def write_mapping(
 
 
 def _yaml(entries: Mapping[str, Any], comments: Mapping[tuple[str, str], str]) -> str:
-    """The entries of a mapping, one a line, each with its comment."""
+    """The entries of a mapping, one per line, each with its comment."""
     import yaml
 
     lines = []
@@ -169,7 +169,7 @@ def _yaml(entries: Mapping[str, Any], comments: Mapping[tuple[str, str], str]) -
         section = yaml.safe_dump({part: value}, sort_keys=False, allow_unicode=True, width=10**6)
         keys = ["", *value] if isinstance(value, dict) else [""]
         some = section.removesuffix("\n").split("\n")
-        if len(some) != len(keys):  # a name of several lines: no place for comments
+        if len(some) != len(keys):  # a name takes several lines, which leaves no room for comments
             lines += some
             continue
         for key, line in zip(keys, some, strict=True):
@@ -209,7 +209,7 @@ def bad_cells(path: Path, mapping: TraceMapping) -> Iterator[str]:
 
 
 def _while_reading(table: Table, format_: OwnFormat) -> Iterator[str]:
-    """What is wrong with the cells of each column: a column is left out once it is named."""
+    """The first error of each column. A column is taken out once its error is known."""
     named: set[str] = set()
     while True:
         try:
@@ -221,7 +221,7 @@ def _while_reading(table: Table, format_: OwnFormat) -> Iterator[str]:
             yield str(bad)
             table = _without(table, bad.column, format_)
         except ArtistError:
-            return  # about several columns: one of them is named above, or nothing is
+            return  # the error is about several columns, one of which is named if any is bad
         else:
             return
 

@@ -18,29 +18,29 @@ from artist.warehouse.state import State
 CHUNK = 4096
 """Tables that are judged at once: 10 MB per array at 12 regions and 3 kinds."""
 LEAST_GAIN = 1e-12
-"""Less than this is rounding: the terms of the objective are around 1."""
+"""Smaller gains are rounding: the terms of the objective are around 1."""
 
 
 @dataclass(frozen=True)
 class Readers:
-    """The pairs of a table in a chunk and a job that reads it; N of them."""
+    """The N pairs of a table in a chunk and a job that reads it."""
 
     table: Ints
     """[N] position in the chunk."""
     job: Ints
     home: Ints
-    """[N] of the table."""
+    """[N] home of the table."""
     leaves: Bools
-    """[N] the job leaves the table's home if the table does."""
+    """[N] whether the job leaves the table's home if the table does."""
     enters: Bools
-    """[N, R] the job comes to a region if the table does."""
+    """[N, R] whether the job comes to a region if the table does."""
 
 
 def best_regions(state: State, tables: Ints, price: float = 0.0) -> tuple[Ints, Floats]:
-    """The region of lowest cost that breaks no limit, and what going there gains.
+    """For each table the cheapest region that breaks no limit, and the gain of moving there.
 
-    `price` weighs the share of high-priority GPU hours at home against the objective. A table that
-    gains nothing anywhere has gain 0 and its own home. Ties go to the first region.
+    `price` weighs the share of high-priority GPU hours at home against the objective. A table
+    without a gain anywhere has gain 0 and keeps its home. Ties go to the first region.
     """
     chunks = [tables[i : i + CHUNK] for i in range(0, len(tables), CHUNK)]
     parts = [_of_chunk(state, chunk, price) for chunk in chunks]
@@ -99,7 +99,7 @@ def _of_chunk(state: State, tables: Ints, price: float) -> tuple[Ints, Floats]:
     allowed = state.used + size[:, None] <= x.storage
     allowed[np.arange(len(tables)), home] = False
     at_home = _at_home(state, readers, tables)
-    # A start below the threshold of (6) may only rise.
+    # If the hours at home are below the threshold of (6), no move may lower them.
     allowed &= at_home >= min(state.threshold, state.at_home_gpu_h)
     allowed &= _cpu_fits(state, readers, len(tables))
     if price:
@@ -172,7 +172,7 @@ def _gpu(state: State, readers: Readers, home: Ints) -> Floats:
 
 
 def _cpu_fits(state: State, readers: Readers, count: int) -> Bools:
-    """[tables, R] whether no application gets above its limit (5)."""
+    """[tables, R] whether no application exceeds its limit (5)."""
     x = state.instance
     fits = np.ones((count, len(x.regions)), np.bool_)
     counted = (x.application[readers.job] >= 0) & (x.cpu_h[readers.job] > 0)

@@ -185,7 +185,7 @@ class Scalars:
         return cost, at_home
 
     def cpu_fits(self, region: int, cpu_h: dict[int, float]) -> bool:
-        """Whether no application gets above its limit (5)."""
+        """Whether no application exceeds its limit (5)."""
         for application, hours in cpu_h.items():
             cell = application * self.constants.regions + region
             if self.cpu[cell] + hours > self.constants.cpu_limit[cell] * (1 + SLACK):

@@ -9,7 +9,7 @@ from artist.warehouse.objective import WarehouseObjective
 from artist.warehouse.scalars import SLACK, Constants, Scalars
 
 NOWHERE = -1
-"""The region of a job without one."""
+"""The region of a job that is in none."""
 
 
 class State:

@@ -204,6 +204,7 @@ def compare(
         return Across({"": with_prices(made.comparisons[""], prices)}, made.not_tried)
 
     def tell(made: Across) -> None:
+        """Print the result in the form that the options ask for."""
         if format_ is Format.JSON:
             print_json(told(made, worlds, prices, assumptions=assumptions))
         elif worlds:

@@ -1,4 +1,4 @@
-"""`artist reproduce`: the figures and tables of a paper, ours next to the paper's."""
+"""`artist reproduce`: the figures and tables of a paper, with our values next to the paper's."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def _list_items(paper: Paper, format_: Format) -> None:
 
 
 def _numbers(item: Item) -> str:
-    """What the paper's numbers for an item are."""
+    """What numbers the paper gives for an item."""
     if item.values or item.latencies:
         return "the paper's values beside ours"
     return "the paper's ranges beside ours" if item.claims else "the paper gives no numbers"
@@ -236,7 +236,7 @@ def _cell(column: str, value: Any) -> str:
 
 
 def _as_json(made: Reproduced, seeds: int) -> dict[str, Any]:
-    """An item for programs; what is not known is null."""
+    """An item for JSON; unknown values are null."""
 
     def plain(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         return [{key: or_null(value) for key, value in row.items()} for row in rows]

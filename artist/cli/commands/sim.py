@@ -178,7 +178,7 @@ def _store(scenario: Scenario, *, cache: bool) -> AbstractContextManager[Estimat
 
 
 def _say_run_to_recorded(result: Result, *, printed: bool) -> None:
-    """Say how run times compare with recorded ones: below the table, or loudly if far from them."""
+    """Compare run times with recorded ones: below the table, or in a warning if far off."""
     from artist.results.caveats import run_to_recorded
     from artist.results.tables import finished_jobs
 
@@ -190,7 +190,7 @@ def _say_run_to_recorded(result: Result, *, printed: bool) -> None:
 
 
 def _print_other_fabric(scenario: Scenario) -> None:
-    """Say that the calibration was fitted to other links than those of this run."""
+    """Say so if the calibration was fitted to other links than those of this run."""
     from artist.cli.remarks import fitted_before
     from artist.cluster.fabric_options import changes_text
     from artist.run import build_calibration, build_fabric
@@ -201,5 +201,5 @@ def _print_other_fabric(scenario: Scenario) -> None:
 
 
 def _inode(out: Path | None) -> int | None:
-    """A number that changes when a run directory is replaced; None if there is none."""
+    """A number that changes if the run directory is replaced; None if there is none."""
     return out.stat().st_ino if out is not None and out.exists() else None

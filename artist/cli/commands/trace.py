@@ -201,7 +201,7 @@ def columns(
 
 @contextmanager
 def _all_bad_cells(source: Path, given: Mapping[str, Any]) -> Iterator[None]:
-    """Before an error that names the first column with bad cells, note the other columns."""
+    """If an error names the first column with bad cells, first note the other ones."""
     from artist.trace.native.mapping import mapping_for
     from artist.trace.native.table import CellError
     from artist.trace.read import bad_cells

@@ -132,7 +132,7 @@ class _TrainingReport:
 
 
 def _by_group(sets: Sequence[str]) -> tuple[dict[str, dict[str, Any]], list[str]]:
-    """The assignments of `task.KEY` and `ppo.KEY`, and the others, which belong to the scenario.
+    """The assignments of `task.KEY` and of `ppo.KEY`, and all others, which are for the scenario.
 
     Raises:
         ConfigError: the value of such an assignment is not valid YAML.

@@ -30,7 +30,7 @@ NO_ID = "no id"
 REPEATED_ID = "repeated id"
 PART_OF_A_GPU = "part of a GPU"
 
-# How tables write that a value is not known.
+# Texts with which tables mark an unknown value.
 _ABSENT = frozenset({"", "none", "nan", "na", "n/a", "null"})
 
 

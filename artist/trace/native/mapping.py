@@ -60,7 +60,7 @@ _OWN = tuple(
 
 
 class TraceMapping(Document):
-    """What the columns, units and models of a trace mean."""
+    """The meaning of the columns, units and models of a trace."""
 
     format: str | None = Field(
         default=None,
@@ -83,7 +83,7 @@ class TraceMapping(Document):
     @field_validator("units", mode="before")
     @classmethod
     def _known_units(cls, value: Any) -> Any:
-        """Refuse an unknown unit in a message that names the one that was probably meant."""
+        """Refuse an unknown unit, and suggest the one that was probably meant."""
         pairs = value.items() if isinstance(value, Mapping) else ()
         for name, unit in pairs:
             known = [one for one in UNITS if one not in DATES or name in ARRIVALS]
@@ -137,9 +137,9 @@ def mapping_for(
         if value is not None:
             if isinstance(value, Mapping):
                 entries = base.get(key, {})
-                if key == "columns":  # a column that a flag names is no longer the file's entry's
+                if key == "columns":  # a flag for a column replaces the file's entry for it
                     entries = {x: y for x, y in entries.items() if y not in value.values()}
-                # Given pairs stand first, as the first pattern that fits a model's name counts.
+                # Flags come first, because the first pattern that fits a model's name applies.
                 value = {**value, **entries, **value}
             base[key] = value
             places.append(f"--{key.replace('_', '-')}")
@@ -149,8 +149,8 @@ def mapping_for(
 def renamed(table: Table, mapping: TraceMapping, place: str, targets: Sequence[str] = ()) -> Table:
     """The table with its columns under the names of the format.
 
-    `place` is where the mapping is from, in words. `targets` are the columns of the format that it
-    is for; none: artist's own.
+    `place` says in words where the mapping is from. `targets` are the columns of its format, or
+    empty for artist's own formats.
 
     Raises:
         ConfigError: the format has no such column.
@@ -179,7 +179,7 @@ def own_format(table: Table) -> OwnFormat:
 
 
 def _counts_steps(names: Collection[str]) -> bool:
-    """Whether these columns state the length of a job as native does, not as simple."""
+    """Whether these columns state the length of a job in steps, as native does."""
     return "compute_s" in names or ("iterations" in names and "duration" not in names)
 
 
@@ -237,7 +237,7 @@ def without_others(table: Table, format_: OwnFormat) -> tuple[Table, tuple[str, 
 
 
 def in_words(mapping: TraceMapping, place: str, left_out: Sequence[str]) -> tuple[str, ...]:
-    """What a mapping did to a trace, for people and for the manifest. `place`: where it is from."""
+    """What a mapping did to a trace, in words. `place` says where it is from."""
     words = [f"mapping: {place}"] if place else []
     if mapping.columns:
         pairs = (f"{target} from {shortened(one)}" for target, one in mapping.columns.items())
@@ -251,7 +251,7 @@ def in_words(mapping: TraceMapping, place: str, left_out: Sequence[str]) -> tupl
 
 @contextmanager
 def _entry(table: Table, entry: str) -> Iterator[None]:
-    """Errors in the block are about this entry of a mapping; they name it and the file."""
+    """Let errors in the block name this entry of a mapping, and the file."""
     try:
         yield
     except ArtistError as cause:
@@ -271,7 +271,7 @@ def _check_pair(
 
 
 def _time_column(table: Table, name: str, unit: str) -> str:
-    """The name of a column of times in a table. Where two names mean one column, either will do."""
+    """The name of a column of times in a table. A name of either own format will do."""
     aliases = {name, SAME.get(name, name), *(k for k, plain in SAME.items() if plain == name)}
     if not aliases.isdisjoint(_OWN) and name not in TIMES:
         raise ConfigError(f"{name} is not a column of times; units are for {', '.join(TIMES)}")
@@ -296,13 +296,13 @@ def _in_seconds(table: Table, name: str, unit: str) -> Table:
 
 
 def _seconds(cell: object, unit: str) -> object:
-    """The cell in seconds. A cell that is not a number stays, and is refused where it is read."""
+    """The cell in seconds. A cell that is no number is kept, and refused when it is read."""
     value = as_float(cell)
     return cell if np.isnan(value) else scaled(value, unit)
 
 
 def _day_is_unknown(table: Table, name: str, texts: Sequence[str]) -> TraceError:
-    """The error that names the first date whose day and month could be exchanged."""
+    """The error about the first date in which day and month cannot be told apart."""
     index = next(row for row, text in enumerate(texts) if day_and_month(text))
     expected = "a date whose day is known: no row like it has a part above 12, or two contradict"
     remedy = f"say --units {name}=day-first or {name}=month-first"

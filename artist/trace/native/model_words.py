@@ -1,4 +1,4 @@
-"""What a name of a model in a file says beside the model: a batch size, a data set, a library.
+"""What the name of a model in a file holds besides the model: a batch size, a data set, a library.
 
 `foreign/model_names.py` compares the rest with the catalogue, which this module does not load.
 """
@@ -14,7 +14,7 @@ _BATCH = re.compile(
     re.IGNORECASE,
 )
 
-# Words beside a model's name: data sets, libraries, and what is done with the model.
+# Words in names that are no part of the model: data sets, libraries, tasks.
 _BESIDES = frozenset({
     "imagenet", "imagenet1k", "ilsvrc", "cifar10", "cifar100", "squad", "glue", "mnli", "wikitext",
     "wikitext2", "wikitext103", "multi30k", "criteo", "openwebtext", "pytorch", "torch",
@@ -49,7 +49,7 @@ def without_batch(name: str) -> str:
 
 
 def core(name: str) -> str:
-    """A name without its owner, its batch size, and words and signs that change no model.
+    """A name without its owner, its batch size, and words that are no part of the model.
 
     >>> core("hf/bert_large_uncased"), core("ResNet-50 (batch size 64)")
     ('bertlarge', 'ResNet50')
@@ -59,7 +59,7 @@ def core(name: str) -> str:
 
 
 def says_more(name: str) -> bool:
-    """Whether a name holds more than the model, so that it may have to be read as `core`."""
+    """Whether a name holds more than the model, so that only its `core` may be known."""
     return core(name) != "".join(_words(name))
 
 

@@ -55,7 +55,7 @@ def _columns(data: bytes, header: list[str]) -> dict[str, Any] | None:
     from pyarrow import csv
 
     types = {name: pa.float64() if name in NUMBERS else pa.string() for name in header}
-    # Cells of a column of texts, blocks of a column of numbers.
+    # A list holds the cells of a column of texts, or the blocks of a column of numbers.
     columns: dict[str, list[Any]] = {name: [] for name in header}
     try:
         for block in _blocks(data):
@@ -109,9 +109,9 @@ def _in_arrows_memory(block: memoryview) -> Any:
 
 
 def _header(line: bytes) -> list[str] | None:
-    """The names of the columns, or None if the careful reader has to judge them.
+    """The names of the columns, or None if the file needs the careful reader.
 
-    That is the case for a single column, for too many, and for empty, repeated or padded names.
+    It does if it has one column or too many, or if names are empty, repeated or padded.
     """
     try:
         names = line.decode().rstrip("\r").split(",")
@@ -126,7 +126,7 @@ def _header(line: bytes) -> list[str] | None:
 
 
 def _odd(data: bytes) -> bool:
-    """Whether something in the bytes needs the careful reader."""
+    """Whether the file needs the careful reader."""
     return (
         b'"' in data
         or b"\0" in data
@@ -137,7 +137,7 @@ def _odd(data: bytes) -> bool:
 
 
 def _has_nan(column: Any) -> bool:
-    """Whether a cell is `nan`: that is an error, but NaN in the array means an empty cell."""
+    """Whether a cell is the text `nan`, an error that NaN for an empty cell would hide."""
     import pyarrow.compute as pc
 
     return bool(pc.any(pc.is_nan(column)).as_py())

@@ -32,7 +32,7 @@ _CHUNK_BYTES = 2**20
 _JSON_STARTS = (b"[", b"{")
 _PARQUET_MAGIC = b"PAR1"
 _BLOCK_ROWS = 65_536
-_CELL_BYTES = 40  # of a number in a list: a Python object and the reference to it
+_CELL_BYTES = 40  # a number in a list: a Python object and the reference to it
 
 
 def read_data(path: Path) -> bytes:
@@ -79,7 +79,7 @@ def read_table(path: Path, data: bytes) -> Table:
     return read_csv(path, data, delimiter="|", repeats=True)
 
 
-# Slurm's programs write `|` between cells, without quotes. sacct and squeue have these columns.
+# Slurm's programs write `|` between cells, without quotes. sacct and squeue print these columns.
 _OF_SLURM = ("JobID", "JOBID")
 
 
@@ -201,7 +201,7 @@ def _check_header(place: str, names: list[str]) -> None:
 
 
 def _without_repeats(names: Sequence[str]) -> list[str]:
-    """The names, those that are empty or have been there already with their place behind them."""
+    """The names; an empty or repeated one gets its position as a suffix, as in `name#3`."""
     return [
         name if name and name not in names[:place] else f"{name}#{place}"
         for place, name in enumerate(names)
@@ -209,7 +209,7 @@ def _without_repeats(names: Sequence[str]) -> list[str]:
 
 
 def _separator(header: str) -> str:
-    """What separates the names in the first row: another sign where commas separate none."""
+    """The separator in the first row: another sign if no commas separate names."""
     bare = re.sub(r'"[^"]*"', "quoted", header)
     used = (one for one in _OTHER_SEPARATORS if one in bare and all(bare.split(one)))
     return "," if "," in bare else next(used, ",")

@@ -179,9 +179,9 @@ def write_parquet(jobs: Iterable[Job], path: Path) -> None:
 
 
 def _hint_type(cells: Sequence[object]) -> Any:
-    """The Arrow type of a hint, judged by its cells in the first group of rows.
+    """The Arrow type of a hint, from its cells in the first group of rows.
 
-    It is a number where all cells are numbers of one type, otherwise text.
+    It is a number if all cells are numbers of one type, otherwise text.
     """
     import pyarrow as pa
 
@@ -204,7 +204,7 @@ def digest(jobs: Iterable[Job]) -> str:
 
 
 def _native_rows(jobs: Iterable[Job]) -> Iterator[list[object]]:
-    """The header, then a row per job. Nothing at all if there are no jobs."""
+    """The header and a row per job; nothing if there are no jobs."""
     hints: list[str] | None = None
     given: list[str] = []
     for job in jobs:
@@ -230,7 +230,7 @@ def _cell(job: Job, name: str) -> object:
 
 
 def _refuse_loss(job: Job, given: Sequence[str]) -> None:
-    """Refuse a value for which the header, already written, has no column."""
+    """Refuse a value without a column in the header, which is already written."""
     for name in WHEN_GIVEN:
         if name not in given and (cell := _cell(job, name)) is not None:
             raise ConfigError(

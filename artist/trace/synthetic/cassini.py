@@ -47,7 +47,7 @@ ITERATIONS = (200, 1000)
 """Section 5.1."""
 
 SMALL_IMAGES = 49
-"""How many images of 32 x 32 pixels take the arithmetic of one of 224 x 224."""
+"""Images of 32 x 32 pixels that need as much arithmetic as one of 224 x 224."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +101,7 @@ DIVIDED = (
     Table3Row("gpt2", 32, 80, divided=_STAGES),
     Table3Row("gpt3-xl", 16, 48, divided=f"tensor={PAIR}"),
 )
-"""Of Table 3, the models that the paper and the catalogue divide (section 5.4)."""
+"""The models of Table 3 that both the paper and the catalogue divide (section 5.4)."""
 
 
 def cassini(
@@ -147,7 +147,7 @@ def cassini(
 def _drawn(rng: np.random.Generator, jobs: int, most_workers: int, *, divided: bool) -> list[Job]:
     """Jobs in the order of arrival, without their arrivals.
 
-    Each takes four random numbers, whatever they are used for.
+    Each job takes four random numbers, even if it does not use all.
     """
     rows, each = (DIVIDED, PAIR) if divided else (TABLE_3, 1)
     drawn = []
@@ -161,12 +161,12 @@ def _drawn(rng: np.random.Generator, jobs: int, most_workers: int, *, divided: b
 
 
 def _uniform(part: float, least: int, most: int) -> int:
-    """A whole number from `least` to `most`, both included, at a part of the way."""
+    """The whole number from `least` to `most`, both included, at this part of the range."""
     return least + math.floor(part * (most - least + 1))
 
 
 GPU = "gpu=a100"
-"""That of the testbed. Compute times are its own, so the names of models state it."""
+"""The GPU of the testbed. Names of models state it, so that compute times are those of this GPU."""
 
 
 @cache
