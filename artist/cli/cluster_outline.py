@@ -1,4 +1,4 @@
-"""A cluster in few words: units that are alike stand for one another.
+"""The outline of a cluster: units that are alike share a line.
 
     network: 192 GPUs
     |- region east: 96 GPUs, storage 40 TB

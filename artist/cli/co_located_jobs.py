@@ -40,7 +40,7 @@ class CoLocatedJobs:
     """`racks`, `machines_per_rack` and `gpus_per_machine`; None is the default of runs."""
 
     def check(self, *, placed: bool, elsewhere: bool) -> None:
-        """Refuse options that mean nothing without `--beside`, and `--beside` where it is no use.
+        """Refuse options that need `--beside`, and `--beside` where it has no meaning.
 
         `placed`: a placement is given, to which `gpus_per_machine` also applies.
 

@@ -1,8 +1,8 @@
 """Prints a comparison: the answer, a table of a dozen rows, caveats.
 
 `comparison_details.py` has the rest. The table has a row for each variant, and for each of the
-first metrics its mean and its difference from the baseline. A difference in percent is that of the
-means beside it. Of geometric and arithmetic means in one table, the latter are marked.
+first metrics its mean and its difference from the baseline. A difference in percent is the one
+between the means next to it. If a table has geometric and arithmetic means, the latter are marked.
 """
 
 from __future__ import annotations

@@ -103,7 +103,7 @@ class RunsDone:
 
 
 def within(budget: TimeBudget, left_s: float | None, words: str) -> str:
-    """What is left under a budget: `words`, which tell `left_s` seconds, if the runs fit in it."""
+    """What is left under a budget. It is `words`, about `left_s` seconds, if the runs fit in it."""
     if not budget():
         return (
             f"; --budget {budget.text} is over: runs that have begun are finished, no others begin"

@@ -1,8 +1,8 @@
 """Values of a setting relative to the one that a scenario has: `x2`, `+2`, `+100Gbit/s`.
 
-`racks=+2` means two more racks, `fabric.network.bandwidth=x2` twice the bandwidth, whatever they
-are. `x1` and `+0` mean the setting as it is. In a grid a value is relative to what the other
-settings of the point make of it: twice the bandwidth of each fabric, say.
+`racks=+2` means two more racks, `fabric.network.bandwidth=x2` twice the bandwidth. `x1` and `+0`
+leave the setting unchanged. In a grid, a value is relative to what the other settings of the point
+give: for example, twice the bandwidth of each fabric.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def _check_known(key: str, option: str, known: Iterable[str]) -> None:
 
 
 def _of_level(scenario: Scenario, name: str, key: str = "") -> Any:
-    """A setting of a level of the fabric, as it is with the scenario's changes."""
+    """A setting of a level of the fabric, after the scenario's changes."""
     fabric = build_fabric(scenario)
     cluster = cluster_of(scenario)
     level = level_of(fabric, name, None if cluster is None else cluster.file.name)

@@ -220,7 +220,7 @@ def run_summary(folder: Path) -> dict[str, Any]:
 
 
 def check_unchanged(folder: Path) -> None:
-    """Refuse a finished run of which a file is not as it was written.
+    """Refuse a finished run if one of its files was changed.
 
     Raises:
         TraceError: names the file.

@@ -81,7 +81,7 @@ def answer(comparison: Comparison) -> list[str]:
 
 
 def _sentences(parts: Sequence[str]) -> list[str]:
-    """The parts as one sentence, or each as its own sentence if one of them has semicolons."""
+    """The parts as one sentence, or each as its own sentence if any has semicolons."""
     whole = parts if any(";" in one for one in parts) else filter(None, ["; ".join(parts)])
     return [f"{one[0].upper()}{one[1:]}." for one in whole]
 

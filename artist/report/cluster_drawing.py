@@ -1,7 +1,7 @@
 """A cluster as a picture: a row per level, a box per unit, as wide as its share of the GPUs.
 
-The picture is one SVG file that needs nothing else. If the boxes of a level would be too narrow to
-see, one box stands for all units inside a larger unit, with their number on it.
+The picture is one self-contained SVG file. If the boxes of a level would be too narrow to see, one
+box represents all units inside a larger unit, with their number on it.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ _ROUNDING = 1e-9
 
 
 def explanation(study: Study) -> Markup:
-    """A paragraph per setting; the page's script shows that of the chosen setting."""
+    """A paragraph per setting. The page's script shows the one of the chosen setting."""
     return section(
         "explanation.html",
         settings=[_of_setting(study, setting) for setting in study.settings],

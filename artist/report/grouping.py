@@ -56,8 +56,8 @@ class Setting:
         """Policies that share replicates, most policies first; no policy is in two of these.
 
         All policies are one group if they all have a common replicate. Otherwise the first group is
-        the largest that shares a replicate, of equals the one with most shared replicates; then the
-        same with the rest. A policy that shares no replicate with another is left out.
+        the largest that shares a replicate; ties go to the one with most shared replicates. The
+        rest is grouped in the same way. A policy that shares no replicate is left out.
         """
         together, left = [], list(self.runs)
         while len(left) > 1:

@@ -154,10 +154,11 @@ def pack_jobs(run: RecordedRun) -> str:
 
 
 def pack_waits(run: RecordedRun, most: float = math.inf) -> str:
-    """The waits of a run in at most `most` bytes: if not all fit, those of the worst jobs.
+    """The waits of a run in at most `most` bytes: if not all fit, only those of the worst jobs.
 
-    Jobs are numbered as in `jobs.parquet`. `kept` lists the jobs whose waits are inside; None: all.
-    Empty text: the run did not record waits, or not even those of the worst job fit.
+    Jobs are numbered as in `jobs.parquet`. `kept` lists the jobs whose waits are included; None
+    means all. The text is empty if the run has no waits, or if even those of the worst job are too
+    long.
     """
     if run.waits is None:
         return ""

@@ -116,7 +116,7 @@ def _shared_inputs(run: RecordedRun) -> object:
 
 
 def comparisons(study: Study) -> Iterator[dict[str, Any]]:
-    """The comparison of each setting. The page's script shows that of the chosen setting."""
+    """The comparison for each setting. The page's script shows the one of the chosen setting."""
     for setting in study.settings:
         baseline = study.baseline(setting)
         main, others = compare_setting(setting, baseline)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def document(name: str, **values: Any) -> str:
-    """A filled template as it is, with its line breaks."""
+    """A filled template with its line breaks."""
     return _environment().get_template(f"{name}.j2").render(values)
 
 

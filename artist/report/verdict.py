@@ -131,7 +131,7 @@ def _measured(one: _Compared, metric: str) -> Measured:
 
 
 def _means(measured: Sequence[Measured]) -> str:
-    """Which mean the sentences tell (`replicate_means.py`)."""
+    """Which kind of mean the sentences are about (`replicate_means.py`)."""
     each = [are_geometric(v for one in some.values.values() for v in one) for some in measured]
     if all(each):
         return "Geometric means"

@@ -102,7 +102,7 @@ _DIFFERENCES = {
 _OF_AMOUNTS = ("has {by} less {metric} than {baseline}", "has {by} more {metric} than {baseline}")
 _OF_COUNTS = ("has {by} fewer {metric} than {baseline}", "has {by} more {metric} than {baseline}")
 _COUNTED = ("preemptions", "migrations", "placements_")
-"""Metrics of which there are fewer, not less."""
+"""Metrics that count something, so that sentences say "fewer", not "less"."""
 _NEXT_TO_NONE = "is within {by} of {baseline}"
 
 _LEAST_TOLD = 0.0005

@@ -139,8 +139,8 @@ machines no placement took more than 5.7 times as long as one GPU (docs/fidelity
 def communication_warning(share: float, calibration: str = "", fabric: str = "") -> str:
     """What to do about a share of communication above any measured one; else empty.
 
-    `share` is the GPU time of communication over all GPU time that jobs held. `calibration` and
-    `fabric` are those of the run, which are not proposed again.
+    `share` is the GPU time of communication over all GPU time that jobs held. The `calibration` and
+    `fabric` of the run are not proposed again.
     """
     if share <= MOST_MEASURED:
         return ""
@@ -287,7 +287,7 @@ def _has_more(more: Point, less: Point) -> bool:
 
 
 def _helps(setting: str, before: str | None, after: str | None) -> bool:
-    """Whether a change of a setting should help. None stands for the scenario's value."""
+    """Whether a change of a setting should help. None is the scenario's own value."""
     name = setting.rpartition(".")[2]
     found = [_SIZE.fullmatch(value or "") for value in (before, after)]
     written = [size for size in found if size]
@@ -386,7 +386,7 @@ class RunToRecorded(NamedTuple):
 
 
 def run_to_recorded(jobs: Table) -> RunToRecorded:
-    """Compare the run times of jobs whose `ideal_s` is a recorded time; of equals the first job."""
+    """Compare run times of jobs whose `ideal_s` is a recorded time. Ties go to the first job."""
     ratios = np.asarray(jobs["run_s"]) / np.asarray(jobs["ideal_s"])
     most = int(np.argmax(ratios))
     return RunToRecorded(

@@ -74,7 +74,7 @@ def link_tables(rows: Rows, jobs: Sequence[Job], network: NetworkOfRun) -> dict[
 
     Raises:
         ConfigError: the run has no backend.
-        BackendError: its backend tells no traffic.
+        BackendError: its backend does not report traffic.
     """
     intervals = list(_intervals(_sent(rows, jobs, network), network.fabric.level_names))
     fair_queued = frozenset(network.fabric.level_names[: network.tree.machine + 1])

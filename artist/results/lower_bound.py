@@ -44,9 +44,9 @@ def makespan_bound(
     """First arrival, and the tick before which no policy can finish these jobs on this many GPUs.
 
     `constant_share` gives the share of compute time that a model communicates on every placement
-    of more than one GPU. `least_scale` gives a job's shortest compute time on any kind of GPUs over
-    that of the trace. `gains` are two upper bounds for jobs that share GPUs: how many times as fast
-    as alone one of them runs, and how many times as much work all of them do together.
+    of more than one GPU. `least_scale` gives the ratio of a job's shortest compute time on any kind
+    of GPU to its compute time in the trace. `gains` are upper bounds for jobs that share GPUs,
+    relative to one job alone: of the speed of a single job, and of the work of all together.
     """
     faster, slower = gains[0].as_integer_ratio()
     first = longest = min(row.arrival for row in rows)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class LazyTables(Mapping[str, Table]):
-    """Tables by name, some of which are computed when they are first read."""
+    """Tables by name. Some are computed when they are first read."""
 
     def __init__(
         self, there: Mapping[str, Table], later: Mapping[str, Callable[[], Table]]
@@ -76,7 +76,7 @@ class Result:
     trace_dropped: Mapping[str, int]
     """How many rows of the trace were left out, by reason."""
     trace_mapped: Sequence[str] = ()
-    """What a mapping of the trace's columns and models did, and where it is from."""
+    """What a mapping of the trace's columns and models did, and its source."""
     waited_by_cause: Callable[[], Mapping[str, float]] = dict
     """Seconds that jobs waited in all by cause, the longest first: totals of `waits`."""
     world: str = ""
@@ -230,11 +230,11 @@ class Plots:
         return ax
 
     def compare(self, *others: Result, ax: Axes | None = None) -> Axes:
-        """The completion times of this run's finished jobs and of other runs', as shares of them.
+        """Draw the distributions of completion times of finished jobs in this and other runs.
 
-        The legend has the mean of each, and what tells them apart, also from runs that were drawn
-        on these axes before. A difference between two single runs may be chance:
-        `artist.compare` gives intervals.
+        The legend shows the mean of each run and the settings in which the runs differ, including
+        runs that were drawn on these axes before. A difference between two single runs may be
+        chance: `artist.compare` gives intervals.
 
         Raises:
             ConfigError: one of the others is no result, but a name of a policy, say.
@@ -274,7 +274,7 @@ _CURVES: WeakKeyDictionary[Axes, list[_Curve]] = WeakKeyDictionary()
 
 
 def labels(runs: Sequence[Result]) -> list[str]:
-    """What tells runs apart: their policies, and the other settings that differ."""
+    """Names of runs: their policies, and the other settings in which they differ."""
     settings = [run.scenario.model_dump() for run in runs]
     differing = [
         name

@@ -83,7 +83,7 @@ def known_columns(table: Table, format_: Format) -> tuple[Table, tuple[str, ...]
 def _open_mapped(
     path: Path, data: bytes, forced: Format | None, mapping: TraceMapping, place: str
 ) -> tuple[Table, Format, tuple[str, ...]]:
-    """A table whose columns have other names than those of the format."""
+    """A table whose columns have other names than in the format."""
     targets = () if forced is None else (*forced.required, *forced.optional)
     own = forced is None or forced.id in ("native", "simple")
     table = renamed(read_table(path, data), mapping, place, () if own else targets)

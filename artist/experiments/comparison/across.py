@@ -61,10 +61,10 @@ class Domain:
 def worlds_of(scenario: Scenario, names: Sequence[str]) -> list[World]:
     """The scenario in each world: `fabrics`, names of fabrics, or files of settings.
 
-    A file of settings is a scenario file (YAML): its settings replace those of the scenario.
+    A file of settings is a scenario file (YAML); its settings replace those of the scenario.
 
     Raises:
-        ConfigError: fewer than two worlds, one of them twice, an unknown fabric or a bad file.
+        ConfigError: fewer than two worlds, a repeated one, an unknown fabric or a bad file.
     """
     wanted = [each for name in names for each in (fabric_names() if name == FABRICS else [name])]
     if len(wanted) < 2 or len(set(wanted)) != len(wanted):

@@ -226,13 +226,13 @@ def variants_of(
 
 
 def _independent(size: tuple[int, int]) -> int:
-    """Independent replicates among so many seeds and permutations."""
+    """The number of independent replicates among these numbers of seeds and permutations."""
     seeds, permutations = size
     return seeds if seeds > 1 else permutations
 
 
 def _grown(size: tuple[int, int], count: int) -> tuple[int, int]:
-    """Seeds and permutations with so many independent replicates of the same kind."""
+    """Numbers of seeds and permutations with `count` independent replicates of the same kind."""
     seeds, permutations = size
     return (count, permutations) if seeds > 1 else (seeds, count)
 

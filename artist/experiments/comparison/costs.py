@@ -73,7 +73,7 @@ class Price(Document):
         return self
 
     def per_hour(self, gpus: int) -> float:
-        """For a cluster of so many GPUs, an hour."""
+        """The cost of an hour of a cluster with this number of GPUs."""
         lasting = self.once / (self.years * _HOURS_PER_YEAR) if self.years else 0.0
         return self.gpu_hour * gpus + self.hour + lasting
 
@@ -102,7 +102,7 @@ class Amount(NamedTuple):
         return self.low > 0
 
     def price(self, whole: float) -> float:
-        """The price of one unit if the amount costs `whole`; NaN if one of them is not positive."""
+        """The price of one unit if the amount costs `whole`; NaN if either is not positive."""
         return whole / self.mean if self.mean > 0 and whole > 0 else math.nan
 
     def prices(self, whole: float) -> tuple[float, float]:
@@ -236,7 +236,7 @@ def _gained(comparison: Comparison, variant: str) -> list[float]:
 
 
 def _saved(comparison: Comparison, variant: str) -> list[float]:
-    """Job-hours saved per hour, on each replicate; NaN if the jobs are not those of the first."""
+    """Job-hours saved per hour on each replicate; NaN if the variant has other jobs."""
     first = comparison.variants[0]
     jobs = comparison.jobs[first]
     other_trace = comparison.traces[variant] != comparison.traces[first]

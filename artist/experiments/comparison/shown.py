@@ -171,7 +171,7 @@ def replicate_rows(comparison: Comparison) -> list[dict[str, Any]]:
 
 
 def _values(comparison: Comparison, row: Mapping[str, Any]) -> tuple[float, ...]:
-    """The values of which a row holds the mean, one per replicate."""
+    """The values behind the mean of a row, one per replicate."""
     variant, metric = row[comparison.setting], row["metric"]
     if metric == BOUND and not variant:
         return comparison.bound_s

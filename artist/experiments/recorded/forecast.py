@@ -30,7 +30,7 @@ FEW = 20
 """Futures at earlier moments, which are forecast only to check intervals."""
 
 BEYOND = 10
-"""One in so many starts lies beyond each end of an 80 % interval."""
+"""One start in ten lies beyond each end of an 80 % interval."""
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ class Earlier:
     horizon_s: float
     cycle_s: float
     start_s: float
-    """Infinite if the log does not tell it."""
+    """Infinite if the log does not have it."""
     gone_s: float = math.inf
     """When it was cancelled instead."""
 
@@ -128,7 +128,7 @@ def _scale_s(interval_s: Interval, horizon_s: float, cycle_s: float) -> float:
 
 
 def _percentile(values: Floats, known: np.ndarray, share: float) -> float:
-    """A percentile of values, of which some are only known to be at least so much."""
+    """A percentile of values, some of which are only lower bounds (not `known`)."""
     order = np.lexsort((~known, values))
     at_risk = np.arange(len(values), 0, -1)
     left = np.cumprod(1 - known[order] / at_risk)

@@ -124,7 +124,7 @@ class PresentLinks:
         return {machine["name"]: index for index, machine in enumerate(machines)}
 
     def _hosts(self, job: Job) -> list[int]:
-        """The machines that a job had in its last run; none if one of them is unknown."""
+        """The machines that a job had in its last run; none if any is unknown."""
         runs = self._recording.runs.get(job.id, ())
         names = hosts(runs[-1].text("NodeList"), runs[-1].place) if runs else []
         return [self._machines[x] for x in names] if {*names} <= self._machines.keys() else []

@@ -23,7 +23,7 @@ class JobGroup:
     kind: str
     name: str
     jobs: Mask
-    """Whether each job is one of them."""
+    """Whether each job belongs to the group."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ _ENDED, _RUNS, _WAITS = "ended", "runs", "waits"
 
 @dataclass(frozen=True)
 class Log:
-    """The rows of sacct by job, and the first and last moment that one of them names."""
+    """The rows of sacct by job, and the first and last moment in any of them."""
 
     names: Sequence[str]
     rows: Mapping[str, Sequence[Record]]

@@ -55,7 +55,7 @@ class Recording:
     settings: Mapping[str, Any]
     """Of a scenario under the policy `slurm`."""
     lacks: tuple[str, ...] = ()
-    """What its folder does not tell of the cluster, in words."""
+    """What the folder does not say about the cluster, in words."""
 
     @property
     def jobs(self) -> list[Job]:

@@ -76,7 +76,7 @@ class Replay:
 
     @property
     def result(self) -> Result:
-        """That of the first phase, which is the one that is compared."""
+        """The result of the first phase, which is compared with the recording."""
         return self.results[0]
 
     @property
@@ -171,7 +171,7 @@ def replay(
 
 
 def replayed(recording: Recording, *, sets: Sequence[str] = (), phases: int) -> Replay:
-    """A recording, simulated in so many phases and compared."""
+    """A recording, simulated in this number of phases and compared."""
     trace, runs, epoch_s = recording.trace, recording.runs, recording.epoch_s
     cluster = load_cluster(str(recording.inputs / "cluster.yaml"))
     results = [
@@ -232,7 +232,7 @@ def _compared(
 ) -> list[RecordedStart]:
     """Recorded and simulated starts of all jobs, by job and number.
 
-    The simulated starts are those of the first phase.
+    Simulated starts are from the first phase.
     """
     starts = []
     for job in trace.jobs:

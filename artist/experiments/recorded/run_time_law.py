@@ -39,9 +39,12 @@ ENOUGH = 10
 """Ends that a group needs to count for `likeness`."""
 
 OTHERS = 3.0
-"""The weight of the wider group, in ends of the group. Of 1, 3 and 10, it had the least error (CRPS
-of the logarithm) in two archived logs, KTH-SP2 and SDSC-SP2. In later jobs of KTH-SP2 and in
-CEA-Curie the error was 9 and 20 % below that of the most specific group with ten ends."""
+"""The weight of the wider group, in ends of the group.
+
+Among 1, 3 and 10 it had the least error (CRPS of the logarithm) on two archived logs, KTH-SP2 and
+SDSC-SP2. On later jobs of KTH-SP2 and on CEA-Curie the error was 9 and 20 % lower than with the
+most specific group of ten ends alone.
+"""
 
 _MOST_SPECIFIC = "user, name and limit"
 _DIGITS = re.compile(r"\d+")

@@ -217,7 +217,7 @@ def what_if(
     fabric: str | None = None,
     models: Mapping[str, str] = MappingProxyType({}),
 ) -> RecordedWhatIf:
-    """Simulate a recording as it is and with each change. Files go to `inputs`.
+    """Simulate a recording without changes and with each change. Files go to `inputs`.
 
     `fabric` names the links on which the jobs were recorded, and `models` are those of names of
     jobs, accounts and sizes (`artist.trace.foreign.sacct`); only other links need them.

@@ -1,17 +1,17 @@
 """How sure is a difference of two means over jobs, if only a few days were seen?
 
 Jobs of a day are not independent: a long queue in the morning delays all of them. So days are drawn
-with replacement, each with all its jobs and both their values. Each draw has a difference of the
-two means and their ratio, and the intervals are those of the draws. A drawn ratio of waits is never
-below 0, so no wait falls by more than 100 %; a drawn difference over the mean that was seen may be.
+with replacement, each with all its jobs and both their values. Each draw gives a difference of the
+two means and a ratio, and the intervals are quantiles of the draws. A drawn ratio of waits is never
+below 0, so no wait falls by more than 100 %; a drawn difference over the observed mean may do so.
 Quantiles are widened for few days, since the bootstrap of n days varies too little by a factor of
-(n - 1) / n, and a normal law has thinner ends than Student's t. Source: Hesterberg, What Teachers
-Should Know About the Bootstrap (2015), section 5.3 ("expanded percentile").
+(n - 1) / n, and the normal distribution has thinner tails than Student's t. Source: Hesterberg,
+What Teachers Should Know About the Bootstrap (2015), section 5.3 ("expanded percentile").
 
-Of few days that differ much an interval of 95 % covers less. Where the sums of days are log-normal
-with a deviation of 1 and those of the ratio with .5, 5, 8 and 28 days cover 89, 91 and 92 %. Where
-one day in twenty has most of the waiting and gains most, five days cover 65 %: they rarely have
-such a day (`tests/results/test_block_bootstrap.py`).
+With few days that differ much, an interval of 95 % covers less. If the sums of days are log-normal
+with a deviation of 1 and the ratios with a deviation of 0.5, then 5, 8 and 28 days cover 89, 91 and
+92 %. If one day in twenty has most of the waiting and gains most, five days cover 65 %: they rarely
+include such a day (`tests/results/test_block_bootstrap.py`).
 """
 
 from __future__ import annotations

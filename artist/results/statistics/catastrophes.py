@@ -1,8 +1,9 @@
 """Rare catastrophes: replicates far off the rest, and what few replicates cannot show.
 
 A policy that is 5 % faster in most runs, and takes three times as long in 15 % of them, is slower
-on average. But .85^5 = 44 % of samples of five have no such run. They all say that it is faster,
-and surely, since nothing else varies much. No test of the sample can tell. So two things are said.
+on average. But 0.85^5 = 44 % of samples of five have no such run. They all show that it is faster,
+significantly, since nothing else varies much. No test of the sample can reveal this. So artist says
+two things.
 
 - A catastrophe that did occur makes the interval wide, and is named: `far_off`.
 - One that did not occur may still be there, in up to `unseen` of the runs:

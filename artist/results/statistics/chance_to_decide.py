@@ -10,7 +10,7 @@ The steps at hand are kept, so only the new ones vary. The comparison is decided
 level `differ` leaves out 0, or that of level `equal` lies within the margin. For each Z that is a
 bound of W, whose probability is averaged over Z.
 
-The true difference is not known: where it is smaller than m, the chance is smaller, too.
+The true difference is not known. If it is smaller than m, so is the chance.
 
 Source of the chi-square distribution: Wilson and Hilferty, *The distribution of chi-square*,
 Proceedings of the National Academy of Sciences, 1931.
@@ -60,7 +60,7 @@ class Open:
         return least_count(self.count + 1, most, lambda n: self.chance(n) >= CHANCE)
 
     def chance(self, total: int) -> float:
-        """The probability that so many steps in all decide; more than there are."""
+        """The probability that `total` steps decide, more than there are now."""
         more, effect = total - self.count, abs(self.mean) / self.deviation
         bound, squares = self._bounds(total), total * (total - 1)
         chances = []

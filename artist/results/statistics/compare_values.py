@@ -10,9 +10,9 @@ Exchanging the two policies turns the ratio into its inverse and keeps the verdi
 zero there is no ratio: then d_i = other_i - baseline_i, and the interval is in the values' unit.
 
 Pairs of one **cluster** (permutations of one drawn trace, say) are not independent. They become one
-replicate, the mean of their d_i. Replicates are **copies** of one where neither policy's values
-vary, rounding aside: they tell no more than one. A ratio that does not vary over values that do is
-no copy: its interval has no width.
+replicate, the mean of their d_i. Replicates are **copies** of one if neither policy's values vary,
+rounding aside: they carry no more information than one. If the values vary but their ratio does
+not, they are no copies: the interval has no width.
 
 **Assumption**: the d_i are nearly symmetric. Two policies on equal terms have symmetric d_i,
 whatever their values' distribution: each is as likely to be the larger one. A true difference may
@@ -106,7 +106,7 @@ class ComparedValues:
     NaN where there is no verdict, or none was given so."""
     joint_high: float = math.nan
     level: float = 0.95
-    """That of the interval and of the verdict."""
+    """Level of the interval and of the verdict."""
 
     @property
     def enough(self) -> int | None:
@@ -265,7 +265,7 @@ def is_within(compared: ComparedValues, level: float, equivalence: float) -> boo
 def with_joint_interval(
     compared: ComparedValues, level: float, joint_level: float
 ) -> ComparedValues:
-    """The same with an interval of `joint_level`; `level` is that of its own interval."""
+    """The comparison with a joint interval of `joint_level`; its own interval has `level`."""
     if joint_level == level:
         return replace(compared, joint_low=compared.low, joint_high=compared.high)
     mean, reach = middle_and_reach(compared)
@@ -280,7 +280,7 @@ def with_joint_interval(
 def with_open(
     compared: ComparedValues, level: float, differ_level: float, equivalence: float
 ) -> ComparedValues:
-    """The same with what an open verdict lacks; `level` is that of its interval."""
+    """The comparison with what an open verdict lacks; its interval has `level`."""
     mean, reach = middle_and_reach(compared)
     margin = 0.0 if math.isnan(compared.ratio) else math.log1p(equivalence)
     count = compared.replicates

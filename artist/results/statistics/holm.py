@@ -68,10 +68,10 @@ def holm(
 
     A `less` or `more` that does not pass becomes `undecided`, or `no difference` if it passes that
     test. So the chance of one false `less` or `more` among all of them is at most 1 - level. A
-    `no difference` stays what it is alone. What is undecided says how many replicates pass at
-    the level of the first that did not: that one is asked of it while the others stay as they are.
-    `level` and `equivalence` are those of the comparisons. Comparisons that no test judges,
-    `identical` and `too few replicates`, are not in the family.
+    `no difference` stays as it is. An undecided comparison says how many replicates it needs to
+    pass at the level of the first that did not pass, while the others stay as they are. `level` and
+    `equivalence` are those of the comparisons. Comparisons without a test, `identical` and `too few
+    replicates`, are not in the family.
 
     The **joint interval** of each comparison has the level at which the first one did not pass. So
     it excludes a ratio of 1 (a difference of 0) where the verdict is `less` or `more`, and only

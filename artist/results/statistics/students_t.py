@@ -55,7 +55,7 @@ def _bisected(level: float, degrees: int) -> float:
 
 
 def expanded_quantile(level: float, degrees: int) -> float:
-    """The quantile in powers of 1 / degrees, from that of the normal distribution.
+    """The quantile as a series in 1 / degrees, from the quantile of the normal distribution.
 
     It is within 1 % of the exact value from 4 degrees of freedom on.
 

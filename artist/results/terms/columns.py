@@ -69,7 +69,7 @@ TABLES: Mapping[str, tuple[ColumnTerm, ...]] = {
 def typed(table: str, columns: Mapping[str, Column]) -> Table:
     """The columns as a table whose numbers are arrays of the types of the schema.
 
-    Texts, and numbers of which some may be missing, stay lists.
+    Texts, and numbers that may be missing, stay lists.
 
     Raises:
         KeyError: the schema lacks a column.
@@ -87,7 +87,7 @@ _ARRAYS = frozenset({"int32", "int64", "float64"})
 
 
 def find(name: str) -> ColumnTerm | None:
-    """The entry of a column, by its exact name; if several tables have it, that of the first."""
+    """The entry of a column by its exact name. If several tables have it, the first one counts."""
     return next((line for line in _LINES if line.name == name), None)
 
 

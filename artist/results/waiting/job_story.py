@@ -191,7 +191,7 @@ def _longest_of_each(waits: Sequence[Row]) -> list[Row]:
 
 
 def cause_words(cause: str) -> str:
-    """A cause of `waits.parquet` in words; one that is not known as it is."""
+    """A cause of `waits.parquet` in words; an unknown one is returned unchanged."""
     return CAUSE_WORDS.get(cause, cause)
 
 

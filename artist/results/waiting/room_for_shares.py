@@ -1,4 +1,4 @@
-"""GPUs of which jobs hold shares, and for how many further shares they have room over time.
+"""GPUs that jobs share, and the room for further shares that these have over time.
 
 A share is a pair: thousandths of a GPU, and compute slices. A MIG instance has at least one slice,
 any other share has none, and the two are never on one GPU. Memory is not considered, nor where an
@@ -56,7 +56,7 @@ def asked_shares(jobs: Sequence[Job]) -> Whole:
 
 
 def shared_gpus(intervals: Sequence[PlacementRow], shares: Whole) -> GpuShareSpans:
-    """The GPUs of which jobs held shares, from the engine's rows."""
+    """The GPUs that jobs shared, from the engine's rows."""
     rows = [row for row in intervals if row.gpu_milli < GPU_MILLI and row.end > row.start]
     holders = {(row.handle, row.end): {row.handle, *row.beside} for row in rows}
     milli, compute = shares.T.tolist()

@@ -1,7 +1,7 @@
 """What a run's rows say about who had how many GPUs, and when: small arrays for `waits.py`.
 
 A stay is a job's time on one placement. The engine writes it as one interval or several. Jobs that
-share GPUs hold them together, without a break as long as one of them stays.
+share GPUs hold them together, without a break until the last of them leaves.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Stays(NamedTuple):
     ended: Sequence[str]
     """Why it ended, as in placements; empty for the last stay of a job."""
     holding: Whole
-    """Equal for stays that held the same GPUs without a break: the index of one of them."""
+    """Index of one of the stays that held the same GPUs without a break; equal for all of these."""
 
 
 class WaitInputs(NamedTuple):

@@ -134,7 +134,7 @@ def _running_at(stays: _ByStart, moments: Whole) -> Iterator[Whole]:
 
 
 def _ranges(first: Whole, counts: Whole) -> Whole:
-    """`first, first + 1, ...`, so many as counted, one range after the other."""
+    """The ranges from each `first`, as long as `counts` says, one after the other."""
     offsets = np.cumsum(counts) - counts
     places = np.arange(int(counts.sum()), dtype=np.int64)
     places += np.repeat(first - offsets, counts)

@@ -4,16 +4,17 @@ A wait lasts from the job's arrival, or from the loss of its GPUs, to its next s
 that start is not part of it. Everything is derived from the engine's rows after the run. Less than
 a microsecond is no wait: within it a policy passes GPUs from one job to another.
 
-**Seconds per cause.** A reason counts from the tick at which the policy told it
-(`artist.contract.Wait`) until it lapses, another one is told, or the wait ends. What remains of the
-wait are stretches without a reason. In each of them the time in which enough GPUs stayed free for
-the job to run is `left-free`: the policy left them. The rest is `order` if at some instant of the
-stretch enough GPUs were free and other jobs got them (`FreeGpusOfWaits.passed`); else `gpus`.
+**Seconds per cause.** A reason counts from the tick at which the policy gave it
+(`artist.contract.Wait`) until it lapses, the policy gives another, or the wait ends. The rest of
+the wait consists of stretches without a reason. In each, the time in which enough GPUs stayed free
+for the job is `left-free`: the policy left them. The remainder is `order` if at some instant of the
+stretch enough GPUs were free and other jobs got them (`FreeGpusOfWaits.passed`), else `gpus`.
 
 A job that loses its GPUs to others waits because of the `order`, since its own GPUs are free at
 that instant.
 
-**The cause of a wait** is the one with most seconds; of equals the first told, then `left-free`.
+**The cause of a wait** is the one with most seconds. Ties go to the first reason that the policy
+gave, then to `left-free`.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def wait_table(inputs: WaitInputs) -> Table:
 def cause_table(inputs: WaitInputs) -> Table:
     """Seconds per cause and wait, the longest first.
 
-    It has only waits for which `waits` does not tell as much: those with a reason of the policy,
+    It only has waits whose causes cannot be read from `waits`: those with a reason of the policy,
     and those that are mostly `left-free` with a rest of `gpus`.
     """
     waits, _ = _waits(inputs)
@@ -137,7 +138,7 @@ def seconds_by_cause(inputs: WaitInputs) -> dict[str, float]:
 
 
 def _spent(inputs: WaitInputs, waits: Waits, told: Mapping[int, _Told]) -> dict[int, Counter[str]]:
-    """Ticks per cause of the waits of which the policy told a reason, by index of the wait."""
+    """Index of a wait -> ticks per cause, for waits with a reason of the policy."""
     pieces = [(index, *piece) for index, reasons in told.items() for piece in reasons.untold]
     owner, begin, end = np.array(pieces, dtype=np.int64).reshape(-1, 3).T
     untold = Waits(waits.handle[owner], begin, end)
@@ -170,7 +171,7 @@ def _waits(inputs: WaitInputs) -> tuple[Waits, Whole]:
 
 
 def _told(inputs: WaitInputs, waits: Waits) -> dict[int, _Told]:
-    """What the policy told of each wait, by index; only waits of which it told something."""
+    """Index of a wait -> the reasons that the policy gave, for waits that have any."""
     by_job: dict[int, list[WaitRow]] = {}
     for row in inputs.reasons:
         by_job.setdefault(row.handle, []).append(row)

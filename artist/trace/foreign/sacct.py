@@ -1,18 +1,19 @@
-"""What Slurm's `sacct -a -P` prints, with any columns in any order (`--format=ALL`).
+"""The output of Slurm's `sacct -a -P`, with any columns in any order (`--format=ALL`).
 
-Source: sacct(1) of Slurm 22.05, and sessions recorded from it. Cells stand between `|`, without
+Source: sacct(1) of Slurm 22.05, and output recorded from it. Cells are separated by `|`, without
 quotes.
 
 Rules:
 
-- A job that ran counts, whatever its final state, because it occupied its GPUs. Its run time is
+- A job that ran counts whatever its final state, because it held its GPUs. Its run time is
   `ElapsedRaw`, else `Elapsed`, else `End` minus `Start`.
 - It arrives when it could first have started, `Eligible` (begin times, dependencies, holds), else
   at `Submit`.
 - Rows of steps (`7.batch`) belong to a job that has a row of its own.
-- Of a job that was preempted and queued again (rows of one `JobID`, with `-D`), only the last run
-  counts, since policies preempt by themselves. It arrives as the first one did. A run that ended in
-  another way held its GPUs too: what follows it is another job, `7:2` after `7`.
+- If a job was preempted and queued again (several rows with one `JobID`, with `-D`), only its last
+  run counts, since policies decide themselves when to preempt. Its arrival is that of the first
+  run. A run that ended in another way held its GPUs too: what follows is another job, `7:2` after
+  `7`.
 - Its GPUs are `gres/gpu` of `AllocTRES`, else of `ReqTRES`, or the sum over kinds
   (`gres/gpu:a100`). Slices of MIG are parts of GPUs. `cpu` and `mem` there are those of the job.
 - Account becomes tenant. Time limit, partition, QOS, reservation, kind of GPU and what else the

@@ -4,11 +4,11 @@ Source: squeue(1) of Slurm 22.05. Cells stand between `|`, without quotes.
 
 Rules:
 
-- All jobs are there at once, first those that run, then those that wait, by priority.
-- Nobody knows run times yet. A job takes its time limit, of which one that runs has `TIME_LEFT`
-  (else limit minus `TIME`). So the trace is the longest that the queue can take.
-- Its GPUs are those of `TRES_PER_NODE` x `NODES`. squeue does not tell GPUs that were asked for by
-  job (`--gpus`); sacct does. Slices of MIG are parts of GPUs.
+- All jobs arrive at once: first running jobs, then waiting ones by priority.
+- Run times are not known yet. A job takes its time limit; a running job takes `TIME_LEFT`, else its
+  limit minus `TIME`. So the trace is the longest that the queue can take.
+- Its GPUs are `TRES_PER_NODE` x `NODES`. squeue does not show GPUs that were requested per job
+  (`--gpus`); sacct does. Slices of MIG are parts of GPUs.
 - Jobs that are held, or wait for their begin time, are left out. `DEPENDENCY` becomes a hint, which
   the policy `slurm` reads.
 - Of columns that `%all` prints twice, the first counts.

@@ -93,7 +93,7 @@ class OwnFormat:
 
 
 def misspelt(name: str, known: Sequence[str]) -> str | None:
-    """The known column of which a name is a misspelling; None if it is another word."""
+    """The known column that a name probably misspells; None if it is another word."""
     near = difflib.get_close_matches(name[:_LONGEST], known, n=1, cutoff=_MISSPELT)
     return near[0] if near else None
 

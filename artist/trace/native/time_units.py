@@ -141,12 +141,11 @@ def time_remedy(cell: object, column: str) -> str:
 
 
 def reader_of_dates(texts: Sequence[str], day_first: bool | None) -> Callable[[str], float | None]:
-    """How to read the dates of a column: with zones if the first has one, else without.
+    """A reader for the dates of a column: with zones if the first has one, else without.
 
-    `day_first`: whether days come before months; None if the cells are to tell.
-
-    Of `13.06.2020` the day comes first, as wherever dots are written. Of `6/13/2020` it is the part
-    that is above 12 in some row; where no row tells, no date is read.
+    `day_first` says whether the day comes before the month; None if the cells have to show it. In
+    dates with dots, such as `13.06.2020`, the day comes first. In dates such as `6/13/2020`, the
+    day is the part that exceeds 12 in some row; if no row shows it, no date is read.
     """
     day_first = _day_first(texts) if day_first is None else day_first
     if day_first is None:
@@ -157,12 +156,12 @@ def reader_of_dates(texts: Sequence[str], day_first: bool | None) -> Callable[[s
 
 
 def day_and_month(text: str) -> re.Match[str] | None:
-    """The parts of a date such as `6/7/2020`, of which either may be the day; None of others."""
+    """The parts of a date such as `6/7/2020`, where either may be the day; else None."""
     return _DAY_AND_MONTH.fullmatch(text.strip())
 
 
 def order_is_unknown(texts: Sequence[str]) -> bool:
-    """Whether no date of a column shows which part is the day, as in 6/7/2020."""
+    """Whether the dates of a column do not show which part is the day, as in 6/7/2020."""
     return _day_first(texts) is None
 
 
@@ -176,7 +175,7 @@ def _day_first(texts: Sequence[str]) -> bool | None:
 
 
 def _iso(text: str, day_first: bool) -> str:
-    """A date with its day or month first as `2020-06-13...`; any other text as it is."""
+    """A date that begins with its day or month as `2020-06-13...`; other texts unchanged."""
     match = day_and_month(text)
     if match is None:
         return text
