@@ -340,7 +340,7 @@ def say_what_was_read(
 
         for sentence in warnings(trace):
             tell(f"warning: {sentence}")
-        # Traces of artist have the steps that they are meant to have.
+        # Only for files: artist's own traces have the steps that they should have.
         if scenario is not None and is_trace_file(scenario.trace):
             from artist.run import trace_warnings
 

@@ -137,7 +137,7 @@ def _passed_over(best: Best, comparison: Comparison) -> str:
         return ""
     are = "are" if len(best.passed_over) > 1 else "is"
     beyond = share_text(comparison.equivalence)
-    # They share one mean, the least.
+    # They have the same mean, the least.
     mean = comparison.means(best.metric)[best.passed_over[0]]
     told = value_text(best.metric, mean, unit_of(comparison, best.metric))
     names, more = " and ".join(best.passed_over), _takes_more(best, comparison)

@@ -81,7 +81,7 @@ def _waits(study: Study, setting: Setting, waits: dict[str, FileColumns]) -> Fig
     for policy, rows in waits.items():
         means = dict(zip(rows["priority"].astype(int), rows["queue_delay_mean_s"], strict=True))
         hours = np.array([means.get(value, 0.0) / HOUR for value in priorities])
-        hours = np.nan_to_num(hours)  # a bar of nothing: all jobs of the priority were cancelled
+        hours = np.nan_to_num(hours)  # an empty bar: all jobs of the priority were cancelled
         series.append(Series(policy, study.tone(policy), rounded(hours)))
     categories = [str(value) if value else "none" for value in priorities]
     return described("waits-by-priority", study, setting, series, categories=categories)

@@ -250,7 +250,7 @@ def _check_scenario(scenario: Mapping[str, Any], path: Path) -> None:
     except ConfigError as cause:
         raise TraceError(str(cause)) from cause
     for name in ("seed", "permutation"):
-        # pydantic reads the text "1" as 1, but a replicate is told by the number itself.
+        # pydantic reads the text "1" as 1, but replicates are identified by the number itself.
         if type(scenario.get(name, 0)) is not int:
             raise TraceError(f"{path}: {name} is {scenario[name]!r}, expected a whole number")
 

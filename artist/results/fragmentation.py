@@ -48,7 +48,7 @@ def fragmented_gpus(rows: Rows, tree: ClusterTree) -> tuple[Ticks, npt.NDArray[n
     """
     if not rows.placements:
         return np.empty(0, dtype=np.int64), np.empty(0)
-    # Of jobs that share GPUs, the first one holds them.
+    # GPUs that several jobs share are counted once, for the first job.
     taken = (_Span(x.placement, x.start, x.end) for x in rows.placements if x.first)
     machine, tick, free = _free([*taken, *_withdrawn(rows)], tree)
     sizes, size_index = np.unique(tree.levels[tree.machine].gpus, return_inverse=True)
@@ -119,10 +119,10 @@ def _free(placements: Sequence[_Span], tree: ClusterTree) -> tuple[Ticks, Ticks,
     change = np.concatenate([-counts, counts])
     order = np.lexsort((tick, machine))
     machine, tick = machine[order], tick[order]
-    # Each interval gives back the GPUs that it takes. So the running sum is zero again at the end
-    # of each machine's rows, and one sum over all rows serves every machine.
+    # Each interval gives back the GPUs that it takes. So the running sum is zero at the end of each
+    # machine's rows, and one sum over all rows is enough.
     change = np.cumsum(change[order])
-    # Of several rows of a machine at one tick, the last one has all changes.
+    # If a machine has several rows at one tick, the last one has all changes.
     last = np.concatenate([(machine[1:] != machine[:-1]) | (tick[1:] != tick[:-1]), [True]])
     machine, tick = machine[last], tick[last]
     return machine, tick, np.asarray(tree.levels[tree.machine].gpus)[machine] + change[last]

@@ -73,7 +73,7 @@ def _write_files(result: Result, folder: Path, command: Sequence[str]) -> None:
 
     for name, table in result.tables.items():
         if name == "wait_causes" and not table["job_id"]:
-            continue  # `waits` tells as much
+            continue  # `waits` has the same information
         pq.write_table(arrow_table(table), folder / f"{name}.parquet", compression="zstd")
     _write_json(result.summary, folder / SUMMARY)
     files = {file.name: _digest(file) for file in sorted(folder.iterdir())}

@@ -190,7 +190,7 @@ def read_table(folder: Path, name: str, reader: str, *, contended: bool | None =
         there = file.schema.to_arrow_schema().names
         wanted = _wanted(name, reader, there, contended=contended)
         missing = [term for term in wanted if term.name not in there]
-        # A policy that kept no such rows writes a file without columns.
+        # A policy without such rows writes a file without columns.
         if missing and optional and not file.num_rows:
             return None
         if missing:

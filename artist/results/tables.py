@@ -262,7 +262,7 @@ def _parts(
         share = compute_s[row.handle] * row.compute_scale / row.iteration_s
         part.compute_s += running_s * share
         part.comm_s += running_s * (1.0 - share)
-        # `stretch` is what jobs on the same GPUs cost; that time is not lost on links.
+        # `stretch` is the slowdown by jobs on the same GPUs; that time is not lost on links.
         undisturbed_s = row.alone_iteration_s * row.stretch
         part.undisturbed_s += running_s * (undisturbed_s / row.iteration_s)
         part.own_s += running_s * (row.own_longer_s * row.stretch / row.iteration_s)

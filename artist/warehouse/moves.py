@@ -143,7 +143,7 @@ def _read(state: State, readers: Readers, size: Ints) -> Floats:
     local = gained - lost[:, None]
     summed = np.zeros((len(size), len(state.used)))
     if len(job):
-        # Pairs of a table lie together.
+        # The pairs of a table are neighbours.
         first = np.flatnonzero(np.diff(readers.table, prepend=-1))
         summed[readers.table[first]] = np.add.reduceat(local, first, axis=0)
     changed: Floats = -state.objective.w_read * summed

@@ -93,7 +93,7 @@ class KeptRuns:
             point = {column_of(key): str(getattr(scenario, key)) for key in varied}
             summary = run_summary(self._folder / run)
             del summary["wall_s"]
-            # What the summary tells of a setting stands there once.
+            # A setting that the summary has, too, is written only once.
             rows.append(
                 {"run": run, **{k: v for k, v in point.items() if k not in summary}, **summary}
             )

@@ -30,7 +30,7 @@ def percentile(values: npt.ArrayLike, percent: float) -> float:
     below = int(place)
     low, high = ordered[below], ordered[min(below + 1, len(ordered) - 1)]
     share = place - below
-    # From the nearer end, so that the end itself is met.
+    # Interpolate from the nearer end, so that a share of 0 or 1 gives that end exactly.
     return float(high - (high - low) * (1 - share) if share >= 0.5 else low + (high - low) * share)
 
 

@@ -116,7 +116,7 @@ def parts_of(summaries: Iterable[Mapping[str, Any]]) -> Mapping[str, str]:
 
 BOUND = "makespan_bound_s"
 
-# These tell of the simulation, or are the same under every policy.
+# These describe the simulation, or are the same under every policy.
 _NOT_COMPARED = frozenset(
     {"wall_s", "events", "latency_queries", "latency_backend_calls", "latency_fallback_uses", BOUND}
 )

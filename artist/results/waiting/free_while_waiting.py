@@ -136,8 +136,8 @@ def _over_time(inputs: WaitInputs, ticks: Whole, away: Whole) -> tuple[Whole, Wh
     start, end = np.searchsorted(ticks, first), np.searchsorted(ticks, last)
     begun, ended = _sums(start, gpus, ticks), _sums(end, gpus, ticks)
     held = np.cumsum(begun - ended)
-    # A job that moves keeps the smaller number of its GPUs through the instant, and jobs that move
-    # together keep them once. Where others stay or are already, these hold them.
+    # A job that moves keeps the smaller number of its GPUs through the instant; jobs that move
+    # together keep them once. If other jobs stay on these GPUs, they hold them.
     moves = (np.diff(stays.handle[some]) == 0) & (stays.start[some][1:] == stays.end[some][:-1])
     pairs = np.stack([of_stay[:-1], of_stay[1:]])[:, moves]
     pairs = pairs[:, last[pairs[0]] == first[pairs[1]]]

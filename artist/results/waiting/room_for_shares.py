@@ -72,7 +72,7 @@ def shared_gpus(intervals: Sequence[PlacementRow], shares: Whole) -> GpuShareSpa
         if not row.first:
             continue
         now = {row.handle, *row.beside}
-        # A share stays where it is, so whoever held one just before held it of this GPU.
+        # A share never moves, so jobs that held one just before held it on this GPU.
         former = [holders[who, row.start] for who in now if (who, row.start) in holders]
         at_start = left(now & former[0]) if former else (0, 0)
         entries.append((row.start, row.end, *left(now), *at_start, compute[row.handle] > 0))

@@ -257,7 +257,7 @@ def longest_heads(waits: Waits) -> list[Head]:
         lengths = whole[low:high].copy()
         lengths[0] -= max(0, begin - int(start[low]))
         lengths[-1] -= max(0, int(end[high - 1]) - until)
-        # From the last to the first: a job's stretches add up in its first one of this wait.
+        # From last to first, so that a job's stretches add up in its first one of this wait.
         for again in resumed[slice(*some)][::-1].tolist():
             if before[again] >= low:
                 lengths[before[again] - low] += lengths[again - low]

@@ -318,7 +318,7 @@ def _reason(cause: str, told: _Told | None, wait: _Figures) -> str:
     if told is not None and cause in told.ticks:
         # Not `most_free`: a reader would ask why the job did not get GPUs that changed hands.
         free = _most_free(wait.most_stayed, wait.share)
-        in_all = " in all" if wait.most_stayed >= wait.least else ""  # enough, but in wrong places
+        in_all = " in all" if wait.most_stayed >= wait.least else ""  # enough, but badly placed
         away = wait.away if cause == KINDS else ""  # all of a kind may be out of service
         return f"{_told_text(told, wait.length)}; {wanted}, and {free}{in_all}{away}"
     besides = "" if told is None else f"; besides, {_told_text(told, wait.length)}"

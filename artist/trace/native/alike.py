@@ -6,8 +6,8 @@ import difflib
 import re
 from collections.abc import Sequence
 
-# Names of one column, without signs, after published traces and schedulers' logs;
-# then German ones.
+# Each group has names of one column, without signs: first those in published traces and schedulers'
+# logs, then German ones.
 _SAME = (
     {
         "arrivals", "arrival", "arrivaltime", "arrived", "submit", "submits", "submitted",
@@ -53,10 +53,10 @@ _SAME = (
     {"parallelism", "parallelization", "parallelisation", "axes"},
 )  # fmt: skip
 
-# When a job started stands for when it arrived, where nothing tells the latter.
+# Without a column of arrivals, the times when jobs started are used.
 _STARTS = {"start", "starts", "started", "starttime", "startedat", "beginn"}
 
-# How words begin that name a wait, a moment or a limit: no column of run times has them.
+# Beginnings of words for a wait, a moment or a limit, which no column of run times has.
 _NO_RUN_TIMES = (
     "wait", "queu", "pend", "delay", "start", "begin", "end", "finish", "complet", "submit",
     "arriv", "creat", "limit", "timelimit", "deadline", "clock", "wart",
@@ -71,15 +71,15 @@ _UNITS = {
     "d": {"d", "day", "days"},
 }
 
-# Columns that hold times, without signs: of these, a name may end in a unit.
+# Columns of times, without signs. Their names may end in a unit.
 _TIMES = {"submittime", "arrivals", "duration", "computes"}
 
-# What such a name may say before a unit: `step_ms`.
+# Words before the unit in such a name, as in `step_ms`.
 _STEPS = ("step", "iteration", "iter")
 
 _ARRIVALS = ("arrival_s", "submit_time")
 
-# Comparing texts takes a time that grows with the product of their lengths.
+# Most letters of a name to compare: the time grows with the product of the lengths.
 _LONGEST = 60
 
 

@@ -23,7 +23,7 @@ from artist.io.reading import as_float
 from artist.trace.native.time_units import clock_s, time_remedy
 from artist.units import MAX_TIME_S
 
-# Whole numbers up to here are exact in a double, whatever file they came from.
+# Whole numbers up to this one are exact in a double.
 MAX_COUNT = 2**53
 
 # Ten times the largest cluster ever reported. A job that demands more is a mistake in the file.

@@ -63,8 +63,8 @@ _PARQUET = ".parquet"
 
 _SWF_COMPLETED = 1
 
-# Information that SWF has no place for, and which jobs have it. The other formats lose nothing that
-# counts: in `simple`, duration / iterations is `compute_s` but for rounding.
+# Information that SWF cannot hold, and which jobs have it. The other formats lose nothing that
+# matters: in `simple`, duration / iterations is `compute_s` except for rounding.
 _SWF_LOSSES: dict[str, Callable[[Job], bool]] = {
     "ids (jobs are numbered)": lambda job: True,
     "names of models (numbered)": lambda job: True,
