@@ -93,12 +93,13 @@ class RunsDone:
         elapsed_s = time.monotonic() - self._begun
         if not self._total:
             return f"{duration(elapsed_s)} so far, preparing"
-        left = time_left(self._done / self._total, elapsed_s)
-        if self._foretold is not None and self._done < self._total:
-            left_s = self._foretold()
-            left = "" if left_s is None else f"; about {duration(left_s)} left"
-        if self._budget is not None and self._done < self._total:
-            left = within(self._budget, None if self._foretold is None else self._foretold(), left)
+        left, left_s = time_left(self._done / self._total, elapsed_s), None
+        if self._done < self._total:
+            if self._foretold is not None:
+                left_s = self._foretold()
+                left = "" if left_s is None else f"; about {duration(left_s)} left"
+            if self._budget is not None:
+                left = within(self._budget, left_s, left)
         return f"{self._done:,} of {self._total:,} {self._what} done{left}"
 
 
