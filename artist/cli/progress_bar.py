@@ -195,8 +195,8 @@ def forecast(
 ) -> Callable[[int, int], None]:
     """A function `show(done, total)` that also says, once, how long all runs will take.
 
-    `most`: how many runs there are in all if undecided verdicts add some. Nothing is said of runs
-    that the `budget` will not begin.
+    `most` is the number of runs if undecided verdicts add all they may. Nothing is said if the runs
+    do not fit into the `budget`.
     """
     told = False
 

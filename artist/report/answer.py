@@ -4,18 +4,18 @@
     Surely lower than fifo, srtf and 3 more; no difference beyond 2 % from dally; undecided
     against tiresias (about 5 more permutations would probably settle it).
 
-The sentences are about the first of the headline metrics that was compared. Where nothing is sure
-about it, the first sentence begins with that, and the second names the metric that is sure:
+The sentences are about the first of the headline metrics that was compared. If nothing is sure
+about it, the first sentence begins with that, and the second names a metric that is sure:
 
     No policy is surely best: las has the lowest average JCT, 26.9 h, 2 % below the next, dally.
     Undecided against dally; but las has the lowest makespan, 11 d, 19 % below the next, dally.
 
 A third names the options that some of the policies lack.
 
-Where failures vary, what they cost comes first; beside other settings, each value of failures has
-an answer of its own (`failure_costs.py`).
+If failures vary, their costs come first; if other settings vary, too, each value of failures has an
+answer of its own (`failure_costs.py`).
 
-All pairs of variants are judged together, since the best one is picked from the data.
+All pairs of variants are judged together, because the best one is picked from the data.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ _LEAST_TOLD = 0.0005
 def answer(comparison: Comparison) -> list[str]:
     """The two sentences, then those about options that not all policies have.
 
-    There may be one sentence only, and none if no headline metric was compared. If runs cancelled
-    jobs, the only sentence says so, since nothing is judged.
+    There may be only one sentence, or none if no headline metric was compared. If runs cancelled
+    jobs, the only sentence says so, since there are no verdicts.
     """
     if comparison.cancelled:
         return [no_verdict(comparison.cancelled)]
@@ -145,7 +145,7 @@ def _passed_over(best: Best, comparison: Comparison) -> str:
 
 
 def _takes_more(best: Best, comparison: Comparison) -> str:
-    """What the variants that were passed over take more of than the best one."""
+    """The efforts of which variants that were passed over take more than the best one."""
     first, *_ = best.policies
     mine, theirs = (comparison.effort(one) for one in (first, best.passed_over[0]))
     several = len(best.passed_over) > 1

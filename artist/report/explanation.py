@@ -56,7 +56,7 @@ def explanation(study: Study) -> Markup:
 
 
 def _of_setting(study: Study, setting: Setting) -> dict[str, Any]:
-    """What the text says of one setting."""
+    """The facts of the text about one setting."""
     runs = [run for replicates in setting.runs.values() for run in replicates.values()]
     shares = {policy: _communication(list(some.values())) for policy, some in setting.runs.items()}
     if len(shares) > _MOST_POLICIES:

@@ -5,7 +5,8 @@
     JCT mean against failures=none, 38.4 h: with failures=f.yaml it does not surely change, -2.7 %
     [-7.1 .. +2.0].
 
-A part that also occurs without failures (checkpoints, restarts after preemptions) says how much.
+For a part that also occurs without failures (checkpoints, restarts after preemptions), the text
+says how much.
 """
 
 from __future__ import annotations
@@ -128,7 +129,7 @@ def shown_variants(failed: Mapping[str, Failed]) -> list[str]:
 
 
 _ROUNDING = 1e-6
-"""GPU-hours that sums of floats leave where nothing was lost."""
+"""GPU-hours up to this are rounding errors of sums where nothing was lost."""
 
 
 def _happened(failed: Failed) -> bool:

@@ -22,7 +22,7 @@ from artist.report.quantities import Quantity
 from artist.report.reader import Numbers
 
 MOST_TOGETHER = 4
-"""More lines than these hide each other, so each gets a panel of its own."""
+"""More lines would hide each other, so each gets a panel of its own."""
 
 MARKED_LOSS = 5.0
 """Cells of a heat map are marked if their jobs lose at least this much of their running time, in
@@ -66,10 +66,10 @@ class Series:
     For ranges, `y` is the dot, and `low` and `high` are the ends of the line.
     For waterfalls, `y` has the steps, then their sum.
     For rows, `y` has a value per bin, and `x` holds the edges of the bins: one more than `y`.
-    `parts` are what `y` consists of, one sequence per name in `Figure.parts` but the last: the last
-    part is the rest of `y`.
-    For heat, `y` and `x` are as for rows. `parts` are two more values per cell: how many jobs there
-    are at most, and what they lose of their running time, in percent.
+    `parts` are the parts of `y`, one sequence for each name in `Figure.parts` except the last,
+    which is the rest of `y`.
+    For heat, `y` and `x` are as for rows. `parts` are two more values per cell: the most jobs at
+    once, and the share of their running time that they lose, in percent.
     For circles, `y` and `x` are as for rows, around the first circle. `parts` are the values around
     the second one, and iteration, Up time and shift in the unit of x. `Figure.parts` names the
     circles. Angles where the series together exceed `Figure.y.top` are marked.
@@ -113,7 +113,7 @@ class Figure:
     wide: bool = False
     """The figure needs the whole width of the page. Bars in many groups have it anyway."""
     apart: bool = False
-    """For lines: they hide each other, so each gets a panel, however few they are."""
+    """For lines: each gets a panel even if there are few, because they hide each other."""
 
     @property
     def panels(self) -> bool:

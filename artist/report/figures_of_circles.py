@@ -17,7 +17,7 @@ from artist.report.reader import FileColumns, Numbers, RecordedRun
 from artist.results.statistics.sorted_values import weighted_percentile
 
 BINS = 180
-"""Of a turn: 2 degrees each."""
+"""Bins of a turn, of 2 degrees each."""
 MOST_CIRCLES = 4
 _MS, _GBIT = 1e3, 1e9 / 8
 

@@ -24,7 +24,7 @@ from artist.results.terms.number_text import HOUR
 from artist.units import counted
 
 ROUNDING = 1e-6
-"""A ratio this close above a whole number counts as that number: finishes are rounded to ns."""
+"""A ratio this little above a whole number is taken as that number: finishes are rounded to ns."""
 
 _BINS = 30
 _LEVELS = ("machine", "rack", "network")

@@ -2,7 +2,7 @@
 
 In an interval at one speed, a job loses its running time x (1 - isolated iteration / iteration). It
 loses that time **to** another job while both are on a link whose demand exceeds what it carries. If
-several other jobs are there, the same time counts for each, so losses to each do not add up.
+several other jobs are there, the same time counts for each, so these losses do not add up.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def losers(run: RecordedRun, most: int) -> list[Loser]:
 
 
 def lost_to_others(run: RecordedRun, jobs: Iterable[str]) -> Mapping[str, list[tuple[str, float]]]:
-    """The seconds that some jobs lost to each other job, the most first; equal ones by name."""
+    """The seconds that some jobs lost to each other job, the most first; ties by name."""
     wanted = set(jobs)
     if run.links is None:
         return {}
@@ -71,9 +71,9 @@ def lost_to_others(run: RecordedRun, jobs: Iterable[str]) -> Mapping[str, list[t
 
 
 def lost_on_links(run: RecordedRun, links: FileColumns) -> Numbers:
-    """For each row of `links.parquet`, what its jobs lose together, in seconds per second.
+    """For each row of `links.parquet`, the loss of all its jobs together, in seconds per second.
 
-    They lose nothing on a link that carries what they want. A job's loss counts in full on each
+    They lose nothing on a link that carries their demand. A job's loss counts in full on each
     overloaded link.
     """
     moments: dict[str, list[int]] = {}

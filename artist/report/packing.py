@@ -210,7 +210,7 @@ def _packed_waits(
 def _stays(run: RecordedRun) -> Mapping[str, list[tuple[str, str]]]:
     """Job -> shape and level of each stay in the order of time.
 
-    Rows of one placement that follow each other without a gap are one stay at several speeds.
+    Successive rows of one placement without a gap are one stay at several speeds.
     """
     rows = run.placements
     stays: dict[str, list[tuple[str, str]]] = {}

@@ -119,9 +119,9 @@ def read_runs(
 ) -> list[RecordedRun]:
     """The runs of all paths. A path is a run directory or a folder that contains some.
 
-    Of a sweep only the runs of its present grid are taken. `on_left_out` gets the folder of each
-    sweep that has other runs, and their number. A run directory given by its own path is always
-    taken.
+    Only those runs of a sweep are read that belong to its present grid. `on_left_out` gets the
+    folder of each sweep that has other runs, and their number. A run directory given by its own
+    path is always read.
 
     Raises:
         ConfigError: a path is no run directory and contains none.
@@ -324,7 +324,7 @@ class Decides(Document):
 
 
 def read_worlds(folders: Sequence[Path]) -> tuple[Decides, ...]:
-    """What the folders' comparisons in several worlds say; nothing of folders without one.
+    """The results of the folders' comparisons in several worlds, from folders that have one.
 
     Raises:
         ConfigError, TraceError: a `decides.json` is damaged.

@@ -48,7 +48,7 @@ def failures_section(study: Study) -> Markup:
 
 
 def data_section(study: Study) -> Markup:
-    """What the plan changed, what it moves, and what runs copied: pages about runs with data."""
+    """What the plan changed and moves, and what runs copied, for pages about runs with data."""
     settings = _settings(study, lambda run: run.data_use is not None, _data)
     return section("data.html", settings=settings)
 
@@ -58,7 +58,7 @@ def _settings(
     present: Callable[[RecordedRun], bool],
     facts: Callable[[RecordedRun], dict[str, Any]],
 ) -> list[tuple[Setting, list[dict[str, Any]]]]:
-    """Each setting with the facts of each policy; none if no run has what the section shows."""
+    """Each setting with the facts of each policy; empty if no run has any."""
     return [
         (
             setting,

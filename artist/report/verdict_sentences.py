@@ -40,7 +40,7 @@ from artist.units import counted
 
 
 class Side(StrEnum):
-    """What a sentence claims of its policy."""
+    """What a sentence claims about its policy."""
 
     BETTER = "better"
     WORSE = "worse"

@@ -207,7 +207,7 @@ _COSTS = {
     "checkpoint_s": "checkpoints",
     _CONTENDED: "other jobs on links or its own full uplinks",
 }
-"""Column of `jobs.parquet` -> what lengthens a run, other than where it runs."""
+"""Column of `jobs.parquet` -> what lengthens a run, apart from its placement."""
 
 
 def _mostly_at(job: str, placements: Table) -> str:
@@ -299,7 +299,7 @@ def _helps(setting: str, before: str | None, after: str | None) -> bool:
 
 
 def _told(point: Point, other: Point, before: str = "") -> str:
-    """What a point has that another one lacks: `racks=4, bandwidth=x2`."""
+    """The settings in which a point differs from another: `racks=4, bandwidth=x2`."""
     told = [
         f"{key.rpartition('.')[2]}={value}"
         for key, value in point.items()
@@ -353,8 +353,8 @@ def no_pair_met(fabric: Fabric) -> str:
 # as long as recorded.
 
 MUCH_LONGER = 10.0
-"""A job that runs more than this many times as long as recorded deserves a warning. Chosen: no job
-of the shipped traces comes near it."""
+"""A job that runs more than this many times as long as recorded causes a warning. This is a choice:
+no job of the shipped traces comes close."""
 
 
 class RunToRecorded(NamedTuple):

@@ -54,7 +54,7 @@ class JobCosts(NamedTuple):
     lost_gpu_s: Numbers
     """GPU time of work lost in failures."""
     expected: Numbers
-    """Expected failures on the GPUs that the job held, for as long as it held them."""
+    """Expected failures of the GPUs that the job held, while it held them."""
 
     @property
     def ratio(self) -> Numbers:
@@ -74,7 +74,7 @@ class _OutageRow(NamedTuple):
 
 
 def failure_additions(rows: Rows, hazard: Hazard, job_ids: Sequence[str]) -> Additions:
-    """What the rows of a run record of failures and checkpoints."""
+    """The tables and figures about failures and checkpoints, from the rows of a run."""
     costs = job_costs(rows, hazard)
     tables = {"outages": outage_table(rows, job_ids), "failure_sizes": size_table(costs)}
     return Additions(

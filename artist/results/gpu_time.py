@@ -1,4 +1,4 @@
-"""What the GPUs that jobs hold do: compute, communicate, stand still, or do work that is lost.
+"""How jobs use the GPUs that they hold: to compute, to communicate, not at all, or for lost work.
 
     held = computing + communicating + stalled + lost
 
@@ -47,7 +47,7 @@ GPU = 1 << 32
 
 
 class GpuTime(NamedTuple):
-    """What the GPUs that jobs held did, in GPU-seconds."""
+    """The GPU time that jobs held, by use, in GPU-seconds."""
 
     computing: float
     communicating: float
@@ -56,7 +56,7 @@ class GpuTime(NamedTuple):
 
 
 class GpusOverTime(NamedTuple):
-    """What the GPUs that jobs hold do, in GPUs, at each of some ticks."""
+    """The number of GPUs that jobs hold, by use, at each of some ticks."""
 
     computing: npt.NDArray[np.float64]
     communicating: npt.NDArray[np.float64]
@@ -92,7 +92,7 @@ def gpu_time(rows: Rows) -> GpuTime:
 
 
 def gpus_over_time(rows: Rows) -> tuple[Ticks, GpusOverTime]:
-    """Rising ticks, and what the held GPUs do from each tick to the next; 0 before the first."""
+    """Ascending ticks, and the use of held GPUs from each tick to the next; 0 before the first."""
     if not rows.placements:
         return np.empty(0, dtype=np.int64), GpusOverTime(*(np.empty(0) for _ in range(4)))
     of = _intervals(rows)

@@ -39,7 +39,7 @@ from artist.units import TICKS_PER_S, Tick
 from artist.workload.job import Job
 
 FULL = 1 + 1e-9
-"""Jobs that want exactly what a link carries do not want more, whatever rounding says."""
+"""A demand up to this is no overload; rounding may put a demand of exactly 1 above 1."""
 
 
 class _Speed(NamedTuple):
@@ -50,7 +50,7 @@ class _Speed(NamedTuple):
     alone: float
     """While it communicates and no other job does on the links; jobs on its GPUs slow it down."""
     above: float
-    """What it would have sent in the time that others cost it, spread over its iterations."""
+    """Bytes that it would have sent in the time that others cost it, spread over its iterations."""
 
 
 class _Interval:

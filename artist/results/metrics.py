@@ -114,10 +114,10 @@ def _bound_s(
 
 
 def _kept(rows: Rows) -> Mapping[str, float]:
-    """The parts of the mean JCT besides waiting.
+    """The parts of the mean JCT, except for waiting.
 
-    Lost work counts as a cost of preemption, whatever the GPUs did meanwhile: computing,
-    communication or checkpoints.
+    All time of lost work is a cost of preemption, also if it went into communication or
+    checkpoints.
     """
     compute_s = {row.handle: row.job.compute_s for row in rows.jobs if not row.cancelled}
     comm_s = computing_s = 0.0

@@ -60,11 +60,11 @@ def open_table(
 ) -> tuple[Table, Format, tuple[str, ...]]:
     """The cells of a file, its format, and the columns that a mapping left out.
 
-    `forced` is the format that the user named. `place` is where the mapping is from, in words.
+    `forced` is the format that the user named. `place` says where the mapping is from.
 
     Raises:
         TraceError: no format fits the file, or more than one does.
-        ConfigError: the mapping names what the format lacks.
+        ConfigError: the mapping names a column that the format lacks.
     """
     if mapping is not None and mapping.columns:
         return _open_mapped(path, data, forced, mapping, place)

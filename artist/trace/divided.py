@@ -78,8 +78,8 @@ def with_axes(trace: Trace, chosen: JobParallelism | Literal["published", "none"
 def trained_as(trace: Trace, settings: str) -> Trace:
     """The trace with settings such as `gpu=v100,precision=bf16` for models that state no others.
 
-    Models must be known. Folders of execution traces stay as they are. So do the compute times of
-    the trace: what follows the settings is the share that communication adds to them.
+    Models must be known. Folders of execution traces do not change, nor do the compute times of the
+    trace: the settings only change the share that communication adds to these.
 
     Raises:
         TraceError: a model of the trace has no such setting, or none of this value.

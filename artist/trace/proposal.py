@@ -1,14 +1,15 @@
-"""A mapping proposed for a trace in columns of its own: columns, units and models, each with the
-confidence in it and the reason.
+"""Proposes a mapping for a trace with unknown columns: columns, units and models.
+
+Each entry has a confidence and a reason:
 
     columns  num_gpus  n_gpus     sure    a usual name, and its cells fit
     units    duration  h          sure    the column's name ends in it
     models   vgg_net   vgg11      sure    the name says so
     models   vgg13     vgg16      guess   the nearest name
 
-`artist trace columns FILE` prints it, and with `--accept` writes it. A guessed model is written as
-a comment, as a wrong one would not be noticed; its jobs are refused until someone decides. A column
-guessed by its cells alone is not written either: the user has to type it.
+`artist trace columns FILE` prints the mapping, and writes it with `--accept`. A guessed model is
+only written as a comment, since nobody would notice a wrong one; its jobs are refused until the
+user decides. A column guessed by its cells alone is not written: the user has to name it.
 """
 
 from __future__ import annotations
@@ -155,9 +156,9 @@ def propose(path: Path, mapping: TraceMapping, format_: str | None = None) -> Pr
 
 
 class Accepted(NamedTuple):
-    """A whole mapping, its format if that is none of artist's own, and what to write beside it.
+    """A whole mapping, its format if that is none of artist's own, and comments to write.
 
-    `comments` are those of single entries. `remarks` are lines below them.
+    `comments` are about single entries. `remarks` are lines below them.
     """
 
     mapping: dict[str, Any]

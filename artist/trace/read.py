@@ -181,9 +181,9 @@ def _yaml(entries: Mapping[str, Any], comments: Mapping[tuple[str, str], str]) -
 def bad_cells(path: Path, mapping: TraceMapping) -> Iterator[str]:
     """A sentence for each column that has bad cells: the first of them, and where others are.
 
-    So all can be mended at once: readers stop at the first bad column. Here its cells are replaced
-    by good ones, and the table is read again, until nothing is left to say. Foreign formats, and
-    files that are no table of jobs, have no sentences.
+    Readers stop at the first bad column; this lets the user correct all at once. It replaces the
+    column's cells by good ones and reads the table again until there is no error. Foreign formats,
+    and files that are no table of jobs, have no sentences.
     """
     data = read_data(path)
     forced = None if mapping.format is None else format_named(mapping.format)

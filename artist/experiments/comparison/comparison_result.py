@@ -255,7 +255,7 @@ class Comparison:
         return bests(measured, self.equivalence, self.level, ranked)
 
     def effort(self, variant: str) -> tuple[float, ...]:
-        """What a variant takes: price per hour (0 without prices), GPUs, changed settings."""
+        """The effort of a variant: price per hour (0 without prices), GPUs, changed settings."""
         changed = len(self.points.get(variant, ()))
         return self.per_hour.get(variant, 0.0), self.gpus.get(variant, 0), changed
 

@@ -54,7 +54,7 @@ class Best:
     """The policies that share the least value; usually one."""
     value: float
     others: Mapping[str, ComparedValues]
-    """Each other policy against the first of the best."""
+    """Each other policy, compared with the first of the best."""
     kind: str
     """What independent replicates are, in words."""
     replicates: int = 0

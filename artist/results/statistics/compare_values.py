@@ -30,8 +30,8 @@ interval of few replicates with care, and ask for more.
 | `undecided` | none of these; more replicates may decide |
 | `other jobs` | not judged: some runs cancelled jobs, so the values are of other jobs |
 
-`holm.py` makes `less` and `more` hold together over many comparisons. `no difference` is said of
-each comparison alone, with an error of 1 - level each.
+`holm.py` makes `less` and `more` hold together over many comparisons. `no difference` is a verdict
+on each comparison alone, with an error of 1 - level each.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def kind_of(replicates: Sequence[tuple[int, int]]) -> str:
 def sure_but_within(compared: ComparedValues, equivalence: float) -> bool:
     """Whether a verdict is `less` or `more`, and the difference surely smaller than `equivalence`.
 
-    Then both are to be said: which one has less, and that it hardly matters.
+    A reader should then learn both: which one has less, and that it hardly matters.
     """
     return compared.verdict in (LESS, MORE) and is_within(compared, compared.level, equivalence)
 
@@ -213,7 +213,7 @@ def is_exact(compared: ComparedValues, kind: str, count: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Sample:
-    """What the tests know of independent steps."""
+    """Statistics of independent steps, on which the tests are based."""
 
     mean: float
     deviation: float

@@ -51,7 +51,7 @@ def compare_together(
 
     A question asked at once is a family: `artist compare` asks about all variants against the
     baseline on all metrics, the best policy about all pairs. Each output says what its family is.
-    Without `same_jobs` nothing is judged: values of other jobs say nothing of a policy.
+    Without `same_jobs` there are no tests: values of different jobs say nothing about a policy.
     """
     single = [
         compare_values(*pair[:2], clusters_of(pair.replicates), level, equivalence=equivalence)

@@ -1,4 +1,4 @@
-"""Paired values: are they values, what are their clusters' means, do they vary beyond rounding?"""
+"""Checks of paired values, the means of their clusters, and whether they vary beyond rounding."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Values in their order: each once, and percentiles.
+"""Distinct values and percentiles.
 
-`np.unique` and `np.percentile` give the same to the last bit. But they import `numpy.ma`, which
-takes as long as simulating a hundred jobs.
+`np.unique` and `np.percentile` give the same to the last bit, but import `numpy.ma`, which takes as
+long as simulating a hundred jobs.
 """
 
 from __future__ import annotations

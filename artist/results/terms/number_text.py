@@ -27,7 +27,7 @@ _MILLISECONDS = DisplayUnit(1e-3, "ms")
 FEW_DAYS = 10.0
 """Times of jobs are in hours if the longest is shorter: in days, most would be fractions."""
 NO_DAYS = math.inf
-"""For times beside instants: instants are in hours, so these are too."""
+"""For times next to instants: instants are in hours, so these are too."""
 
 
 def time_unit(largest_s: float, *, days: float = 3.0) -> DisplayUnit:

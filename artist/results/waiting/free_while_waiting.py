@@ -156,9 +156,9 @@ def _sums(at: npt.NDArray[np.intp], gpus: Whole, ticks: Whole) -> Whole:
 
 
 def _largest_between(values: Whole, low: npt.NDArray[np.intp], high: npt.NDArray[np.intp]) -> Whole:
-    """The largest of `values[low:high]` of each pair, no part being empty.
+    """The largest of `values[low:high]` for each pair of `low` and `high`; no part is empty.
 
-    Of the lengths 1, 2, 4, ... two overlapping parts cover any longer part.
+    Two overlapping parts of a length 1, 2, 4, ... cover any part.
     """
     largest = np.zeros(len(low), dtype=np.int64)
     exponent = np.frexp(high - low)[1] - 1

@@ -51,7 +51,7 @@ class WaitInputs(NamedTuple):
     withdrawn: Whole
     """Tick and GPUs out of service from then on, one row per change."""
     reasons: Sequence[WaitRow]
-    """What the policy gave as reasons."""
+    """The reasons that the policy gave."""
     head_blocks: bool
     """Whether the first waiting job in the order of arrival kept all others waiting."""
 

@@ -49,7 +49,7 @@ ARRIVED = "arrived"
 
 
 class _Told(NamedTuple):
-    """What a policy told of one wait: of each cause for how many ticks, and its last words."""
+    """The reasons that a policy gave for one wait: ticks of each cause, and the last words."""
 
     ticks: Mapping[str, Tick]
     words: Mapping[str, str]
@@ -257,7 +257,7 @@ def _reasons(
 
 
 class _Figures(NamedTuple):
-    """What the sentence about a wait states: its figures, and the head of the queue."""
+    """The figures of the sentence about a wait, and the head of the queue."""
 
     gpus: int
     least: int
@@ -310,7 +310,7 @@ def _behind(inputs: WaitInputs, waits: Waits) -> list[str]:
 
 
 def _reason(cause: str, told: _Told | None, wait: _Figures) -> str:
-    """The sentence of a wait; what it says of times adds up to the wait."""
+    """The sentence about a wait; its times add up to the wait."""
     least = f" (at least {wait.least})" if wait.least < wait.gpus else ""
     part = f"{wait.share / GPU_MILLI:g} of a GPU"
     wanted = f"it wanted {part if wait.share else wait.gpus}{least}"
@@ -351,7 +351,7 @@ def _reason(cause: str, told: _Told | None, wait: _Figures) -> str:
 
 
 def _too_few(told: _Told | None, wait: _Figures) -> str:
-    """For how long fewer GPUs stayed free than the job needs, beside what the policy told."""
+    """For how long fewer GPUs stayed free than the job needs, apart from the policy's reasons."""
     told_for = 0 if told is None else sum(told.ticks.values())
     rest = wait.length - wait.left_for - told_for
     if rest < HAND_OVER:

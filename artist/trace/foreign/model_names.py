@@ -1,9 +1,8 @@
 """Which models the names in a file mean: by the user's pairs, or by the names themselves.
 
-A name says it itself if nothing is left of it but a model of the catalogue, once the words that do
-not change the model (`native/model_words.py`) are left out: `torchvision/resnet50` and `BERT-large
-(SQuAD)`. A batch size in a name, as in `ResNet-50 (batch size 64)`, is the batch per GPU, as in
-Gavel's job types.
+A name means a model of the catalogue if only that is left without the words that are no part of the
+model (`native/model_words.py`), as in `torchvision/resnet50` and `BERT-large (SQuAD)`. A batch size
+in a name, as in `ResNet-50 (batch size 64)`, is the batch per GPU, as in Gavel's job types.
 """
 
 from __future__ import annotations

@@ -160,11 +160,11 @@ def _what_to_type(
 def last_left(
     table: Table, missing: Sequence[str], near: Mapping[str, str], others: Sequence[str]
 ) -> dict[str, str]:
-    """The one time or count still missing and the one column left, where that holds a number.
+    """Pairs the only missing time or count with the only column left, if that holds numbers.
 
-    The duration is also the one column of lengths such as 21:44:38, whatever else is left, and the
-    arrival the one column of dates that are not ends. A column whose name means a wait, a moment or
-    a limit is no run time.
+    The only column of lengths such as 21:44:38 is the duration even if other columns are left, and
+    the only column of dates that are no ends is the arrival. A column whose name means a wait, a
+    moment or a limit is no run time.
     """
     open_ = [name for name in missing if name not in near]
     runs = [name for name in others if not is_no_run_time(name)]

@@ -211,8 +211,11 @@ def drawn_trace(name: str, jobs: tuple[Job, ...]) -> Trace:
 
 
 _MOST_TIMES = 2
-"""GPUs of an elastic job over those drawn. Pollux lets a job grow to twice what it has had (Qiao et
-al., OSDI 2021, section 4.2), so this is one step of growth."""
+"""Most GPUs of an elastic job, relative to those drawn.
+
+Pollux lets a job grow to twice what it has had (Qiao et al., OSDI 2021, section 4.2), so this is
+one step of growth.
+"""
 
 
 def shares_of_kinds(text: str) -> dict[str, float]:
@@ -247,10 +250,10 @@ def with_traits(
 ) -> Iterator[Job]:
     """The jobs, some of them elastic up to `gpus` GPUs, some with a kind.
 
-    `elastic` is the share of jobs that may run on 1 GPU to twice as many as drawn. For each kind, a
-    share of the jobs requires it; the others accept any. Which jobs these are is drawn for each job
-    by itself. A job that wants more GPUs of its kind than are `there` accepts any as well. Nothing
-    else of a job changes, so the same seed gives the same jobs with and without.
+    `elastic` is the share of jobs that may run on 1 GPU up to twice as many as drawn. Each kind is
+    required by a share of the jobs; the others accept any. Both are drawn independently for each
+    job. A job that wants more GPUs of its kind than are `there` accepts any. Nothing else changes,
+    so the same seed gives the same jobs with and without these traits.
 
     Raises:
         ConfigError: none is there of a kind.
