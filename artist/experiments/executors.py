@@ -103,8 +103,8 @@ def run_all(
     name, and its arguments and outcomes picklable. Workers end when this process ends, even if it
     is killed (`end_with_parent`).
 
-    When a worker dies, it is not known which task killed it. So every task that is not done is
-    tried once more, in a process of its own. A task that kills that process, too, has the outcome
+    If a worker dies, the task that killed it is not known. So every task that is not done is tried
+    once more, in a process of its own. A task that kills this one, too, has the outcome
     `on_death(task, why)`.
 
     Raises:

@@ -199,8 +199,8 @@ _CHECKS: dict[str, tuple[Callable[[Scenario], object], tuple[str, ...]]] = {
 def faults(scenario: Scenario, checked: set[str]) -> Iterator[Fault]:
     """The first fault in a scenario's names and options that would keep its run from starting.
 
-    Sweeps and comparisons ask before their first run, so that not each run fails by itself.
-    `checked` collects what was checked before, to check it once.
+    Sweeps and comparisons ask before their first run, so that one error appears instead of one per
+    run. `checked` collects what has been checked, so that nothing is checked twice.
     """
     for setting, (check, about) in _CHECKS.items():
         key = json.dumps([setting, *(getattr(scenario, name) for name in about)], default=str)

@@ -42,7 +42,7 @@ def is_relative(value: object) -> bool:
 def load_scenario(path: Path | None, flags: Mapping[str, Any], sets: Sequence[str]) -> Scenario:
     """As `artist.settings.load_scenario`, with relative values of `--set` too.
 
-    They are relative to what the file, the flags and the other values of `--set` say.
+    They are relative to what the file, the flags and the other values of `--set` give.
 
     Raises:
         ConfigError: as `artist.settings.load_scenario` and `scenario_at`.

@@ -108,7 +108,7 @@ class Inputs:
 
 
 def check_inputs(runs: Sequence[Run], folder: Path, inputs: Inputs, out: Path) -> None:
-    """Refuse finished runs that read other inputs than there were when `inputs` was asked.
+    """Refuse finished runs that read other inputs than those of `inputs`.
 
     Raises:
         ConfigError: names the first such run, what it read, and what to do.

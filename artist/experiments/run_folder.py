@@ -6,8 +6,8 @@
     comparison.json                   of comparisons: what `--format json` prints
     decides.json                      of comparisons in several worlds: a figure of the report
 
-A run is done when its directory exists, and the directory appears by one rename. So whatever kills
-a command, the next one makes the runs that are missing. Sweeps and comparisons use such folders.
+A run is done if its directory exists, and the directory appears by one rename. So if a command is
+killed, the next one makes the missing runs. Sweeps and comparisons use such folders.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ RESULTS_PARQUET = "results.parquet"
 COMPARISON = "comparison.json"
 DECIDES = "decides.json"
 WRITTEN = (RESULTS, RESULTS_PARQUET, COMPARISON, DECIDES)
-"""What a command writes beside the runs at its end."""
+"""Files that a command writes next to the runs at its end."""
 
 LOCK = ".lock"
 
@@ -173,13 +173,13 @@ def _remove_runs(out: Path) -> None:
     """Remove earlier runs, the results and, last, the marker. Other files stay.
 
     Raises:
-        ConfigError: something there is not a sweep's; then nothing is removed.
+        ConfigError: the folder holds something that is not a sweep's; then nothing is removed.
     """
     _refuse_foreign(out)
     remove_leftovers(out)
     for manifest in sorted((out / "runs").glob(f"*/{MANIFEST}")):
         doomed = partial_path(manifest.parent)
-        manifest.parent.rename(doomed)  # so an interruption leaves no half a run
+        manifest.parent.rename(doomed)  # so that an interruption leaves no incomplete run
         remove(doomed)
     for name in (*WRITTEN, EXPERIMENT):
         remove(out / name)

@@ -89,7 +89,7 @@ def verdict_section(study: Study) -> Markup:
 
 
 def _several(study: Study, compared: Sequence[_Compared], what: str) -> dict[str, Any]:
-    """Which policy, or other setting, is best in each metric, and how sure that is."""
+    """The best policy, or value of another setting, in each metric, and how sure that is."""
     measured = [_measured(one, metric) for metric in HEADLINES for one in compared]
     judged = bests(measured)
     several = len({one.setting.index for one in compared}) < len(compared)
@@ -197,7 +197,7 @@ def _ranges(study: Study) -> Iterator[tuple[str, list[str]]]:
 
 
 def _one_run(study: Study, run: RecordedRun) -> dict[str, Any]:
-    """What a single run was like."""
+    """The facts of a single run."""
     waits = run.finished["queue_delay_s"]
     return {
         "run": run,

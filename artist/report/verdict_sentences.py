@@ -5,9 +5,9 @@
 
 Only `less` and `more` give a sentence about better or worse. If a difference is sure but within
 the equivalence, the sentence says both: `sooner, but by less than 2 %`. Percentages and intervals
-are those of the ratio, so they agree with the table of a comparison.
+are derived from the ratio, so they agree with the table of a comparison.
 
-`best_sentence` names the best policy of a metric and what the verdicts of all pairs say of it.
+`best_sentence` names the best policy of a metric and what the verdicts of all pairs say about it.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _NOT_SURE = {
         "({metric}; {replicates})",
     ),
 }  # fmt: skip
-"""Verdict -> what the sentence claims of all policies that got it, and the sentence."""
+"""Verdict -> what its sentence claims about the policies, and the sentence."""
 
 _DIFFERENCES = {
     "makespan_s": (
@@ -118,7 +118,7 @@ _NAMES = {
     "comm_time_mean_s": "communication",
 }
 _WORDS = {"jct": "JCT", "gpu ": "GPU ", "comm ": "communication ", " p9": " P9", " p5": " P5"}
-"""Parts of a metric's name, and what they are in a sentence."""
+"""Parts of a metric's name -> their form in a sentence."""
 
 
 def metric_name(metric: str) -> str:
@@ -149,7 +149,7 @@ def sentences(
     equivalence: float = EQUIVALENCE,
     exact: Collection[str] = (),
 ) -> Iterator[Sentence]:
-    """What the comparisons of some policies with the baseline say of a metric.
+    """Sentences on a metric from the comparisons of some policies with the baseline.
 
     Policies with less of the metric come first, then those with more, each with its own sentence.
     Then come the `exact` ones, whose difference no permutation changes. Policies with the same
@@ -209,7 +209,7 @@ def _is_next_to_none(compared: ComparedValues) -> bool:
 
 
 def _difference(metric: str, by: str, baseline: str, compared: ComparedValues) -> str:
-    """What a policy does more or less than the baseline, as the rest of a sentence."""
+    """How a policy differs from the baseline, as the rest of a sentence."""
     usual = _OF_COUNTS if metric.startswith(_COUNTED) else _OF_AMOUNTS
     less, more = _DIFFERENCES.get(metric, usual)
     form = more if _size(compared) > 0 else less
@@ -237,7 +237,7 @@ def share_text(share: float) -> str:
 
 
 def best_sentence(best: Best, value: str, equivalence: float = EQUIVALENCE) -> str:
-    """Which policy is best, by how much, and how sure that is. `value`: the best one's, in words.
+    """Which policy is best, by how much, and how sure that is. `value` is the best value in words.
 
     Average JCT: sjf has the lowest, 4,321 s, 12 % below the next, las; surely lower than fifo.
     """
@@ -313,9 +313,9 @@ def family_words(count: int, of_what: str) -> str:
 
 
 def what_may_decide(compared: ComparedValues, kind: str, what: str = "it") -> str:
-    """How many more decide in 80 % of cases, as a clause; empty unless undecided.
+    """A clause on how many more replicates decide in 80 % of cases; empty unless undecided.
 
-    `kind`: more of what. `what`: what is not decided.
+    `kind` names the replicates, `what` the open question.
     """
     more = more_needed(compared)
     kind = kind.removesuffix("s") if more == "about 1 more" else kind

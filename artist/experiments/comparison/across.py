@@ -2,8 +2,8 @@
 
 A **world** is the scenario on another fabric, or with the settings of a file. Each world compares
 the same variants on the same replicates. A verdict holds everywhere if every world gives it. If two
-variants do not differ, they get such a verdict in at most 5 % of cases, since a single world gives
-it no more often. Nothing is corrected between worlds: of n worlds, at most .05 n have a false
+variants do not differ, that happens in at most 5 % of cases, since no single world gives a false
+verdict more often. There is no correction between worlds: of n worlds, at most 0.05 n have a false
 verdict on average.
 """
 
@@ -153,9 +153,9 @@ def domains(comparisons: Mapping[str, Comparison]) -> list[Domain]:
 
 
 def _verdict(comparison: Comparison, metric: str, variant: str) -> Verdict:
-    """The verdict of a world. A sure difference within the equivalence margin counts as none.
+    """The verdict of a world. A significant difference within the equivalence margin is none.
 
-    A difference that is the same in every order (`Comparison.exact`) is sure, too.
+    A difference that is the same in every order (`Comparison.exact`) counts as significant.
     """
     compared = comparison.differences[variant][metric]
     if sure_but_within(compared, comparison.equivalence):

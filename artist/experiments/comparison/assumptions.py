@@ -46,7 +46,7 @@ STEPS_OF_H100 = "h100-eager"
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """How far an assumption moves one difference."""
+    """The effect of an assumption on one difference."""
 
     assumption: str
     domain: Domain
@@ -127,7 +127,7 @@ def _effect(
     comparisons: Mapping[str, Comparison],
     moved: ComparedValues | None,
 ) -> Effect:
-    """How far a world moves a ratio, as a logarithm."""
+    """The effect of a world on a ratio, as a logarithm."""
     ratio, given = (
         comparisons[one].differences[domain.variant][domain.metric].ratio
         for one in (world, AS_GIVEN)

@@ -3,17 +3,17 @@
 A **variant** is a policy, or a value of one setting (`variants.py`). The first one is the baseline.
 Every variant runs on the same **replicates**. A replicate is a seed (for a trace that is drawn) and
 a permutation of the order in which machines and simultaneous arrivals are visited. That order has
-no meaning, yet it changes a makespan by tens of percent. So a difference between two variants
-counts only if it is larger than the effect of the order.
+no meaning, yet it changes a makespan by tens of percent. So a difference between two variants only
+counts if it is larger than the effect of the order.
 
 With several seeds and one permutation, replicate i has seed i **and** permutation i. Otherwise all
 replicates would have the natural order, in which clocks start at the first arrival. Several seeds
 and several permutations make a grid.
 
 Differences are paired by replicate and judged by `artist.results.statistics.compare_values`.
-Replicates of one seed are a cluster where several seeds are drawn. The verdicts on all variants and
-metrics hold together (Holm): if no variant differed, one `less` or `more` would appear in at most
-5 % of cases. A `no difference` is said of each comparison alone.
+If several seeds are drawn, the replicates of one seed are a cluster. The verdicts on all variants
+and metrics hold together (Holm): if no variant differed, a `less` or `more` would appear in at most
+5 % of cases. A `no difference` is a verdict on one comparison alone.
 
 `Comparison.parts` are the parts of each variant's mean JCT. `Comparison.bounds_s` are makespans
 that no policy can beat.

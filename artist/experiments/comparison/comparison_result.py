@@ -71,7 +71,7 @@ class Failed(NamedTuple):
     """Computing time that slow units added."""
     checkpoint_gpu_h: float = 0.0
     restart_gpu_h: float = 0.0
-    """Restarts, migrations and holds, whatever stopped the job, and iterations cut short."""
+    """Restarts, migrations and holds of any cause, and iterations cut short."""
     out_gpu_h: float = 0.0
     """GPU time out of service until the last job finished."""
 
@@ -106,8 +106,8 @@ class Comparison:
     preempts_freely: bool = False
     """Jobs were preempted or moved, and no run paid for it (`caveats.preempts_freely`)."""
     cancelled: Mapping[str, float] = field(default_factory=dict)
-    """Variant -> jobs cancelled in a run on average; empty if no run cancelled any. If one did,
-    nothing is judged, since the variants finished different jobs."""
+    """Variant -> jobs cancelled in a run on average; empty if no run cancelled any. If a run did,
+    there are no verdicts, since the variants finished different jobs."""
     drawn: bool = False
     """Whether another seed would draw another trace."""
     failures_drawn: bool = False

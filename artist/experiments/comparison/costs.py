@@ -16,17 +16,17 @@ finishes all jobs, with G GPUs and H GPU-hours held,
     gained GPUs = G - G_first + (H_first - H) / T
     price of a GPU-hour gained = (price per hour - price per hour of the first) / gained GPUs
 
-So both ways are on one scale, that of `gpu_hour`. Gained GPU time counts whether or not jobs use
-it. Whether they need it shows in the price of an hour of completion time. With n jobs:
+So both ways have the same scale as `gpu_hour`. Gained GPU time counts even if no job uses it.
+Whether jobs need it shows in the price of an hour of completion time. With n jobs:
 
     job-hours saved per hour = n (mean JCT of the first - mean JCT) / T
     price of an hour of JCT saved = (price per hour - price per hour of the first) / that
 
-Of two variants that cost more, a is surely cheaper where the interval of
+If two variants a and b cost more, a is surely cheaper if the interval of
 
     gained by a x more per hour of b - gained by b x more per hour of a
 
-lies above 0, on the same replicates. Else the two are undecided.
+lies above 0, on the same replicates. Otherwise the two are undecided.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ from artist.results.statistics.replicate_means import replicate_mean
 _HOURS_PER_YEAR = 8766.0
 
 _FREE = ("policy", *SIZES, "tree", "cluster", "arrivals", "jobs", "trace")
-"""Settings that need no price: software, the work, and what the price of a GPU covers."""
+"""Settings that need no price: software, the work, and sizes, which the price of a GPU covers."""
 
 
 class Price(Document):
-    """What a setting costs; parts that are not given are 0."""
+    """The cost of a setting; parts that are not given are 0."""
 
     gpu_hour: NonNegative = Field(
         default=0.0,
@@ -113,7 +113,7 @@ class Amount(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Priced:
-    """What a variant costs, beside the first one."""
+    """The cost of a variant, compared with the first one."""
 
     variant: str
     per_hour: float

@@ -1,7 +1,7 @@
 """Keeps the runs of comparisons in a folder, so that a stopped comparison can continue.
 
-A run's name follows from its scenario. So one folder serves any comparison, whatever its variants,
-replicates or worlds: it makes only the runs that the folder lacks.
+A run's name follows from its scenario. So one folder serves comparisons with any variants,
+replicates and worlds: each makes only the runs that the folder lacks.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ class Runs:
         return found if any(found.values()) else {}
 
     def with_parts(self, comparison: Comparison) -> Comparison:
-        """The comparison with what its runs report besides the metrics."""
+        """The comparison with what its runs report in addition to the metrics."""
         replicates, labels = comparison.replicates, self._labels
         ran = [self._summaries[label, one] for label in labels for one in replicates]
         first = {label: self._summaries[label, replicates[0]] for label in labels}

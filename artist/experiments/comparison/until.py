@@ -1,11 +1,11 @@
 """When does a comparison have enough replicates? When its intervals are narrow, or it is decided.
 
 A comparison is **decided** if no pair is undecided. Looking at the verdicts again and again, and
-stopping when one is sure, finds a difference in the end, even if there is none. So the looks are
-fixed beforehand (`looks`), and share the error: each of n looks judges with .05 / n (Bonferroni).
-Looks that can decide nothing, judging by the deviations, are skipped; that costs no error.
+stopping when one is significant, finds a difference in the end, even if there is none. So the looks
+are fixed beforehand (`looks`) and share the error: each of n looks judges at 0.05 / n (Bonferroni).
+Looks that can decide nothing with the deviations so far are skipped; that costs no error.
 
-Intervals are **narrow** if their half-width is at most what was asked for. A budget may end the
+Intervals are **narrow** if their half-width is at most the one asked for. A budget may end the
 comparison earlier.
 
 The **half-width** of an interval says how far its ends are from its middle:
@@ -51,7 +51,7 @@ LONGEST_REACH = 700.0
 """If half an interval of logarithms is longer, the half-width would overflow a float."""
 
 LEAST_GROWTH, MOST_GROWTH = 1.25, 2.0
-"""Of the count from look to look. At most twofold, as a deviation from few replicates is rough."""
+"""Growth of the count from look to look; at most 2, since few replicates give a rough deviation."""
 
 DECIDED: Final = "decided"
 """The value of `until` that asks for decisions in place of a half-width."""
@@ -81,10 +81,10 @@ def may_decide(differences: Iterable[ComparedValues], budget: int) -> bool:
 def half_width(
     baseline: Sequence[float], other: Sequence[float], compared: ComparedValues
 ) -> float:
-    """The half-width of a comparison of these values. 0: all replicates are equal.
+    """The half-width of a comparison of these values; 0 if all replicates are equal.
 
-    Copies of one replicate count as narrow, too, since more of them would change nothing. Infinite:
-    an end is beyond the range of floats, or both policies have a mean of 0.
+    It is also 0 for copies of one replicate, since more of them would change nothing. It is
+    infinite if an end is beyond the range of floats, or if both policies have a mean of 0.
     """
     if compared.verdict == IDENTICAL or math.isnan(compared.low):
         return 0.0

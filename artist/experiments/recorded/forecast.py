@@ -35,7 +35,7 @@ BEYOND = 10
 
 @dataclass(frozen=True)
 class StartForecast:
-    """When a job starts, in seconds after the moment; infinite where it does not in time."""
+    """When a job starts, in seconds after the moment; infinite if that is beyond the horizon."""
 
     job_id: str
     gpus: int
@@ -88,12 +88,12 @@ class Forecast:
     running: int
     waiting: int
     seen: int
-    """Jobs whose run times were learned from."""
+    """Number of jobs from which run times were learned."""
     moved: Interval = (0.0, 0.0, 0.0)
     """By how much earlier forecasts move the ends and the median of intervals: shares of the median
     plus a cycle."""
     not_modelled: tuple[str, ...] = ()
-    """What the log's Slurm does and futures leave out, in words."""
+    """What the log's Slurm does but futures leave out, in words."""
 
 
 def forecast(
@@ -138,7 +138,7 @@ def forecast(
 
 
 def _left_out(log: Log) -> tuple[str, ...]:
-    """That the GPUs of heterogeneous jobs count as free, in words."""
+    """A note that the GPUs of heterogeneous jobs count as free, if there are such jobs."""
     parts = counted(log.left_out, "part")
     return (f"{parts} of heterogeneous jobs, whose GPUs count as free",) if log.left_out else ()
 

@@ -1,4 +1,4 @@
-"""Futures of a recorded Slurm, simulated from its queue at a moment on.
+"""Futures of a recorded Slurm, simulated from its queue at some moment.
 
 Each future draws run times (`run_time_law.py`) and later arrivals (`later_arrivals.py`), and has
 its own phase of Slurm's cycles. The usage that fair share knows at the moment is simulated once
@@ -37,14 +37,14 @@ from artist.units import TICKS_PER_S, ticks
 from artist.workload.job import Job
 
 LONGEST_S = 7 * DAY_S
-"""The longest horizon by default: a later start helps nobody to plan."""
+"""The default horizon: nobody can plan with later starts."""
 
 ASKED = "asked"
 """The id of a job that is not in the queue yet."""
 
 SECOND_S = 1.0
-"""Logs truncate times to whole seconds. So a job that waits by the log may have waited up to a
-second longer, and forecast starts are truncated, too."""
+"""Logs truncate times to whole seconds. So a waiting job may have waited up to a second longer than
+the log says, and forecast starts are truncated in the same way."""
 
 
 @dataclass(frozen=True)

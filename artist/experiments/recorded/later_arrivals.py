@@ -1,9 +1,9 @@
 """Jobs that arrive after the end of a log, drawn from its past.
 
 The past is cut into blocks that end at the moment: days if there are at least two, so that each
-keeps its hours of the day, else tenths. One block after the other is drawn (block bootstrap;
+keeps its hours of the day, else tenths. Blocks are drawn one after the other (block bootstrap;
 Künsch, 1989). With at least two weeks, weekends are drawn from weekends and other days from other
-days. A few blocks say little about how much arrives, so each future weighs them at random (Rubin,
+days. Few blocks say little about how much arrives, so each future weights them at random (Rubin,
 *The Bayesian bootstrap*, 1981).
 """
 

@@ -1,15 +1,15 @@
-"""How far starts lay from earlier forecasts of the same log, and what that moves later ones by.
+"""Corrects forecasts by the errors of earlier forecasts of the same log.
 
-Futures know how run times and arrivals vary. They do not know how a cluster differs from its model:
+Futures show how run times and arrivals vary. They do not show how a cluster differs from its model:
 another order, a night reserved for wide jobs. Earlier forecasts do. So the low end, the median and
-the high end of an interval are moved by the 10th, 50th and 90th percentile of how far starts lay
-from theirs, as shares of the median plus a cycle (split conformal prediction; Romano, Patterson and
-Candès, *Conformalized quantile regression*, 2019). Only what the log told by then counts: a start
-that has not come yet is later than the moment (the product-limit estimator; Kaplan and Meier,
+the high end of an interval are moved by the 10th, 50th and 90th percentile of their earlier errors,
+as shares of the median plus a cycle (split conformal prediction; Romano, Patterson and Candès,
+*Conformalized quantile regression*, 2019). Only what the log knew by then counts: of a job that has
+not started, only that it starts later is known (the product-limit estimator; Kaplan and Meier,
 1958).
 
-Nothing moves unless earlier intervals held fewer starts than they should: by two standard errors,
-with moments as what varies, since the jobs of a queue start late together.
+Intervals move only if earlier ones held fewer starts than they should, by two standard errors over
+moments, since the jobs of a queue start late together.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ from artist.units import counted
 from artist.workload.job import Job
 
 KEYS = ("fabric", "system", "collectives")
-"""What a change of links may set, with the keys below it (`fabric.rack.bandwidth`)."""
+"""Keys of a change of links; keys below them (`fabric.rack.bandwidth`) are allowed, too."""
 
 _DIGITS = re.compile(r"\d+")
 _MOST_NAMES = 3

@@ -68,7 +68,7 @@ class Outcome:
         """Useful GPU-hours until a time, and those lost, both as means over phases.
 
         Lost are runs that were preempted, cancelled, or stopped at their limits on other links.
-        Useful GPU-hours on other links count as the same work does on the present ones.
+        On other links, useful GPU-hours are those that the same work takes on the present links.
         """
         done = lost = 0.0
         stretch = self.links.stretch if self.links is not None else {}

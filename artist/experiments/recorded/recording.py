@@ -1,9 +1,9 @@
-"""What a Slurm recorded: its cluster, its jobs and their runs, as a scenario.
+"""A recording of a Slurm cluster, its jobs and their runs, as a scenario.
 
-A folder has what Slurm printed: the texts of `artist cluster import --slurm`, and `sacct.txt` (or
+A folder has the output of Slurm: the texts of `artist cluster import --slurm`, and `sacct.txt` (or
 `sacct.txt.gz`) of `sacct -a -P -D --format=ALL`. Each job arrives when it became eligible, and runs
-as long as its run did. After a preemption, the last run counts; after any other end, the next run
-is a job of its own.
+as long as its recorded run. After a preemption, the last run counts; after any other end, the next
+run is a job of its own.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Recording:
     epoch_s: float
     """The Unix time at which the trace begins. Times without a zone count as UTC."""
     settings: Mapping[str, Any]
-    """Of a scenario under the policy `slurm`."""
+    """Settings of a scenario under the policy `slurm`."""
     lacks: tuple[str, ...] = ()
     """What the folder does not say about the cluster, in words."""
 
@@ -63,7 +63,7 @@ class Recording:
         return [replace(x, compute_s=x.ideal_s, iterations=1) for x in self.trace.jobs]
 
     def not_modelled(self) -> tuple[str, ...]:
-        """What the policy `slurm` does not do as this Slurm did, in words."""
+        """What this Slurm did but the policy `slurm` does not, in words."""
         slurm = cluster_from(self.document, str(self.inputs)).file.slurm or SlurmFacts()
         jobs = self.trace.jobs
         inside = sum(bool(job.hints.get("hint_reservation")) for job in jobs)

@@ -1,4 +1,4 @@
-"""How far a simulated Slurm can be trusted: its starts beside the recorded ones.
+"""How far a simulated Slurm can be trusted: its starts against the recorded ones.
 
 The jobs of a recording (`recording.py`) are simulated on its cluster under the policy `slurm`. Then
 each simulated start is compared with the recorded one, the first with the first, and so on.
@@ -32,7 +32,7 @@ from artist.trace.native.trace import Trace
 from artist.units import counted
 
 CLOSE_S = 10.0
-"""Starts that differ by at most this count as explained. The default `batch_sched_delay` is 3 s."""
+"""Starts within this time of the recorded one are close. The default `batch_sched_delay` is 3 s."""
 
 
 @dataclass(frozen=True)

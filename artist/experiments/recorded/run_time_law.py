@@ -1,4 +1,4 @@
-"""How long jobs run, learned from a log: a law for each group of jobs, which may still be running.
+"""Distributions of run times, learned from a log, for groups of jobs that may still be running.
 
 Groups, the most specific first:
 
@@ -7,8 +7,8 @@ Groups, the most specific first:
 A job runs like one of the n in its group with probability n / (n + 3), else like one of a wider
 group (a hierarchy of Dirichlet processes; Teh et al., *JASA*, 2006). `OTHERS` says why 3.
 
-Numbers in names do not count (`train-17` is `train-18`). Run times are shares of time limits if
-there are limits, so that wide groups hold for every limit. Jobs that still run are censored: only
+Numbers in names are ignored (`train-17` is `train-18`). Run times are shares of time limits if
+there are limits, so that wide groups apply to every limit. Jobs that still run are censored: only
 that they run longer is known (the product-limit estimator; Kaplan and Meier, 1958).
 
 The longest of n runs is no bound: the next one is longer than all with probability 1 / (n + 1)
@@ -18,8 +18,8 @@ longest time seen. This matters most for jobs that still run, as they are beyond
 
 Jobs of a batch (same user, name and limit) may be alike, such as those of a sweep: `likeness`.
 
-A few runs say little about a law. So each future weighs them at random (the Bayesian bootstrap;
-Rubin, 1981), which widens intervals the more, the fewer the runs.
+Few runs say little about a distribution. So each future weights them at random (the Bayesian
+bootstrap; Rubin, 1981), which widens intervals the more, the fewer the runs.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class RunTimes:
         self._draws: np.random.Generator | None = None
 
     def batch(self, user: str, name: str, limit_s: float | None) -> Key:
-        """Jobs with the same key are alike: a sweep, say."""
+        """The key of a job's batch, such as a sweep. Jobs of one batch may be alike."""
         return _keys(user, name, limit_s)[0]
 
     def weighed(self, draws: np.random.Generator) -> RunTimes:

@@ -4,12 +4,12 @@ Both run the same jobs, in the same phases of Slurm's cycles, so most errors of 
 in both. `Replay.sentence` says how large they are, and is always shown beside a what-if. Run times
 are the recorded ones, unless links change (`other_links.py`), and jobs arrive as they did.
 
-A queue is chaotic: a job that ends a little earlier lets another one start, and all that follows
+A queue is chaotic: a job that ends a little earlier lets another one start, and everything after it
 differs. So the present is also simulated a few times with each run time up to a millisecond shorter
-or longer. The effect on waits is chance, and a change with no larger effect says nothing.
+or longer. Its effect on waits is chance, and a change with no larger effect proves nothing.
 
 A change is `KEY=VALUE`; several, separated by blanks, are made together. `cluster_changes.py` has
-the keys of the cluster. `policy` and `policy.KEY` are those of a scenario.
+the keys of the cluster. `policy` and `policy.KEY` are as in a scenario.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ class RecordedWhatIf:
         return block_difference(present_s, changed_s, self.blocks[group.jobs].tolist())
 
     def chance_s(self, group: JobGroup) -> float:
-        """How far at most the mean wait of a group's jobs moved by chance, in seconds."""
+        """The largest change by chance of the mean wait of a group's jobs, in seconds."""
         present_s = self._mean_wait_s(self.present, group)
         return max(abs(self._mean_wait_s(one, group) - present_s) for one in self.nudged)
 
@@ -360,7 +360,7 @@ def _nudged(recording: Recording, nth: int, phases: int) -> Outcome:
 def _assumed(
     changes: Sequence[str], changed: Sequence[tuple[Scenario, OtherLinks | None, str]]
 ) -> list[str]:
-    """What a reader of the outcome should know."""
+    """The assumptions that a reader of the outcome should know."""
     others = [links for _, links, _ in changed if links is not None]
     run = "and run as long as they did"
     if others:
