@@ -69,7 +69,24 @@ def _of_file(path: Path) -> Scenario:
         for keys, what in _OTHER_FILES.items():
             if isinstance(data, dict) and keys <= data.keys():
                 raise ConfigError(f"{path}: this is {what}, and no scenario") from cause
+        for key in data if isinstance(data, dict) else ():
+            unknown = f"unknown setting '{key}': "
+            where, found, _ = str(cause).partition(unknown)
+            if found and (instead := _in_a_group(str(key), data)):
+                raise ConfigError(f"{where}{unknown}write {instead}") from cause
         raise
+
+
+def _in_a_group(key: str, data: Mapping[str, Any]) -> str:
+    """How a file sets what `--set` calls `key`, or an option of its policy; else an empty text."""
+    group, _, option = key.partition(".")
+    policy = data.get("policy", Scenario.model_fields["policy"].default)
+    if key in _options_of(policy):
+        group, option = "policy", key
+    if group not in GROUPS or not option:
+        return ""
+    opened, closed = option.replace(".", ": {"), "}" * (option.count(".") + 1)
+    return f"{GROUPS[group]}: {{{opened}: VALUE{closed}"
 
 
 _OTHER_FILES = {

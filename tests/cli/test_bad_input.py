@@ -141,6 +141,16 @@ def test_bad_traces(artist, tmp_path: Path, name: str, content: str, words: list
     ("content", "words"),
     [
         ("racks: 2\npolcy: fifo\n", ["s.yaml:2", "did you mean 'policy'"]),
+        (
+            "racks: 1\nlease_s: 60\npolicy: las\n",
+            ["s.yaml:2: unknown setting 'lease_s': write policy_options: {lease_s: VALUE}"],
+        ),
+        (
+            "policy: easy\nfabric.rack.latency: 5us\n",
+            ["s.yaml:2: unknown setting 'fabric.rack.latency': write fabric_options: {rack: {lat"],
+        ),
+        ("policy: fifo\nquantum_s: 60\n", ["s.yaml:2: unknown setting 'quantum_s': known: racks"]),
+        ("polcy.lease_s: 60\n", ["s.yaml:1: unknown setting 'polcy.lease_s': "]),
         ("policy: fifo\nracks: two\n", ["s.yaml:2", "racks", "'two'"]),
         ("racks: 2\n  policy: [\n", ["s.yaml:", "not valid YAML"]),
         ("- racks\n", ["s.yaml:1", "mapping"]),
