@@ -97,6 +97,7 @@ class _Line:
     tokens: list[str]
 
     def layer(self) -> Layer:
+        """The layer in the twelve fields."""
         if len(self.tokens) != _FIELDS:
             raise TraceError(
                 f"{self.path}:{self.number}: {counted(len(self.tokens), 'field')}, expected "

@@ -107,6 +107,7 @@ class OneNpu:
         earlier.append(one)
 
     def _fill(self, lane: Lane, now_ns: int) -> None:
+        """Start waiting legs in the free slots of a lane."""
         waiting = self._waiting[lane]
         while waiting and self._free_slots[lane]:
             self._free_slots[lane] -= 1

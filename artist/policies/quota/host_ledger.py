@@ -189,6 +189,7 @@ class HostLedger(Ledger):
         self._note(entry, handle, now, since, started=False)
 
     def _charge_all(self, ranked: Iterable[tuple[float, int, LedgerEntry]], now: Tick) -> None:
+        """Charge jobs in the order of credit; in turn, none behind a mate that was turned down."""
         if not self._in_turn:
             super()._charge_all(ranked, now)
             return

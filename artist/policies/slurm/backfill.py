@@ -4,9 +4,9 @@ A pass tests jobs in order. It finds when each job could start on machines that 
 until the job's limit. If that is now, the job starts. Else *whole machines* are reserved for it
 from then on, however few of their GPUs it needs.
 
-The start of a job is expected as in `select/cons_tres`: running jobs end at their limits. They are
-taken away in that order; jobs that end within 30 s (then 60 s, 120 s ...) of each other are taken
-away together. So the expected start may be later than the earliest possible one.
+The start of a job is estimated as in `select/cons_tres`: running jobs end at their limits. They are
+removed in that order; jobs that end within 30 s (then 60 s, 120 s ...) of each other are removed
+together. So the estimate may be later than the earliest possible start.
 """
 
 from __future__ import annotations
@@ -22,14 +22,13 @@ from artist.policies.slurm.selection import fits, holds_together
 
 _FIRST_WINDOW_S = 30
 _STRIDE = 16
-"""The free GPUs and CPUs of all machines are kept after every so many departures."""
+"""After this many departures each, the free GPUs and CPUs of all machines are kept."""
 
 
 class Departures:
-    """What is free as running jobs leave one after the other, by their expected ends.
+    """What becomes free as running jobs leave one after the other, by their expected ends.
 
-    A pass uses the same `Departures` for all jobs that it tests, until it starts or preempts a job
-    and so changes what is free.
+    A pass uses the same `Departures` for all jobs that it tests, until it starts or preempts a job.
     """
 
     def __init__(self, free: Free, running: Sequence[RunningJob]) -> None:
@@ -37,7 +36,7 @@ class Departures:
         self._ends = [job.end_s for job in running]
         self._free = free
         self._gpus, self._cpus = free.gpus[:], free.cpus[:]
-        # Per job that has left: its machines, and the GPUs and CPUs that are free there then.
+        # Per job that has left: its machines, and the GPUs and CPUs that are free there afterwards.
         self._after: list[list[tuple[int, int, int]]] = []
         # Free GPUs and CPUs of all machines once 0, _STRIDE, 2 _STRIDE ... jobs have left.
         self._counts = [(free.gpus[:], free.cpus[:])]
@@ -59,6 +58,7 @@ class Departures:
         return None if found is None else (self.running[found[0]], found[1])
 
     def _first(self, request: Request, among: int) -> tuple[int, int] | None:
+        """As `first`, with the index of the last job that must leave; not cached."""
         ends, count = self._ends, len(self._ends)
         last = self._holds(among, range(count))
         if last is None:

@@ -59,6 +59,7 @@ class Continued(Slurm):
         return self._priorities.fair_share.state()
 
     def _passes(self, view: ClusterView) -> list[Decision]:
+        """Replay starts until the moment; then decide as Slurm, and note starts of watched jobs."""
         if view.now < self._past.until:
             return self._replay_starts(view)
         if not self._continues:

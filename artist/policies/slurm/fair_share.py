@@ -69,6 +69,10 @@ class FairShare:
     def _account(
         self, account: Account, by_name: dict[str, Account], inside: tuple[str, ...]
     ) -> Association:
+        """The association of an account; it and those above it are made if they are missing.
+
+        An account that is above itself (`inside`), or below an unknown one, is put below the root.
+        """
         found = self._accounts.get(account.name)
         if found is None:
             above = by_name.get(account.parent or ROOT)
@@ -99,14 +103,14 @@ class FairShare:
             association = association.parent
 
     def decay(self, now_s: int) -> None:
-        """Let all usage decay until now. Call it before the use of running jobs is added."""
+        """Let all usage decay until now. Call it before adding the usage of running jobs."""
         if self._applied_s is not None:
             factor = self._decay ** (now_s - self._applied_s)
             for association in (*self._accounts.values(), *self.users.values()):
                 association.usage *= factor
 
     def applied(self, now_s: int) -> None:
-        """Note that all use until now has been added."""
+        """Note that all usage until now has been added."""
         self._applied_s = now_s
 
     def rank(self, now_s: int) -> None:
@@ -133,6 +137,7 @@ class FairShare:
         self.factors, self._applied_s = dict(state.factors), state.applied_s
 
     def _visit(self, siblings: Sequence[Association], *, tied: bool) -> None:
+        """Rank the users below these siblings; if `tied`, the first ties with the one before it."""
         level = sum(int(x.shares) for x in siblings if x.shares != "parent")
         for association in siblings:
             association.level_fs = _level_fs(association, level)
@@ -152,7 +157,7 @@ class FairShare:
 
 
 def _level_fs(association: Association, level: int) -> float:
-    """The level fair share of an association whose siblings and itself have `level` shares."""
+    """The level fair share of an association; `level` is the sum of shares on its level."""
     parent = association.parent
     assert parent is not None
     if association.shares == "parent":

@@ -122,7 +122,7 @@ class Limits:
         account, user = request.association
         groups: list[tuple[str, ...]] = [("user", account, user, "")]
         at: str | None = account
-        while at is not None and len(groups) < 100:
+        while at is not None and len(groups) < 100:  # accounts may be above each other
             groups.append(("account", at, ""))
             at = self._parents.get(at) if at != "root" else None
         if request.qos is not None:

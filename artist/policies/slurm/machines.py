@@ -135,6 +135,7 @@ class Machines:
         return [(self.index[unit], gpus) for unit, gpus in counts.items()]
 
     def _partition(self, partition: Partition) -> PartitionMachines:
+        """A partition of the cluster file with its machines and GPUs."""
         machines = self.named(partition.nodes, f"partition {partition.name}")
         return PartitionMachines(
             name=partition.name,

@@ -4,14 +4,14 @@
 | --- | --- |
 | `REQUEUE` | the job waits again; with --no-requeue, or JobRequeue=0, it ends |
 | `CANCEL` | the job ends |
-| `SUSPEND` | nobody gets its GPUs: a suspended job keeps its GRES, so that Slurm suspends none |
+| `SUSPEND` | no job is preempted: a suspended one keeps its GRES, so no GPUs would become free |
 
 Candidates are sorted by the priority of their QOS (or PriorityTier), then by machines, fewest
-first. They are taken away one after the other until the job fits. Then the candidates that gave
-most of the machines are put first, and Slurm tries again (`preempt_reorder_count`).
+first. They are removed one after the other until the job fits. Then the candidates that gave most
+of the machines are put first, and Slurm tries again (`preempt_reorder_count`).
 
-A requeued job waits. slurmctld lets it start two minutes later at the earliest, because the
-credential of its last start is valid for so long.
+A requeued job waits. slurmctld does not start it for two minutes, because the credential of its
+last start is valid that long.
 
 With a GraceTime (of the QOS, or of the partition) a job is told to leave and runs on. The job that
 wants its GPUs tries again whenever KillWait and MessageTimeout have passed, and takes them at the
@@ -30,12 +30,13 @@ from artist.policies.slurm.selection import Selection
 from artist.policies.slurm.settings import SlurmSettings, mode_of
 
 REQUEUE_DELAY_S = 121
-"""Lifetime of a job credential, 120 s (slurm.conf, AuthInfo cred_expire), and one second."""
+"""Lifetime of a job credential, 120 s (slurm.conf, AuthInfo cred_expire), plus one second."""
 
 TIMEOUT_CHECK_S = 30
 """How often slurmctld looks for jobs that have run too long (PERIODIC_TIMEOUT)."""
 
 _LAST = 99999
+"""Weight of the last candidate taken, which made the job fit: it comes first in the next try."""
 
 
 class Preemption:
@@ -45,7 +46,7 @@ class Preemption:
         self._settings = settings
         self._type = "none" if settings.preempt_mode == "OFF" else settings.preempt_type
         self.spared = False
-        """Whether PreemptExemptTime, which had not passed yet, has saved a job from preemption."""
+        """Whether a job was not preempted because its PreemptExemptTime had not passed."""
 
     @property
     def on(self) -> bool:
@@ -162,7 +163,7 @@ class Grace:
 
 
 class Graces:
-    """The jobs that are told to leave, and when other jobs last tried to take their GPUs."""
+    """The jobs that were told to leave, and when other jobs last tried to take their GPUs."""
 
     def __init__(self, again_s: int) -> None:
         self._again_s = again_s
@@ -187,7 +188,7 @@ class Graces:
         return [handle for handle, grace in self.of.items() if grace.until_s <= now_s]
 
     def awaited_by(self, preemptor: int) -> bool:
-        """Whether jobs are leaving for this one."""
+        """Whether any jobs are leaving for this preemptor."""
         return any(grace.preemptor == preemptor for grace in self.of.values())
 
     def left(self, handle: int) -> None:

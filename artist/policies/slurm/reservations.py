@@ -1,7 +1,7 @@
 """Machines that are kept for maintenance or for other users: `scontrol create reservation`.
 
-A job that by its limit would run into a reservation does not start on the reserved machines. No job
-uses a reservation, because traces do not say who may.
+A job whose limit reaches into a reservation does not start on the reserved machines. No job uses a
+reservation, because traces do not say who may.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Which machines a job gets: `select/cons_tres`, with or without `topology/tree`.
 
-Both take machines of a lower weight first. Without switches, machines with room that are next to
-each other in Slurm's order form sets. The job gets the smallest set that suffices, else the
-largest, and then more sets. With switches it takes machines of one leaf switch after the other:
-near the switches it has, and fitting the rest of the job as tightly as possible.
+Both take machines of a lower weight first. Without switches, neighbouring machines with room, in
+Slurm's order, form sets. The job gets the smallest set that suffices, else the largest one and then
+further sets. With switches it takes machines of one leaf switch after the other: a switch is better
+if it is nearer to those that the job has and fits the rest of the job no worse.
 """
 
 from __future__ import annotations

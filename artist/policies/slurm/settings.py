@@ -223,6 +223,7 @@ def _scheduler_parameters(text: str) -> tuple[dict[str, int], frozenset[str], li
 
 
 def _weights(given: Mapping[str, str]) -> Weights:
+    """The weights in PriorityWeightAge, PriorityWeightTRES and so on."""
     tres = {}
     for part in filter(None, given.get("priorityweighttres", "").split(",")):
         name, _, text = part.partition("=")

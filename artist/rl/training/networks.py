@@ -90,6 +90,7 @@ class SharedPolicy(MaskableActorCriticPolicy):
         )
 
     def _build(self, lr_schedule: Any) -> None:
+        """Build the networks and the optimizer; stable-baselines3 calls it."""
         super()._build(lr_schedule)
         # The output of the actor already is the logits, so the layer after it is dropped, and Adam
         # is made anew without it. As in stable-baselines3, logits start near 0, so that no action
