@@ -23,6 +23,7 @@ from typing import Any
 from artist.errors import ConfigError, shortened
 from artist.io.digests import pseudonym
 from artist.io.reading import as_float, is_file
+from artist.slurm.facts import ASSOC_LIMITS, QOS_LIMITS
 from artist.slurm.texts import Record, host_list, hosts, records, settings, table
 from artist.units import LENGTH, length_s
 
@@ -65,10 +66,6 @@ _RESERVATION_KEYS = (
 )  # fmt: skip
 _QOS_KEYS = ("Name", "Priority", "Preempt", "PreemptMode", "GraceTime", "PreemptExemptTime")
 _ASSOC_KEYS = ("Cluster", "Account", "User", "Share", "ParentName", "Par Name", "QOS", "Def QOS")
-QOS_LIMITS = (
-    "GrpTRES", "GrpJobs", "GrpTRESRunMins", "MaxTRESPU", "MaxJobsPU", "MaxTRESPA", "MaxJobsPA",
-)  # fmt: skip
-ASSOC_LIMITS = ("GrpTRES", "GrpJobs", "GrpTRESRunMins", "MaxJobs")
 BILLED = ("cpu", "gres/gpu", "mem", "node")
 _OF_MEMORY = {"K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
 """MiB by unit of memory."""

@@ -9,6 +9,12 @@ from pydantic import Field
 
 from artist.io.documents import Document, NonNegative
 
+QOS_LIMITS: tuple[str, ...] = (
+    "GrpTRES", "GrpJobs", "GrpTRESRunMins", "MaxTRESPU", "MaxJobsPU", "MaxTRESPA", "MaxJobsPA",
+)  # fmt: skip
+ASSOC_LIMITS: tuple[str, ...] = ("GrpTRES", "GrpJobs", "GrpTRESRunMins", "MaxJobs")
+"""The limits that the policy models: of a QOS, and of an account or a user."""
+
 
 class SlurmMachines(Document):
     """Machines with the same CPUs and weight."""

@@ -563,6 +563,20 @@ def test_limits_and_weights_of_what_is_not_counted_are_named() -> None:
     assert seconds(rows.jobs[0].start) < 1
 
 
+def test_a_limit_of_each_job_is_named_and_not_taken_for_one_of_all_jobs_of_a_user() -> None:
+    qos = [{"name": "q", "limits": {"MaxTRESRunMins": "gres/gpu=1", "MaxWall": "60"}}]
+    accounts = [{"name": "v", "user_limits": {"ann": {"MaxTRES": "gres/gpu=4"}}}]
+    facts = SlurmFacts(settings=ENFORCED, qos=qos, accounts=accounts)
+    assert settings_of(facts).not_modelled == (
+        "QOS q: MaxTRESRunMins=gres/gpu=1",
+        "QOS q: MaxWall=60",
+        "account v, user ann: MaxTRES=gres/gpu=4",
+    )
+    jobs = [team(x, 0.0, 4, "v", "ann", qos="q") for x in "ab"]
+    policy = make_policy("slurm", not_modelled="ignore", facts=facts.model_dump())
+    assert max(seconds(row.start) for row in run(TWO, jobs, policy).jobs) < 10
+
+
 def test_a_limit_of_an_account_counts_those_below_it() -> None:
     accounts = [
         {"name": "all", "limits": {"GrpTRES": "gres/gpu=8"}},

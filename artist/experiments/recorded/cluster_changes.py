@@ -24,7 +24,7 @@ from artist.experiments.relative_values import changed_number, is_relative
 from artist.io.digests import pseudonym
 from artist.io.reading import as_float
 from artist.policies.slurm.settings import RESOURCES
-from artist.slurm.cluster_import import ASSOC_LIMITS, QOS_LIMITS
+from artist.slurm.facts import ASSOC_LIMITS, QOS_LIMITS
 from artist.slurm.texts import host_list, hosts
 
 SIZES = ("racks", "machines")

@@ -21,7 +21,7 @@ from artist.io.reading import as_float
 from artist.policies.slurm.request import Request
 from artist.policies.slurm.running import RunningJob
 from artist.policies.slurm.settings import RESOURCES
-from artist.slurm.facts import SlurmFacts
+from artist.slurm.facts import ASSOC_LIMITS, QOS_LIMITS, SlurmFacts
 
 _RUN_MINUTES = "run minutes of "
 
@@ -36,12 +36,14 @@ class Limits:
         if not enforced:
             return
         for qos in facts.qos:
-            self._add(("qos", qos.name), qos.limits, "Grp")
-            self._add(("qos of a user", qos.name), qos.limits, "Max", "PU")
-            self._add(("qos of an account", qos.name), qos.limits, "Max", "PA")
+            limits = _modelled(qos.limits, QOS_LIMITS)
+            self._add(("qos", qos.name), limits, "Grp")
+            self._add(("qos of a user", qos.name), limits, "Max", "PU")
+            self._add(("qos of an account", qos.name), limits, "Max", "PA")
         for account in facts.accounts:
             self._add(("account", account.name), account.limits, "Grp")
-            for user, limits in account.user_limits.items():
+            for user, own in account.user_limits.items():
+                limits = _modelled(own, ASSOC_LIMITS)
                 self._add(("user", account.name, user), limits, "Grp")
                 self._add(("user", account.name, user), limits, "Max")
 
@@ -133,6 +135,11 @@ class Limits:
                 ("qos of an account", name, account),
             ]
         return groups
+
+
+def _modelled(limits: Mapping[str, str], names: Iterable[str]) -> dict[str, str]:
+    """The limits with these names. Others, such as MaxTRES of each job, mean something else."""
+    return {name: limits[name] for name in names if name in limits}
 
 
 def _held(request: Request, left_s: int) -> dict[str, float]:

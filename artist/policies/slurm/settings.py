@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from artist.errors import ConfigError, shortened
 from artist.io.reading import as_float
-from artist.slurm.facts import SlurmFacts
+from artist.slurm.facts import ASSOC_LIMITS, QOS_LIMITS, SlurmFacts
 
 # SchedulerParameters that bound the work of slurmctld or concern what artist does not have
 # (licenses, het jobs, RPCs). They change no start while slurmctld keeps up.
@@ -176,21 +176,20 @@ def settings_of(facts: SlurmFacts) -> SlurmSettings:
 
 
 def _other_limits(facts: SlurmFacts) -> list[str]:
-    """Limits of resources that are not counted, such as memory."""
-    limited = [(f"QOS {x.name}", x.limits) for x in facts.qos]
-    limited += [(f"account {x.name}", x.limits) for x in facts.accounts]
+    """Limits that are not modelled, or limit resources that are not counted, such as memory."""
+    limited = [(f"QOS {x.name}", QOS_LIMITS, x.limits) for x in facts.qos]
+    limited += [(f"account {x.name}", ASSOC_LIMITS, x.limits) for x in facts.accounts]
     limited += [
-        (f"account {x.name}, user {user}", limits)
+        (f"account {x.name}, user {user}", ASSOC_LIMITS, limits)
         for x in facts.accounts
         for user, limits in x.user_limits.items()
     ]
     return [
         f"{whose}: {name}={part}"
-        for whose, limits in limited
+        for whose, names, limits in limited
         for name, text in limits.items()
-        if "TRES" in name
-        for part in filter(None, text.split(","))
-        if part.partition("=")[0].lower() not in RESOURCES
+        for part in (filter(None, text.split(",")) if "TRES" in name else (text,))
+        if name not in names or ("TRES" in name and part.partition("=")[0].lower() not in RESOURCES)
     ]
 
 
