@@ -182,6 +182,29 @@ def scenario_of(parameters: Mapping[str, Any]) -> Scenario:
     return load_scenario(parameters["scenario"], flags, sets)
 
 
+def check_names(scenario: Scenario, path: Path) -> None:
+    """Refuse unknown names and options that a scenario file states.
+
+    Raises:
+        ConfigError: names file and line.
+    """
+    from artist.experiments.experiment import faults
+    from artist.io.documents import line_in
+    from artist.io.reading import read_text
+    from artist.io.safe_yaml import parse_yaml
+
+    _, stated = parse_yaml(read_text(path), str(path))
+    for setting, cause in faults(scenario, set()):
+        group = f"{setting}_options"
+        places: list[tuple[str, ...]] = [
+            (group, key) for key in stated.get(group) or () if f"'{key}'" in str(cause)
+        ]
+        if setting in stated and stated[setting] == getattr(scenario, setting):
+            places.append((setting,))
+        if places:
+            raise ConfigError(f"{path}:{line_in(path, places[0])}: {cause}") from cause
+
+
 _ONE_NAME = ("policy", "fabric", "cluster", "calibration", "contention", "failures")
 """Options that take one name or file, without a comma."""
 

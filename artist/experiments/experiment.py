@@ -21,9 +21,11 @@ from pydantic import Field
 from artist.config import Scenario
 from artist.errors import ArtistError, ConfigError, shortened
 from artist.estimates.backends import BACKENDS
+from artist.estimates.speeds import load_speeds
 from artist.experiments.relative_values import is_relative, scenario_at
 from artist.failures.model_file import NONE, load_failures
 from artist.io.documents import NAME, Document, line_in, load_yaml, validate
+from artist.network.rates.interference import gains
 from artist.network.rates.rate_functions import CONTENTION
 from artist.run import build_calibration, build_fabric, build_policy
 from artist.settings import assign, checked
@@ -190,6 +192,8 @@ _CHECKS: dict[str, tuple[Callable[[Scenario], object], tuple[str, ...]]] = {
     "backend": (lambda one: BACKENDS[one.backend.partition(":")[0]], ("backend",)),
     "contention": (lambda one: CONTENTION[one.contention.partition(":")[0]], ("contention",)),
     "failures": (lambda one: one.failures == NONE or load_failures(one.failures), ("failures",)),
+    "speeds": (lambda one: one.speeds is None or load_speeds(one.speeds), ("speeds",)),
+    "interference": (lambda one: gains(one.interference), ("interference",)),
     # A file is read with the first run, and may be long.
     "trace": (lambda one: is_trace_file(one.trace) or builtin(one.trace), ("trace",)),
 }

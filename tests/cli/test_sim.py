@@ -168,6 +168,26 @@ def test_a_scenario_file_is_read_and_flags_override_it(artist, tmp_path: Path) -
     assert summary["gpus"] == 128
 
 
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("policy: fifoo", "s.yaml:2: unknown policy 'fifoo': did you mean 'fifo'?"),
+        ("fabric: t44", "s.yaml:2: unknown fabric 't44': did you mean 't4'?"),
+        ("speeds: gavell", "s.yaml:2: unknown table of speeds 'gavell'"),
+        ("interference: h101", "s.yaml:2: interference 'h101': expected one of"),
+        ("policy_options: {lease_ss: 9}", "s.yaml:2: policy dally: unknown setting 'lease_ss'"),
+    ],
+)
+def test_a_wrong_name_in_a_scenario_file_is_told_with_its_line(
+    artist, tmp_path: Path, line: str, words: str
+) -> None:
+    (tmp_path / "s.yaml").write_text(f"racks: 1\n{line}\n")
+    assert words in artist("sim", "s.yaml", code=2).stderr
+    flag = artist("sim", "s.yaml", "--fabric", "t45", code=2).stderr
+    assert "unknown fabric 't45'" in flag
+    assert "s.yaml" not in flag
+
+
 def test_an_irregular_cluster_is_given_as_nested_lists(artist, tmp_path: Path) -> None:
     (tmp_path / "s.yaml").write_text("tree: [[8, 4], [12]]\ntrace: tiny-batch\npolicy: fifo\n")
     ran = artist("sim", "s.yaml", "--format", "json", "--check", "--jobs", "5", "--out", "run")

@@ -65,6 +65,8 @@ def sim(
 ) -> None:
     """Simulate a job trace on a cluster under a scheduling policy."""
     chosen = options.scenario_of(context.params)
+    if scenario is not None:
+        options.check_names(chosen, scenario)
     from artist.cli.remarks import (
         remarks,
         sharing,
