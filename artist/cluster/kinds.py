@@ -18,7 +18,7 @@ def several_kinds(tree: ClusterTree) -> bool:
 
 
 def prices_of(tree: ClusterTree, prices: Mapping[str, float] | float) -> Mapping[str, float]:
-    """The price of a GPU-hour of each kind in the cluster; a single price holds for all kinds.
+    """The price of a GPU-hour of each kind, in the order of machines; one price is that of all.
 
     Raises:
         ConfigError: a kind of the cluster has no price, or a kind with a price is not there.
@@ -33,7 +33,7 @@ def prices_of(tree: ClusterTree, prices: Mapping[str, float] | float) -> Mapping
     for kind in kinds:
         if kind not in prices:
             raise ConfigError(f"prices: kind {kind} has none; add {kind}: PRICE_OF_A_GPU_HOUR")
-    return prices
+    return {kind: prices[kind] for kind in kinds}
 
 
 def kinds_of(tree: ClusterTree, placement: Placement) -> tuple[str, ...]:

@@ -116,8 +116,8 @@ class Gavel(BasePolicy):
     ) -> None:
         check_extra("policy gavel", "scipy", extra="exact")
         self.options, self._prices = options, prices
-        self._price_of: Mapping[str, float] = {}
-        """Price of a GPU-hour of each kind, for objective cost."""
+        self._price_of: Sequence[float] = ()
+        """The price of a GPU-hour of each kind; all 1 unless the objective is cost."""
         self._random = draws.stream("gavel-kinds")
         self._round, self._reset = ticks(options.round_s), ticks(options.reset_s)
         self._round_end: Tick = 0
@@ -179,14 +179,13 @@ class Gavel(BasePolicy):
         self._kinds = tuple(gpus_by_kind(tree))
         of_machine = [self._kinds.index(kind) for kind in tree.kinds]
         self._kind_of_leaf = tuple(of_machine[machine] for machine in tree.machine_of)
-        if self.options.objective != "cost":
-            return
-        if self._prices is None:
+        prices = self._prices if self.options.objective == "cost" else 1.0
+        if prices is None:
             raise ConfigError(
                 "policy gavel: objective cost needs the price of a GPU-hour of each kind; add "
                 f"--set 'prices={{{self._kinds[0]}: 1.0, ...}}'"
             )
-        self._price_of = prices_of(tree, self._prices)
+        self._price_of = [*prices_of(tree, prices).values()]
 
     def _check(self, state: JobView, view: ClusterView) -> None:
         """Refuse a job that no kind could ever hold.
@@ -272,9 +271,8 @@ class Gavel(BasePolicy):
         view: ClusterView,
     ) -> None:
         """Compute shares of time anew."""
-        prices = [self._price_of.get(kind, 1.0) for kind in self._kinds]
         beside = None if self._beside is None else self._beside.among(view, states, self._kinds)
-        shares = self._objective.shares(states, speeds, capacity, prices, view.now, beside)
+        shares = self._objective.shares(states, speeds, capacity, self._price_of, view.now, beside)
         self._fractions.reset(shares, view.now)
         self._changed, self._shared_out = False, [*capacity]
 
@@ -336,15 +334,17 @@ class Gavel(BasePolicy):
 
     def _next_round(self, view: ClusterView, chosen: Mapping[Combination, int]) -> list[Decision]:
         """A wake-up at the end of the round, if another one could change anything."""
-        if not chosen:
-            return []
         waits = len(chosen) < len(view.waiting) + len(view.running)  # or shares GPUs
-        speeds = ((self._of_job[x], kind) for one, kind in chosen.items() for x in one)
+        worths = ((self._worth(x), kind) for one, kind in chosen.items() for x in one)
         if self.options.aware:
-            moves = any(of_kind[kind] < max(of_kind) for of_kind, kind in speeds)
+            moves = any(worth[kind] < max(worth) for worth, kind in worths)
         else:  # to the kinds that the next round visits first
             moves = len(self._kinds) > 1 and self.options.objective != "fifo"
-        return [Wake(self._round_end)] if waits or moves else []
+        return [Wake(self._round_end)] if chosen and (waits or moves) else []
+
+    def _worth(self, handle: int) -> list[float]:
+        """A job's speed / price on each kind."""
+        return [x / price for x, price in zip(self._of_job[handle], self._price_of, strict=True)]
 
 
 class _Place(NamedTuple):

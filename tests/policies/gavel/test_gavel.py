@@ -14,7 +14,7 @@ from support import Outage, S, job, on
 import artist
 from artist.cluster.tree import ClusterTree, nested
 from artist.config import Scenario
-from artist.contract import Withdraw
+from artist.contract import Restore, Withdraw
 from artist.engine.rows import Rows
 from artist.engine.simulator import Simulator
 from artist.errors import ArtistError, ConfigError
@@ -245,6 +245,17 @@ def test_a_job_whose_kind_has_left_service_gets_another(objective: str) -> None:
         events=Outage(Withdraw(500 * S, on({0: 1}))),
     )
     assert kinds_by_job(rows, cluster("old", "new")) == {"a": ["old", "new"]}
+
+
+def test_under_cost_a_job_moves_to_a_cheaper_kind_that_is_back_in_service() -> None:
+    # It has the fastest kind, and nothing waits. Shares are computed every 1,920 s, rounds last
+    # 360 s.
+    out = Withdraw(0, on({0: 1})), Restore(500 * S, on({0: 1}))
+    tree, prices = cluster("old", "new"), {"old": 1.0, "new": 2.1}
+    jobs = [job("a", iterations=4000)]
+    rows = ran(jobs, tree, objective="cost", prices=prices, events=Outage(*out))
+    assert kinds_by_job(rows, tree) == {"a": ["new", "old"]}
+    assert rows.placements[1].start == 2160 * S
 
 
 @pytest.mark.parametrize(("dear", "kind"), [(2.9, "new"), (3.1, "old")])
