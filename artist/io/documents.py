@@ -194,8 +194,8 @@ def validate(data: Mapping[str, Any], model: type[Model], where: str) -> Model:
 def explain(error: ValidationError, model: type[BaseModel]) -> str:
     """The most useful problem of a validation error, in one sentence."""
     problem = _worst(error)
-    # pydantic adds the type chosen in a union to the location: `dict[str,str]`.
-    parts = [str(part) for part in problem["loc"] if "[" not in str(part)]
+    # pydantic adds the type chosen in a union to the location, such as `dict[str,str]`.
+    parts = [str(x) for x in problem["loc"] if "[" not in str(x) and x != "constrained-float"]
     key = one_line(".".join(parts))
     if problem["type"] == "extra_forbidden":
         known = _fields(model, problem["loc"][:-1])
@@ -275,7 +275,12 @@ def _as_list(problem: ErrorDetails) -> str:
 
 def _worst(error: ValidationError) -> ErrorDetails:
     """The problem to report: a misspelt key rather than the key that is missing because of it."""
-    problems = error.errors()
+    every = error.errors()
+    # Where a number or a mapping may stand, a mapping is no bad number: its bad entry is reported.
+    problems = [
+        x for x in every if x["type"] != "float_type" or not isinstance(x["input"], Mapping)
+    ]
+    problems = problems or every
     return next((one for one in problems if one["type"] == "extra_forbidden"), problems[0])
 
 

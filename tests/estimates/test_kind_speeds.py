@@ -157,11 +157,13 @@ def test_gpu_time_costs_what_its_kind_costs(tmp_path: Path) -> None:
     [
         ({"old": 1.0}, "prices: kind new has none; add new: PRICE_OF_A_GPU_HOUR"),
         ({"old": 1.0, "new": 1.0, "neww": 2.0}, "no GPUs of kind 'neww' .did you mean 'new'"),
-        ({"old": 1.0, "new": 0.0}, "prices.*new.* 0"),
+        ({"old": 1.0, "new": 0.0}, "'prices.new' is 0.0, expected more than 0.0"),
+        ({"old": 1.0, "new": "much"}, "'prices.new' is 'much', expected a number"),
+        (0.0, "'prices' is 0.0, expected more than 0.0"),
     ],
 )
 def test_prices_that_do_not_fit_the_cluster_are_refused(
-    tmp_path: Path, prices: dict[str, float], words: str
+    tmp_path: Path, prices: Any, words: str
 ) -> None:
     with pytest.raises(ConfigError, match=words):
         ran(tmp_path, "a,0,3,vgg11,50,1", prices=prices)
