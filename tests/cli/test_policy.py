@@ -84,6 +84,13 @@ def test_check_takes_options(artist) -> None:
     assert "placement" in ran.stderr
 
 
+def test_check_gives_the_policy_prices(artist) -> None:
+    pytest.importorskip("scipy")
+    cost = ("policy", "check", "gavel", "--set", "policy.objective=cost")
+    assert "price" in artist(*cost, code=2).stderr
+    artist(*cost, "--set", "prices=2", code=0)
+
+
 @pytest.mark.slow
 def test_workers_of_compare_and_sweep_load_the_file(artist, tmp_path: Path) -> None:
     artist("policy", "new", "patience")

@@ -60,9 +60,10 @@ def check(
     from artist.settings import load_scenario
     from artist.testing import CLAUSES, check_policy, situations
 
-    chosen = load_scenario(None, {"policy": policy}, sets or []).policy_options
+    scenario = load_scenario(None, {"policy": policy}, sets or [])
+    chosen, prices = scenario.policy_options, scenario.prices
     try:
-        check_policy(lambda: open_policy(policy, chosen), seed=seed)
+        check_policy(lambda: open_policy(policy, chosen, prices=prices), seed=seed)
     except BaseException as cause:
         if error := in_a_sentence(cause, policy):
             raise error from cause
