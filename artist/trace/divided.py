@@ -118,7 +118,8 @@ def with_models(trace: Trace, model_of: Callable[[Job], str | None]) -> tuple[Tr
 def _checked(trace: Trace) -> tuple[Trace, Counter[str]]:
     """The trace with the sizes of tensor groups, after a check that axes fit the GPUs of each job.
 
-    Also counts the jobs in which several experts share a GPU without saying so, by how they do.
+    Also counts the jobs in which experts share GPUs, although the model does not say how, by how
+    they are spread.
     """
     from artist.workload.models import is_graph, workload
 

@@ -6,7 +6,7 @@ Plans are compared by their score; the smaller tuple is the better plan:
 2. among plans that preempt: the most urgent victim is of a later class, then there are fewer
    victims, then the victim that started last has run longer;
 3. our choice, as the paper gives no further criteria: the gang lies closer together, its unit has
-   fewer free GPUs, the unit is visited earlier. Plans that preempt only use the last of these.
+   fewer free GPUs, the unit is visited earlier. Plans that preempt use only the last of these.
 
 **Joint placement of several jobs** is what cell (9) of Table 1 can do and MAST cannot (section
 4.1). MAST may place workload 1 in region X and find that no region can hold workload 2. Cell (9)

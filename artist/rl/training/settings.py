@@ -16,7 +16,7 @@ Width = Annotated[int, Field(ge=1, le=4096)]
 
 
 class Hyperparameters(Document):
-    """Hyperparameters of PPO. Defaults are those of stable-baselines3 unless a comment says more.
+    """Hyperparameters of PPO: stable-baselines3's defaults unless a comment says otherwise.
 
     Schulman et al., *Proximal policy optimization algorithms*, 2017, defines the symbols.
     """
