@@ -18,7 +18,8 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import Field
 
-from artist.config import Scenario
+from artist.cluster.kinds import prices_of
+from artist.config import SIZES, Scenario
 from artist.errors import ArtistError, ConfigError, shortened
 from artist.estimates.backends import BACKENDS
 from artist.estimates.speeds import load_speeds
@@ -27,7 +28,7 @@ from artist.failures.model_file import NONE, load_failures
 from artist.io.documents import NAME, Document, line_in, load_yaml, validate
 from artist.network.rates.interference import gains
 from artist.network.rates.rate_functions import CONTENTION
-from artist.run import build_calibration, build_fabric, build_policy
+from artist.run import build_calibration, build_cluster, build_fabric, build_policy
 from artist.settings import assign, checked
 from artist.trace.named import builtin, is_trace_file
 
@@ -194,6 +195,12 @@ _CHECKS: dict[str, tuple[Callable[[Scenario], object], tuple[str, ...]]] = {
     "failures": (lambda one: one.failures == NONE or load_failures(one.failures), ("failures",)),
     "speeds": (lambda one: one.speeds is None or load_speeds(one.speeds), ("speeds",)),
     "interference": (lambda one: gains(one.interference), ("interference",)),
+    "prices": (
+        lambda one: (
+            one.prices is None or prices_of(build_cluster(one, build_fabric(one)), one.prices)
+        ),
+        ("fabric", "fabric_options", "cluster", "tree", *SIZES, "prices"),
+    ),
     # A file is read with the first run, and may be long.
     "trace": (lambda one: is_trace_file(one.trace) or builtin(one.trace), ("trace",)),
 }

@@ -188,6 +188,7 @@ def test_finished_runs_are_left_untouched_by_a_resume(tmp_path: Path) -> None:
         ("name: x\nversion: 1\nbase: {contention: men}\n", "e.yaml:3: unknown model of cont"),
         ("name: x\nversion: 1\nbase: {backend: astra}\n", "e.yaml:3: unknown backend"),
         ("name: x\nversion: 1\nbase: {calibration: my}\n", "e.yaml:3: unknown calibration"),
+        ("name: x\nversion: 1\nbase: {prices: {a: 1}}\n", "e.yaml:3: prices: the cluster has no"),
         ("name: x\nversion: 1\nbase: {speeds: my}\n", "e.yaml:3: unknown table of speeds"),
         ("name: x\nversion: 1\nbase: {interference: my}\n", "e.yaml:3: interference 'my'"),
         (
