@@ -29,7 +29,7 @@ _numbers = itertools.count()
 
 
 def partial_path(path: Path, kind: str = PARTIAL) -> Path:
-    """A fresh temporary name next to `path`, which contains this process."""
+    """A fresh temporary name next to `path`. It names this process (`owner`)."""
     name = owner().replace(":", "-")
     whole = path.absolute()  # Arrow takes `a:b` for an address
     return whole.with_name(f"{_prefix(whole)}{name}-{next(_numbers)}.{kind}")

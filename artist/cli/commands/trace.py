@@ -286,7 +286,7 @@ def _as_in_runs(trace: Trace) -> tuple[list[str], str]:
 
 
 def _print_facts(title: str, facts: Mapping[str, object], format_: Format) -> None:
-    """Print facts. In a table, a list has one line per element, ended by semicolons."""
+    """Print facts. In a table, a list has one line per element, with semicolons between."""
     if format_ is Format.TABLE:
         facts = {
             key: ";\n".join(map(str, value)) if isinstance(value, list) else value

@@ -333,7 +333,7 @@ class _Check:
 
     inside: bool
     near: bool
-    """Whether the start is at most a cycle beyond an end."""
+    """Whether the start is inside, or at most a cycle beyond an end."""
     width_s: float
     error_s: float
     error_of_slurm_s: float | None

@@ -43,8 +43,8 @@ ASKED = "asked"
 """The id of a job that is not in the queue yet."""
 
 SECOND_S = 1.0
-"""Logs truncate times to whole seconds. So a waiting job may have waited up to a second longer than
-the log says, and forecast starts are truncated in the same way."""
+"""Logs truncate times to whole seconds. So a job that waits at a moment by the log still waited a
+second later, and forecast starts are truncated in the same way."""
 
 
 @dataclass(frozen=True)
