@@ -226,6 +226,18 @@ def test_the_command_gives_each_world_what_a_comparison_there_gives(artist, tmp_
     assert (tmp_path / "worlds.csv").read_text().startswith("world,metric,unit,policy")
 
 
+def test_rows_of_kept_runs_tell_traces_of_one_name_apart(artist, tmp_path: Path) -> None:
+    for folder, arrivals in (("a", (0, 5)), ("b", (0, 9))):
+        (tmp_path / folder).mkdir()
+        rows = "".join(f"{at},{at},1,resnet50,9,1\n" for at in arrivals)
+        header = "job_id,arrival_s,gpus,model,iterations,compute_s\n"
+        (tmp_path / folder / "t.csv").write_text(header + rows)
+    asked = ("compare", "--racks", "1", "--backend", "none", "--policies", "las", "--out", "o")
+    artist(*asked, "--permutations", "1", "--vary", "trace=a/t.csv,b/t.csv", code=0)
+    with (tmp_path / "o" / "results.csv").open() as file:
+        assert [one["trace"] for one in csv.DictReader(file)] == ["a/t.csv", "b/t.csv"]
+
+
 def test_rows_of_kept_runs_tell_in_which_world_and_with_which_settings(artist, tmp_path) -> None:
     asked = ("compare", "--trace", "tiny-batch", "--racks", "1", "--backend", "none")
     asked += ("--policies", "las", "--vary", "policy.lease_s=600,3600", "--permutations", "2")

@@ -93,10 +93,9 @@ class KeptRuns:
             point = {column_of(key): str(getattr(scenario, key)) for key in varied}
             summary = run_summary(self._folder / run)
             del summary["wall_s"]
-            # A setting that the summary has, too, is written only once.
-            rows.append(
-                {"run": run, **{k: v for k, v in point.items() if k not in summary}, **summary}
-            )
+            # The summary has short names of some settings, which may be equal: `t` of `a/t.csv`.
+            point = {k: v for k, v in point.items() if isinstance(summary.get(k, ""), str)}
+            rows.append({"run": run} | point | summary | point)
         write_table(rows, self._out / RESULTS)
         write_table(rows, self._out / RESULTS_PARQUET)
 
