@@ -83,7 +83,7 @@ class WaitReasons:
         return waits
 
     def _above(self, tenant: str | None, gpus: int) -> str:
-        """Why a waiting job is not within quota."""
+        """Why a waiting job is not within quota. Where mates take turns, one may be the reason."""
         if self._in_turn and gpus <= self._ledger.room(tenant):
             return _STUCK
         return f"{NO_TENANT if tenant is None else ABOVE}, {NO_VICTIMS}"

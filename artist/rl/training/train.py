@@ -1,9 +1,9 @@
 """Trains a network by PPO with masks, and writes it as a file of weights.
 
 One update is a rollout (each environment takes some steps) and the epochs of PPO on it. A
-checkpoint is written about every 30 s. Training runs on one thread of torch, and all randomness
-comes from the seed. So the same settings give the same digest on the same kind of machine, even if
-the training was killed and resumed.
+checkpoint is written about every 30 s, and at the end. Training runs on one thread of torch, and
+all randomness comes from the seed. So the same settings give the same digest on the same kind of
+machine, even if the training was killed and resumed.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def _updates(
     save: Callable[[], None],
     checkpoint_every_s: float,
 ) -> Iterator[int]:
-    """Train update by update and yield the steps so far. Checkpoints are saved on the way."""
+    """Train update by update and yield the steps so far. Save checkpoints, the last at the end."""
     size = settings.hyperparameters.environments * settings.hyperparameters.rollout
     saved = time.monotonic()
     while model.num_timesteps < settings.steps:
