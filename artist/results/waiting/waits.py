@@ -90,10 +90,8 @@ def wait_table(inputs: WaitInputs) -> Table:
 
 
 def cause_table(inputs: WaitInputs) -> Table:
-    """Seconds per cause and wait, the longest first.
-
-    It only has waits whose causes cannot be read from `waits`: those with a reason of the policy,
-    and those that are mostly `left-free` with a rest of `gpus`.
+    """Seconds per cause, the longest first, of waits whose causes `waits` does not tell: those with
+    a reason of the policy, and those that are mostly `left-free` with a rest of `gpus`.
     """
     waits, _ = _waits(inputs)
     told, free = _told(inputs, waits), free_gpus_of(inputs, waits)
