@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
@@ -243,7 +244,7 @@ def _gpu_cost(prepared: Prepared, rows: Rows) -> Mapping[str, float]:
     if prices is None:
         return {}
     price_of, held_s = prices_of(tree, prices), held_by_kind_s(rows, tree)
-    return {"gpu_cost": sum(held_s[kind] / 3600.0 * price_of[kind] for kind in held_s)}
+    return {"gpu_cost": math.fsum(held_s[kind] / 3600.0 * price_of[kind] for kind in held_s)}
 
 
 def _models_not_calibrated(prepared: Prepared) -> tuple[str, ...]:

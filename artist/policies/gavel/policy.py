@@ -60,8 +60,7 @@ all pairs.
 - With `aware=false`, work is time on a job's fastest kind under `ftf` and `makespan`. In the
   authors' program it is time on V100s.
 - `makespan` is the optimum, which the authors' program searches within 5 %.
-- Under `fifo` with `aware=false` a job gets a random kind with room each time that shares are
-  computed, not once.
+- Under `fifo` with `aware=false` a job gets a random kind with room at each allocation, not once.
 - A pair without a share does not come forward. In the authors' program it may get what others
   leave. There the first job without room under `fifo` joins nobody, if nobody suits, and is lost to
   the search for the others; here the search ends.
@@ -71,6 +70,7 @@ all pairs.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
@@ -281,7 +281,7 @@ class Gavel(BasePolicy):
         kinds = range(len(self._kinds))
         if not self.options.aware:
             return [int(kind) for kind in self._random.permutation(len(self._kinds))]
-        relative = [sum(row[kind] / max(row) for row in speeds.values()) for kind in kinds]
+        relative = [math.fsum(row[kind] / max(row) for row in speeds.values()) for kind in kinds]
         return sorted(kinds, key=lambda kind: (-relative[kind], kind))
 
     def _placed(
