@@ -105,6 +105,8 @@ def test_bad_flags(artist, tmp_path: Path, flags, code: int, words: list[str]) -
         ),
         (("compare", "--policies", "las,fifo", "--estimates", "limit"), "--estimates is for easy"),
         (("compare", "--workers", "0"), "--workers is 0, expected at least 1"),
+        (("compare", "--until", "2"), "--until 2.0: expected a share between 0 and 1"),
+        (("compare", "--equivalence", "5"), "--equivalence 5: expected a share from 0 to"),
         (("compare", "--metrics", "jct"), "did you mean 'jct_mean_s'? (closest: jct_mean_s,"),
         (("compare", "--policies", "dally,daly"), "did you mean 'dally'"),
         (("explain", "changes more settings"), "settings' (artist list metrics has all)"),
@@ -140,6 +142,7 @@ def test_bad_traces(artist, tmp_path: Path, name: str, content: str, words: list
 @pytest.mark.parametrize(
     ("content", "words"),
     [
+        ("racks: 2\npolicy: fifp\n", ["s.yaml:2: unknown policy 'fifp': did you mean 'fifo'"]),
         ("racks: 2\npolcy: fifo\n", ["s.yaml:2", "did you mean 'policy'"]),
         (
             "racks: 1\nlease_s: 60\npolicy: las\n",
@@ -165,7 +168,8 @@ def test_bad_traces(artist, tmp_path: Path, name: str, content: str, words: list
 )
 def test_bad_scenarios(artist, tmp_path: Path, content: str, words: list[str]) -> None:
     (tmp_path / "s.yaml").write_text(content)
-    _expect(artist("sim", "s.yaml"), 2, words)
+    for command in ("sim", "compare"):
+        _expect(artist(command, "s.yaml"), 2, words)
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ from artist.settings import assign
         ("fabrics", "h100-quantum2-spectrum4"),
         ("traces", "sensetime-batch-500"),
         ("backends", "analytical"),
+        ("interference", "time-slicing"),
         ("machines", "openb"),
         ("placers", "gpu-packing"),
         ("metrics", "makespan_s"),

@@ -134,6 +134,8 @@ def compare(
     if scenario is not None and policies:
         _check_commas(scenario, policies)
     chosen = options.scenario_of(context.params)
+    if scenario is not None:
+        options.check_names(chosen, scenario)
     from artist.cli.comparison_json import keep, told, write_rows
     from artist.cli.comparison_notes import what_a_budget_cut
     from artist.cli.comparison_text import print_whole, print_worlds
@@ -141,6 +143,7 @@ def compare(
     from artist.experiments.comparison.across import Across, World, compare_across
     from artist.experiments.comparison.compare import (
         PERMUTATIONS,
+        check_shares,
         replicates_by_default,
         variants_of,
     )
@@ -172,6 +175,8 @@ def compare(
     if prices is not None:
         check_prices([one.point for one in variants], prices)
     worlds = _worlds(chosen, across, names, assumptions=assumptions)
+    smallest = options.share_of("--equivalence", equivalence)
+    check_shares(smallest, limit)
     if not quiet:
         runs = [len(variants) * seeds * permutations]
         if limit is not None:
@@ -186,7 +191,7 @@ def compare(
         seeds=seeds,
         permutations=permutations,
         metrics=asked,
-        equivalence=options.share_of("--equivalence", equivalence),
+        equivalence=smallest,
         until=limit,
         budget=most,
         on_trace=partial(options.say_what_was_read, quiet=quiet, said=set()),

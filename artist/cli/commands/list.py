@@ -29,6 +29,7 @@ class Listed(StrEnum):
     FABRICS = "fabrics"
     CLUSTERS = "clusters"
     SPEEDS = "speeds"
+    INTERFERENCE = "interference"
     TRACES = "traces"
     BACKENDS = "backends"
     CONTENTION = "contention"
@@ -101,6 +102,26 @@ def _speeds_row(table: SpeedTable) -> dict[str, Any]:
     }
 
 
+def _interference_row(name: str) -> dict[str, Any]:
+    """A table of jobs that share GPUs: its models, and speeds relative to GPUs of their own."""
+    from artist.network.rates.interference import (
+        TAKING_TURNS,
+        TIME_SLICING,
+        read_speeds,
+        table_path,
+    )
+
+    pairs = {} if name == TIME_SLICING else read_speeds(table_path(name))
+    models = dict.fromkeys(one for one, _, _ in pairs)
+    speeds = pairs.values() or [TAKING_TURNS]
+    return {
+        "id": name,
+        "models": ", ".join(models) or "any",
+        "lowest_speed": round(min(speeds), 3),
+        "highest_speed": round(max(speeds), 3),
+    }
+
+
 def _machines_row(file: MachineFile) -> dict[str, Any]:
     """A machine file: how many machines and GPUs, and which kinds."""
     return {
@@ -147,6 +168,10 @@ def rows_of(what: Listed) -> list[dict[str, Any]]:
             from artist.estimates.speeds import load_speeds
 
             return [_speeds_row(load_speeds(name)) for name in document_names("speeds")]
+        case Listed.INTERFERENCE:
+            from artist.network.rates.interference import interference_names
+
+            return [_interference_row(name) for name in interference_names()]
         case Listed.TRACES:
             from artist.trace.named import builtin_traces
 

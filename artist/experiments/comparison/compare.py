@@ -121,14 +121,12 @@ def compare(
         raise ConfigError(f"policies={shortened(policies)}: expected a list, as in ['las', 'fifo']")
     permutations, until, budget = replicates_by_default(seeds, permutations, until, budget)
     check_metrics(metrics)
-    if not 0 <= equivalence < 1:
-        raise ConfigError(
-            f"--equivalence {equivalence:g}: expected a share from 0 to below 1, such as 2%"
-        )
+    check_shares(equivalence, until)
     begin = (seeds, permutations)
     if until is not None:
         begin = _grown(begin, max(FIRST_LOOK, _independent(begin)))
-        _check_until(until, budget, _independent(begin))
+        if budget < (least := _independent(begin)):
+            raise ConfigError(f"--budget {budget}: expected at least {least}, to begin with")
     setting, variants = variants_of(scenario, policies, vary)
     _check_count(len(variants), *(begin if until is None else _grown(begin, budget)))
     scenarios = [one.scenario for one in variants]
@@ -183,6 +181,22 @@ def replicates_by_default(
     if seeds < 1 or permutations < 1:
         raise ConfigError(f"--seeds {seeds} --permutations {permutations}: at least 1 of each")
     return permutations, until, BUDGET if budget is None else budget
+
+
+def check_shares(equivalence: float, until: Until) -> None:
+    """Refuse an equivalence or a width of intervals that is not a share.
+
+    Raises:
+        ConfigError: names the option.
+    """
+    if not 0 <= equivalence < 1:
+        raise ConfigError(
+            f"--equivalence {equivalence:g}: expected a share from 0 to below 1, such as 2%"
+        )
+    if until not in (None, DECIDED) and not (isinstance(until, float) and 0 < until < 1):
+        raise ConfigError(
+            f"--until {until}: expected a share between 0 and 1, such as 2%, or {DECIDED}"
+        )
 
 
 def _next(
@@ -242,12 +256,3 @@ def _check_count(variants: int, seeds: int, permutations: int) -> None:
         raise ConfigError(
             f"--seeds {seeds} --permutations {permutations}: {count} runs, at most {MAX_RUNS}"
         )
-
-
-def _check_until(until: float | str, budget: int, least: int) -> None:
-    if (until != DECIDED) if isinstance(until, str) else not 0 < until < 1:
-        raise ConfigError(
-            f"--until {until}: expected a share between 0 and 1, such as 2%, or {DECIDED}"
-        )
-    if budget < least:
-        raise ConfigError(f"--budget {budget}: expected at least {least}, to begin with")

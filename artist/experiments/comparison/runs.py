@@ -214,7 +214,8 @@ class Runs:
         for metric in self._metrics:
             if metric not in summary:
                 raise ConfigError(
-                    f"--metrics {metric}: runs of {label} do not have it; leave it out"
+                    f"--metrics {metric}: runs of {label} do not have it; leave it out, or see: "
+                    f"artist explain {metric}"
                 )
 
 

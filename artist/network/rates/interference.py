@@ -182,6 +182,11 @@ def open_pairs(interference: str, tree: ClusterTree, jobs_per_gpu: int) -> PairS
     return PairSpeeds(tree, speeds)
 
 
+def interference_names() -> list[str]:
+    """What `interference` may name, besides a file."""
+    return [TIME_SLICING, *document_names(FOLDER, ".csv")]
+
+
 def table_path(name: str) -> Path:
     """The file of a table that a user names, by its path or by its name.
 
@@ -190,9 +195,9 @@ def table_path(name: str) -> Path:
     """
     path = document_path(FOLDER, name, ".csv")
     if path is None:
-        names = [TIME_SLICING, *document_names(FOLDER, ".csv")]
         raise ConfigError(
-            f"interference {shortened(name)}: expected one of {', '.join(names)}, or a CSV file"
+            f"interference {shortened(name)}: expected one of {', '.join(interference_names())}, "
+            "or a CSV file"
         )
     return path
 
