@@ -196,11 +196,17 @@ class OtherKinds:
         # By handle: the beginning of the wait that was last reported.
         self._told: dict[int, Tick] = {}
 
-    def waits(self, view: ClusterView, decisions: Sequence[Decision]) -> list[Decision]:
-        """Report jobs that wait after these decisions: once, and again when the reason ends."""
+    def waits(
+        self, view: ClusterView, decisions: Sequence[Decision], free: FreeGpus | None = None
+    ) -> list[Decision]:
+        """Report jobs that wait after these decisions: once, and again when the reason ends.
+
+        `free` is what is free after them, if the caller knows.
+        """
         if view.free.hosts is None and not self._one_kind:
             return []
-        free, waits = free_after(view, decisions), list[Decision]()
+        waits = list[Decision]()
+        free = free_after(view, decisions) if free is None else free
         started = {x.handle for x in decisions if isinstance(x, Start)}
         for handle, state in view.waiting.items():
             if handle not in started:

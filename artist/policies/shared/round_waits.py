@@ -55,8 +55,9 @@ class RoundWaits:
                 self._held[decision.handle] = decision.placement
             elif isinstance(decision, Preempt):
                 del self._held[decision.handle]
-        self._left = self._free = free_after(view, decisions).total
-        return self._kinds.waits(view, decisions)
+        free = free_after(view, decisions)
+        self._left = self._free = free.total
+        return self._kinds.waits(view, decisions, free)
 
     def between(self, view: ClusterView, until: Tick) -> list[Decision]:
         """Why jobs wait although enough GPUs are free: they or the GPUs came after the round.
