@@ -83,7 +83,8 @@ class Scenario(_Explained):
         default=None, description="GPU counts of another cluster: nested lists, outermost first"
     )
     cluster: str | None = Field(
-        default=None, description="a cluster file instead: of `artist list clusters`, or a file"
+        default=None,
+        description="a cluster file instead: a name of `artist list clusters`, or a file",
     )
     policy: str = Field(
         default="dally", description="a policy of `artist list policies`, or FILE.py:CLASS"
@@ -94,7 +95,7 @@ class Scenario(_Explained):
     trace: str = Field(default="sensetime-batch-500", description="a built-in trace or a file")
     columns: dict[str, str] | str | None = Field(
         default=None,
-        description="what the trace's file calls its columns (gpus: n_gpus), or a mapping file",
+        description="the trace file's names of columns (gpus: n_gpus), or a mapping file",
     )
     units: dict[str, str] | None = Field(
         default=None, description="units of the trace's times that are not seconds (duration: h)"
@@ -103,10 +104,12 @@ class Scenario(_Explained):
         default=None, description="artist's models for names in the trace (ResNet-18: resnet18)"
     )
     model_rule: str | None = Field(
-        default=None, description="for jobs of unknown models: uniform, mix, keep or a model"
+        default=None,
+        description="what to do with jobs of unknown models: uniform, mix, keep or a model",
     )
     trained_as: str | None = Field(
-        default=None, description="what names of models leave open: gpu=h100,precision=bf16"
+        default=None,
+        description="settings that the names of models leave open: gpu=h100,precision=bf16",
     )
     arrivals: str = Field(default="trace", description="trace, batch or poisson:JOBS_PER_HOUR")
     jobs: Size | None = Field(default=None, description="only the first N jobs")
@@ -129,10 +132,11 @@ class Scenario(_Explained):
         description="system settings instead of the fabric's (--set system.KEY=VALUE)",
     )
     uneven: Literal["wider", "bounded", "flat"] | None = Field(
-        default=None, description="what an uneven shape costs, instead of the fabric's rule"
+        default=None,
+        description="how uneven placements are estimated, instead of the fabric's rule",
     )
     collectives: Literal["per-layer", "bucketed"] | None = Field(
-        default=None, description="how gradients are sent, instead of the fabric's way"
+        default=None, description="how gradients are sent, instead of the fabric's setting"
     )
     speeds: str | None = Field(
         default=None,
@@ -146,7 +150,7 @@ class Scenario(_Explained):
     )
     goodput: str | None = Field(
         default=None,
-        description="file with goodput parameters of models, whose jobs are then elastic",
+        description="file with goodput parameters of models, which makes their jobs elastic",
     )
     calibration: str = Field(
         default="auto",
@@ -154,30 +158,31 @@ class Scenario(_Explained):
     )
     communication: Literal["proportional", "absolute"] = Field(
         default="proportional",
-        description="what jobs send if their compute_s is not their model's: as much more or less "
-        "than the model (proportional), or what the model sends (absolute, but for models that a "
-        "calibration scales)",
+        description="what jobs send if their compute_s differs from their model's: more or "
+        "less in the same proportion (proportional), or what the model sends (absolute, "
+        "except for models that a calibration scales)",
     )
     contention: str = Field(
         default="none",
         description="how jobs slow each other down: a model of `artist list contention`",
     )
     contention_options: dict[str, Any] = Field(
-        default_factory=dict, description="options of it (--set contention.KEY=VALUE)"
+        default_factory=dict,
+        description="options of the contention model (--set contention.KEY=VALUE)",
     )
     interference: str = Field(
         default="time-slicing",
-        description="how fast jobs are that share GPUs: time-slicing (equal parts of the time), "
+        description="how fast jobs run that share GPUs: time-slicing (equal shares of time), "
         "h100 or h200 (pairs measured on one), or a CSV file of pairs (artist measure --beside)",
     )
     data: str | None = Field(
         default=None, description="a file with the tables that jobs read, and their regions"
     )
     data_options: dict[str, Any] = Field(
-        default_factory=dict, description="what its absence does (--set data.KEY=VALUE)"
+        default_factory=dict, description="how jobs read remote data (--set data.KEY=VALUE)"
     )
     restart_s: NonNegative | None = Field(
-        default=None, description="cost of a restart for jobs whose trace says none, or 0"
+        default=None, description="cost of a restart for jobs whose trace says nothing, or 0"
     )
     first_start_s: FirstStart = Field(
         default=None, description="cost of a first start; restart: as much as the job's restart"
@@ -198,11 +203,12 @@ class Scenario(_Explained):
     )
     measure_from_s: NonNegative | None = Field(
         default=None,
-        description="leave out the warm-up: figures of jobs are those of jobs that arrive from "
-        "then on, in seconds, and GPU time counts from then on",
+        description="leave out the warm-up: measure jobs that arrive, and GPU time, from "
+        "then on, in seconds",
     )
     measure_until_s: Duration | None = Field(
-        default=None, description="the same at the end: jobs that arrive before, GPU time up to it"
+        default=None,
+        description="the same at the end: measure jobs that arrive, and GPU time, before then",
     )
     parallelism: JobParallelism | Literal["published", "none"] = Field(
         default="published",
@@ -212,8 +218,9 @@ class Scenario(_Explained):
     )
     permutation: Seed = Field(
         default=0,
-        description="another order of machines and simultaneous arrivals, another start of the "
-        "policy's clocks, other draws; 0 is the natural order: clocks start at the first arrival",
+        description="another order of machines and simultaneous arrivals, another start of "
+        "the policy's clocks and other draws; 0 is the natural order, and clocks start at "
+        "the first arrival",
     )
     seed: Seed = Field(default=0, description="seed of all random draws")
 

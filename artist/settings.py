@@ -68,7 +68,7 @@ def _of_file(path: Path) -> Scenario:
         _, data = parse_yaml(read_text(path), str(path))
         for keys, what in _OTHER_FILES.items():
             if isinstance(data, dict) and keys <= data.keys():
-                raise ConfigError(f"{path}: this is {what}, and no scenario") from cause
+                raise ConfigError(f"{path}: this is {what}, not a scenario") from cause
         for key in data if isinstance(data, dict) else ():
             unknown = f"unknown setting '{key}': "
             where, found, _ = str(cause).partition(unknown)

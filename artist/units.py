@@ -152,7 +152,7 @@ def seconds_of(text: str) -> float | None:
 
 _LENGTH = re.compile(r"(?:(\d{1,9})-)?(?:(\d{1,9}):)?(\d{1,9}):(\d\d)(?:\.\d+)?", re.ASCII)
 
-LENGTH = "a length of time as in 1-02:03:04, minutes and seconds up to 59"
+LENGTH = "a length of time such as 1-02:03:04, minutes and seconds up to 59"
 """What messages expect that `length_s` reads."""
 
 

@@ -61,12 +61,12 @@ def _print_not_tried(made: Across) -> None:
         if len(one.replicates) < one.replicates_asked:
             print_text(
                 f"{world}: {len(one.replicates)} of {one.replicates_asked} replicates; the "
-                "time was up."
+                "time ran out."
             )
     if made.not_tried:
         print_text(
-            f"Not tried, since the time was up: {'; '.join(made.not_tried)}. Keep runs with "
-            "--out DIR, and go on with --resume."
+            f"Not tried because time ran out:  {'; '.join(made.not_tried)}. Keep runs with "
+            "--out DIR, and continue with --resume."
         )
 
 
@@ -223,8 +223,9 @@ def _sentences(found: list[Domain], baseline: str) -> Iterator[str]:
         yield f"Lower than {baseline} in some worlds and higher in others: {told}."
     if not everywhere and not flipping:
         yield (
-            f"No difference from {baseline} is sure in every world, and none is sure in one world "
-            "and surely of the other sign in another."
+            f"No difference from {baseline} is sure in every world, and none is surely lower "
+            "in one "
+            "world and surely higher in another."
         )
 
 

@@ -41,52 +41,61 @@ def _time(option: str) -> Callable[[str], float]:
 
 FormatOption = Annotated[Format, typer.Option("--format", help="Format of stdout.")]
 Quiet = Annotated[
-    bool, typer.Option("--quiet", help="No progress, no notes; stdout stays the same.")
+    bool, typer.Option("--quiet", help="Print no progress and no notes; stdout is unchanged.")
 ]
-NoHints = Annotated[bool, typer.Option("--quiet", help="No notes; stdout stays the same.")]
+NoHints = Annotated[bool, typer.Option("--quiet", help="Print no notes; stdout is unchanged.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what --out wrote before.")]
-OverwriteFiles = Annotated[bool, typer.Option("--overwrite", help="Replace files that are there.")]
+OverwriteFiles = Annotated[bool, typer.Option("--overwrite", help="Replace existing files.")]
 
 # A scenario. Parameters of these types are named as settings of `Scenario`.
 ScenarioFile = Annotated[
     Path | None, typer.Argument(metavar="[SCENARIO.yaml]", help="A scenario file.")
 ]
 Racks = Annotated[int | None, typer.Option(help="Racks of the cluster (default 16).")]
-MachinesPerRack = Annotated[int | None, typer.Option(help="Default 8.")]
-GpusPerMachine = Annotated[int | None, typer.Option(help="Default 8.")]
+MachinesPerRack = Annotated[int | None, typer.Option(help="Machines per rack (default 8).")]
+GpusPerMachine = Annotated[int | None, typer.Option(help="GPUs per machine (default 8).")]
 ClusterName = Annotated[
     str | None,
-    typer.Option(metavar="NAME|FILE", help="Instead of sizes; see: artist list clusters."),
+    typer.Option(metavar="NAME|FILE", help="Cluster, instead of sizes; see: artist list clusters."),
 ]
 TraceName = Annotated[
     str | None,
     typer.Option(
-        metavar="NAME|FILE", help="See: artist list traces (default sensetime-batch-500)."
+        metavar="NAME|FILE",
+        help="Jobs to run; see: artist list traces (default sensetime-batch-500).",
     ),
 ]
-Arrivals = Annotated[str | None, typer.Option(help="trace, batch or poisson:JOBS_PER_HOUR.")]
-Jobs = Annotated[int | None, typer.Option(help="Only the first N jobs.")]
+Arrivals = Annotated[
+    str | None, typer.Option(help="When jobs arrive: trace, batch or poisson:JOBS_PER_HOUR.")
+]
+Jobs = Annotated[int | None, typer.Option(help="Run only the first N jobs.")]
 FabricName = Annotated[
     str | None,
     typer.Option(
         metavar="NAME|FILE",
-        help="See: artist list fabrics (default: dally2025 for sensetime traces, else a100).",
+        help="Network and GPU links; see: artist list fabrics (default: dally2025 for "
+        "sensetime traces, else a100).",
     ),
 ]
-Backend = Annotated[str | None, typer.Option(help="See: artist list backends.")]
+Backend = Annotated[
+    str | None, typer.Option(help="Source of iteration times; see: artist list backends.")
+]
 CalibrationName = Annotated[
     str | None,
     typer.Option(metavar="auto|none|NAME|FILE", help="Calibrated models (default: the fabric's)."),
 ]
 Contention = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="See: artist list contention (default none)."),
+    typer.Option(
+        metavar="NAME", help="How jobs share links; see: artist list contention (default none)."
+    ),
 ]
 FailuresName = Annotated[
     str | None,
     typer.Option(
         metavar="NAME|FILE|none",
-        help="See: artist list failures (default none). FILE.csv is a log: unit, from, until.",
+        help="What fails; see: artist list failures (default none). FILE.csv is a log: unit, "
+        "from, until.",
     ),
 ]
 MeasureFrom = Annotated[
@@ -95,7 +104,7 @@ MeasureFrom = Annotated[
         "--measure-from",
         metavar="TIME",
         parser=_time("--measure-from"),
-        help="Leave jobs and GPU time before it out of the figures: seconds or 2h.",
+        help="Measure only jobs that arrive, and GPU time, from then on: seconds, or e.g. 2h.",
     ),
 ]
 MeasureUntil = Annotated[
@@ -104,7 +113,7 @@ MeasureUntil = Annotated[
         "--measure-until",
         metavar="TIME",
         parser=_time("--measure-until"),
-        help="The same for those from it on.",
+        help="Measure only jobs that arrive, and GPU time, before then.",
     ),
 ]
 DataName = Annotated[
@@ -115,43 +124,54 @@ Estimates = Annotated[
     str | None,
     typer.Option(
         metavar="exact|limit|factor:F|learned",
-        help="Expected run times, under easy and conservative.",
+        help="Run times that the policies easy and conservative expect.",
     ),
 ]
-Seed = Annotated[int | None, typer.Option(help="Seed of everything drawn (default 0).")]
+Seed = Annotated[int | None, typer.Option(help="Seed of all random draws (default 0).")]
 Sets = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         metavar="KEY=VALUE",
-        help="policy.KEY, system.KEY, fabric.LEVEL.KEY, contention.KEY, checkpoint.KEY, data.KEY "
-        "or a setting.",
+        help="Set policy.KEY, system.KEY, fabric.LEVEL.KEY, contention.KEY, checkpoint.KEY, "
+        "data.KEY or any setting of a scenario.",
     ),
 ]
 
 # What a Slurm recorded.
 SlurmFolder = Annotated[
-    Path, typer.Argument(metavar="DIR", help="Texts of Slurm: docs/how-to/slurm.md.")
+    Path,
+    typer.Argument(metavar="DIR", help="Output of Slurm's commands; see docs/how-to/slurm.md."),
 ]
-KeepNames = Annotated[bool, typer.Option("--keep-names", help="Keep the names of users.")]
+KeepNames = Annotated[
+    bool,
+    typer.Option("--keep-names", help="Keep user names instead of replacing them by pseudonyms."),
+]
 Phases = Annotated[
     int,
-    typer.Option(min=1, max=100, help="Number of runs, each at other phases of Slurm's cycles."),
+    typer.Option(
+        min=1, max=100, help="Number of runs, each with different phases of Slurm's cycles."
+    ),
 ]
 
 # How the file of a trace is read. The settings of a scenario have the same names.
 Columns = Annotated[
     list[str] | None,
-    typer.Option(metavar="gpus=n_gpus,...|FILE.yaml", help="Artist's column=the file's column."),
+    typer.Option(
+        metavar="gpus=n_gpus,...|FILE.yaml", help="artist's name of a column=the file's name."
+    ),
 ]
 Units = Annotated[
     list[str] | None,
-    typer.Option(metavar="duration=h,...", help="us, ms, s, min, h, d; arrivals also date."),
+    typer.Option(
+        metavar="duration=h,...", help="Units of columns: us, ms, s, min, h, d; arrivals also date."
+    ),
 ]
 Models = Annotated[
     list[str] | None,
     typer.Option(
-        metavar="'ResNet-50*=resnet50',...", help="The file's model (* is any text)=artist's model."
+        metavar="'ResNet-50*=resnet50',...",
+        help="The file's name of a model (* matches any text)=artist's name.",
     ),
 ]
 ModelRule = Annotated[

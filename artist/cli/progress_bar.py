@@ -181,7 +181,7 @@ def counting(
     except Interrupted as interrupted:
         done, total = latest
         far = f"with {done:,} of {total:,} runs done" if done else "before the first run was done"
-        kept = f"they are in {out}; add --resume to go on" if out else "nothing was written"
+        kept = f"they are in {out}; add --resume to continue" if out else "nothing was written"
         interrupted.how_far = f"{far}; {kept}"
         raise
 

@@ -93,7 +93,7 @@ def _check_header(path: Path, header: Sequence[str]) -> None:
     for name in header:
         if name not in COLUMNS or header.count(name) > 1:
             hint = did_you_mean(name, COLUMNS)
-            raise TraceError(f"{path}:1: unknown or second column {shortened(name)}: {hint}")
+            raise TraceError(f"{path}:1: unknown or repeated column {shortened(name)}: {hint}")
     for name in COLUMNS:
         if name not in header and name != "partition":
             raise TraceError(f"{path}:1: column {name!r} is missing; add it")
@@ -104,7 +104,7 @@ def _piece(where: str, cells: Mapping[str, str], cluster: Cluster) -> Piece:
     for name in (table, partition):
         if _BLANKS & set(name) or not table:
             raise TraceError(
-                f"{where}: name {shortened(name)}: expected a name without blanks and '/'"
+                f"{where}: name {shortened(name)}: expected a name without spaces and '/'"
             )
     regions = [_region(where, name, cluster.regions) for name in cells["regions"].split()]
     if not regions or len(set(regions)) < len(regions):

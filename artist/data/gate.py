@@ -50,12 +50,12 @@ class DataOptions(Options):
 
     remote: Literal["refuse", "slow"] = Field(
         default="refuse",
-        description="a job in a region without its data: does not start there, or reads its tables "
-        "over the wide-area network",
+        description="whether a job may not start in a region without its tables (refuse), or "
+        "reads them over the wide-area network (slow)",
     )
     replicate: Literal["on-demand", "never"] = Field(
         default="on-demand",
-        description="tables of a job that was refused: are copied to the region, or stay",
+        description="whether the tables of a job that was refused are copied to the region",
     )
 
 

@@ -104,7 +104,7 @@ def checked(
                     "check view.data.copied"
                 )
         if handle in decided:
-            raise PolicyError(f"{holdings.name(handle)} is decided on twice")
+            raise PolicyError(f"{holdings.name(handle)} appears in two decisions")
         decided.add(handle)
     if beside:
         _check_beside(beside, answer, holdings, jobs_per_gpu)

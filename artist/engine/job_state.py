@@ -181,7 +181,7 @@ class JobState:
             raise TraceError(
                 f"job {self.job.id!r} was stopped by {self.failures_in_a_row:,} failures in a row "
                 "before it had saved anything; let it write checkpoints more often, restart "
-                "faster, or let less fail"
+                "faster, or reduce the failure rate"
             )
 
     def set_rate(self, rate: Rate) -> None:

@@ -154,7 +154,9 @@ def on_dimensions(
     lengths = {name: len(values) for name, values in lists.items()}
     if len(lists) != len(columns) or len(set(lengths.values())) != 1:
         got = ", ".join(f"--{name} {lengths.get(name, 0)}" for name in columns)
-        raise ConfigError(f"bare dimensions need as many entries in each list, got {got}")
+        raise ConfigError(
+            f"bare dimensions need the same number of entries in each list, got {got}"
+        )
     dims = tuple(
         Dimension(
             _topology(topology),

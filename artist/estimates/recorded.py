@@ -98,7 +98,8 @@ def _row_key(row: dict[str, str], where: str) -> Key:
     texts = [row[name].split() for name in KEY_COLUMNS[1:]]
     if not row["model"] or not texts[0] or len({len(parts) for parts in texts}) != 1:
         raise TraceError(
-            f"{where}: {', '.join(KEY_COLUMNS[1:])} need as many entries each, one per dimension"
+            f"{where}: {', '.join(KEY_COLUMNS[1:])} need the same number of entries, one per "
+            "dimension"
         )
     for name, parts in zip(KEY_COLUMNS[3:], texts[2:], strict=True):
         for index, part in enumerate(parts):

@@ -144,7 +144,7 @@ class SpeedsOfRun:
                         f"{where(index)}: job {job.id!r} may get GPUs of kind {shortened(kind)}, "
                         f"which the cluster has, and speeds {self.table.name!r} has "
                         f"{', '.join(of_table)} only; let jobs require one of these (gpu_kinds), "
-                        "or take a table of your own with that kind (speeds=FILE)"
+                        "or use a table of your own with that kind (speeds=FILE)"
                     )
 
     def scale(self, model: str, gpus: int, kind: str) -> float:

@@ -141,7 +141,7 @@ def _changed(now: float, sign: str, number: float, where: str) -> float:
     if not isinstance(now, int):
         return value
     if value != int(value):
-        raise ConfigError(f"{where}: of {now}, that is no whole number")
+        raise ConfigError(f"{where}: of {now}, that is not a whole number")
     return int(value)
 
 

@@ -118,7 +118,7 @@ def check_inputs(runs: Sequence[Run], folder: Path, inputs: Inputs, out: Path) -
         run, words = others[0]
         more = f", and so with {len(others) - 1} more" if len(others) > 1 else ""
         raise ConfigError(
-            f"--out {out}: run {run.id} {words}{more}; restore the former inputs, run everything "
+            f"--out {out}: run {run.id} {words}{more}; restore the earlier inputs, run everything "
             "again with --overwrite, or choose another folder"
         )
 

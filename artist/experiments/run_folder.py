@@ -114,7 +114,8 @@ def _mark(experiment: Experiment, out: Path, resume: bool) -> None:
     former = read_text(marker)
     if former == text and not resume:
         raise ConfigError(
-            f"--out {out}: holds this experiment already; add --resume to go on, or --overwrite to "
+            f"--out {out}: holds this experiment already; add --resume to continue, or "
+            "--overwrite to "
             "begin again"
         )
     if former != text:

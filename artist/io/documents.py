@@ -258,7 +258,7 @@ def expected_in_words(problem: ErrorDetails) -> str:
     """What was expected instead of a bad value; empty if pydantic's sentence has to say it."""
     context = problem.get("ctx", {})
     if context.get("pattern") == NAME:
-        return "letters, digits, '.', '_' and '-', the first a letter or digit"
+        return "letters, digits, '.', '_' and '-', starting with a letter or digit"
     return _EXPECTED.get(problem["type"], "").format(**context)
 
 

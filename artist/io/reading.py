@@ -33,7 +33,7 @@ def open_binary(path: Path) -> BinaryIO:
         OSError: it cannot be read, or it is a folder, a device, or a pipe without a writer.
         ValueError: the path holds a zero byte.
     """
-    # Without O_NONBLOCK, opening a pipe that has no writer would wait for ever.
+    # Without O_NONBLOCK, opening a pipe that has no writer would wait forever.
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | os.O_CLOEXEC)
     try:
         mode = os.fstat(descriptor).st_mode

@@ -54,7 +54,7 @@ def parse_yaml(text: str, where: str, *, typed: bool = True) -> tuple[yaml.Node 
         line = f":{mark.line + 1}" if mark else ""
         problem = getattr(cause, "problem", None) or str(cause)
         if mark and _at(text, mark) == "\t":
-            problem = "a tab; indent with blanks"
+            problem = "a tab; indent with spaces"
         raise ConfigError(f"{where}{line}: not valid YAML ({one_line(problem)})") from cause
     except (ValueError, LookupError, AttributeError, TypeError, ArithmeticError) as cause:
         # PyYAML's constructors raise these for `!!int ""`, `2001-99-99` and the like.
@@ -106,7 +106,7 @@ class _Census:
                 remedy = "a time with its unit (10min)" if ":" in value else "it as one"
                 raise self._error(
                     node,
-                    f"{value} is not a decimal number; write {remedy}, or quote what is a text",
+                    f"{value} is not a decimal number; write {remedy}, or quote it if it is text",
                 )
             if self._typed and node.tag in _NUMBERS and node.value.startswith("+"):
                 node.tag = _TEXT  # where values may be relative, +2 means two more

@@ -210,7 +210,7 @@ PLACERS = Registry(
     "artist list placers",
     [
         Entry("fgd", f"{__name__}:Fgd", "the place where fragmentation grows least", _PAPER),
-        Entry("best-fit", f"{__name__}:BestFit", "the machine that has least left", _PAPER),
+        Entry("best-fit", f"{__name__}:BestFit", "the machine with least left", _PAPER),
         Entry(
             "dot-product",
             f"{__name__}:DotProduct",
@@ -221,7 +221,7 @@ PLACERS = Registry(
         Entry(
             "gpu-clustering",
             f"{__name__}:GpuClustering",
-            "pods beside pods that hold as many GPUs",
+            "pods beside pods that hold the same number of GPUs",
             _PAPER,
         ),
         Entry("random", f"{__name__}:Random", "any machine, any GPU that has room", _PAPER),

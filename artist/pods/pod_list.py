@@ -88,7 +88,8 @@ def pod_rows(path: Path) -> tuple[list[str], list[Row]]:
     missing = [name for name in COLUMNS if name not in columns]
     if missing:
         raise TraceError(
-            f"{path}:1: no column {missing[0]!r}; expected {', '.join(COLUMNS)} and perhaps {KINDS}"
+            f"{path}:1: no column {missing[0]!r}; expected {', '.join(COLUMNS)} and "
+            f"optionally {KINDS}"
         )
     return columns, rows
 

@@ -33,7 +33,7 @@ def check_lease(policy: Policy, name: str) -> None:
 
 
 def check_jobs_per_gpu(policy: Policy, name: str) -> None:
-    """Refuse a number of jobs on a GPU that is no whole number in range.
+    """Refuse a number of jobs on a GPU that is not a whole number in range.
 
     Raises:
         PolicyError: names the policy and the number.
@@ -72,7 +72,7 @@ def _columns_by_table(tables: object, place: str) -> dict[str, dict[str, Any]]:
         if not isinstance(table, str) or not _NAME.fullmatch(table):
             raise PolicyError(
                 f"{place} names a table {shortened(table)}, expected up to 64 letters, digits, "
-                "_, - and ., the first a letter or a digit"
+                "_, - and ., starting with a letter or a digit"
             )
         same = table.lower()  # as some systems compare names of files
         if same in taken:
@@ -105,5 +105,5 @@ def _columns(rows: object, place: str) -> dict[str, list[Any]]:
 
 def _column(key: object, place: str) -> str:
     if not isinstance(key, str):
-        raise PolicyError(f"{place} has a column {shortened(key)}, expected a text as its name")
+        raise PolicyError(f"{place} has a column {shortened(key)}, expected text as its name")
     return key

@@ -49,7 +49,7 @@ class LookaheadOptions(Options):
 
     # A choice of ours. More than three doubtful starts at one question are rare.
     answers: int = Field(
-        default=4, ge=2, le=64, description="how many answers are tried at a question, at most"
+        default=4, ge=2, le=64, description="most answers that are tried per question"
     )
 
 

@@ -77,17 +77,17 @@ class LucidOptions(Options):
     )
     # analyzer.py of the program.
     tiny_speed: float = Field(
-        default=0.95, gt=0, le=1, description="mean speed beside others from which a model is tiny"
+        default=0.95, gt=0, le=1, description="least mean speed beside other jobs of a tiny model"
     )
     medium_speed: float = Field(
         default=0.85,
         gt=0,
         le=1,
-        description="the same from which it is medium; below it, a model is jumbo",
+        description="the same of a medium model; below it, a model is jumbo",
     )
     # consolidate.py of the program.
     placement: PlacerName = Field(
-        default="consolidate-or-wait", description="where jobs get GPUs of their own"
+        default="consolidate-or-wait", description="how GPUs are chosen for jobs that share none"
     )
 
     @model_validator(mode="after")

@@ -49,4 +49,4 @@ class ClassicOptions(LeaseOptions, SharingOptions):
     strict: bool = Field(
         default=False, description="whether a job that does not fit blocks the jobs behind it"
     )
-    placement: PlacerName = Field(default="pack", description="where GPUs are taken")
+    placement: PlacerName = Field(default="pack", description="how GPUs are chosen")

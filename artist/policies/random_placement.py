@@ -47,7 +47,7 @@ class RandomPlacement(WrapperPolicy):
         if self.remembers_placements:
             raise ConfigError(
                 f"random-placement: {type(host).__name__} keeps its own record of which job has "
-                "which GPUs; take another host"
+                "which GPUs; use another host"
             )
         self._rng = draws.stream("random-placement")
 

@@ -95,7 +95,7 @@ def plan_tables(data: str | None) -> dict[str, Table]:
                 tables[name] = _columns(name, csv.DictReader(stream))
     except (OSError, ValueError, KeyError, TypeError) as cause:
         raise TraceError(
-            f"{folder}: is not a whole plan ({cause}); make it anew with artist place-data"
+            f"{folder}: is not a whole plan ({cause}); make it again with artist place-data"
         ) from cause
     return tables
 

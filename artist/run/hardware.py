@@ -152,7 +152,7 @@ def build_latency(
             raise ConfigError(
                 f"{name} {shortened(getattr(scenario, name))}: a "
                 "recorded table holds communication for compute times at one speed of GPUs; "
-                f"take --backend analytical or none, or leave {name} out"
+                f"use --backend analytical or none, or leave {name} out"
             )
         from artist.estimates.speeds import ScaledModels
 

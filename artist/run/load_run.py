@@ -36,7 +36,7 @@ def load_run(folder: Path) -> Result:
     """
     if not is_file(folder / MANIFEST):
         raise ConfigError(
-            f"{folder}: no run directory (no {MANIFEST}); make one with artist sim --out DIR"
+            f"{folder}: not a run directory (no {MANIFEST}); make one with artist sim --out DIR"
         )
     manifest, summary = read_json(folder / MANIFEST), read_json(folder / SUMMARY)
     if lacking := [name for name in _SHOWN if name not in summary]:

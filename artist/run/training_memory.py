@@ -60,7 +60,7 @@ def does_not_fit(model: str, gpus: int, kinds: Iterable[str]) -> str:
         f"{counted(gpus, 'GPU')} take at least {held.total / 1e9:,.0f} GB of each "
         f"({held.activations / 1e9:,.0f} GB of activations, {samples} at a time), and "
         f"{in_words(kind)} has {MEMORY_GB[kind]} GB; divide the model further (tensor=, "
-        f"pipeline={shared}), keep fewer activations ({again}microbatches=, batch=) or take more "
+        f"pipeline={shared}), keep fewer activations ({again}microbatches=, batch=) or use more "
         "GPUs"
     )
 

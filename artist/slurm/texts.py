@@ -241,7 +241,7 @@ def _expanded(part: str, place: str) -> Iterator[str]:
     match = _RANGES.fullmatch(part)
     if match is None:
         if "[" in part or "]" in part:
-            raise ConfigError(f"{place}: {shortened(part)} is no list of hosts, such as n[01-16]")
+            raise ConfigError(f"{place}: {shortened(part)} is not a list of hosts such as n[01-16]")
         yield part
         return
     before, ranges, after = match.groups()
@@ -253,6 +253,6 @@ def _expanded(part: str, place: str) -> Iterator[str]:
             or not high.isdecimal()
             or not 0 <= int(high) - int(low) < _MOST_HOSTS
         ):
-            raise ConfigError(f"{place}: {shortened(part)} is no list of hosts, such as n[01-16]")
+            raise ConfigError(f"{place}: {shortened(part)} is not a list of hosts such as n[01-16]")
         for number in range(int(low), int(high) + 1):
             yield from _expanded(f"{before}{number:0{len(low)}d}{after}", place)

@@ -35,7 +35,7 @@ def with_arrivals(trace: Trace, spec: str, seed: int) -> Trace:
         if arrivals_s[-1] > MAX_TIME_S:
             raise ConfigError(
                 f"--arrivals {spec}: {len(trace.jobs)} jobs would arrive over {arrivals_s[-1]:.1e} "
-                f"s, expected at most {MAX_TIME_S:.0e}; raise the rate or take fewer (--jobs)"
+                f"s, expected at most {MAX_TIME_S:.0e}; raise the rate or use fewer (--jobs)"
             )
     jobs = (replace(job, arrival_s=s) for job, s in zip(trace.jobs, arrivals_s, strict=True))
     return replace(trace, jobs=tuple(jobs))

@@ -114,7 +114,7 @@ class _File:
         for column in table.column_names:
             if column not in fields or table.column_names.count(column) > 1:
                 hint = did_you_mean(column, fields)
-                raise TraceError(f"{self.path}: unknown or second column {column!r}: {hint}")
+                raise TraceError(f"{self.path}: unknown or repeated column {column!r}: {hint}")
         for column, field in fields.items():
             if column in table.column_names:
                 self.columns[column] = table[column].combine_chunks()
@@ -137,7 +137,7 @@ class _File:
             if value is None and not required:
                 values[row] = ""
             elif not isinstance(value, str) or (required and not value):
-                raise self.error(row, f"{column} is {value!r}, expected a text; correct it")
+                raise self.error(row, f"{column} is {value!r}, expected text; correct it")
         return values
 
     def names(self, column: str, values: Sequence[str]) -> dict[str, int]:
@@ -146,7 +146,7 @@ class _File:
         if len(known) < len(values):
             first: dict[str, int] = {}
             row = next(i for i, name in enumerate(values) if first.setdefault(name, i) != i)
-            raise self.error(row, f"{column} {shortened(values[row])} comes again; keep one row")
+            raise self.error(row, f"{column} {shortened(values[row])} is repeated; keep one row")
         return known
 
     def numbers_of(self, column: str, known: dict[str, int]) -> Ints:
@@ -233,7 +233,8 @@ def _supply(file: _File) -> tuple[tuple[str, ...], Floats]:
         if len(names) != len(amounts):
             raise file.error(
                 row,
-                f"has {len(names)} kinds and {len(amounts)} of supply_gpu_h, expected as many; "
+                f"has {len(names)} kinds and {len(amounts)} of supply_gpu_h, expected the "
+                "same number; "
                 "correct the lists",
             )
         for name, amount in zip(names, amounts, strict=True):

@@ -175,7 +175,7 @@ def _supply(urgent: Floats, has: Any) -> Floats:
     demand = urgent.sum(axis=1)
     if not (demand > 0).all():
         raise ConfigError(
-            f"a region of {regions} has no job of high priority; raise --jobs, or take another seed"
+            f"a region of {regions} has no job of high priority; raise --jobs, or use another seed"
         )
     ratio = np.empty(regions)
     ratio[np.argsort(-demand, kind="stable")] = _ratios(regions)

@@ -88,10 +88,15 @@ class PlanOptions(Document):
     quota: float = Field(default=1.0, gt=0, le=1, description="Bytes moved a day, share of all.")
     days: int = Field(default=30, ge=1, description="Days to plan for; each is one pass.")
     min_gain: float = Field(
-        default=1e-4, ge=0, description="End after a day that gains less, share of the objective."
+        default=1e-4,
+        ge=0,
+        description="Stop after a day that gains less than this share of the objective.",
     )
     enough: float = Field(
-        default=1e-3, ge=0, lt=1, description="End once so little of the first objective is left."
+        default=1e-3,
+        ge=0,
+        lt=1,
+        description="Stop when no more than this share of the first objective is left.",
     )
     limit_s: float | None = Field(default=None, gt=0, description="Wall time; none: no limit.")
     replicas: Replicas = Replicas.ALL

@@ -173,7 +173,7 @@ class LaneProgram:
 class Played:
     """When the last node of each representative ended, and the start of every node.
 
-    `finish_ns` is None for a representative that waits for ever.
+    `finish_ns` is None for a representative that waits forever.
     """
 
     finish_ns: list[int | None]

@@ -50,7 +50,9 @@ def test_a_saved_run_is_loaded_as_it_was(runs, policy: str, tmp_path: Path) -> N
 
 
 def test_what_is_no_run_is_refused_in_a_sentence(runs, tmp_path: Path) -> None:
-    with pytest.raises(artist.ConfigError, match=r"nowhere: no run directory \(no manifest\.json"):
+    with pytest.raises(
+        artist.ConfigError, match=r"nowhere: not a run directory \(no manifest\.json"
+    ):
         artist.load(tmp_path / "nowhere")
     run = tmp_path / "run"
     runs["fifo"].save(run)

@@ -103,7 +103,7 @@ def test_a_sweep_prints_its_results(artist, tmp_path: Path) -> None:
     resumed = artist("sweep", "e.yaml", "--out", "o", "--resume")
     assert "3 finished runs in o/runs are not of this grid" in resumed.stderr
     told = artist("report", "o").stderr
-    assert "o: 3 runs left out, of a former grid of this sweep; give the run directories" in told
+    assert "o: 3 runs left out, of an earlier grid of this sweep; give the run directories" in told
     assert "report.html: 1 run, " in told
 
 

@@ -78,8 +78,8 @@ def test_a_job_alone_is_not_said_to_lose_time_to_others(artist, tmp_path: Path) 
     assert f"{links}; each ran {longer} longer" in told
     assert "each other" not in told
     told = artist("why", "run", "x", code=0).stdout
-    assert "Its own uplinks carry less than it sends: that would cost it " in told
-    assert " alone, too. Other jobs on its links cost 0 " in told
+    assert "Its own uplinks carry less than it sends, which would cost it " in told
+    assert " even in isolation. Other jobs on its links cost 0 " in told
     artist("report", "run", "--out", "page.html", code=0)
     page = (tmp_path / "page.html").read_text()
     assert "job-hours to each other" not in page

@@ -55,7 +55,7 @@ def test_help_of_calibrate_shows_how_to_name_a_model() -> None:
         (["core"], "artist doctor says which one runs"),
         (["pure"], "that Python interprets"),
         (["compiled"], "ARTIST_COMPILE=1 pip install ."),
-        (["date"], "cells are dates, as in 2020-06-09 18:41:01"),
+        (["date"], "cells are dates, such as 2020-06-09 18:41:01"),
         (["day-first"], "in 6/7/2020 the day comes first"),
         (["month-first"], "see day-first"),
         (["jct"], "finish_s - arrival_s"),

@@ -366,7 +366,7 @@ def test_a_decimal_comma_is_named(artist, own: Path) -> None:
     ran = artist("trace", "stats", "o.csv", code=3)
     assert "'duration' is '1,5', expected seconds" in ran.stderr
     assert ran.stderr.endswith(
-        "; write decimals with a point, as in 1.5, and no commas between thousands\n"
+        "; write decimals with a point, such as 1.5, and no commas between thousands\n"
     )
 
 
@@ -385,8 +385,8 @@ def test_lengths_with_colons_are_a_unit_and_a_bad_cell_is_shown_a_good_one(
     told = json.loads(artist("trace", "stats", file, *dates, "--format", "json").stdout)
     assert (told["users"], told["tenants"]) == (0, 2)
     for arrival, length, expected in (
-        ("24.11.2026 25:16", "1:00:00", "expected a time as in 24.11.2026 09:03; correct"),
-        ("24.11.2026 08:16", "nan", "up to 4e+09, or a length as in 21:44:38; correct"),
+        ("24.11.2026 25:16", "1:00:00", "expected a time such as 24.11.2026 09:03; correct"),
+        ("24.11.2026 08:16", "nan", "up to 4e+09, or a length such as 21:44:38; correct"),
         ("24.11.2026 08:16", "02:54:99", "'duration' is '02:54:99', expected seconds, more than 0"),
         ("24.11.2026 08:16", "00:90:00", "; minutes and seconds go up to 59: correct this row\n"),
         ("2026-11-24 08:16Z", "1:00:00", "with a zone in all rows or in none; correct"),
@@ -434,7 +434,7 @@ def test_bad_cells_of_all_columns_are_told_at_once(artist, own: Path, flags) -> 
     )
     ran = artist("trace", "columns", "b.csv", *flags)
     told = [
-        "b.csv:3: field 'submit_time' is 'x', expected a time as in 2025-01-01; correct this row",
+        "b.csv:3: field 'submit_time' is 'x', expected a time such as 2025-01-01; correct this row",
         "b.csv:3: field 'duration' is '6 0'",
         "b.csv:3: field 'num_gpus' is 'zwei', expected a whole number",
         "b.csv:3: field 'priority' is '1.5'",

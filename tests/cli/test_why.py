@@ -36,7 +36,7 @@ STORY = """\
 from h to h took what why, where
 0.000 1.272 1.27 h waits free GPUs went to other jobs: it stood behind 15 (8 GPUs), \
 which headed the queue for 22.3 min, and no job passes the head; \
-it wanted 4, and for 8.2 min of 76.3 min as many stayed free; \
+it wanted 4, and for 8.2 min of 76.3 min that many stayed free; \
 for 68.1 min no GPU did; 18 other jobs got GPUs meanwhile, all before it in the trace; \
 most GPU time was held by \
 jobs 4, 10, 12, 13, 15

@@ -196,8 +196,8 @@ def test_names_change_nothing(run: Run) -> None:
         ("ads,,10 gigs,east", r"data.csv:2: field 'size' is '10 gigs', expected whole bytes"),
         ("ads,,10GB,", r"data.csv:2: field 'regions': expected its home"),
         ("ads,,10GB", r"data.csv:2: 3 cells, expected 4"),
-        ("a b,,10GB,east", r"data.csv:2: name 'a b': expected a name without blanks"),
-        ("table,sise,regions", r"data.csv:1: unknown or second column 'sise': did you"),
+        ("a b,,10GB,east", r"data.csv:2: name 'a b': expected a name without spaces"),
+        ("table,sise,regions", r"data.csv:1: unknown or repeated column 'sise': did you"),
         ("table,size", r"data.csv:1: column 'regions' is missing"),
     ],
 )

@@ -228,7 +228,10 @@ UNLAWFUL = {
     "starting a running job": ([Start(0, on({1: 4}))], "job 'a' is not waiting"),
     "preempting a waiting job": ([Preempt(1)], "job 'b' is not running"),
     "migrating a waiting job": ([Migrate(1, on({1: 4}))], "job 'b' is not running"),
-    "a job decided twice": ([Preempt(0), Migrate(0, on({1: 4}))], "job 'a' is decided on twice"),
+    "a job decided twice": (
+        [Preempt(0), Migrate(0, on({1: 4}))],
+        "job 'a' appears in two decisions",
+    ),
     "a leaf listed twice": (
         [Start(1, Placement((1, 1), (2, 2)))],
         "job 'b': Placement(leaves=(1, 1), counts=(2, 2)) lists leaves twice or out of order",

@@ -97,8 +97,8 @@ def test_same_row_twice_is_no_contradiction(tmp_path: Path) -> None:
         (ROW.replace(",65.328", ""), "9 cells, expected 10"),
         (ROW.replace("65.328", "5"), "less than total_comp_us"),
         (ROW.replace("2 3,", "2 x,"), "units is 'x'"),
-        (ROW.replace("2 3,", "2,"), "as many entries"),
-        (ROW.replace("VGG", ""), "as many entries|model"),
+        (ROW.replace("2 3,", "2,"), "same number of entries"),
+        (ROW.replace("VGG", ""), "same number of entries|model"),
     ],
 )
 def test_bad_rows(row: str, why: str, tmp_path: Path) -> None:

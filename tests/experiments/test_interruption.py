@@ -120,7 +120,7 @@ def test_a_signal_ends_it_in_order(tmp_path: Path, number: signal.Signals) -> No
     assert output == ""
     done = len(list(out.glob("runs/*")))
     far = f"with {done} of {LONG_RUNS} runs done in {out}"
-    assert errors == f"artist: interrupted {far}; add --resume to go on\n"
+    assert errors == f"artist: interrupted {far}; add --resume to continue\n"
     assert errors.count("\n") == 1
     assert [path.name for path in out.rglob(".*")] == [".lock"]
     assert 0 < done < LONG_RUNS

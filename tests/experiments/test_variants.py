@@ -171,7 +171,7 @@ def test_what_is_no_assignment_is_refused(text: str) -> None:
         ("calibration", ["none", "nobody"], "nobody"),
         ("fabric.netwrk.latency", ["1us", "2us"], "did you mean 'network'"),
         ("seed", [1, 2], "choose how many with --seeds and --permutations"),
-        ("racks", ["x1.01"], "racks=x1.01: of 16, that is no whole number"),
+        ("racks", ["x1.01"], "racks=x1.01: of 16, that is not a whole number"),
         ("policy", ["las", "x2"], "policy is 'las', and only a number"),
         ("restart_s", ["x2"], "restart_s is not set, and only a number takes"),
         ("fabric.network.latency", ["+5"], r"the number needs a unit, such as \+2us"),

@@ -55,7 +55,7 @@ REFUSED = {
     "deep nesting": ("scenario", "tree: " + "[" * 5000 + "]" * 5000, "nested more than 100 deep"),
     "five thousand digits": ("scenario", "racks: " + "9" * 5000, "a number of 5000 digits"),
     "hexadecimal digits": ("experiment", grid(f"grid: {{seed: [0x{'f' * 6000}]}}"), "6002 digits"),
-    "a tab in a list": ("scenario", "racks:\n\t- 2\n", "(a tab; indent with blanks)"),
+    "a tab in a list": ("scenario", "racks:\n\t- 2\n", "(a tab; indent with spaces)"),
     "an int of nothing": ("scenario", "racks: !!int ''\n", "not valid YAML"),
     "a float of nothing": ("scenario", "restart_s: !!float ''\n", "not valid YAML"),
     "no truth": ("scenario", "policy_options: {strict: !!bool x}\n", "not valid YAML"),

@@ -30,7 +30,7 @@ from artist.units import LATENCY_UNITS, quantity
         ),
         (
             "racks: 010",
-            "1: '010' is not a decimal number; write it as one, or quote what is a text",
+            "1: '010' is not a decimal number; write it as one, or quote it if it is text",
         ),
         ("restart_s: 1:30.5", "1: '1:30.5' is not a decimal number"),
         ("tree: [[08, 010]]", "1: '010' is not a decimal number"),

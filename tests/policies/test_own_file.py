@@ -230,7 +230,7 @@ TABLES = {
         r"table 'mine': row 1 has the columns \['b'\]",
     ),
     "a row with more": ("{'mine': [{'a': 1}, {'a': 1, 'b': 1}]}", r"row 1 has the columns"),
-    "columns without names": ("{'mine': [{1: 1}]}", r"has a column 1, expected a text"),
+    "columns without names": ("{'mine': [{1: 1}]}", r"has a column 1, expected text"),
     "an exception": ("1 / 0", r"mine\.py:18: policy \S+ raised ZeroDivisionError"),
 }
 

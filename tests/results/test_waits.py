@@ -103,7 +103,7 @@ def test_waits_under_fifo_by_hand() -> None:
     assert some(waits, "waited_for") == [(["wide"],), (["wide"],), (["wide", "pair", "thin"],)]
     assert [wait["reason"] for wait in waits] == [
         "at most 1 GPU was free, and it wanted 2",
-        "it wanted 1, and all the while as many stayed free, but the policy's order "
+        "it wanted 1, and all the while that many stayed free, but the policy's order "
         "or rule of placement left them unused; no other job got GPUs meanwhile",
         "it wanted 4; that many were last free at once 5 s before it started, but went to other "
         "jobs; from then on at most 2 GPUs were free; 2 other jobs got GPUs meanwhile, all before "
@@ -113,7 +113,7 @@ def test_waits_under_fifo_by_hand() -> None:
     assert [wait["reason"] for wait in in_order] == [
         "it headed the queue itself all the while; at most 1 GPU was free, and it wanted 2",
         "it stood behind pair (2 GPUs), which headed the queue all the while, and no job passes "
-        "the head; it wanted 1, and all the while as many stayed free; no other job got GPUs "
+        "the head; it wanted 1, and all the while that many stayed free; no other job got GPUs "
         "meanwhile",
         "it stood behind pair (2 GPUs), which headed the queue for 7 s, and no job passes the "
         "head; it wanted 4; that many were last free at once 5 s before it started, but went to "
@@ -176,7 +176,7 @@ def test_the_cause_of_a_wait_is_what_took_most_of_it() -> None:
     assert (wait["job_id"], wait["cause"], wait["left_free_s"], wait["wait_s"]) == (
         "small", "order", 4.0, 13.0,
     )  # fmt: skip
-    assert "for 4 s of 13 s as many stayed free; for 9 s no GPU did" in wait["reason"]
+    assert "for 4 s of 13 s that many stayed free; for 9 s no GPU did" in wait["reason"]
     jobs[1] = job("all", 4, 3, arrival_s=1.0)
     assert table(simulated("fifo", tree, jobs), tree, jobs)[1]["cause"] == "left-free"
 
@@ -348,7 +348,7 @@ def test_too_few_gpus_before_others_are_left_free_are_written_down() -> None:
     rows = run(tree, jobs, Script(answers))
     (wait,) = table(rows, tree, jobs)
     assert (wait["cause"], wait["left_free_s"], wait["wait_s"]) == ("left-free", 5.0, 8.0)
-    assert "for 5 s of 8 s as many stayed free" in wait["reason"]
+    assert "for 5 s of 8 s that many stayed free" in wait["reason"]
     assert "for 3 s no GPU did; no other job got GPUs meanwhile" in wait["reason"]
     assert spent(rows, tree, jobs) == {("late", 1.0): {"left-free": 5.0, "gpus": 3.0}}
     assert seconds_by_cause(wait_inputs(rows, 8, jobs)) == {"left-free": 5.0, "gpus": 3.0}
@@ -438,7 +438,7 @@ def test_the_times_of_a_reason_add_up_to_the_wait() -> None:
     (wait,) = table(run(tree, jobs, Script(answers)), tree, jobs)
     assert (wait["cause"], wait["wait_s"]) == ("gpus", 11.0)
     assert wait["reason"] == (
-        "it wanted 2, and for 8 s of 11 s fewer were free; for 1 s as many stayed free; besides, "
+        "it wanted 2, and for 8 s of 11 s fewer were free; for 1 s that many stayed free; besides, "
         "says so (for 2 s of 11 s)"
     )
 

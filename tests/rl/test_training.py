@@ -215,7 +215,7 @@ def test_a_network_without_numbers_ends_in_a_sentence(tmp_path: Path) -> None:
     good = read_arrays(file, "")
     weights = {name: np.full_like(one, np.nan) for name, one in good.items() if "policy/" in name}
     write_arrays(file, {**good, **weights})
-    with pytest.raises(ConfigError, match="weights are no numbers any more; lower learning_rate"):
+    with pytest.raises(ConfigError, match="weights are no longer numbers; lower learning_rate"):
         trained(tmp_path / "out", steps=128, resume=True)
 
 

@@ -240,7 +240,7 @@ def test_jobs_that_a_change_cancels_are_counted_and_in_no_mean(tmp_path: Path) -
             "machines=-1",
             "expected .2 or a number from 1 to 200; it has 2, so machines=1 leaves 1 out",
         ),
-        ("machines=x1.3", "of 2, that is no whole number"),
+        ("machines=x1.3", "of 2, that is not a whole number"),
         ("rack=+2", "'rack' cannot be changed .did you mean 'racks'.*; expected racks, machines"),
         ("machnes=+1", r"'machnes' cannot be changed .did you mean 'machines'"),
         ("machines", "expected KEY=VALUE"),

@@ -509,12 +509,12 @@ def test_a_column_of_dates_needs_the_unit_date(own: Path) -> None:
     [
         (",600,", ",2025-01-01 00:00:00,", "18:41:01 with --units submit_time=date"),
         (",600,", ",02:00:00,", "--units reads numbers in us, ms, s, min, h, d (submit_time=h), "
-         "and dates with a time as in 2020-06-09 18:41:01 (submit_time=date)"),
+         "and dates with a time such as 2020-06-09 18:41:01 (submit_time=date)"),
         (",7200,", ",90:10,", "stand hours or minutes: write 90:10:00 or 01:30:10"),
         (",7200,", ",90:60,", "; minutes and seconds go up to 59: correct this row"),
-        (",7200,", ",2025-01-01,", "as in 1-02:03:04; only arrivals can be dates"),
+        (",7200,", ",2025-01-01,", "such as 1-02:03:04; only arrivals can be dates"),
         (",600,", ",1746000000000,", "4e+09; read Unix times in ms with --units submit_time=ms"),
-        (",7200,", ",-1,", "as in 21:44:38; correct this row"),
+        (",7200,", ",-1,", "such as 21:44:38; correct this row"),
     ],
 )  # fmt: skip
 def test_a_date_or_a_clock_time_is_refused_with_the_known_units(tmp_path, old, new, words) -> None:

@@ -118,8 +118,11 @@ def test_models_are_named_by_job_names(tmp_path: Path) -> None:
         ({"AllocTRES": "gres/gpu=four"}, "'AllocTRES' is 'gres/gpu=four'"),
         ({"Start": "yesterday"}, "'Start' is 'yesterday', expected a time"),
         ({"Submit": "Unknown"}, "'Submit' is 'Unknown'"),
-        ({"Elapsed": "1 hour"}, "expected a length of time as in 1-02:03:04"),
-        ({"Elapsed": "00:54:99"}, "is '00:54:99', expected a length of time as in 1-02:03:04, min"),
+        ({"Elapsed": "1 hour"}, "expected a length of time such as 1-02:03:04"),
+        (
+            {"Elapsed": "00:54:99"},
+            "is '00:54:99', expected a length of time such as 1-02:03:04, min",
+        ),
         ({"Timelimit": "soon"}, "expected a length of time"),
         ({"End": "2026-03-01T09:00:00"}, "expected a time after Start"),
         ({"ElapsedRaw": "-3"}, "'ElapsedRaw' is '-3'"),

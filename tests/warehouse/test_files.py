@@ -69,8 +69,8 @@ WRONG: list[tuple[str, str, Any, str]] = [
     ("demand", "gpu_h", [1.0, -2.0, 1.0, 1.0], r"row 2: gpu_h is -2, expected hours"),
     ("demand", "priority", [1, 9, 1, 1], r"row 2: priority is 9, expected 1 to 7"),
     ("tables", "home", ["east", "eats", "west", "west"], r"row 2: home 'eats' is unknown: did you"),
-    ("tables", "table", ["ads", "ads", "logs", "news"], r"row 2: table 'ads' comes again"),
-    ("demand", "colour", ["x"] * 4, r"unknown or second column 'colour'"),
+    ("tables", "table", ["ads", "ads", "logs", "news"], r"row 2: table 'ads' is repeated"),
+    ("demand", "colour", ["x"] * 4, r"unknown or repeated column 'colour'"),
     ("demand", "kind", ["h100", "b200", "", ""], r"row 2: kind 'b200' is unknown"),
 ]  # fmt: skip
 

@@ -200,7 +200,7 @@ class DallyOptions(OriginalOptions):
 
     timers: Timers = Field(
         default="auto",
-        description="auto: tuned; manual: fixed; none: never wait; unbounded: wait for ever",
+        description="auto: tuned; manual: fixed; none: never wait; unbounded: wait forever",
     )
     machine_timer_s: NonNegative = Field(default=12 * 3600.0, description="wait for a machine")
     rack_timer_s: NonNegative = Field(default=24 * 3600.0, description="wait for a rack, in total")

@@ -227,7 +227,7 @@ def _program(path: Path, read: list[_FileNode], named: Communicators) -> tuple[G
             nodes.append(node.graph_node(after, named))
         except (KeyError, ValueError) as cause:
             no_node = isinstance(cause, KeyError)
-            reason = f"it waits for {cause}, which is no node" if no_node else cause
+            reason = f"it waits for {cause}, which is not a node" if no_node else cause
             raise TraceError(f"{path}: node {node.id} {shortened(node.name)}: {reason}") from cause
     return tuple(nodes)
 

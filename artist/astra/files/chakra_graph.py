@@ -113,7 +113,7 @@ def _data_parallel_workload(graph: Sequence[Node], name: str) -> tuple[Workload,
     if count < 1 or len(graph) % size:
         raise InexpressibleTraceError(
             f"{len(graph)} nodes are not whole passes over layers, each with a forward pass, its "
-            "gradients and one collective; artist answers for data-parallel training alone"
+            "gradients and one collective; artist answers only for data-parallel training"
         )
     layers = []
     for index in range(count):

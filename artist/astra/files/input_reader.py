@@ -139,7 +139,8 @@ def read_system(path: Path, queues: int) -> SystemSettings:
     for key in _SWITCHES:
         if document.get(key, 0) not in (0, False):
             raise AstraInputError(
-                f"{path}: {key} is {shortened(document[key])}, expected 0: artist models no other",
+                f"{path}: {key} is {shortened(document[key])}, expected 0: artist models no "
+                "other value",
                 INEXPRESSIBLE,
             )
     settings = {name: _scalar(path, document, key) for name, key in _SCALARS.items()}

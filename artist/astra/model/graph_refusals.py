@@ -27,7 +27,7 @@ def check_graph(graph: JobGraph, npus: Sequence[int], system: SystemSettings) ->
     if len(graph.programs) != total:
         raise BackendSettingError(
             f"graph {graph.name!r} has {len(graph.programs)} GPUs, but the placement has {total}; "
-            "place it on as many"
+            "place it on as many GPUs"
         )
     known: set[tuple[GraphNode, ...]] = set()
     for gpu, nodes in enumerate(graph.programs):
@@ -56,7 +56,7 @@ def _flaw(
         return ""
     word = "sends to" if node.kind is NodeAction.SEND else "receives from"
     if node.peer == gpu:
-        return f"it {word} itself, on which ASTRA-sim aborts; take the node out"
+        return f"it {word} itself, on which ASTRA-sim aborts; remove the node"
     if not 0 <= node.peer < len(graph.programs):
         return f"it {word} GPU {node.peer}, but there are {len(graph.programs)} GPUs"
     if node.size_bytes < 1:
@@ -76,14 +76,14 @@ def _flaw_of_collective(
         if gpu not in members:
             return f"its communicator {over} does not hold GPU {gpu}; correct the group file"
         if len(members) == 1:
-            return "its communicator holds one GPU: in ASTRA-sim it never ends; take the node out"
+            return "its communicator holds one GPU: in ASTRA-sim it never ends; remove the node"
         if len(set(members)) < len(members):
             return f"its communicator {over} lists a GPU twice"
     elif over is not None:
         if len(over) < len(npus):
             return f"its mask has {len(over)} dimensions, but the network has {len(npus)}"
         if not any(over[: len(npus)]):
-            return "its mask holds no dimension: in ASTRA-sim it never ends; take the node out"
+            return "its mask holds no dimension: in ASTRA-sim it never ends; remove the node"
     splits = system.preferred_dataset_splits
     if node.collective is Collective.ALL_GATHER and node.size_bytes < splits:
         return (
@@ -136,7 +136,7 @@ def refuse_flat(name: str) -> NoReturn:
 
 
 def refuse_deadlock(graph: JobGraph, played: AllNpus) -> NoReturn:
-    """Say why GPUs wait for ever.
+    """Say why GPUs wait forever.
 
     Raises:
         BackendSettingError: always.
@@ -144,7 +144,7 @@ def refuse_deadlock(graph: JobGraph, played: AllNpus) -> NoReturn:
     gpu, number = next(_waiting(graph, played))
     node = graph.programs[gpu][number]
     stuck = sum(npu.finished_ns is None for npu in played.npus)
-    where = f"graph {graph.name!r}: {stuck} of {len(played.npus)} GPUs wait for ever; GPU {gpu}, "
+    where = f"graph {graph.name!r}: {stuck} of {len(played.npus)} GPUs wait forever; GPU {gpu}, "
     if node.kind is NodeAction.RECEIVE:
         where += f"node {number} receives {node.size_bytes} bytes with tag {node.tag} from GPU "
         where += f"{node.peer}, "

@@ -231,5 +231,5 @@ class _AttachedClient:
         try:
             _, stderr = self._process.communicate(timeout=_CLOSE_TIMEOUT_S)
         except (OSError, ValueError, subprocess.TimeoutExpired):
-            return "it ended without a word"
-        return stderr.decode(errors="replace").strip() or "it ended without a word"
+            return "it ended without output"
+        return stderr.decode(errors="replace").strip() or "it ended without output"

@@ -60,7 +60,7 @@ def astra(
             "--workload-, --system-, --network- and --remote-memory-configuration are all needed"
         )
     if not injection_scale == comm_scale == 1:
-        raise _refused("--injection-scale and --comm-scale: artist models 1 alone")
+        raise _refused("--injection-scale and --comm-scale: artist models only 1")
     query = read_query(workload, system, network, memory, num_queues_per_dim)
     try:
         lines = list(_results(finishes(query)))

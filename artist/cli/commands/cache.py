@@ -20,14 +20,14 @@ app = typer.Typer(
 
 @app.command()
 def info(format_: FormatOption = Format.TABLE) -> None:
-    """Folder, number of entries, size."""
+    """Show the folder, the number of entries and the size."""
     with _store() as store:
         _show(store.info(), format_)
 
 
 @app.command()
 def verify(format_: FormatOption = Format.TABLE) -> None:
-    """Read every entry, and drop damaged ones. A damaged database is set aside."""
+    """Read every entry and delete damaged ones. A damaged database is set aside."""
     with _store() as store:
         sound, damaged = store.verify()
         _show(
@@ -42,7 +42,7 @@ def verify(format_: FormatOption = Format.TABLE) -> None:
 
 @app.command()
 def clear(format_: FormatOption = Format.TABLE) -> None:
-    """Drop every entry."""
+    """Delete every entry."""
     with _store() as store:
         _show({"dropped": store.clear()}, format_)
 

@@ -45,14 +45,14 @@ class ModelsByDefault(TyperGroup):
 app = typer.Typer(
     name="calibrate",
     cls=ModelsByDefault,
-    help="Fit models or a fabric to measurements. Without a command: models, as in artist "
-    "calibrate --model resnet50 (artist calibrate models --help has the options).",
+    help="Fit models or a fabric to measurements. Without a command, fits models: artist "
+    "calibrate --model resnet50 (options: artist calibrate models --help).",
 )
 
 Fabric = Annotated[str, typer.Option(metavar="NAME|FILE", help="Fabric to simulate on.")]
 System = Annotated[
     list[str] | None,
-    typer.Option("--system", metavar="K=V", help="ASTRA-sim setting: collectives=bucketed."),
+    typer.Option("--system", metavar="K=V", help="ASTRA-sim setting, e.g. collectives=bucketed."),
 ]
 Name = Annotated[str | None, typer.Option(help="Name of the calibration to write.")]
 
@@ -60,9 +60,9 @@ Name = Annotated[str | None, typer.Option(help="Name of the calibration to write
 @app.command()
 def models(
     model: Annotated[
-        str | None, typer.Option(help="One (several: --all); see: artist list models.")
+        str | None, typer.Option(help="Model to fit; see: artist list models.")
     ] = None,
-    all_: Annotated[bool, typer.Option("--all", help="Every model that was measured.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="Fit every measured model.")] = False,
     measured: Annotated[
         Path | None,
         typer.Option(help="Measured shares or compute times, CSV (default: Dally's Table I)."),
@@ -89,7 +89,7 @@ def models(
 @app.command()
 def profile(
     trace: Annotated[Path, typer.Argument(metavar="TRACE", help="A trace of torch.profiler.")],
-    model: Annotated[str | None, typer.Option(help="The model that was profiled: fit it.")] = None,
+    model: Annotated[str | None, typer.Option(help="The profiled model, to fit it.")] = None,
     placement: Annotated[str | None, typer.Option(help="GPUs of its run: 8 or 4,4.")] = None,
     fabric: Fabric = DEFAULT_FABRIC,
     system: System = None,

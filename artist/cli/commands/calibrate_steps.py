@@ -33,15 +33,15 @@ def machine(
     ] = None,
     backend: Backend = "analytical",
     misfit_: Annotated[
-        bool, typer.Option("--misfit", help="Write a fit that misses its steps, too.")
+        bool, typer.Option("--misfit", help="Write the fit even if it misses its steps.")
     ] = False,
     overwrite: Overwrite = False,
     format_: FormatOption = Format.TABLE,
 ) -> None:
     """Fit a kind of machine's bandwidths and hidden share to measured steps.
 
-    A fit that misses steps by more than published ones (P90 26 %) is refused with exit code 3. The
-    calibration of the same name gives models the compute times of their steps on one GPU.
+    A fit whose errors exceed those of published fits (P90 26 %) is refused with exit code 3. The
+    calibration of the same name gives models the compute times measured on one GPU.
     """
     from artist.calibrate.fit_machine import compute_times, contradicting, fit_machine
     from artist.calibrate.measured_steps import read_steps, steps_of
@@ -140,14 +140,14 @@ def _step_facts(one: PredictedStep) -> dict[str, Any]:
 def goodput(
     model: Annotated[str, typer.Option(help="Task in the file to fit.")],
     steps: Annotated[Path, typer.Option(help="Measured steps, CSV.")],
-    batch: Annotated[int, typer.Option(help="Total batch as jobs are submitted, samples.")],
+    batch: Annotated[int, typer.Option(help="Total batch that jobs are submitted with, samples.")],
     batch_max: Annotated[int, typer.Option(help="Largest total batch, samples.")],
     noise: Annotated[
         str, typer.Option(help="Gradient noise scale, samples: 200, or 0=200,0.3=1000.")
     ],
     out: Annotated[Path, typer.Option(help="Goodput file to write, YAML.")],
     hardware: Annotated[
-        str | None, typer.Option(help="Hardware in the file (default: each is a kind of GPUs).")
+        str | None, typer.Option(help="Hardware in the file (default: all, each as a kind of GPU).")
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
     format_: FormatOption = Format.TABLE,

@@ -19,17 +19,22 @@ def circle(
     ] = None,
     pattern: Annotated[
         list[str] | None,
-        typer.Option(metavar="PERIOD_MS:UP_MS:GBPS", help="Down first, then Up. One per job."),
+        typer.Option(
+            metavar="PERIOD_MS:UP_MS:GBPS", help="The Down phase comes first. One per job."
+        ),
     ] = None,
     link: Annotated[str, typer.Option(help="Capacity in one direction, e.g. 50Gbps.")] = "50Gbps",
-    choose: Annotated[Choice, typer.Option(help="Which of equally good shifts.")] = Choice.FIRST,
+    choose: Annotated[
+        Choice, typer.Option(help="Which of equally good shifts to choose.")
+    ] = Choice.FIRST,
     periods: Annotated[
-        Periods, typer.Option(help="Snap ratios to terms up to 8, or LCM of whole milliseconds.")
+        Periods,
+        typer.Option(help="snap: ratios with terms up to 8; lcm: LCM of whole milliseconds."),
     ] = Periods.SNAP,
     angle: Annotated[int, typer.Option(help="Precision in degrees of the shortest iteration.")] = 5,
-    backend: Annotated[str, typer.Option(help="For --jobs. See: artist list backends.")] = (
-        "analytical"
-    ),
+    backend: Annotated[
+        str, typer.Option(help="For --jobs: source of iteration times; see: artist list backends.")
+    ] = ("analytical"),
     plot: Annotated[
         Path | None, typer.Option(help="Draw the circle: FILE.svg or FILE.png.")
     ] = None,

@@ -75,14 +75,18 @@ def show(
 def import_(
     slurm: Annotated[
         Path,
-        typer.Option(metavar="DIR", help="Texts of scontrol show and sacctmgr -P show, by name."),
+        typer.Option(
+            metavar="DIR",
+            help="Folder with the output of scontrol show and sacctmgr -P show; see "
+            "docs/how-to/slurm.md.",
+        ),
     ],
     out: Annotated[Path, typer.Option(help="Cluster file to write: FILE.yaml.")],
     keep_names: options.KeepNames = False,
     overwrite: options.OverwriteFiles = False,
     format_: options.FormatOption = Format.TABLE,
 ) -> None:
-    """Write a cluster file from what Slurm says of a cluster; lists what it does not understand."""
+    """Write a cluster file from Slurm's configuration; lists what is not understood."""
     import yaml
 
     from artist.cluster.cluster_file import cluster_from

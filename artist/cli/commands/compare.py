@@ -41,8 +41,8 @@ def compare(
         list[str] | None,
         typer.Option(
             metavar="SETTING=A,B,...",
-            help="Compare values of a setting, also x2 or +2; given twice, all combinations, both "
-            "changes at once too.",
+            help="Compare values of a setting, also relative ones (x2, +2). Given twice: "
+            "compare all combinations.",
         ),
     ] = None,
     across: Annotated[
@@ -57,40 +57,44 @@ def compare(
     metrics: Annotated[
         str | None, typer.Option(metavar="A,B,...", help="See: artist list metrics.")
     ] = None,
-    seeds: Annotated[int, typer.Option(help="Seeds of drawn traces.")] = 1,
+    seeds: Annotated[int, typer.Option(help="Number of seeds, for traces drawn at random.")] = 1,
     permutations: Annotated[
         int | None,
         typer.Option(
-            help="Orders in which machines and simultaneous arrivals are visited (default 8, or 16 "
-            "where 16 may decide a difference of the table; with several seeds 1 each)."
+            help="Number of orders in which machines and simultaneous arrivals are visited "
+            "(default 8, or 16 if that may decide a difference in the table; with several "
+            "seeds, 1 each)."
         ),
     ] = None,
     until: Annotated[
         str | None,
         typer.Option(
             metavar="SHARE|decided",
-            help="Add replicates until intervals are this narrow (2%), or nothing is undecided.",
+            help="Add replicates until intervals are this narrow (e.g. 2%), or until nothing "
+            "is undecided.",
         ),
     ] = None,
     budget: Annotated[
         str | None,
         typer.Option(
             metavar="TIME|N",
-            help="Start no run after this time (10min) or, with --until, N replicates.",
+            help="Start no run after this time (e.g. 10min) or, with --until, after N replicates.",
         ),
     ] = None,
     costs: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="Prices, to print what each gained GPU-hour costs; every GPU is paid for, used "
-            "or not.",
+            help="Price file, to print what each GPU-hour gained costs. Every GPU is paid "
+            "for, used or not.",
         ),
     ] = None,
     equivalence: Annotated[
-        str, typer.Option(metavar="SHARE", help="Smaller differences count as none.")
+        str, typer.Option(metavar="SHARE", help="Treat smaller differences as none.")
     ] = "2%",
-    workers: Annotated[int | None, typer.Option(min=1, help="Default: all cores.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Worker processes (default: all cores).")
+    ] = None,
     racks: options.Racks = None,
     machines_per_rack: options.MachinesPerRack = None,
     gpus_per_machine: options.GpusPerMachine = None,
@@ -122,7 +126,9 @@ def compare(
     out: Annotated[
         Path | None, typer.Option(help="Keep all runs in a folder, for --resume and for reports.")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Keep the runs that are done.")] = False,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Reuse the runs that are complete.")
+    ] = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace what --values and --out wrote before.")
     ] = False,
@@ -265,7 +271,7 @@ def _tell_so_far(
     if count < LEAST_REPLICATES:
         return
     tell(made)
-    interrupted.how_far += f"; the answer is that of the {count} replicates that were complete"
+    interrupted.how_far += f"; the answer is from the {count} complete replicates"
 
 
 def _budget(text: str | None, until: str | None) -> tuple[int | None, TimeBudget | None]:
@@ -276,7 +282,7 @@ def _budget(text: str | None, until: str | None) -> tuple[int | None, TimeBudget
         return None, None if text is None else TimeBudget(text)
     if until is None:
         raise ConfigError(
-            f"--budget {text}: a number of replicates goes with --until SHARE; a time has a unit "
+            f"--budget {text}: a number of replicates needs --until SHARE; a time needs a unit "
             "(10min)"
         )
     return int(text), None
@@ -354,7 +360,7 @@ def _worlds(
     if across is None:
         return assumptions_of(scenario, policies) if assumptions else []
     if assumptions:
-        raise ConfigError("--across and --assumptions: one question at a time; leave one out")
+        raise ConfigError("--across and --assumptions cannot be combined; leave one out")
     return worlds_of(scenario, _listed(across))
 
 

@@ -12,7 +12,7 @@ from artist.errors import ArtistError
 
 
 def doctor(format_: FormatOption = Format.TABLE) -> None:
-    """Check core, cache, fabrics, the Docker engine and every image; nothing is changed."""
+    """Check the core, cache, fabrics, Docker engine and every image; changes nothing."""
     from artist.astra.programs.images import load_images
     from artist.cluster.fabric import fabric_names
 

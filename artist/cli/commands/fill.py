@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 
 def fill(
-    pods: Annotated[Path, typer.Argument(metavar="PODS.csv", help="As Alibaba's openb pods.")],
+    pods: Annotated[
+        Path, typer.Argument(metavar="PODS.csv", help="Pods, in the format of Alibaba's openb.")
+    ],
     machines: Annotated[
         str, typer.Option(metavar="NAME|FILE", help="See: artist list machines.")
     ] = "openb",
@@ -27,28 +29,36 @@ def fill(
     ] = "all",
     until: Annotated[
         float | None,
-        typer.Option(min=0.01, max=100, help="Demand at the end, times all GPUs (default 1.3)."),
+        typer.Option(
+            min=0.01, max=100, help="Final demand, as a multiple of all GPUs (default 1.3)."
+        ),
     ] = None,
     over_time: Annotated[
-        bool, typer.Option("--over-time", help="Pods come, wait and leave, at the list's times.")
+        bool,
+        typer.Option(
+            "--over-time", help="Let pods arrive, wait and leave, at the times in the file."
+        ),
     ] = False,
     load: Annotated[
         float | None,
         typer.Option(
             min=0.01,
             max=100,
-            help="With --over-time: draw pods that arrive at random, with a mean demand of this "
-            "times all GPUs.",
+            help="With --over-time: draw pods that arrive at random; their mean demand is "
+            "this multiple of all GPUs.",
         ),
     ] = None,
     count: Annotated[
         int | None,
         typer.Option(
-            "--pods", min=1, max=1_000_000, help="How many pods come at --load (default 10000)."
+            "--pods",
+            min=1,
+            max=1_000_000,
+            help="Number of pods to draw with --load (default 10000).",
         ),
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="The first seed.")] = 0,
-    seeds: Annotated[int, typer.Option(min=1, max=100, help="Runs of each placer.")] = 1,
+    seeds: Annotated[int, typer.Option(min=1, max=100, help="Number of runs per placer.")] = 1,
     out: Annotated[Path | None, typer.Option(help="Folder for the curves.")] = None,
     quiet: Quiet = False,
     overwrite: Overwrite = False,
@@ -56,7 +66,7 @@ def fill(
 ) -> None:
     """Fill machines with pods, and show how much is allocated and fragmented at 100 % demand.
 
-    Or run pods that come and leave, and show how long they wait.
+    With --over-time, let pods arrive and leave, and show how long they wait.
     """
     from artist.cli.fill_modes import Mode, OverTime, UntilFull
     from artist.io.writing import check_folder

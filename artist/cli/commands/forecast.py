@@ -29,32 +29,35 @@ _EARLIER = 10
 
 def forecast(
     folder: options.SlurmFolder,
-    job: Annotated[str | None, typer.Option(help="A job that waits (default: all).")] = None,
+    job: Annotated[str | None, typer.Option(help="A waiting job (default: all).")] = None,
     gpus: Annotated[
-        int | None, typer.Option(min=1, help="GPUs of a job that is not submitted yet.")
+        int | None, typer.Option(min=1, help="GPUs of a job that is not yet submitted.")
     ] = None,
     limit: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Its time limit, as in 4h.")
+        str | None, typer.Option(metavar="TIME", help="Its time limit, e.g. 4h.")
     ] = None,
-    nodes: Annotated[int | None, typer.Option(min=1, help="Its machines.")] = None,
+    nodes: Annotated[int | None, typer.Option(min=1, help="Its number of machines.")] = None,
     partition: Annotated[str, typer.Option(help="Its partition.")] = "",
     account: Annotated[str, typer.Option(help="Its account.")] = "",
     user: Annotated[str, typer.Option(help="Its user.")] = "",
     qos: Annotated[str, typer.Option(help="Its QOS.")] = "",
     at: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Moment to forecast from (default: the log's last)."),
+        typer.Option(metavar="TIME", help="Time to forecast from (default: the log's last)."),
     ] = None,
-    futures: Annotated[int, typer.Option(min=1, max=100_000, help="Number of futures.")] = 100,
+    futures: Annotated[
+        int, typer.Option(min=1, max=100_000, help="Number of simulated futures.")
+    ] = 100,
     horizon: Annotated[
-        str | None, typer.Option(metavar="TIME", help="How far to look, as in 2d.")
+        str | None, typer.Option(metavar="TIME", help="How far ahead to look, e.g. 2d.")
     ] = None,
     check: Annotated[
         int | None,
         typer.Option(
             metavar="MOMENTS",
             min=1,
-            help="Forecast the log's own past, and say how often intervals held.",
+            help="Forecast from this many moments of the log, and say how often the "
+            "intervals held.",
         ),
     ] = None,
     calibrate: Annotated[
@@ -62,15 +65,15 @@ def forecast(
         typer.Option(
             metavar="MOMENTS",
             min=0,
-            help="Move intervals by what those at this many earlier moments (default 10) missed.",
+            help="Correct intervals by the errors at this many earlier moments (default 10).",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of all draws.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all random draws.")] = 0,
     keep_names: options.KeepNames = False,
     format_: options.FormatOption = Format.TABLE,
     quiet: options.NoHints = False,
 ) -> None:
-    """Say when jobs of a recorded Slurm will start, and how sure that is."""
+    """Forecast when the waiting jobs of a Slurm log will start, and how certain that is."""
     from artist.experiments.recorded.forecast import calibration
     from artist.experiments.recorded.forecast import forecast as forecast_of
     from artist.experiments.recorded.futures import Asked
@@ -129,7 +132,9 @@ def forecast(
         return
     if not found.jobs:
         moment = "give --at" if at is None else "another --at"
-        print_text(f"No job waits at {_clock(found.at_s)}; ask for one with --gpus, or {moment}.")
+        print_text(
+            f"No job is waiting at {_clock(found.at_s)}; ask about one with --gpus, or {moment}."
+        )
         return
     if len(found.jobs) == 1:
         for sentence in _sentences(found, found.jobs[0]):
@@ -145,7 +150,7 @@ def forecast(
 def _seconds(option: str, text: str, read: Any) -> float:
     found = read(text)
     if found is None or not 0 < found < math.inf:
-        raise ConfigError(f"{option} {shortened(text)}: expected a time as in 30min, 4h or 2d")
+        raise ConfigError(f"{option} {shortened(text)}: expected a time such as 30min, 4h or 2d")
     return float(found)
 
 

@@ -39,31 +39,36 @@ def latency(
     latency_: query.Latencies = None,
     sets: query.FabricSets = None,
     system: query.Systems = None,
-    backend: Annotated[str, typer.Option(help="See: artist list backends.")] = "analytical",
+    backend: Annotated[
+        str, typer.Option(help="Source of iteration times; see: artist list backends.")
+    ] = "analytical",
     sweep: Annotated[
         str | None,
         typer.Option(
-            metavar="SETTING=A..B", help="Over a range: fabric.network.latency=1us..100us."
+            metavar="SETTING=A..B",
+            help="Vary a setting over a range: fabric.network.latency=1us..100us.",
         ),
     ] = None,
-    points: Annotated[int, typer.Option(help="Points of the range of --sweep.")] = 21,
+    points: Annotated[int, typer.Option(help="Number of points in the range of --sweep.")] = 21,
     gpus: Annotated[
         str | None,
-        typer.Option(metavar="A..B", help="Scaling: on 1..64 GPUs (powers of two), or on 1,6,12."),
+        typer.Option(
+            metavar="A..B", help="Show scaling over 1..64 GPUs (powers of two), or on 1,6,12."
+        ),
     ] = None,
     goodput: Annotated[
         str | None,
         typer.Option(
             metavar="FILE",
-            help="With --gpus: efficiency and goodput too; on one GPU, batches above the "
-            "submitted one take several passes.",
+            help="With --gpus: also show efficiency and goodput. On one GPU, batches above "
+            "the submitted one take several passes.",
         ),
     ] = None,
     gpu_kind: Annotated[
-        str | None, typer.Option(help="With --goodput: its parameters on this kind of GPUs.")
+        str | None, typer.Option(help="With --goodput: use its parameters for this kind of GPU.")
     ] = None,
     progress: Annotated[
-        float, typer.Option(help="Share of iterations done, for the noise scale of --goodput.")
+        float, typer.Option(help="Share of iterations completed, for the noise scale of --goodput.")
     ] = 0.0,
     plot: Annotated[
         Path | None, typer.Option(help="Draw --sweep or --gpus: FILE.svg or FILE.png.")
@@ -71,7 +76,8 @@ def latency(
     beside: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="MODEL:PLACEMENT[@LEAVES]", help="Co-located job: say what the job loses to it."
+            metavar="MODEL:PLACEMENT[@LEAVES]",
+            help="Co-located job: show how much the job loses to it.",
         ),
     ] = None,
     contention: Annotated[
@@ -83,9 +89,11 @@ def latency(
     racks: options.Racks = None,
     machines_per_rack: options.MachinesPerRack = None,
     gpus_per_machine: options.GpusPerMachine = None,
-    cases: Annotated[Path | None, typer.Option(help="Many cases, a CSV file.")] = None,
-    workloads: Annotated[Path | None, typer.Option(help="Folder of the cases' workloads.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Results of --cases, a CSV file.")] = None,
+    cases: Annotated[Path | None, typer.Option(help="CSV file with many cases.")] = None,
+    workloads: Annotated[
+        Path | None, typer.Option(help="Folder with the workloads of --cases.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="CSV file for the results of --cases.")] = None,
     format_: Annotated[SweepFormat, typer.Option("--format", help="Format of stdout.")] = (
         SweepFormat.TABLE
     ),

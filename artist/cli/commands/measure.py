@@ -31,9 +31,10 @@ def measure(
         ),
     ] = None,
     processes: Annotated[
-        int | None, typer.Option(min=1, help="Default: one per GPU, two on a CPU.")
+        int | None,
+        typer.Option(min=1, help="Number of processes (default: one per GPU, two on a CPU)."),
     ] = None,
-    device: Annotated[Device, typer.Option(help="Where to compute.")] = Device.AUTO,
+    device: Annotated[Device, typer.Option(help="Device to measure.")] = Device.AUTO,
     steps: Annotated[
         int | None, typer.Option(min=1, help="Steps to take the median of (default 20).")
     ] = None,
@@ -44,7 +45,7 @@ def measure(
     overwrite: OverwriteFiles = False,
     format_: FormatOption = Format.TABLE,
 ) -> None:
-    """Measure a model's step and the all-reduces of this machine (extra `torch`)."""
+    """Measure a model's step and the all-reduces of this machine (needs the extra `torch`)."""
     if beside:
         if (processes, steps, largest) != (None, None, None):
             raise ConfigError(

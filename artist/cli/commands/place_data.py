@@ -22,7 +22,7 @@ def place_data(
     out: Annotated[Path | None, typer.Option(help="Folder for the plan.")] = None,
     measured: Annotated[
         Path | None,
-        typer.Option(metavar="RUN", help="Run with data, whose demand and homes count instead."),
+        typer.Option(metavar="RUN", help="Run with data: use its demand and homes instead."),
     ] = None,
     keep: Annotated[
         Path | None, typer.Option(metavar="FOLDER", help="Write the measured warehouse here.")
@@ -38,7 +38,7 @@ def place_data(
     overwrite: Overwrite = False,
     format_: FormatOption = Format.TABLE,
 ) -> None:
-    """Plan which regions hold which tables: homes by hill climbing, and then replicas."""
+    """Plan which regions hold which tables: first homes, by hill climbing, then replicas."""
     from artist.io.writing import check_folder
     from artist.warehouse.files import PLAN, details, write_plan
     from artist.warehouse.measured import is_run, pieces_of

@@ -23,7 +23,7 @@ _PACKAGES = frozenset({"artist", "numpy", "pydantic", "pytest"})
 
 @app.command()
 def new(
-    name: Annotated[str, typer.Argument(help="Such as patience: writes patience.py.")],
+    name: Annotated[str, typer.Argument(help="Name of the policy; patience writes patience.py.")],
 ) -> None:
     """Write a small policy to start from, NAME.py, and its test, in the working directory."""
     from artist.io.shipped import resource
@@ -50,7 +50,9 @@ def new(
 
 @app.command()
 def check(
-    policy: Annotated[str, typer.Argument(metavar="FILE.py:CLASS", help="Or any policy's name.")],
+    policy: Annotated[
+        str, typer.Argument(metavar="FILE.py:CLASS", help="Your policy, or the name of any policy.")
+    ],
     sets: options.Sets = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the jobs to try it on.")] = 0,
 ) -> None:
@@ -78,7 +80,7 @@ def _class_name(name: str) -> str:
     if not _NAME.fullmatch(name) or keyword.iskeyword(name) or name.startswith("test_"):
         raise ConfigError(
             f"artist policy new {shortened(name)}: expected a module's name, such as my_policy: "
-            "small letters, digits and _, first a letter"
+            "lower-case letters, digits and _, starting with a letter"
         )
     if name in sys.stdlib_module_names or name in _PACKAGES:
         raise ConfigError(

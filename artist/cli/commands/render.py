@@ -36,7 +36,7 @@ def render(
     dialect: Annotated[str, typer.Option(help="astra2 or astra1.")] = "astra2",
     overwrite: options.Overwrite = False,
 ) -> None:
-    """Write ASTRA-sim's input files; of a model in groups, one folder per collective."""
+    """Write ASTRA-sim's input files; for a model in groups, one folder per collective."""
     from artist.astra.files.rendered_folder import foreign
     from artist.cli import questions
     from artist.io.partials import remove_leftovers

@@ -24,12 +24,12 @@ def replay(
     folder: Annotated[
         Path,
         typer.Argument(
-            metavar="DIR", help="Texts of scontrol, sacctmgr and sacct: docs/how-to/slurm.md."
+            metavar="DIR", help="Output of scontrol, sacctmgr and sacct; see docs/how-to/slurm.md."
         ),
     ],
     out: Annotated[
         Path | None,
-        typer.Option(help="Write a run directory, and its cluster and trace to RUN.inputs."),
+        typer.Option(help="Run directory to write; its cluster and trace go to RUN.inputs."),
     ] = None,
     keep_names: options.KeepNames = False,
     phases: options.Phases = 5,
@@ -38,7 +38,7 @@ def replay(
     format_: options.FormatOption = Format.TABLE,
     quiet: options.Quiet = False,
 ) -> None:
-    """Simulate what a Slurm recorded, and compare when each job started."""
+    """Simulate a recorded Slurm log, and compare when each job started."""
     from artist.experiments.recorded.replay import replay as replayed
     from artist.results.run_directory import check_target, write_run
 

@@ -33,7 +33,8 @@ def report(
         FigureFormat, typer.Option(help="Format of --figures.")
     ] = FigureFormat.SVG,
     baseline: Annotated[
-        str | None, typer.Option(metavar="POLICY", help="Compare with this one (default: first).")
+        str | None,
+        typer.Option(metavar="POLICY", help="Policy to compare with (default: the first)."),
     ] = None,
     title: Annotated[str | None, typer.Option(help="Heading of the page.")] = None,
     overwrite: OverwriteFiles = False,
@@ -68,6 +69,7 @@ def report(
 
 def _say_left_out(sweep: Path, count: int) -> None:
     note(
-        f"{sweep}: {counted(count, 'run')} left out, of a former grid of this sweep; give the run "
+        f"{sweep}: {counted(count, 'run')} left out, of an earlier grid of this sweep; give "
+        "the run "
         "directories themselves to show them"
     )

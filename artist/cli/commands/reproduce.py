@@ -27,20 +27,29 @@ if TYPE_CHECKING:
 
 def reproduce(
     paper: Annotated[
-        str | None, typer.Argument(metavar="[PAPER]", help="Without one: lists the papers.")
+        str | None, typer.Argument(metavar="[PAPER]", help="Omit it to list the papers.")
     ] = None,
     figure: Annotated[
-        str | None, typer.Option(metavar="NUMBER", help="Without one: lists figures and tables.")
+        str | None,
+        typer.Option(
+            metavar="NUMBER", help="Figure to reproduce (omit it to list figures and tables)."
+        ),
     ] = None,
-    table: Annotated[str | None, typer.Option(metavar="NUMBER", help="A table instead.")] = None,
+    table: Annotated[
+        str | None, typer.Option(metavar="NUMBER", help="Table to reproduce instead.")
+    ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder of runs and files (default reproduced/PAPER).")
+        Path | None, typer.Option(help="Folder for runs and files (default reproduced/PAPER).")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="One replicate: no verdicts.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Run one replicate only; gives no verdicts.")
+    ] = False,
     seeds: Annotated[
-        int | None, typer.Option(min=1, max=1000, help="Replicates (default 5).")
+        int | None, typer.Option(min=1, max=1000, help="Number of replicates (default 5).")
     ] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Default: all cores.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Worker processes (default: all cores).")
+    ] = None,
     overwrite: options.Overwrite = False,
     format_: options.FormatOption = Format.TABLE,
     quiet: options.Quiet = False,

@@ -29,7 +29,8 @@ def sim(
     policy: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME|FILE.py:CLASS", help="See: artist list policies (default dally)."
+            metavar="NAME|FILE.py:CLASS",
+            help="Scheduling policy; see: artist list policies (default dally).",
         ),
     ] = None,
     machines_per_rack: options.MachinesPerRack = None,
@@ -53,13 +54,15 @@ def sim(
     estimates: options.Estimates = None,
     sets: options.Sets = None,
     seed: options.Seed = None,
-    out: Annotated[Path | None, typer.Option(help="Write a run directory.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Run directory to write.")] = None,
     overwrite: options.Overwrite = False,
     format_: options.FormatOption = Format.TABLE,
     links: Annotated[
-        bool, typer.Option("--links", help="With --out: also write what links carried.")
+        bool, typer.Option("--links", help="With --out: also write the traffic of links.")
     ] = False,
-    check: Annotated[bool, typer.Option("--check", help="Verify invariants.")] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Verify invariants after every event (slow).")
+    ] = False,
     cache: Annotated[bool, typer.Option(help="Keep estimates between runs.")] = True,
     quiet: options.Quiet = False,
 ) -> None:

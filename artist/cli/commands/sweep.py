@@ -40,18 +40,24 @@ class Engine(StrEnum):
 
 
 def sweep(
-    experiment: Annotated[Path, typer.Argument(metavar="EXPERIMENT.yaml", help="What to run.")],
-    out: Annotated[Path, typer.Option(help="Folder of the results.")],
-    engine: Annotated[Engine, typer.Option(help="local processes, or a Ray cluster.")] = (
+    experiment: Annotated[
+        Path, typer.Argument(metavar="EXPERIMENT.yaml", help="Scenarios to run.")
+    ],
+    out: Annotated[Path, typer.Option(help="Folder for the results.")],
+    engine: Annotated[Engine, typer.Option(help="Run in local processes or on a Ray cluster.")] = (
         Engine.LOCAL
     ),
-    workers: Annotated[int | None, typer.Option(min=1, help="Default: all cores.")] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Keep the runs that are done.")] = False,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Worker processes (default: all cores).")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Reuse the runs that are complete.")
+    ] = False,
     overwrite: options.Overwrite = False,
     format_: options.FormatOption = Format.TABLE,
     quiet: options.Quiet = False,
 ) -> None:
-    """Run all scenarios of an experiment; each run is written as it ends, the table last."""
+    """Run all scenarios of an experiment. Each run is written when it ends, the table last."""
     from artist.cli.remarks import slow_settings
     from artist.experiments.experiment import load_experiment, runs
     from artist.experiments.ray_cluster import check_ray
@@ -284,4 +290,4 @@ def _how_far(result: SweepResult | None, out: Path) -> str:
         return "before the first run; nothing was written"
     # Workers may have finished runs that nobody has asked for yet.
     done = len(list((out / "runs").glob(f"[!.]*/{MANIFEST}"))) - result.outside
-    return f"with {done} of {counted(result.total, 'run')} done in {out}; add --resume to go on"
+    return f"with {done} of {counted(result.total, 'run')} done in {out}; add --resume to continue"

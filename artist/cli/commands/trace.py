@@ -28,16 +28,18 @@ Source = Annotated[str, typer.Argument(metavar="NAME|FILE", help="A built-in tra
 From = Annotated[
     str | None,
     typer.Option(
-        "--from", metavar="FORMAT", help="Format of the file, if its content does not tell."
+        "--from",
+        metavar="FORMAT",
+        help="Format of the file (default: recognized from its content).",
     ),
 ]
 Parts = Annotated[Fractional, typer.Option(help="What to do with jobs that use part of a GPU.")]
 KeepNames = Annotated[
-    bool, typer.Option("--keep-names", help="Keep the names of a Slurm log's users.")
+    bool, typer.Option("--keep-names", help="Keep the user names of a Slurm log.")
 ]
 TimeZone = Annotated[
     str | None,
-    typer.Option(metavar="AREA/CITY", help="Zone of a Slurm log's times (default: none)."),
+    typer.Option(metavar="AREA/CITY", help="Time zone of a Slurm log (default: none)."),
 ]
 JobTable = Annotated[
     Path | None, typer.Option(help="PAI's pai_job_table.csv: users and submission times.")
@@ -139,14 +141,14 @@ def convert(
 @app.command()
 def columns(
     context: typer.Context,
-    source: Annotated[Path, typer.Argument(metavar="FILE", help="A trace in columns of its own.")],
+    source: Annotated[Path, typer.Argument(metavar="FILE", help="A trace with its own columns.")],
     from_: From = None,
     columns: options.Columns = None,
     units: options.Units = None,
     models: options.Models = None,
     model_rule: options.ModelRule = None,
     accept: Annotated[
-        bool, typer.Option("--accept", help="Write what is proposed, and the flags given.")
+        bool, typer.Option("--accept", help="Write the proposal; flags take precedence.")
     ] = False,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace an existing mapping file.")
@@ -155,8 +157,8 @@ def columns(
 ) -> None:
     """Propose what FILE's columns, units and models mean; write it to FILE.columns.yaml.
 
-    Without flags the proposal is printed. With --accept it is written; flags go before it. Flags
-    alone are written as they are. FILE.columns.yaml is read with FILE.
+    Without flags, print a proposal. With --accept, write it; flags take precedence. With flags
+    alone, write only those. artist reads FILE.columns.yaml with FILE.
     """
     from artist.trace.native.mapping import TraceMapping, mapping_for
     from artist.trace.proposal import accepted, propose

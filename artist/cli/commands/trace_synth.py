@@ -17,29 +17,29 @@ from artist.units import counted
 if TYPE_CHECKING:
     from artist.workload.job import Job
 
-Seed = Annotated[int, typer.Option(min=0, help="Seed of what is drawn.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of all random draws.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace the file of --out.")]
 
 
 def synth(
     jobs: Annotated[int, typer.Option(help="Number of jobs.")],
-    gpus: Annotated[int, typer.Option(help="GPUs of the cluster that the load refers to.")],
+    gpus: Annotated[int, typer.Option(help="GPUs of the cluster, to which the load refers.")],
     out: Annotated[Path, typer.Option(help="File to write, native CSV (or .parquet).")],
     load: Annotated[
-        float | None, typer.Option(help="GPU-seconds demanded per GPU-second; for poisson.")
+        float | None, typer.Option(help="For poisson: GPU-seconds demanded per GPU-second.")
     ] = None,
     shape: Annotated[
         Shape,
         typer.Option(
-            help="sensetime: the default trace's; cassini, mast-synth, warehouse: those papers'; "
-            "llm: around language models."
+            help="Kind of jobs. sensetime: as in the default trace; cassini, mast-synth, "
+            "warehouse: as in those papers; llm: mostly large language models."
         ),
     ] = Shape.SENSETIME,
     arrivals: Annotated[
-        ArrivalKind, typer.Option(help="Other than poisson only with --shape cassini.")
+        ArrivalKind, typer.Option(help="dynamic and snapshot only with --shape cassini.")
     ] = ArrivalKind.POISSON,
     divided: Annotated[
-        bool, typer.Option("--divided", help="For --shape cassini: GPTs divided among GPUs.")
+        bool, typer.Option("--divided", help="For --shape cassini: divide GPT models among GPUs.")
     ] = False,
     cluster: Annotated[
         str | None,
@@ -72,7 +72,7 @@ def synth(
     seed: Seed = 0,
     overwrite: Overwrite = False,
 ) -> None:
-    """Generate a trace: jobs of some shape, with Poisson arrivals or all at once."""
+    """Generate a trace of random jobs, with Poisson arrivals or all at once."""
     from artist.io.writing import check_new_file
     from artist.trace.native.writer import write_native
     from artist.trace.synthetic.cassini import cassini

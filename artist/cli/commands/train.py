@@ -17,10 +17,12 @@ from artist.cli.progress_bar import bar_of_runs
 
 def train(
     context: typer.Context,
-    scenario: Annotated[Path, typer.Argument(metavar="SCENARIO.yaml", help="What to train on.")],
+    scenario: Annotated[
+        Path, typer.Argument(metavar="SCENARIO.yaml", help="Scenario to train on.")
+    ],
     out: Annotated[Path, typer.Option(help="Folder for weights, checkpoint and curves.")],
     steps: Annotated[int, typer.Option(min=1, help="Environment steps.")] = 300_000,
-    algorithm: Annotated[str, typer.Option(help="maskable-ppo.")] = "maskable-ppo",
+    algorithm: Annotated[str, typer.Option(help="Only maskable-ppo.")] = "maskable-ppo",
     task: Annotated[str, typer.Option(help="schedule or place.")] = "schedule",
     observation: Annotated[str, typer.Option(help="sensitivity or grid.")] = "sensitivity",
     reward: Annotated[
@@ -36,14 +38,15 @@ def train(
             "may_wait, one_machine) or ppo.KEY (learning_rate, gamma ...).",
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of everything drawn.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of all random draws.")] = 0,
     processes: Annotated[
-        int, typer.Option(min=1, help="1: in this process; more: one for each environment.")
+        int,
+        typer.Option(min=1, help="1: train in this process; more: one process per environment."),
     ] = 1,
     checkpoint_every_s: Annotated[
         float, typer.Option(min=0, help="Seconds between checkpoints.")
     ] = 30.0,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue from the checkpoint.")] = False,
     overwrite: options.Overwrite = False,
     format_: options.FormatOption = Format.TABLE,
     quiet: options.Quiet = False,
@@ -95,7 +98,7 @@ def train(
     except Interrupted as interrupted:
         kept = (out / CHECKPOINT).exists()
         interrupted.how_far = f"with {progress.done:,} of {steps:,} steps done" + (
-            f"; add --resume to go on from the last checkpoint in {out}"
+            f"; add --resume to continue from the last checkpoint in {out}"
             if kept
             else "; nothing was written"
         )

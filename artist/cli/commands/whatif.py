@@ -21,24 +21,24 @@ def whatif(
             "--change",
             metavar="KEY=VALUE",
             help="racks=+2, machines=+8, partition.NAME.machines=+8, qos.NAME.GrpTRES=, "
-            "account.NAME.shares=x2, config.KEY=, policy=, fabric= ... Those of one --change, "
-            "separated by blanks, are made together.",
+            "account.NAME.shares=x2, config.KEY=, policy=, fabric= ... Changes within one "
+            "--change, separated by spaces, are made together.",
         ),
     ] = None,
     fabric: Annotated[
         str | None,
-        typer.Option(help="The links that the jobs had, if others are asked for with fabric=."),
+        typer.Option(help="The fabric that the jobs ran on, if a --change sets fabric=."),
     ] = None,
     models: Annotated[
         list[str] | None,
         typer.Option(
             metavar="'train-*=bert-large',...",
-            help="Names of jobs (* is any text), account:NAME or gpus:N = artist's model, for "
-            "fabric=.",
+            help="Job names (* matches any text), account:NAME or gpus:N = artist's model, "
+            "for fabric=.",
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE.md", help="Write it as a page, in Markdown.")
+        Path | None, typer.Option(metavar="FILE.md", help="Page to write, in Markdown.")
     ] = None,
     keep_names: options.KeepNames = False,
     phases: options.Phases = 5,
@@ -46,7 +46,7 @@ def whatif(
     format_: options.FormatOption = Format.TABLE,
     quiet: options.Quiet = False,
 ) -> None:
-    """Say what changes of a recorded Slurm would do to waits."""
+    """Predict how changes to a recorded Slurm cluster would affect waiting times."""
     from artist.cli.whatif_text import answer, as_json, page, table
     from artist.experiments.recorded.whatif import what_if
     from artist.io.writing import check_new_file, write_whole

@@ -44,7 +44,10 @@ def why(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="A run directory.")],
     job: Annotated[str | None, typer.Argument(metavar="[JOB]", help="A job_id.")] = None,
     by: Annotated[
-        By, typer.Option(help="Without JOB: which ten are the worst; total ranks jobs, not waits.")
+        By,
+        typer.Option(
+            help="Without JOB: what to rank the worst ten by; total adds up the waits of a job."
+        ),
     ] = By.TOTAL,
     format_: FormatOption = Format.TABLE,
 ) -> None:
@@ -233,8 +236,8 @@ def _lost_on_links(story: dict[str, Any], told: Callable[[float], str]) -> Itera
         # The two sums differ by rounding even if no other job was on the links.
         others_s = max(story["contention_lost_s"] - own_s, 0.0)
         yield (
-            "Its own uplinks carry less than it sends: that would cost it "
-            f"{told(own_s)} alone, too. Other jobs on its links cost {told(others_s)}."
+            "Its own uplinks carry less than it sends, which would cost it "
+            f"{told(own_s)} even in isolation. Other jobs on its links cost {told(others_s)}."
         )
 
 

@@ -167,7 +167,7 @@ class StagedQuery:
 def _played_ns(workload: Workload, costs: Costs) -> int:
     played = play(stage_programs(workload, costs).programs)
     ended = [x for x in played.finish_ns if x is not None]
-    assert len(ended) == len(played.finish_ns), "a stage waits for ever"
+    assert len(ended) == len(played.finish_ns), "a stage waits forever"
     return max(ended)
 
 

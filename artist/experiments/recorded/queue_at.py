@@ -134,7 +134,7 @@ def tasks(id_: str, place: str) -> list[str]:
     numbers = [] if match is None else _numbers(match[2].split(","))
     if match is None or not numbers:
         raise ConfigError(
-            f"{place}: JobID is {shortened(id_)}, expected tasks as in 7_[0-9]; print it again, "
+            f"{place}: JobID is {shortened(id_)}, expected tasks such as 7_[0-9]; print it again, "
             "with SLURM_BITSTR_LEN=0"
         )
     return [f"{match[1]}_{number}" for number in numbers]
@@ -163,7 +163,7 @@ def _moment(record: Record, key: str) -> float | None:
     text = record.text(key)
     moment = moment_of(record, key)
     if moment is None and text.casefold() not in ("", "unknown", "none", "invalid"):
-        raise record.error(key, "a time as in 2026-11-23T16:09:35")
+        raise record.error(key, "a time such as 2026-11-23T16:09:35")
     return moment
 
 
@@ -179,7 +179,8 @@ def moment_in(text: str | None, log: Log) -> float:
     moment = zoned_s(text) if moment is None else moment
     if moment is None or not log.first_s <= moment <= log.last_s:
         raise ConfigError(
-            f"--at {shortened(text)}: expected a time as in 2026-11-23T16:09:35 that the log covers"
+            f"--at {shortened(text)}: expected a time such as 2026-11-23T16:09:35 that the "
+            "log covers"
         )
     return moment
 

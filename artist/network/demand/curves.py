@@ -184,7 +184,7 @@ class Curves:
                 )
             raise BackendError(
                 f"backend {first.source} reports no traffic, so what jobs send on shared links "
-                "is not known; take --backend analytical, or --contention none"
+                "is not known; use --backend analytical, or --contention none"
             )
         system = query(self._asker.workload(model), dims, self._asker.fabric).system
         return Traffic(dims, system.all_reduce, first.bytes_per_dimension, first.axes)

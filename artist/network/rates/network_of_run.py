@@ -127,7 +127,7 @@ class NetworkOfRun:
         if not self.fabric.uplink_levels:
             raise ConfigError(
                 f"contention {model}: fabric {self.fabric.name!r} states no uplink, so jobs share "
-                "no link; describe one (uplink), or take --contention none"
+                "no link; describe one (uplink), or use --contention none"
             )
 
 

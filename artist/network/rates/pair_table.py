@@ -112,7 +112,7 @@ class PairRates(PatternsUnknown):
             raise ConfigError(
                 f"{self._path} lacks the slowdown of {shortened(model)} beside "
                 f"{shortened(other)}, and two such jobs share a link; add the row "
-                f"{','.join(pair)},SLOWDOWN, or take another --contention"
+                f"{','.join(pair)},SLOWDOWN, or use another --contention"
             )
         return known
 
@@ -162,7 +162,7 @@ def table_rates(argument: str, options: Mapping[str, Any], network: NetworkOfRun
     if network.sharing is not None:
         raise ConfigError(
             "contention table: the policy lets jobs share GPUs, and a table does not say how many "
-            "bytes such jobs send; take --contention mean, or a policy without sharing"
+            "bytes such jobs send; use --contention mean, or a policy without sharing"
         )
     return PairRates(network, Path(argument))
 

@@ -38,7 +38,7 @@ class BackfillOptions(Options):
         "times exact; or learned, from the user's last two jobs",
     )
     placement: Literal["any", "pack", "consolidate-or-wait"] = Field(
-        default="pack", description="where GPUs are taken"
+        default="pack", description="how GPUs are chosen"
     )
 
     @field_validator("estimates")

@@ -15,7 +15,7 @@ class DallyOptions(LeaseOptions, SharingOptions):
 
     timers: Literal["auto", "manual", "none", "unbounded"] = Field(
         default="auto",
-        description="auto: Algorithm 2; manual: fixed; none: never wait; unbounded: wait for ever",
+        description="auto: Algorithm 2; manual: fixed; none: never wait; unbounded: wait forever",
     )
     # Section IV-B2: 12 hours for the machine, another 12 (24 in total) for the rack.
     machine_timer_s: NonNegative = Field(default=12 * 3600.0, description="wait for a machine")
@@ -48,7 +48,7 @@ class DallyOptions(LeaseOptions, SharingOptions):
     # Section IV-B1 leaves 0/0 open. As in the original simulator.
     never_ran: Literal["first", "last"] = Field(
         default="first",
-        description="where jobs that never ran stand: before all others, as if slowed most, or "
+        description="where jobs that never ran rank: before all others, as if slowed most, or "
         "after all that were slowed",
     )
     # The Dally paper knows levels only. Backends also tell shapes of one level apart (`4+4,4+4`
@@ -60,5 +60,5 @@ class DallyOptions(LeaseOptions, SharingOptions):
     )
     # Ours: the paper does not say which GPUs of a level a job gets, and knows no shared links.
     placement: Literal["pack", "least-contended"] = Field(
-        default="pack", description="where GPUs are taken inside the level that a job accepts"
+        default="pack", description="how GPUs are chosen inside the level that a job accepts"
     )

@@ -25,7 +25,7 @@ class SharesOptions(RoundOptions):
     )
     placement: Literal["pack", "emptiest"] = Field(
         default="pack",
-        description="where GPUs are taken: close together, or on the machines with most free ones",
+        description="how GPUs are chosen: close together, or on the machines with most free ones",
     )
     known: Literal["now", "stretch"] = Field(
         default="now",

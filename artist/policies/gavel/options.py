@@ -27,7 +27,7 @@ class GavelOptions(Options):
     )
     # OSDI 2020, section 3.1: policies with and without space sharing.
     space_sharing: bool = Field(
-        default=False, description="whether two jobs of as many GPUs may share them"
+        default=False, description="whether two jobs with the same number of GPUs may share them"
     )
 
     @model_validator(mode="after")

@@ -127,7 +127,7 @@ class PlaceTask(AgentTask):
         if not self._holds[gpus]:
             raise ConfigError(
                 f"task place: no list of machines of this cluster holds job {job.job.id!r} of "
-                f"{gpus} GPUs; take task schedule, or set task.one_machine=true"
+                f"{gpus} GPUs; use task schedule, or set task.one_machine=true"
             )
 
 

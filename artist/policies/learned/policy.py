@@ -78,7 +78,7 @@ class Learned(BasePolicy):
         if options.weights is None:
             raise ConfigError(
                 "policy learned: which network? give --set policy.weights=FILE, a policy.npz of "
-                "`artist train`, or take rl-base or rl-hybrid, which include theirs"
+                "`artist train`, or use rl-base or rl-hybrid, which include theirs"
             )
         self._open(options.weights, options)
 
@@ -120,7 +120,7 @@ class Learned(BasePolicy):
             raise ConfigError(
                 f"weights {self._file}: its network sees {self._network.sees} numbers and has "
                 f"{self._network.actions} actions, but observation {options.observation} and task "
-                f"{options.task} have {sees} and {does} on this cluster; take the cluster of "
+                f"{options.task} have {sees} and {does} on this cluster; use the cluster of "
                 "the training, or train with observation sensitivity and task schedule, which do "
                 "not depend on it"
             )

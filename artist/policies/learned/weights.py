@@ -93,7 +93,7 @@ def _manifest(where: str, text: Any) -> Manifest:
     version = data.get("format") if isinstance(data, dict) else None
     if version != FORMAT:
         raise ConfigError(
-            f"{where}: its format is {shortened(version)}, expected {FORMAT}; take the artist "
+            f"{where}: its format is {shortened(version)}, expected {FORMAT}; use the artist "
             "that wrote it, or train again"
         )
     try:

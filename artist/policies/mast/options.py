@@ -21,7 +21,7 @@ class MastOptions(QueueOptions):
     # Section 4.3: "MAST will start data replication, waiting for its completion".
     without_data: Literal["wait", "nearest"] = Field(
         "wait",
-        description="a job whose tables no region holds together: waits for copies, or runs where "
+        description="a job whose tables are in no single region: waits for copies, or runs where "
         "the fewest bytes are missing, as it always does under data.remote=slow",
     )
     # Section 4.1: algorithms that schedule one job at a time.

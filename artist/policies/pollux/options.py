@@ -16,9 +16,9 @@ class PolluxOptions(RoundOptions):
     )
     delay_s: NonNegative = Field(default=30.0, description="assumed cost of a restart, seconds")
     one_distributed: bool = Field(
-        default=True, description="at most one job of several machines on each machine"
+        default=True, description="at most one multi-machine job on each machine"
     )
-    most_machines: int = Field(default=16, ge=1, description="machines of one job, at most")
+    most_machines: int = Field(default=16, ge=1, description="most machines of one job")
     explore: bool = Field(
         default=True, description="a job gets at most twice as many GPUs as it ever had"
     )
@@ -28,7 +28,7 @@ class PolluxOptions(RoundOptions):
     # Ours: see docs/decisions/0034-elastic-jobs.md.
     neighbours: bool = Field(
         default=False,
-        description="whether goodput on several machines counts what neighbours on links cost",
+        description="whether goodput on several machines includes what neighbours on links cost",
     )
     budget: int = Field(
         default=100, ge=0, le=100_000, description="steps of the search for better GPUs"

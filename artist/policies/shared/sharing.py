@@ -9,7 +9,7 @@ busy, the placement is that of `packing`.
 
 **The threshold.** A job does not start where it or a co-located job (one that shares a link) would
 lose more than `most_slowdown`. It is passed over as if no GPUs were free, and tried again at every
-question. A job that shares no link loses nothing, so no job waits for ever.
+question. A job that shares no link loses nothing, so no job waits forever.
 
 The rule is that of the simple baselines to *Network contention-aware cluster scheduling with
 reinforcement learning* (Ryu and Eo): greedy, and no start above a knob of contention sensitivity.

@@ -26,7 +26,7 @@ class SiaOptions(RoundOptions):
     # Ours, as in Pollux.
     neighbours: bool = Field(
         default=False,
-        description="whether goodput on several machines counts what neighbours on links cost",
+        description="whether goodput on several machines includes what neighbours on links cost",
     )
     gap: float = Field(
         default=1e-4,

@@ -70,7 +70,7 @@ class Limits:
         )
 
     def check_alone(self, request: Request) -> None:
-        """Refuse a job that exceeds a limit on its own, since it would wait for ever.
+        """Refuse a job that exceeds a limit on its own, since it would wait forever.
 
         Raises:
             TraceError: it exceeds a limit.

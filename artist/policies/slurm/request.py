@@ -130,8 +130,8 @@ class RequestReader:
         gpus = 1 if spread else -(-job.gpus // nodes)
         if not spread and (job.gpus % nodes or self._machines.suiting(partition, gpus) < nodes):
             raise TraceError(
-                f"job {shortened(job.id)}: {job.gpus} GPUs on {nodes} machines, but Slurm gives a "
-                f"job as many on each, and {of} has "
+                f"job {shortened(job.id)}: {job.gpus} GPUs on {nodes} machines, but Slurm "
+                f"gives a job the same number on each, and {of} has "
                 f"{counted(self._machines.suiting(partition, gpus), 'machine')} of "
                 f"{counted(gpus, 'GPU')}; correct gpus or hint_nodes"
             )

@@ -58,6 +58,6 @@ def _moment_s(text: str, name: str) -> int:
         moment = datetime.fromisoformat(text)
     except ValueError as cause:
         raise ConfigError(
-            f"reservation {name}: {shortened(text)} is no time as in 2026-11-23T16:13:34"
+            f"reservation {name}: {shortened(text)} is not a time such as 2026-11-23T16:13:34"
         ) from cause
     return int((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp())

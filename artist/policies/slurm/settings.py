@@ -257,7 +257,7 @@ def _length_s(given: Mapping[str, str], key: str, default_s: int) -> int:
     match = _LENGTH.fullmatch(text.strip())
     if match is None:
         raise ConfigError(
-            f"slurm settings: {key} is {shortened(text)}, expected a time as in 1-02:03:04"
+            f"slurm settings: {key} is {shortened(text)}, expected a time such as 1-02:03:04"
         )
     days, first, second, last = (int(part or 0) for part in match.groups())
     hours, minutes = (first, second) if match[3] else (0, first)

@@ -16,7 +16,7 @@ class ThemisOptions(LeaseOptions, SharingOptions):
 
     # Our choice. It is said to be the paper's, after its sensitivity study (unchecked).
     fairness_knob: float = Field(
-        default=0.8, ge=0, lt=1, description="f: the share of jobs that does not bid"
+        default=0.8, ge=0, lt=1, description="f: the share of jobs that do not bid"
     )
     # The lease, one hour as in the other policies. The paper's lease is 20 minutes (unchecked).
     # A shorter period puts fewer leases on offer together, too few for a large gang. With the ten
@@ -28,4 +28,4 @@ class ThemisOptions(LeaseOptions, SharingOptions):
     leftover: Literal["random", "worst-first"] = Field(
         default="random", description="order of the jobs that get the GPUs that no bidder won"
     )
-    placement: PlacerName = Field(default="pack", description="where GPUs are taken")
+    placement: PlacerName = Field(default="pack", description="how GPUs are chosen")

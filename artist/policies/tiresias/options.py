@@ -27,7 +27,7 @@ class TiresiasOptions(LeaseOptions, SharingOptions):
         default=None,
         gt=0,
         le=1e6,
-        description="PROMOTEKNOB: promote a job when its wait is so many times its run time",
+        description="PROMOTEKNOB: promote a job when its wait is this many times its run time",
     )
     # A value between ResNet-18 (0.202, "low" in Dally's Table I) and MobileNetV3 (0.234, "high").
     # With it the layer tables give the classes of that table. Tiresias fits its PACKLIMIT to the

@@ -35,7 +35,9 @@ def checked_pairs(
     base, values = _numbers("baseline", baseline), _numbers("other", other)
     lengths = [len(base), len(values), *([] if clusters is None else [_names(clusters)])]
     if len(set(lengths)) != 1 or not lengths[0]:
-        raise ConfigError(f"compare_values: {lengths} values, expected as many of each, at least 1")
+        raise ConfigError(
+            f"compare_values: {lengths} values, expected the same number of each, at least 1"
+        )
     _check_share("level", level, 0.5, "a number above 0.5 and below 1")
     if equivalence != 0:
         _check_share("equivalence", equivalence, 0.0, "a share from 0 to below 1")

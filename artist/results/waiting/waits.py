@@ -324,11 +324,11 @@ def _reason(cause: str, told: _Told | None, wait: _Figures) -> str:
         if wait.most_free >= wait.least:  # in a part of the wait, or while the policy gave a reason
             free = f"{_for(wait.short, wait.length)} fewer were free"
             if wait.left_for >= HAND_OVER:
-                free += f"; for {_time(wait.left_for, wait.length)} as {many} stayed free"
+                free += f"; for {_time(wait.left_for, wait.length)} that {many} stayed free"
             return f"{wait.behind}{wanted}, and {free}{wait.away}{besides}"
         return f"{wait.behind}{free}, and {wanted}{wait.away}{besides}"
     if wait.left_for:
-        stayed = f"{_for(wait.left_for, wait.length)} as {many} stayed free"
+        stayed = f"{_for(wait.left_for, wait.length)} that {many} stayed free"
         unused = ", but the policy's order or rule of placement left them unused"
         had = f"{wanted}, and {stayed}{'' if wait.behind else unused}{_too_few(told, wait)}"
     elif wait.at_last >= HAND_OVER:  # meanwhile the policy gave a reason

@@ -75,7 +75,7 @@ def restore(path: Path, model: Any, asked: dict[str, Any]) -> SavedState:
     try:
         facts = SavedState(*json.loads(str(arrays[_FACTS])))
     except (ValueError, KeyError, TypeError, RecursionError):
-        raise ConfigError(f"{path}: no checkpoint of a training; {_REMEDY}") from None
+        raise ConfigError(f"{path}: not a checkpoint of a training; {_REMEDY}") from None
     if facts.asked != json.loads(json.dumps(asked)):
         raise ConfigError(
             f"{path}: the checkpoint is of a training with other settings"
@@ -85,7 +85,7 @@ def restore(path: Path, model: Any, asked: dict[str, Any]) -> SavedState:
         _restore(model, arrays, facts)
     except Exception as cause:  # broken arrays make torch and numpy raise anything
         raise ConfigError(
-            f"{path}: no whole checkpoint ({shortened(str(cause))}); {_REMEDY}"
+            f"{path}: not a complete checkpoint ({shortened(str(cause))}); {_REMEDY}"
         ) from cause
     return facts
 

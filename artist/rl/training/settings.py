@@ -63,7 +63,7 @@ class TrainingSettings(Document):
         ):
             raise ValueError(
                 "network shared needs task schedule and observation sensitivity, got "
-                f"{task.task} and {task.observation}; take network mlp"
+                f"{task.task} and {task.observation}; use network mlp"
             )
         if self.network != "shared" and self.hyperparameters.start != "nothing":
             raise ValueError(

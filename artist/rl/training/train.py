@@ -121,7 +121,7 @@ def train(
             if all(torch.isfinite(one).all() for one in model.policy.parameters()):
                 raise
             raise ConfigError(
-                "the network's weights are no numbers any more; lower learning_rate, and train "
+                "the network's weights are no longer numbers; lower learning_rate, and train "
                 "from the start"
             ) from cause
         model.logger.close()
@@ -173,7 +173,7 @@ def environments_of(scenario: Scenario, settings: TrainingSettings, processes: i
     kind = ScheduleEnv if settings.task.task == "schedule" else PlaceEnv
     if settings.task.observation == "graph":
         raise ConfigError(
-            "observation graph: maskable-ppo takes arrays of one size only; take sensitivity or "
+            "observation graph: maskable-ppo takes arrays of one size only; use sensitivity or "
             "grid, or train with a loop of your own"
         )
     options = settings.task.model_dump(exclude={"task"})

@@ -80,7 +80,7 @@ def _job(
     if end_s < start_s:
         raise on_gpus[0].error("end_time", "a time after start_time")
     user, submit_s = submissions.get(name, ("", start_s))
-    share = on_gpus[0].number("plan_gpu", 0, 100 * MAX_GPUS, "per cent of a GPU")
+    share = on_gpus[0].number("plan_gpu", 0, 100 * MAX_GPUS, "percent of a GPU")
     return ForeignJob(
         row=on_gpus[0].index,
         id=name,
@@ -102,7 +102,7 @@ def _gpus(task: TraceRow) -> tuple[int, bool]:
     """
     if not task.has("plan_gpu"):
         return 0, False
-    expected = f"per cent of a GPU up to {100 * MAX_GPUS}"
+    expected = f"percent of a GPU up to {100 * MAX_GPUS}"
     each = task.number("plan_gpu", 0, 100 * MAX_GPUS, expected) / 100
     instances = task.count("inst_num", 0, MAX_GPUS) if task.has("inst_num") else 1
     return instances * math.ceil(each), instances > 0 and each != math.floor(each)

@@ -76,5 +76,5 @@ def _time(row: TraceRow, attempt: dict[str, Any], name: str) -> float | None:
         return None
     seconds = moment_s(text) if isinstance(text, str) else None
     if seconds is None:
-        raise row.error("attempts", f"in each attempt a {name} as in 2017-10-07 01:12:09")
+        raise row.error("attempts", f"in each attempt a {name} such as 2017-10-07 01:12:09")
     return seconds

@@ -114,7 +114,7 @@ class TraceRow:
         """Seconds since 1970 of a local time as in `2020-06-09 18:41:01`."""
         seconds = moment_s(self.text(name))
         if seconds is None:
-            raise self.error(name, "a time as in 2020-06-09 18:41:01")
+            raise self.error(name, "a time such as 2020-06-09 18:41:01")
         return seconds
 
     def error(self, name: str, expected: str) -> TraceError:

@@ -69,7 +69,7 @@ _REQUEUED = ("REQUEUED", "PREEMPTED", "NODE_FAIL", "FAILED", "CANCELLED", "TIMEO
 _UNKNOWN = ("", "unknown", "none", "invalid")
 _NO_LIMIT = (*_UNKNOWN, "unlimited", "partition_limit")
 SLICE = re.compile(r"(^|[_:])\d+g\.\d+gb", re.ASCII)
-_TIME = "a time as in 2026-11-23T16:09:35, with or without a zone, or seconds since 1970"
+_TIME = "a time such as 2026-11-23T16:09:35, with or without a zone, or seconds since 1970"
 
 
 def read(table: Table, rules: Rules) -> Iterator[JobOrReason]:
@@ -282,7 +282,7 @@ def _zone(name: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (KeyError, ValueError, OSError) as cause:
         raise ConfigError(
-            f"--time-zone {shortened(name)}: no such zone, expected one as in Europe/Berlin"
+            f"--time-zone {shortened(name)}: no such zone, expected one such as Europe/Berlin"
         ) from cause
 
 
@@ -320,7 +320,9 @@ def _amount(row: TraceRow, what: str, units: Mapping[str, float]) -> int:
         return 0
     amount = _AMOUNT.fullmatch(found[1])
     if amount is None or amount[2] not in units:
-        raise row.error(name, f"{what} as a number, with a unit if it is memory, as in mem=62.50G")
+        raise row.error(
+            name, f"{what} as a number, with a unit if it is memory, such as mem=62.50G"
+        )
     return math.ceil(float(amount[1]) * units[amount[2]])
 
 

@@ -318,7 +318,7 @@ def _from_dates(table: Table, name: str, unit: str) -> list[float]:
         moment_s = read(text)
         if moment_s is None:
             good = next((one for one in texts if read(one) is not None), "2020-06-09 18:41:01")
-            expected = f"a time as in {shortened(good)[1:-1]}"
+            expected = f"a time such as {shortened(good)[1:-1]}"
             if is_date(text):
                 expected += ", with a zone in all rows or in none"
             if unit == DATE and order_is_unknown(texts):

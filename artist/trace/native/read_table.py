@@ -237,7 +237,7 @@ def _parquet(path: Path, data: bytes) -> Table:
         columns = {name: table.column(name).to_pylist() for name in names}
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).splitlines()[0]
-        raise TraceError(f"{path}: not readable Parquet ({reason}); write it anew") from error
+        raise TraceError(f"{path}: not readable Parquet ({reason}); write it again") from error
     return Table(path, "row", range(1, table.num_rows + 1), columns)
 
 

@@ -116,7 +116,7 @@ class Table:
         got = "missing" if value is None else "empty" if empty else repr(value)[:60]
         unit = f" {source.unit}" if source and source.unit and not empty else ""
         if _COMMAS.fullmatch(got):
-            remedy = "write decimals with a point, as in 1.5, and no commas between thousands"
+            remedy = "write decimals with a point, such as 1.5, and no commas between thousands"
         of = f" (column {shortened(source.name)})" if source and source.name != name else ""
         return CellError(
             f"{self.place(index)}: field {name!r}{of} is {got}{unit}, expected {expected}; {remedy}"
@@ -138,7 +138,7 @@ class Table:
         texts = ["" if cell is None else str(cell).strip() for cell in self.columns[name]]
         if "" in texts:
             first, *others = (index for index, text in enumerate(texts) if not text)
-            raise self.error(first, name, "a text that is not empty", others=others)
+            raise self.error(first, name, "non-empty text", others=others)
         return texts
 
     def texts_or(self, name: str, default: str) -> list[str]:
@@ -165,7 +165,7 @@ class Table:
             limits = f"{low} up to {MAX_TIME_S:.0e}"
             seconds = f"a time, {limits} s" if source and source.unit else f"seconds, {limits}"
             if name == "duration":
-                seconds += ", or a length as in 21:44:38"
+                seconds += ", or a length such as 21:44:38"
             remedy = time_remedy(self.columns[name][index], name)
             raise self.error(index, name, seconds, remedy, np.flatnonzero(~good)[1:].tolist())
         return values

@@ -120,10 +120,10 @@ def time_remedy(cell: object, column: str) -> str:
         unit = "us" if as_float(cell) >= US_FROM else "ms"
         return f"read Unix times in {unit} with --units {column}={unit}"
     if column in ARRIVALS and is_date(text):
-        return f"read dates as in 2020-06-09 18:41:01 with --units {column}=date"
+        return f"read dates such as 2020-06-09 18:41:01 with --units {column}=date"
     if column in ARRIVALS and _CLOCK.fullmatch(text):
         return (
-            f"{known} ({column}=h), and dates with a time as in 2020-06-09 18:41:01 "
+            f"{known} ({column}=h), and dates with a time such as 2020-06-09 18:41:01 "
             f"({column}=date); write one of these"
         )
     one_colon = _ONE_COLON.fullmatch(text)
@@ -136,7 +136,7 @@ def time_remedy(cell: object, column: str) -> str:
     if (one_colon or _HOURS.fullmatch(text)) and length_s(text) is None:
         return "minutes and seconds go up to 59: correct this row"
     if is_date(text) or _CLOCK.fullmatch(text):
-        return f"{known} ({column}=h), and lengths as in 1-02:03:04; only arrivals can be dates"
+        return f"{known} ({column}=h), and lengths such as 1-02:03:04; only arrivals can be dates"
     return "correct this row"
 
 

@@ -172,7 +172,7 @@ def _about_kind(kind: str, known: Sequence[str]) -> str:
     if not known:
         return "its machines state no kind"
     if len(kinds := re.split(r"[^\w.-]+", kind)) > 1:
-        return f"put blanks between kinds: {shortened(' '.join(kinds).strip())}"
+        return f"separate kinds with spaces: {shortened(' '.join(kinds).strip())}"
     return did_you_mean(kind, known)
 
 

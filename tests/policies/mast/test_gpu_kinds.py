@@ -240,7 +240,11 @@ def scenario(folder: Path, row: str, policy: str = "mast", **settings: object) -
             "h200",
             r"jobs.csv:2: job 'a' accepts .* 'h200', which the cluster lacks \(did you",
         ),
-        (8, "h100|a100", r"'h100\|a100', which .* lacks \(put blanks between kinds: 'h100 a100'\)"),
+        (
+            8,
+            "h100|a100",
+            r"'h100\|a100', which .* lacks \(separate kinds with spaces: 'h100 a100'\)",
+        ),
         (128, "a100", "wants 128 GPUs of kind a100, but the cluster has 64; accept other kinds"),
         (64, "h100", "wants 64 GPUs of kind h100 in one cluster, and no cluster of one such kind"),
     ],
