@@ -272,7 +272,7 @@ def test_assumptions_are_changed_one_at_a_time_and_ranked(artist) -> None:
     shifts = [one["shift"] for one in found["effects"] if one["metric"] == "makespan_s"]
     assert shifts == sorted(shifts, reverse=True)
     both = artist(*asked, "--assumptions", "--across", "t4,a100", code=2)
-    assert "--across and --assumptions: one question at a time" in both.stderr
+    assert "--across and --assumptions cannot be combined" in both.stderr
 
 
 def test_no_replicate_is_refused_before_runs_are_announced(artist) -> None:

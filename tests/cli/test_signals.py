@@ -230,8 +230,8 @@ def test_a_comparison_that_is_interrupted_tells_what_it_has(
         assert ran.stdout == ""
         return
     assert last.endswith(
-        f"with {runs_done} of 16 runs done; nothing was written; the answer is that of the "
-        f"{complete} replicates that were complete"
+        f"with {runs_done} of 16 runs done; nothing was written; the answer is from the "
+        f"{complete} complete replicates"
     )
     if format_ == "json":
         told = json.loads(ran.stdout)

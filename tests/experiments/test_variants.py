@@ -322,7 +322,7 @@ def test_set_takes_relative_values_by_the_rule_of_vary() -> None:
     assert made.racks == 5
     with pytest.raises(ConfigError, match=r"^--set policy=x2: .*only a number"):
         relative_values.load_scenario(None, {}, ["policy=x2"])
-    with pytest.raises(ConfigError, match=r"^--set racks=x1\.1: .*no whole number"):
+    with pytest.raises(ConfigError, match=r"^--set racks=x1\.1: .*not a whole number"):
         relative_values.load_scenario(None, {"racks": 4}, ["racks=x1.1"])
 
 

@@ -269,7 +269,7 @@ def test_machines_that_no_switch_joins(tmp_path: Path) -> None:
         ({"nodes": "NodeName=a State=IDLE\n"}, "no node has GPUs"),
         ({"topology": "SwitchName=a Nodes=g[1-\n"}, "topology.txt:1: 'g[1-' is not a list of "
         "hosts"),
-        ({"topology": "SwitchName=a Nodes=g[9-1]\n"}, "no list of hosts"),
+        ({"topology": "SwitchName=a Nodes=g[9-1]\n"}, "not a list of hosts"),
         ({"topology": "SwitchName=a Switches=b\nSwitchName=b Switches=a\n"}, "every switch is"),
         ({"topology": "SwitchName=t Switches=a\nSwitchName=a Switches=a\n"}, "inside itself"),
         ({"topology": "SwitchName=a Nodes=g1\nSwitchName=b Switches=c\nSwitchName=c Nodes=g2\n"},
