@@ -41,7 +41,7 @@ class Draws:
     permutation: int = 0
 
     def stream(self, name: str) -> np.random.Generator:
-        """A generator for `name`. Each call starts it anew, so keep the generator."""
+        """A generator for `name`. Each call restarts it, so keep the generator."""
         return stream(self.seed, name, self.permutation)
 
     def phase(self, period: int) -> int:

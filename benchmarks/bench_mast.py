@@ -68,7 +68,7 @@ def tenants(tree: ClusterTree) -> dict[str, Tenant]:
 
 
 def bench_pass(measure: Callable[..., None]) -> None:
-    """Class and credit of 10,000 waiting jobs, and their queue anew."""
+    """Class and credit of 10,000 waiting jobs, and their queue again."""
     tree = world(1)
     policy = Mast(Mast.Options(), tenants=tenants(tree))
     for handle, job in enumerate(workloads(WAITING, 1, tree, 1.0)):

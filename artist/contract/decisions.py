@@ -109,7 +109,7 @@ class SetBatch:
 class Wake:
     """Ask again at this tick even if nothing happens until then.
 
-    Waking up for ever without deciding anything is an error (`engine/livelock.py`).
+    Waking up forever without deciding anything is an error (`engine/livelock.py`).
     """
 
     at: Tick

@@ -27,7 +27,7 @@ class Policy(Protocol):
     """
 
     lease: Tick | None
-    """Ticks for which a job keeps its GPUs before it competes again; None: for ever. The simulator
+    """Ticks for which a job keeps its GPUs before it competes again; None: forever. The simulator
     reads it once, at the start."""
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:

@@ -18,7 +18,7 @@ from artist.workload.job import Job
 # Failures in a row, without any work saved between them, after which a run is given up.
 MOST_FAILURES_IN_A_ROW = 10_000
 # Stays in a row, without a completed iteration that is kept, after which a run is given up.
-MOST_STAYS_IN_VAIN = 10_000
+MOST_WASTED_STAYS = 10_000
 
 PARTS: Final = lcm(*range(1, MOST_JOBS_PER_GPU + 1), GPU_MILLI)
 """Parts of a GPU-tick. However many jobs share it, equally or by thousandths, each gets a whole
@@ -39,7 +39,7 @@ class JobState:
     - `failures_in_a_row` counts the failures that stopped it since it last saved any work.
     - `productive_from` is when a restart or a hold ends. Time before it counts as stalled.
     - `kept` is the most work (`Progress.work`) with which it has ended a stay.
-    - `stays_in_vain` counts the stays in a row that did not exceed `kept`.
+    - `wasted_stays` counts the stays in a row that did not exceed `kept`.
     """
 
     __slots__ = (
@@ -47,7 +47,7 @@ class JobState:
         "beside", "checkpoint", "checkpoint_s", "entered", "epoch", "failures", "failures_in_a_row",
         "finish", "first_start", "former_placement", "gpus", "handle", "interval_start", "job",
         "kept", "last_wait", "lease_due", "migrations", "placement", "preemptions",
-        "productive_from", "progress", "rate", "started", "stays_in_vain", "tier", "turn",
+        "productive_from", "progress", "rate", "started", "tier", "turn", "wasted_stays",
     )  # fmt: skip
 
     def __init__(self, job: Job, handle: int, arrival: Tick) -> None:
@@ -76,7 +76,7 @@ class JobState:
         self.migrations = 0
         self.failures = 0
         self.failures_in_a_row = 0
-        self.stays_in_vain = 0
+        self.wasted_stays = 0
         self.kept = 0
         self._saved = 0
         self.checkpoint = NO_CHECKPOINT
@@ -162,12 +162,12 @@ class JobState:
         if reason is FAILED:
             self._count_failure()
         if (work := self.progress.work) > self.kept:
-            self.kept, self.stays_in_vain = work, 0
+            self.kept, self.wasted_stays = work, 0
             return
-        self.stays_in_vain += 1
-        if self.stays_in_vain > MOST_STAYS_IN_VAIN:
+        self.wasted_stays += 1
+        if self.wasted_stays > MOST_WASTED_STAYS:
             raise TraceError(
-                f"job {self.job.id!r} lost its GPUs {self.stays_in_vain:,} times in a row before "
+                f"job {self.job.id!r} lost its GPUs {self.wasted_stays:,} times in a row before "
                 "it could keep an iteration; let it restart faster, or choose longer rounds or "
                 "leases"
             )

@@ -1,4 +1,4 @@
-"""Detects a policy that asks to be woken for ever, or far too often."""
+"""Detects a policy that asks to be woken forever, or far too often."""
 
 from __future__ import annotations
 

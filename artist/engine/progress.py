@@ -40,7 +40,7 @@ def check_rate(rate: Any) -> None:
     """Refuse a rate that no job can run at. Its type is `Any`, since this checks the type too.
 
     Raises:
-        InvariantError: it is not a `Rate`; an iteration takes no time, takes for ever or is worth
+        InvariantError: it is not a `Rate`; an iteration takes no time, takes forever or is worth
             nothing; or the point at which to ask the rate function again is not a number.
     """
     if not issubclass(type(rate), Rate):

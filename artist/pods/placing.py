@@ -31,7 +31,7 @@ SEVERAL = "several"
 class Board:
     """The scores of all machines for each demand: which is best, and why a pod fits nowhere.
 
-    A machine is scored anew only after it changed. `tell` it of every change.
+    A machine is rescored only after it changed. `tell` it of every change.
     """
 
     def __init__(self, machines: PodMachines, placer: PodPlacer) -> None:

@@ -2,7 +2,7 @@
 
 The file is a program. It runs when its policy is named, with the rights of whoever runs artist.
 
-It is loaded by its content: a file that has changed is loaded anew, also in one process (a
+It is loaded by its content: a file that has changed is reloaded, even within one process (a
 notebook). Only the file itself is read, and only its digest stands in a manifest
 (`artist.results.named_files`). So its folder is not searched for other modules.
 """

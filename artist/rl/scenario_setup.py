@@ -1,8 +1,8 @@
 """What the episodes of one scenario share: everything that does not depend on the seed.
 
-`artist.run.prepare` makes everything anew for one run. An episode lasts a tenth of a second, so
-cluster, estimates and curves are kept between episodes. They depend only on models and links, not
-on the order of episodes.
+`artist.run.prepare` builds everything for one run from scratch. An episode lasts a tenth of a
+second, so cluster, estimates and curves are kept between episodes. They depend only on models and
+links, not on the order of episodes.
 """
 
 from __future__ import annotations

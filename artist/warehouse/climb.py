@@ -1,7 +1,7 @@
 """Hill climbing by days (MAST, section 3.4).
 
 A day is one pass. It finds the best region of every table while all others stay where they are,
-then moves tables in the order of their gains. Before each move the best region is found anew. A
+then moves tables in the order of their gains. Before each move the best region is recomputed. A
 table larger than the rest of the day's quota of bytes stays, and the next one is considered.
 
 The paper moves one table at a time, so two tables of one training job never move together: after

@@ -129,7 +129,7 @@ class Scalars:
             self.recount(place)
 
     def recount(self, place: int) -> None:
-        """Count the demand for one kind in one region anew."""
+        """Recount the demand for one kind in one region."""
         x = self.constants
         share, first = x.supply_share[place], place % x.kinds * PRIORITIES
         by_priority = self.demand[place * PRIORITIES : (place + 1) * PRIORITIES].tolist()

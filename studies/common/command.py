@@ -59,6 +59,6 @@ def write_page(study: str, write: Callable[[Path], None], check: bool) -> None:
 
 def report(study: str, names: Iterable[str]) -> None:
     """End with exit code 1 where something differs."""
-    told = [f"{name} differs; `make study-{study}` makes it anew" for name in names]
+    told = [f"{name} differs; `make study-{study}` rebuilds it" for name in names]
     if told:
         sys.exit("\n".join(told))

@@ -38,7 +38,7 @@ class RowsFile:
                 if tuple(rows.fieldnames or ()) == tuple(self.columns):
                     return list(rows)
         path = self.path
-        sys.exit(f"{path}: no rows with today's columns; `make study-{self.study}` makes them anew")
+        sys.exit(f"{path}: no rows with today's columns; `make study-{self.study}` rebuilds them")
 
     def write(self, rows: Iterable[Mapping[str, object]]) -> None:
         """Write all rows."""

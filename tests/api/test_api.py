@@ -1,4 +1,4 @@
-"""`import artist`: the same work as the command's, typed, and cheap to import."""
+"""Does `import artist` do the work of the commands, with types, and import quickly?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every way in which a program can fail, played by small scripts."""
+"""Every way in which a program can fail, simulated by small scripts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the Docker engine says, played by a script in place of the command `docker`."""
+"""What the Docker engine says, simulated by a script in place of the command `docker`."""
 
 from __future__ import annotations
 

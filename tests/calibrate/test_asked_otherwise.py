@@ -1,4 +1,4 @@
-"""Is it said when ASTRA-sim is asked in another way than the calibration was fitted with?"""
+"""Is there a warning if ASTRA-sim is configured differently than for the calibration's fit?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are measured steps read as they stand, and does the fit of a machine find what made them?"""
+"""Are measured steps read as written, and does the fit recover the machine that made them?"""
 
 from __future__ import annotations
 

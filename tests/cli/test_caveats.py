@@ -1,4 +1,4 @@
-"""Is what decides a result, and stands in no table, said below it? And only where it holds?"""
+"""Do caveats below a table say what decides its result, and only where they hold?"""
 
 from __future__ import annotations
 

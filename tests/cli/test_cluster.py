@@ -1,4 +1,4 @@
-"""Do commands take cluster files, and are they as good as the flags?"""
+"""Do commands accept cluster files, with the same results as flags give?"""
 
 from __future__ import annotations
 

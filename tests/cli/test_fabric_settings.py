@@ -1,4 +1,4 @@
-"""Do the commands take changes of a fabric, and say that it is a changed one?"""
+"""Do commands accept changes to a fabric, and say that it is changed?"""
 
 from __future__ import annotations
 

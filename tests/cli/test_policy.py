@@ -1,4 +1,4 @@
-"""Does `artist policy` begin a policy that works, and does `--policy FILE.py:CLASS`?"""
+"""Does `artist policy new` write a policy that works, and does `--policy FILE.py:CLASS` run it?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is what a terminal would obey shown as text, and is a name with a colon no address?"""
+"""Are control characters shown as text, and are names with a colon not taken for addresses?"""
 
 from __future__ import annotations
 

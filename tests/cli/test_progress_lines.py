@@ -1,4 +1,4 @@
-"""Does long work speak, also in a pipe, and is what it says of the time left nearly right?"""
+"""Does long work report progress, even to a pipe, and is the time left about right?"""
 
 from __future__ import annotations
 

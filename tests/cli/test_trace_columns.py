@@ -1,4 +1,4 @@
-"""Traces in columns of their own on the command line: what is read, and what is reported."""
+"""Traces with their own columns on the command line: what is read, and what is reported."""
 
 from __future__ import annotations
 

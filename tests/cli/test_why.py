@@ -134,7 +134,7 @@ def test_no_reason_says_that_too_few_gpus_were_free_where_enough_were() -> None:
 
 @pytest.fixture
 def damaged(tiny: Path, tmp_path: Path) -> Callable[..., Path]:
-    """A copy of a run, one table of which is written anew."""
+    """A copy of a run, one table of which is written again."""
 
     def damage(name: str, change: Callable[[pd.DataFrame], object]) -> Path:
         folder = shutil.copytree(tiny, tmp_path / "damaged")

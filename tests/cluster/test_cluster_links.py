@@ -43,7 +43,7 @@ def test_a_level_that_the_fabric_does_not_know_is_like_its_outermost(scenario: S
     assert rack == build_fabric(Scenario(fabric="hgx-h100")).levels[1]
 
 
-def test_a_fabric_that_the_file_names_in_vain_is_told_with_its_place(tmp_path: Path) -> None:
+def test_a_missing_fabric_that_the_file_names_is_reported_with_its_place(tmp_path: Path) -> None:
     path = tmp_path / "far.yaml"
     path.write_text(
         "{name: far, summary: x, fabric: near.yaml, levels: [machine], tree: {count: 2, gpus: 8}}"

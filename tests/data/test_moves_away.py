@@ -1,4 +1,4 @@
-"""What becomes of moves to regions without data, whatever the policy gives to others meanwhile?"""
+"""What happens to moves to regions without data, whatever the policy gives others meanwhile?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An image with a program that plays ASTRA-sim, on the base that `docker/make-base.sh` makes."""
+"""An image with a stand-in for ASTRA-sim, on the base that `docker/make-base.sh` makes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A Docker engine as the tests see it, and the image whose program plays ASTRA-sim."""
+"""A Docker engine as the tests see it, and the image whose program stands in for ASTRA-sim."""
 
 from __future__ import annotations
 

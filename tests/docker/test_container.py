@@ -83,7 +83,7 @@ def test_close_leaves_nothing(backend: Make, monkeypatch: pytest.MonkeyPatch) ->
     answering.close()
     assert not containers()
     assert not folder.exists()
-    answering.estimate(tiny())  # a closed backend starts anew
+    answering.estimate(tiny())  # a closed backend starts again
 
 
 def test_hanging_query_is_killed_and_the_next_one_answered(backend: Make) -> None:

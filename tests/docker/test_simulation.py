@@ -1,4 +1,4 @@
-"""The mission end to end: a simulation whose latencies come out of a container."""
+"""End to end: a simulation whose latencies come from a container."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Does the house stay in order: small packages, and imports that point one way?"""
+"""Does the package stay in order: small rooms, and imports that point one way?"""
 
 from __future__ import annotations
 

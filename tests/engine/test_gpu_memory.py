@@ -247,7 +247,7 @@ def test_no_memory_is_held_twice_and_all_jobs_finish(
 @settings(max_examples=60)
 @given(case=cases())
 def test_a_job_waits_only_while_no_gpu_has_room_for_it(case: tuple[ClusterTree, list[Job]]) -> None:
-    """Counted anew from the rows: what `fifo-backfill` leaves unused is of no use to who waits."""
+    """Recounted from the rows: what `fifo-backfill` leaves unused is of no use to who waits."""
     tree, jobs = case
     rows = ran(tree, jobs)
     assert tree.hosts is not None

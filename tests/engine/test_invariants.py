@@ -1,4 +1,4 @@
-"""Does `--check` notice when a law is broken? Each test breaks one by hand."""
+"""Does `--check` notice a broken invariant? Each test breaks one by hand."""
 
 from __future__ import annotations
 

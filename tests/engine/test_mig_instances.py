@@ -1,4 +1,4 @@
-"""Do jobs get MIG instances where GPUs may be divided so, each to itself?"""
+"""Do jobs get MIG instances where GPUs can be divided that way, and never share one?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do GPUs leave and enter service as an event source says, and is nothing lost but what must be?"""
+"""Do GPUs leave and enter service as an event source says, and is only unavoidable work lost?"""
 
 from __future__ import annotations
 

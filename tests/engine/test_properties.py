@@ -1,4 +1,4 @@
-"""Do the laws hold for any cluster, trace and policy? Runs with every invariant checked."""
+"""Do the invariants hold for any cluster, trace and policy? Every run is checked."""
 
 from __future__ import annotations
 

@@ -396,7 +396,7 @@ def test_a_policy_that_is_woken_for_ever_is_reported(nap, jobs, words) -> None:
 @pytest.mark.parametrize(
     ("nap", "at", "jobs"),
     [
-        (S, 999 * S, [job("a")]),  # woken in vain, but not for ever
+        (S, 999 * S, [job("a")]),  # woken for nothing, but not forever
         (S, 2500 * S, [job("a"), job("b", arrival_s=2400.0)]),  # and something is still to come
         (1, 3000, [job(f"j{n}", arrival_s=5e-7 * n) for n in range(6)]),  # arrivals in between
         (SHORT_NAP, 2 * S, [job("a"), job("b", arrival_s=2.0)]),  # a nap is just long enough
@@ -453,7 +453,7 @@ class Mover(BasePolicy):
 
 
 def test_a_job_that_never_does_an_iteration_is_an_error(monkeypatch) -> None:
-    monkeypatch.setattr("artist.engine.job_state.MOST_STAYS_IN_VAIN", 50)
+    monkeypatch.setattr("artist.engine.job_state.MOST_WASTED_STAYS", 50)
     jobs = [job("a", iterations=100, restart_s=5.0)]
     with pytest.raises(TraceError, match="job 'a' lost its GPUs 51 times in a row before it could"):
         run(cluster([8, 8]), jobs, Mover(6 * S - 1))

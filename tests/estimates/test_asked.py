@@ -1,4 +1,4 @@
-"""Is a backend asked about the right shapes, and is there no cliff between them?"""
+"""Is a backend queried for the right shapes, and are there no cliffs between them?"""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """What the shipped experiments result in: `expected.csv` of examples and studies, one row per run.
 
-    python tests/examples/expected.py [EXAMPLE...]      write them anew (`make examples`)
+    python tests/examples/expected.py [EXAMPLE...]      rewrite them (`make examples`)
 
 Every figure of the summary stands there in full, so a changed result cannot hide in a
-rounding. What tells of the work done and not of the cluster is left out.
+rounding. Figures about the simulator's own work, rather than the cluster, are left out.
 """
 
 from __future__ import annotations

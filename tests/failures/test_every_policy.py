@@ -1,4 +1,4 @@
-"""Do the laws hold under every policy while machines, racks, links and GPUs fail?
+"""Do the invariants hold under every policy while machines, racks, links and GPUs fail?
 
 Every run is checked after every event: free + held + withdrawn = all GPUs of every leaf.
 """

@@ -1,4 +1,4 @@
-"""Do files of failures say one clear sentence when they are wrong, and run when they are right?"""
+"""Do wrong failure files give one clear sentence, and do right ones run?"""
 
 from __future__ import annotations
 

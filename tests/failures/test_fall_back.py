@@ -237,7 +237,7 @@ def test_a_policy_that_leaves_jobs_waiting_for_failures_is_told() -> None:
 
 @pytest.mark.parametrize("policy", ["srtf", "srsf"])
 def test_a_job_that_a_failure_threw_back_gives_way_to_a_shorter_one(policy: str) -> None:
-    """At 80 it had 20 s to go. It fails at 85, and begins anew at 120."""
+    """At 80 it had 20 s to go. It fails at 85, and begins again at 120."""
     jobs = [
         job("long", gpus=8, iterations=100),
         job("middle", gpus=8, iterations=30, arrival_s=80.0),

@@ -1,4 +1,4 @@
-"""Does nobody start on a unit that will leave service, and does who leaves in time lose nothing?"""
+"""Does no job start on a unit about to leave service, and does leaving in time cost nothing?"""
 
 from __future__ import annotations
 

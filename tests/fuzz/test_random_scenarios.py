@@ -1,8 +1,8 @@
-"""Is every run lawful, whatever is switched on together, and does each end soon?
+"""Does every run keep the invariants and end soon, whatever is switched on together?
 
 Policies in wrappers, kinds and regions, elastic jobs, shares of GPUs, tenants, failures with
 checkpoints, contention, packing, CPU cores and memory meet as they are drawn. Every event of a run
-is checked. What does not go together is refused as the user's mistake, in one sentence.
+is checked. Unsupported combinations are refused as the user's mistake, in one sentence.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Does an output that cannot be written, or is not read, end with one sentence and no remains?"""
+"""Does an output that cannot be written or read end with one sentence, and leave nothing behind?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Are data files that hold nothing told for what they are?"""
+"""Are empty data files reported as what they are?"""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Does an output replace only what it may, appear whole, and leave nothing of the dead behind?"""
+"""Does an output replace only what it may, appear whole, and clean up after killed commands?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is the canonical form the same whatever the names, also where jobs are hard to tell apart?"""
+"""Is the canonical form the same whatever the names, even where jobs are hard to tell apart?"""
 
 from __future__ import annotations
 

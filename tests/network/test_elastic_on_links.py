@@ -1,4 +1,4 @@
-"""Do jobs with goodput parameters lose on links what jobs lose that compute as long?"""
+"""Do jobs with goodput parameters lose as much on links as jobs with equal compute times?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clean environments, and the two forms in which artist is handed on."""
+"""Clean environments, and the two forms in which artist is distributed."""
 
 from __future__ import annotations
 

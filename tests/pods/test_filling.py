@@ -1,4 +1,4 @@
-"""Is filling lawful, the same twice, and as Weng et al. publish it?"""
+"""Does filling keep its invariants, repeat exactly, and match what Weng et al. published?"""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_free_and_held_are_all(groups, some, seed: int) -> None:
 @settings(max_examples=40)
 @given(groups=clusters, pods=lists, seed=st.integers(0, 99))
 def test_kept_scores_are_those_of_today(name: str, groups, pods: PodList, seed: int) -> None:
-    """A board that remembers picks what one that scores every machine anew does."""
+    """A board that remembers picks what one that rescores every machine does."""
     machines = PodMachines(groups)
     fragmentation = Fragmentation(pods, machines)
     rule = PLACERS[name].load()(machines, fragmentation, stream(seed, "placement"))

@@ -1,4 +1,4 @@
-"""EASY and conservative backfilling by hand, and what they do beside the textbook."""
+"""EASY and conservative backfilling by hand, and what they do beyond the textbook."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Do sorting keys stand in the order of the exact values, and are equal values equal keys?"""
+"""Do sorting keys have the order of the exact values, and are keys of equal values equal?"""
 
 from __future__ import annotations
 

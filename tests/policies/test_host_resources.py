@@ -1,4 +1,4 @@
-"""Do jobs get GPUs only where machines have the CPU cores and memory for them, and else wait?"""
+"""Do jobs get GPUs only where machines have the CPU cores and memory, and wait otherwise?"""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def crowds(draw: st.DrawFn) -> tuple[ClusterTree, list[Job]]:
 
 
 def most_held(rows: Rows, tree: ClusterTree) -> dict[tuple[int, str], int]:
-    """By machine and resource: the most that jobs hold together, counted anew at each start."""
+    """By machine and resource: the most that jobs hold together, recounted at each start."""
     parts = []
     for row in rows.placements:
         of = rows_job(rows, row.handle)

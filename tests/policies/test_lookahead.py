@@ -109,7 +109,7 @@ def test_the_host_is_told_once_that_a_job_left_out_waits_again() -> None:
 
 
 def test_nothing_is_tried_while_gpus_are_out_of_service() -> None:
-    """A copy of the run would wait for them for ever: a job of all GPUs, and machines that fail."""
+    """A copy of the run would wait for them forever: a job of all GPUs, and machines that fail."""
     tree = cluster([2, 2], [2, 2])
     jobs = [job(str(n), gpus=gpus, iterations=200) for n, gpus in enumerate((3, 3, 8, 3))]
     model = {"machine": exponential(300.0, 60.0)}

@@ -1,4 +1,4 @@
-"""Do jobs get GPUs of the kinds only that they accept, under policies that look at no kinds?"""
+"""Do jobs get only GPUs of kinds that they accept, even under policies that ignore kinds?"""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ def test_paper_is_light_and_has_no_controls(browser, report: Path) -> None:
     browser.devtools("Emulation.setEmulatedMedia", {"media": "print"})
     time.sleep(0.3)
     assert browser.run(colour) != dark
-    assert browser.run(idle) > before  # the canvas is drawn anew
+    assert browser.run(idle) > before  # the canvas is drawn again
     shown = "return [...document.querySelectorAll('.pickers')].some(e => e.checkVisibility())"
     assert not browser.run(shown)
     assert browser.run("return document.querySelector('.panel table').checkVisibility()")

@@ -1,4 +1,4 @@
-"""Are the figures what a hand computes, drawn apart where lines would hide each other?"""
+"""Do figures match calculations by hand, and are lines apart that would hide each other?"""
 
 from __future__ import annotations
 

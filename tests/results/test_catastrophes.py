@@ -1,4 +1,4 @@
-"""Are rare catastrophes named where they show, and is it said how many may not have shown?"""
+"""Are rare extreme runs named where they occur, and is it said how many may have been missed?"""
 
 from __future__ import annotations
 

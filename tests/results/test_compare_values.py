@@ -1,4 +1,4 @@
-"""Does a verdict hold what its level promises? Against nulls, theory and itself exchanged."""
+"""Does a verdict keep the promise of its level? Against nulls, theory, and swapped arguments."""
 
 from __future__ import annotations
 

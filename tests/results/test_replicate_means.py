@@ -1,4 +1,4 @@
-"""Are means and intervals of replicates those of the other results, and within what can be?"""
+"""Do means and intervals of replicates agree with other results, and stay within bounds?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is it true what is told of waits? Without the cause that is named, the job starts then.
+"""Are the stated causes of waits true? Without the named cause, the job starts.
 
 Small random runs stop at every question at which a policy says why a job waits. A copy of the
 policy is asked the same question, but its rule is lifted for this one job.

@@ -1,4 +1,4 @@
-"""Does every observation show what the engine would have if the agent chose no more?
+"""Does every observation show what the engine would have if the agent chose nothing more?
 
 Each state is answered in a copy of the environment. The GPUs, links and jobs of the copy's engine
 are then compared with the numbers that the agent saw.

@@ -1,4 +1,4 @@
-"""Intervals are moved by how far starts lay from earlier ones, if these held too few."""
+"""Intervals are corrected by the errors of earlier ones, if these held too few starts."""
 
 from __future__ import annotations
 

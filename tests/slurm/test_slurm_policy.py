@@ -253,7 +253,7 @@ def test_a_qos_takes_the_gpus_of_another_which_waits_for_two_minutes() -> None:
         asked("behind", 8, 10, 5, arrival_s=20.0, qos="mid"),
     ]
     found = starts(jobs, settings=BY_QOS, qos=QOS)
-    # The victim lost its GPUs at 20 s, is eligible 121 s later, and does its one iteration anew.
+    # The victim lost its GPUs at 20 s, is eligible 121 s later, and does its one iteration again.
     assert (found["urgent"], found["behind"], found["spared"]) == (20, 30, 0)
     settings = {"SchedulerParameters": SCHEDULER, **BY_QOS}
     policy = make_policy("slurm", facts={"settings": settings, "qos": QOS})

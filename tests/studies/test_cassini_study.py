@@ -160,7 +160,7 @@ def test_jobs_that_take_turns_lose_nothing_where_the_score_is_1_without_jitter()
     assert done.corrections_per_min == 0
 
 
-# -- how often time-shifts are set anew, against CASSINI's Fig. 17 ----------------------
+# -- how often time-shifts are set again, against CASSINI's Fig. 17 ----------------------
 
 
 def test_five_percent_of_the_ideal_iteration_is_too_far() -> None:

@@ -67,7 +67,7 @@ def test_a_changed_page_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     command.write_page("any", write, False)
     command.write_page("any", write, True)
     (tmp_path / "studies" / "any" / "README.md").write_text("another number")
-    with pytest.raises(SystemExit, match=r"README\.md differs; `make study-any` makes it anew"):
+    with pytest.raises(SystemExit, match=r"README\.md differs; `make study-any` rebuilds it"):
         command.write_page("any", write, True)
 
 
@@ -90,5 +90,5 @@ def test_an_interrupted_study_goes_on(monkeypatch: pytest.MonkeyPatch, tmp_path:
 def test_rows_with_other_columns_are_refused(tmp_path: Path) -> None:
     rows = importlib.import_module("studies.common.rows")
     (tmp_path / "results.csv").write_text("other\n1\n")
-    with pytest.raises(SystemExit, match="`make study-any` makes them anew"):
+    with pytest.raises(SystemExit, match="`make study-any` rebuilds them"):
         rows.RowsFile(tmp_path / "results.csv", ("seed",), "any").read()

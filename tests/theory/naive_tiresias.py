@@ -1,6 +1,6 @@
 """A naive simulator of Tiresias: its written rule, without any shortcut (see `naive.py`).
 
-Service and run time are counted anew from the stays of a job. The Gittins index is its definition:
+Service and run time are recomputed from the stays of a job. The Gittins index is its definition:
 a sum over the sample. Every moment at which a waiting job is to be promoted is a question.
 """
 
@@ -74,7 +74,7 @@ class Tiresias(Simulation):
         return self.zeros[state.handle].at + run_time + math.ceil(self.rules.knob * run_time)
 
     def promote(self, here: list[State], now: int) -> None:
-        """The clocks of the jobs that have waited long enough begin anew."""
+        """The clocks of the jobs that have waited long enough begin again."""
         for state in here:
             due = self.due(state, now)
             if due is not None and due <= now:

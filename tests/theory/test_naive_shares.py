@@ -1,4 +1,4 @@
-"""Does `easy` start shares of GPUs when its rules say? Compared with a program that tries all anew.
+"""Does `easy` start shares of GPUs when its rules say? Compared with a program that recomputes all.
 
 One GPU in each machine, so that a placement names GPUs. Nothing slows a job, so all ends are known.
 """

@@ -1,8 +1,8 @@
 """Is Themis' auction the written one? Compared with a search over all allocations.
 
 The search multiplies valuations as fractions. So ties are exact here, and rounding in the auction
-shows up as another winner. Hidden payments are those of the naive simulator, whose winners are held
-against the same search.
+shows up as another winner. Hidden payments are those of the naive simulator, whose winners are
+compared with the same search.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The workload of CASSINI's evaluation: what the paper says of it, and that a run takes it."""
+"""The workload of CASSINI's evaluation: what the paper says of it, and that a run accepts it."""
 
 from __future__ import annotations
 

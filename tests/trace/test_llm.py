@@ -1,4 +1,4 @@
-"""Is a drawn mix of jobs around language models the published one, and does it run?"""
+"""Does a drawn mix of language-model jobs match the published one, and does it run?"""
 
 from __future__ import annotations
 

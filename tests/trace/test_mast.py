@@ -1,4 +1,4 @@
-"""Has a workload of `mast-synth` the quantiles that MAST's authors published?"""
+"""Does a workload of `mast-synth` have the quantiles that MAST's authors published?"""
 
 from __future__ import annotations
 

@@ -238,7 +238,7 @@ def _play_all(query: PreparedQuery, profile: bool) -> _Outcome:
     """Play every NPU, as they may differ from each other.
 
     Raises:
-        BackendSettingError: the NPUs wait for each other for ever.
+        BackendSettingError: the NPUs wait for each other forever.
     """
     npus = query.work.network.total_npus
     played = AllNpus(query.work, [tasks_of(query.program, query.passes)] * npus)
@@ -246,7 +246,7 @@ def _play_all(query: PreparedQuery, profile: bool) -> _Outcome:
     if len(ended) < npus:
         raise BackendSettingError(
             f"active_chunks_per_dimension is {query.active_chunks}, with which the NPUs serve "
-            "chunks in different orders and wait for each other for ever (ASTRA-sim ends without "
+            "chunks in different orders and wait for each other forever (ASTRA-sim ends without "
             "a result): raise it (1000 lets all chunks run) or use other algorithms",
             "deadlock",
         )

@@ -141,7 +141,7 @@ def estimate_of(done: Completed, rendered: RenderedQuery, source: str) -> Estima
         if cause.finished == 0 and "[workload]" not in done.stdout + done.stderr:
             why = "it printed no result: is it ASTRA-sim's analytical backend?"
             raise BackendError(_describe(done, why)) from cause
-        why = f"{cause}: the NPUs wait for each other for ever (or for a value set to 0)"
+        why = f"{cause}: the NPUs wait for each other forever (or for a value set to 0)"
         raise BackendSettingError(_describe(done, why), "deadlock") from cause
     except BackendError as cause:
         raise BackendError(_describe(done, str(cause))) from cause

@@ -80,8 +80,8 @@ class Outcome:
                 np.asarray(stays[name], np.float64)
                 for name in ("start_s", "end_s", "lost_s", "gpus")
             )
-            in_vain = np.array([job in gone for job in stays["job_id"]], bool)
-            gone_s = np.where(in_vain, end_s - start_s, gone_s)
+            wasted = np.array([job in gone for job in stays["job_id"]], bool)
+            gone_s = np.where(wasted, end_s - start_s, gone_s)
             longer = np.array([stretch.get(str(job), 1.0) for job in stays["job_id"]])
             kept_s = (np.minimum(end_s - gone_s, until_s) - start_s) / longer
             done += float((np.clip(kept_s, 0.0, None) * gpus).sum())

@@ -9,7 +9,7 @@ section 6.5.2). No flow can get more without taking from a flow whose rate per w
 Rates are kept for sets of flows that recur. Callers can ask for two corrections. Packets on links
 with one queue behave so, but a fluid does not (docs/contention.md):
 
-    weights          of each flow, drawn anew for each iteration
+    weights          of each flow, redrawn for each iteration
     two bottlenecks  a flow that meets different competitors on two full links gets less than its
                      max-min share, because both links hold it back
 """

@@ -223,7 +223,7 @@ class DelayTimers:
         self._now: Tick = 0
 
     def tune(self, now: Tick) -> None:
-        """Tune the timers anew, from the waits recorded so far that are in the window."""
+        """Retune the timers from the waits recorded so far that are in the window."""
         self._now = now
         self._opens_after = {}
 
@@ -259,7 +259,7 @@ class DelayTimers:
         return {"autotuner": self._tuner.records} if self._source == "auto" else {}
 
     def _timer(self, tree: ClusterTree, level: int, gpus: int) -> Tick | None:
-        """Ticks that a job waits for a level before it accepts the next one; None: for ever.
+        """Ticks that a job waits for a level before it accepts the next one; None: forever.
 
         A level that could never hold the job has timer 0 (section IV-B2).
         """

@@ -6,7 +6,7 @@ Qiao et al., *Pollux*, OSDI 2021, section 5 uses. It differs from `tiresias` in 
 1. All is decided at the strikes of a clock. A job starts at the first one after its arrival, and
    may lose its GPUs at any.
 2. At the first strike at which a running job's service (GPUs x time held, restarts included) has
-   reached `threshold_gpu_s`, it moves to the second queue, for ever.
+   reached `threshold_gpu_s`, it moves to the second queue, forever.
 3. The first queue comes before the second. The first is in order of arrival, the second in order
    of demotion, and of arrival among jobs demoted together. So a job that waits in the first queue
    takes the GPUs of one that arrived after it.

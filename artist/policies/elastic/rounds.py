@@ -42,7 +42,7 @@ class Rounds(BasePolicy):
         self._waits = RoundWaits(self._period, one_kind=one_kind)
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
-        """Place all jobs anew if a round begins."""
+        """Place all jobs again if a round begins."""
         self._clock.asked(view)
         self.note(view)
         if view.now != self._next or view.entered or view.finished:  # something has happened

@@ -61,7 +61,7 @@ class Shares(Rounds):
         return job.job.gpus_min
 
     def round(self, view: ClusterView) -> Sequence[Decision]:
-        """Share the GPUs out anew."""
+        """Redistribute the GPUs."""
         jobs = movable(view)
         counts = self._counts(view, jobs, GpuCounts(view.free, jobs.values()))
         if self.options.placement == "pack":

@@ -33,7 +33,7 @@ Among equals the job gets the first machine in visiting order.
    all waiting jobs. Among these running jobs, the one that has run longest comes last; of equal
    ones, the one that arrived later. A run begins when the job leaves the queue. A migration does
    not interrupt it.
-3. All of them are placed anew in this order (`shared/contest.py`). A running job keeps its GPUs
+3. All of them are placed again in this order (`shared/contest.py`). A running job keeps its GPUs
    if no job before it took them. So GPUs change hands round-robin, and a gang of any size gets its
    turn.
 4. A machine is idle in this round if all its GPUs are free or, for a job that takes GPUs of the
@@ -44,7 +44,7 @@ Among equals the job gets the first machine in visiting order.
 **Migration.** When a job finished or a slice ended, after the waiting jobs were served:
 
 1. Jobs on several machines come closer. The worst level comes first, then order of arrival. Each
-   is packed anew into the free GPUs and its own, as the placer `pack` does. It moves if that is a
+   is packed again into the free GPUs and its own, as the placer `pack` does. It moves if that is a
    better level, or the same level with fewer machines.
 2. Machines that are nearly empty are emptied (`Consolidation.emptier`).
 3. Where GPUs or hosts differ, the waiting jobs come forward once more: these moves may free GPUs

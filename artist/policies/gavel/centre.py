@@ -97,7 +97,7 @@ def centre(gains: Floats, gpus: Floats, capacity: Floats) -> Floats:
         change = _change(program, step.shares, step.least)
         ahead = _within(program, (point, step), (slack, change))
         point = _ahead(point, step, ahead)
-        # Not anew from the shares: there, rounding is larger than what is left.
+        # Not recomputed from the shares: there, rounding is larger than what is left.
         slack = _Slack(*(now + ahead * by for now, by in zip(slack, change, strict=True)))
     return point.shares
 

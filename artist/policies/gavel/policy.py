@@ -7,10 +7,10 @@ workloads*, OSDI 2020; rules that the paper leaves open are those of its program
 `time_fractions.py`. Section 3.1, pairs of jobs: `space_sharing.py`.
 
 **Allocation.** The objective gives each job a share of time on each kind. It is computed at the
-begin of a round if jobs (under `fifo` and `cost`, also GPUs) have come or gone since, and the last
-time is at least `reset_s` ago or no job runs. Then the time that jobs have received counts anew.
-The speed of a job on a kind is that of the estimate on the closest GPUs of an empty cluster; 0 on
-kinds that the job does not accept or that have too few GPUs.
+beginning of a round if jobs (under `fifo` and `cost`, also GPUs) have come or gone since, and the
+last time is at least `reset_s` ago or no job runs. Then the time that jobs have received is counted
+from zero. The speed of a job on a kind is that of the estimate on the closest GPUs of an empty
+cluster; 0 on kinds that the job does not accept or that have too few GPUs.
 
 | option `objective` | rule |
 | --- | --- |
@@ -140,7 +140,7 @@ class Gavel(BasePolicy):
         self._waits = RoundWaits(ticks(options.round_s), one_kind=True)
 
     def decide(self, view: ClusterView) -> Sequence[Decision]:
-        """Place all jobs anew if a round begins."""
+        """Place all jobs again if a round begins."""
         if not self._kinds:
             self._learn(view)
         for handle in view.finished:
@@ -270,7 +270,7 @@ class Gavel(BasePolicy):
         capacity: Sequence[int],
         view: ClusterView,
     ) -> None:
-        """Compute shares of time anew."""
+        """Recompute shares of time."""
         beside = None if self._beside is None else self._beside.among(view, states, self._kinds)
         shares = self._objective.shares(states, speeds, capacity, self._price_of, view.now, beside)
         self._fractions.reset(shares, view.now)

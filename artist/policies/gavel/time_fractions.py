@@ -97,7 +97,7 @@ class TimeFractions:
         return self._last_reset is None or now - self._last_reset >= interval
 
     def reset(self, shares: Mapping[Combination, Sequence[float]], now: Tick) -> None:
-        """Set new shares. From now on times count anew."""
+        """Set new shares. From now on times count from zero."""
         elapsed_s = (now - (self._last_reset or 0)) / TICKS_PER_S
         kinds = len(self._on_kind)
         for one, share in shares.items():

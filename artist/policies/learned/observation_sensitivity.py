@@ -104,7 +104,7 @@ class Sensitivity:
 
     @property
     def parts(self) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
-        """The values as rows of candidates, and of the cluster. Made anew, since copies would not
+        """The values as rows of candidates, and of the cluster. Rebuilt, since copies would not
         share the memory of views that are kept.
         """
         split = self._rows * len(OF_A_CANDIDATE)

@@ -93,7 +93,7 @@ class AgentTask(ABC):
         """Which actions are allowed; the next call overwrites the array.
 
         The answer none is not allowed while no job runs and none was picked, since the run could
-        stop for ever. Nor is it if the options say that the agent may not wait.
+        stop forever. Nor is it if the options say that the agent may not wait.
         """
         mask = self._mask()
         a_job_runs = bool(self.view.running) or bool(self.contest.decisions)

@@ -260,7 +260,7 @@ class Mast(BasePolicy):
         return fetches
 
     def _rank_anew(self, view: ClusterView, cells: Cells) -> bool:
-        """Rank all waiting jobs anew if a pass is due. Returns whether it was."""
+        """Rerank all waiting jobs if a pass is due. Returns whether it was."""
         if self._next_pass is None or view.now < self._next_pass:
             return False
         self._next_pass = None

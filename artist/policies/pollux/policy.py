@@ -12,7 +12,7 @@ OSDI 2021, section 4; rules that the paper leaves open are those of its program 
 **Exploring.** A job gets at most twice as many GPUs as it ever had, and one at first.
 
 **Batch.** A job with goodput parameters trains with the batch of the largest goodput on its GPUs,
-chosen anew in every round. With `adapt_batch=false` it keeps the submitted one.
+chosen afresh in every round. With `adapt_batch=false` it keeps the submitted one.
 
 **Neighbours.** With `neighbours`, a job's goodput on several machines is divided by its present
 slowdown beside other jobs. Ours; it changes nothing without `--contention`.
@@ -83,7 +83,7 @@ class Pollux(Rounds):
         self._history.note(view)
 
     def round(self, view: ClusterView) -> Sequence[Decision]:
-        """Choose all jobs' GPUs and batches anew."""
+        """Choose all jobs' GPUs and batches afresh."""
         jobs = movable(view)
         pool = pool_of(view, jobs)
         machine = view.cluster.machine

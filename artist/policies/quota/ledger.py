@@ -260,7 +260,7 @@ class Ledger:
         return self._quota[entry.tenant]
 
     def rank_all(self, now: Tick) -> list[tuple[float, int, LedgerEntry]]:
-        """Rank all waiting jobs anew: (minus credit, handle, entry) of each, most credit first."""
+        """Rerank all waiting jobs: (minus credit, handle, entry) of each, most credit first."""
         fair = self._fair(now)
         per_tick, cap = self._per_tick, self._cap
         ranked = []

@@ -28,7 +28,7 @@ applies among jobs that may compete.
    for it until the next pass.
 6. A host in rounds places no jobs between them (`in_round`), so points 4 and 5 apply only at
    rounds.
-7. A waiting job is charged for the GPUs that were submitted. Under a host that divides GPUs anew in
+7. A waiting job is charged for the GPUs that were submitted. Under a host that re-divides GPUs in
    rounds, an elastic job is charged for the fewest on which it would start (`fewest_gpus`). A
    running job is charged for the GPUs that it has. It keeps its class while it grows, and its
    tenant then has less quota left.

@@ -103,7 +103,7 @@ class Sia(Rounds):
                 refuse_unplaceable(job, job.gpus_min, self._kinds)
 
     def round(self, view: ClusterView) -> Sequence[Decision]:
-        """Choose all jobs' configurations and batches anew.
+        """Choose all jobs' configurations and batches afresh.
 
         Raises:
             ConfigError: the options let no job run.

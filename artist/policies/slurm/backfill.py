@@ -209,7 +209,7 @@ class ReservedMachines:
         """Whether some of these machines are reserved between a start and an end.
 
         As for `available`, no machine is reserved after the window's last slot. Else a job that
-        starts between that slot's end and the window's would be tried at the same time for ever.
+        starts between that slot's end and the window's would be tried at the same time forever.
         """
         start_s, end_s = self._rounded(start_s), self._rounded(end_s)
         if start_s >= self._last_s:

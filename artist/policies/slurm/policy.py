@@ -107,7 +107,7 @@ class Slurm(BasePolicy):
         return replace(job, iterations=iterations, compute_s=min(job.compute_s, limit_s))
 
     def _kill_s(self, job: Job) -> float | None:
-        """How long Slurm lets a job run; None if for ever.
+        """How long Slurm lets a job run; None if forever.
 
         The job's own limit counts, at most the largest of its partitions' limits. A job without a
         limit has that of its first partition.

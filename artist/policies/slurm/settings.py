@@ -99,7 +99,7 @@ class SlurmSettings:
     requeues: bool
     """Whether jobs that do not say may be requeued (JobRequeue); else they are cancelled."""
     over_limit_s: int | None
-    """For how long jobs may run beyond their limits; None: for ever."""
+    """For how long jobs may run beyond their limits; None: forever."""
     limits: bool
     """Whether limits of QOS and associations are enforced."""
     numbers: Mapping[str, int]

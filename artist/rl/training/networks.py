@@ -93,7 +93,7 @@ class SharedPolicy(MaskableActorCriticPolicy):
         """Build the networks and the optimizer; stable-baselines3 calls it."""
         super()._build(lr_schedule)
         # The output of the actor already is the logits, so the layer after it is dropped, and Adam
-        # is made anew without it. As in stable-baselines3, logits start near 0, so that no action
+        # is made again without it. As in stable-baselines3, logits start near 0, so that no action
         # is preferred.
         for last in (self.mlp_extractor.candidate[-1], self.mlp_extractor.none[-1]):
             nn.init.orthogonal_(last.weight, gain=0.01)

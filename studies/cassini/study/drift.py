@@ -1,6 +1,6 @@
-"""Drift: time-shifts get lost by jitter, and are set anew (CASSINI, section 5.7).
+"""Drift: time-shifts get lost by jitter, and are reset (CASSINI, section 5.7).
 
-A worker sets its time-shift anew when an Up phase starts more than 5 % of the ideal iteration off.
+A worker sets its time-shift again when an Up phase starts more than 5 % of the ideal iteration off.
 With jitter x of the period per iteration, lateness is a random walk. It leaves +-5 % after about
 (.05 / x)^2 iterations, so corrections per minute are about 60 s / period x (x / .05)^2.
 """

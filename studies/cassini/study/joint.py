@@ -2,7 +2,7 @@
 
 A case has two to four jobs and links that each join two of them. The search goes job by job over a
 grid of shifts, from the algorithms' shifts and from random ones; the job order and the grid are
-fixed. What it chose is simulated anew with other random numbers, as the algorithms' choice is: else
+fixed. What it chose is resimulated with other random numbers, as the algorithms' choice is: else
 it would profit from its own luck.
 """
 

@@ -65,7 +65,7 @@ def _write_pages() -> None:
 def _evidence() -> Evidence:
     rows = read(RESULTS)
     if not rows:
-        sys.exit(f"{RESULTS}: no rows with today's columns; `make reproduction` makes them anew")
+        sys.exit(f"{RESULTS}: no rows with today's columns; `make reproduction` rebuilds them")
     return Evidence(rows)
 
 
@@ -104,7 +104,7 @@ def _check_runs(every: int, workers: int) -> list[str]:
 
 def _report(names: list[str]) -> int:
     for name in names:
-        sys.stderr.write(f"{name} differs; `make reproduction` makes it anew\n")
+        sys.stderr.write(f"{name} differs; `make reproduction` rebuilds it\n")
     return 1 if names else 0
 
 

@@ -6,7 +6,7 @@
 | regions | 12, whole racks of 32 GPUs, at least two | supply of V0; 64 GPUs is the P90 of jobs |
 | kinds of GPUs | one: measured demand has no kinds | ours |
 | recurring jobs | 30 % of the runs; each runs every day | sections 3.1, 5.1 |
-| first-time jobs | run once; each week draws anew among the same | "share input tables" (3.1) |
+| first-time jobs | run once; each week draws again among the same | "share input tables" (3.1) |
 | priorities 4 to 7 | GPU hours times a factor, so that all jobs want `LOAD` times the GPUs | ours |
 | a run | near 4 h; two and more where one took above 12 h on 64 GPUs | ours |
 | tenants | 10, quotas together 1.5 times the GPUs | ours |
@@ -126,7 +126,7 @@ def write_cluster(of: World, path: Path) -> None:
 
 
 def write_week(of: World, number: int, path: Path) -> None:
-    """The jobs of a week as a trace. First-time rows are drawn anew each week."""
+    """The jobs of a week as a trace. First-time rows are redrawn each week."""
     rng = stream(of.seed, f"study.loop.week.{number}")
     firsts = rng.choice(of.others, len(of.others))
     demand, jobs = of.truth["demand"], []

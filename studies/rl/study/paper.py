@@ -105,7 +105,7 @@ class TableRates:
     def __call__(
         self, now: Tick, running: Mapping[int, JobView], changed: Sequence[JobView]
     ) -> Mapping[int, Rate]:
-        """All jobs anew: there are sixteen at most."""
+        """All jobs from scratch: there are sixteen at most."""
         return {handle: self._rate(handle, running) for handle in running}
 
     def alone(self, job: Job, placement: Placement) -> Rate:

@@ -1,4 +1,4 @@
-"""Do `tiresias-rounds` and `optimus` decide as the program does that Pollux was compared in?"""
+"""Do `tiresias-rounds` and `optimus` decide as the program in which Pollux was compared?"""
 
 from __future__ import annotations
 

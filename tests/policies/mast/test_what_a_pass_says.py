@@ -1,4 +1,4 @@
-"""Is it true what MAST tells of waits? Without the cause that it names, the job starts then."""
+"""Are the causes that MAST gives for waits true? Without the named cause, the job starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is it true that a quota keeps a job waiting? Within its quota it starts then."""
+"""Is it true that a quota keeps a job waiting? Within its quota, the job starts."""
 
 from __future__ import annotations
 

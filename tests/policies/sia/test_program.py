@@ -1,4 +1,4 @@
-"""Has Sia's program the optimum of its authors', and that of trying every choice?"""
+"""Does Sia's program find the optimum of its authors' program, and of exhaustive search?"""
 
 from __future__ import annotations
 
